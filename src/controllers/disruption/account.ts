@@ -1,6 +1,6 @@
 /**
- * Writes down what commands move, and compares their realised savings with the predicted ones. The records stand on
- * claims, so that the next process holds back the same pods and nodes.
+ * Writes on NodeClaims which pods each command moved, so that the next process holds back the same pods and nodes. Also
+ * compares the realised savings of a finished command with the predicted ones.
  */
 
 import type { Pod } from "../../apis/core/pod.ts";
@@ -25,15 +25,14 @@ import { dollars } from "../words.ts";
 import type { World } from "../world.ts";
 import type { RunningCommand } from "./running.ts";
 
-/** What writing on claims needs. */
 interface Writer {
   readonly world: World;
   readonly log: Logger;
 }
 
 /**
- * For a command without replacements: writes its records on the claim of the first target that stays. Returns the
- * claim; undefined: no pods are moved, or no target has a claim.
+ * Writes the moves of a command without replacements on the claim of the first target that stays, and returns that
+ * claim. Undefined: the command moves no pods, or no target has a claim.
  */
 export async function writeOnTarget(
   { world, log }: Writer,
@@ -59,7 +58,7 @@ async function writeOn(
   try {
     await changeClaim(world, claim, (one) => withMoves(one, moves, nowMs));
   } catch (error) {
-    // The command goes on: only a restart would forget these moves.
+    // If the write fails the command goes on: this process remembers the moves, and only a restart would forget them.
     log.debug("failed writing down what is moved", {
       NodeClaim: { name: claim.metadata.name },
       error: errorText(error),
@@ -68,8 +67,8 @@ async function writeOn(
 }
 
 /**
- * Writes recent moves on a claim that stays, if no claim has them any more: the claim that had them was deleted, but
- * not by a command.
+ * A claim that recorded recent moves may have been deleted other than by a command. Writes moves that no claim records
+ * any more on a claim that stays.
  */
 export async function rewriteLostMoves(
   { world, log, run }: Writer & { readonly run: StepRunner },
@@ -92,7 +91,7 @@ export async function rewriteLostMoves(
     await writeOn({ world, log }, bearer, [...missing.values()]);
 }
 
-/** Reasons of commands that are there to save something. */
+/** The reasons of commands that exist to save money: only their savings are counted. */
 const SAVING: readonly CommandReason[] = ["Empty", "Underutilized"];
 
 /** Logs and counts what a finished command saved. */

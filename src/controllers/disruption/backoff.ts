@@ -26,7 +26,7 @@ interface KnownBackoff {
   readonly isStored: boolean;
 }
 
-/** Back-off by pool id. */
+/** The back-off of each pool, by pool id. */
 export class Backoff {
   readonly #waits = new Map<string, KnownBackoff>();
 
@@ -54,7 +54,7 @@ export class Backoff {
     for (const id of poolIds) this.#waits.delete(id);
   }
 
-  /** Pools without new replacements now, and until when. */
+  /** Pools that get no new replacements now, by id, and when their back-off ends. */
   pools(nowMs: number): ReadonlyMap<string, number> {
     const ends = [...this.#waits].map(([id, { wait }]) => [id, wait.untilMs] as const);
     return new Map(ends.filter(([, untilMs]) => nowMs < untilMs));
@@ -83,7 +83,8 @@ export class Backoff {
         try {
           await changePool(world, stored, (native) => withBackoff(native, wait));
         } catch (error) {
-          // The loop goes on: only a restart would forget the back-off.
+          // If the write fails the loop goes on: this process remembers the back-off, and only a restart would forget
+          // it.
           const told = { ...poolFields(pool), error: errorText(error) };
           log.debug("failed writing down that replacements did not come up", told);
         }
@@ -91,7 +92,10 @@ export class Backoff {
     );
   }
 
-  /** Drops back-offs of deleted pools, forgotten ones, and those that a person has removed. */
+  /**
+   * Drops the back-off of a pool that was deleted or recreated, that ended long ago, or whose annotation a person
+   * removed.
+   */
   #review(world: World, pools: readonly Pool[]): void {
     const nowMs = world.clock.now();
     const there = new Set(pools.map(({ id }) => id));

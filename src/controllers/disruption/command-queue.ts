@@ -63,19 +63,19 @@ export type CreateReplacements = (
 
 export interface CommandQueue {
   readonly controller: Controller;
-  /** Names of the nodes that running commands are about. */
+  /** Names of the nodes that running commands disrupt. */
   readonly nodeNames: ReadonlySet<string>;
   isRunning(id: string): boolean;
-  /** Pools whose replacements failed, and until when no other one is launched. */
+  /** Pools whose replacements failed. Until the back-off of a pool ends, no command launches replacements from it. */
   readonly backoff: Backoff;
   /**
    * Taints the nodes, creates the replacements and queues the command. Rejects if the command cannot start. `waitedMs`:
-   * from its proposal until it was validated.
+   * the time from the proposal of the command to the end of its validation.
    */
   start(command: Command, waitedMs: number): Promise<void>;
   /** Goes on with a command that another process began. */
   resume(one: Omit<RunningCommand, "move" | "startedMs">): void;
-  /** What recent commands moved. */
+  /** Which pods recent commands moved, and when. */
   readonly ledger: Ledger;
 }
 
@@ -89,7 +89,7 @@ interface Parts {
   readonly create: CreateReplacements;
 }
 
-/** The queue, its back-off and its ledger. */
+/** Creates the queue, with its back-off and its ledger. */
 export function createCommandQueue(
   world: World,
   create: CreateReplacements,
@@ -195,7 +195,8 @@ async function advance(parts: Parts, one: RunningCommand): Promise<Outcome> {
   if (state === "failed" || state === "paused") return takeBack(parts, one, state);
   if (state === "waiting") return requeueAfter(POLL_MS);
   backoff.succeeded(poolsOf(one));
-  // Only consolidation loses savings when its pods go to nodes that the plan does not use.
+  // An Underutilized command loses its savings if its pods go to nodes that its plan does not use, so they are kept
+  // off.
   await steering.begin(id, reason === "Underutilized" ? "keepOffOthers" : "amongPlanned");
   await Promise.all([
     ...one.candidates.map((candidate) => remove(parts, one, candidate)),
@@ -216,7 +217,7 @@ function stateOf(
   return pausesOf(world, one).length > 0 ? "paused" : state;
 }
 
-/** Messages of the pauses of the command's pools. Nobody asked for a repair, so a pause does not stop one. */
+/** Messages of the pauses of the command's pools. A repair is not stopped by a pause, because the node is broken. */
 function pausesOf(world: World, { record, candidates }: RunningCommand): readonly string[] {
   if (record.reason === "Unhealthy") return [];
   const ids = new Set(candidates.map(({ pool }) => pool.id));
@@ -241,17 +242,17 @@ async function takeBack(parts: Parts, one: RunningCommand, why: RollBackReason):
     backoff.waitFrom(pools, world.clock.now());
     tellFailure(parts, one.candidates, pools);
   }
-  // Only after the rollback: provisioning would launch new nodes for pods of nodes that still have their mark.
+  // The plan is forgotten only after the rollback: provisioning launches nodes for pods of nodes that are still marked.
   steering.forget(one.record.id);
   giveUpPlaces(world, one);
-  // A node that is removed all the same still moves its pods, and the ledger keeps counting them.
+  // If a node of the command is deleted all the same, its pods still move, so the ledger keeps counting them.
   if (allStay) ledger.forget(one.record.id);
   underWay.remove(one);
   await backoff.write(world, log);
   return AWAIT_CHANGE;
 }
 
-/** The pods stay where they are, so their seats on other nodes are given up. */
+/** The pods stay on their nodes, so the places kept for them on other nodes are freed. */
 function giveUpPlaces({ cluster }: World, { candidates }: RunningCommand): void {
   const pods = candidates.flatMap(({ reschedulablePods }) => reschedulablePods);
   for (const pod of pods) cluster.placements.giveUp(pod);
@@ -283,7 +284,7 @@ function commandsWaitingFor(
     .map(({ record }) => ({ kind: "", name: record.id }));
 }
 
-/** Replacements are nominated, so that no command disrupts them before their pods have come. */
+/** Nominates nodes, so that no other command disrupts them before the pods planned for them are bound. */
 function protect(world: World, names: readonly string[]): void {
   const untilMs = world.clock.now() + nominationMs(world.settings);
   for (const name of names) world.cluster.nominate(name, untilMs);
@@ -305,14 +306,17 @@ function newRecord(world: World, command: Command): CommandRecord {
     reason: command.reason,
     consolidationType: command.consolidationType,
     startedAt: toRfc3339(world.clock.now()),
-    // Without replacements another process rolls the command back, so it needs no names.
+    // The next process rolls back a command without replacements, so it needs no node names.
     nodes: command.replacements.length === 0 ? [] : command.candidates.map(({ node }) => node.name),
     replacements: command.replacements.length,
     ...(command.repair?.graceMs === undefined ? {} : { graceMs: command.repair.graceMs }),
   };
 }
 
-/** The candidates that could be tainted and marked. A command with replacements starts only if all could be. */
+/**
+ * Taints and marks the candidates and returns those that could be written. A command with replacements needs all of
+ * them, another command at least one.
+ */
 async function closeNodes(
   world: World,
   command: Command,
@@ -342,7 +346,7 @@ async function closeNode(world: World, record: CommandRecord, candidate: Candida
   if (node === undefined) throw new Error(`node ${candidate.node.name} is gone`);
   // A kubelet may write its Node at the same moment; retrying keeps that from stopping the whole command.
   const closed = await changeObject(world.kube, NODE, node, (latest) => cordoned(latest, words));
-  // Another Node may have got the same name; it is left as it is.
+  // If another Node has the same name by now, it is left as it is.
   if (closed === undefined) throw new Error(`node ${candidate.node.name} is gone`);
   const { reason } = record;
   const nowMs = world.clock.now();
@@ -361,7 +365,7 @@ async function createReplacements(
   command: Command,
   move: MoveRecord,
 ): Promise<Pick<RunningCommand, "replacements" | "target">> {
-  // Records on the claims that will be deleted are kept on the new claims.
+  // The claims of the candidates will be deleted, so the moves recorded on them are copied to the new claims.
   const moves = [...command.candidates.flatMap(({ claim }) => movesOn(claim)), move];
   if (command.replacements.length === 0) {
     return { replacements: [], target: await writeOnTarget({ world, log }, command, moves) };
@@ -402,7 +406,9 @@ function replacementsState(
   return world.clock.elapsedMs() - startedMs > limitMs ? "failed" : "waiting";
 }
 
-/** A broken node goes once the new one has stayed initialized for a moment. */
+/**
+ * Whether the claim became initialized within `FRESH_MS`. A repair waits that long before it deletes the broken node.
+ */
 function isFresh({ clock }: World, claim: NodeClaim | undefined): boolean {
   const sinceMs = fromRfc3339(claim && condition(claim, "Initialized")?.lastTransitionTime) ?? 0;
   return Math.abs(clock.now() - sinceMs) < FRESH_MS;

@@ -75,18 +75,18 @@ import { discardReplacement, reopen } from "./roll-back.ts";
 import { factsOf, type SweepFacts, Sweeps } from "./sweeps.ts";
 
 const POLL_MS = 10_000;
-/** After a command has begun: at once, but other controllers run first. */
+/** After a command has begun the loop runs again at once, but other controllers run first. */
 const AGAIN_MS = 1;
 const UNSYNCED_RETRY_MS = 1_000;
 
 const SELF: Request = { kind: "", name: "disruption" };
 
-/** When the loop runs again. `now`: a command has begun. */
+/** When the loop runs again. `now`: a command has begun, and the cluster has changed. */
 type Again = "now" | "later";
 
 /** A command that waits for its validation. */
 interface Pending extends ProposedCommand {
-  /** By the monotonic clock. */
+  /** Measured by the monotonic clock. */
   readonly validateAtMs: number;
 }
 
@@ -102,17 +102,17 @@ interface Loop {
 interface Memory {
   pending: readonly Pending[];
   readonly sweeps: Sweeps;
-  /** Problems of pools, each told once. */
+  /** Problems of pools, each reported once. */
   readonly problems: StandingProblems;
   /** The cluster as the last run read it. */
   around?: ClusterReading;
-  /** The records of the process before have been read. */
+  /** Whether the records of the previous process have been read from the claims. */
   hasLearned: boolean;
-  /** Revision of the cluster at which all recent moves stood on claims. */
+  /** Revision of the cluster state at which every recent move was recorded on a claim. */
   recordedAt?: number;
-  /** An empty node may be removed: the next round is early. */
+  /** Whether an empty node may be removed, so that the next round is early. */
   isWoken: boolean;
-  /** When the next whole round is due, by the monotonic clock. */
+  /** When the next regular round is due, measured by the monotonic clock. */
   roundAtMs: number;
 }
 
@@ -127,7 +127,7 @@ export function disruption(world: World, queue: CommandQueue): Controller {
     isWoken: false,
     roundAtMs: 0,
   };
-  // Shown from the start, as upstream does, because alerts compare with the value before.
+  // Upstream sets both to zero at the start. Alerts compare each value with an earlier one.
   for (const type of ["multi", "single"])
     world.metrics.count(
       "voluntary_disruption_consolidation_timeouts_total",
@@ -185,7 +185,7 @@ async function reconcile(doors: Omit<Loop, "run">): Promise<Outcome> {
   return whenNext(world, memory);
 }
 
-/** Asks the methods in order. `isEarly`: before the next round is due, because of an empty node. */
+/** Asks the methods in order. `isEarly`: an empty node started this round before the regular one is due. */
 async function propose(loop: Loop, isEarly: boolean): Promise<Again> {
   const { world, queue, memory, log, run } = loop;
   const around = await readAround(loop);
@@ -244,7 +244,7 @@ function* validated(
   return yield* method.validate(command, round);
 }
 
-/** Begins commands, or keeps them for their validation. */
+/** Begins each command, or keeps it until its validation is due. */
 async function take(
   { world, queue, memory, log }: Loop,
   around: ClusterReading,
@@ -293,7 +293,9 @@ function* tell(world: World, { reason }: Method, remarks: readonly Remark[]): St
   });
 }
 
-/** Events of approval: for one node on that node, for several on their pools. */
+/**
+ * Events that the policy Balanced approved the command. They are about the node if there is one, else about the pools.
+ */
 function approvals(world: World, { candidates, verdicts = [] }: Command) {
   return verdicts.flatMap((verdict) => {
     if (verdict.score === undefined) return [];
@@ -316,26 +318,26 @@ function countMoves(world: World, verdicts: readonly BalancedVerdict[]): void {
   }
 }
 
-/** At the next round, or when the wait of a command is over. */
+/** Runs the loop again at the next regular round, or earlier if the wait of a command ends earlier. */
 function whenNext(world: World, { pending, roundAtMs }: Memory): Outcome {
   const nextMs = Math.min(roundAtMs, ...pending.map(({ validateAtMs }) => validateAtMs));
   return requeueAfter(Math.max(1, nextMs - world.clock.elapsedMs()));
 }
 
-/** Commands whose wait is over. */
+/** Pending commands whose wait for validation is over. */
 function dueOf({ clock }: World, { pending }: Memory): readonly Pending[] {
   const nowMs = clock.elapsedMs();
   return pending.filter(({ validateAtMs }) => validateAtMs <= nowMs);
 }
 
-/** Validates the commands whose wait is over. */
+/** Validates the commands whose wait is over, and begins those that are still right. */
 async function validate(loop: Loop): Promise<Again> {
   const { world, queue, memory, log, run } = loop;
   const due = dueOf(world, memory);
   memory.pending = memory.pending.filter((one) => !due.includes(one));
   let again: Again = "later";
   for (const { method, command, validateAtMs } of due) {
-    // Read again for each: the command before may have tainted nodes.
+    // The cluster is read again for each command, because the command before may have tainted nodes.
     const sight = { world, queue, around: await readAround(loop) };
     const round = await run(gatherForCommand(sight, { method, command }));
     const still = await run(validated({ method, command }, round, queue));
@@ -358,7 +360,7 @@ function stillNow(sight: ReadCluster, planned: ProposedCommand): Command | Valid
   return lastCheck(command, method, regatherForCommand(sight, planned, nodes));
 }
 
-/** Logs only: no event has announced the command, and the next round decides again. */
+/** Only logs that validation failed: no event has announced the command, and the next round decides again. */
 function putOff(log: Logger, { candidates, via }: Command, why: ValidationFailure): void {
   const nodes = candidates.map(({ node }) => node.name);
   log.debug("putting off a disruption, something changed meanwhile", { nodes, via, reason: why });
@@ -383,7 +385,7 @@ function reject({ world, log }: Loop, command: Command, why: ValidationFailure):
   });
 }
 
-/** Whether the command has begun. */
+/** Begins a command and returns whether it has begun. */
 async function start(
   { world, queue, log }: Pick<Loop, "world" | "queue" | "log">,
   command: Command,
@@ -417,7 +419,7 @@ function tellObserved(world: World, log: Logger, command: Command): void {
     });
 }
 
-/** Resumes or rolls back the commands that no process carries out any more. */
+/** Resumes or rolls back the commands that an earlier process left unfinished. */
 async function pickUp(loop: Loop): Promise<void> {
   const { world, queue, memory, run } = loop;
   const looking = findUnfinished(world.cluster.nodes(), queue.nodeNames, world.clock.now());
@@ -435,7 +437,7 @@ async function pickUp(loop: Loop): Promise<void> {
       queue.resume({ record, candidates, replacements });
       continue;
     }
-    // The pool of a node is gone, and with it the rules by which its nodes are disrupted.
+    // The pool of a node was deleted. Without its disruption rules the command cannot go on, so it is rolled back.
     const allStay = nodes.length === record.nodes.length;
     takenBack.push(rollBackOf(record.id, { nodes, replacements, allStay }));
   }
@@ -447,7 +449,7 @@ async function takeBack(
   { world, queue, log }: Loop,
   { nodes, discard, undone }: RolledBack,
 ): Promise<void> {
-  // Before the nodes are untainted: the replacements are found by the marks on the nodes.
+  // Replacements are handled before the nodes are untainted, because they are found by the marks on the nodes.
   let isDone = true;
   for (const claim of discard)
     if (!(await attempt(log, claim, () => discardReplacement(world, claim)))) isDone = false;

@@ -1,4 +1,7 @@
-/** Events of disruption, in the words of each generation. upstream: pkg/controllers/disruption/events */
+/**
+ * Events of disruption, worded as the Karpenter generation of the object words them.
+ * upstream: pkg/controllers/disruption/events
+ */
 
 import type { Pod } from "../../apis/core/pod.ts";
 import { doNotDisrupt } from "../../apis/core/pod-predicates.ts";
@@ -14,13 +17,15 @@ import type { EventToPublish } from "../../kube/events/events.ts";
 import { objectsOf } from "./labels.ts";
 
 const BUDGET_DEDUPE_MS = 60_000;
-/** A closed window lasts for hours and concerns each node of a pool. */
+/**
+ * A closed budget window lasts for hours and blocks every node of its pool, so the event is repeated only once an hour.
+ */
 const HELD_DEDUPE_MS = 60 * 60_000;
-/** With 10,000 nodes each gets its event within half an hour; later rounds publish the rest. */
+/** At 10 events a second 10,000 nodes have theirs within half an hour. Later rounds publish what this round drops. */
 const HELD_RATE = { burst: 100, perSecond: 10 };
 const UNCONSOLIDATABLE_DEDUPE_MS = 15 * 60_000;
 
-/** Why a node may not be disrupted; on the Node and its claim. */
+/** Why a node may not be disrupted. Published on the Node and its claim. */
 export function blocked(
   objects: readonly KubeObject[],
   generation: Generation,
@@ -30,7 +35,7 @@ export function blocked(
   return objects.map((object) => event(object, generation, { reason: "Blocked", message: text }));
 }
 
-/** Why a node of the pool may not be disrupted for this reason; on the pool. karpenter-ts only. */
+/** Why a node of the pool may not be disrupted for this reason. Published on the pool; karpenter-ts only. */
 export function holdsNode(
   pool: KubeObject,
   generation: Generation,
@@ -47,7 +52,10 @@ export interface BudgetBlock {
   readonly whose: Whose;
 }
 
-/** The sentence of upstream; beyond it, whether a budget of the cluster blocks, and until when. */
+/**
+ * Says that budgets block a reason, in upstream's sentence. karpenter-ts adds whether the budget is cluster-wide, and
+ * until when it blocks.
+ */
 export function blockedByBudget(
   pool: KubeObject,
   generation: Generation,
@@ -67,8 +75,8 @@ export function blockedByBudget(
 }
 
 /**
- * That budgets block a node that could be disrupted otherwise; on the Node and its claim. karpenter-ts only. Empty
- * while the budget is only used up by other nodes: that ends in minutes.
+ * Says that only budgets block the disruption of a node. Published on the Node and its claim; karpenter-ts only. Empty
+ * while other nodes use up the budget, because that ends within minutes.
  */
 export function heldByBudget(
   objects: readonly KubeObject[],
@@ -89,21 +97,21 @@ export function heldByBudget(
 }
 
 /**
- * That a replacement failed, and until when (by pool id) no other is launched; on the nodes that stay and their claims.
- * karpenter-ts only. Each failure has another end, so each is a new event.
+ * Says that a replacement failed, and until when each pool (by id) launches no other. Published on the nodes that stay
+ * and their claims; karpenter-ts only. Each failure ends at another time, so each gives a new event.
  */
 export function replacementFailed(
   candidates: readonly Candidate[],
   waits: ReadonlyMap<string, number>,
 ): readonly EventToPublish[] {
   const ends = [...waits].sort().map(([id, ms]) => `of ${id} is asked for until ${toRfc3339(ms)}`);
-  // The back-off ends early if a replacement of another command succeeds.
+  // If a replacement of another command succeeds, the back-off ends at once.
   const wait = ends.length === 0 ? "" : `; unless another does, no other ${ends.join(", none ")}`;
   const message = `its replacement did not come up${wait}`;
   return candidates.flatMap((one) => blocked(objectsOf(one), one.generation, message));
 }
 
-/** Why consolidation leaves a node as it is; on the Node and its claim. */
+/** Why consolidation leaves a node as it is. Published on the Node and its claim. */
 export function unconsolidatable(
   objects: readonly KubeObject[],
   message: string,
@@ -114,7 +122,7 @@ export function unconsolidatable(
   }));
 }
 
-/** A consolidation that waits for its validation; empty for other commands. */
+/** Announces a consolidation that waits for its validation. Empty for other commands. */
 export function proposed(command: Command): readonly EventToPublish[] {
   if (command.reason !== "Underutilized") return [];
   return eachPart(command).map(({ object, text }) =>
@@ -122,7 +130,7 @@ export function proposed(command: Command): readonly EventToPublish[] {
   );
 }
 
-/** karpenter-ts only, with `--observe-only`: on the Nodes and claims of a command. */
+/** Says what a command would do under `--observe-only`. Published on its Nodes and claims; karpenter-ts only. */
 export function wouldBeDisrupted(command: Command): readonly EventToPublish[] {
   return eachPart(command).map(({ object, text }) =>
     event(object, command.generation, {
@@ -132,7 +140,7 @@ export function wouldBeDisrupted(command: Command): readonly EventToPublish[] {
   );
 }
 
-/** A command that the policy Balanced approved. */
+/** Says that the policy Balanced approved a command. */
 export function approved(
   objects: readonly KubeObject[],
   message: string,
@@ -140,7 +148,7 @@ export function approved(
   return objects.map((object) => consolidation(object, "ConsolidationApproved", message));
 }
 
-/** A consolidation that failed its validation. */
+/** Says that a consolidation failed its validation. */
 export function rejected(command: Command, why: string): readonly EventToPublish[] {
   const savings = `(savings: ${formatSavings(command)})`;
   return eachPart(command, false).map(({ object, text }) =>
@@ -170,7 +178,7 @@ function consolidation(object: KubeObject, reason: string, message: string): Eve
   return { object, type: "Normal", reason, message, dedupeValues };
 }
 
-/** That a replacement is created. */
+/** Says that a replacement is created. */
 export function launching(
   claim: KubeObject,
   generation: Generation,
@@ -183,13 +191,13 @@ export function launching(
   });
 }
 
-/** That a command waits for its replacements. */
+/** Says that a command waits for its replacements. */
 export function waitingReadiness(claim: KubeObject, generation: Generation): EventToPublish {
   const message = "Waiting on readiness to continue disruption";
   return event(claim, generation, { reason: "WaitingReadiness", message });
 }
 
-/** That a node is disrupted; on the Node and its claim. */
+/** Says that a node is disrupted. Published on the Node and its claim. */
 export function terminating(
   objects: readonly KubeObject[],
   generation: Generation,

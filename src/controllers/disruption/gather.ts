@@ -1,6 +1,6 @@
 /**
- * Gathers what the disruption methods may know at one moment: pools and their instance types, what provisioning would
- * plan with, candidates and budgets. A round over all nodes also publishes what blocks nodes and pools.
+ * Gathers the facts for the disruption methods at one moment: pools, instance types, the input of provisioning,
+ * candidates and budgets. A round over all nodes also publishes what blocks nodes and pools.
  */
 import type { Deployment } from "../../apis/apps/kinds.ts";
 import type { Pod } from "../../apis/core/pod.ts";
@@ -64,19 +64,19 @@ export interface ClusterReading {
 
 export interface Reading {
   readonly world: World;
-  /** Problems of pools, each told once. */
+  /** Problems of pools, each reported once. */
   readonly problems: StandingProblems;
   readonly run: StepRunner;
 }
 
-/** `last`: the reading of the run before. Its simulator is used again while nothing has changed. */
+/** `last`: the reading of the previous run. Its simulator is reused while nothing has changed. */
 export async function readCluster(
   { world, problems, run }: Reading,
   last?: ClusterReading,
 ): Promise<ClusterReading> {
   await catchUp(world, run);
   const pools = await poolsInUse(world, problems);
-  // Silent, because provisioning reports problems of pools.
+  // Provisioning already reports problems of pools, so they are not reported here.
   const { usable } = await poolsToUse(world, SILENT, new StandingProblems(SILENT, world.clock));
   const { pending, leaving, buffered } = podsToPlace(world);
   const scheduling = schedulingInput(world, [...pending, ...leaving, ...buffered], usable);
@@ -154,7 +154,7 @@ export async function poolsInUse(
   );
 }
 
-/** Reports what all methods have in common: do-not-disrupt periods of pods, and budgets that cannot be read. */
+/** Reports once a round what does not depend on a method: do-not-disrupt periods of pods, and unreadable budgets. */
 export function* reportRound(
   world: World,
   { pools, scheduling }: ClusterReading,
@@ -196,7 +196,7 @@ export interface ProposedCommand {
   readonly command: Command;
 }
 
-/** The round of a method, over all nodes. Publishes what blocks nodes and pools. */
+/** Facts of a method about all nodes. Publishes what blocks nodes and pools. */
 export function* gatherRound(sight: ReadCluster, method: Method): Steps<Round> {
   const { world, around } = sight;
   const isToldAlready = around.found.has(method.disruptionClass);
@@ -206,12 +206,15 @@ export function* gatherRound(sight: ReadCluster, method: Method): Steps<Round> {
   return round;
 }
 
-/** The round of a method about the nodes of its command only, on the cluster as it was read. */
+/** Facts of a method about the nodes of its command only, from the last reading of the cluster. */
 export function gatherForCommand(sight: ReadCluster, planned: ProposedCommand): Steps<Round> {
   return aboutCommand(sight, planned, {});
 }
 
-/** As {@link gatherForCommand}, in one step, on `nodes` as they are now. Only changed nodes are counted again. */
+/**
+ * Like {@link gatherForCommand}, but with the current `nodes` and without a pause. Only changed nodes are counted
+ * again.
+ */
 export function regatherForCommand(
   sight: ReadCluster,
   planned: ProposedCommand,
@@ -242,7 +245,7 @@ function pictureOf({ world, queue, around }: ReadCluster): Picture {
   const { pools, scheduling, simulator, staticPools } = around;
   return {
     nowMs: world.clock.now(),
-    // The nodes that the simulator has prepared, whatever has changed since.
+    // Nodes as the simulator prepared them, even if some have changed since.
     nodes: scheduling.nodes,
     pools,
     scheduling,
@@ -292,7 +295,7 @@ function* report(
   yield* eachInSteps(held, ({ node, kind, message, untilMs }) => {
     if (node.claim === undefined) return;
     const objects = objectsOf({ node, claim: node.claim });
-    // The end of a nomination changes with each nomination, so it would make a new event each time.
+    // A nomination is renewed often, so a text with its end would make a new event each time.
     const until = kind === "pod" && untilMs !== undefined ? `, until ${toRfc3339(untilMs)}` : "";
     world.events.publish(...blocked(objects, claimGeneration(node.claim), `${message}${until}`));
   });
@@ -316,7 +319,7 @@ function* report(
     const native = poolById(world, pool.id)?.native;
     if (native === undefined || nodes === 0 || allowance.allowed > 0) continue;
     const block = blockOf(world, reason, { allowance, nowMs });
-    // A budget that is used up matters only if another node of the pool waits for it.
+    // A budget that is used up is reported only while another node of the pool waits for it.
     if (block.next.when === "busy" && !waiting.has(pool.id)) continue;
     world.events.publish(blockedByBudget(native, pool.generation, block));
     closed.set(pool.id, block);

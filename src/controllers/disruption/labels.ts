@@ -1,4 +1,4 @@
-/** Label values of disruption metrics, and which objects an event about a candidate is about. */
+/** Label values of disruption metrics, and the objects that an event about a candidate is published on. */
 
 import type { Pool } from "../../apis/hub/pool.ts";
 import type { KubeObject } from "../../apis/meta.ts";
@@ -17,7 +17,7 @@ export function commandLabels(record: CommandRecord): Record<string, string> {
   };
 }
 
-/** The decision of a running command. */
+/** What a running command does with its nodes: delete them, or replace them. */
 export function recordedDecision({ replacements }: CommandRecord): Decision {
   return replacements === 0 ? "delete" : "replace";
 }
@@ -27,7 +27,7 @@ export function policyLabel({ disruption }: Pool): string {
   return disruption.policy.replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toLowerCase();
 }
 
-/** Labels of one disrupted node. A repair bounds the drain itself. */
+/** Labels of one disrupted node. For a repair the command limits how long the drain takes, not the claim. */
 export function disruptedLabels(
   { reason, graceMs }: Pick<CommandRecord, "reason" | "graceMs">,
   candidate: Candidate,
@@ -44,7 +44,7 @@ export function disruptedLabels(
   };
 }
 
-/** The label for a drain that takes so long at most; undefined: it has no limit. */
+/** The label for a drain with this limit. Undefined: the drain has no limit. */
 export function terminationModeOf(
   graceMs: number | undefined,
 ): "graceful" | "forceful" | "eventual" {
@@ -52,7 +52,7 @@ export function terminationModeOf(
   return graceMs <= 0 ? "forceful" : "eventual";
 }
 
-/** The objects of an event about a candidate: its Node, if there is one, and its claim. */
+/** The objects that an event about a candidate is published on: its Node, if there is one, and its claim. */
 export function objectsOf({
   node,
   claim,
@@ -60,7 +60,7 @@ export function objectsOf({
   return node.node === undefined ? [claim] : [node.node, claim];
 }
 
-/** Counts a command once in all, and once for each of its NodePools. */
+/** Counts a command once for the cluster, and once for each of its NodePools. */
 export function countDecision(world: World, command: Command, record: CommandRecord): void {
   const { candidates } = command;
   const labels = { ...commandLabels(record), decision: decisionOf(command) };

@@ -1,5 +1,5 @@
 /**
- * Judges repacks: some minutes after the last move of a pool, compares the realised savings with the predicted ones
+ * Judges repacks. Some minutes after the last move of a pool it compares realised with predicted savings
  * (core/disruption/outcome.ts) and writes the outcome on the NodePool. The next process, `kubectl describe` and
  * `karpenter explain nodepool` read it there.
  */
@@ -35,7 +35,7 @@ interface Writer {
   readonly log: Logger;
 }
 
-/** `isRunning`: whether claims of the command still have to be deleted. */
+/** `isRunning`: whether the command still has claims to delete. */
 export async function judgeMoves(
   { world, log }: Writer,
   { ledger, isRunning }: { readonly ledger: Ledger; isRunning(id: string): boolean },
@@ -76,7 +76,7 @@ async function write({ world, log }: Writer, id: string, outcome: RepackOutcome)
   try {
     await changePool(world, stored, (native) => withOutcome(native, outcome));
   } catch (error) {
-    // The loop goes on: only a restart would forget the outcome.
+    // If the write fails the loop goes on: this process remembers the outcome, and only a restart would forget it.
     log.debug("failed writing the outcome of moves on the NodePool", {
       ...poolFields(stored.pool),
       error: errorText(error),

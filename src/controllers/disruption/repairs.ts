@@ -1,6 +1,6 @@
 /**
- * What commands of node repair do beyond others: the drain has a bound of its own, a node that has recovered
- * meanwhile stays, and what ailed it is logged and counted.
+ * What only commands of node repair do. Their drain has its own time limit, a node that recovers in the meantime stays,
+ * and the cause of the repair is logged and counted.
  * upstream: pkg/controllers/disruption/queue.go, repair.go
  */
 import { withConditionChanges } from "../../apis/karpenter/conditions.ts";
@@ -25,8 +25,8 @@ import { countDecision, disruptedLabels, objectsOf, terminationModeOf } from "./
 import { markedNames, reopen } from "./roll-back.ts";
 
 /**
- * The drain ends after `graceMs`, unless it was to end earlier. Absent: the claim's own grace period holds. To be
- * written once nothing holds the end: on a node that stays it would cut short a later drain.
+ * Ends the drain after `graceMs`, unless it ends earlier anyway. Absent: the claim's own grace period holds. Call it
+ * only when the node will surely be deleted: on a node that stays it would shorten a later drain.
  */
 export async function boundDrain(
   world: Pick<World, "kube" | "clock">,
@@ -50,7 +50,9 @@ const STAYS = {
   gone: "its Node is gone",
 } as const;
 
-/** Untaints a node that repair has no reason to end any more, and returns whether it did. The Node is read live. */
+/**
+ * Untaints a node that no longer needs a repair, and returns whether it did so. The Node is read from the API server.
+ */
 export async function openedAsRecovered(
   { world, log }: { readonly world: World; readonly log: Logger },
   { record }: { readonly record: CommandRecord },
@@ -69,8 +71,8 @@ export async function openedAsRecovered(
 }
 
 /**
- * Asks for the reboot of the command's node: nodeclaim.reboot does the rest. The node is neither tainted here nor
- * replaced, so the command is over. Rejects while a doubt or the brake holds the reboot.
+ * Requests the reboot of the command's node, which the controller nodeclaim.reboot carries out. The node is neither
+ * tainted nor replaced here, so the command ends. Rejects while a doubt or the brake holds the reboot.
  */
 export async function requestReboot(
   world: World,
@@ -157,7 +159,7 @@ export function tellRepair(world: World, { candidates, repair }: Command): void 
   });
 }
 
-/** Counts a command that has begun; a repair also by the condition that caused it. */
+/** Counts a command that has begun. A repair is also counted by the condition that caused it. */
 export function countCommand(world: World, command: Command, record: CommandRecord): void {
   countDecision(world, command, record);
   const { candidates, repair } = command;

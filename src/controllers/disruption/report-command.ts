@@ -1,4 +1,4 @@
-/** What the log says of a command that begins. Older generations have the words of their time. */
+/** Logs a command that begins. Each Karpenter generation words it differently. */
 import { formatDuration } from "../../base/duration.ts";
 import {
   type Command,
@@ -10,7 +10,7 @@ import { speaksV05 } from "../words.ts";
 import type { World } from "../world.ts";
 import { tellRepair } from "./repairs.ts";
 
-/** Logs the command in the words of its generation. */
+/** Logs the command in the words of its Karpenter generation. */
 export function reportCommand(world: World, command: Command, id: string): void {
   const { generation, candidates } = command;
   tellRepair(world, command);

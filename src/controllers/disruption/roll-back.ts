@@ -1,6 +1,6 @@
 /**
- * Rolls back a command that cannot go on, also one of another process (controller.ts): deletes replacements without a
- * Node, then untaints the nodes.
+ * Rolls back a command that cannot go on, whether this process or an earlier one began it. Deletes replacements without
+ * a Node, then untaints the nodes.
  */
 import { NODE, type Node } from "../../apis/core/node.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
@@ -33,7 +33,7 @@ export async function rollBack(
   const discarded = unregistered(latest).filter((claim) => !isDeleting(claim));
   await Promise.all(discarded.map((claim) => discardReplacement(world, claim)));
   const kept = latest.filter((claim) => !discarded.includes(claim) && !isDeleting(claim));
-  // A record without replacements names no nodes; this process began the command and has all of them.
+  // A record without replacements names no nodes. Then this process began the command and knows all of them.
   const all = record.nodes.length || candidates.length;
   const allStay = candidates.length === all && candidates.every((one) => stays(world, one));
   if (allStay) {
@@ -49,8 +49,8 @@ export async function rollBack(
 }
 
 /**
- * Untaints a node that was taken for empty if pods run there, and returns whether it did. The API server is asked, and
- * the node is tainted by now, so no more pods come.
+ * Untaints a node that was found empty but runs pods by now, and returns whether it did so. The API server is asked.
+ * The node is tainted already, so no further pods are bound to it.
  */
 export async function openedAsUsed(
   { world, log }: { readonly world: World; readonly log: Logger },
@@ -106,7 +106,7 @@ export async function reopen(
   const nodeNow = nodes(world).get(node?.metadata.name ?? "");
   if (nodeNow !== undefined && nodeNow.metadata.uid === node?.metadata.uid)
     await changeObject(world.kube, NODE, nodeNow, open);
-  // Read again: the claim of the candidate is from before it was marked.
+  // The claim is read again, because the candidate holds the claim as it was before it was marked.
   const claimNow = readClaim(world, claimRequest(claim));
   if (claimNow === undefined || claimNow.metadata.uid !== claim.metadata.uid) return;
   await changeClaim(world, claimNow, (one) =>

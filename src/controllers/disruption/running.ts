@@ -13,9 +13,9 @@ export interface RunningCommand {
   readonly replacements: readonly NodeClaim[];
   /** Undefined: another process began the command, and its record is gone. */
   readonly move: MoveRecord | undefined;
-  /** Without replacements: the claim of a target that has the record. */
+  /** Set if there are no replacements: the claim of a target, which holds the record of the command. */
   readonly target?: NodeClaim | undefined;
-  /** By the monotonic clock. */
+  /** Measured by the monotonic clock. */
   readonly startedMs: number;
 }
 
@@ -29,7 +29,7 @@ export type RollBackReason = "failed" | "paused";
 export class RunningCommands {
   readonly #byId = new Map<string, RunningCommand>();
   readonly #nodeNames = new Set<string>();
-  /** By command id, then by node name. */
+  /** Steps by command id, then by node name. */
   readonly #steps = new Map<string, Map<string, Step>>();
   /** Commands that are being rolled back, by id. */
   readonly #back = new Map<string, RollBackReason>();
@@ -55,7 +55,7 @@ export class RunningCommands {
     this.#byId.set(one.record.id, one);
   }
 
-  /** From now on the command is rolled back. False: it is already. */
+  /** Starts the rollback of the command. False: the rollback has started before. */
   startRollBack({ record }: RunningCommand, why: RollBackReason): boolean {
     if (this.#back.has(record.id)) return false;
     this.#back.set(record.id, why);
@@ -77,7 +77,9 @@ export class RunningCommands {
     return this.#steps.get(record.id)?.get(nodeName);
   }
 
-  /** Whether the removal of any node has begun, also by another process: then fewer nodes are left than are named. */
+  /**
+   * Whether the removal of any node has begun. If another process began it, fewer nodes are left than the record names.
+   */
   hasBegunToEnd({ record, candidates }: RunningCommand): boolean {
     return this.#steps.has(record.id) || record.nodes.length > candidates.length;
   }

@@ -1,16 +1,14 @@
-/**
- * The commands whose pods are steered to their planned nodes, by command and by pod.
- */
+/** The commands whose pods are steered to their planned nodes, found by command or by pod. */
 import type { Pod } from "../../apis/core/pod.ts";
 import type { EvictionTarget } from "../../core/disruption/eviction-order.ts";
 import type { NodeView } from "../../core/state/node-view.ts";
 
 /** One command and its plan. */
 export interface SteeredCommand {
-  /** Empty: the plan is not known, because another process made it. */
+  /** Empty: another process made the plan, so it is not known. */
   readonly targets: readonly EvictionTarget[];
   readonly pods: readonly Pod[];
-  /** Absent until all targets have a Node. */
+  /** Absent until every target has a Node. */
   progress?: SteeringProgress;
 }
 
@@ -24,20 +22,20 @@ export interface SteeringProgress {
   /** The nodes of the targets, in their order. */
   readonly nodes: readonly NodeView[];
   readonly others: readonly string[];
-  /** This and the next instants are of the monotonic clock. */
+  /** Measured by the monotonic clock, as are the instants below. */
   readonly sinceMs: number;
   turn: number;
   turnSinceMs: number;
-  /** Since when all pods of this turn are evicted and no new pod is pending. */
+  /** The time since which all pods of this turn are evicted and their owners have no pending pod. */
   doneSinceMs?: number;
 }
 
 export class SteeredCommands {
   readonly #byCommand = new Map<string, SteeredCommand>();
-  /** By UID: each eviction asks, and drift may run hundreds of commands. */
+  /** By the UID of the pod: every eviction looks a pod up, and drift may run hundreds of commands. */
   readonly #byPod = new Map<string, SteeredPod>();
 
-  /** `turns`: the pods of each target, in order; one list if the plan is not known. */
+  /** `turns`: the pods of each target, in order. One list if the plan is not known. */
   add(id: string, targets: readonly EvictionTarget[], turns: readonly (readonly Pod[])[]): void {
     const command = { targets, pods: turns.flat() };
     for (const [turn, pods] of turns.entries())
@@ -53,7 +51,7 @@ export class SteeredCommands {
     return this.#byPod.get(metadata.uid ?? "");
   }
 
-  /** Forgets the command. A pod that another command has planned since stays with that one. */
+  /** Forgets the command. A pod that a newer command has planned stays with that command. */
   end(id: string): void {
     const command = this.#byCommand.get(id);
     this.#byCommand.delete(id);

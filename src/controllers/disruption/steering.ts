@@ -1,8 +1,8 @@
 /**
- * Moves the pods of a command to the nodes of its plan (core/disruption/eviction-order.ts). Drains evict only the pods
- * whose turn it is, and the other nodes have the taint `karpenter.sh/other-nodes-first` (PreferNoSchedule). It is a
- * preference, never a rule: whatever takes too long is skipped, and after a while pods move as they would without it. A
- * taint that is no longer wanted, left by another process or written late, is removed as soon as it is seen.
+ * Moves the pods of a command to the nodes of its plan (core/disruption/eviction-order.ts). Pods are evicted target by
+ * target, each in its turn; other nodes have the taint `karpenter.sh/other-nodes-first` (PreferNoSchedule) meanwhile.
+ * Steering is only a preference: what takes too long is skipped, and then pods move as they would without it. A taint
+ * that another process left, or that was written late, is removed as soon as it is seen.
  */
 import { NODE } from "../../apis/core/node.ts";
 import { isTerminating, type Pod } from "../../apis/core/pod.ts";
@@ -33,35 +33,35 @@ import type { World } from "../world.ts";
 import { type SteeredCommand, SteeredCommands, type SteeringProgress } from "./steered-commands.ts";
 
 const POLL_MS = 500;
-/** Time until the removal of a taint is tried again. */
+/** Time until a failed write of a taint is tried again. */
 const RETRY_MS = 5_000;
-/** Time in which the new pod of an evicted one is created and bound. */
+/** Time for the owner of an evicted pod to create a new pod, and for that pod to be bound. */
 const REST_MS = 1_000;
 const MOST_FOR_A_STOP_MS = 10_000;
-/** For all targets of a command. An interrupted node does not wait at all (node/termination.ts). */
+/** Limit for all targets of a command. An interrupted node does not wait for its turn (node/termination.ts). */
 const MOST_MS = 90_000;
-/** Nodes that have the taint for commands whose pods do not move yet: each takes two requests. */
+/** The most targets that are tainted before the pods of their command move. Each taint takes two requests. */
 const MOST_AWAITED = 100;
 
 const SELF: Request = { kind: "", name: "disruption.steering" };
 
 /**
- * Which nodes are tainted: `amongPlanned`: only other targets of the command, if there are several. `keepOffOthers`:
- * also other nodes with room.
+ * Which nodes are tainted. `amongPlanned`: only other targets of the command. `keepOffOthers`: also other nodes with
+ * room.
  */
 type Manner = "amongPlanned" | "keepOffOthers";
 
 export interface Steering {
   readonly controller: Controller;
-  /** Adds a command with its plan. Until it ends, its pods have a place. */
+  /** Adds a command with its plan. Its pods have a place until the command ends. */
   plan(id: string, targets: readonly EvictionTarget[]): void;
   /** Adds a command whose plan is not known, because another process made it: its pods are not steered. */
   promise(id: string, pods: readonly Pod[]): void;
-  /** Starts the first turn, when all targets have a Node. Resolves once the taints are written. */
+  /** Starts the first turn if every target has a Node. Resolves once the taints are written. */
   begin(id: string, manner: Manner): Promise<void>;
-  /** The command was rolled back. */
+  /** Forgets a command that was rolled back. */
   forget(id: string): void;
-  /** Whether the pod may be evicted now: it is its turn, or it is not steered. */
+  /** Whether the pod may be evicted now, because it is its turn or because it is not steered. */
   mayLeave(pod: Pod): boolean;
   /** Whether a running command has a place for the pod. */
   hasPlace(pod: Pod): boolean;
@@ -107,7 +107,7 @@ export function createSteering(world: World): Steering {
     promise: (id, pods) => commands.add(id, [], [pods]),
     begin: async (id, manner) => {
       const hasTurns = await startTurns(parts, id, manner);
-      // Also if its pods are not steered: its targets may have the taint from before.
+      // Also for a command whose pods are not steered: its targets may still have the taint.
       await writeTaints(parts);
       if (hasTurns) bell.ring(SELF);
     },
@@ -139,14 +139,15 @@ export function createSteering(world: World): Steering {
   };
 }
 
-/** Starts the first turn of a command. False: it has no plan or a target is missing, so its pods are not steered. */
+/** Starts the first turn of a command. False: it has no plan or a target has no Node, so its pods are not steered. */
 async function startTurns(
   { world, commands }: Parts,
   id: string,
   manner: Manner,
 ): Promise<boolean> {
   const command = commands.of(id);
-  // It has started before: the command is retried after an error, and its pods have waited long enough.
+  // If the first turn has started before, an error made the queue retry the command, and its pods have waited long
+  // enough.
   if (command === undefined || command.progress !== undefined) return false;
   const targets = nodesOf(world, command.targets);
   const names = new Set(targets?.map(({ name }) => name));
@@ -155,7 +156,7 @@ async function startTurns(
     return false;
   }
   const others = manner === "amongPlanned" ? [] : await othersThan(world, names, command.pods);
-  // Other controllers ran meanwhile: the command may have been rolled back.
+  // While this awaited, another controller may have rolled the command back.
   if (commands.of(id) !== command || command.progress !== undefined) return false;
   const nowMs = world.clock.elapsedMs();
   command.progress = { nodes: targets, others, sinceMs: nowMs, turn: 0, turnSinceMs: nowMs };
@@ -174,7 +175,7 @@ function isTooLong({ sinceMs }: SteeringProgress, nowMs: number): boolean {
   return nowMs - sinceMs > MOST_MS;
 }
 
-/** The nodes of the targets; undefined: one of them is missing. */
+/** The nodes of the targets. Undefined: a target has no Node. */
 function nodesOf(
   world: World,
   targets: readonly EvictionTarget[],
@@ -183,7 +184,7 @@ function nodesOf(
   return found.length === targets.length ? found : undefined;
 }
 
-/** Goes on to the next target once the new pods of this one are bound, or after too long a time. */
+/** Starts the turn of the next target once the new pods of this one are bound, or after too long a time. */
 function advance(
   world: World,
   {
@@ -207,12 +208,12 @@ function advance(
   delete progress.doneSinceMs;
 }
 
-/** UIDs of owners with a pending pod. Read once for all commands. */
+/** UIDs of the owners that have a pending pod, collected once for all commands. */
 function ownersWaiting(world: World): ReadonlySet<string> {
   return new Set(world.cluster.unboundPods().map((pod) => ownerOf(pod)?.uid ?? ""));
 }
 
-/** `waiting`: as {@link ownersWaiting}. */
+/** `waiting`: UIDs of the owners that have a pending pod. */
 function isDone(
   world: World,
   { pods: planned, owners }: EvictionTarget,
@@ -228,8 +229,8 @@ function isDone(
 
 /**
  * Names of the nodes that must have the taint: those whose turn it is not, and targets of commands whose pods do not
- * move yet. While no pods are steered no node is newly tainted, and targets keep their taint. Otherwise each of
- * hundreds of commands, one after the other, would taint again what all later ones wait for.
+ * move yet. While no pods are steered, targets keep a taint that they have, but no node gets a new one. Otherwise each
+ * of hundreds of commands would taint the targets of all later ones again.
  */
 function toPutLast(
   world: World,
@@ -249,7 +250,7 @@ function toPutLast(
   return new Set([...byCommands, ...last]);
 }
 
-/** Tainted nodes that wait for the pods that provisioning planned for them. */
+/** Nodes that are tainted until the pods that provisioning planned for them are bound. */
 function filledLast(world: World, marked: ReadonlySet<string>): readonly string[] {
   return [...marked].filter((name) => {
     const { claim } = world.cluster.node(name) ?? {};
@@ -261,7 +262,10 @@ function filledLast(world: World, marked: ReadonlySet<string>): readonly string[
   });
 }
 
-/** The node of that name, or the node of the claim of that name. Looked up by index: it is asked twice a second. */
+/**
+ * The node with this name, or the node of the claim with this name. It uses an index, because it is called twice a
+ * second.
+ */
 function nodeNamed(world: World, name: string): NodeView | undefined {
   const own = world.cluster.node(name);
   if (own?.node !== undefined) return own;
@@ -280,7 +284,7 @@ function putLastBy(
   const last = new Set<string>(awaiting);
   const first = new Set<string>();
   for (const progress of commands) {
-    // A node may have several turns.
+    // The same node may be the target of several turns.
     const upcoming = new Set(progress.nodes.slice(progress.turn + 1).map(({ name }) => name));
     for (const [index, { name, managed }] of progress.nodes.entries()) {
       if (index === progress.turn || (index < progress.turn && !upcoming.has(name)))
@@ -294,7 +298,7 @@ function putLastBy(
 }
 
 /**
- * Writes the taints that differ from those that are wanted. What cannot be written is tried again at the next
+ * Adds missing taints and removes those that are no longer wanted. A write that fails is tried again at the next
  * reconcile.
  */
 async function writeTaints({ world, log, commands, marked }: Parts): Promise<void> {

@@ -1,5 +1,5 @@
 /**
- * Remembers for each method the facts for which it found nothing, so that it is asked again only when a fact has
+ * Remembers for each method the facts with which it proposed nothing. The method is asked again only when a fact has
  * changed.
  */
 import { keyOf } from "../../apis/meta.ts";
@@ -12,23 +12,23 @@ import type { Round } from "../../core/disruption/round.ts";
 import { sameItems } from "../../core/provisioning/what-if/picture-changes.ts";
 import type { ClusterReading } from "./gather.ts";
 
-/** Consolidation is asked again after this time if prices or offerings have changed. */
+/** If prices or offerings have changed, consolidation is asked again after this time. */
 const PRICE_CHANGE_MS = 5 * 60_000;
-/** Other methods are asked again after this time if offerings have changed: capacity may be back. */
+/** If offerings have changed, other methods are asked again after this time, because a type may have capacity again. */
 const OFFERING_CHANGE_MS = 60_000;
-/** Every method is asked again after this time, because not every change is seen, such as those of volumes. */
+/** Every method is asked again after this time, because some changes, such as those of volumes, are not seen. */
 const LATEST_MS = 30 * 60_000;
 
 /** Everything that may change the answer of a method. */
 export interface SweepFacts {
   readonly text: string;
-  /** Lists of node names, compared without joining them: there may be very many. */
+  /** Lists of node names. They are compared one by one: joined into one text they would be very long. */
   readonly names: readonly (readonly string[])[];
   /** PodDisruptionBudgets, and Deployments that are moved without downtime. */
   readonly guards: readonly unknown[];
   /** Instance types by identity: a cloud returns the same lists while nothing has changed. */
   readonly types: readonly (readonly InstanceType[])[];
-  /** By the monotonic clock. */
+  /** Measured by the monotonic clock. */
   readonly atMs: number;
 }
 
@@ -53,7 +53,7 @@ export class Sweeps {
   }
 }
 
-/** `counting`: ids of commands whose moves are remembered. */
+/** `counting`: ids of the commands whose moves the ledger remembers. */
 export function* factsOf(
   method: Method,
   { nowMs, facts, budgets, holdOffs }: Round,
@@ -70,7 +70,7 @@ export function* factsOf(
   },
 ): Steps<SweepFacts> {
   const eligible: string[] = [];
-  // Candidates whose hold-off ends later without any other change.
+  // Candidates whose hold-off will end: they become eligible without any other change.
   const heldOff: string[] = [];
   yield* eachInSteps(facts.candidates, (one) => {
     if (!method.isEligible(one, nowMs)) return;
@@ -96,7 +96,8 @@ export function* factsOf(
 }
 
 /**
- * The parts of a PodDisruptionBudget that decide. Others, such as the number of healthy pods, change all the time.
+ * The parts of a PodDisruptionBudget that decide whether pods may be evicted. Other parts, such as the number of
+ * healthy pods, change often.
  */
 function wordOf(pdb: PodDisruptionBudget): readonly unknown[] {
   const { metadata, spec, status } = pdb;
