@@ -73,7 +73,7 @@ export function failureByPrice(
 ): ConditionName | undefined {
   const price = priceMicroUsd(found);
   const knownPrice = priceMicroUsd(known);
-  // Asked apart from the saving: fewer nodes at a higher price would cost more than upstream's plan.
+  // Asked apart from the saving: a plan with fewer nodes may still have a higher price than upstream's plan.
   if (price >= knownPrice) return "costsLess";
   const nodeCost = (found.newClaims.length - known.newClaims.length) * nodeMicroUsdPerHour;
   if (price + nodeCost > knownPrice * (1 - minSaving)) return "savesEnough";

@@ -11,7 +11,7 @@ import { type Batch, planByCheapestNode } from "../provisioning/solve.ts";
 import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
 import { typesFor } from "./packing/place-packed.ts";
 
-/** For callers to whom a plan is of no use once a pod has lost its planned node. */
+/** For callers that cannot use a plan once a pod has lost its planned node. */
 interface Kept {
   /** A pod has lost its planned node: no further pod is placed. */
   isLost: boolean;
@@ -19,7 +19,7 @@ interface Kept {
   preferencesGivenUp: number;
 }
 
-/** A plan with the nodes of another one. */
+/** A plan that repeats the nodes of another one. */
 export interface Repeated {
   readonly result: SchedulingResult;
   /** The number of preferences that pods gave up for it. */
@@ -48,7 +48,7 @@ export function* asPlanned(
   return rest;
 }
 
-/** The plan with these nodes in place of its own. Undefined: a pod of theirs finds no place on its node. */
+/** The plan with these nodes in place of its own. Undefined: one of their pods does not fit on its node. */
 export function* withNodes(
   batch: Batch,
   { unschedulable }: SchedulingResult,
@@ -65,7 +65,7 @@ export function* withNodes(
   return { result, preferencesGivenUp: kept.preferencesGivenUp };
 }
 
-/** Puts the pod on an existing node, all its preferences met. False: no node takes it so. */
+/** Puts the pod on an existing node with all its preferences met. False: no existing node can take it so. */
 export function fitsExisting(pass: Pass, { pod, podClass }: QueuedPod): boolean {
   const variant = pass.classes.variant(podClass, 0);
   return variant !== undefined && onExistingNode(pass, { pod, podClass, variant });
@@ -73,12 +73,12 @@ export function fitsExisting(pass: Pass, { pod, podClass }: QueuedPod): boolean 
 
 interface Repeating {
   readonly pass: Pass;
-  /** Nodes that are there already, by the planned node that each repeats. */
+  /** The new nodes so far, by the planned node that each one repeats. */
   readonly opened: Map<PlannedClaim, NewNodeClaim>;
   readonly kept: Kept | undefined;
 }
 
-/** Puts the pod on the node that repeats its own, and gives up as few of its preferences as it may. */
+/** Puts the pod on the node that repeats its planned one, and gives up as few of its preferences as possible. */
 function placeOn(
   home: PlannedClaim,
   { pod, podClass }: QueuedPod,
@@ -104,8 +104,8 @@ function placeOn(
 }
 
 /**
- * A node without pods, with the labels that the planned one has settled, for topology spread looks at those.
- * Undefined: the limits of the NodePool allow no such node any more.
+ * A node without pods that has the labels of the planned one, because topology spread depends on them. Undefined: the
+ * limits of the NodePool allow no such node any more.
  */
 function nodeLike(
   { templates, claims, context }: Pass,
@@ -123,8 +123,8 @@ function nodeLike(
 }
 
 /**
- * The labels of the pool, narrowed to each value that these requirements settle. Undefined: no node can have them
- * all.
+ * Narrows the labels of the pool to each value that these requirements settle. Undefined: no node can have all these
+ * labels.
  */
 export function setAsPlanned(
   space: RequirementSpace,
@@ -140,7 +140,10 @@ export function setAsPlanned(
   return set;
 }
 
-/** Whether its machine would be of a burstable type, which is cheap by CPU credits that the plan must not count on. */
+/**
+ * Whether the node's cheapest instance type is burstable. Such a type is cheap because of CPU credits, and the plan
+ * must not count on them.
+ */
 export function isBurstable({ instanceTypes: [cheapest] }: PlannedClaim): boolean {
   return cheapest?.baseline !== undefined;
 }

@@ -22,7 +22,7 @@ export class Contest {
   readonly mayPack: boolean;
   /** Whether a plan by price must save as much as a mistake costs (`SAVING_OF_A_MISTAKE`). */
   readonly #onlyMistakes: boolean;
-  /** Set while the greedy source and the packing source race; absent: they do not. */
+  /** Set while the greedy source races against the packing source. Absent: there is no race. */
   race?: Race | undefined;
   /** No plan can save enough over the best one: no source and no improvement is asked any more. */
   isSettled = false;
@@ -32,7 +32,7 @@ export class Contest {
   #improvements: readonly ImprovementName[] = [];
   readonly #considered: Considered[] = [];
 
-  /** `anySaving`: for a small batch, too, a plan by price need only save what the settings ask for. */
+  /** `anySaving`: in a small batch, too, a plan by price need only save the share that the settings ask for. */
   constructor(batch: Batch, options: PlannerOptions, anySaving = false) {
     this.batch = batch;
     this.options = options;
@@ -40,7 +40,7 @@ export class Contest {
     this.#onlyMistakes = !this.mayPack && !anySaving;
   }
 
-  /** Whether this part of the planner is used: all are, except in the bench of heuristics. */
+  /** Whether the planner uses this part. Only the benchmark of heuristics leaves a part out. */
   uses(name: SourceName | Heuristic): boolean {
     return name === "greedy" || uses(this.options, name);
   }
@@ -55,13 +55,14 @@ export class Contest {
   }
 
   /**
-   * The plan that the best one had to beat under the rule of its source; the best one itself where it was the first.
+   * The plan that the best one had to beat under the rule of its source. The first plan had to beat none, so it is
+   * returned itself.
    */
   get beaten(): SchedulingResult {
     return this.#beaten ?? this.best;
   }
 
-  /** Where the best plan comes from; undefined: there is none yet. */
+  /** The source of the best plan. Undefined: there is no plan yet. */
   get source(): SourceName | undefined {
     return this.#source;
   }
@@ -80,8 +81,8 @@ export class Contest {
   }
 
   /**
-   * Whether pods may be placed again by price. Not with reservations: what a promised one saves is no price of a node.
-   * Not where pods are to keep their domains: such a plan does not look at where they run.
+   * Whether pods may be placed again by price. Not with reservations: a price does not show what a reserved instance
+   * saves. Not if pods must keep their domains: such a plan ignores where pods run.
    */
   get mayRearrange(): boolean {
     const { batch, options } = this;
@@ -89,10 +90,7 @@ export class Contest {
     return !hasReservations(batch) && options.domainNow === undefined;
   }
 
-  /**
-   * Offers the plan of a source. `known`: the plan that it must beat under the rule, beside being cheaper than the
-   * best.
-   */
+  /** Offers the plan of a source. It must be cheaper than the best plan, and beat `known` under the source's rule. */
   *offer(
     source: SourceName,
     plan: SchedulingResult,
@@ -123,7 +121,7 @@ export class Contest {
     this.#improvements = [...this.#improvements.filter((one) => one !== improvement), improvement];
   }
 
-  /** Records that a source stopped: its plan would not have been accepted. */
+  /** Records that a source stopped early, because its plan would not be accepted. */
   noteStopped(source: SourceName): void {
     this.#considered.push({ source });
   }
@@ -142,7 +140,7 @@ export class Contest {
     return yield* this.#failureAgainst(known, plan, rule);
   }
 
-  /** A small batch keeps the greedy plan unless that made a mistake. */
+  /** A small batch keeps its greedy plan unless another plan saves so much that the greedy one must be a mistake. */
   #failureAgainst(
     known: SchedulingResult,
     plan: SchedulingResult,
@@ -170,7 +168,7 @@ export class Contest {
 function mayPack(batch: Batch, { policy, minPods }: PlannerOptions): boolean {
   const { queued, classes } = batch;
   if (policy === "greedy") return false;
-  // A unit of a reservation can be promised once: only the rules keep that count.
+  // An instance of a reservation can be promised only once, and only the greedy rules count the promises.
   if (hasReservations(batch)) return false;
   if (queued.length >= minPods) return true;
   return countDivided(queued, classes) >= Math.max(1, minPods * MIN_SPREAD_SHARE);

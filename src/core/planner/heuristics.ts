@@ -3,7 +3,7 @@
  * heuristics` plans without each of them in turn and prints what it is worth. Nothing else leaves a part out.
  */
 
-/** The ways to make a plan, with what each does. In the order in which they are asked. */
+/** The plan sources, in the order in which they are asked, and what each one does. */
 export const SOURCES = {
   greedy:
     "Upstream's rules, with this project's own choices of domains: the largest pod first, each on the first node that takes it.",
@@ -52,7 +52,7 @@ export type Heuristic =
   | PackingStep
   | "hostGroupsFirst";
 
-/** All of them, in the order in which a plan uses them. */
+/** All names, in the order in which a plan uses them. */
 export const HEURISTICS: readonly Heuristic[] = [
   ...(Object.keys(SOURCES) as SourceName[]).filter((name) => name !== "greedy"),
   "hostGroupsFirst",
@@ -60,13 +60,13 @@ export const HEURISTICS: readonly Heuristic[] = [
   ...(Object.keys(PACKING_STEPS) as PackingStep[]),
 ];
 
-/** The parts of the planner that a plan does without. */
+/** Leaves parts of the planner out, for the benchmark of heuristics. */
 export interface WithoutHeuristics {
   /** Absent: every part is used. */
   readonly without?: ReadonlySet<Heuristic>;
 }
 
-/** Whether the part is used. */
+/** Whether the planner uses the part. */
 export function uses({ without }: WithoutHeuristics, heuristic: Heuristic): boolean {
   return without?.has(heuristic) !== true;
 }

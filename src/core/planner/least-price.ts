@@ -18,18 +18,18 @@ import { Requirements } from "../scheduling/requirements.ts";
 import type { Bin } from "./packing/packing.ts";
 import { resourcePrices } from "./packing/resource-prices.ts";
 
-/** Reserved offerings are taken off the demand instead. */
+/** Reserved instances cost nothing more. They are subtracted from the demand instead. */
 const BOUGHT = Requirements.fromSpecs([
   { key: CAPACITY_TYPE_LABEL_KEY, operator: "NotIn", values: ["reserved"] },
 ]);
 
-/** The bound in micro-dollars an hour, for the pods that `result` places. */
+/** The bound in micro-dollars an hour for the pods that `result` places. */
 export function leastPriceMicroUsd(input: SchedulingInput, result: SchedulingResult): number {
   const placed = [...result.newClaims, ...result.existing].flatMap(({ pods }) => pods);
   return leastPriceOf(input, placed.map(podRequests).reduce<Resources>(addResources, {}));
 }
 
-/** The same for what pods request together. */
+/** The bound for pods that request `demand` together. */
 export function leastPriceOf(input: SchedulingInput, demand: Resources): number {
   const paid = paidFor(input);
   const names = Object.keys(demand).sort();
@@ -40,13 +40,13 @@ export function leastPriceOf(input: SchedulingInput, demand: Resources): number 
   if (bins.length === 0) return 0;
   const packing = { rows: [{ amounts, count: 1 }], bins, dimensions: names.length };
   const { leastCost } = resourcePrices(packing, [1]);
-  // At least one whole node is needed.
+  // Any demand needs at least one whole node.
   const one = Math.min(...bins.map(({ price }) => price));
-  // Prices are whole numbers, so the bound is rounded up; first down by what rounding errors may have added.
+  // Prices are integers, so the bound is rounded up. Before that it is lowered by what floating point may have added.
   return Math.max(one, Math.ceil(leastCost * (1 - 1e-9)));
 }
 
-/** The resources that cost nothing more: free on existing nodes, and all that open reservations could give. */
+/** Resources that cost nothing more: what existing nodes have free, and what open reservations could give. */
 function paidFor({ nodes, pools }: SchedulingInput): Resources {
   let total: Resources = {};
   for (const { deleting, available } of nodes) {
@@ -75,7 +75,10 @@ function paidFor({ nodes, pools }: SchedulingInput): Resources {
   return total;
 }
 
-/** Each instance type of each NodePool at its lowest price, less what daemons take; one dimension for each name. */
+/**
+ * Each instance type of each NodePool at its lowest price. What daemons take is subtracted; each resource is a
+ * dimension.
+ */
 export function cheapestBins(
   input: Pick<SchedulingInput, "pools" | "daemonPods" | "options">,
   names: readonly string[],

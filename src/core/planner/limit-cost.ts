@@ -1,6 +1,6 @@
 /**
- * The cost of NodePool limits: the batch is planned again as if the NodePools had none. That takes as long as the
- * first plan, so it is done only where limits kept instance types out of the plan.
+ * The cost of NodePool limits: the batch is planned again without them. That takes as long as the first plan, so it is
+ * done only if limits kept instance types out of the plan.
  */
 import { NO_RESOURCES, type Resources, subtractResources } from "../../apis/resources.ts";
 import type { Steps } from "../../base/steps.ts";
@@ -15,16 +15,13 @@ import type { Batch } from "../provisioning/solve.ts";
 import { bitIndices, hasBit } from "../scheduling/bits.ts";
 import { priceMicroUsd } from "./plan-price.ts";
 
-/** A cheaper plan of the same batch, as if these NodePools had no limits. */
+/** A cheaper plan of the same batch that ignores the limits of these NodePools. */
 export interface FreePlan {
   readonly poolIds: readonly string[];
   readonly microUsdPerHour: number;
 }
 
-/**
- * Undefined: limits cost nothing, or change which pods find a place. `plan`: the function that planned the batch
- * itself.
- */
+/** Undefined: limits cost nothing, or change which pods find a place. `plan`: the function that planned the batch. */
 export function* planWithoutLimits(
   batch: Batch,
   result: SchedulingResult,
@@ -41,7 +38,7 @@ export function* planWithoutLimits(
   return { poolIds, microUsdPerHour: priceMicroUsd(free) };
 }
 
-/** How much more the plan costs than the free one. Undefined: nothing. */
+/** How much more the plan costs than the plan without limits. Undefined: no more. */
 export function limitCost(
   { poolIds, microUsdPerHour: least }: FreePlan,
   plan: SchedulingResult,
@@ -50,7 +47,7 @@ export function limitCost(
   return microUsdPerHour > 0 ? { poolIds, microUsdPerHour } : undefined;
 }
 
-/** Whether one more node beside those of the plan could not be of every instance type of the NodePool. */
+/** Whether the limits would keep some instance type from one more node, after the nodes of the plan. */
 function keepsTypesOut(template: Template, { newClaims }: SchedulingResult): boolean {
   if (!isLimited(template)) return false;
   const own = newClaims.filter(({ pool }) => pool.id === template.pool.id);

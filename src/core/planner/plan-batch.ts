@@ -24,16 +24,18 @@ import { strandingNodes } from "./stranding.ts";
 
 /** The plan of a batch. */
 export interface PlannedBatch extends SchedulingResult {
-  /** Which source made the plan, and what became of the other plans; absent: the policy is `greedy`. */
+  /** The source of the plan, and what happened to the other plans. Absent: the policy is `greedy`. */
   readonly planner?: PlannerRecord;
 }
 
-/** Plans one batch. Throws for no input: what cannot be planned is in `unschedulable`, with the reason. */
+/**
+ * Plans one batch. It never throws because of a pod: pods without a place are in `unschedulable`, each with its reason.
+ */
 export function planBatch(input: SchedulingInput, options: PlannerOptions): PlannedBatch {
   return atOnce(planBatchInSteps(input, options));
 }
 
-/** As {@link planBatch}, in steps, for callers with other things to do in between. */
+/** Like {@link planBatch}, but in steps, so that the caller can do other work in between. */
 export function* planBatchInSteps(
   input: SchedulingInput,
   options: PlannerOptions,
@@ -56,8 +58,8 @@ interface BestPlan {
 }
 
 /**
- * The best plan, and what limits make it dearer by. Limits close ways to the greedy rules, which then take dear nodes.
- * So where limits cost money, other plans within the limits are accepted for a smaller saving.
+ * The best plan, and what limits add to its price. Limits may leave the greedy rules only dear nodes. So if limits cost
+ * money, other plans within the limits are accepted for a smaller saving.
  */
 function* planWithinLimits(
   batch: Batch,
@@ -74,8 +76,8 @@ function* planWithinLimits(
 }
 
 /**
- * The best plan of the batch; where it leaves pods that must share a host, the best with these ahead, if it places
- * more.
+ * The best plan of the batch. If it leaves out pods that must share a host, plans again with these pods first, and
+ * keeps that plan if it places more pods.
  */
 function* bestPlan(batch: Batch, options: PlannerOptions, anySaving = false): Steps<BestPlan> {
   const best = yield* contest(batch, options, anySaving);
@@ -87,7 +89,7 @@ function* bestPlan(batch: Batch, options: PlannerOptions, anySaving = false): St
   return { plan: other.plan, record: { ...other.record, hostGroupsFirst: true } };
 }
 
-/** Asks each source, then each improvement. */
+/** Asks each source for a plan, then each improvement. */
 function* contest(batch: Batch, options: PlannerOptions, anySaving: boolean): Steps<BestPlan> {
   const run = new Contest(batch, options, anySaving);
   const isGreedy = options.policy === "greedy";
@@ -100,8 +102,8 @@ function* contest(batch: Batch, options: PlannerOptions, anySaving: boolean): St
 }
 
 /**
- * Marks the nodes that must fill last, because pods of other nodes could take their room. Not for large batches: it
- * takes long.
+ * Marks the nodes that must fill last, because pods of other nodes could take their room. Large batches are not marked,
+ * because it takes too long.
  */
 function* withFillingOrder(
   batch: Batch,

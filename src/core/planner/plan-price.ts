@@ -1,4 +1,4 @@
-/** What a plan costs. */
+/** The price of a plan. */
 import type { SchedulingResult } from "../provisioning/result.ts";
 
 /** The price of the new nodes of a plan, in micro-dollars an hour. */

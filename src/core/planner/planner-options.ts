@@ -4,27 +4,28 @@ import type { DomainNow } from "./packing/domains.ts";
 import { MOST_BINS } from "./settings.ts";
 
 export interface PlannerOptions extends WithoutHeuristics {
-  /** `greedy`: upstream's rules alone. */
+  /** `greedy`: only upstream's rules. */
   readonly policy: "cost" | "greedy";
   /** The cost of a node beyond its machine (disk, address, agents), in micro-dollars an hour. */
   readonly nodeMicroUsdPerHour: number;
-  /** Pods. Smaller batches are not packed by price, unless a fifth of this number is spread over zones. */
+  /**
+   * Number of pods from which on a batch is packed by price. A fifth of it is enough if so many pods are spread over
+   * zones.
+   */
   readonly minPods: number;
   /** Share of the greedy plan's price that a packing must save to replace it. */
   readonly minSaving: number;
   /** Steps of search for a batch of any size, some nanoseconds each. */
   readonly baseWork: number;
-  /** Steps of search for each pod, where that comes to more than `baseWork`. */
+  /** Steps of search for each pod. The larger of this total and `baseWork` counts. */
   readonly workPerPod: number;
-  /** Kinds of bins for each set of requirements that a packing starts with; others join if they do better. */
+  /** Kinds of bins that a packing starts with for each set of requirements. Better ones join later. */
   readonly maxBins: number;
-  /** Orders of greedy filling by dual prices. They take no work of the budget. Absent: one. */
+  /** How many orders greedy filling by dual prices tries. They use no steps of the budget. Absent: one. */
   readonly dualPriceOrders?: number;
-  /**
-   * Further steps to search for a better division of spread pods over zones (packing/domain-search.ts). Absent: none.
-   */
+  /** More steps, to search for a better division of spread pods over zones (packing/domain-search.ts). Absent: none. */
   readonly domainSearchWork?: number;
-  /** The zone where a spread pod runs now: it stays there if the spread stays even. Absent: the pods run nowhere. */
+  /** The zone in which a spread pod runs now. The pod keeps it if the spread stays even. Absent: no pod runs yet. */
   readonly domainNow?: DomainNow;
 }
 
@@ -42,10 +43,10 @@ export const DEFAULT_PLANNER: PlannerOptions = {
   maxBins: MOST_BINS,
 };
 
-/** The options from the settings of `--planner-*`. */
+/** Makes the options from the settings `--planner-*`. */
 export function plannerOptions(settings: {
   readonly policy: string;
-  /** A multiple of the default work. */
+  /** Factor by which the default work is multiplied. */
   readonly effort: number;
   readonly nodeUsdPerHour: number;
   readonly minSavingPercent: number;

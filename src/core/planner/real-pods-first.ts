@@ -1,6 +1,7 @@
 /**
- * Plans pods of CapacityBuffers with the others, so that they share nodes, and sees to it that no stored pod is worse
- * off for that. It may take more than one plan, but only while a stored pod has no place or has an affinity to others.
+ * Plans pods of CapacityBuffers together with stored pods (those in the API server), so that they share nodes. No
+ * stored pod may be worse off for that. Plans more than once only if a stored pod has no place or needs other pods
+ * beside it.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";
@@ -37,12 +38,12 @@ export function* realPodsFirst<T extends SchedulingResult>(
   return { ...rest, unschedulable: [...rest.unschedulable, ...misled] };
 }
 
-/** Stored pods without a place. */
+/** Pods of the API server that the plan gives no place. */
 function waitingIn({ unschedulable }: SchedulingResult): readonly UnschedulablePod[] {
   return unschedulable.filter(({ pod, ignored }) => ignored !== true && !isBufferPod(pod));
 }
 
-/** Whether the pod can only run where certain other pods do. */
+/** Whether the pod may only run beside certain other pods. */
 function needsOthers({ spec }: Pod): boolean {
   const required = spec.affinity?.podAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
   return (required ?? []).length > 0;

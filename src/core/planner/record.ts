@@ -1,4 +1,4 @@
-/** Who planned a batch, and why no other plan was taken: `planner` in `karpenter plan -o json`. */
+/** Which source planned a batch, and why other plans were rejected. Shown as `planner` in `karpenter plan -o json`. */
 import type { ConditionName } from "./acceptance.ts";
 import type { ImprovementName, SourceName } from "./heuristics.ts";
 
@@ -8,13 +8,13 @@ export interface Considered {
   /** Absent: it is the plan of a source, not an improved one. */
   readonly improvement?: ImprovementName;
   /**
-   * The price of its new nodes; absent: the source stopped, for its plan cost more than a packing long before its
-   * end.
+   * The price of the plan's new nodes. Absent: the source stopped early, because its plan already cost more than a
+   * packing.
    */
   readonly microUsdPerHour?: number;
-  /** Pods without a place; absent where the price is. */
+  /** Number of pods without a place. Absent if the price is absent. */
   readonly pending?: number;
-  /** The condition that it failed; absent: it was accepted, or it stopped. */
+  /** The condition that the plan failed. Absent: the plan was accepted, or its source stopped early. */
   readonly rejectedBy?: ConditionName;
 }
 
@@ -22,7 +22,7 @@ export interface PlannerRecord {
   /** The source of the plan that was taken. */
   readonly source: SourceName;
   readonly improvements: readonly ImprovementName[];
-  /** Present: pods that must share a host were placed ahead of all others. */
+  /** Set if pods that must share a host were placed before all others. */
   readonly hostGroupsFirst?: true;
   /** Every plan that was offered, in order. */
   readonly considered: readonly Considered[];

@@ -1,34 +1,35 @@
 /**
- * Every number that the planner was tuned with: its unit, its meaning, and what it was chosen by. Work is counted in
- * steps, never in time, so that the same batch gets the same plan. `npm run bench -- heuristics` tells what each part
- * of the planner is worth. The measurements named here stand in bench/history/2026-11-cost.md unless another page is
- * named.
+ * Every number that tunes the planner, with its unit, its meaning and its reason. Work is counted in steps, never in
+ * time, so that the same batch gets the same plan. `npm run bench -- heuristics` shows what each part of the planner
+ * saves. Measurements are in bench/history/2026-11-cost.md unless another page is named.
  */
 
 // Plans of the whole batch
 
-/** Pods. Larger batches are planned once: their plans differ by less, and each plan takes longer (`bench -- speed`). */
+/** Number of pods. A larger batch is planned once: more plans would differ little and take long (`bench -- speed`). */
 export const LARGEST_REPLANNED_BATCH = 500;
 
 /**
- * Share of the price. A small batch is not packed, so a plan by price replaces the greedy one only if it saves this
- * much: then the greedy plan made a mistake, such as a large node that the wish of one pod makes dear.
+ * Share of the price. A small batch is not packed, so a plan by price must save this much over the greedy plan. Then
+ * the greedy plan made a mistake, such as one large dear node because of one pod's preference.
  */
 export const SAVING_OF_A_MISTAKE = 0.25;
 
-/** Share of `--planner-min-pods`: so many pods that are spread over zones are enough to pack a batch. */
+/** Share of `--planner-min-pods`. If this many pods are spread over zones, the batch is packed. */
 export const MIN_SPREAD_SHARE = 0.2;
 
-/** Times the lower bound on the cost. A packing is expected to cost at most this (`bench -- cost`: 1.00 to 1.08). */
+/**
+ * Multiple of the lower bound on the cost. A packing is expected to cost at most this (`bench -- cost`: 1.00 to 1.08).
+ */
 export const EXPECTED_PACKING_COST = 1.1;
 
-/** Whole plans of the batch that are tried with one zone closed. */
+/** How many plans of the whole batch are made with one zone closed. */
 export const MOST_ZONES_CLOSED = 4;
 
-/** Whole plans of the batch that are tried with one node dropped. */
+/** How many plans of the whole batch are made with one node dropped. */
 export const MOST_NODES_DROPPED = 8;
 
-/** Whole plans of the batch that are tried with one node moved. */
+/** How many plans of the whole batch are made with one node moved. */
 export const MOST_NODES_MOVED = 8;
 
 /** Rounds of packing: the pods that one round could not place are packed again. */
@@ -42,12 +43,12 @@ export const WORK_PER_STEP = 200_000;
 // From pods to a packing problem
 
 /**
- * Sets of node requirements in one packing, those of most pods first. Pods of further sets go through the greedy
- * rules. The bins of a packing grow with its sets. Not measured.
+ * Number of sets of node requirements in one packing, those with most pods first. Pods of other sets go through the
+ * greedy rules. Each set adds bins. Not measured.
  */
 export const MOST_REQUIREMENT_SETS = 48;
 
-/** Host rules that become dimensions of the packing. Each makes every filling of a bin dearer. Not measured. */
+/** Number of host rules that become dimensions of the packing. Each one makes filling a bin slower. Not measured. */
 export const MOST_HOST_DIMENSIONS = 2;
 
 /** Share of the batch: a host rule becomes a dimension if its pods need at least this many hosts. Not measured. */
@@ -64,7 +65,7 @@ export const MOST_BINS = 16;
 /** Share of the price: of packings that differ by no more, the one with fewest nodes is taken. Not measured. */
 export const ABOUT_EQUAL = 0.005;
 
-/** Times the lower bound: an even packing that costs no more ends the search, which could save 1 % at most. */
+/** Multiple of the lower bound. An even packing that costs no more ends the search, which could save at most 1 %. */
 export const GOOD_ENOUGH = 1.01;
 
 /**
@@ -74,11 +75,12 @@ export const GOOD_ENOUGH = 1.01;
 export const MANY_HOST_RULES = 0.1;
 
 /**
- * Pods. Larger batches use columns in place of reweighted greedy: from 7,000 pods on columns save 0.1 to 1.6 % more.
+ * Number of pods. Larger batches use column generation instead of reweighted greedy: from 7,000 pods on it saves 0.1 to
+ * 1.6 % more.
  */
 export const MOST_REWEIGHTED = 6_000;
 
-/** Pods. Batches of no more use columns and then reweighted greedy. Not measured. */
+/** Number of pods. Smaller batches use column generation and then reweighted greedy. Not measured. */
 export const FEW_PODS = 500;
 
 /** Steps of reweighted greedy for such a small batch: ten milliseconds at most. */
@@ -105,7 +107,7 @@ export const PARTS_OF_EVEN_BINS = 8;
  */
 export const PRICED_AGAIN_AT = 0.95;
 
-/** Times the lower bound for the items packed so far. Even patterns that cost more are given up. */
+/** Multiple of the lower bound for the items packed so far. Even patterns that cost more are dropped. */
 export const MOST_OVER_EVEN = 1.25;
 
 /** Units of work for one row when a bin is filled evenly: the row is counted, given its share, and topped up. */
@@ -118,7 +120,7 @@ export const EVEN_WORK_PER_ROW = 3;
  */
 export const BRANCH_AND_BOUND_STEPS = 1_000;
 
-/** Column generation ends when this many rounds together save less than this share of the price. Not measured. */
+/** Column generation ends when this many rounds together save too small a share of the price. Not measured. */
 export const ROUNDS_WITHOUT_GAIN = 5;
 export const LEAST_GAIN_OF_ROUNDS = 0.00005;
 
@@ -168,13 +170,14 @@ export const MOST_REFUSALS = 12;
 // Leftovers
 
 /**
- * Share of the batch: no more than this many leftovers are not packed again, whatever the rest of these numbers says.
+ * Share of the batch. If no more pods than this are left over, they are not packed again, whatever other numbers here
+ * say.
  */
 export const FEW_LEFTOVERS = 0.02;
 
 /**
- * Share of the batch: no more than this many leftovers go through the greedy rules. Asking for prices saves nothing
- * there.
+ * Share of the batch. If no more pods than this are left over, they go through the greedy rules: comparing prices for
+ * them saves nothing.
  */
 export const LEFTOVERS_NOT_PRICED = 0.002;
 
@@ -183,7 +186,7 @@ export const LEFTOVERS_NOT_PRICED = 0.002;
  */
 export const LEFTOVERS_BY_PRICE = 0.15;
 
-/** Questions whether a pod fits a planned node, for all leftovers together: about 50 ms. */
+/** How often all leftovers together may ask whether a pod fits a planned node: about 50 ms. */
 export const MOST_LEFTOVER_QUESTIONS = 100_000;
 
 // A better division over zones (repack)

@@ -52,14 +52,14 @@ export function* strandsMore(
   return cost >= priceMicroUsd(known) - priceMicroUsd(plan);
 }
 
-/** The price of one more node like each of these: the most that is launched for stranded pods. */
+/** The total price of one more node like each of these: at most this much is launched for stranded pods. */
 function priceOfNodes(claims: ReadonlySet<PlannedClaim>): number {
   return priceMicroUsd({ newClaims: [...claims] });
 }
 
 /**
- * The new nodes whose pods may be stranded: pods that are planned elsewhere may take their room, and they themselves
- * may not run elsewhere instead. Rules between pods are not checked.
+ * The new nodes whose pods may be stranded: pods that are planned elsewhere may take their room, and their own pods may
+ * not run elsewhere instead. Rules between pods are not checked.
  */
 export function* strandingNodes(
   { base, queued }: Batch,
@@ -73,7 +73,7 @@ export function* strandingNodes(
     for (const podClass of own) counts.set(podClass, (counts.get(podClass) ?? 0) + 1);
     addNode(groups, base, claim, new Set(own));
   }
-  /** For each group of nodes: the classes whose pods may run there. */
+  /** For each group of nodes, the classes whose pods may run there. */
   const guests = new Map<AlikeNodes, Set<PodClass>>();
   for (const group of groups.values()) {
     const classes = new Set<PodClass>();
@@ -86,9 +86,9 @@ export function* strandingNodes(
   for (const [group, classes] of guests) {
     yield;
     const { template, type, nodes } = group;
-    // One node holds all pods that may come: nobody loses room.
+    // If one node can hold every pod that may run there, no pod is stranded.
     if (hasBit(template.table.holding(totalRequests(counts, classes)), type)) continue;
-    // The pods that come leave room on the nodes where they are planned. May the node's own pods all run there instead?
+    // A pod from elsewhere leaves its own planned room free. Checks whether all pods of this node may run in that room.
     const left = [...guests].filter(([{ planned }]) => haveOneOf(planned, classes));
     const isStranding = (own: ReadonlySet<PodClass>) =>
       left.some(([, mayRunThere]) => ![...own].every((podClass) => mayRunThere.has(podClass)));
@@ -102,7 +102,7 @@ function haveOneOf<T>(some: ReadonlySet<T>, others: ReadonlySet<T>): boolean {
   return false;
 }
 
-/** Adds nothing if no NodePool or instance type like the planned one is left. */
+/** Does nothing if no NodePool or instance type like the planned one is left. */
 function addNode(
   groups: Map<string, AlikeNodes>,
   { templates, context: { space } }: Base,
@@ -118,7 +118,7 @@ function addNode(
     { key: CAPACITY_TYPE_LABEL_KEY, operator: "In", values: [capacityType] },
   ]);
   if (set === undefined) return;
-  // One name may stand for several types of the table: offerings differ in capacity.
+  // Several types of the table may share a name, because their offerings differ in capacity.
   const launchable = template.table.compatible(set);
   const type = template.table.types.findIndex(
     ({ name }, at) => name === instanceType && hasBit(launchable, at),
@@ -134,7 +134,10 @@ function addNode(
   for (const podClass of own) known.planned.add(podClass);
 }
 
-/** Whether a pod of the class may run on an empty node. Preferences do not count: kube-scheduler insists on none. */
+/**
+ * Whether a pod of the class may run on an empty node. Preferences do not count, because kube-scheduler does not
+ * require them.
+ */
 function mayRunOn(
   { context: { space }, classes }: Base,
   podClass: PodClass,

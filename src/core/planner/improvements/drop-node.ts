@@ -1,7 +1,7 @@
 /**
- * Drops one node of the plan and places its pods where the prices of the other nodes rise least, or on new nodes that
- * cost less. Greedy and packed plans end with nodes for the pods that were left over, though other nodes have room by
- * then. And the greedy rules put pods on one dear node that two cheap ones would serve.
+ * Drops one node of the plan. Its pods go where the prices of the other nodes rise least, or on new nodes that cost
+ * less. Greedy and packed plans often end with nodes for leftover pods, though other nodes have room by then. The
+ * greedy rules also put pods on one dear node where two cheap ones would do.
  */
 
 import type { PlannedClaim, SchedulingResult } from "../../provisioning/result.ts";
@@ -14,12 +14,12 @@ import type { Improvement } from "./improvement.ts";
 export const dropNode: Improvement = {
   name: "dropNode",
   rule: { saves: "setting", strandsNoMorePods: false, mayPlaceMore: false },
-  // Pods that join those of a burstable type might live on CPU credits.
+  // A node of a burstable type is cheap because of CPU credits. Pods that join it might live on these credits.
   applies: (contest) => contest.mayRearrange && !contest.best.newClaims.some(isBurstable),
   improve: function* (contest) {
     const { batch, options, best: before } = contest;
     const { nodeMicroUsdPerHour } = options;
-    // Of a batch that is not packed each step must mend a mistake: fewer nodes are worth more than small savings.
+    // In a batch that is not packed, each step must mend a mistake: fewer nodes matter more than small savings.
     const stepSaving = contest.mayPack ? 0 : minSavingOf({ saves: "mistake" }, options);
     let best = before;
     const tried = new Set<PlannedClaim["pods"][number]>();
@@ -38,7 +38,10 @@ export const dropNode: Improvement = {
   },
 };
 
-/** The node with the fewest pods, for they find room most easily; of equals the dearest. A node is tried once. */
+/**
+ * The node with the fewest pods, because they find room most easily. Among equal nodes the dearest. Each node is tried
+ * once.
+ */
 function nodeToDrop(
   { newClaims }: SchedulingResult,
   tried: ReadonlySet<PlannedClaim["pods"][number]>,

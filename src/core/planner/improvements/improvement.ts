@@ -6,10 +6,10 @@ import type { ImprovementName } from "../heuristics.ts";
 
 export interface Improvement {
   readonly name: ImprovementName;
-  /** What is asked of an improved plan. */
+  /** The acceptance rule for an improved plan. */
   readonly rule: AcceptanceRule;
   /** Whether the best plan so far may be improved in this way. */
   applies(contest: Contest): boolean;
-  /** Changes the best plan and offers what comes of it; keeps every rule between pods and nodes. */
+  /** Changes the best plan and offers the result. Every rule between pods and nodes stays kept. */
   improve(contest: Contest): Steps<void>;
 }

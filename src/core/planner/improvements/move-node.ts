@@ -1,6 +1,6 @@
 /**
- * Moves one node of the plan, with the pods that it has, to another zone or capacity type. The first pod on a node
- * settles these; pods that join later may need an instance type that is cheaper elsewhere.
+ * Moves one node of the plan, with its pods, to another zone or capacity type. The first pod on a node settles both.
+ * Pods that join later may need an instance type that is cheaper elsewhere.
  */
 import {
   CAPACITY_TYPE_LABEL_KEY,
@@ -30,7 +30,7 @@ interface Move {
 export const moveNode: Improvement = {
   name: "moveNode",
   rule: { saves: "anything", strandsNoMorePods: true, mayPlaceMore: false },
-  // Pods that join those of a burstable type might live on CPU credits.
+  // A node of a burstable type is cheap because of CPU credits. Pods that join it might live on these credits.
   applies: (contest) => contest.mayRearrange && !contest.best.newClaims.some(isBurstable),
   improve: function* (contest) {
     const { batch, best: plan } = contest;
@@ -48,7 +48,7 @@ export const moveNode: Improvement = {
   },
 };
 
-/** The moves that would save most come first, as if there were no rules between pods. */
+/** The moves in order of their saving, largest first, computed as if there were no rules between pods. */
 function movesOf({ base, queued }: Batch, { newClaims }: SchedulingResult): readonly Move[] {
   const classOf = new Map(queued.map(({ pod, podClass }) => [pod, podClass]));
   const moves = newClaims.flatMap((claim, at) => {
@@ -93,7 +93,7 @@ function movesOfOne(
   });
 }
 
-/** What a pod of the class asks of a node, with the preferences given up that this node does not meet. */
+/** What a pod of the class requires of a node, without the preferences that this node cannot meet. */
 function wantedBy(
   { context: { space }, classes }: Batch["base"],
   podClass: PodClass,

@@ -1,6 +1,6 @@
 /**
- * Opens all zones again to nodes that got theirs only because a zone was closed. In production a zone may be short of
- * machines, and a node whose pods accept any zone should be launched in any.
+ * Lets nodes be launched in every zone again if the plan closed a zone only to find a cheaper plan. A zone may be short
+ * of machines, so a node whose pods accept any zone should be open to all.
  */
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import type { Steps } from "../../../base/steps.ts";
@@ -18,7 +18,8 @@ export const openZones: Improvement = {
     const { batch, best, beaten } = contest;
     const open = yield* inAllZones(batch, best);
     if (open === undefined) return;
-    // It costs no less than the plan with the zone closed, but it must still beat what that one has beaten.
+    // The plan with all zones costs no less than the one with a zone closed. It must still beat the plan that the
+    // closed one beat.
     yield* contest.offerImproved("openZones", open, openZones.rule, beaten);
   },
 };

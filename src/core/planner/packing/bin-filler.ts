@@ -14,18 +14,18 @@ export class BinFiller {
   /** The amounts of all rows, one row after the other. */
   readonly #amounts: Numbers;
   readonly #perBin: Int32Array;
-  /** For each dimension: the least that any row takes. A bin with less left is full. */
+  /** For each dimension, the least amount that any row takes. A bin with less left is full. */
   readonly #least: Numbers;
-  /** What an empty bin has, for the kinds that were filled before. */
+  /** The amounts of an empty bin, by kind of bin. */
   readonly #rooms = new Map<Bin, Numbers>();
   readonly #numbers: (from: readonly number[]) => Numbers;
   readonly #free: Numbers;
   readonly #rows: number[] = [];
   readonly #times: number[] = [];
-  /** How many rows the last filling holds. */
+  /** Number of rows that the last filling holds. */
   #size = 0;
 
-  /** The one filler of this packing. Read the content before anyone fills again. */
+  /** The only filler of this packing. Read its content before the next filling, which replaces it. */
   static of(packing: Packing): BinFiller {
     let filler = fillers.get(packing);
     if (filler === undefined) {
@@ -83,7 +83,7 @@ export class BinFiller {
       for (let d = 0; d < dimensions && most > 0; d++) {
         const amount = amounts[start + d] as number;
         const room = free[d] as number;
-        // A division takes longer than two comparisons, and is seldom needed.
+        // A division is slower than two comparisons, and it is seldom needed.
         if (amount > room) most = 0;
         else if (amount * most > room) most = Math.floor(room / amount);
       }

@@ -1,4 +1,4 @@
-/** Pods that are to be packed, class by class. Pods of one class ask for the same in every respect. */
+/** Pods to be packed, by class. All pods of a class have the same requests, requirements and rules. */
 import type { PodClass, Variant } from "../../provisioning/batch/pod-class.ts";
 import type { QueuedPod } from "../../provisioning/batch/queue.ts";
 import type { Template } from "../../provisioning/pools/pool-template.ts";
@@ -11,7 +11,7 @@ export interface ClassPods {
   readonly step: number;
   /** The class without these preferences. */
   readonly variant: Variant;
-  /** The pods that are not placed yet. Placing a pod takes it out. */
+  /** The pods that are not placed yet. A pod is removed when it is placed. */
   readonly items: QueuedPod[];
   /** How many rules between pods restrict where such a pod may go, weighted. */
   readonly hardness: number;

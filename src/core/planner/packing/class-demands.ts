@@ -10,9 +10,9 @@ import { PoolPriceFloors } from "./pool-price-floors.ts";
 type NodePoolAndSet = Pick<ClassDemand, "template" | "set">;
 
 export class ClassDemands {
-  /** Of each class that is packed, in the order of their first pods. */
+  /** The demand of each class that is packed, in the order of their first pods. */
   readonly demands: ClassDemand[] = [];
-  /** Pods that are not packed. */
+  /** Pods that are not packed, for the greedy rules. */
   readonly others: QueuedPod[] = [];
   readonly #pass: Pass;
   /** Undefined: the class is not packed. */
@@ -49,7 +49,7 @@ export class ClassDemands {
   /** The demand of a class, with its first pod. Undefined: it is not packed. */
   #demandOf(item: QueuedPod): ClassDemand | undefined {
     const { podClass } = item;
-    // Prices of packings know nothing of devices: the greedy rules place such pods.
+    // Packings ignore the prices of devices, so the greedy rules place these pods.
     if (podClass.claimsDevices) return undefined;
     for (let step = 0; ; step++) {
       const variant = this.#pass.classes.variant(podClass, step);

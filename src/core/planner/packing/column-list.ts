@@ -7,7 +7,7 @@ import type { Pattern } from "./packing.ts";
 /** A pattern as a column of the linear program. */
 export interface PatternColumn {
   readonly pattern: Pattern;
-  /** The price of one bin of it. */
+  /** The price of one bin that is filled by the pattern. */
   readonly price: number;
 }
 

@@ -110,8 +110,8 @@ export function* packByColumns(
 }
 
 /**
- * Of a mix that has only fractions of bins: the pattern with most value and the largest fraction, cut to the items
- * that are left.
+ * For a mix in which every pattern has less than one bin. Picks the pattern with the most value and the largest
+ * fraction, cut to the items that are left.
  */
 function nearestToWhole(
   packing: Packing,

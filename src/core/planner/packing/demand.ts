@@ -122,7 +122,7 @@ function resourceNames(demands: readonly ClassDemand[]): string[] {
   return [cpu as string, memory as string, ...more.sort()];
 }
 
-/** More than any number of sets: NodePool and set make one number. */
+/** Larger than any number of sets, so that a NodePool and a set combine into one unique number. */
 const ABOVE_ALL_SETS = 2 ** 32;
 
 /** The demands of the sets with most pods. Pods of all other sets are added to `others`. */
@@ -177,7 +177,7 @@ function rowsOf({ demands, resources, hosts, isDivided, isHardestFirst }: RowInp
       continue;
     }
     const { requests } = podClass;
-    // Many classes share one object of requests, which is made text once.
+    // Many classes share one requests object, so its text is made once.
     let text = texts.get(requests);
     if (text === undefined) {
       text = resources.map((name) => requests[name] ?? 0).join();
@@ -186,7 +186,7 @@ function rowsOf({ demands, resources, hosts, isDivided, isHardestFirst }: RowInp
     const perHost = hosts.map(({ group }) =>
       variant.hostRules.some((rule) => rule.self && rule.group === group) ? 1 : 0,
     );
-    // A zone has few nodes, so each host rule counts there. Elsewhere more rows would only be more work.
+    // In one zone there are few nodes, so every host rule matters. Elsewhere more rows would only add work.
     const otherRules = isDivided ? otherHostRules(hosts, variant) : [];
     const groups = otherRules.map(({ group }) => group.index);
     const key = `${demand.template.index} ${demand.set} ${text} ${perHost.join()} ${groups.join()}`;

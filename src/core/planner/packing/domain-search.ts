@@ -19,7 +19,7 @@ import { type Packing, type PatternUse, packingPrice, type WorkBudget } from "./
 import { type PackingPart, partsOf } from "./parts.ts";
 import type { ResourcePrices } from "./resource-prices.ts";
 
-/** Moves between two steps. The packing of most moves is known already, so a move takes microseconds. */
+/** Moves that are tried between two steps. The packing after most moves is known already, so one takes microseconds. */
 const MOVES_PER_STEP = 64;
 
 /** A demand with its packing. */
@@ -213,7 +213,7 @@ class Packings {
     return { price, solution };
   }
 
-  /** Call it after a move is made: packings of the parts that it changes are out of date. */
+  /** Call this after a move is made: the remembered packings of the parts that it changed no longer hold. */
   noteMove({ from, to }: Move): void {
     for (const { has, afterMoves } of this.#parts)
       if (has.has(from.row) || has.has(to.row)) afterMoves.clear();
@@ -245,7 +245,7 @@ function textOf({ rows, bins }: Packing): string {
   ]);
 }
 
-/** Moves a pod that runs in the new domain already, if there is one; else one that does not run in its old domain. */
+/** Prefers a pod that runs in the new domain already, then one that does not run in its old domain. */
 function movePod({ from, to }: Move, domainNow: DomainNow = () => undefined): void {
   const { items } = from.pods;
   const now = items.map(({ pod }) => domainNow(pod, from.domain.key));

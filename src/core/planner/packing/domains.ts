@@ -161,8 +161,8 @@ class DomainCounts {
   /** For each group: the pods that are not divided yet. */
   readonly #expected = new Map<TopologyGroup, number>();
   /**
-   * The cpu that all groups have sent to each domain. It breaks ties, or every group's odd pod would go to the first
-   * domain.
+   * The cpu of all pods sent to each domain so far. It breaks ties; otherwise the odd pod of every group would go to
+   * the first domain.
    */
   readonly #cpu = new Map<string, number>();
 
@@ -198,9 +198,7 @@ class DomainCounts {
     return best;
   }
 
-  /**
-   * Whether the domain has less than its even share; where the pods do not divide evenly, some domains get one more.
-   */
+  /** Whether the domain has less than its even share. If pods do not divide evenly, some domains get one more. */
   #hasRoom(group: TopologyGroup, { domains }: Spread, now: string): boolean {
     const counts = this.#of(group);
     const here = domains.map(({ domain }) => counts.get(domain) ?? 0);

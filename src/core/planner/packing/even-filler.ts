@@ -23,7 +23,9 @@ export class EvenFiller {
   readonly #packing: Packing;
   /** For each row: the items that are left. The caller changes it. */
   readonly #left: Float64Array;
-  /** Shares are rounded in this order: what rounding takes from one row goes to a row of nearly the same shape. */
+  /**
+   * Shares are rounded in this order, so that what rounding takes from a row goes to a row of nearly the same shape.
+   */
   readonly #byShape: readonly number[];
   #byValue: readonly number[] = [];
   readonly #values: Float64Array;
@@ -32,7 +34,7 @@ export class EvenFiller {
   /** For each row: 1 if the bin at hand may hold it. */
   readonly #isAllowed: Uint8Array;
   readonly #allowed = new Map<readonly number[], ReadonlySet<number>>();
-  /** How many bins of the kind at hand all items would fill that it may hold. */
+  /** How many bins of this kind would hold all items that it may hold. */
   #binsForAll = 1;
 
   constructor(packing: Packing, left: Float64Array) {
@@ -95,7 +97,7 @@ export class EvenFiller {
     for (const row of this.#byValue)
       if (this.#isAllowed[row] === 1) value += this.#add(row, this.#left[row] as number);
     this.work += EVEN_WORK_PER_ROW * rows.length;
-    // Not 0 / 0, where items and bins cost nothing.
+    // Avoids 0 / 0, for items and bins that cost nothing.
     return value > 0 ? value / bin.price : 0;
   }
 

@@ -9,8 +9,8 @@ import { EvenFiller } from "./even-filler.ts";
 import type { Bin, Packing, PatternUse, WorkBudget } from "./packing.ts";
 
 /**
- * Packs all items into these kinds of bins. Undefined: an item fits none, the budget is spent, or the price is so far
- * above the lower bound that other ways do better.
+ * Packs all items into these kinds of bins. Undefined: an item fits no bin, the budget is spent, or the price is far
+ * above the lower bound. In the last case other ways of packing do better.
  */
 export function* packEvenly(
   packing: Packing,
@@ -30,7 +30,7 @@ export function* packEvenly(
     if (rest <= pricedAt * PRICED_AGAIN_AT) {
       pricedAt = rest;
       ratios = yield* filler.price(among);
-      // Later bins are seldom better than the first ones, so a bad start is not made good.
+      // Later bins are seldom better than the first ones, so a bad start cannot be made up for.
       if (paid > (least - filler.leastCost) * MOST_OVER_EVEN) return undefined;
     }
     const found = bestFilling(filler, among, ratios);

@@ -16,13 +16,16 @@ export interface GreedyTask {
   readonly counts: ArrayLike<number>;
   /** For each row: the value of one item. */
   readonly values: Float64Array;
-  /** Which kinds are filled anew after each step, beside those whose last filling needs more items than are left. */
+  /**
+   * Which kinds of bins are filled again after each step, besides those whose last filling needs more items than are
+   * left.
+   */
   readonly refilled?: Refilled;
 }
 
 /**
- * `all`: every kind of bin whose last filling does not last any more. `ahead`: only those of them whose last filling
- * was better than the best one now, a tenth of the work.
+ * `all`: every kind of bin whose last filling needs more items than are left. `ahead`: of those only the kinds whose
+ * last filling was better than the best one now, a tenth of the work.
  */
 export type Refilled = "all" | "ahead";
 
@@ -40,7 +43,7 @@ export function* packByGreed(
   let rest = left.reduce((sum, count) => sum + count, 0);
   const orders = ordersOf(packing, among, order);
   const lists = new Set(orders);
-  // The budget counts all rows, though those without items are skipped: so it ends at the same step for every order.
+  // Rows without items are skipped, but the budget counts them. So it ends at the same step for every order.
   const perRound = orders.reduce((sum, { length }) => sum + length, 0);
   const known: (Pattern | undefined)[] = among.map(() => undefined);
   /**

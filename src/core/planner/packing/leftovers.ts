@@ -1,7 +1,7 @@
 /**
- * Leftovers: the few pods that a packing found no place for, mostly because the zones that they must go to have no
- * room left. Another packing of them would open further nodes and take as long as the first one. Instead each pod
- * goes to the planned node whose price rises least, or to a new node where that is cheaper.
+ * Leftovers are the few pods that a packing found no place for, mostly because their zones have no room left. Packing
+ * them again would open more nodes and take as long as the first packing. Instead each pod goes to the planned node
+ * whose price rises least, or to a new node if that is cheaper.
  */
 import { filterInSteps, type Steps } from "../../../base/steps.ts";
 import type { QueuedPod } from "../../provisioning/batch/queue.ts";
@@ -36,7 +36,7 @@ export function* placeLeftovers(
 
 /** Not for many pods: they ask too many nodes. Not with burstable types: CPU credits would make them look cheap. */
 function goByPrice({ claims, templates }: Pass, left: number, batchPods: number): boolean {
-  // Each pod may open one more node, and the next pod is tried on that one, too.
+  // Each pod may open one more node, and later pods are tried on that node, too.
   const questions = left * (claims.size + left);
   if (left > batchPods * LEFTOVERS_BY_PRICE || questions > MOST_LEFTOVER_QUESTIONS) return false;
   return templates.every(({ steady }) => steady === undefined);

@@ -29,8 +29,8 @@ export function* packFirst(
 }
 
 /**
- * As {@link packFirst}. Undefined: the lower bound on the cost of the new nodes, with what nodes cost beyond their
- * machines, exceeds `mostMicroUsd` an hour. No pod was placed on a new node then.
+ * Like {@link packFirst}. Undefined: the lower bound on the cost of the new nodes exceeds `mostMicroUsd` an hour, so no
+ * pod was placed on a new node.
  */
 export function* packBelow(
   pass: Pass,
@@ -67,8 +67,8 @@ export function* packBelow(
 }
 
 /**
- * Places pods on existing nodes, which cost nothing more. The rest, in order; the same list where there are no such
- * nodes.
+ * Places pods on existing nodes, which cost nothing more. Returns the rest, in order; the same list if there are no
+ * such nodes.
  */
 function* withoutPlaced(pass: Pass, queued: readonly QueuedPod[]): Steps<readonly QueuedPod[]> {
   if (pass.nodes.length === 0) return queued;

@@ -57,7 +57,7 @@ export function* pack(
   let rest = parts.reduce((sum, { count }) => sum + count, 0);
   const found: Solution[] = [];
   for (const { packing: part, count, inWhole } of parts) {
-    // By the number of items. Work that a part leaves over goes to the later parts.
+    // Each part gets a share by its number of items. Steps that a part does not use go to later parts.
     const share = rest === 0 ? 0 : (budget.units * count) / rest;
     const own = { units: share };
     rest -= count;
@@ -106,7 +106,7 @@ function* cheapestSolution(
   const counts = packing.rows.map(({ count }) => count);
   const items = counts.reduce((sum, count) => sum + count, 0);
   const bins = bestBuys(packing, prices, options.maxBins);
-  // An item is worth what its resources cost.
+  // The value of an item is what its resources cost.
   const values = Float64Array.from(packing.rows, ({ amounts }) => dot(amounts, prices));
   const { isEven, isReweighted, hasColumns } = stepsFor(packing, items, options);
   const found: Solution[] = [];
@@ -122,7 +122,7 @@ function* cheapestSolution(
   const refilled = hasColumns ? "all" : "ahead";
   const greedy: GreedyTask = { packing, bins, counts, values, refilled };
   const orders = fillingOrders(packing, values);
-  // Reweighted rounds end far from where they begin: the first order is as good a start as the best of five.
+  // Reweighted rounds end far from their start, so the first order is as good a start as the best of five.
   const isOneOrder = !hasColumns || !uses(options, "fillingOrders");
   for (const order of isOneOrder ? orders.slice(0, 1) : orders) {
     yield;
@@ -205,7 +205,7 @@ function hostRuleShare({ rows, dimensions, hostDimensions = 0 }: Packing): numbe
   return all === 0 ? 0 : under / all;
 }
 
-/** Takes from the budget only the work beyond what is lent. */
+/** Counts only the steps beyond the lent ones against the budget. */
 function* packEvenlyWithin(
   packing: Packing,
   bins: readonly number[],
@@ -219,7 +219,10 @@ function* packEvenlyWithin(
   return solution;
 }
 
-/** Work beyond a small budget for the first filling: hundreds of rows of a few items each would get none otherwise. */
+/**
+ * More steps than a small budget has, for the first filling. Otherwise hundreds of rows with a few items each get no
+ * packing.
+ */
 function lentWork({ units }: WorkBudget, items: number): number {
   return Math.max(0, Math.min(items * LENT_WORK_PER_POD, MOST_LENT_WORK) - units);
 }

@@ -14,7 +14,7 @@ export interface Row {
   readonly perBin?: number | undefined;
 }
 
-/** One kind of bin. There are as many bins of it as anyone wants. */
+/** One kind of bin. A packing may use any number of bins of a kind. */
 export interface Bin {
   /** What one bin has of each dimension. */
   readonly amounts: Float64Array;
@@ -46,7 +46,7 @@ export interface PatternUse {
   readonly bins: number;
 }
 
-/** Steps of work that are left. Whoever works takes its steps off. */
+/** Steps of work that are left. Each search subtracts the steps that it takes. */
 export interface WorkBudget {
   units: number;
 }

@@ -118,7 +118,7 @@ class PricingOrders {
       (totals[d] as number) === 0
         ? 0
         : ((packing.rows[row] as Row).amounts[d] as number) / (totals[d] as number);
-    // A little more than nothing: no division by zero.
+    // Slightly more than zero, so that nothing is divided by zero.
     const divisors = (of: (row: number) => number) =>
       Float64Array.from(packing.rows, (_, row) => of(row) + 1e-15);
     this.#divisors = [
@@ -130,7 +130,7 @@ class PricingOrders {
     this.#last = this.#divisors.map(() => [...rows]);
   }
 
-  /** Without rows whose dual price is zero or less. */
+  /** The four orders, without rows whose dual price is zero or less. */
   by(dualPrices: Float64Array): number[][] {
     const keys = this.#keys;
     return this.#divisors.map((divisors, index) => {

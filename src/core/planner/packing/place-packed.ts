@@ -40,7 +40,7 @@ export function* placePacked(
   solution: readonly PatternUse[],
   options: WithoutHeuristics,
 ): Steps<QueuedPod[]> {
-  // The next pod is taken from the end: taking the first of a million items is slow.
+  // Pods are taken from the end of the list, because removing the first of a million items is slow.
   for (const { classes } of demand.rows) for (const { items } of classes) items.reverse();
   const queues = demand.rows.map((row): RowQueue => ({ row, classes: [...row.classes] }));
   const nodes: PlannedNode[] = [];
@@ -57,7 +57,7 @@ export function* placePacked(
   return demand.rows.flatMap(({ classes }) => classes.flatMap(({ items }) => items));
 }
 
-/** Opens a node for the pods of the pattern. Undefined: it takes none of them. */
+/** Opens a node for the pods of the pattern. Undefined: the node takes none of them. */
 function openNode(
   pass: Pass,
   bin: NodeBin,
@@ -124,8 +124,8 @@ interface UnfilledNode {
 }
 
 /**
- * Nodes whose pods have topology spread. No domain may be more than maxSkew pods ahead, so the nodes are filled by
- * turns: each takes the pods that it may have now, again and again, until none takes any more.
+ * Fills nodes whose pods have topology spread. No domain may be more than maxSkew pods ahead. So the nodes take turns:
+ * each takes the pods that it may have now, until no node takes any more.
  */
 function* openNodesInDomains(
   pass: Pass,

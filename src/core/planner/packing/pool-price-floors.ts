@@ -1,7 +1,4 @@
-/**
- * A lower bound on what pods cost in each NodePool. It chooses between NodePools that differ only in name, taints
- * aside.
- */
+/** A lower bound on what pods cost in each NodePool, used to choose between NodePools of equal rank. */
 import type { Resources } from "../../../apis/resources.ts";
 import type { Template } from "../../provisioning/pools/pool-template.ts";
 import { PriceFloor } from "../../provisioning/pools/price-floor.ts";
@@ -10,7 +7,7 @@ import type { RequirementSpace, SetId } from "../../scheduling/requirement-space
 
 export class PoolPriceFloors {
   readonly #space: RequirementSpace;
-  /** By NodePool and set of requirements. */
+  /** The bound, by NodePool and set of requirements. */
   readonly #floors = new Map<string, PriceFloor>();
 
   constructor(space: RequirementSpace) {

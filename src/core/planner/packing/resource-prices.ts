@@ -23,7 +23,8 @@ export function resourcePrices(packing: Packing, counts: ArrayLike<number>): Res
     }
   });
   const wanted = [...demand.keys()].filter((d) => (demand[d] as number) > 0);
-  // As shares of the demand: bytes and cores become numbers of one size, which keeps the simplex method exact.
+  // Amounts become shares of the demand: bytes and cores are then numbers of similar size, which keeps the simplex
+  // method exact.
   const table = bins.map(({ amounts }) =>
     wanted.map((d) => Math.max(0, (amounts[d] as number) / (demand[d] as number))),
   );

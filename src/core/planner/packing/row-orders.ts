@@ -1,7 +1,7 @@
 /** Orders of rows in which greedy filling takes their items. */
 import type { Packing } from "./packing.ts";
 
-/** From so many rows on, the sort of the engine is quicker than insertion sort. Measured with `bench -- speed`. */
+/** From this many rows on, the sort of the JavaScript engine is faster than insertion sort (`bench -- speed`). */
 const MANY_TO_SORT = 256;
 
 /**

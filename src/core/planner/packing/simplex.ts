@@ -89,7 +89,7 @@ function pivot(table: readonly number[][], leaving: number, entering: number): v
   for (const other of table) if (other !== row) clearColumn(other, row, entering, by);
 }
 
-/** A function of its own: V8 compiles it early, because it is called often. */
+/** A separate function, because V8 then compiles it early. */
 function clearColumn(other: number[], row: readonly number[], entering: number, by: number): void {
   const factor = other[entering] as number;
   if (factor === 0) return;

@@ -1,10 +1,9 @@
 /**
- * Each pod goes to the planned node whose price rises least, or to a new node where that is cheaper. The greedy rules
- * pay any price for a node that is planned already: one wish that only dear instance types meet makes a large node
- * dear.
- *
- * It is tried again with each zone closed that its plan buys in. The first pod chooses the zone that is cheapest for it
- * alone, and the pods that follow it there may find no instance type that is large enough.
+ * Cheapest-node greedy: each pod goes to the planned node whose price rises least, or to a new node if that is cheaper.
+ * The greedy rules pay any price for a node that is already planned: one preference for dear instance types makes a
+ * large node dear.
+ * Then the batch is planned again with each zone closed in which the plan has nodes. The first pod chooses the zone
+ * that is cheapest for itself, and later pods may find no instance type there that is large enough.
  */
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import type { SchedulingResult } from "../../provisioning/result.ts";
@@ -29,14 +28,14 @@ export const cheapestNode: PlanSource = {
   },
 };
 
-/** The batch with each zone closed in turn that the plan buys nodes in; none where the plan needs one node. */
+/** Copies of the batch, each with one zone closed in which the plan has nodes. None if the plan needs only one node. */
 function withOneZoneClosed(batch: Batch, { newClaims }: SchedulingResult): readonly Batch[] {
   if (newClaims.length < 2) return [];
   const zones = [...new Set(newClaims.map(({ cheapest }) => cheapest.zone))].sort();
   return zones.slice(0, MOST_ZONES_CLOSED).map((zone) => withZoneClosed(batch, zone));
 }
 
-/** NodePools that have no other zone keep theirs. */
+/** A NodePool that has only this zone keeps it. */
 function withZoneClosed(batch: Batch, zone: string): Batch {
   const { base } = batch;
   const { space } = base.context;

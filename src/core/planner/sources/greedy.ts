@@ -32,7 +32,7 @@ export const greedy: PlanSource = {
   },
 };
 
-/** Makes the greedy plan after the race was lost, because the packing turned out dearer than expected. */
+/** Makes the greedy plan after all: the race stopped it, but the packing cost more than expected. */
 export function* finishGreedy(contest: Contest): Steps<void> {
   yield* contest.offer("greedy", yield* planOf(contest.batch), greedy.rule);
 }

@@ -1,6 +1,6 @@
 /**
- * Pods that must share a host are placed ahead of all others. By size they come late, and larger pods may have taken
- * the room that the last of a group needs.
+ * Places pods that must share a host before all others. In order of size they are placed late, and larger pods may have
+ * taken the room that the last pod of a group needs.
  */
 import type { Steps } from "../../../base/steps.ts";
 import type { SchedulingResult } from "../../provisioning/result.ts";
@@ -9,8 +9,8 @@ import { affinityGroupsOf } from "../../provisioning/together.ts";
 import { placesMore } from "../acceptance.ts";
 
 /**
- * The batch with the groups first that the plan left pods of; undefined: there are none, or more pods find no place
- * by that.
+ * The batch with those groups first of which the plan left pods out. Undefined: there are none, or no more pods find a
+ * place that way.
  */
 export function* withHostGroupsFirst(
   batch: Batch,
@@ -20,6 +20,6 @@ export function* withHostGroupsFirst(
   const together = yield* affinityGroupsOf(batch.queued, pending);
   if (together.size === 0) return undefined;
   const ahead = { ...batch, together };
-  // Most of these pods fit nowhere together and come back in each pass: one greedy plan tells.
+  // Most such pods fit nowhere together and are pending in each pass, so one greedy plan decides whether it helps.
   return placesMore(yield* planOf(ahead), plan) ? ahead : undefined;
 }

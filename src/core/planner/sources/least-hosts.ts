@@ -23,7 +23,7 @@ export function leastHosts(
   rows: readonly { readonly classes: readonly ClassPods[] }[],
   batchPods: number,
 ): number {
-  // The greedy rules open at most one node for each pod.
+  // Greedy rules open at most one node for each pod. If limits may refuse one of so many, nothing can be proven.
   if (templates.some((template) => mayRunOut(template, batchPods))) return 0;
   const pods = new Map<TopologyGroup, number>();
   for (const row of rows)
@@ -40,11 +40,11 @@ export function perHostOf({ type, maxSkew }: TopologyGroup): number {
   return type === "spread" ? maxSkew : 1;
 }
 
-/** The host rules of the class that hold however many preferences are given up. */
+/** The host rules of the class that hold even if all preferences are given up. */
 function alwaysKept(classes: Pass["classes"], podClass: PodClass): readonly Rule[] {
   let kept: readonly Rule[] | undefined;
   for (const variant of variantsOf(classes, podClass)) {
-    // A zone may be full, and a volume in a zone without nodes: such a pod may find no place.
+    // Such a pod may find no place: its zone may be full, or its volume may be in a zone without nodes.
     if (variant.narrowingRules.length > 0 || podClass.hasVolumes) return [];
     const own = variant.hostRules;
     kept =

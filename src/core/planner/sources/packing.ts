@@ -1,4 +1,4 @@
-/** The batch packed by price, then carried out on the rules pod by pod. */
+/** Packs the batch by price, then places each pod by the usual rules. */
 import type { Steps } from "../../../base/steps.ts";
 import type { SchedulingResult } from "../../provisioning/result.ts";
 import { planOf } from "../../provisioning/solve.ts";
@@ -24,7 +24,7 @@ function* packedPlan({ batch, options, race }: Contest): Steps<SchedulingResult>
   let demand = race?.demand;
   return yield* planOf(batch, (pass, queued) => {
     const ofAll = demand;
-    // The first packing takes the pods out of the demand; a second one must ask again.
+    // Placing pods removes them from the demand, so a second packing must make a new one.
     demand = undefined;
     return packFirst(pass, queued, { options, ofAll });
   });

@@ -18,18 +18,19 @@ import { leastHosts } from "./least-hosts.ts";
 import { PartialPlanBound } from "./partial-plan-bound.ts";
 
 export interface Race {
-  /** Whether the greedy plan so far costs more than a packing is expected to cost, by the saving that it must show. */
+  /**
+   * Whether the greedy plan so far already costs more than a packing, even with the saving that a packing must show.
+   */
   readonly isLost: (claims: OpenClaims) => boolean;
   /** Whether the greedy plan, as far as it was made, proves that the packing would replace it. */
   readonly isWonBy: (packed: SchedulingResult) => boolean;
-  /** What the pods of the batch ask for, for the packing. A packing takes the pods out of it, so it serves once. */
+  /** The demand of the batch, for the packing. Placing pods removes them from it, so it can be used once. */
   readonly demand: PackingDemand;
 }
 
 /**
- * Undefined: there is no race, and the greedy plan is finished. So it is where the cost of a packing cannot be told
- * in advance: pods are placed ahead of others, differ in priority or may use existing nodes, or NodePools differ in
- * weight.
+ * Undefined: there is no race, and the greedy plan is finished. That is so if the cost of a packing cannot be
+ * predicted: some pods are placed first, differ in priority or may use existing nodes, or NodePools differ in weight.
  */
 export function* raceOf(
   { base, queued, isOfOnePriority, together }: Batch,

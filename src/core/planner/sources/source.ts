@@ -6,9 +6,9 @@ import type { SourceName } from "../heuristics.ts";
 
 export interface PlanSource {
   readonly name: SourceName;
-  /** What is asked of its plans. */
+  /** The acceptance rule for the plans of this source. */
   readonly rule: AcceptanceRule;
-  /** Whether it can make a plan for the batch that the best plan so far does not make needless. */
+  /** Whether the source should plan this batch: it can, and the best plan so far leaves something to gain. */
   applies(contest: Contest): boolean;
   /** Makes its plans and offers each of them. */
   plan(contest: Contest): Steps<void>;
