@@ -1,7 +1,7 @@
 /**
- * Counts and times the calls to AWS, each try and each request as a whole, under the names that the AWS SDK
- * for Go's metrics have: the SDK for JavaScript tells through its middleware, an AWS in this process through
- * a wrapping of its calls. upstream: awslabs/operatorpkg/aws metrics of the SDK
+ * Counts and times the calls to AWS, each attempt and each request as a whole, under the metric names of the AWS SDK
+ * for Go. The SDK for JavaScript reports its calls through middleware; an AWS in this process is wrapped.
+ * upstream: awslabs/operatorpkg/aws metrics of the SDK
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Metrics } from "../../base/metrics.ts";
@@ -15,12 +15,12 @@ export interface AwsCall {
   readonly service: string;
   /** `DescribeSubnets`. */
   readonly action: string;
-  /** HTTP status; 0 when no answer came. */
+  /** HTTP status; 0: AWS did not answer. */
   readonly status: number;
   readonly durationMs: number;
 }
 
-/** Is told of each attempt, and of each call with its retries. */
+/** Receives each attempt of a call, and each call with all its retries. */
 export interface CallObserver {
   attempt(call: AwsCall): void;
   request(call: AwsCall, retries: number): void;
@@ -51,7 +51,7 @@ export function callObserver(metrics: Pick<Metrics, "count" | "observe">): CallO
 
 const SERVICES: Readonly<Record<string, string>> = { pricing: "Pricing" };
 
-/** For an AWS without the SDK: each call is one try. */
+/** For an AWS without the SDK: each call is one attempt. */
 export function observedCalls(api: AwsApi, clock: Clock, observer: CallObserver): AwsApi {
   return overFields(api, (calls, name) =>
     overFields(calls as object, (call, action) =>

@@ -1,15 +1,15 @@
 /**
- * What keeps AWS from being used at all, by the error of a call: in which words it is said, and what to do. The rest of
- * AWS's refusals concern one object and are told there.
+ * Errors of AWS calls that make AWS unusable, each with its explanation and its remedy. Other errors concern one object
+ * and are reported on that object.
  */
 import type { AwsError } from "./api/call.ts";
 import { isPassing } from "./errors.ts";
 
-/** What is wrong and what to do, in the words of the troubleshooting page. */
+/** What is wrong and what to do, as the troubleshooting page says it. */
 export interface CallTrouble {
   readonly message: string;
   readonly remedy: string;
-  /** It is said of each action, not once for all. */
+  /** The problem is reported for each action, not once for all. */
   readonly perAction?: true;
   /** The problem may end without an action of the user. */
   readonly passes?: true;
@@ -61,7 +61,7 @@ const ROWS: readonly Row[] = [
   },
 ];
 
-/** Undefined for what concerns one object, or is expected. */
+/** Undefined: the error concerns one object, or is expected. */
 export function troubleOf(error: AwsError): CallTrouble | undefined {
   return ROWS.find(({ matches }) => matches(error));
 }

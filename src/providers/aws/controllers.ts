@@ -1,4 +1,4 @@
-/** The provider's own controllers, in the order a class and its instances live. */
+/** The provider's own controllers: first those of node classes, then those of instances. */
 import { EC2_NODE_CLASS } from "../../apis/aws/ec2nodeclass.ts";
 import { ANNOTATION_INSTANCE_PROFILE } from "../../apis/aws/labels.ts";
 import { NODE_CLAIM } from "../../apis/karpenter/nodeclaim.ts";
@@ -16,7 +16,7 @@ import { reservationControllers } from "./reservation/controllers.ts";
 import { zonalShiftController } from "./zonalshift/controller.ts";
 
 const PRICING_MS = 12 * 3_600_000;
-/** Prices are only worth a try now and then while AWS does not answer. */
+/** Time between two attempts to read prices while AWS does not answer. */
 const PRICING_RETRY_MS = 300_000;
 const SWEEP_MS = 60_000;
 const PROFILE_SWEEP_MS = 30 * 60_000;
@@ -24,31 +24,31 @@ const PROFILE_SWEEP_MS = 30 * 60_000;
 /** The controllers that keep node classes, images, prices and reservations fresh. */
 export function awsControllers(deps: AwsDeps, parts: AwsParts): readonly Controller[] {
   return [
-    /** Status, conditions, finalizer of EC2NodeClass. */
+    /** Keeps status, conditions and finalizer of EC2NodeClass. */
     nodeClassController(deps, parts),
-    /** Status of AWSNodeTemplate. */
+    /** Keeps the status of AWSNodeTemplate. */
     nodeTemplateController(deps, parts),
-    /** Profiles of roles that classes no longer name. IAM has no endpoint in a VPC without a way out. */
+    /** Deletes profiles of roles that no class names any more. IAM cannot be reached from an isolated VPC. */
     ...(deps.settings.isolatedVpc === true ? [] : [profileSweep(deps, parts)]),
-    /** Name and claim tags after registration. */
+    /** Adds tags with the names of Node and NodeClaim after registration. */
     taggingController(deps, parts),
-    /** On-demand and spot prices, every 12 hours. */
+    /** Reads on-demand and spot prices, every 12 hours. */
     pricing(deps, parts),
-    /** Shows what can be launched, and at what price. */
+    /** Metrics of the types that can be launched, with their prices. */
     typeGauges(deps, parts),
-    /** Remembers how much memory nodes turn out to have. */
+    /** Remembers how much memory nodes of a type really have. */
     capacityController(deps, parts),
     /** Deletes launch templates that no launch used recently. */
     launchTemplates(parts),
-    /** Drains what EC2 is going to take away, if there is a queue that says so. */
+    /** Drains instances that EC2 will take back, if there is an interruption queue. */
     ...interruption(deps, parts),
-    /** Instances that fail EC2's status checks, and scheduled events without a message. */
+    /** Replaces instances that fail EC2's status checks or have a scheduled event. */
     instanceStatusController(deps),
-    /** Zones that traffic keeps away from, if they are followed. */
+    /** Follows zonal shifts, if enabled. */
     ...(deps.settings.zonalShift === true ? [zonalShiftController(deps, parts)] : []),
-    /** What the account may run, if that is followed. */
+    /** Follows the account's vCPU quotas, if enabled. */
     ...(deps.settings.quotaAwareness === true ? [quotaController(deps, parts)] : []),
-    /** Claims whose reservation was taken from them, or ends. */
+    /** Handles claims whose capacity reservation was lost or will end. */
     ...(deps.settings.reservedCapacity === false ? [] : reservationControllers(deps, parts)),
   ];
 }

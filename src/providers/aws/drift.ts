@@ -1,6 +1,7 @@
 /**
- * Whether a launched machine still is what its class asks for: by hash of the static part, then by what
- * the selectors match now. Pure; first reason wins. upstream: pkg/cloudprovider/drift.go
+ * Whether a launched instance still matches its node class: first by the hash of the static fields, then by what the
+ * selectors match now. Pure; the first reason found is returned.
+ * upstream: pkg/cloudprovider/drift.go
  */
 import {
   ANNOTATION_EC2NODECLASS_HASH,
@@ -17,10 +18,10 @@ import type { SecurityGroup, Subnet } from "./api/network.ts";
 import type { FoundPlacementGroup } from "./placementgroup/placement-groups.ts";
 import type { Reservation } from "./reservation/reservations.ts";
 
-/** Of our own recipe, so that claims stamped by another product never look drifted to us. */
+/** karpenter-ts only, so that claims stamped by another product never look drifted here. */
 const CLASS_HASH_VERSION = "ts1";
 
-/** What a claim was made from, and what its node class says now. */
+/** What a claim was launched from, and what its node class requires now. */
 export interface DriftInput {
   readonly claim: NodeClaim;
   readonly nodeClass: AwsClass;
@@ -33,7 +34,7 @@ export interface DriftInput {
   readonly placementGroup: FoundPlacementGroup | undefined;
 }
 
-/** Annotations that stamp class or claim with the class' hash. */
+/** Annotations with the hash of the class, for a class or a claim. */
 export function hashAnnotations(nodeClass: AwsClass): Readonly<Record<string, string>> {
   return nodeClass.id.startsWith("ec2nodeclass/")
     ? {
@@ -43,7 +44,7 @@ export function hashAnnotations(nodeClass: AwsClass): Readonly<Record<string, st
     : { [ANNOTATION_NODETEMPLATE_HASH]: nodeClass.hash };
 }
 
-/** The drift reason if the node class's hash changed since the claim; undefined if not. */
+/** The drift reason if the hash of the node class changed after the claim was created. Undefined: it did not. */
 export function staticDrift(claim: NodeClaim, nodeClass: AwsClass): string | undefined {
   const own = claim.metadata.annotations ?? {};
   const expected = hashAnnotations(nodeClass);

@@ -1,6 +1,7 @@
 /**
- * What AWS's error codes mean to us: gone, exists, throttled, out of capacity; and the reason and words
- * that a failed launch shows in the claim's Launched condition. upstream: pkg/errors
+ * Classifies AWS's error codes: not found, exists, throttled, no capacity. Also words the reason and message of a
+ * failed launch for the claim's condition Launched.
+ * upstream: pkg/errors
  */
 import { errorText } from "../../base/error-text.ts";
 import { AwsError } from "./api/call.ts";
@@ -16,7 +17,7 @@ const NOT_FOUND: ReadonlySet<string> = new Set([
   "ParameterNotFound",
 ]);
 
-/** Codes of fleet errors that mean "not this one, not now". */
+/** Codes of fleet errors that mean that the offering has no capacity now. */
 const CAPACITY: ReadonlySet<string> = new Set([
   "InsufficientInstanceCapacity",
   "MaxSpotInstanceCountExceeded",
@@ -30,12 +31,12 @@ const CAPACITY: ReadonlySet<string> = new Set([
   "InvalidCapacityReservationState.Unavailable",
 ]);
 
-/** User data of a class that cannot be merged with ours. The text names the field and the remedy. */
+/** The user data of a class cannot be merged with Karpenter's. The text names the field and the remedy. */
 export class UserDataError extends Error {
   override readonly name = "UserDataError";
 }
 
-/** Something a launch needs could not be found out, or is not there. */
+/** Something that a launch needs does not exist or could not be read. */
 export class ResolutionError extends Error {
   override readonly name = "ResolutionError";
 }
@@ -43,7 +44,7 @@ export class ResolutionError extends Error {
 /** The account has no service-linked role for spot, and the controller may not create it. */
 export const SPOT_ROLE_ERROR = "AuthFailure.ServiceLinkedRoleCreationNotPermitted";
 
-/** The resource does not exist; each service has its own code for it. */
+/** Whether the resource does not exist. Each AWS service has its own code for this. */
 export function isNotFound(error: unknown): boolean {
   return error instanceof AwsError && NOT_FOUND.has(error.code);
 }
@@ -56,19 +57,19 @@ const TOO_OFTEN: ReadonlySet<string> = new Set([
   "TooManyRequestsException",
 ]);
 
-/** Too many requests: the same call may succeed later. */
+/** Whether AWS received too many requests: the same call may succeed later. */
 export function isThrottled(error: unknown): boolean {
   return error instanceof AwsError && TOO_OFTEN.has(error.code);
 }
 
-/** AWS is busy or away: the same question may have an answer in a while. */
+/** Whether AWS is busy or unreachable: the same call may succeed later. */
 export function isPassing(error: unknown): boolean {
-  // A call that we ended ourselves says nothing about AWS.
+  // A call that this process aborted says nothing about AWS.
   if (!(error instanceof AwsError) || error.code === "AbortError") return false;
   return isThrottled(error) || error.status === 0 || error.status >= 500;
 }
 
-/** The name is in use. */
+/** Whether the name is already in use. */
 export function isAlreadyExists(error: unknown): boolean {
   return (
     error instanceof AwsError &&
@@ -77,17 +78,20 @@ export function isAlreadyExists(error: unknown): boolean {
   );
 }
 
-/** The launch template was deleted between its creation and the fleet call. */
+/** Whether the launch template was deleted between its creation and the fleet call. */
 export function isLaunchTemplateNotFound(code: string): boolean {
   return code.startsWith("InvalidLaunchTemplate") && code.includes("NotFound");
 }
 
-/** EC2 has no capacity for the offering now. upstream: pkg/errors/errors.go. */
+/**
+ * Whether EC2 has no capacity for the offering now.
+ * upstream: pkg/errors/errors.go
+ */
 export function isCapacityCode(code: string): boolean {
   return CAPACITY.has(code);
 }
 
-/** A capacity error, or the missing spot role: another offering may still work. */
+/** Whether another offering may still work: the error is about capacity, or about the missing role for spot. */
 export function isInsufficientCapacity(error: FleetError): boolean {
   return isCapacityCode(error.ErrorCode) || error.ErrorCode === SPOT_ROLE_ERROR;
 }
@@ -173,15 +177,15 @@ export function launchFailure(text: string): { reason: string; message: string }
   return { reason: "LaunchFailed", message: `Error creating instance: ${text}` };
 }
 
-/** EC2 encodes the details of a refusal; the text differs at each call, so it is removed. */
+/** EC2 encodes the details of a refusal. The encoded text differs at each call, so it is removed. */
 const ENCODED_REFUSAL = /\s*Encoded authorization failure message: (\S+)/;
 
-/** What `aws sts decode-authorization-message` makes readable, of a refusal in AWS's words. */
+/** The part of AWS's refusal that `aws sts decode-authorization-message` can decode. */
 export function encodedRefusal(message: string): string | undefined {
   return ENCODED_REFUSAL.exec(message)?.[1];
 }
 
-/** AWS's code and words, without what only AWS can read. */
+/** AWS's code and message, without the part that only AWS can decode. */
 export function describeRefusal(code: string, message: string): string {
   return `${code}: ${message.replace(ENCODED_REFUSAL, "")}`;
 }

@@ -3,7 +3,7 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import type { EventToPublish } from "../../kube/events/events.ts";
 
-/** On a claim that names a class that is gone or going. */
+/** Says that the node class of a claim does not exist or is being deleted. */
 export function nodeClassNotFound(claim: NodeClaim): EventToPublish {
   return {
     object: claim,
@@ -14,7 +14,7 @@ export function nodeClassNotFound(claim: NodeClaim): EventToPublish {
   };
 }
 
-/** On a claim that EC2 gave no spot machine, because the account cannot have any yet. */
+/** Says on a claim that the account lacks the role that spot instances need. */
 export function spotRoleMissing(claim: NodeClaim): EventToPublish {
   return {
     object: claim,
@@ -26,7 +26,7 @@ export function spotRoleMissing(claim: NodeClaim): EventToPublish {
   };
 }
 
-/** On a class that cannot be launched from, at birth or later; `why` says what to do. */
+/** Says that no instance can be launched from a class. `why` includes the remedy. */
 export function nodeClassNotReady(nodeClass: KubeObject, why: string): EventToPublish {
   return {
     object: nodeClass,
@@ -37,7 +37,7 @@ export function nodeClassNotReady(nodeClass: KubeObject, why: string): EventToPu
   };
 }
 
-/** On a class that is being deleted while claims name it. */
+/** Says that a class being deleted waits for the claims that name it. */
 export function waitingOnNodeClaims(
   nodeClass: KubeObject,
   names: readonly string[],
@@ -50,7 +50,7 @@ export function waitingOnNodeClaims(
   };
 }
 
-/** On a class that is being deleted while instances live by its profile that no NodeClaim stands for. */
+/** Says that a class being deleted waits for instances without a NodeClaim that use its instance profile. */
 export function waitingOnInstances(nodeClass: KubeObject, ids: readonly string[]): EventToPublish {
   return {
     object: nodeClass,
@@ -61,7 +61,7 @@ export function waitingOnInstances(nodeClass: KubeObject, ids: readonly string[]
   };
 }
 
-/** On a class that is being deleted and whose instance profile or launch templates AWS does not let us delete. */
+/** Says that AWS does not allow deleting the instance profile or launch templates of a class. */
 export function deletionFailed(nodeClass: KubeObject, why: string): EventToPublish {
   return {
     object: nodeClass,
@@ -72,7 +72,7 @@ export function deletionFailed(nodeClass: KubeObject, why: string): EventToPubli
   };
 }
 
-/** On a pool that could launch in a zone which traffic now keeps away from. */
+/** Says that a zonal shift began in a zone where the pool could launch. */
 export function zonalShiftActive(pool: KubeObject, zone: string, zoneId: string): EventToPublish {
   return {
     object: pool,
@@ -83,7 +83,7 @@ export function zonalShiftActive(pool: KubeObject, zone: string, zoneId: string)
   };
 }
 
-/** Once it is over. */
+/** Says that a zonal shift is over. */
 export function zonalShiftCleared(pool: KubeObject, zone: string, zoneId: string): EventToPublish {
   return {
     object: pool,
@@ -94,7 +94,7 @@ export function zonalShiftCleared(pool: KubeObject, zone: string, zoneId: string
   };
 }
 
-/** On a pool that launches under a quota of which little is left. `use`: with its name and numbers. */
+/** Says that a vCPU quota of the pool is nearly used up. `use`: the quota's name and numbers. */
 export function quotaNear(pool: KubeObject, code: string, use: string): EventToPublish {
   return {
     object: pool,

@@ -1,9 +1,12 @@
-/** Every metric that the AWS provider moves, beside the controllers' own. upstream: pkg/metrics */
+/**
+ * Metrics of the AWS provider, beyond those of the controllers.
+ * upstream: pkg/metrics
+ */
 import { DURATION_BUCKETS, type MetricSpec } from "../../base/metrics.ts";
 
-/** Service, call and HTTP status, as `EC2`, `CreateFleet`, `200`. */
+/** Labels of a call, such as `EC2`, `CreateFleet`, `200`. */
 const CALL = ["service", "action", "code"];
-/** 10 ms, and each half as long again as the one before. */
+/** Buckets in seconds: 0.01, each next one 1.5 times as large. */
 const CALL_SECONDS = Array.from({ length: 20 }, (_, index) => 0.01 * 1.5 ** index);
 const BATCH_SIZES = [
   1, 2, 4, 5, 10, 15, 20, 25, 30, 40, 50, 75, 100, 125, 150, 175, 200, 225, 250, 275, 300, 350, 400,

@@ -1,7 +1,7 @@
 /**
- * Adds the name of the AWS call to each error, because "not authorized" alone does not tell which right is missing.
- * Errors that make AWS unusable (credentials, rights, a missing queue, no answer) are logged at once and every
- * minute. EC2's encoded messages about refused rights are logged at level debug, for those who may decode them.
+ * Adds the name of the AWS call to each error, because "not authorized" alone does not tell which permission is
+ * missing. Errors that make AWS unusable (credentials, permissions, a missing queue, no answer) are logged at once and
+ * then every minute. EC2's encoded refusals are logged at level debug, for those who may decode them.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
@@ -12,7 +12,7 @@ import type { FleetError } from "./api/launches.ts";
 import { troubleOf } from "./call-troubles.ts";
 import { describeError, encodedRefusal } from "./errors.ts";
 
-/** The same calls, whose errors have the name of the call in `action`, in AWS's spelling: `DescribeSubnets`. */
+/** The same calls. Each error has the name of its call in `action`, in AWS's spelling: `DescribeSubnets`. */
 export function namedCalls(api: AwsApi, { clock, log }: { clock: Clock; log: Logger }): AwsApi {
   const reminders = new Reminders(clock);
 
@@ -39,7 +39,7 @@ export function namedCalls(api: AwsApi, { clock, log }: { clock: Clock; log: Log
     return async (...args) => {
       try {
         const answer = await call(...args);
-        // Of a fleet's instances, which were refused one by one.
+        // A fleet call can succeed while single instances were refused: their errors are in the answer.
         const { Errors = [] } = (answer ?? {}) as { readonly Errors?: readonly FleetError[] };
         for (const { ErrorMessage } of Errors) tellEncoded(action, ErrorMessage);
         return answer;

@@ -1,6 +1,6 @@
 /**
- * The nouns of the provider, made once and shared by it and its controllers, and what they are made of:
- * doors and settings.
+ * The parts of the provider, one for each AWS noun, made once and shared with its controllers. Also the settings and
+ * dependencies that they are made from.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
@@ -36,19 +36,19 @@ import { ZonalShifts } from "./zonalshift/zonal-shifts.ts";
 /** upstream: --ami-refresh-interval, --subnet-refresh-interval, --security-group-refresh-interval */
 const REFRESH_MS = 60_000;
 
-/** Absent ones have upstream's defaults. */
+/** Settings of the AWS provider. An absent one has upstream's default. */
 export interface AwsSettings {
   readonly clusterName: string;
-  /** Empty: asked of EKS. */
+  /** Empty: the endpoint is read from EKS. */
   readonly clusterEndpoint: string;
   readonly clusterCaBundle?: string;
   readonly region: string;
   readonly eksControlPlane?: boolean;
-  /** `aws.defaultInstanceProfile`: alpha classes without one of their own. */
+  /** `aws.defaultInstanceProfile`: for alpha classes that name no profile. */
   readonly defaultInstanceProfile?: string;
-  /** `aws.tags`: on everything launched for alpha and beta. */
+  /** `aws.tags`: added to everything that is launched for alpha and beta classes. */
   readonly tags?: Tags;
-  /** 0.075 */
+  /** Share of an instance's memory that the hypervisor takes. Absent: 0.075. */
   readonly vmMemoryOverheadPercent?: number;
   readonly reservedEnis?: number;
   /** `aws.enableENILimitedPodDensity` */
@@ -56,19 +56,19 @@ export interface AwsSettings {
   /** `aws.enablePodENI`: alpha nodes offer `vpc.amazonaws.com/pod-eni`. */
   readonly podEni?: boolean;
   readonly isolatedVpc?: boolean;
-  /** Core's gate ReservedCapacity: on by default. */
+  /** Core's gate ReservedCapacity. Absent: on. */
   readonly reservedCapacity?: boolean;
   /** Replace spot nodes on a rebalance recommendation; off by default. */
   readonly actOnRebalance?: boolean;
-  /** Do not check permissions by trial calls. */
+  /** Skips the permission checks by dry runs. */
   readonly disableDryRun?: boolean;
-  /** How long images, subnets and security groups that were found count: a minute. */
+  /** How long answers about images, subnets and security groups are cached. Absent: a minute. */
   readonly amiRefreshMs?: number;
   readonly subnetRefreshMs?: number;
   readonly securityGroupRefreshMs?: number;
   /** Gate NodeClassCEL: off by default. */
   readonly kubeletExpressions?: boolean;
-  /** What node repair acts on; absent: as upstream by default. */
+  /** Which node conditions node repair acts on. Absent: upstream's default. */
   readonly repair?: RepairSettings;
   /** Drivers whose devices pods may claim (DRA); none by default. */
   readonly devices?: DeviceGates;
@@ -76,7 +76,7 @@ export interface AwsSettings {
   readonly zonalShift?: boolean;
   /** Launch only what the account's vCPU quotas allow; off by default. */
   readonly quotaAwareness?: boolean;
-  /** Name of the SQS queue with interruption events; empty: they are not followed. */
+  /** Name of the SQS queue with interruption messages. Empty: there is none. */
   readonly interruptionQueue?: string;
 }
 
@@ -93,7 +93,7 @@ export interface AwsDeps {
   readonly endImpaired: EndImpaired;
 }
 
-/** The nouns, made once and shared by the provider and its controllers. */
+/** The parts of the provider, made once and shared with its controllers. */
 export interface AwsParts {
   readonly classes: ClassSource;
   readonly facts: ClusterFacts;
@@ -110,10 +110,10 @@ export interface AwsParts {
   readonly placementGroups: PlacementGroups;
   readonly trials: Trials;
   readonly shifts: ZonalShifts;
-  /** Knows nothing, and refuses nothing, while they are not followed. */
+  /** Without quota awareness it knows no quota, so it refuses nothing. */
   readonly quotas: Quotas;
   readonly seen: SeenTypes;
-  /** UIDs of claims whose instance EC2 has said to take away; filled and emptied by interruption. */
+  /** UIDs of claims whose instance EC2 said that it will take back. The interruption controller keeps this set. */
   readonly takenBack: Set<string>;
 }
 

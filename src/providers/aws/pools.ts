@@ -1,10 +1,10 @@
-/** The pools of the cluster, for events that are told of each. */
+/** The pools of the cluster, for events that are published on each pool. */
 import type { Pool } from "../../apis/hub/pool.ts";
 import { POOL_KINDS, toPool } from "../../apis/hub/to-pool.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import type { Mirrors } from "../../kube/mirror/mirror.ts";
 
-/** By kind, then name; `native` with its kind, as an event's object needs it. */
+/** Pools by kind, then name. `native` has its kind set, because an event needs it. */
 export function poolsIn(
   mirrors: Mirrors,
 ): readonly { readonly native: KubeObject; readonly pool: Pool }[] {

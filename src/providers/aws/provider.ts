@@ -1,6 +1,6 @@
 /**
- * AWS as a CloudProvider: finds the class, resolves what it selects, launches, looks up and ends
- * instances. Each noun has a folder of its own (`parts.ts` makes them); this file puts them to use.
+ * AWS as a CloudProvider: finds the node class, resolves its selectors, and launches, looks up and terminates
+ * instances. Each AWS noun has its own folder (`parts.ts` makes them); this file combines them.
  */
 
 import { AWS_NODE_TEMPLATE } from "../../apis/aws/awsnodetemplate.ts";
@@ -46,7 +46,7 @@ import { awsRepairPolicies } from "./repair-policies.ts";
 import { clusterTag, type TagSettings } from "./tags/tags.ts";
 import { checkNotShifted, zoneOf } from "./zonalshift/guard.ts";
 
-/** The cloud provider and its controllers. `prices` changes its version whenever a price changes. */
+/** Creates the cloud provider and its controllers. `prices` changes its version whenever a price changes. */
 export function createAwsProvider(given: AwsDeps): {
   cloud: CloudProvider;
   controllers: readonly Controller[];
@@ -138,7 +138,7 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
 
 type Overlay = (types: readonly InstanceType[]) => readonly InstanceType[];
 
-/** Launches an instance for the claim. It rejects with an error whose reason the claim's condition shows. */
+/** Launches an instance for the claim. Rejects with an error whose reason the condition of the claim shows. */
 async function create(
   deps: AwsDeps,
   parts: AwsParts,
@@ -164,7 +164,10 @@ async function create(
   return isInline ? withHostname(result, await hostname(deps, parts, launched.instanceId)) : result;
 }
 
-/** Undefined unless a launch of the claim now could bring just this instance. */
+/**
+ * Takes over a running instance for the claim. Undefined: a launch of the claim now would not result in such an
+ * instance.
+ */
 async function takeOver(
   deps: AwsDeps,
   parts: AwsParts,
@@ -224,11 +227,11 @@ function withAnnotations(
   });
 }
 
-/** Ends the claim's instance; rejects with NodeClaimNotFoundError once it is gone. */
+/** Terminates the claim's instance. Rejects with NodeClaimNotFoundError once the instance is gone. */
 async function end(deps: AwsDeps, parts: AwsParts, claim: NodeClaim): Promise<void> {
   const providerId = claim.status?.providerID ?? "";
   const instance = await instanceOf(deps, parts, providerId).catch((error) => {
-    // The place it had is free again; EC2's own count follows within a minute.
+    // The instance frees its place in the reservation. EC2's own count follows within a minute.
     const reservation = claim.metadata.labels?.[LABEL_CAPACITY_RESERVATION_ID];
     if (error instanceof NodeClaimNotFoundError && reservation !== undefined) {
       parts.reservations.endedIn(reservation, providerId);
@@ -251,7 +254,9 @@ async function end(deps: AwsDeps, parts: AwsParts, claim: NodeClaim): Promise<vo
   }
 }
 
-/** EC2 reboots an instance once, however often it is asked within some seconds; it takes no token. */
+/**
+ * Reboots the claim's instance. It needs no token: EC2 reboots once if it is asked several times within some seconds.
+ */
 async function reboot(deps: AwsDeps, parts: AwsParts, claim: NodeClaim): Promise<void> {
   const { InstanceId, Placement } = await instanceOf(deps, parts, claim.status?.providerID ?? "");
   const zone = Placement.AvailabilityZone;
@@ -282,7 +287,7 @@ async function instanceOf(deps: AwsDeps, parts: AwsParts, providerId: string): P
   const id = instanceIdOf(providerId);
   const instance = id === undefined ? undefined : await parts.batches.lookUp(id);
   if (instance === undefined || instance.State.Name === "terminated") {
-    // What EC2 does not know of an impaired zone may be there all the same.
+    // In an impaired zone EC2 may not know an instance that still exists.
     checkNotShifted(deps, parts, zoneOf(providerId), `instance ${providerId} is not to be seen`);
     const isEnded = instance !== undefined;
     throw new NodeClaimNotFoundError(`instance not found: ${providerId}`, { isEnded });
@@ -290,7 +295,7 @@ async function instanceOf(deps: AwsDeps, parts: AwsParts, providerId: string): P
   return instance;
 }
 
-/** Undefined if EC2 does not answer; the launch itself succeeded. */
+/** Undefined: EC2 does not answer, though the launch succeeded. */
 async function hostname(
   { log }: AwsDeps,
   { batches }: AwsParts,

@@ -1,5 +1,6 @@
 /**
- * What nodes on EC2 report when they are broken, how long that is tolerated, and what helps.
+ * Which conditions of EC2 nodes node repair acts on, how long each is tolerated, and whether a reboot or a replacement
+ * helps.
  * upstream: pkg/cloudprovider/cloudprovider.go
  */
 import type { RepairAction, RepairPolicy } from "../../core/cloudprovider/repair-policy.ts";
@@ -7,18 +8,18 @@ import { textMatch } from "../../readers/re2.ts";
 
 const MINUTE_MS = 60_000;
 
-/** Errors of NVIDIA's driver after which a GPU works again once the machine was rebooted. */
+/** XID errors of NVIDIA's driver after which a reboot of the instance mends the GPU. */
 const REBOOT_XIDS = [46, 48, 54, 62, 63, 95, 109, 110, 136, 140, 143, 155, 156, 158];
-/** Errors after which the GPU is to be replaced. */
+/** XID errors after which the GPU must be replaced. */
 const REPLACE_XIDS = [64, 74, 79, 119, 120];
 
 const DEVICES = { conditionType: "AcceleratedHardwareReady", conditionStatus: "False" } as const;
 
 /** Which set of policies is wanted. */
 export interface RepairSettings {
-  /** The gate RebootForRepair: errors that a reboot mends cause one. */
+  /** Gate RebootForRepair: errors that a reboot mends cause a reboot instead of a replacement. */
   readonly rebootForRepair: boolean;
-  /** The set of the older controller: one policy for each condition. */
+  /** Uses the policies of the older node repair controller, one for each condition. */
   readonly legacy: boolean;
 }
 
@@ -42,7 +43,7 @@ export function awsRepairPolicies({
   ];
 }
 
-/** Whatever the reason. */
+/** Matches every reason. */
 const ANY = textMatch(".*");
 
 function broken(conditionType: string, conditionStatus: "False" | "Unknown"): RepairPolicy {
@@ -55,7 +56,7 @@ function broken(conditionType: string, conditionStatus: "False" | "Unknown"): Re
   };
 }
 
-/** Beyond upstream the number is matched whole: XID 480 is not XID 48. */
+/** Unlike upstream, the whole number must match: XID 480 is not XID 48. */
 function device(xids: readonly number[], action: RepairAction): RepairPolicy {
   const reasonRegex = textMatch(String.raw`XID(?:.*\D)?(?:${xids.join("|")})(?:\D|$)`);
   return { ...DEVICES, reasonRegex, ...after(10, 5), action };

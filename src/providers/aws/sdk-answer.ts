@@ -1,6 +1,6 @@
 /**
- * One answer to the SDK, read whole: undici's own `request` makes a stream for each, which costs a sixth of a call
- * and which nobody here would read piece by piece.
+ * Reads one HTTP answer for the SDK whole. undici's own `request` makes a stream for each answer, which costs a sixth
+ * of a call, and nobody here reads in pieces.
  */
 import type { Dispatcher } from "undici";
 
@@ -13,7 +13,7 @@ export interface WholeAnswer {
   readonly body: Uint8Array;
 }
 
-/** Rejects with undici's errors, or with the reason of `signal` where that ended the call. */
+/** Rejects with undici's errors, or with the reason of `signal` if that aborted the call. */
 export function ask(
   dispatcher: Dispatcher,
   options: Dispatcher.DispatchOptions,

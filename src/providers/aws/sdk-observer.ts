@@ -1,11 +1,8 @@
-/**
- * Tells of each call that the SDK makes, from inside its chain of middleware: around the whole call, and
- * within its retries around each try.
- */
+/** Reports each call of the SDK by its middleware: the whole call, and each attempt within the SDK's retries. */
 import type { Clock } from "../../base/clock.ts";
 import type { AwsCall, CallObserver } from "./call-metrics.ts";
 
-/** On this clock, to this observer. */
+/** The observer of the calls, and the clock that times them. */
 export interface Observed {
   readonly clock: Clock;
   readonly observer: CallObserver;
@@ -32,7 +29,7 @@ export function observeStack(
   service: string,
   { clock, observer }: Observed,
 ): void {
-  /** By input: the context may be shared by all calls of a command. */
+  /** Attempts by input object. The context cannot be the key, because all calls of a command may share it. */
   const tries = new WeakMap<object, number>();
 
   function timed(tell: (input: object, call: AwsCall) => void): Middleware {
@@ -69,7 +66,7 @@ export function observeStack(
   });
 }
 
-/** Answers hold it in their output, errors themselves; 0 where none came. */
+/** The HTTP status: an answer has it in its output, an error in itself. 0: AWS did not answer. */
 function statusOf(answer: unknown): number {
   const holder = (answer as { output?: unknown } | undefined)?.output ?? answer;
   const { $metadata } = (holder ?? {}) as { $metadata?: { httpStatusCode?: number } };

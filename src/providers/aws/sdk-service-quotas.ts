@@ -1,7 +1,7 @@
 /**
- * Service Quotas, of whose calls we need one: said to the SDK as its own packages say theirs, by a client and a schema.
- * The client is that of Pricing under another name: both speak JSON 1.1 with a target in a header. So
- * credentials, signatures, retries and endpoint settings are those of every other call, without a further package.
+ * The client of Service Quotas for the one call that is used. It is Pricing's client under another name, because both
+ * services speak JSON 1.1 with a target in a header. So credentials, signatures, retries and endpoint settings work as
+ * for other calls, without one more package.
  */
 import { PricingClient, type PricingClientConfig } from "@aws-sdk/client-pricing";
 import { Command } from "@smithy/core/client";
@@ -12,7 +12,7 @@ const NAMESPACE = "com.amazonaws.servicequotas";
 const SIGNED_AS = "servicequotas";
 const TARGET = "ServiceQuotasV20190624";
 
-/** The SDK's numbers for shapes. */
+/** The numbers by which the SDK's schemas name shapes. */
 const TEXT = 0;
 const WHOLE = 1;
 const LIST = 1;

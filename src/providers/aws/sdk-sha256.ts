@@ -1,12 +1,12 @@
 /**
- * SHA-256 for the SDK's signatures. Its own hands keys to Node as bytes; Node 24 then finds out that they are not
- * key objects by throwing two errors, which cost more than the hash. Each call of AWS is signed with two keyed hashes.
+ * SHA-256 for the SDK's signatures; each AWS call needs two keyed hashes. The SDK's own version passes keys as bytes.
+ * Node 24 then throws two errors inside to find that they are not key objects, which takes longer than the hash.
  */
 import { createHash, createHmac, createSecretKey, type Hash, type Hmac } from "node:crypto";
 
 type Secret = string | ArrayBuffer | ArrayBufferView;
 
-/** What the SDK takes for `sha256`; with a secret it is an HMAC. */
+/** The class that the SDK accepts as `sha256`. With a secret it is an HMAC. */
 export class Sha256 {
   readonly #secret: Secret | undefined;
   #hash: Hash | Hmac;

@@ -1,7 +1,6 @@
 /**
- * ARC zonal shift, of whose calls we need one: said to the SDK as its own packages say theirs, a client and the
- * schema of a call, so that credentials, signatures, retries and endpoint settings are those of every other
- * call. The client is that of EKS under another name: both speak REST with JSON.
+ * The client of ARC zonal shift for the one call that is used. It is EKS's client under another name, because both
+ * services speak REST with JSON. So credentials, signatures, retries and endpoint settings work as for other calls.
  */
 import { EKSClient, type EKSClientConfig } from "@aws-sdk/client-eks";
 import { Command } from "@smithy/core/client";
@@ -10,7 +9,7 @@ import { getEndpointPlugin } from "@smithy/core/endpoints";
 const NAMESPACE = "com.amazonaws.arczonalshift";
 const SIGNED_AS = "arc-zonal-shift";
 
-/** The SDK's numbers for shapes. */
+/** The numbers by which the SDK's schemas name shapes. */
 const TEXT = 0;
 const TIME = 4;
 const LIST = 1;
@@ -49,7 +48,7 @@ const CALL: Schema = [
   () => RESPONSE,
 ];
 
-/** The SDK has no small client for ARC zonal shift; EKS's speaks the same protocol. */
+/** EKS's client speaks the same protocol. The SDK has no small client for ARC zonal shift. */
 export function createZonalShiftClient(config: EKSClientConfig): EKSClient {
   return new EKSClient({
     ...config,

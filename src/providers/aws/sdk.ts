@@ -1,7 +1,7 @@
 /**
- * The real AWS: `AwsApi` over the AWS SDK v3. Credentials come from the SDK's default chain, the endpoint
- * from the option or `AWS_ENDPOINT_URL`, retries are the SDK's standard ones. Answers become plain data
- * (times as RFC 3339 text, absent lists empty) and refusals become `AwsError` with AWS's own code.
+ * The real AWS: `AwsApi` on the AWS SDK v3. Credentials come from the SDK's default chain, the endpoint from the option
+ * or `AWS_ENDPOINT_URL`, and the SDK retries. Answers become plain data: times as RFC 3339 text, absent lists empty.
+ * AWS's errors become `AwsError` with AWS's own code.
  */
 import * as ec2 from "@aws-sdk/client-ec2";
 import * as eks from "@aws-sdk/client-eks";
@@ -26,24 +26,24 @@ const CONNECTION_TIMEOUT_MS = 10_000;
 /** Region, endpoint and timeouts of all AWS clients. */
 export interface SdkOptions {
   readonly region: string;
-  /** One endpoint for every service: an emulator or the sandbox. */
+  /** One endpoint for every service, of an emulator or the sandbox. */
   readonly endpoint?: string;
-  /** Instead of the default chain: the sandbox has no secrets to find. */
+  /** Used instead of the default chain, because the sandbox has no credentials to find. */
   readonly credentials?: { readonly accessKeyId: string; readonly secretAccessKey: string };
   readonly proxies?: Proxies;
   /** Product version, for the user agent. */
   readonly version?: string;
-  /** Is called for each AWS call. */
+  /** Receives each AWS call. */
   readonly observed?: Observed;
 }
 
-/** What keeps a flood of interruptions cheap: thousands of calls in seconds. */
+/** Settings that keep thousands of calls within seconds cheap, when many interruptions arrive at once. */
 const QUEUE_CONFIG = {
-  // Queue URLs name AWS's own hosts: an endpoint that was set must win over them.
+  // Queue URLs contain AWS's own hosts, but an endpoint from the options must win.
   useQueueUrlAsEndpoint: false,
-  // The chain of middleware is put together once for each command, not for each call.
+  // The SDK then builds its chain of middleware once for each command instead of for each call.
   cacheMiddleware: true,
-  // TLS keeps bodies whole; over plain http only emulators are asked.
+  // No checksum of message bodies: TLS protects them, and only emulators are called without it.
   md5: false as const,
   logger: quietLogger(),
 };
@@ -59,7 +59,7 @@ function quietLogger(): NonNullable<sqs.SQSClientConfig["logger"]> {
 
 function ignore(): void {}
 
-/** Anything with `send`: each of the SDK's clients. */
+/** The part that all clients of the SDK share. */
 interface Sender {
   readonly config: object;
   readonly middlewareStack: MiddlewareStack;
@@ -102,14 +102,17 @@ export function createSdkApi(options: SdkOptions): AwsApi {
 }
 
 /**
- * The SDK copies a client's configuration three times for each call, and one that was put together in so many pieces
- * slowly: a quarter of all that it does. What is the prototype of something V8 keeps in its quick form.
+ * The SDK copies the configuration of a client three times for each call. V8 copies an object that was built in many
+ * steps slowly: a quarter of the time of a call. An object that is used as a prototype becomes fast to copy.
  */
 function makeQuickToCopy(config: object): void {
   Object.create(config);
 }
 
-/** The Pricing API exists in few regions. Exported for tests. upstream: pkg/providers/pricing */
+/**
+ * The region whose Pricing API is called, because few regions have one. Exported for tests.
+ * upstream: pkg/providers/pricing
+ */
 export function pricingRegion(region: string): string {
   if (region.startsWith("ap-")) return "ap-south-1";
   if (region.startsWith("cn-")) return "cn-northwest-1";
@@ -245,7 +248,7 @@ async function call<T>(
   signal?: AbortSignal,
 ): Promise<T> {
   try {
-    // Options, even empty ones, keep the SDK from its cache of middleware.
+    // Any options, even empty ones, make the SDK skip its cache of middleware.
     const sent =
       signal === undefined ? client.send(command) : client.send(command, { abortSignal: signal });
     const output = plain(await sent) as Record<string, unknown>;
@@ -257,7 +260,7 @@ async function call<T>(
   }
 }
 
-/** Dates to text, lazy strings to strings, nothing undefined. */
+/** Converts dates to text and lazy strings to strings, and drops undefined fields. */
 function plain(value: unknown): unknown {
   if (value instanceof Date) return value.toISOString();
   if (value instanceof String) return value.toString();
@@ -270,7 +273,7 @@ function plain(value: unknown): unknown {
   return copy;
 }
 
-/** The SDK leaves empty lists out; ours are always there. The last step of a path is a list. */
+/** Adds empty lists that the SDK leaves out. The last step of `path` is the list. */
 function fillLists(value: unknown, path: readonly string[]): void {
   const [step, ...rest] = path;
   if (step === undefined || !isObject(value)) return;
@@ -280,7 +283,7 @@ function fillLists(value: unknown, path: readonly string[]): void {
   for (const child of below) fillLists(child, rest);
 }
 
-/** IAM's modelled exceptions carry a suffix that its wire codes do not have. */
+/** The SDK's names of IAM errors that end in "Exception", unlike AWS's codes. */
 const SUFFIXED: ReadonlySet<string> = new Set([
   "NoSuchEntityException",
   "EntityAlreadyExistsException",
@@ -293,7 +296,7 @@ function toAwsError(error: unknown): AwsError {
   if (!(error instanceof Error)) return new AwsError("Unknown", String(error), 0, error);
   const metadata = (error as { $metadata?: { httpStatusCode?: number } }).$metadata;
   const code = SUFFIXED.has(error.name) ? error.name.replace(/Exception$/, "") : error.name;
-  // The SDK's error holds request and answer, signature included: none of it may reach a log.
+  // The SDK's error contains request and answer with the signature, which must not be logged.
   const cause = new Error(error.message);
   cause.name = error.name;
   if (error.stack !== undefined) cause.stack = error.stack;

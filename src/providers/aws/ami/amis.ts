@@ -1,6 +1,6 @@
 /**
- * The images of a class: from SSM for a family's own or an alias, from DescribeImages for other terms.
- * SSM values are kept a day (own parameters five minutes), images a minute.
+ * The images of a node class. SSM gives those of a family or an alias, DescribeImages those of other terms. SSM values
+ * are cached for a day (own parameters for five minutes), images for a minute.
  * upstream: pkg/providers/amifamily/ami.go, pkg/providers/ssm
  */
 import type { AmiSelectorTerm } from "../../../apis/aws/ec2nodeclass.ts";
@@ -18,7 +18,7 @@ import { type Ami, newestOfEach, tagRequirements, toAmi } from "./choose.ts";
 import { type SsmQuery, ssmQueries } from "./ssm-paths.ts";
 
 const SSM_MS = 24 * 3_600_000;
-/** `latest` and `recommended` move: look again so that new images become drift. */
+/** Parameters such as `latest` and `recommended` change. They are read again, so that new images cause drift. */
 const MUTABLE_SSM_MS = 300_000;
 
 /** What finding images needs. */
@@ -37,7 +37,7 @@ type ClassPart = Pick<AwsClass, "amiFamily" | "amiTerms" | "amiTagRequirements">
 /** The images of a node class, by selector terms or by SSM parameters. Answers are cached. */
 export class Amis {
   readonly #deps: AmisDeps;
-  /** By selector term or parameter. */
+  /** Problems by selector term or parameter. */
   readonly #problems: StandingProblems;
   readonly #cache: TtlCache<readonly Ami[]>;
   readonly #ssm: TtlCache<string | undefined>;
@@ -51,7 +51,7 @@ export class Amis {
     this.#mutableSsm = new TtlCache(deps.clock, MUTABLE_SSM_MS);
   }
 
-  /** Newest first; empty when nothing matches. */
+  /** Images, newest first. Empty: none matches. */
   async list(nodeClass: ClassPart): Promise<readonly Ami[]> {
     const kubernetes = await this.#deps.kubernetesVersion();
     const { amiFamily, amiTerms, amiTagRequirements } = nodeClass;
@@ -100,7 +100,7 @@ export class Amis {
     return newestOfEach(amis.filter((ami) => ami !== undefined));
   }
 
-  /** Terms that are only an id share a query; owners default to self and amazon beside a name. */
+  /** Terms that have only an id share one query. A term with a name and no owner searches `self` and `amazon`. */
   async #inputs(terms: readonly AmiSelectorTerm[]): Promise<readonly DescribeImagesInput[]> {
     const ids = new Set<string>();
     const inputs: DescribeImagesInput[] = [];
@@ -138,7 +138,7 @@ export class Amis {
     return pages.flatMap((page) => page.Images);
   }
 
-  /** The value; undefined when there is no such parameter. */
+  /** The value of the parameter. Undefined: it does not exist. */
   #parameter(name: string): Promise<string | undefined> {
     const mutable = /\/(recommended|latest|current)\//.test(name) || !name.startsWith("/aws/");
     const cache = mutable ? this.#mutableSsm : this.#ssm;
@@ -157,7 +157,7 @@ export class Amis {
   }
 }
 
-/** Names and parameters may speak of the cluster's version: `{kubernetesVersion}`. karpenter-ts only. */
+/** Replaces `{kubernetesVersion}` in names and parameters by the version of the cluster. karpenter-ts only. */
 function ofVersion(term: AmiSelectorTerm, kubernetes: string): AmiSelectorTerm {
   const { name, ssmParameter } = term;
   const filled = (text: string): string => text.replaceAll("{kubernetesVersion}", kubernetes);

@@ -1,6 +1,7 @@
 /**
- * Which images count, and which one an instance type gets. Of images that fit the same instances one
- * stays: not deprecated before deprecated, then the newest. upstream: pkg/providers/amifamily/types.go
+ * Which images of a class are used, and which one an instance type gets. Of images that fit the same instance types one
+ * is used: one that is not deprecated first, then the newest.
+ * upstream: pkg/providers/amifamily/types.go
  */
 import { AWS_WELL_KNOWN_LABELS } from "../../../apis/aws/labels.ts";
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";
@@ -19,21 +20,21 @@ export interface Ami {
   readonly name: string;
   readonly creationDate: string;
   readonly deprecated: boolean;
-  /** What instances it fits. By key length, then key, as the status shows them. */
+  /** Requirements of the instance types that it fits, by key length, then key, as the status shows them. */
   readonly requirements: readonly RequirementSpec[];
 }
 
 const ARCHITECTURES: Readonly<Record<string, string>> = { x86_64: "amd64", arm64: "arm64" };
 const KNOWN_LABELS: ReadonlySet<string> = new Set([...WELL_KNOWN_LABELS, ...AWS_WELL_KNOWN_LABELS]);
 
-/** The version that the class pins or follows, else the one in the image's name; `latest`, `1.47.0`. */
+/** The version that the class pins or follows, else the one in the name of the image: `latest`, `1.47.0`. */
 export function imageVersion(terms: AwsClass["amiTerms"], ami: Ami): string | undefined {
   const alias = terms.find((term) => term.alias !== undefined)?.alias;
   const version = alias?.split("@")[1] ?? /-(v\d+\.[\d.]+)(?:-|$)/.exec(ami.name)?.[1];
   return version?.replace(/^v/, "");
 }
 
-/** An image as an entry; undefined for architectures that Kubernetes nodes do not have here. */
+/** The image with its requirements. Undefined: Kubernetes nodes have no label value for its architecture. */
 export function toAmi(
   image: Image,
   extra: readonly RequirementSpec[],
@@ -55,7 +56,7 @@ export function toAmi(
   };
 }
 
-/** Alpha: well-known labels among the tags say what an image fits. */
+/** In alpha, well-known labels among the tags say which instance types an image fits. */
 export function tagRequirements(image: Image): readonly RequirementSpec[] {
   return image.Tags.filter((tag) => KNOWN_LABELS.has(tag.Key)).map(
     (tag): RequirementSpec => ({ key: tag.Key, operator: "In", values: [tag.Value] }),
@@ -84,7 +85,7 @@ function isBetter(a: Ami, b: Ami): boolean {
   return a.id < b.id;
 }
 
-/** List of images → labels of a type → the image. Both never change. */
+/** The image for each list of images and labels of a type. Neither ever changes. */
 const fitting = new WeakMap<readonly Ami[], WeakMap<InstanceType["labels"], Ami | "none">>();
 
 /** The first image, in the order of {@link newestOfEach}, that fits the type. */

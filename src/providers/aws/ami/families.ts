@@ -1,6 +1,6 @@
 /**
- * What differs between AMI families: default devices, which device holds pods' files, how pods are
- * counted. One table row a family. upstream: pkg/providers/amifamily
+ * What differs between AMI families: default volumes, the volume for files of pods, how pods are counted.
+ * upstream: pkg/providers/amifamily
  */
 import type { BlockDeviceMapping } from "../../../apis/aws/ec2nodeclass.ts";
 import type { AmiFamily, AwsClass } from "../../../apis/hub/aws-class.ts";
@@ -66,12 +66,12 @@ const FAMILIES: Readonly<Record<AmiFamily, FamilyTraits>> = {
   Custom: { ...LINUX, defaultDevices: [], ephemeralDevice: undefined },
 };
 
-/** An unknown name counts as AL2, as upstream does; admission refuses it earlier. */
+/** The traits of a family. An unknown name counts as AL2, as upstream does; admission refuses it earlier. */
 export function traitsOf(family: AmiFamily): FamilyTraits {
   return FAMILIES[family] ?? FAMILIES.AL2;
 }
 
-/** Volumes of a class that names none. Before v1 the root volume of Bottlerocket had 4Gi, as in those releases. */
+/** Volumes for a class that names none. Before v1, Bottlerocket's root volume had 4Gi, as upstream's did. */
 export function defaultDevices({
   amiFamily,
   generation,
@@ -82,7 +82,7 @@ export function defaultDevices({
   return [gp3(root.deviceName ?? "", "4Gi"), ...others];
 }
 
-/** Why AWS makes no images of the family for a Kubernetes version (`1.34`); undefined if it does. */
+/** Why AWS publishes no images of the family for a Kubernetes version (`1.34`). Undefined: it does. */
 export function unsupportedFamily(family: AmiFamily, kubernetes: string): string | undefined {
   const minor = Number(kubernetes.split(".")[1]);
   if (family === "AL2" && minor >= 33)

@@ -1,6 +1,7 @@
 /**
- * Where AWS publishes the newest image of each family: SSM parameter names by Kubernetes version,
- * architecture and variant, and what instances each image is for. upstream: pkg/providers/amifamily
+ * The SSM parameters in which AWS publishes the newest image of each family, by Kubernetes version, architecture and
+ * variant. Each says which instance types its image is for.
+ * upstream: pkg/providers/amifamily
  */
 
 import {
@@ -12,7 +13,7 @@ import { OS_LABEL_KEY, WINDOWS_BUILD_LABEL_KEY } from "../../../apis/karpenter/l
 import type { RequirementSpec } from "../../../apis/karpenter/nodepool.ts";
 import { traitsOf } from "./families.ts";
 
-/** One parameter, and the kinds of instance its image serves (each its own entry in the status). */
+/** One parameter, and the kinds of instance that its image fits. Each kind has its own entry in the status. */
 export interface SsmQuery {
   readonly parameter: string;
   readonly variants: readonly (readonly RequirementSpec[])[];
@@ -27,7 +28,7 @@ const NEURON: readonly RequirementSpec[] = [
   { key: LABEL_INSTANCE_ACCELERATOR_COUNT, operator: "Exists" },
 ];
 
-/** `kubernetes`: `1.34`. `version`: `latest` or an alias version. Custom has none. */
+/** `kubernetes`: `1.34`. `version`: `latest` or a version of the alias. The family Custom has no parameters. */
 export function ssmQueries(
   family: AmiFamily,
   kubernetes: string,

@@ -1,8 +1,8 @@
 /**
- * Every AWS call that the provider may make: whoever writes an IAM policy or simulates AWS reads this folder alone.
- * Shapes are our own minimal ones with AWS's member names (as in SDK v3), a file a service, EC2's by noun. `sdk.ts` is the
- * real implementation; `sandbox/ec2` answers in process. The permissions that these calls need are in `deploy/aws`; a
- * test compares the two.
+ * Every AWS call that the provider may make. To write an IAM policy or to simulate AWS, reading this folder is enough.
+ * Each service has a file, EC2 one for each noun, with only the members that are used, named as AWS does (SDK v3).
+ * `sdk.ts` is the real implementation, `sandbox/ec2` the simulated one. The permissions for these calls are in
+ * `deploy/aws`; a test compares the two.
  */
 import type { Ec2Api } from "./ec2.ts";
 import type { EksApi } from "./eks.ts";

@@ -1,15 +1,15 @@
 /**
- * What all AWS calls have in common: refusals, tags, filters, pages. Times are RFC 3339 text. Calls with
- * `NextToken` answer one page: `allPages` joins them. Refusals reject with `AwsError`.
+ * What all AWS calls share: errors, tags, filters, pages. Times are RFC 3339 text. Calls with `NextToken` return one
+ * page, and `allPages` joins them. A call that fails rejects with `AwsError`.
  */
 
-/** AWS refused or could not be reached. `code` is AWS's own (`InvalidInstanceID.NotFound`). */
+/** AWS refused a call or could not be reached. `code` is AWS's own (`InvalidInstanceID.NotFound`). */
 export class AwsError extends Error {
   override readonly name = "AwsError";
   readonly code: string;
-  /** HTTP status; 0 when no answer came. */
+  /** HTTP status; 0: AWS did not answer. */
   readonly status: number;
-  /** The call it answers, in AWS's spelling; set where calls go out. */
+  /** The call that failed, in AWS's spelling. Set by named-calls.ts. */
   action: string | undefined;
 
   constructor(code: string, message: string, status = 400, cause?: unknown) {

@@ -1,7 +1,7 @@
 /** The calls of IAM: roles and instance profiles. */
 import type { Tag } from "./call.ts";
 
-/** `RoleName` has no path; `Arn` has. */
+/** A role. `RoleName` does not contain the path of the role; `Arn` does. */
 export interface Role {
   readonly RoleName: string;
   readonly Arn: string;

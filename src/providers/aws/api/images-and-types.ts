@@ -1,4 +1,4 @@
-/** EC2: images, instance types, where these are sold, and for how much on spot. */
+/** EC2: images, instance types, the zones that offer them, and spot prices. */
 import type { Filter, Page, Paged, Tag } from "./call.ts";
 
 /** An AMI. Times are RFC 3339. */
@@ -65,7 +65,7 @@ export interface InstanceTypeInfo {
     readonly DefaultVCpus: number;
     readonly DefaultCores?: number;
     readonly DefaultThreadsPerCore?: number;
-    /** What a launch may choose; absent where nothing can be chosen. */
+    /** The values that a launch may choose. Absent: there is no choice. */
     readonly ValidCores?: readonly number[];
     readonly ValidThreadsPerCore?: readonly number[];
   };
@@ -139,7 +139,7 @@ export interface DescribeInstanceTypesOutput extends Page {
   readonly InstanceTypes: readonly InstanceTypeInfo[];
 }
 
-/** A type is sold in this location. It says nothing of capacity. */
+/** A location that offers the type. It need not have capacity now. */
 export interface InstanceTypeOffering {
   readonly InstanceType: string;
   readonly LocationType: string;

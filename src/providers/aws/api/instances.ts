@@ -1,4 +1,4 @@
-/** EC2: instances, how they are, and their end. */
+/** EC2: instances, their status, their termination. */
 import type { Filter, Page, Paged, Tag } from "./call.ts";
 import type { TagSpecification } from "./launches.ts";
 

@@ -1,4 +1,4 @@
-/** The one call of Service Quotas that is made: what the account may have of a service in this region. */
+/** The one call of Service Quotas that is used: the quotas of the account for a service in this region. */
 import type { Page, Paged } from "./call.ts";
 
 /** `ec2` for the vCPUs of instances. */

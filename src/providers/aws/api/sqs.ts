@@ -23,7 +23,7 @@ export interface ReceiveMessageInput {
   readonly MessageAttributeNames?: readonly string[];
 }
 
-/** A message may be received more than once. */
+/** A message. SQS may deliver it more than once. */
 export interface QueueMessage {
   readonly MessageId: string;
   /** Names this receipt of the message: what a deletion needs. */

@@ -1,4 +1,4 @@
-/** The calls of STS: who we are. */
+/** The calls of STS: the identity of the controller. */
 
 /** The account and role of the controller's credentials. */
 export interface GetCallerIdentityOutput {

@@ -6,7 +6,7 @@ export interface GetManagedResourceInput {
   readonly resourceIdentifier: string;
 }
 
-/** Whether traffic really keeps away: a shift may be overruled by another of the same resource. */
+/** Whether the shift is in effect: another shift of the same resource may override it. */
 export type ShiftStatus = "APPLIED" | "NOT_APPLIED";
 
 /** A shift that a person started. Times are RFC 3339. */

@@ -1,6 +1,7 @@
 /**
- * Joins requests that come shortly after each other into one call. A batch is sent when there was no request for
- * `idleMs`, after `maxMs` at the latest, or when it is full. upstream: pkg/batcher
+ * Joins requests that arrive shortly after each other into one call. A batch is sent after `idleMs` without a request,
+ * after `maxMs` at the latest, or when it is full.
+ * upstream: pkg/batcher
  */
 
 import type { Clock, Timer } from "../../../base/clock.ts";
@@ -58,7 +59,7 @@ export class Batcher<I, O> {
       batch.timer = clock.after(full ? 0 : Math.min(idleMs, leftMs), () => {
         mustNotFail(this.#run(key, closing), "a batch of AWS calls");
       });
-      // A full batch takes no more: the next question opens another.
+      // A full batch takes no more requests: the next one opens a new batch.
       if (full) this.#open.delete(key);
     });
   }

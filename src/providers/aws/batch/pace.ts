@@ -1,7 +1,7 @@
 /**
- * One call of AWS at its own pace: when AWS says "too often", everybody who wants this call waits together,
- * longer each time, instead of each hearing of the refusal and coming back alone. Other calls go on.
- * A minute of waiting is enough; then the refusal is told. upstream's want of this: its issue 9175.
+ * Slows one AWS call down after AWS throttled it. All callers of this call then wait together, longer each time,
+ * instead of each being throttled and retrying alone. Other calls are not delayed. After a minute of waiting the error
+ * is passed on. Upstream lacks this: its issue 9175.
  */
 import type { Clock } from "../../../base/clock.ts";
 import { isThrottled } from "../errors.ts";
@@ -33,7 +33,7 @@ export class Pace {
         if (!isThrottled(error)) throw error;
         const nowMs = this.#clock.elapsedMs();
         if (nowMs - startMs >= ENOUGH_MS) throw error;
-        // Several refusals at the same moment lengthen the pause only once.
+        // Several throttled answers at the same moment lengthen the pause only once.
         if (nowMs >= this.#untilMs) {
           this.#pauseMs = Math.min(LONGEST_MS, Math.max(FIRST_MS, this.#pauseMs * 2));
           this.#untilMs = nowMs + this.#pauseMs;

@@ -1,8 +1,7 @@
 /**
- * Answers of AWS kept for a while, by elapsed time. Equal questions asked at the same time share one
- * call. While AWS is throttling or away, the last answer stands in for the next one, and nobody asks again
- * before a pause that grows; a refusal that will not pass is told at once and not kept. Old entries go when
- * new ones come, so the cache does not grow.
+ * Caches answers of AWS for a time, by elapsed time. Equal questions at the same time share one call. While AWS
+ * throttles or is unreachable, the last answer is used again, and the next call waits for a pause that grows. Other
+ * errors are passed on at once and not cached. New entries displace expired ones, so the cache does not grow.
  */
 import type { Clock } from "../../../base/clock.ts";
 import { isPassing } from "../errors.ts";
@@ -16,12 +15,12 @@ interface Entry<V> {
   readonly value: Promise<V>;
   /** Infinite while the call is under way. */
   untilMs: number;
-  /** The last answer that came, and how long it may be used. */
+  /** The last answer, and how long it may still be used. */
   last: { readonly value: V; readonly untilMs: number } | undefined;
   pauseMs: number;
 }
 
-/** Answers that are kept for a time. Equal questions of the same moment share one call. */
+/** Answers that are cached for a time. Equal questions at the same moment share one call. */
 export class TtlCache<V> {
   readonly #clock: Clock;
   readonly #ttlMs: number;

@@ -1,11 +1,11 @@
 /**
- * The embedded catalogue of instance types (data/aws/instance-types.json): what the API does not tell
- * (network bandwidth, branch interfaces) and prices to fall back on while none have been read. Made by
- * scripts/catalogue.ts; the file itself says where its figures come from.
+ * The embedded catalogue of instance types (data/aws/instance-types.json). It has what EC2's API does not return
+ * (network bandwidth, branch interfaces), and prices until some are read. scripts/catalogue.ts makes it; the file names
+ * its sources.
  */
 import { readFileSync } from "node:fs";
 
-/** A row, with the keys that the file's `meta.fields` explains. */
+/** A row. `meta.fields` of the file explains the keys. */
 export interface CatalogueRow {
   readonly cpu: number;
   readonly mem: number;
@@ -25,7 +25,7 @@ export interface Catalogue {
 
 let loaded: Catalogue | undefined;
 
-/** Read once, on first use. */
+/** The catalogue, read from its file on first use. */
 export function catalogue(): Catalogue {
   if (loaded === undefined) {
     const file = new URL("../../../../data/aws/instance-types.json", import.meta.url);

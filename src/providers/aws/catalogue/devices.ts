@@ -1,6 +1,6 @@
 /**
- * The devices of instance types as their drivers will publish them (data/aws/dra-devices.json). The file says where
- * its values come from. It is read on first use, because the gates for it are off by default.
+ * The devices of instance types as their DRA drivers will publish them (data/aws/dra-devices.json). The file names its
+ * sources. It is read on first use, because the gates for it are off by default.
  */
 import { readFileSync } from "node:fs";
 import type { DeviceAttribute } from "../../../apis/resource/kinds.ts";

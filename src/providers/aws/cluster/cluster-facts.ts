@@ -1,7 +1,6 @@
 /**
- * What the provider must know of the cluster itself: version, endpoint, CA, DNS address, service CIDR.
- * Taken from settings, the API server, or EKS, in that order, and kept. A fact that cannot be had is an
- * error that says which setting would give it.
+ * Facts about the cluster: version, endpoint, CA, DNS address, service CIDR. They are read from the settings, the API
+ * server or EKS, in that order, and cached. If a fact cannot be read, the error names the setting that provides it.
  */
 
 import { SERVICE } from "../../../apis/core/kinds.ts";
@@ -18,14 +17,14 @@ import { describeError, ResolutionError } from "../errors.ts";
 const VERSION_MS = 300_000;
 const DNS_MS = 300_000;
 
-/** What the settings say of the cluster; the rest is asked of EKS. */
+/** The settings about the cluster. What they leave out is read from EKS. */
 export interface ClusterSettings {
   readonly clusterName: string;
-  /** Empty: asked of EKS. */
+  /** Empty: read from EKS. */
   readonly clusterEndpoint: string;
-  /** Base64 PEM. Empty or absent: asked of EKS; without EKS the argument is left out. */
+  /** Base64 PEM. Empty or absent: read from EKS. Without EKS the kubelet gets no such argument. */
   readonly clusterCaBundle?: string;
-  /** The control plane is EKS: the version is read from DescribeCluster. */
+  /** Whether the control plane is EKS. Then the version is read from DescribeCluster. */
   readonly eksControlPlane?: boolean;
 }
 
@@ -47,7 +46,7 @@ export class ClusterFacts {
     this.#eks = new TtlCache(clock, Number.POSITIVE_INFINITY);
   }
 
-  /** `1.34`: selects images. */
+  /** The Kubernetes version, such as `1.34`, by which images are selected. */
   kubernetesVersion(): Promise<string> {
     return this.#version.get("", async () => {
       if (this.#settings.eksControlPlane === true) {
@@ -78,18 +77,18 @@ export class ClusterFacts {
     try {
       return (await this.#cluster("the CA", "--cluster-ca-bundle")).certificateAuthority?.data;
     } catch {
-      // Not an EKS cluster: nodes then bring the CA with their image.
+      // Not an EKS cluster: the CA is then part of the nodes' image.
       return undefined;
     }
   }
 
-  /** The user data of AL2023 needs the service CIDR. */
+  /** The service CIDR, for the user data of AL2023. */
   async serviceCidr(): Promise<string | undefined> {
     const { kubernetesNetworkConfig } = await this.#cluster("the service CIDR", undefined);
     return kubernetesNetworkConfig?.serviceIpv4Cidr ?? kubernetesNetworkConfig?.serviceIpv6Cidr;
   }
 
-  /** Address of kube-dns; undefined when there is no such service. */
+  /** Address of the Service kube-dns. Undefined: there is no such Service. */
   dnsIp(): Promise<string | undefined> {
     return this.#dns.get("", async () => {
       try {
@@ -106,7 +105,7 @@ export class ClusterFacts {
     });
   }
 
-  /** Names the cluster to other services of AWS. */
+  /** The ARN of the cluster, by which other AWS services know it. */
   async arn(): Promise<string> {
     const { arn } = await this.#cluster("the ARN", undefined);
     if (arn === undefined) throw new ResolutionError("EKS tells no ARN of this cluster");

@@ -1,6 +1,6 @@
 /**
- * Devices of the driver `neuron.aws.com`. karpenter-ts only, and experimental: upstream has no templates of this
- * driver. These follow the list of attributes in AWS's Neuron documentation; none was compared with a real node.
+ * Devices of the driver `neuron.aws.com`. karpenter-ts only and experimental: upstream has no templates for this
+ * driver. They follow the attributes in AWS's Neuron documentation; none was compared with a real node.
  */
 import type { Device, DeviceAttribute } from "../../../apis/resource/kinds.ts";
 import type { DynamicResources } from "../../../core/cloudprovider/dynamic-resources.ts";
@@ -8,11 +8,13 @@ import type { InstanceTypeInfo } from "../api/images-and-types.ts";
 import { bindingOf, poolOf } from "./pools.ts";
 
 const NEURON_DRIVER = "neuron.aws.com";
-/** The driver serves Inferentia2 and Trainium. UltraServers (trn2u) are whole nodes, which no template describes. */
+/**
+ * The driver supports Inferentia2 and Trainium. UltraServers (trn2u) span several nodes, which no template describes.
+ */
 const SERVED = /^(inf2|trn\d+n?)\./;
-/** Trainium's devices form a grid of rows with so many. */
+/** Trainium devices form a grid; this many are in a row. */
 const ROW = 4;
-/** Equal on all devices of a node, and known only once it runs. */
+/** Attributes that are equal on all devices of a node, and known only once the node runs. */
 const OF_NODE = [
   "neuronDriverVersion",
   "draDriverVersion",
@@ -20,10 +22,10 @@ const OF_NODE = [
   "networkNodeLayer2",
   "networkNodeLayer3",
 ];
-/** Sizes of groups of connected devices. The id of a group is a hash, which only its members share. */
+/** Sizes of groups of connected devices. The id of a group is a hash that only its members share. */
 const GROUP_SIZES = [4, 8, 16];
 
-/** Undefined if the driver does not serve the type. */
+/** Undefined: the driver does not support the type. */
 export function neuronDevices(info: InstanceTypeInfo): DynamicResources | undefined {
   const type = info.InstanceType;
   const [model] = info.NeuronInfo?.NeuronDevices ?? [];

@@ -1,11 +1,11 @@
-/** The parts that templates of devices are made of. */
+/** Builds the parts of device templates: bindings and pools. */
 import type { Device } from "../../../apis/resource/kinds.ts";
 import type {
   AttributeBinding,
   DevicePoolTemplate,
 } from "../../../core/cloudprovider/dynamic-resources.ts";
 
-/** A group of two or more devices; fewer need no binding. */
+/** The binding of these devices. Empty: there are fewer than two, so none is needed. */
 export function bindingOf(
   attribute: string,
   of: { readonly driver: string; readonly pool: string },
@@ -15,7 +15,7 @@ export function bindingOf(
   return [{ attribute, devices: devices.map(({ name }) => ({ ...of, device: name })) }];
 }
 
-/** No pool without devices. */
+/** The pool of these devices. Empty: there are none. */
 export function poolOf(
   driver: string,
   pool: string,

@@ -1,12 +1,13 @@
 /**
- * How GPUs may be shared between claims: an annotation on the node class. It has no part in the class's hash, so a
- * change causes no drift. upstream: pkg/providers/nvidiadra/consumablecapacity.go
+ * How claims may share a GPU: an annotation on the node class. It is not part of the class's hash, so a change causes
+ * no drift.
+ * upstream: pkg/providers/nvidiadra/consumablecapacity.go
  */
 import { ANNOTATION_NVIDIA_CONSUMABLE_CAPACITY } from "../../../apis/aws/labels.ts";
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";
 import type { Device } from "../../../apis/resource/kinds.ts";
 
-/** `shares`: at most so many claims share a GPU. `memory`, `unlimited`: they share its memory. */
+/** `shares`: at most this many claims share a GPU. `memory` and `unlimited`: claims share its memory. */
 export type GpuSharing =
   | { readonly mode: "exclusive" | "memory" | "unlimited" }
   | { readonly mode: "shares"; readonly shares: number };
@@ -14,7 +15,7 @@ export type GpuSharing =
 const EXCLUSIVE: GpuSharing = { mode: "exclusive" };
 const STEP = "1Mi";
 
-/** Undefined if the text has no meaning. */
+/** Undefined: the text is invalid. */
 function parseSharing(text: string | undefined): GpuSharing | undefined {
   if (text === undefined || text === "" || text === "disabled") return EXCLUSIVE;
   if (text === "memory" || text === "unlimited") return { mode: text };
@@ -22,12 +23,12 @@ function parseSharing(text: string | undefined): GpuSharing | undefined {
   return shares >= 1 ? { mode: "shares", shares } : undefined;
 }
 
-/** The sharing that a class asks for. A text without meaning gives exclusive GPUs; its condition tells why. */
+/** The sharing that a class asks for. An invalid text gives exclusive GPUs, and a condition of the class says why. */
 export function sharingOf({ gpuSharing }: Pick<AwsClass, "gpuSharing">): GpuSharing {
   return parseSharing(gpuSharing) ?? EXCLUSIVE;
 }
 
-/** Why the annotation of a class has no effect; undefined if it has, or is not there. */
+/** Why the annotation of a class has no effect. Undefined: it has an effect, or does not exist. */
 export function sharingProblem(
   { gpuSharing }: Pick<AwsClass, "gpuSharing">,
   { gpusOffered }: { readonly gpusOffered: boolean },
@@ -44,7 +45,7 @@ export function sharingProblem(
   return { reason: "DRADisabled", message };
 }
 
-/** What a device's driver publishes for a GPU with this memory. */
+/** The capacity that a driver publishes for a shared GPU with this memory. */
 export function sharedCapacity(
   sharing: GpuSharing,
   memory: string,

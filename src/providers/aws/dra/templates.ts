@@ -1,6 +1,7 @@
 /**
- * The devices that pods can claim on a node of an instance type, as its drivers will publish them. Pool names differ
- * by type, as upstream's do. upstream: pkg/cloudprovider/dynamicresources.go, pkg/providers/{nvidiadra,efadra}
+ * The devices that pods can claim on a node of an instance type, as its DRA drivers will publish them. Pool names
+ * differ by type, as upstream's do.
+ * upstream: pkg/cloudprovider/dynamicresources.go, pkg/providers/{nvidiadra,efadra}
  */
 import type { NetworkInterface } from "../../../apis/aws/ec2nodeclass.ts";
 import type { Device } from "../../../apis/resource/kinds.ts";
@@ -11,7 +12,7 @@ import { neuronDevices } from "./neuron.ts";
 import { bindingOf, poolOf } from "./pools.ts";
 import { type GpuSharing, sharedCapacity } from "./sharing.ts";
 
-/** Drivers whose devices are planned; each has a gate, and all need `--ignore-dra-requests=false`. */
+/** Drivers whose devices the planner knows. Each has a gate, and all need `--ignore-dra-requests=false`. */
 export interface DeviceGates {
   /** `gpu.nvidia.com` */
   readonly nvidiaGpu: boolean;
@@ -25,10 +26,10 @@ export interface DeviceGates {
 export const EFA_DRIVER = "dra.net";
 
 const GPU_DRIVER = "gpu.nvidia.com";
-/** Equal on all GPUs of a node, and known only once it runs. */
+/** Attributes that are equal on all GPUs of a node, and known only once the node runs. */
 const GPU_VERSIONS = ["driverVersion", "cudaDriverVersion"];
 
-/** What the class says of devices. */
+/** Settings of the node class about devices. */
 interface DeviceSettings {
   readonly gates: DeviceGates;
   readonly sharing: GpuSharing;
@@ -36,7 +37,7 @@ interface DeviceSettings {
   readonly interfaces: readonly NetworkInterface[];
 }
 
-/** Undefined if the type has no devices, or none of an open gate. */
+/** Undefined: the type has no devices, or none whose gate is open. */
 export function dynamicResourcesOf(
   info: InstanceTypeInfo,
   { gates, sharing, interfaces }: DeviceSettings,
@@ -66,8 +67,8 @@ function gpuDevices(type: string, sharing: GpuSharing): readonly Device[] {
 }
 
 /**
- * All EFA interfaces of the type, or those that the class attaches. upstream promises all of them even if the class
- * attaches fewer. An instance has one EFA interface on each network card; only p6-b300 has a first card without one.
+ * All EFA interfaces of the type, or those that the class attaches. Upstream promises all of them even if the class
+ * attaches fewer. An instance has one EFA interface for each network card; only the first card of p6-b300 has none.
  */
 function efaDevices(
   info: InstanceTypeInfo,

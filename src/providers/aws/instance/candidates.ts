@@ -1,6 +1,6 @@
 /**
- * Which offerings a launch asks for: those the claim allows, that can be had, in zones with a subnet;
- * unusual machines only when nothing else would do, spot only while it is cheaper. Pure.
+ * Chooses the offerings that a launch requests: allowed by the claim, available, in zones with a subnet. Metal and
+ * accelerated types are used only if nothing else fits, spot only while it is cheaper. Pure.
  * upstream: pkg/providers/instance/filter
  */
 import * as aws from "../../../apis/aws/labels.ts";
@@ -27,17 +27,17 @@ import { allows, allowsAbsence } from "../../../core/scheduling/requirement.ts";
 import { Requirements } from "../../../core/scheduling/requirements.ts";
 import { typeRequirements } from "../instancetype/requirements.ts";
 
-/** EC2 takes 300 overrides; upstream asks for this many types. */
+/** Upstream requests this many types. EC2 accepts 300 overrides, one for each type and zone. */
 const MAX_TYPES = 60;
 
-/** An instance type that the claim may become, with its usable offerings. */
+/** An instance type that the claim may get, with its usable offerings. */
 export interface Candidate {
   readonly type: InstanceType;
   /** Compatible, available, of the chosen capacity type, in a zone with a subnet; cheapest first. */
   readonly offerings: readonly Offering[];
 }
 
-/** What a fleet may launch for one claim: one capacity type only. */
+/** The types that a fleet may launch for one claim, all of one capacity type. */
 export interface Candidates {
   readonly capacityType: CapacityType;
   /** Cheapest first. */
@@ -46,12 +46,12 @@ export interface Candidates {
 
 const REMEMBERED = 256;
 
-/** Lists of types never change, so what a question about one gave holds as long as the list does. */
+/** Lists of types never change, so an answer about a list is kept as long as the list. */
 const answered = new WeakMap<readonly InstanceType[], Map<string, Candidates | undefined>>();
 
 /**
- * Undefined when nothing is left. `zones`: those with a subnet to launch into. Claims of one burst ask
- * alike: equal questions about the same list are worked out once.
+ * Undefined: no type is left. `zones`: those with a subnet to launch into. Claims created together often ask the same,
+ * so equal questions about the same list are answered once.
  */
 export function candidates(
   claim: NodeClaim,
@@ -99,17 +99,17 @@ function workOut(
   return ofType.length === 0 ? undefined : { capacityType, types: ofType };
 }
 
-/** What pods can use: capacity minus overhead. */
+/** The resources for pods: capacity minus overhead. */
 export function allocatable(type: InstanceType): Resources {
   return subtractResources(type.capacity, type.overhead);
 }
 
-/** Types with which the requirements agree. Labels that a type does not mention say nothing against it. */
+/** Types that match the requirements. A label that a type does not define matches everything. */
 export function acceptedTypes(
   requirements: Requirements,
   types: readonly InstanceType[],
 ): readonly InstanceType[] {
-  // The planner lists hundreds of names: looked up, not searched.
+  // A set, because the planner lists hundreds of names.
   const named = requirements.get(INSTANCE_TYPE_LABEL_KEY);
   const names = named.complement ? undefined : new Set(named.values);
   const others = [...requirements.all()]
@@ -160,13 +160,13 @@ function onlyOfferings(
     .filter(({ offerings }) => offerings.length > 0);
 }
 
-/** Order of kinds of reservations on equal price. */
+/** Kinds of reservations, in the order in which they are used if prices are equal. */
 const RESERVATION_KINDS = ["default", "capacity-block", "interruptible"];
 
 /**
- * What is set aside comes first. A launch stays with one kind of reservation, the one with the cheapest
- * offering; of a capacity block it takes the one cheapest place, of others in each type and zone the
- * reservation with most room. Undefined when the claim may use none.
+ * Reserved capacity is used first. A launch uses one kind of reservation, the one with the cheapest offering. Of
+ * capacity blocks it uses the cheapest one, of other kinds the reservation with most free capacity in each type and
+ * zone. Undefined: the claim may use no reservation.
  */
 function withReservations(list: readonly Candidate[]): Candidates | undefined {
   const all = onlyOfferings(list, (one) => one.capacityType === "reserved");
@@ -208,7 +208,9 @@ export function kindOf({ labels = {} }: Offering): string {
   return labels[aws.LABEL_CAPACITY_RESERVATION_TYPE] ?? "default";
 }
 
-/** Metal and accelerated types are expensive and start slowly: used only if required, or if no other fits. */
+/**
+ * Metal and accelerated types are expensive and start slowly. They are used only if required, or if no other type fits.
+ */
 function withoutExotic(list: readonly Candidate[]): Candidate[] {
   const plain = list.filter(({ type }) => !isExotic(type));
   return plain.length > 0 ? plain : [...list];
@@ -221,7 +223,7 @@ function isExotic({ labels, capacity }: InstanceType): boolean {
   return ACCELERATORS.some((name) => (capacity[name] ?? 0) > 0);
 }
 
-/** With both kinds in play, spot that costs more than the cheapest on-demand is no bargain. */
+/** If both capacity types are allowed, drops spot offerings that cost more than the cheapest on-demand one. */
 function cheapSpotOnly(list: readonly Candidate[]): Candidate[] {
   const prices = list
     .flatMap(({ offerings }) => offerings)

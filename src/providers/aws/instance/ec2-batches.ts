@@ -1,6 +1,6 @@
 /**
- * EC2 calls that many reconciles make at once, joined: equal fleets into one of larger capacity, lookups
- * and terminations into lists. An id that spoils a list is asked for alone, so that it fails alone.
+ * Joins EC2 calls that many reconciles make at once: equal fleets into one with more capacity, lookups and terminations
+ * into lists. If an id makes a list fail, each id is asked for alone.
  * upstream: pkg/batcher
  */
 import type { Clock } from "../../../base/clock.ts";
@@ -15,7 +15,7 @@ import { Pace } from "../batch/pace.ts";
 import { isNotFound } from "../errors.ts";
 import { FleetTokens } from "./fleet-tokens.ts";
 
-/** One caller's share of a fleet. */
+/** The part of a fleet's answer for one caller. */
 export interface FleetAnswer {
   readonly instance: (FleetInstance & { readonly instanceId: string }) | undefined;
   readonly errors: readonly FleetError[];
@@ -26,7 +26,7 @@ interface FleetWish {
   readonly claimUid: string;
 }
 
-/** States an instance that still counts can be in. */
+/** States of an instance that is not terminated. */
 const LIVE_STATES = ["pending", "running", "stopping", "stopped", "shutting-down"];
 const LIVE_FILTER = { Name: "instance-state-name", Values: LIVE_STATES };
 
@@ -65,18 +65,18 @@ export class Ec2Batches {
     });
   }
 
-  /** `claimUid`: the claim to launch. A repeated call with equal input returns the same instance. */
+  /** `claimUid`: the claim that needs an instance. A repeated call with equal input returns the same instance. */
   createFleet(input: CreateFleetInput, claimUid: string): Promise<FleetAnswer> {
     return this.#fleets.ask({ input, claimUid });
   }
 
-  /** The instance unless it has ended; undefined, too, when EC2 does not know the id. */
+  /** The instance. Undefined: it is terminated, or EC2 does not know the id. */
   async instance(id: string): Promise<Instance | undefined> {
     const found = await this.lookUp(id);
     return found?.State.Name === "terminated" ? undefined : found;
   }
 
-  /** The instance in any state, until an hour after its termination; undefined for an unknown id. */
+  /** The instance in any state, until about an hour after its termination. Undefined: EC2 does not know the id. */
   lookUp(id: string): Promise<Instance | undefined> {
     return this.#lookups.ask(id);
   }
@@ -86,7 +86,7 @@ export class Ec2Batches {
   }
 }
 
-/** The batched calls, each with its own pace: one throttled call does not fail a whole batch. */
+/** The joined calls. Each slows down for itself when AWS throttles it, so that no whole batch fails. */
 type Batched = Pick<Ec2Api, "createFleet" | "describeInstances" | "terminateInstances">;
 
 function paced(ec2: Ec2Api, clock: Clock): Batched {
@@ -149,7 +149,7 @@ async function describe(
   } catch (error) {
     if (!isNotFound(error)) throw error;
     if (unique.length > 1) {
-      // One unknown id fails the whole list.
+      // One unknown id makes the whole list fail, so each id is asked for alone.
       await Promise.all(unique.map((id) => read([id]).catch((e) => failed.set(id, e))));
     }
   }
@@ -179,7 +179,7 @@ async function terminate(
   return ids.map((id) => failed.get(id));
 }
 
-/** Every live instance that passes all of these filters. */
+/** Every instance that is not terminated and passes all of these filters. */
 export async function listInstances(
   ec2: Pick<Ec2Api, "describeInstances">,
   filters: readonly { readonly Name: string; readonly Values: readonly string[] }[],

@@ -1,22 +1,22 @@
 /**
- * The ClientToken of a launch: the same claims asking for the same get the instances of the first time, so
- * that a launch whose answer nobody heard (the process died, the connection broke) is not made twice. An
- * answer that was heard and brought a claim nothing ends its token: EC2 would only repeat that answer. After a
- * restart a claim may be in a batch with others; then launched-before.ts finds its instance.
+ * The ClientToken of a fleet call. Equal input for the same claims gets the instances of the first call. So a launch
+ * whose answer was lost, because the process or the connection broke, is not made twice. If an answer brought a claim
+ * no instance, its token changes: EC2 would only repeat that answer. After a restart a claim may be in another batch;
+ * then launched-before.ts finds its instance.
  */
 import { fnv64Text } from "../../../base/fnv.ts";
 import { canonicalJson } from "../../../base/json.ts";
 import type { CreateFleetInput } from "../api/launches.ts";
 
-/** The most claims with a failed launch that are remembered. The oldest are forgotten first. */
+/** The most claims with a failed launch that are remembered. The oldest is forgotten first. */
 const REMEMBERED = 10_000;
 
-/** Makes the ClientToken of a fleet call, so that a repeated call finds the instances of the first. */
+/** Makes the ClientToken of a fleet call, so that a repeated call gets the instances of the first. */
 export class FleetTokens {
-  /** UID of a claim → answers heard that brought it nothing. */
+  /** The number of answers without an instance, by UID of the claim. */
   readonly #answered = new Map<string, number>();
 
-  /** For one fleet for these claims, by UID, in any order; undefined when one of them has none. */
+  /** The token of one fleet for these claims, by UID in any order. Undefined: a claim has no UID. */
   of(input: CreateFleetInput, uids: readonly string[]): string | undefined {
     if (uids.some((uid) => uid === "")) return undefined;
     const asked = uids.map((uid) => `${uid}/${this.#answered.get(uid) ?? 0}`).sort();

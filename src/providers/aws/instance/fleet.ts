@@ -1,6 +1,7 @@
 /**
- * The CreateFleet call of a launch, and what its answer means. Pure. One configuration a launch template,
- * one override a type and zone. upstream: pkg/providers/instance
+ * The input of CreateFleet for a launch, and the meaning of its answer. Pure. Each launch template is one
+ * configuration, each type and zone one override.
+ * upstream: pkg/providers/instance
  */
 
 import type { CapacityType } from "../../../core/cloudprovider/instance-type.ts";
@@ -19,10 +20,10 @@ import type { Candidate } from "./candidates.ts";
 /** Types that share a launch template. */
 export interface TemplateGroup {
   readonly templateName: string;
-  /** Absent for an unmanaged template, which has its own. */
+  /** Absent: the class names its own launch template, which defines the image. */
   readonly imageId: string | undefined;
   readonly types: readonly Candidate[];
-  /** The reservation its template targets. */
+  /** The reservation that the launch template targets. */
   readonly reservation?: ReservationTarget | undefined;
 }
 
@@ -40,7 +41,7 @@ export interface FleetRequest {
   readonly subnets: ReadonlyMap<string, Subnet>;
   readonly tags: Tags;
   readonly context: string | undefined;
-  /** Prices come from a NodeOverlay. EC2 does not know them, so the overrides get priorities. */
+  /** Whether a NodeOverlay changed prices. EC2 does not know these, so the overrides get priorities. */
   readonly pricesAreOverlaid: boolean;
 }
 
@@ -65,7 +66,7 @@ export function fleetInput(request: FleetRequest): CreateFleetInput {
   };
 }
 
-/** Plain reservations are bought as on-demand is: the template says where. */
+/** Ordinary reservations are bought as on-demand; the launch template names the reservation. */
 function capacityTypeOf(capacityType: CapacityType, kind: string | undefined): FleetCapacityType {
   if (capacityType !== "reserved") return capacityType;
   if (kind === "capacity-block") return "capacity-block";
@@ -116,7 +117,7 @@ function config(
   };
 }
 
-/** `code: message`, each once, in order of first appearance. */
+/** Each `code: message` once, in the order of first appearance. */
 export function describeFleetErrors(errors: readonly FleetError[]): string {
   const texts = errors.map((one) => describeRefusal(one.ErrorCode, one.ErrorMessage));
   return [...new Set(texts)].join("; ");

@@ -1,7 +1,7 @@
 /**
- * Launching one instance for a claim: choose candidates and subnets, make sure of launch templates, ask
- * for a fleet of one, learn from its errors. What EC2 is out of is marked, so that the next plan avoids
- * it. upstream: pkg/providers/instance/instance.go
+ * Launches one instance for a claim: chooses candidates and subnets, ensures the launch templates, and requests a fleet
+ * of one instance. Errors about capacity mark offerings as unavailable, so that the next plan avoids them.
+ * upstream: pkg/providers/instance/instance.go
  */
 import { LABEL_CAPACITY_RESERVATION_ID, LABEL_INSTANCE_TENANCY } from "../../../apis/aws/labels.ts";
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";
@@ -80,13 +80,13 @@ export interface LaunchDeps {
   readonly reservedCapacity: boolean;
 }
 
-/** Everything about the class, resolved. */
+/** A claim with its node class and everything that the class selects. */
 export interface LaunchInput {
   readonly claim: NodeClaim;
   readonly nodeClass: AwsClass;
-  /** Settings of nodes of a type, by its name. */
+  /** Kubelet settings for nodes of a type, by the name of the type. */
   readonly kubeletOf: (instanceType: string) => ResolvedKubelet | undefined;
-  /** Cores and threads of nodes of a type, where the class chooses them. */
+  /** Cores and threads for nodes of a type. Undefined: the class does not choose them. */
   readonly cpuOf: (instanceType: string) => CpuChoice | undefined;
   readonly types: readonly InstanceType[];
   readonly subnets: readonly Subnet[];
@@ -97,7 +97,7 @@ export interface LaunchInput {
 }
 
 const EFA = "vpc.amazonaws.com/efa";
-/** Pods that ask for it run in Nitro enclaves. upstream v1.15 has only spec.enclaveOptions of the class. */
+/** Pods that request this resource run in Nitro enclaves. Upstream v1.15 has only spec.enclaveOptions of the class. */
 const ENCLAVE = "eks.amazonaws.com/nitro-sandbox";
 
 /** Rejects with InsufficientCapacityError or CreateError. */
@@ -106,7 +106,7 @@ export async function launch(deps: LaunchDeps, input: LaunchInput): Promise<Laun
     return await tryLaunch(deps, input);
   } catch (error) {
     if (!(error instanceof TemplateGoneError)) throw error;
-    // Another program deleted the launch template: it is created again, once.
+    // Another program deleted the launch template. It is created again, and the launch is retried once.
     for (const name of error.names) deps.templates.forget(name);
   }
   try {
@@ -151,7 +151,7 @@ async function tryLaunch(deps: LaunchDeps, input: LaunchInput): Promise<Launched
   }
 }
 
-/** Where to launch, decided. */
+/** The offerings, subnets and placement that a launch was decided for. */
 interface Destination {
   readonly found: Candidates;
   readonly placement: Launched["placement"];
@@ -211,7 +211,10 @@ async function launchInto(
   };
 }
 
-/** Launches that began since the types were listed count, too. Rejects when no candidate is left. */
+/**
+ * Removes types that would exceed a vCPU quota. Launches that began after the types were listed count, too. Rejects if
+ * no candidate is left.
+ */
 function withinQuotas({ quotas }: LaunchDeps, found: Candidates): Candidates {
   const refusals = found.types.map(({ type }) => quotas.refusal(type.name, found.capacityType));
   const types = found.types.filter((_, at) => refusals[at] === undefined);
@@ -228,13 +231,13 @@ interface Where {
   readonly placement: Launched["placement"];
 }
 
-/** Shared hardware if the claim allows it. Before v1 a claim could not require another. */
+/** Shared hardware if the claim allows it. Before v1 a claim could not require dedicated hardware. */
 export function tenancyOf(claim: NodeClaim, nodeClass: AwsClass): Where["tenancy"] {
   if (nodeClass.generation !== "v1") return undefined;
   return allows(requirementOf(claim, LABEL_INSTANCE_TENANCY), "default") ? "default" : "dedicated";
 }
 
-/** The offering of this type in this zone; undefined: it is none of those found. */
+/** The offering of this type in this zone. Undefined: it is not among the candidates. */
 export function offeringOf(
   found: Candidates,
   type: InstanceType,
@@ -263,7 +266,7 @@ async function askFleet(
   }
 }
 
-/** One template for each image, number of pods, of EFA interfaces and of cores, and what is reserved. */
+/** Groups types that can share a launch template: equal image, pods, EFA interfaces, cores and reservation. */
 async function templateGroups(
   deps: LaunchDeps,
   input: LaunchInput,
@@ -339,7 +342,7 @@ interface Group {
   readonly types: Candidate[];
 }
 
-/** A template targets one reservation, so each has its own. */
+/** A launch template targets one reservation, so each reservation gets its own template. */
 function byReservation(candidate: Candidate): readonly (Candidate & Pick<Group, "reservation">)[] {
   const { type, offerings } = candidate;
   if (offerings[0]?.capacityType !== "reserved") return [{ ...candidate, reservation: undefined }];
@@ -357,7 +360,7 @@ function templateOf(
   try {
     const template = templates.of(input);
     const encoded = template.LaunchTemplateData.UserData ?? "";
-    // base64: four characters for three bytes.
+    // In base64, four characters encode three bytes.
     const padding = encoded.endsWith("==") ? 2 : encoded.endsWith("=") ? 1 : 0;
     const bytes = (encoded.length / 4) * 3 - padding;
     metrics.set("ec2nodeclasses_userdata_bytes", { nodeclass: input.nodeClass.name }, bytes);
@@ -396,13 +399,13 @@ async function bootstrapOf(
   };
 }
 
-/** Whether its pods run in Nitro enclaves. */
+/** Whether the pods of the claim run in Nitro enclaves. */
 export function asksForEnclaves({ spec }: NodeClaim): boolean {
   return (parseResources(spec.resources?.requests)[ENCLAVE] ?? 0) > 0;
 }
 
 /**
- * EFA interfaces are attached only when pods ask for the resource or claim such devices: they cost addresses.
+ * EFA interfaces take IP addresses, so they are attached only if pods request the resource or claim such devices.
  * upstream: pkg/providers/amifamily/resolver.go
  */
 export function efaCount({ metadata, spec }: NodeClaim, type: InstanceType): number {
@@ -411,7 +414,7 @@ export function efaCount({ metadata, spec }: NodeClaim, type: InstanceType): num
   return wanted > 0 || drivers.includes(EFA_DRIVER) ? (type.capacity[EFA] ?? 0) : 0;
 }
 
-/** Subnet → addresses the smallest possible node would take there. */
+/** Counts, for each subnet, the addresses that the smallest possible node would take there. */
 function reserveAddresses(
   subnets: Subnets,
   { types }: Candidates,

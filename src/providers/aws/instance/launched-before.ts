@@ -1,7 +1,7 @@
 /**
- * Whether a running instance is what a launch of a claim would bring now: then the claim can have it instead. Pure.
- * It says no rather than wrongly yes; the launch that follows costs a second instance at most. What an instance does
- * not tell is only its user data: that it is of the class as the class was some minutes ago.
+ * Whether a running instance is what a launch of a claim would create now. Then the claim gets it instead of a new one.
+ * Pure. In doubt the answer is no, which costs at most a second instance. Only user data cannot be compared: it may be
+ * from the class as it was some minutes ago.
  */
 import { CAPACITY_TYPE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import { amiFor } from "../ami/choose.ts";
@@ -11,7 +11,7 @@ import { candidates } from "./candidates.ts";
 import { asksForEnclaves, efaCount, type LaunchInput, offeringOf, tenancyOf } from "./launch.ts";
 import { instanceClaim, type Launched } from "./to-claim.ts";
 
-/** What the launch of the instance gave; undefined: a launch now would bring another kind of instance. */
+/** What the launch of the instance resulted in. Undefined: a launch now would create another kind of instance. */
 export function launchedBefore(
   instance: Instance,
   input: LaunchInput,
@@ -37,7 +37,7 @@ export function launchedBefore(
   return { instanceId, type, zone, capacityType, offering, ...where, imageId, efaCount: 0 };
 }
 
-/** What cannot be compared, or is seldom: such claims are launched anew. */
+/** Settings that cannot be compared, or are rare: such claims get a new instance. */
 function isSpecial(instance: Instance, { claim, nodeClass, placementGroup }: LaunchInput): boolean {
   return (
     nodeClass.launchTemplateName !== undefined ||
@@ -50,7 +50,7 @@ function isSpecial(instance: Instance, { claim, nodeClass, placementGroup }: Lau
   );
 }
 
-/** The class, the pool and the cluster are among the tags. */
+/** Whether the instance has the tags of this class, pool and cluster. */
 function isTaggedFor(
   { Tags }: Instance,
   { claim, nodeClass }: LaunchInput,

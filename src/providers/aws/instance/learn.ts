@@ -1,6 +1,6 @@
 /**
- * What the errors of a fleet teach: offerings, subnets and reservations that EC2 is out of are passed over for a
- * while. upstream: pkg/providers/instance
+ * Learns from the errors of a fleet: offerings, subnets and reservations without capacity are not used for a while.
+ * upstream: pkg/providers/instance
  */
 import { CAPACITY_TYPE_SPOT } from "../../../apis/karpenter/labels.ts";
 import type { Metrics } from "../../../base/metrics.ts";
@@ -16,17 +16,17 @@ import type { TemplateGroup } from "./fleet.ts";
 import { scopeOf } from "./placement.ts";
 import type { Launched } from "./to-claim.ts";
 
-/** What a fleet call asked for: the place where its errors must be noted. */
+/** What a fleet call requested: its errors concern these offerings. */
 export interface Asked extends Candidates {
   readonly placement: Launched["placement"];
   readonly subnets: readonly Subnet[];
   readonly groups: readonly TemplateGroup[];
 }
 
-/** EC2's words for the seventh instance of a spread group in a zone. */
+/** EC2 allows seven instances of a spread placement group in a zone. This is its message for one more. */
 const SPREAD_LIMIT = /limit of instances in this spread placement group/i;
 
-/** The code of a launch into a reservation without a free place. */
+/** The error code of a launch into a full reservation. */
 const RESERVATION_FULL = "ReservationCapacityExceeded";
 
 interface Deps {
@@ -36,7 +36,7 @@ interface Deps {
   readonly metrics: Pick<Metrics, "count">;
 }
 
-/** Marks what EC2 said it is out of. */
+/** Marks what has no capacity, according to these errors. */
 export function learn(deps: Deps, errors: readonly FleetError[], asked: Asked): void {
   const { capacityType, subnets, types } = asked;
   const group = scopeOf(asked.placement);
@@ -52,7 +52,7 @@ export function learn(deps: Deps, errors: readonly FleetError[], asked: Asked): 
     }
     if (!isCapacityCode(ErrorCode) || zone === undefined) continue;
     if (group !== undefined && SPREAD_LIMIT.test(ErrorMessage)) {
-      // The placement group is full there, for every type.
+      // The placement group is full in this zone, for every type.
       for (const { type } of types)
         deps.unavailable.mark(ErrorCode, { capacityType, instanceType: type.name, zone, ...scope });
       continue;
@@ -62,14 +62,14 @@ export function learn(deps: Deps, errors: readonly FleetError[], asked: Asked): 
     const offering = { capacityType, instanceType, zone };
     if (capacityType !== "reserved") deps.unavailable.mark(ErrorCode, { ...offering, ...scope });
     for (const reservation of reservationsFor(asked.groups, instanceType, zone)) {
-      // A full reservation is healthy: its count says that nothing is left.
+      // A full reservation stays usable later, so only its free count becomes 0.
       if (ErrorCode === RESERVATION_FULL) deps.reservations.exhausted(reservation);
       else deps.unavailable.mark(ErrorCode, { ...offering, reservation });
     }
   }
 }
 
-/** The reservations that such an offering stood for. */
+/** The reservations behind the offering that failed. */
 function reservationsFor(
   groups: readonly TemplateGroup[],
   instanceType: string,
@@ -101,7 +101,7 @@ function countFailure(
   });
 }
 
-/** The zone of the subnet; undefined for an id that is not in the list. */
+/** The zone of the subnet. Undefined: the id is not in the list. */
 export function zoneOfSubnet(
   subnets: readonly Subnet[],
   id: string | undefined,

@@ -1,6 +1,6 @@
 /**
- * Where in a placement group an instance goes. A claim may name partitions: the smallest goes first where
- * something can be had; what one partition is out of, another may have.
+ * Chooses where in a placement group an instance is launched. A claim may name partitions. The smallest number with
+ * available offerings is used, because one partition may have capacity that another lacks.
  */
 import { LABEL_PLACEMENT_GROUP_PARTITION } from "../../../apis/aws/labels.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
@@ -19,7 +19,7 @@ interface Choice {
   readonly unavailable: UnavailableOfferings;
 }
 
-/** The first of the possible placements where something can be had, and what. */
+/** The first possible placement with available offerings, and these offerings. */
 export function choosePlace(
   { claim, types, placementGroup, unavailable }: Choice,
   zones: ReadonlySet<string>,
@@ -31,7 +31,7 @@ export function choosePlace(
   return undefined;
 }
 
-/** The partitions the claim names, the smallest first; without one EC2 chooses. */
+/** The partitions that the claim names, smallest first. If it names none, EC2 chooses. */
 function placements(
   claim: NodeClaim,
   group: FoundPlacementGroup | undefined,
@@ -45,7 +45,7 @@ function placements(
   return partitions.map((one) => ({ groupId: group.id, partition: Number(one) }));
 }
 
-/** The types without what their partition was lately out of; mostly the very same list. */
+/** The types without offerings that their partition recently had no capacity for. Mostly the list itself. */
 function typesIn(
   placement: Launched["placement"],
   types: readonly InstanceType[],
@@ -63,14 +63,14 @@ function typesIn(
   }));
 }
 
-/** The placement group whose capacity an error is about; undefined without one. */
+/** The placement group, or its partition, that an error is about. Undefined: there is none. */
 export function scopeOf(placement: Launched["placement"]): GroupScope | undefined {
   if (placement === undefined) return undefined;
   const { groupId: id, partition } = placement;
   return partition === undefined ? { id } : { id, partition };
 }
 
-/** Of one key: a claim may list hundreds of types under another. */
+/** The requirement of one key. Not all are parsed, because a claim may list hundreds of types under another key. */
 export function requirementOf({ spec }: NodeClaim, key: string): Requirement {
   return Requirements.fromSpecs(spec.requirements.filter((one) => one.key === key)).get(key);
 }

@@ -1,6 +1,6 @@
 /**
- * Adds the tags that are only known once a node has joined: its name, and its claim. Keys the instance
- * already has stay, so a Name given by the user wins. Alpha named its machines at launch.
+ * Adds tags that are known only after a node has joined: the names of its Node and claim. Existing keys are kept, so a
+ * Name given by the user wins. Alpha named its instances at launch.
  * upstream: pkg/controllers/nodeclaim/tagging
  */
 import {
@@ -19,7 +19,7 @@ import { instanceIdOf } from "./to-claim.ts";
 
 /** Tags instances with the names of their claim and node, once both are known. */
 export function taggingController(deps: AwsDeps, parts: AwsParts): Controller {
-  /** Tags by instance, looked up for all that wait at once: nodes join in bursts. */
+  /** Tags by instance, read in one call for all that wait, because nodes often join together. */
   const lookedUp = new Map<string, Promise<Tags | undefined>>();
   const pace = new Pace(deps.clock);
 
@@ -32,7 +32,7 @@ export function taggingController(deps: AwsDeps, parts: AwsParts): Controller {
         const tags = parts.batches
           .instance(one)
           .then((instance) => (instance === undefined ? undefined : fromTagList(instance.Tags)));
-        // Each caller that awaits it sees the failure. Without a caller it must not end the process.
+        // Callers that await the promise see the failure. If nobody awaits it, it must not end the process.
         tags.catch(() => undefined);
         lookedUp.set(one, tags);
       }
@@ -44,7 +44,7 @@ export function taggingController(deps: AwsDeps, parts: AwsParts): Controller {
 
   return {
     name: "nodeclaim.tagging",
-    // One at a time: CreateTags has a low rate limit.
+    // One instance at a time: CreateTags has a low rate limit.
     concurrency: 1,
     watches: [
       source(NODE_CLAIM, (claim) =>

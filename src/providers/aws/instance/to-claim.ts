@@ -1,6 +1,7 @@
 /**
- * Instances as claims: what a launch reports back, and what a listing finds. Labels come from what was
- * launched, never from what was asked for. upstream: pkg/cloudprovider instanceToNodeClaim
+ * Converts instances to claims: after a launch, and when instances are listed. Labels describe the launched instance,
+ * not what was requested.
+ * upstream: pkg/cloudprovider instanceToNodeClaim
  */
 import {
   LABEL_CAPACITY_RESERVATION_ID,
@@ -31,18 +32,18 @@ import type { Instance } from "../api/instances.ts";
 import { fromTagList } from "../tags/tags.ts";
 import { allocatable } from "./candidates.ts";
 
-/** What a launch gave. */
+/** The result of a launch. */
 export interface Launched {
   readonly instanceId: string;
   readonly type: InstanceType;
   readonly zone: string;
   readonly capacityType: CapacityType;
-  /** The offering it was launched from. */
+  /** The offering that the instance was launched from. */
   readonly offering: Offering | undefined;
   readonly tenancy: string | undefined;
   readonly placement: { readonly groupId: string; readonly partition?: number } | undefined;
   readonly imageId: string;
-  /** EFA interfaces it has. */
+  /** The number of its EFA interfaces. */
   readonly efaCount: number;
 }
 
@@ -53,12 +54,12 @@ function providerId(zone: string, instanceId: string): string {
   return `aws:///${zone}/${instanceId}`;
 }
 
-/** The instance id in a provider id; undefined when it is not ours. */
+/** The instance id in a provider id. Undefined: it is not an EC2 instance. */
 export function instanceIdOf(id: string): string | undefined {
   return /^aws:\/\/\/[^/]*\/(i-[^/]+)$/.exec(id)?.[1];
 }
 
-/** What differs by offering or launch. */
+/** Labels that the offering or the launch decides, not the type. */
 const FROM_OFFERING = [
   LABEL_TOPOLOGY_ZONE_ID,
   LABEL_CAPACITY_RESERVATION_ID,
@@ -68,7 +69,7 @@ const FROM_OFFERING = [
   LABEL_PLACEMENT_GROUP_PARTITION,
 ];
 
-/** Single-valued labels of the type, then where and how it runs. */
+/** Labels of the type with one value, then those that the offering and the launch decide. */
 function launchedLabels(launched: Launched): Record<string, string> {
   const { type, zone, capacityType, tenancy, placement } = launched;
   const labels: Record<string, string> = {};
@@ -117,7 +118,7 @@ export function launchedClaim(
   };
 }
 
-/** Without zeros; EFA only as far as the instance has the interfaces. */
+/** Resources without zeros. EFA counts only the interfaces that the instance has. */
 function shown(resources: Resources, efaCount: number): Resources {
   const amounts: Record<string, number> = { ...resources };
   if (EFA in amounts) amounts[EFA] = efaCount;
@@ -125,15 +126,15 @@ function shown(resources: Resources, efaCount: number): Resources {
 }
 
 /**
- * A claim without a name, capacity or the labels that only its class could tell. `deletionTimestamp` is
- * set once the instance is going.
+ * A claim without name, capacity and the labels that only its class knows. `deletionTimestamp` is set if the instance
+ * is being terminated.
  */
 export function instanceClaim(instance: Instance, nowText: string): NodeClaim {
   const zone = instance.Placement.AvailabilityZone;
   const tags = fromTagList(instance.Tags);
   const spot =
     instance.SpotInstanceRequestId !== undefined || instance.InstanceLifecycle === "spot";
-  // Open reservations are never entered: a machine in one was launched into it.
+  // Instances never join open reservations by themselves, so an instance in a reservation was launched into it.
   const reserved = instance.CapacityReservationId;
   const labels: Record<string, string> = {
     [INSTANCE_TYPE_LABEL_KEY]: instance.InstanceType,

@@ -1,8 +1,9 @@
 /**
- * The instance profile of a class: named as it is, made and kept for a role, or the settings' default.
- * A managed profile carries the class' tags and exactly one role, for good: nodes that run must not change who
- * they are. A class that names another role gets another profile; the old one goes when no node has it, the rest
- * with the class. upstream: pkg/providers/instanceprofile
+ * The instance profile of a class. The class names a profile, or a role for which a profile is managed here; else the
+ * default of the settings is used. A managed profile has the tags of its class and always the same role, because
+ * running nodes must not change their identity. If a class names another role it gets another profile. The old profile
+ * is deleted when no node uses it, the others with the class.
+ * upstream: pkg/providers/instanceprofile
  */
 
 import { LABEL_NODECLASS } from "../../../apis/aws/labels.ts";
@@ -44,7 +45,7 @@ export interface InstanceProfileDeps {
 export class InstanceProfiles {
   readonly #deps: InstanceProfileDeps;
   #ensured: TtlCache<string>;
-  /** At the last sweep. */
+  /** Profiles that were unused at the last sweep. */
   #unused: ReadonlySet<string> = new Set();
   readonly #found: TtlCache<boolean>;
 
@@ -54,7 +55,7 @@ export class InstanceProfiles {
     this.#found = new TtlCache(deps.clock, KEEP_MS);
   }
 
-  /** The profile's name for the status: makes the managed one when the class has a role. */
+  /** The name of the profile, for the status of the class. Creates a managed profile if the class names a role. */
   ensure(nodeClass: AwsClass): Promise<string> {
     if (nodeClass.instanceProfile !== undefined) return Promise.resolve(nodeClass.instanceProfile);
     const { role, uid, tags } = nodeClass;
@@ -63,7 +64,7 @@ export class InstanceProfiles {
     return this.#ensured.get(key, () => this.#make(nodeClass, role));
   }
 
-  /** What a launch uses. `statusProfile` is what the class' status names. */
+  /** The profile for a launch. `statusProfile`: the one in the status of the class. */
   forLaunch(nodeClass: AwsClass, statusProfile: string | undefined): Promise<string> {
     if (nodeClass.role === undefined) return this.ensure(nodeClass);
     if (statusProfile === undefined || statusProfile === "") {
@@ -75,8 +76,8 @@ export class InstanceProfiles {
   }
 
   /**
-   * Removes the profiles made for the class; gone already counts as done. Those stay that an instance still lives by:
-   * resolves the IDs of such instances.
+   * Deletes the profiles that were made for the class. A profile that an instance still uses stays: resolves with the
+   * IDs of such instances.
    */
   async delete(nodeClass: AwsClass): Promise<readonly string[]> {
     const later = await this.#listed(this.#path(nodeClass.uid));
@@ -92,9 +93,9 @@ export class InstanceProfiles {
   }
 
   /**
-   * Removes later profiles of this cluster's classes that were in nobody's use last time and are not now: a launch
-   * under way may be the first to name one. A profile must be proven ours, by the cluster's UID or by that of one of
-   * the classes: nodes of another cluster of our name may have it. Resolves the names of those removed.
+   * Deletes later profiles of this cluster's classes that were unused at the last sweep and are unused now. Two sweeps,
+   * because a launch in progress may be the first to use a profile. A profile must have the UID of this cluster or of
+   * one of its classes: another cluster may have the same name. Resolves with the names of deleted profiles.
    */
   async sweep(
     inUse: ReadonlySet<string>,
@@ -107,7 +108,7 @@ export class InstanceProfiles {
     for (const name of ripe)
       if ((await this.#remove(name, (profile) => this.#isOurs(profile, classUids))).isGone)
         gone.push(name);
-    // A role that comes back finds its profile gone.
+    // If a class names the old role again, its profile must be created again, so nothing counts as ensured.
     if (gone.length > 0) this.#ensured = new TtlCache(this.#deps.clock, KEEP_MS);
     return gone;
   }
@@ -118,7 +119,7 @@ export class InstanceProfiles {
     return `${clusterName}_${contentHash(`${region}${name}`)}`;
   }
 
-  /** Of later profiles: `/karpenter/<region>/<cluster>/<class uid>/` */
+  /** The path of later profiles: `/karpenter/<region>/<cluster>/<class uid>/` */
   #path(uid?: string): string {
     const { clusterName, region } = this.#deps;
     return `/karpenter/${region}/${clusterName}/${uid === undefined ? "" : `${uid}/`}`;
@@ -146,7 +147,7 @@ export class InstanceProfiles {
     return classUids.has(Path.split("/").at(-2) ?? "");
   }
 
-  /** Nothing is taken from an instance that lives: claims do not know of each, as of one whose claim was lost. */
+  /** Keeps the profiles of running instances. Instances are listed, because an instance may have lost its claim. */
   async #remove(
     name: string,
     mayGo: (profile: InstanceProfile) => boolean,
@@ -189,7 +190,7 @@ export class InstanceProfiles {
     const { iam, log } = this.#deps;
     const { InstanceProfileName } = profile;
     const existing = fromTagList(profile.Tags ?? []);
-    // Whose it is, is said once: two clusters of one name share their profiles.
+    // The tag of the owning cluster never changes, because two clusters of the same name share their profiles.
     const wanted = { ...tags, ...pick(existing, CLUSTER_UID_KEY) };
     if (Object.entries(wanted).some(([key, value]) => existing[key] !== value)) {
       await iam.tagInstanceProfile({ InstanceProfileName, Tags: toTagList(wanted) });
@@ -236,8 +237,8 @@ export class InstanceProfiles {
   }
 
   /**
-   * Alpha classes without a profile. An inline provider block may also fall back on the profile that the
-   * getting-started stack makes (our extension: spec S1-19).
+   * The profile of an alpha class that names none. For an inline provider block it may be the profile that the
+   * getting-started stack creates (karpenter-ts only).
    */
   async #default(nodeClass: AwsClass): Promise<string> {
     const { defaultInstanceProfile, clusterName } = this.#deps;

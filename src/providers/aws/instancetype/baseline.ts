@@ -1,11 +1,11 @@
 /**
- * What a burstable type gives all the time. EC2 does not tell: the shares are those of its table of baseline
- * utilization per vCPU (EC2 user guide, "Key concepts for burstable performance instances").
+ * The cpu that a burstable type can use all the time. EC2's API does not return it. The shares are from the table of
+ * baseline utilization per vCPU in the EC2 user guide ("Key concepts for burstable performance instances").
  */
 import type { Resources } from "../../../apis/resources.ts";
 import type { InstanceTypeInfo } from "../api/images-and-types.ts";
 
-/** Thousandths of a vCPU by size, from T3 on. */
+/** Thousandths of a vCPU, by size, for T3 and later. */
 const BASELINE_MILLI: Readonly<Record<string, number>> = {
   nano: 50,
   micro: 100,
@@ -15,12 +15,12 @@ const BASELINE_MILLI: Readonly<Record<string, number>> = {
   xlarge: 400,
   "2xlarge": 400,
 };
-/** Where T2 has less. */
+/** Sizes for which T2 has less. */
 const BASELINE_T2_MILLI: Readonly<Record<string, number>> = { xlarge: 225, "2xlarge": 168 };
-/** A size that came after this table. */
+/** For sizes that are not in this table. */
 const UNKNOWN_MILLI = 200;
 
-/** Undefined: all of its capacity. */
+/** Undefined: the type is not burstable, so its whole capacity counts. */
 export function baselineOf(info: InstanceTypeInfo): Resources | undefined {
   if (info.BurstablePerformanceSupported !== true) return undefined;
   const [family = "", size = ""] = info.InstanceType.split(".");

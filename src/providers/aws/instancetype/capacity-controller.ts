@@ -1,6 +1,6 @@
 /**
- * Looks at each node that has registered and remembers how much memory it has, for the next of its type
- * and image. A node that says nothing of its memory teaches nothing.
+ * Reads from each registered node how much memory it has, and remembers it for the next node of the same type and
+ * image. A node without memory in its status is ignored.
  * upstream: pkg/controllers/providers/instancetype/capacity
  */
 import { NODE } from "../../../apis/core/node.ts";
@@ -50,7 +50,7 @@ export function capacityController(deps: AwsDeps, { instanceTypes }: AwsParts): 
   };
 }
 
-/** How far a claim's node has come: once registered it is looked at, once initialized again. */
+/** The stage of a claim: its node is read once when registered, and again when initialized. */
 function progress(native: KubeObject): string {
   const claim = toClaim(native);
   const reached = ["Registered", "Initialized"].filter(
@@ -59,7 +59,7 @@ function progress(native: KubeObject): string {
   return reached.join();
 }
 
-/** 0 when it is not told. */
+/** 0: the amount is not given. */
 function bytesOf(amounts: Parameters<typeof parseResources>[0]): number {
   return parseResources(amounts)["memory"] ?? 0;
 }

@@ -1,6 +1,6 @@
 /**
- * What a node of a type will offer pods, and what the system keeps for itself: computed before any node
- * of it exists, so that the planner and the kubelet come to the same numbers.
+ * The capacity of a node of a type, and what the system reserves of it. It is computed before such a node exists, so
+ * that the planner and the kubelet arrive at the same numbers.
  * upstream: pkg/providers/instancetype/types.go
  */
 import type { BlockDeviceMapping, NetworkInterface } from "../../../apis/aws/ec2nodeclass.ts";
@@ -15,9 +15,12 @@ import type { CatalogueRow } from "../catalogue/catalogue.ts";
 const MIB = 1_048_576;
 const GIB = 1_073_741_824;
 const DEFAULT_STORAGE = 20 * GIB;
-/** Pods on a node whose density no ENI limits. upstream: kubelet's default */
+/**
+ * Pods on a node that is not limited by network interfaces.
+ * upstream: kubelet's default
+ */
 const DEFAULT_PODS = 110;
-/** EC2 keeps this from arm64 guests beyond the general share. */
+/** Memory that EC2 takes from arm64 instances, beyond the general share. */
 const ARM64_RESERVED_MIB = 64;
 /** kube-reserved cpu: share of each band of cores. Milli-cores, per mille ×10. */
 const CPU_BANDS: readonly { readonly upTo: number; readonly share: number }[] = [
@@ -27,21 +30,21 @@ const CPU_BANDS: readonly { readonly upTo: number; readonly share: number }[] = 
   { upTo: Number.POSITIVE_INFINITY, share: 0.0025 },
 ];
 
-/** The settings of class, pool and controller that change what a type offers. */
+/** Settings of class, pool and controller that change the capacity of a type. */
 export interface CapacitySettings {
   readonly family: AmiFamily;
   readonly blockDeviceMappings: readonly BlockDeviceMapping[];
   readonly instanceStorePolicy: "RAID0" | undefined;
   readonly kubelet: ResolvedKubelet | undefined;
-  /** Before v1 the greater of hard and soft eviction thresholds was kept from pods. */
+  /** Before v1 the greater of the hard and the soft eviction threshold was reserved. */
   readonly countsSoftEviction: boolean;
-  /** Share of memory the hypervisor takes: 0.075. */
+  /** Share of memory that the hypervisor takes, such as 0.075. */
   readonly vmMemoryOverhead: number;
   readonly reservedEnis: number;
   readonly eniLimitedPods: boolean;
   /** Whether the capacity lists network interfaces for single pods. */
   readonly podEni: boolean;
-  /** The node class's interfaces; empty: one interface. */
+  /** The interfaces of the node class. Empty: the usual one. */
   readonly networkInterfaces: readonly NetworkInterface[];
 }
 
@@ -73,7 +76,7 @@ export function capacityOf(
   );
 }
 
-/** kube-reserved + system-reserved + eviction threshold. */
+/** Sum of kube-reserved, system-reserved and eviction threshold. */
 export function overheadOf(
   info: InstanceTypeInfo,
   capacity: Resources,
@@ -101,7 +104,7 @@ export function overheadOf(
   return Object.freeze(addResources(addResources(kubeReserved, systemReserved), eviction));
 }
 
-/** Each interface of the default card has one address less for pods. Two pods use the host network. */
+/** On each interface of the default card, one address is not for pods. Two pods use the host network. */
 function eniLimitedPods(info: InstanceTypeInfo, reservedEnis: number): number {
   const { NetworkCards, DefaultNetworkCardIndex = 0 } = info.NetworkInfo;
   const card = NetworkCards?.find((one) => one.NetworkCardIndex === DefaultNetworkCardIndex);
@@ -110,7 +113,7 @@ function eniLimitedPods(info: InstanceTypeInfo, reservedEnis: number): number {
   return usable <= 0 ? 0 : usable * (info.NetworkInfo.Ipv4AddressesPerInterface - 1) + 2;
 }
 
-/** How many pods fit: maxPods, podsPerCore, or what the network interfaces have addresses for. */
+/** How many pods a node runs: limited by maxPods, podsPerCore, or the addresses of its network interfaces. */
 export function podCount(info: InstanceTypeInfo, settings: CapacitySettings): number {
   const { kubelet, reservedEnis } = settings;
   const traits = traitsOf(settings.family);
@@ -165,7 +168,7 @@ function reservedMilliCpu(milli: number): number {
   return reserved;
 }
 
-/** How much of a capacity the kubelet keeps free: its setting, else its default. */
+/** How much of the capacity the kubelet keeps free: as the class says, else the kubelet's default. */
 function evictedAt(
   signal: string,
   byDefault: string,
@@ -189,7 +192,7 @@ function threshold(text: string, capacity: number): number {
   return Math.ceil((capacity * percent) / 100);
 }
 
-/** cpu, memory and storage: the reserved amounts that allocatable is reduced by. */
+/** Only cpu, memory and storage, because allocatable is reduced by no other reserved amount. */
 function known(amounts: KubeletConfiguration["kubeReserved"]): Record<string, number> {
   const { pid: _, ...parsed } = parseResources(amounts);
   return parsed;

@@ -1,11 +1,11 @@
 /**
- * How many cores of a machine are used, and how many threads of each: `spec.cpuOptions` of the class. EC2 wants both
- * numbers, so what the class leaves open is the type's own. karpenter-ts only.
+ * How many cores of an instance are used, and how many threads of each: `spec.cpuOptions` of the class. EC2 needs both
+ * numbers, so the type's own number is used for one that the class leaves out. karpenter-ts only.
  */
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";
 import type { InstanceTypeInfo } from "../api/images-and-types.ts";
 
-/** As a launch asks EC2 for them. */
+/** The choice as EC2 takes it at launch. */
 export interface CpuChoice {
   readonly CoreCount: number;
   readonly ThreadsPerCore: number;
@@ -13,12 +13,12 @@ export interface CpuChoice {
 
 type Wanted = Pick<AwsClass, "coreCount" | "threadsPerCore">;
 
-/** True if the class asks for other cores or threads than a type has. */
+/** Whether the class asks for other cores or threads than the type's own. */
 export function choosesCpu({ coreCount, threadsPerCore }: Wanted): boolean {
   return coreCount !== undefined || threadsPerCore !== undefined;
 }
 
-/** Undefined if the class asks for nothing, or for what the type cannot do. */
+/** Undefined: the class asks for nothing, or for something that the type cannot do. */
 export function cpuChoice({ VCpuInfo }: InstanceTypeInfo, wanted: Wanted): CpuChoice | undefined {
   if (!choosesCpu(wanted)) return undefined;
   const { DefaultCores, DefaultThreadsPerCore, ValidCores, ValidThreadsPerCore } = VCpuInfo;
@@ -30,7 +30,7 @@ export function cpuChoice({ VCpuInfo }: InstanceTypeInfo, wanted: Wanted): CpuCh
   return isValid === true ? { CoreCount, ThreadsPerCore } : undefined;
 }
 
-/** The type with the vCPUs that its nodes will have. */
+/** The type with the number of vCPUs that its nodes will have. */
 export function withCpuChoice(info: InstanceTypeInfo, wanted: Wanted): InstanceTypeInfo {
   const choice = cpuChoice(info, wanted);
   if (choice === undefined) return info;

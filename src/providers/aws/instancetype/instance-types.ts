@@ -1,7 +1,8 @@
 /**
- * The types a class can launch, with offerings as of now. What changes seldom (labels, capacity) is kept
- * apart from what changes often (prices, availability), and while nothing changed callers get the very
- * same objects: the planner interns them. Lists are made in turns, once for all who ask. upstream: pkg/providers/instancetype
+ * The instance types that a class can launch, with their current offerings. What rarely changes (labels, capacity) is
+ * kept apart from what changes often (prices, availability). While nothing changes, callers get the same objects,
+ * because the planner identifies types by object. A list is made in steps, once for all callers.
+ * upstream: pkg/providers/instancetype
  */
 import {
   LABEL_CAPACITY_RESERVATION_ID,
@@ -42,9 +43,9 @@ import { volumeAttachmentLimits } from "./volume-limits.ts";
 
 /** upstream: providers.instancetype controller */
 const REFRESH_MS = 12 * 3_600_000;
-/** Classes in use at once with settings that differ; more only cost time. */
+/** Number of lists that are kept, one for each different setting of classes. More classes only cost time. */
 const KEPT_LISTS = 32;
-/** Types for one turn, which take some milliseconds: a health check must not wait for a thousand types. */
+/** Types made in one step, which takes some milliseconds: a health check must not wait for a thousand types. */
 const TYPES_PER_TURN = 64;
 
 /** What making instance types needs. */
@@ -60,19 +61,19 @@ export interface InstanceTypesDeps {
   readonly vmMemoryOverhead: number;
   readonly reservedEnis: number;
   readonly eniLimitedPods: boolean;
-  /** Gate NodeClassCEL. Absent: shut. */
+  /** Gate NodeClassCEL. Absent: off. */
   readonly kubeletExpressions?: boolean;
   /** Drivers whose devices pods may claim. Absent: none. */
   readonly devices?: DeviceGates;
-  /** Alpha: whether the capacity lists network interfaces for single pods. Absent: it does. */
+  /** Alpha: whether the capacity includes network interfaces for single pods. Absent: yes. */
   readonly podEni?: boolean;
 }
 
-/** What EC2 says of the region, read together. */
+/** The instance types of the region, and the zones that offer each, read together from EC2. */
 interface Region {
-  /** By name. */
+  /** Instance types, by name. */
   readonly infos: readonly InstanceTypeInfo[];
-  /** Type → zones that offer it, ascending. */
+  /** Zones that offer each type, ascending. */
   readonly zones: ReadonlyMap<string, readonly string[]>;
 }
 
@@ -85,12 +86,12 @@ interface Bare {
   readonly reservations: readonly Reservation[];
   /** The placement group of the class. */
   readonly group: { readonly id: string } | undefined;
-  /** It can do what the class asks of it. */
+  /** Whether the type can do what the class requires. */
   readonly launchable: boolean;
   overheadOf(capacity: Resources): Resources;
 }
 
-/** What a class selects, as far as types depend on it. */
+/** The part of a class's selections on which its instance types depend. */
 export interface Selected {
   readonly subnets: readonly Subnet[];
   readonly amis: readonly Ami[];
@@ -115,20 +116,20 @@ interface MadeWith extends Pick<Selected, "reservations" | "placementGroup"> {
 interface Kept {
   readonly region: Region;
   readonly bare: Promise<readonly Bare[]>;
-  /** The version of the list below: it changes with prices, unavailable offerings and images. */
+  /** Version of the list below. It changes with prices, unavailable offerings and images. */
   version: string;
   list: Promise<readonly InstanceType[]>;
 }
 
-/** The instance types of a node class, with their offerings. Objects are shared while nothing changes. */
+/** The instance types of a node class, with their offerings. The same objects are returned while nothing changes. */
 export class InstanceTypes {
-  /** What nodes were found to have. */
+  /** The memory that nodes reported. */
   readonly memory: LearnedMemory;
   readonly #deps: InstanceTypesDeps;
   readonly #catalogue: Catalogue;
   readonly #region: TtlCache<Region>;
   #last: Region | undefined;
-  /** By settings key, least recently used first. */
+  /** Lists by a key of their settings, least recently used first. */
   readonly #kept = new Map<string, Kept>();
 
   constructor(deps: InstanceTypesDeps, data: Catalogue = catalogue()) {
@@ -138,7 +139,7 @@ export class InstanceTypes {
     this.#region = new TtlCache(deps.clock, REFRESH_MS);
   }
 
-  /** All types, by name. Types that no image of `amis` fits stay listed, without available offerings. */
+  /** All types, by name. A type that no image of `amis` fits is listed, too, with all offerings unavailable. */
   async list(
     nodeClass: AwsClass,
     kubelet: KubeletConfiguration | undefined,
@@ -170,7 +171,7 @@ export class InstanceTypes {
     }
   }
 
-  /** The list with offerings as of now; types whose offerings did not change stay the same objects. */
+  /** The list with current offerings. A type whose offerings did not change is the same object as before. */
   async #offered(
     { bare, list }: Kept,
     zones: ReadonlyMap<string, string>,
@@ -186,7 +187,7 @@ export class InstanceTypes {
     return inTurns(this.#deps.clock, mapInSteps(items, TYPES_PER_TURN, make), 0);
   }
 
-  /** The kubelet settings that nodes of this type get. */
+  /** The kubelet settings for nodes of this type. */
   kubeletFor(
     type: string,
     nodeClass: AwsClass,
@@ -199,13 +200,13 @@ export class InstanceTypes {
     return this.#resolved(sized, this.#settings(nodeClass, kubelet)).kubelet;
   }
 
-  /** The cores and threads that the class chooses for the type; undefined: the type's own. */
+  /** The cores and threads that the class chooses for the type. Undefined: the type's own. */
   cpuFor(type: string, nodeClass: AwsClass): CpuChoice | undefined {
     const info = this.#info(type);
     return info === undefined ? undefined : cpuChoice(info, nodeClass);
   }
 
-  /** Type → vCPUs that EC2 counts, whatever cores a launch chooses. */
+  /** The vCPUs that EC2 counts for each type, no matter how many cores a launch chooses. */
   async vcpus(): Promise<ReadonlyMap<string, number>> {
     const { infos } = await this.#region.get("", () => this.#read());
     return new Map(infos.map((one) => [one.InstanceType, one.VCpuInfo.DefaultVCpus]));
@@ -215,7 +216,7 @@ export class InstanceTypes {
     return this.#last?.infos.find((one) => one.InstanceType === type);
   }
 
-  /** The first type for which an expression gives no number that will do. */
+  /** The first type for which an expression gives no valid number. */
   async expressionProblem(nodeClass: AwsClass): Promise<string | undefined> {
     if (expressionsOf(nodeClass.kubelet).length === 0) return undefined;
     const { infos } = await this.#region.get("", () => this.#read());
@@ -247,7 +248,7 @@ export class InstanceTypes {
       countsSoftEviction: nodeClass.generation !== "v1",
       vmMemoryOverhead,
       reservedEnis,
-      // Later generations count interfaces always.
+      // After alpha, network interfaces always limit the number of pods.
       eniLimitedPods: nodeClass.generation === "alpha" ? eniLimitedPods : true,
       podEni: nodeClass.generation === "alpha" ? podEni : true,
       networkInterfaces: nodeClass.networkInterfaces,
@@ -325,7 +326,7 @@ export class InstanceTypes {
     return dynamicResourcesOf(info, { gates, sharing, interfaces: settings.networkInterfaces });
   }
 
-  /** The type with the memory that nodes of it were found to have. */
+  /** The type with the memory that nodes of this type reported. */
   #asLearned({ type, overheadOf }: Bare, imageId: string): Bare["type"] {
     const memory = this.memory.of(type.name, imageId);
     if (memory === undefined || memory === type.capacity["memory"]) return type;
@@ -402,7 +403,7 @@ export class InstanceTypes {
         capacityType: "reserved",
         // A reservation is paid for already, so its price is nearly always rounded down to 0. upstream keeps the fraction.
         priceMicroUsd: Math.floor(price / 10_000_000),
-        // Whether it is well. How much is left of it, reservationCapacity says.
+        // Whether the reservation can be used. `reservationCapacity` says how many instances it has left.
         available:
           launchable &&
           !unavailable.has({ ...key, reservation: reservation.id }) &&
@@ -422,7 +423,7 @@ export class InstanceTypes {
     return offerings;
   }
 
-  /** Keeps the old object when nothing changed, and with it everything derived from it. */
+  /** Returns the old object if nothing changed, so that everything derived from it stays valid. */
   async #read(): Promise<Region> {
     const [typePages, offeringPages] = await Promise.all([
       allPages((token) =>
@@ -473,7 +474,7 @@ function reservationLabels(own: readonly Reservation[]): ReservationLabels {
   };
 }
 
-/** Zone → zone id (empty when unknown), by zone. */
+/** The zone id of each zone. Empty: the id is not known. */
 function zonesOf(subnets: readonly Subnet[]): ReadonlyMap<string, string> {
   const zones = subnets.map(
     (subnet) => [subnet.AvailabilityZone, subnet.AvailabilityZoneId ?? ""] as const,

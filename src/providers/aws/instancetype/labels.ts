@@ -1,6 +1,7 @@
 /**
- * The labels a node of a type will have, as far as the type decides them. A label that cannot be derived
- * gets no value, which reads as "must not exist". upstream: computeRequirements
+ * The labels of a node of a type, as far as the type decides them. A label that cannot be derived has no value, which
+ * means "must not exist".
+ * upstream: computeRequirements
  */
 import * as aws from "../../../apis/aws/labels.ts";
 import type { AmiFamily } from "../../../apis/hub/aws-class.ts";
@@ -19,18 +20,18 @@ import { traitsOf } from "../ami/families.ts";
 import type { InstanceTypeInfo } from "../api/images-and-types.ts";
 import type { CatalogueRow } from "../catalogue/catalogue.ts";
 
-/** Where a type is sold, for its labels. */
+/** Where the type is offered, for its labels. */
 export interface Place {
   readonly region: string;
   /** Zones that offer the type and have a subnet of the class. */
   readonly zones: readonly string[];
-  /** Their ids, where known. */
+  /** The ids of these zones that are known. */
   readonly zoneIds: readonly string[];
   readonly family: AmiFamily;
   readonly generation: Generation;
-  /** What the class' capacity reservations of this type say; empty lists without any. */
+  /** Values from the class's capacity reservations of this type. Without reservations the lists are empty. */
   readonly reservations: ReservationLabels;
-  /** The class's placement group; empty lists without one. */
+  /** Values from the placement group of the class. Without a group the lists are empty. */
   readonly placementGroup: {
     readonly ids: readonly string[];
     readonly partitions: readonly string[];
@@ -39,7 +40,7 @@ export interface Place {
   readonly pods: number | undefined;
 }
 
-/** The reservations of a type, for its labels. */
+/** Values from the reservations of a type, for its labels. */
 export interface ReservationLabels {
   readonly ids: readonly string[];
   readonly types: readonly string[];
@@ -58,7 +59,7 @@ export function archOf(info: InstanceTypeInfo): string | undefined {
   return undefined;
 }
 
-/** How the type is sold; a few types have no spot capacity. */
+/** The capacity types in which the type is sold. A few types are not sold as spot. */
 export function capacityTypesOf(info: InstanceTypeInfo): readonly ("on-demand" | "spot")[] {
   return (["on-demand", "spot"] as const).filter((one) => info.SupportedUsageClasses.includes(one));
 }
@@ -114,7 +115,7 @@ export function labelsOf(
   });
 }
 
-/** What came with v1. */
+/** Labels that exist since v1. */
 function newLabels(info: InstanceTypeInfo, place: Place): Record<string, readonly string[]> {
   return {
     [aws.LABEL_NITRO_SANDBOX]: info.NitroEnclavesSupport === "supported" ? ["true"] : [],
@@ -126,7 +127,7 @@ function newLabels(info: InstanceTypeInfo, place: Place): Record<string, readonl
   };
 }
 
-/** Only types with one kind of GPU have GPU labels. */
+/** GPU labels. A type with several models of GPU has none. */
 function gpuLabels(info: InstanceTypeInfo): Record<string, readonly string[]> {
   const gpus = info.GpuInfo?.Gpus ?? [];
   const gpu = gpus.length === 1 ? gpus[0] : undefined;

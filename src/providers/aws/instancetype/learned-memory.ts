@@ -1,7 +1,7 @@
 /**
- * How much memory nodes really have. The hypervisor's share of an instance's memory is only known by
- * guess until the first node of a type and image has joined; the least that any of them reported counts
- * from then on, so that the planner fills nodes to what they hold and not past it.
+ * How much memory nodes really have. The hypervisor's share is only estimated until the first node of a type and image
+ * has joined. From then on the least memory that such a node reported counts, so that the planner does not overfill
+ * nodes.
  * upstream: pkg/providers/instancetype (discovered capacity)
  */
 import type { Clock } from "../../../base/clock.ts";
@@ -13,10 +13,10 @@ interface Learned {
   readonly untilMs: number;
 }
 
-/** Memory of nodes by type and image, as nodes reported it. */
+/** The memory of nodes by type and image, as nodes reported it. */
 export class LearnedMemory {
   readonly #clock: Clock;
-  /** By `type/image`. */
+  /** Memory by `type/image`. */
   readonly #learned = new Map<string, Learned>();
   #nextEndMs = Number.POSITIVE_INFINITY;
   #version = 0;
@@ -25,7 +25,7 @@ export class LearnedMemory {
     this.#clock = clock;
   }
 
-  /** Goes up with each change, also when something is forgotten: part of cache keys. */
+  /** Grows with each change, also when an entry expires. Part of cache keys. */
   get version(): number {
     this.#forgetOld();
     return this.#version;
@@ -36,8 +36,8 @@ export class LearnedMemory {
   }
 
   /**
-   * A node of this type and image reported `bytes`; `promisedBytes` is what its claim was launched for. A
-   * promise that was kept teaches nothing new. Answers whether the figure changed.
+   * Notes that a node of this type and image reported `bytes`. `promisedBytes`: the memory that its claim was launched
+   * with; a first node with exactly this much teaches nothing. Returns whether the learned value changed.
    */
   learn(type: string, imageId: string, bytes: number, promisedBytes: number): boolean {
     const key = `${type}/${imageId}`;

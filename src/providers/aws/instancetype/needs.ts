@@ -1,6 +1,7 @@
 /**
- * What a class asks of a machine beyond what pods ask: types that cannot do it stay listed, and their
- * offerings are unavailable. upstream: pkg/providers/instancetype/compatibility
+ * What a class requires of an instance beyond the requirements of pods. Types that cannot do it are listed with
+ * unavailable offerings.
+ * upstream: pkg/providers/instancetype/compatibility
  */
 import type { NetworkInterface } from "../../../apis/aws/ec2nodeclass.ts";
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";
@@ -17,11 +18,11 @@ export interface Needs {
   readonly connectionTracking: boolean;
   /** The strategy of the placement group. */
   readonly strategy: string | undefined;
-  /** AL2023 has no image for the first Graviton. */
+  /** AL2023 has no image for the first generation of Graviton (A1). */
   readonly noA1: boolean;
 }
 
-/** The needs of a node class, with its placement group. */
+/** The needs of a node class and its placement group. */
 export function needsOf(nodeClass: AwsClass, group: FoundPlacementGroup | undefined): Needs {
   return {
     interfaces: nodeClass.networkInterfaces,
@@ -34,7 +35,7 @@ export function needsOf(nodeClass: AwsClass, group: FoundPlacementGroup | undefi
   };
 }
 
-/** True if the type meets the needs. */
+/** Whether the type meets the needs. */
 export function serves(info: InstanceTypeInfo, needs: Needs): boolean {
   if (needs.noA1 && info.InstanceType.startsWith("a1.")) return false;
   if (needs.connectionTracking && info.Hypervisor !== "nitro") return false;

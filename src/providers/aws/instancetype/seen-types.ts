@@ -1,6 +1,6 @@
 /**
- * What pools could launch when they were asked last, as the gauges of instance types show it. A pool that
- * nobody has asked about for a while is gone, or not in use.
+ * The instance types that were last listed for each pool, for the metrics of instance types. A pool without a recent
+ * list was deleted or is not in use.
  * upstream: pkg/controllers/metrics/controller.go
  */
 import type { Clock } from "../../../base/clock.ts";
@@ -16,12 +16,12 @@ interface Seen {
 
 interface OfferingSeen {
   readonly labels: Readonly<Record<string, string>>;
-  /** The lowest price, in micro-dollars an hour; undefined if it is not known. */
+  /** The lowest price in micro-dollars an hour. Undefined: it is not known. */
   priceMicroUsd: number | undefined;
   available: boolean;
 }
 
-/** The list of instance types last made for each NodePool, for the metrics of types and prices. */
+/** The instance types last listed for each pool, for the metrics of availability and price. */
 export class SeenTypes {
   readonly #clock: Clock;
   readonly #byPool = new Map<string, Seen>();
@@ -34,7 +34,7 @@ export class SeenTypes {
     this.#byPool.set(poolId, { types, atMs: this.#clock.elapsedMs() });
   }
 
-  /** Empty: nobody has asked about the pool lately. */
+  /** The list of a pool. Empty: none was made recently. */
   of(poolId: string): readonly InstanceType[] {
     return this.#byPool.get(poolId)?.types ?? [];
   }
@@ -44,7 +44,7 @@ export class SeenTypes {
       if (priceMicroUsd !== undefined) yield { labels, value: priceMicroUsd / 1_000_000 };
   }
 
-  /** 1 if some pool can launch it. `reserved`: also rows for types without a reservation. */
+  /** 1 if some pool can launch the offering. `reserved`: adds rows for types without a reservation. */
   *availability(reserved: boolean): Iterable<Sample> {
     for (const { labels, available } of this.#offerings(reserved))
       yield { labels, value: available ? 1 : 0 };
@@ -60,7 +60,7 @@ export class SeenTypes {
       yield { labels: { instance_type: name }, value: capacity["memory"] ?? 0 };
   }
 
-  /** Each list once, however many pools share it. */
+  /** The lists of all pools. Pools may share a list, which then counts once. */
   #lists(): ReadonlySet<readonly InstanceType[]> {
     const nowMs = this.#clock.elapsedMs();
     for (const [pool, { atMs }] of this.#byPool)
@@ -91,7 +91,7 @@ export class SeenTypes {
         for (const { zone, capacityType, priceMicroUsd, available } of offerings) {
           const one = seen(name, zone, capacityType);
           one.available ||= available;
-          // Without a price it is not for sale there.
+          // An offering without a price is not sold in this zone.
           if (priceMicroUsd > 0 || capacityType === "reserved")
             one.priceMicroUsd = Math.min(one.priceMicroUsd ?? priceMicroUsd, priceMicroUsd);
           if (reserved) seen(name, zone, "reserved");

@@ -1,7 +1,7 @@
 /**
- * How many EBS volumes pods can attach on a node: what EC2 says of the type, less what the machine needs itself. The
- * CSI driver counts on the node in the same way; once a node of the type runs, its CSINode is what counts.
- * karpenter-ts only: upstream has the field and leaves it empty.
+ * How many EBS volumes pods can attach on a node: EC2's limit for the type, minus what the instance itself needs. The
+ * CSI driver computes the same; once a node runs, its CSINode counts instead. karpenter-ts only: upstream has the field
+ * and leaves it empty.
  */
 import type { BlockDeviceMapping, NetworkInterface } from "../../../apis/aws/ec2nodeclass.ts";
 import type { AmiFamily } from "../../../apis/hub/aws-class.ts";
@@ -9,17 +9,17 @@ import { traitsOf } from "../ami/families.ts";
 import type { InstanceTypeInfo } from "../api/images-and-types.ts";
 
 const EBS_DRIVER = "ebs.csi.aws.com";
-/** The node's own interface, and the one that the VPC CNI keeps ready. */
+/** The node's own network interface, and one that the VPC CNI keeps ready. */
 const USUAL_INTERFACES = 2;
 
-/** What the class attaches to its machines. */
+/** What the class attaches to each instance. */
 interface Attached {
   readonly family: AmiFamily;
   readonly blockDeviceMappings: readonly BlockDeviceMapping[];
   readonly networkInterfaces: readonly NetworkInterface[];
 }
 
-/** By CSI driver; undefined if EC2 does not say how many volumes the type takes. */
+/** The limit by CSI driver. Undefined: EC2 does not say how many volumes the type takes. */
 export function volumeAttachmentLimits(
   { EbsInfo, InstanceStorageInfo }: InstanceTypeInfo,
   { family, blockDeviceMappings, networkInterfaces }: Attached,
@@ -29,7 +29,7 @@ export function volumeAttachmentLimits(
   const devices =
     blockDeviceMappings.length > 0 ? blockDeviceMappings : traitsOf(family).defaultDevices;
   const own = Math.max(1, devices.length);
-  // Interfaces and NVMe disks take slots from volumes, unless the type has slots for volumes alone.
+  // Interfaces and NVMe disks use the same slots as volumes, unless the type has slots only for volumes.
   const disks = InstanceStorageInfo?.Disks ?? [];
   const others =
     EbsInfo?.AttachmentLimitType === "dedicated"

@@ -1,7 +1,7 @@
 /**
- * Acts on one message: for each claim of the instances it names the event, the mark on its offering, and
- * the deletion that drains and replaces it. A claim is asked to go once, however often and in however
- * many words the queue says so.
+ * Acts on one interruption message. For each claim of its instances it publishes the event and marks the offering. It
+ * also deletes the claim if the message requires that, and the node is then drained and replaced. A claim is deleted
+ * once, no matter how many messages name it.
  */
 import { LABEL_CAPACITY_RESERVATION_ID } from "../../../apis/aws/labels.ts";
 import { NODE } from "../../../apis/core/node.ts";
@@ -27,7 +27,7 @@ export type Act = (message: InterruptionMessage) => Promise<void>;
 
 /** Resolves when the message is handled; rejects if it must be received again. */
 export function createActor(deps: AwsDeps, parts: AwsParts): Act {
-  /** UIDs of claims that were asked to go; the mirror may not know yet. */
+  /** UIDs of claims that were deleted here. The mirror may not know it yet. */
   const asked = new Set<string>();
   const nodes = deps.mirrors.of(NODE);
   const claims = new ClaimIndex(deps.mirrors, (claim) => {
@@ -38,7 +38,7 @@ export function createActor(deps: AwsDeps, parts: AwsParts): Act {
   return async ({ kind, instanceIds }) => {
     if (kind === "no_op" || kind === "unreadable") return;
     const failures: unknown[] = [];
-    // One that may not go keeps none of the others.
+    // A claim that cannot be deleted does not stop the deletion of the others.
     for (const claim of instanceIds.flatMap((id) => claims.ofInstance(id)))
       await actOn(claim, kind).catch((reason) => failures.push(reason));
     if (failures.length > 0) throw failures[0];
@@ -52,7 +52,7 @@ export function createActor(deps: AwsDeps, parts: AwsParts): Act {
     const objects = node === undefined ? [claim] : [claim, node];
     deps.events.publish(...happened(reaction, objects));
     const leaves = reaction.action === "CordonAndDrain" || isEarly(kind);
-    // Also where it was asked to go before, at more leisure.
+    // Also if the claim is already being deleted: that drain may take longer than EC2 allows.
     if (leaves) parts.takenBack.add(uidOf(claim));
     if (reaction.marksOffering || isEarly(kind)) markOffering(parts, claim, kind);
     if (kind === "capacity_reservation_interrupted") markReservation(parts, claim, kind);
@@ -65,12 +65,12 @@ export function createActor(deps: AwsDeps, parts: AwsParts): Act {
     countDisrupted(deps, claim, kind);
   }
 
-  /** Our own option: a recommendation is a warning that comes before the two minutes. */
+  /** karpenter-ts only: a rebalance recommendation comes before the warning of two minutes. */
   function isEarly(kind: ActingKind): boolean {
     return kind === "rebalance_recommendation" && deps.settings.actOnRebalance === true;
   }
 
-  /** False when it was gone already. */
+  /** Deletes the claim. False: it did not exist any more. */
   async function remove(claim: KubeObject): Promise<boolean> {
     asked.add(uidOf(claim));
     try {
@@ -88,7 +88,7 @@ function uidOf({ kind, metadata }: KubeObject): string {
   return metadata.uid ?? `${kind}/${metadata.name}`;
 }
 
-/** EC2 takes this capacity back, so the replacement should use another offering. */
+/** EC2 takes this capacity back, so replacements should use another offering for a while. */
 function markOffering({ unavailable }: AwsParts, claim: KubeObject, kind: ActingKind): void {
   const labels = claim.metadata.labels ?? {};
   const instanceType = labels[INSTANCE_TYPE_LABEL_KEY];
@@ -97,7 +97,10 @@ function markOffering({ unavailable }: AwsParts, claim: KubeObject, kind: Acting
   unavailable.mark(kind, { capacityType: CAPACITY_TYPE_SPOT, instanceType, zone });
 }
 
-/** EC2 takes the reservation back: nothing is launched into it for a while. upstream: v1.15 */
+/**
+ * EC2 takes the reservation back, so nothing is launched into it for a while.
+ * upstream: v1.15
+ */
 function markReservation({ unavailable }: AwsParts, claim: KubeObject, kind: ActingKind): void {
   const labels = claim.metadata.labels ?? {};
   const instanceType = labels[INSTANCE_TYPE_LABEL_KEY];
@@ -107,7 +110,7 @@ function markReservation({ unavailable }: AwsParts, claim: KubeObject, kind: Act
   unavailable.mark(kind, { capacityType: "reserved", instanceType, zone, reservation });
 }
 
-/** The line's fields in the words of the claim's generation. */
+/** Fields of the log line, named as the generation of the claim names them. */
 function fieldsOf(
   { action, formerKind }: Reaction,
   kind: ActingKind,
@@ -129,7 +132,7 @@ function fieldsOf(
   };
 }
 
-/** The core's own count of claims taken out of service. */
+/** Counts the claim in the core's metric of disrupted claims. */
 function countDisrupted({ metrics }: AwsDeps, claim: KubeObject, kind: ActingKind): void {
   const { labels } = claim.metadata;
   const pool = poolIdOfLabels(labels) ?? "";

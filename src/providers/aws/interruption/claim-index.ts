@@ -1,15 +1,15 @@
 /**
- * Claims of every generation by EC2 instance id, kept current by the mirrors: messages name instances
- * only by id, and a flood of them must not search through thousands of claims each time.
+ * Finds claims of every generation by EC2 instance id. Messages name instances only by id, and when many arrive at
+ * once, searching thousands of claims for each would be slow.
  */
 import { CLAIM_KINDS } from "../../../apis/hub/claim.ts";
 import type { KubeObject } from "../../../apis/meta.ts";
 import type { Mirrors } from "../../../kube/mirror/mirror.ts";
 import { instanceIdOf } from "../instance/to-claim.ts";
 
-/** Finds the claims of an instance, of every generation. */
+/** Claims of every generation by instance id, updated from the mirrors. */
 export class ClaimIndex {
-  /** Instance id → claims by kind and name. */
+  /** Instance id to claims, by kind and name. */
   readonly #byInstance = new Map<string, Map<string, KubeObject>>();
 
   /** `onGone` is called for each removed claim. */
@@ -25,7 +25,7 @@ export class ClaimIndex {
     }
   }
 
-  /** As stored, by kind and name; normally one. */
+  /** The claims of the instance as stored, by kind and name. Normally there is one. */
   ofInstance(id: string): readonly KubeObject[] {
     const found = [...(this.#byInstance.get(id) ?? [])];
     return found.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, claim]) => claim);

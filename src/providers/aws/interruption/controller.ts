@@ -1,9 +1,9 @@
 /**
- * Follows the interruption queue: one long poll after the other. Where one message is there are often
- * more: the next ten are asked for while the last are worked off, and full answers let others do the same
- * side by side, until the queue is empty. What was handled, and what nobody can handle, is deleted; what
- * failed comes again when its visibility runs out. A queue that is missing or closed to us is an error in
- * the log, tried again with growing delay, and nothing else stops for it.
+ * Receives messages from the interruption queue by long polling. After a first message, the next ten are requested
+ * while the last ones are handled. Full answers start more workers, until the queue is empty. Messages that were
+ * handled, or that nobody can handle, are deleted. A message that failed is delivered again after its visibility
+ * timeout. If the queue is missing or access is denied, an error is logged and the call is retried with growing delay;
+ * nothing else stops.
  * upstream: pkg/controllers/interruption/controller.go
  */
 import { AWAIT_CHANGE, type Controller, requeueAfter } from "../../../kube/manager/controller.ts";
@@ -41,7 +41,7 @@ export function interruptionController(
     if (gone > 0) deps.metrics.count("interruption_deleted_messages_total", {}, gone);
   }
 
-  /** Until nothing more comes or a call fails; rejects with the first failure when all is worked off. */
+  /** Handles messages until no more arrive. Rejects with the first failure, after all workers have ended. */
   async function workOff(first: readonly QueueMessage[]): Promise<void> {
     const failures: unknown[] = [];
     const failed = (reason: unknown): [] => {
@@ -63,13 +63,13 @@ export function interruptionController(
         if (messages.length === 0 || failures.length > 0) open = false;
         if (messages.length < BATCH) continue;
         full += 1;
-        // Each lets in one more, once: a small flood needs few, and few ask in vain at its end.
+        // A worker with full answers starts one more, once: few messages then need few workers.
         if (open && full === 2 && workers.length < WORKERS) workers.push(work([]));
       } while (messages.length > 0);
     }
 
     workers.push(work(first));
-    // More of them come while these are waited for.
+    // Workers may be added while this waits, so the length is read again.
     for (let at = 0; at < workers.length; at++) await workers[at];
     if (failures.length > 0) throw failures[0];
   }
@@ -88,7 +88,7 @@ export function interruptionController(
   };
 }
 
-/** Whether the message has had its effect, or never will have one, and may go. */
+/** Whether the message may be deleted: it was handled, or nobody can handle it. */
 async function handle(
   { clock, metrics, log }: Pick<AwsDeps, "clock" | "metrics" | "log">,
   act: Act,

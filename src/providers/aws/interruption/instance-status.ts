@@ -1,9 +1,9 @@
 /**
- * Follows what EC2's status checks say of our instances: impaired hosts and systems, and scheduled events
- * that no message told of. A machine that has failed its checks for two minutes cannot be drained, so its
- * claim goes at once; one whose Node is Ready all the same, and one with an announced event, is drained.
- * Failed checks count against the brake: those of a whole region may be wrong. Announced events do not.
- * Without the permission it says so once and stops.
+ * Acts on EC2's status checks of instances: impaired hosts and systems, and scheduled events without a message. An
+ * instance that failed its checks for two minutes cannot be drained, so its claim is deleted without waiting. If its
+ * Node is still Ready, or if an event is only announced, it is drained. Failed checks count against the brake, because
+ * those of a whole region may be wrong; announced events do not. Without permission the controller logs this once and
+ * stops.
  * upstream: pkg/controllers/interruption/instancestatus
  */
 import { NODE } from "../../../apis/core/node.ts";
@@ -24,7 +24,7 @@ import { ClaimIndex } from "./claim-index.ts";
 import { terminating } from "./reactions.ts";
 
 const SWEEP_MS = 60_000;
-/** Checks fail for a moment now and then. */
+/** How long checks must fail, because a check may fail for a moment. */
 const IMPAIRED_MS = 120_000;
 
 const SWEEPS = [
@@ -44,7 +44,7 @@ const SWEEPS = [
 
 type StatusCategory = "InstanceStatus" | "SystemStatus" | "EventStatus";
 
-/** Why an instance is not well, worst first; empty when it is. */
+/** What is wrong with an instance, worst first. Empty: nothing. */
 function troublesOf(status: InstanceStatus, nowMs: number): readonly StatusCategory[] {
   const failing = (details: readonly StatusDetail[] = []): boolean =>
     details.some(({ Status, ImpairedSince }) => {
@@ -63,7 +63,7 @@ export function instanceStatusController(deps: AwsDeps): Controller {
   const name = "interruption.instancestatus";
   const claims = new ClaimIndex(deps.mirrors, () => undefined);
   const log = deps.log.with({ controller: name });
-  /** `<instance>/<category>` already counted. */
+  /** Troubles that were counted already, as `<instance>/<category>`. */
   let counted = new Set<string>();
   return {
     name,
@@ -93,7 +93,7 @@ export function instanceStatusController(deps: AwsDeps): Controller {
             if (counted.has(key)) continue;
             deps.metrics.count("interruption_instance_status_unhealthy_total", { category });
           }
-          // One that may not go keeps none of the others.
+          // A claim that cannot be deleted does not stop the deletion of the others.
           await retire(deps, claim, [worst, ...others]).catch((reason) => failures.push(reason));
         }
       }
@@ -104,7 +104,7 @@ export function instanceStatusController(deps: AwsDeps): Controller {
   };
 }
 
-/** Each instance once. */
+/** The instances that EC2 reports, each once. */
 async function sweep({ api }: AwsDeps): Promise<readonly InstanceStatus[]> {
   const byId = new Map<string, InstanceStatus>();
   for (const filter of SWEEPS) {
@@ -123,7 +123,7 @@ async function retire(
 ): Promise<void> {
   const { metadata } = claim;
   const [category] = troubles;
-  // While it reboots it answers no checks.
+  // A rebooting instance fails its checks.
   if (metadata.deletionTimestamp !== undefined || isRebooting(claim)) return;
   const { nodeName = "" } = (claim as { status?: { nodeName?: string } }).status ?? {};
   const node = deps.mirrors.of(NODE).get(nodeName);
@@ -140,7 +140,7 @@ async function retire(
   const isBegun =
     category !== "EventStatus" &&
     (await deps.endImpaired(toClaim(claim), (live) => hurry(deps, live)));
-  // What the cloud announces is not held with it.
+  // An announced event is not held back by the brake.
   const isAnnounced = !isBegun && troubles.includes("EventStatus");
   if (!isBegun && !(isAnnounced && (await deleteSame(deps.kube, claimKind(claim), claim)))) return;
   deps.log.info("initiating delete from instance status", {
@@ -150,7 +150,7 @@ async function retire(
   deps.events.publish(...terminating(objects));
 }
 
-/** Nothing on the machine answers any more: waiting for a drain would wait for nothing. */
+/** Ends the drain at once: no process on the instance answers, so waiting would be useless. */
 async function hurry(deps: AwsDeps, live: NodeClaim): Promise<void> {
   const { metadata, status } = live;
   const key = NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY;
@@ -162,7 +162,7 @@ async function hurry(deps: AwsDeps, live: NodeClaim): Promise<void> {
   await patchObject(deps.kube, claimKind(live), native, after);
 }
 
-/** Whether the kubelet says so, read live: checks that fail in a whole zone may be the checks' fault. */
+/** Whether the Node is Ready, read from the API server: if the checks of a whole zone fail, the checks may be wrong. */
 async function isReadyNow({ kube }: AwsDeps, name: string): Promise<boolean> {
   if (name === "") return false;
   try {

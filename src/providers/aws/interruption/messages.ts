@@ -1,12 +1,12 @@
 /**
- * What the interruption queue brings: EventBridge's envelope as a message body, read into what it means
- * for which instances. Pure; whatever is wrong with a body becomes a complaint, never an exception.
+ * Parses messages of the interruption queue: EventBridge events, each with its kind and its instances. Pure. An invalid
+ * body becomes a complaint, never an exception.
  * upstream: pkg/controllers/interruption/messages
  */
 import { parseBoundedJson } from "../../../base/bounded-json.ts";
 import { isObject, textOf } from "../../../base/json.ts";
 
-/** The kinds of events that are acted on. `no_op`: a state change that means nothing here. */
+/** Kinds of events that are acted on. `no_op`: a state change that needs no action. */
 export type MessageKind =
   | "spot_interrupted"
   | "rebalance_recommendation"
@@ -16,12 +16,12 @@ export type MessageKind =
   | "capacity_reservation_interrupted"
   | "no_op";
 
-/** One message of the queue, read. */
+/** One parsed message of the queue. */
 export interface InterruptionMessage {
-  /** `unreadable`: the body is no event, or lacks what its kind needs. */
+  /** `unreadable`: the body is no event, or it lacks a field that its kind needs. */
   readonly kind: MessageKind | "unreadable";
   readonly instanceIds: readonly string[];
-  /** Why the message should not be in this queue; it is logged. */
+  /** Why the message should not be in this queue. It is logged. */
   readonly complaint?: string;
 }
 
@@ -30,7 +30,7 @@ type Parser = (detail: Detail) => InterruptionMessage;
 
 const NO_OP: InterruptionMessage = Object.freeze({ kind: "no_op", instanceIds: [] });
 
-/** By source and detail-type; all of envelope version 0. */
+/** Parsers by source and detail-type, all for version 0 of the envelope. */
 const PARSERS: ReadonlyMap<string, Parser> = new Map<string, Parser>([
   ["aws.ec2/EC2 Spot Instance Interruption Warning", ofInstance("spot_interrupted")],
   ["aws.ec2/EC2 Instance Rebalance Recommendation", ofInstance("rebalance_recommendation")],
@@ -42,13 +42,13 @@ const PARSERS: ReadonlyMap<string, Parser> = new Map<string, Parser>([
   ["aws.health/AWS Health Event", healthEvent],
 ]);
 
-/** Reads a body. States and health events that are no business of ours are `no_op` without complaint. */
+/** Parses a body. A state or health event that needs no action is `no_op` without a complaint. */
 export function parseMessage(body: string): InterruptionMessage {
   let event: unknown;
   try {
     event = parseBoundedJson(body);
   } catch {
-    // The parser's words would show what the body holds.
+    // The parser's own error text would reveal parts of the body.
     return unreadable(`the body is no JSON (${body.length} characters)`);
   }
   if (!isObject(event)) return unreadable("the body is no JSON object");
@@ -104,7 +104,7 @@ function unreadable(complaint: string): InterruptionMessage {
   return { kind: "unreadable", instanceIds: [], complaint };
 }
 
-/** A value as a log line may show it: strange bodies can be long. */
+/** A value shortened for a log line, because an invalid body can be long. */
 function text(value: unknown): string {
   const whole = JSON.stringify(value) ?? "undefined";
   return whole.length > 100 ? `${whole.slice(0, 100)}…` : whole;

@@ -1,6 +1,6 @@
 /**
- * The interruption queue as the controller sees it: take the next messages, give back what was handled.
- * Finds its URL by name and finds it anew when the queue was gone.
+ * The interruption queue for the controller: receive messages, delete handled ones. Its URL is looked up by name, and
+ * again after the queue was missing.
  * upstream: pkg/providers/sqs
  */
 import type { Logger } from "../../../base/log.ts";
@@ -8,18 +8,18 @@ import { AwsError } from "../api/call.ts";
 import type { QueueMessage, SqsApi } from "../api/sqs.ts";
 import { isNotFound } from "../errors.ts";
 
-/** The most that one call brings, and the longest that it may wait for the first. */
+/** The most messages that one call receives. */
 export const BATCH = 10;
 /** Seconds that a receive call waits for messages: the most that SQS allows. */
 export const LONG_POLL_S = 20;
 const VISIBILITY_S = 20;
 
-/** The queue cannot be used; `message` names it and what AWS said. */
+/** The queue cannot be used. `message` names it and includes AWS's error. */
 class InterruptionQueueError extends Error {
   override readonly name = "InterruptionQueueError";
 }
 
-/** The SQS queue. Its URL is looked up once, and again when the queue is gone. */
+/** The SQS queue. Its URL is looked up once, and again after the queue was missing. */
 export class InterruptionQueue {
   readonly name: string;
   readonly #sqs: SqsApi;
@@ -30,7 +30,7 @@ export class InterruptionQueue {
     this.name = name;
   }
 
-  /** Waits up to `waitS` for a first message; none when `signal` ended the wait. */
+  /** Waits up to `waitS` for a first message. Empty: none arrived, or `signal` ended the wait. */
   async receive(waitS: number, signal: AbortSignal): Promise<readonly QueueMessage[]> {
     try {
       this.#url ??= (await this.#sqs.getQueueUrl({ QueueName: this.name })).QueueUrl;
@@ -43,7 +43,7 @@ export class InterruptionQueue {
           MessageSystemAttributeNames: ["SentTimestamp"],
           MessageAttributeNames: ["All"],
         },
-        // A call that does not wait need not be ended.
+        // A call that does not wait need not be aborted.
         waitS === 0 ? {} : { signal },
       );
       return Messages ?? [];
@@ -53,7 +53,9 @@ export class InterruptionQueue {
     }
   }
 
-  /** One call for all: SQS counts and charges calls, not messages. Resolves how many went. */
+  /**
+   * Deletes messages in one call, because SQS charges for calls, not for messages. Resolves with the number deleted.
+   */
   async delete(messages: readonly QueueMessage[], log: Logger): Promise<number> {
     if (messages.length === 0 || this.#url === undefined) return 0;
     const Entries = messages.map(({ ReceiptHandle }, index) => ({
@@ -73,7 +75,7 @@ export class InterruptionQueue {
   }
 
   #refused(error: unknown, doing: string): unknown {
-    // It may come back under another URL.
+    // If the queue is created again, its URL may differ.
     if (isNotFound(error)) this.#url = undefined;
     if (!(error instanceof AwsError)) return error;
     const text = `${doing} interruption queue ${this.name}: ${error.code}`;

@@ -12,20 +12,17 @@ import type { MessageKind } from "./messages.ts";
 /** The kinds that have a reaction. */
 export type ActingKind = Exclude<MessageKind, "no_op">;
 
-/**
- * What a message causes: an event, and perhaps the deletion of the claim. The drain that follows respects do-not-
- * disrupt until its deadline.
- */
+/** What a message causes: an event, and for some kinds the deletion of the claim. */
 export interface Reaction {
   readonly action: "CordonAndDrain" | "NoAction";
-  /** The kind's name in the log of alpha and beta. */
+  /** The name of the kind in logs of alpha and beta. */
   readonly formerKind: string;
   readonly event: Pick<EventToPublish, "type" | "reason" | "message">;
-  /** The offering of the claim is not tried again for a while. */
+  /** Whether the offering of the claim is not used again for a while. */
   readonly marksOffering: boolean;
   /**
-   * Says nothing about claims that are being deleted already: what we end ourselves also changes
-   * state, and a warning about our own doing would alarm for nothing.
+   * Whether no event is published on claims that are being deleted: terminating an instance here also changes its
+   * state, and a warning about that would be a false alarm.
    */
   readonly quietWhenDeleting: boolean;
 }
@@ -87,12 +84,12 @@ function warning(reason: string, message: string): Reaction["event"] {
   return { type: "Warning", reason, message };
 }
 
-/** What happened, on the claim and on its node if it has one. */
+/** Says what happened, on the claim and on its Node if it has one. */
 export function happened({ event }: Reaction, objects: readonly KubeObject[]): EventToPublish[] {
   return objects.map((object) => published(object, event));
 }
 
-/** What we do about it. */
+/** Says that the node will be drained and terminated. */
 export function terminating(objects: readonly KubeObject[]): EventToPublish[] {
   return objects.map((object) =>
     published(
@@ -106,6 +103,6 @@ export function terminating(objects: readonly KubeObject[]): EventToPublish[] {
 }
 
 function published(object: KubeObject, event: Reaction["event"]): EventToPublish {
-  // The same event is published at most once per window, also if SQS delivers a message twice.
+  // An equal event is published at most once for some time, because SQS may deliver a message twice.
   return { ...event, object, dedupeValues: [object.metadata.uid ?? ""] };
 }

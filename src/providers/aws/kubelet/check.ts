@@ -1,7 +1,6 @@
 /**
- * Faults in the kubelet settings of a node class that its schema does not find: settings that no kubelet knows or
- * that it reads in another way, invalid thresholds and grace periods, invalid expressions, and settings that the
- * images ignore.
+ * Finds faults in the kubelet settings of a node class that its schema does not find. These are unknown settings,
+ * invalid values, thresholds, grace periods and expressions, and settings that the images ignore.
  * upstream: pkg/apis/v1/kubeletconfiguration_validation.go
  */
 import type { AmiFamily } from "../../../apis/hub/aws-class.ts";
@@ -22,7 +21,7 @@ export interface KubeletProblem {
   readonly message: string;
 }
 
-/** The first kind of fault, with all fields that have it. Undefined: there is none. */
+/** The first kind of fault, with all fields that have it. Undefined: the settings have no fault. */
 export function kubeletProblem(
   kubelet: KubeletConfiguration | undefined,
   family: AmiFamily,
@@ -54,7 +53,7 @@ function settingProblems(kubelet: KubeletConfiguration | undefined): readonly st
       const field = `spec.kubelet.${name}`;
       if (name === "registerWithTaints")
         return [`${field}: taints come from the NodePool; set spec.template.spec.taints there`];
-      // Expressions are checked elsewhere.
+      // Expressions are checked in expressions.ts.
       if (name === "maxPods" && isText(value)) return [];
       return fieldProblems(field, value, SETTINGS.get(name));
     });
@@ -63,7 +62,7 @@ function settingProblems(kubelet: KubeletConfiguration | undefined): readonly st
 /** These headers hold secrets, which must not appear in conditions and events. */
 const HOLDS_SECRETS = "spec.kubelet.staticPodURLHeader";
 
-/** `shape` undefined: there is no such field. */
+/** `shape` undefined: the kubelet has no such field. */
 function fieldProblems(field: string, value: unknown, shape: Shape | undefined): readonly string[] {
   if (shape === undefined)
     return [`${field}: KubeletConfiguration v1beta1 has no such field; mind its spelling`];
@@ -96,7 +95,7 @@ const LOOKS: Readonly<Record<Leaf, Look>> = {
     name: "a duration such as 5s",
     holds: (value) => isDuration(value) || Number.isInteger(value),
   },
-  // The kubelet of a node with another one runs, and none of its pods finds a name.
+  // With a wrong address the kubelet starts, but no pod on the node can resolve a name.
   "IP address": { name: "an IP address", holds: isAddress },
   integer: { name: "a whole number", holds: Number.isInteger },
   number: { name: "a number", holds: (value) => typeof value === "number" },
@@ -167,14 +166,14 @@ function entriesOf(map: unknown): readonly (readonly [string, unknown])[] {
 }
 
 function isThreshold(text: unknown): boolean {
-  // A value of another type has been reported already.
+  // A value of another type was already reported.
   if (!isText(text)) return true;
   if (!text.endsWith("%")) return (parseUnits(text) ?? -1) >= 0;
   const share = text.slice(0, -1);
   return /^[0-9.]+$/.test(share) && Number(share) <= 100;
 }
 
-/** What nodes of this family would never hear of. */
+/** Settings that this AMI family does not pass to the kubelet. */
 function unreadProblems(kubelet: KubeletConfiguration, family: AmiFamily): readonly string[] {
   if (READ_ALL.includes(family)) return [];
   const unread = Object.keys(kubelet)

@@ -1,7 +1,8 @@
 /**
- * Kubelet settings as CEL expressions of the instance type, behind the gate NodeClassCEL: `maxPods` as text, and
- * reserved amounts that are no quantity. They become numbers for each type, the same for the planner and for
- * the node. upstream: pkg/cel, pkg/apis/v1
+ * Kubelet settings as CEL expressions over the instance type, behind the gate NodeClassCEL: `maxPods` as text, and
+ * reserved amounts that are not quantities. They are evaluated for each type, with the same result for the planner and
+ * the node.
+ * upstream: pkg/cel, pkg/apis/v1
  */
 
 import { Environment, type ParseResult } from "@marcbachmann/cel-js";
@@ -15,7 +16,7 @@ import type { InstanceTypeInfo } from "../api/images-and-types.ts";
 const RESERVED = ["kubeReserved", "systemReserved"] as const;
 const MOST_PODS = 2 ** 31 - 1;
 
-/** How a resource's number becomes a quantity: rounded up to whole steps. */
+/** How the number of a resource becomes a quantity: rounded up to whole steps of a unit. */
 const UNITS: Readonly<Record<string, { readonly step: number; readonly unit: string }>> = {
   cpu: { step: 10, unit: "m" },
   memory: { step: 16, unit: "Mi" },
@@ -28,7 +29,7 @@ interface Expression {
   readonly source: string;
 }
 
-/** As written, in order of the fields. */
+/** The expressions as written, in the order of their fields. */
 export function expressionsOf(kubelet: KubeletConfiguration | undefined): readonly Expression[] {
   const found: Expression[] = [];
   const pods = kubelet?.maxPods;
@@ -40,7 +41,7 @@ export function expressionsOf(kubelet: KubeletConfiguration | undefined): readon
   return found;
 }
 
-/** Fields that cannot be compiled to a number, each with the reason; empty when all can. */
+/** Fields whose expression is invalid, each with the reason. Empty: all are valid. */
 export function compileProblems(kubelet: KubeletConfiguration | undefined): readonly string[] {
   return expressionsOf(kubelet).flatMap(({ field, source }) => {
     const program = compile(source);
@@ -49,8 +50,8 @@ export function compileProblems(kubelet: KubeletConfiguration | undefined): read
 }
 
 /**
- * The settings for one type. `densityOf` says how many pods it holds by default. `problem` names the first field
- * without a value for this type; such fields count as not given, as all expressions do while the gate is shut.
+ * The settings for one type. `densityOf`: how many pods the type runs by default. `problem`: the first field without a
+ * value for this type. Such a field counts as absent, as all expressions do while the gate is off.
  */
 export function resolveKubelet(
   kubelet: KubeletConfiguration | undefined,
@@ -109,7 +110,7 @@ function quantity(resource: string, value: number): string {
   return `${Math.ceil(value / step) * step}${unit}`;
 }
 
-/** A whole number, or the problem. */
+/** The integer result, or the problem. */
 function evaluate(source: string, bindings: Readonly<Record<string, unknown>>): number | string {
   const program = compile(source);
   if (typeof program === "string") return program;
@@ -121,7 +122,7 @@ function evaluate(source: string, bindings: Readonly<Record<string, unknown>>): 
   }
 }
 
-/** Programs by source: a handful in a cluster. */
+/** Compiled programs by source. A cluster has only a few. */
 const compiled = new Map<string, ParseResult | string>();
 const KEPT_PROGRAMS = 1_000;
 

@@ -1,10 +1,10 @@
 /**
- * The kubelet's settings: those that every image family passes on, and all that its KubeletConfiguration v1beta1
- * knows (as of Kubernetes 1.37), which AL2023 hands to the kubelet as written.
+ * The kubelet settings that every image family passes on, and all fields of KubeletConfiguration v1beta1 (as of
+ * Kubernetes 1.37), which AL2023 passes to the kubelet as written.
  * upstream: k8s.io/kubelet/config/v1beta1, k8s.io/component-base/{logs,tracing}/api/v1
  */
 
-/** What a value must look like. */
+/** The form that a value must have. */
 export type Shape =
   | Leaf
   | { readonly list: Shape }
@@ -14,7 +14,7 @@ export type Shape =
 /** Kubelet fields by name, with the shape of their values. */
 export type Fields = ReadonlyMap<string, Shape>;
 
-/** A duration is text such as 1m30s; signed ones may be negative. */
+/** A single value. A duration is text such as 1m30s; only a signed one may be negative. */
 export type Leaf =
   | "boolean"
   | "duration"
@@ -74,7 +74,7 @@ const LOGGING = object(
   ["options", object(["text json", LOG_OUTPUT])],
 );
 
-/** By the setting's name; all but registerWithTaints, which Karpenter writes. */
+/** Shapes by the name of the setting. registerWithTaints is left out, because Karpenter writes it. */
 export const SETTINGS: Fields = fields(
   [
     `cgroupsPerQOS cpuCFSQuota enableContentionProfiling enableControllerAttachDetach enableDebugFlagsHandler
@@ -91,7 +91,7 @@ export const SETTINGS: Fields = fields(
     streamingConnectionIdleTimeout syncFrequency`,
     "duration",
   ],
-  // Negative: nothing is calculated.
+  // A negative duration switches the calculation off.
   ["volumeStatsAggPeriod", "signed duration"],
   [
     `containerLogMaxFiles containerLogMaxWorkers eventBurst eventRecordQPS evictionMaxPodGracePeriod healthzPort

@@ -1,6 +1,6 @@
 /**
- * Launch templates that we made: created when first needed, deleted when long unused or when their class
- * goes. Only templates that carry our cluster tag, and not the UID of another cluster, are ever deleted.
+ * Launch templates made by this controller: created when first needed, deleted when long unused or with their class.
+ * Only templates with this cluster's tag, and without the UID of another cluster, are ever deleted.
  * upstream: pkg/providers/launchtemplate
  */
 import type { Clock } from "../../../base/clock.ts";
@@ -13,7 +13,7 @@ import { describeError, isAlreadyExists, isNotFound } from "../errors.ts";
 import { isAnothers, NODECLASS_TAG, TEMPLATE_CLUSTER_TAG } from "../tags/tags.ts";
 import { launchTemplate, type TemplateInput } from "./template-data.ts";
 
-/** Kept this long after the last launch, so that a workload that scales up and down can use them again. */
+/** How long a template is kept after its last launch, so that a workload that scales up and down can use it again. */
 const UNUSED_MS = 300_000;
 const REMEMBERED = 512;
 
@@ -25,10 +25,10 @@ export class LaunchTemplates {
   readonly #clusterName: string;
   readonly #clusterUid: () => string | undefined;
   readonly #pace: { readonly create: Pace; readonly describe: Pace };
-  /** Name → last use. */
+  /** Time of last use, by template name. */
   readonly #usedMs = new Map<string, number>();
   readonly #ensuring = new Map<string, Promise<void>>();
-  /** Input text → the template: making one means rendering and hashing kilobytes. */
+  /** Templates by the text of their input, because rendering and hashing one takes kilobytes of text. */
   readonly #named = new Map<string, CreateLaunchTemplateInput>();
   #hydrated = false;
 
@@ -48,7 +48,7 @@ export class LaunchTemplates {
     this.#pace = { create: new Pace(deps.clock), describe: new Pace(deps.clock) };
   }
 
-  /** The template of these inputs, worked out once. */
+  /** The template for this input. It is computed once. */
   of(input: TemplateInput): CreateLaunchTemplateInput {
     const { nodeClass, ...rest } = input;
     const key = JSON.stringify([nodeClass.id, nodeClass.hash, rest]);
@@ -60,7 +60,7 @@ export class LaunchTemplates {
     return known;
   }
 
-  /** Resolves once the template exists. */
+  /** Creates the template unless it exists. Resolves with its name. */
   async ensure(template: CreateLaunchTemplateInput): Promise<string> {
     const name = template.LaunchTemplateName;
     const known = this.#usedMs.has(name);
@@ -78,13 +78,13 @@ export class LaunchTemplates {
     return name;
   }
 
-  /** The template does not exist in EC2 any more: the next launch creates it again. */
+  /** Call this if EC2 has no such template any more. The next launch creates it again. */
   forget(name: string): void {
     this.#usedMs.delete(name);
     this.#ensuring.delete(name);
   }
 
-  /** Deletes templates without a recent launch. The first run also reads those of an earlier process. */
+  /** Deletes templates without a recent launch. The first run also finds the templates of an earlier process. */
   async sweep(): Promise<void> {
     if (!this.#hydrated) {
       const filters = [this.#clusterFilter()];
@@ -98,7 +98,7 @@ export class LaunchTemplates {
     for (const [name] of unused.sort()) await this.#delete(name);
   }
 
-  /** With the class they were made for. */
+  /** Deletes the templates that were made for the class. */
   async deleteOf(className: string): Promise<void> {
     const tag: Filter = { Name: `tag:${NODECLASS_TAG}`, Values: [className] };
     for (const name of await this.#names([this.#clusterFilter(), tag])) await this.#delete(name);
@@ -130,7 +130,7 @@ export class LaunchTemplates {
   async #delete(name: string): Promise<void> {
     this.forget(name);
     try {
-      // By name alone it may be one that another cluster has made since.
+      // The name alone is not enough: another cluster may have created such a template since.
       if (
         !(
           await this.#names([
@@ -144,7 +144,7 @@ export class LaunchTemplates {
       this.#log.debug("deleted launch template", { "launch-template-name": name });
     } catch (error) {
       if (isNotFound(error)) return;
-      // Looked at again with the next sweep: the time of use is now.
+      // Counts as used now, so that a later sweep looks at it again.
       this.#usedMs.set(name, this.#clock.elapsedMs());
       this.#log.error("failed to delete launch template", {
         "launch-template-name": name,

@@ -1,6 +1,6 @@
 /**
- * What a launch template says: a pure function of class, image, user data and capacity type. Its name is
- * a hash of its content, so equal launches share one and a changed class gets another.
+ * The content of a launch template, from class, image, user data and capacity type. Pure. The name is a hash of the
+ * content, so equal launches share a template and a changed class gets a new one.
  * upstream: pkg/providers/launchtemplate
  */
 import type { BlockDeviceMapping as ClassDevice } from "../../../apis/aws/ec2nodeclass.ts";
@@ -20,7 +20,10 @@ import type { Bootstrap } from "../userdata/bootstrap.ts";
 import { userData } from "../userdata/user-data.ts";
 
 const GIB = 1_073_741_824;
-/** Regions whose EC2 knows no such field. upstream: pkg/providers/launchtemplate */
+/**
+ * Regions whose EC2 lacks the field for IPv6 metadata.
+ * upstream: pkg/providers/launchtemplate
+ */
 const WITHOUT_IPV6_METADATA: ReadonlySet<string> = new Set([
   "us-iso-east-1",
   "us-iso-west-1",
@@ -30,7 +33,7 @@ const WITHOUT_IPV6_METADATA: ReadonlySet<string> = new Set([
   "us-isof-east-1",
 ]);
 
-/** What the content of a launch template is made from. */
+/** Everything that the content of a launch template depends on. */
 export interface TemplateInput {
   readonly nodeClass: AwsClass;
   readonly clusterName: string;
@@ -42,26 +45,26 @@ export interface TemplateInput {
   readonly capacityType: CapacityType;
   /** The reservation to launch into. */
   readonly reservation?: { readonly id: string; readonly kind: string } | undefined;
-  /** The template speaks of reservations: v1, and the gate is on. */
+  /** Whether the template says anything about reservations: for v1 with the gate on. */
   readonly reservedCapacity?: boolean;
   readonly tenancy?: "default" | "dedicated" | undefined;
   readonly placement?: { readonly groupId: string; readonly partition?: number } | undefined;
-  /** EFA interfaces to attach; 0 for the usual single one. */
+  /** Number of EFA interfaces. 0: the usual single interface. */
   readonly efaCount: number;
-  /** No subnet of the class hands out public addresses. */
+  /** Whether no subnet of the class assigns public addresses. */
   readonly privateSubnets: boolean;
   readonly ipv6: boolean;
   /** Cores and threads, where the class chooses them. */
   readonly cpu?: CpuChoice | undefined;
-  /** The machine must be able to run enclaves. */
+  /** Whether the instance must be able to run Nitro enclaves. */
   readonly enclaves?: boolean;
   /** Tags of the instances and volumes of the launch. */
   readonly tags: Tags;
 }
 
 /**
- * The CreateLaunchTemplate call, with the name that its content gives. Throws when the class' user data
- * cannot be merged with ours.
+ * The input of CreateLaunchTemplate, with a name from its content. Throws if the user data of the class cannot be
+ * merged with Karpenter's.
  */
 export function launchTemplate(input: TemplateInput): CreateLaunchTemplateInput {
   const data = templateData(input);
@@ -126,7 +129,7 @@ function placementOf({ tenancy, placement }: TemplateInput): Partial<LaunchTempl
   return Object.keys(Placement).length === 0 ? {} : { Placement };
 }
 
-/** Without a target the machine keeps out of open reservations, which others count on. */
+/** Without a target the instance must not use open reservations, because others may count on them. */
 function reservationOf(input: TemplateInput): Partial<LaunchTemplateData> {
   const { reservation, reservedCapacity = false } = input;
   if (!reservedCapacity) return {};
@@ -160,7 +163,7 @@ function networkInterfaces(input: TemplateInput): Interfaces {
   const common = {
     Groups,
     ...(ipv6 ? { Ipv6AddressCount: 1, PrimaryIpv6: true } : {}),
-    // EC2 takes this for single interfaces only.
+    // EC2 accepts this field only for a single interface.
     ...(asked === undefined || !single ? {} : { AssociatePublicIpAddress: asked }),
     ...(prefixes === undefined || prefixes === 0
       ? {}
@@ -186,7 +189,7 @@ function networkInterfaces(input: TemplateInput): Interfaces {
       NetworkCardIndex: networkCardIndex,
       DeviceIndex: deviceIndex,
       InterfaceType: interfaceType,
-      // Such an interface has no addresses.
+      // An EFA-only interface has no IP addresses.
       ...(interfaceType === "efa-only" ? { Groups } : common),
     }));
   }
@@ -199,7 +202,7 @@ function networkInterfaces(input: TemplateInput): Interfaces {
   }));
 }
 
-/** The class' devices, else the family's. */
+/** The volumes of the class, else those of its AMI family. */
 function blockDevices(
   nodeClass: Pick<AwsClass, "amiFamily" | "generation" | "blockDeviceMappings">,
 ): readonly BlockDeviceMapping[] {

@@ -1,6 +1,6 @@
 /**
- * Finds the class that a pool or claim names, in hub form: an EC2NodeClass, an AWSNodeTemplate, or the
- * block inside an alpha Provisioner. Reads mirrors only.
+ * Finds the node class of a pool or claim: an EC2NodeClass, an AWSNodeTemplate, or the block inside an alpha
+ * Provisioner. Returns it in hub form, common to all generations. Reads only mirrors.
  */
 
 import { AWS_NODE_TEMPLATE, type AWSNodeTemplate } from "../../../apis/aws/awsnodetemplate.ts";
@@ -14,7 +14,7 @@ import { PROVISIONER, type Provisioner } from "../../../apis/karpenter/provision
 import type { KubeObject } from "../../../apis/meta.ts";
 import type { Mirrors } from "../../../kube/mirror/mirror.ts";
 
-/** A class with what its status knows. */
+/** A class, with the parts of its status that launches need. */
 export interface FoundClass {
   readonly native: KubeObject;
   readonly nodeClass: AwsClass;
@@ -22,7 +22,7 @@ export interface FoundClass {
   readonly statusProfile: string | undefined;
 }
 
-/** Finds the AWS settings of a pool or claim, in every generation. */
+/** Finds the AWS settings of a pool or claim of any generation. */
 export interface ClassSource {
   /** Undefined when there is no such class. */
   ofPool(pool: Pool): FoundClass | undefined;
@@ -58,7 +58,7 @@ export function createClassSource(mirrors: Mirrors): ClassSource {
   };
 }
 
-/** Objects are frozen, so what they mean never changes: worked out once each. */
+/** Objects are frozen, so each is converted once. */
 const known = new WeakMap<KubeObject, FoundClass>();
 
 function found(native: EC2NodeClass | AWSNodeTemplate | Provisioner): FoundClass {
@@ -71,7 +71,7 @@ function found(native: EC2NodeClass | AWSNodeTemplate | Provisioner): FoundClass
   return result;
 }
 
-/** `ec2nodeclasses.karpenter.k8s.aws "default" not found`: what the API server would say. */
+/** `ec2nodeclasses.karpenter.k8s.aws "default" not found`, as the API server words it. */
 export function notFoundText(ref: NodeClassReference): string {
   const kind = ref.kind === AWS_NODE_TEMPLATE.kind ? AWS_NODE_TEMPLATE : EC2_NODE_CLASS;
   return `${kind.plural}.${kind.group} "${ref.name}" not found`;

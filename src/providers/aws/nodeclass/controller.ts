@@ -1,7 +1,7 @@
 /**
- * Keeps an EC2NodeClass' status true to AWS: subnets, security groups, images, instance profile, and the
- * conditions that make it Ready. Stamps the hash, holds the finalizer, and on deletion waits for the
- * class' claims before it removes profile and launch templates. Woken by the class and by claims that go.
+ * Keeps the status of EC2NodeClasses: subnets, security groups, images, instance profile, and the conditions that make
+ * the class Ready. Writes its hash and holds its finalizer. On deletion it waits for the claims of the class, then
+ * deletes profile and launch templates. Runs when a class changes and when a claim is deleted.
  */
 import { EC2_NODE_CLASS, type EC2NodeClass } from "../../../apis/aws/ec2nodeclass.ts";
 import {
@@ -49,12 +49,12 @@ import {
 } from "./status.ts";
 import type { Refusal } from "./trials.ts";
 
-/** Subnets are looked at again each minute; the other answers are cached as long. */
+/** Subnets are read again each minute. Other answers are cached for as long. */
 const REFRESH_MS = 60_000;
 const VALIDATION = "ValidationSucceeded";
-/** Claims that go wake us; this is for a change we missed. */
+/** A deleted claim wakes this controller. This interval is for a change that was missed. */
 const WAIT_FOR_CLAIMS_MS = 600_000;
-/** Nothing tells of instances that no claim stands for. */
+/** No event tells when an instance without a claim ends, so this is asked at this interval. */
 const WAIT_FOR_INSTANCES_MS = 60_000;
 
 /** Status, conditions and finalizer of EC2NodeClasses. */
@@ -118,10 +118,11 @@ async function follow(
   const after = withConditionChanges(initializeConditions(annotated, nowMs), changes, nowMs);
   await restamp(deps, nodeClass);
   await patchObject(deps.kube, EC2_NODE_CLASS, held, after);
-  // Once, not with each look; that it is well again, its conditions' own events tell.
+  // The event is published once, not at each reconcile. The events of the conditions tell when the class is Ready
+  // again.
   const why = newlyWrong(held, after);
   if (why !== "") deps.events.publish(nodeClassNotReady(native, why));
-  // The condition says what to do. A failure each minute would add nothing.
+  // The condition already says what to do, so a failed reconcile each minute would add nothing.
   const lost = isNotFound(findings.instanceProfile) ? findings.instanceProfile : undefined;
   const { name } = native.metadata;
   if (lost === undefined) roles.over(name);
@@ -140,7 +141,7 @@ async function follow(
   return requeueAfter(REFRESH_MS);
 }
 
-/** What the findings say; where they are all well, whether AWS would let us launch. */
+/** The conditions from these findings. If all are good, dry runs add whether AWS would allow a launch. */
 async function tried(
   deps: AwsDeps,
   parts: AwsParts,
@@ -152,7 +153,7 @@ async function tried(
   const nodeClass = toAwsClass(native);
   const resolved = changes[at]?.status === "True";
   const problem = await orError(problemOf(deps, parts, nodeClass, resolved));
-  // No result: the old condition stays, and the check is repeated.
+  // The dry run gave no result: the old condition stays, and the check is repeated.
   if (problem instanceof Error) return { changes: changes.toSpliced(at, 1), error: problem };
   if (problem !== undefined)
     return { changes: changes.with(at, { type: VALIDATION, status: "False", ...problem }) };
@@ -174,7 +175,7 @@ async function tried(
   return { changes: changes.with(at, { type: VALIDATION, status: "False", ...verdict }) };
 }
 
-/** What the class says wrongly, its shape first; where all it selects was found, also for each type. */
+/** The first fault in the class: in its fields, or, once everything it selects was found, for an instance type. */
 async function problemOf(
   deps: AwsDeps,
   parts: AwsParts,
@@ -191,8 +192,8 @@ async function problemOf(
 }
 
 /**
- * A product of another version hashes otherwise: its claims get our hash, so that the upgrade itself is no
- * drift. What had drifted before keeps its hash, and goes on drifting.
+ * Another version of the product computes other hashes. Its claims get the new hash, so that an upgrade alone is no
+ * drift. A claim that had drifted before keeps its hash and stays drifted.
  */
 async function restamp(deps: AwsDeps, nodeClass: AwsClass): Promise<void> {
   const wanted = hashAnnotations(nodeClass);
@@ -227,7 +228,7 @@ function names(claim: KubeObject, className: string): boolean {
   return ref.kind === EC2_NODE_CLASS.kind && ref.name === className;
 }
 
-/** NodeClaims as the API server lists them now. Machines name no EC2NodeClass. */
+/** NodeClaims as the API server lists them now. Machines (alpha) never name an EC2NodeClass. */
 async function listClaims({ kube }: AwsDeps): Promise<readonly KubeObject[]> {
   return (await kube.list(NODE_CLAIM)).items;
 }
@@ -266,7 +267,7 @@ async function finish(deps: AwsDeps, parts: AwsParts, native: EC2NodeClass): Pro
     deps.events.publish(waitingOnNodeClaims(native, claims));
     return requeueAfter(WAIT_FOR_CLAIMS_MS);
   }
-  // Running nodes need the profile's role. A mirror alone does not prove that no claim is left.
+  // Running nodes need the role of the profile, and a mirror does not prove that no claim is left.
   const left = (await listClaims(deps)).filter((claim) => names(claim, native.metadata.name));
   if (left.length > 0) return requeueAfter(WAIT_FOR_CLAIMS_MS);
   const nodeClass = toAwsClass(native);

@@ -1,7 +1,7 @@
 /**
- * Combinations of block device settings that EBS has never had, told on the class, where EC2 would refuse each launch
- * anew. Bounds and ratios, which AWS raises from time to time, and types that came since are left to EC2, whose words
- * then stand on the claim.
+ * Finds block device settings that EBS never supports together. The class reports them, because EC2 would refuse each
+ * launch. Limits that AWS raises from time to time, and newer volume types, are left to EC2, whose error then appears
+ * on the claim.
  */
 import type { BlockDeviceMapping } from "../../../apis/aws/ec2nodeclass.ts";
 import type { Refusal } from "./trials.ts";
@@ -10,7 +10,7 @@ const WITHOUT_IOPS: ReadonlySet<string> = new Set(["gp2", "st1", "sc1", "standar
 const WITHOUT_THROUGHPUT: ReadonlySet<string> = new Set([...WITHOUT_IOPS, "io1", "io2"]);
 const NEEDS_IOPS: ReadonlySet<string> = new Set(["io1", "io2"]);
 
-/** Undefined when nothing is wrong; a volume without a type has the image's, which EC2 looks at. */
+/** Undefined: nothing is wrong. A volume without a type gets the image's, which only EC2 can check. */
 export function deviceProblem(devices: readonly BlockDeviceMapping[]): Refusal | undefined {
   const problems = devices.flatMap((device, index) => problemsOf(device, index));
   if (problems.length === 0) return undefined;

@@ -1,6 +1,4 @@
-/**
- * A class made ready for use: whether launches may use it at all, and what it selects as of now.
- */
+/** Resolves a node class for a launch: whether it may be used, and what its selectors match now. */
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";
 import { condition } from "../../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
@@ -18,7 +16,7 @@ import type { FoundPlacementGroup } from "../placementgroup/placement-groups.ts"
 import type { Reservation } from "../reservation/reservations.ts";
 import { type FoundClass, notFoundText } from "./class-source.ts";
 
-/** What a class selects, as of now. */
+/** What the selectors of a class match now. */
 export interface Resolved {
   readonly subnets: readonly Subnet[];
   readonly securityGroups: readonly SecurityGroup[];
@@ -27,7 +25,7 @@ export interface Resolved {
   readonly placementGroup: FoundPlacementGroup | undefined;
 }
 
-/** An unmanaged launch template has its own image, about which nothing is known. */
+/** Stands for the image of a launch template that the class names itself. Nothing is known about it. */
 const TEMPLATE_IMAGE: Ami = {
   id: "",
   name: "",
@@ -37,7 +35,7 @@ const TEMPLATE_IMAGE: Ami = {
 };
 const TEMPLATE_IMAGES: readonly Ami[] = [TEMPLATE_IMAGE];
 
-/** Rejects with upstream's words when something the class selects is not there. */
+/** Rejects, with upstream's message, if a selector matches nothing. */
 export async function resolve(
   parts: AwsParts,
   nodeClass: AwsClass,
@@ -72,7 +70,7 @@ export async function resolve(
   return { subnets, securityGroups, amis, reservations, placementGroup };
 }
 
-/** The class a launch may use, or the error that says why not. */
+/** The class if launches may use it, or the error that says why not. */
 export function readyClass(
   { events }: AwsDeps,
   found: FoundClass | undefined,

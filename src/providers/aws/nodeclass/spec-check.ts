@@ -1,7 +1,6 @@
 /**
- * What is wrong with a class by its own words, before anything that it selects is looked at: kubelet settings that
- * are none or that its images would drop, volumes that EBS does not have, user data that cannot be merged or is too
- * long for EC2.
+ * Finds faults in the fields of a class before anything is looked up: kubelet settings that are invalid or ignored by
+ * its images, impossible volumes, user data that cannot be merged or is too long for EC2.
  * upstream: pkg/controllers/nodeclass/validation.go
  */
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";

@@ -1,6 +1,7 @@
 /**
- * A class' status as data: what its selectors found, and the conditions that follow. Pure; the texts and
- * reasons are upstream's. upstream: pkg/controllers/nodeclass
+ * The status of a class as data: what its selectors matched, and the conditions that follow. Pure. Texts and reasons
+ * are upstream's.
+ * upstream: pkg/controllers/nodeclass
  */
 import type { EC2NodeClass, EC2NodeClassStatus } from "../../../apis/aws/ec2nodeclass.ts";
 import { type ConditionChange, condition } from "../../../apis/karpenter/conditions.ts";
@@ -16,14 +17,14 @@ import { EKS_CLUSTER_TAG, NODECLAIM_TAG, NODECLASS_TAG } from "../tags/tags.ts";
 const RESOLUTION_FAILED = "ResolutionFailed";
 const DEPENDENCIES_NOT_READY = "DependenciesNotReady";
 
-/** A part that could not be read is an Error: its old status stays. */
+/** What was found for a class. A part that could not be read is an Error, and its old status stays. */
 export interface Findings {
   readonly subnets: readonly Subnet[] | Error;
   readonly securityGroups: readonly SecurityGroup[] | Error;
   readonly amis: readonly Ami[] | Error;
   readonly instanceProfile: string | Error;
   readonly reservations: readonly Reservation[] | Error;
-  /** Undefined: there is no such group. Without a selector there is nothing to find. */
+  /** Undefined: the group does not exist, or the class selects none. */
   readonly placementGroup: FoundPlacementGroup | undefined | Error;
   /** Why the family has no images for this Kubernetes version. */
   readonly noImages?: string;
@@ -73,7 +74,7 @@ function reservationStatus(
   }));
 }
 
-/** Status fields without conditions. A part that failed or found nothing: old value, or none. */
+/** The status fields other than conditions. A part that failed or found nothing keeps its old value, or has none. */
 export function foundStatus(
   before: EC2NodeClassStatus | undefined,
   findings: Findings,
@@ -101,8 +102,8 @@ export function foundStatus(
 }
 
 /**
- * In upstream's order. A part that could not be read changes nothing, except that what was never known says why:
- * a class that cannot be used must not leave its owner guessing.
+ * Conditions in upstream's order. A part that could not be read keeps its condition. If it has none yet, the condition
+ * says why it is unknown.
  */
 export function conditionChanges(
   nodeClass: EC2NodeClass,
@@ -122,7 +123,7 @@ export function conditionChanges(
   const { spec } = nodeClass;
   const { noImages } = findings;
   const byAlias = spec.amiSelectorTerms?.some((term) => term.alias !== undefined) === true;
-  // Where SSM has some nevertheless, as in the sandbox, they serve.
+  // If SSM has images nevertheless, as in the sandbox, they are used.
   if (noImages !== undefined && byAlias)
     list("AMIsReady", findings.amis, "UnsupportedAlias", noImages);
   else
@@ -149,7 +150,7 @@ export function conditionChanges(
   return [...changes, validation(nodeClass, changes)];
 }
 
-/** What is wrong now and was not `before`, and what to do, in the words of the conditions; empty when nothing is. */
+/** What is wrong now but was not `before`, and what to do, from the conditions. Empty: nothing new is wrong. */
 export function newlyWrong(before: EC2NodeClass, now: EC2NodeClass): string {
   const known = new Set(wrongConditions(before).map(verdict));
   return wrongConditions(now)
@@ -170,12 +171,12 @@ function verdict({ type, status, reason, message }: Condition): string {
   return [type, status, reason, message].join(" ");
 }
 
-/** Whether the message of the condition comes from AWS, because a resource could not be read. */
+/** Whether the message of the condition is AWS's, because a resource could not be read. */
 export function isInAwsWords({ reason }: ConditionChange): boolean {
   return reason?.endsWith(RESOLUTION_FAILED) === true;
 }
 
-/** Adds what was looked for and what to do, which upstream's message leaves out. */
+/** Adds the selector terms and what to do, which upstream's message leaves out. */
 function termsOf(
   spec: EC2NodeClass["spec"],
   field:
@@ -191,7 +192,7 @@ function termsOf(
   return `spec.${asked} is ${JSON.stringify(spec[asked] ?? [])}; ${remedy}`;
 }
 
-/** The condition InstanceProfileReady. A missing role needs a person: nodes with such a profile never join. */
+/** The condition InstanceProfileReady. With a missing role nodes never join, so a person must create the role. */
 function profile(nodeClass: EC2NodeClass, found: string | Error): readonly ConditionChange[] {
   const type = "InstanceProfileReady";
   if (!(found instanceof Error)) return [ok(type)];
@@ -245,7 +246,7 @@ const RESTRICTED_TAGS: readonly RegExp[] = [
   exact(EKS_CLUSTER_TAG),
   exact(NODECLASS_TAG),
   exact(NODECLAIM_TAG),
-  // AWS keeps these to itself: no launch could carry one.
+  // AWS reserves these keys and refuses a launch with one.
   /^aws:/i,
 ];
 
@@ -255,7 +256,7 @@ function exact(key: string): RegExp {
 
 const RESOLVED = ["AMIsReady", "SubnetsReady", "SecurityGroupsReady", "InstanceProfileReady"];
 
-/** For parts that could not be read now, the earlier result counts. */
+/** For a part that could not be read now, the earlier condition counts. */
 function validation(nodeClass: EC2NodeClass, changes: readonly ConditionChange[]): ConditionChange {
   const type = "ValidationSucceeded";
   const statuses = RESOLVED.map((one) => {

@@ -1,7 +1,7 @@
 /**
- * Keeps an AWSNodeTemplate's status: what its selectors match now, most free subnet first. Alpha has no
- * conditions, so a selector that matches nothing is an error in the log, in upstream's words, and an event, once
- * for as long as it lasts. No finalizer: what was launched from a template outlives it.
+ * Keeps the status of AWSNodeTemplates: what the selectors match now, the subnet with most free addresses first. Alpha
+ * has no conditions. So a selector that matches nothing is logged as an error in upstream's words and gives an event,
+ * once while it lasts. There is no finalizer: instances outlive their template.
  */
 import { AWS_NODE_TEMPLATE, type AWSNodeTemplate } from "../../../apis/aws/awsnodetemplate.ts";
 import { toAwsClass } from "../../../apis/hub/aws-class.ts";
@@ -21,7 +21,7 @@ import { amiStatus, securityGroupStatus, subnetStatus } from "./status.ts";
 
 /** upstream v0.31: nodetemplate controller */
 const REFRESH_MS = 300_000;
-/** A selector without a match is probably being set up right now. */
+/** Time until an empty match is tried again, because the resource is probably being created. */
 const RETRY_MS = 60_000;
 
 /** Status of AWSNodeTemplates (v1alpha1). */

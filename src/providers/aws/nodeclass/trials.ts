@@ -1,8 +1,8 @@
 /**
- * Asks AWS whether it would let us launch from a class, by trial calls that do nothing (`DryRun`), and says
- * which permission is missing. A verdict is kept half an hour, by everything that the launch depends on.
- * Nothing is made for it: CreateFleet's trial names a template that need not exist yet, so only a refusal of
- * permission counts against it. upstream: pkg/controllers/nodeclass/validation.go
+ * Checks by dry runs whether AWS would allow a launch from a class, and names the missing permission. A result is
+ * cached for half an hour, by everything that the launch depends on. Nothing is created for it: the dry run of
+ * CreateFleet names a launch template that need not exist, so only a missing permission counts as a failure.
+ * upstream: pkg/controllers/nodeclass/validation.go
  */
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";
 import type { Clock } from "../../../base/clock.ts";
@@ -27,13 +27,13 @@ export interface TrialInput {
   readonly instanceProfile: string;
 }
 
-/** What the condition says. */
+/** Reason and message of the condition. */
 export interface Refusal {
   readonly reason: string;
   readonly message: string;
 }
 
-/** Dry runs of the launch calls, so that a missing right shows in the class's status before a launch. */
+/** Dry runs of the launch calls, so that the status of the class shows a missing permission before a launch. */
 export class Trials {
   readonly #ec2: Ec2Api;
   readonly #clusterName: string;
@@ -45,7 +45,7 @@ export class Trials {
     this.#cache = new TtlCache(clock, KEEP_MS);
   }
 
-  /** Undefined when nothing speaks against a launch. Rejects when AWS gave no verdict; ask again. */
+  /** Undefined: AWS would allow a launch. Rejects if AWS gave no verdict; then it must be asked again. */
   of(input: TrialInput): Promise<Refusal | undefined> {
     const { nodeClass, subnets, securityGroups, amis, instanceProfile } = input;
     const key = canonicalJson([
@@ -60,7 +60,7 @@ export class Trials {
     return this.#cache
       .get(key, () => this.#try(input))
       .catch((error: unknown) => {
-        // Not kept: the profile may be made any moment.
+        // This result is not cached, because the profile may be created at any moment.
         if (error instanceof NoProfileError) return error.refusal;
         throw error;
       });
@@ -108,7 +108,7 @@ export class Trials {
       }),
     );
     if (fleet !== undefined) return fleet;
-    // One subnet that lets us is enough; the first one's words say why none does.
+    // One subnet that allows a launch is enough. If none does, the refusal for the first one is reported.
     let first: Refusal | undefined;
     for (const { SubnetId } of subnets) {
       const run = await refusal("RunInstancesAuthCheckFailed", () =>
@@ -120,7 +120,7 @@ export class Trials {
           SubnetId,
           SecurityGroupIds: securityGroups.map((one) => one.GroupId),
           IamInstanceProfile: { Name: instanceProfile },
-          // The policies let an interface be made only with its tags, as launch templates give it.
+          // IAM policies allow a network interface only with its tags, which launch templates set.
           TagSpecifications: tagged("instance", "volume", "network-interface"),
           DryRun: true,
         }),
@@ -130,7 +130,7 @@ export class Trials {
         throw new NoProfileError(run);
       first ??= run;
     }
-    // A profile that we make ourselves is new to EC2 for some seconds: no verdict on the class.
+    // EC2 does not know a new profile for some seconds, so this says nothing about the class.
     return first?.reason === NO_PROFILE ? undefined : first;
   }
 }
@@ -155,7 +155,7 @@ class NoProfileError extends Error {
 
 const NO_PERMISSION = /UnauthorizedOperation|AccessDenied|AuthFailure/;
 
-/** A refusal for want of permission; undefined when the trial succeeded or failed for another cause. */
+/** The refusal if a permission is missing. Undefined: the dry run succeeded, or failed for another reason. */
 async function refusal(reason: string, call: () => Promise<unknown>): Promise<Refusal | undefined> {
   try {
     await call();

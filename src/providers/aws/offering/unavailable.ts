@@ -1,6 +1,6 @@
 /**
- * Offerings that the cloud was lately out of. A mark lasts three minutes; `version` moves whenever the
- * set does, also when a mark runs out, so that cached instance types are made anew.
+ * Offerings that recently had no capacity. A mark ends after three minutes. `version` changes with every mark, also
+ * when one ends, so that cached instance types are made again.
  * upstream: pkg/cache/unavailableofferings.go
  */
 import type { Clock } from "../../../base/clock.ts";
@@ -9,7 +9,7 @@ import type { CapacityType } from "../../../core/cloudprovider/instance-type.ts"
 
 const UNAVAILABLE_MS = 180_000;
 
-/** An offering, in a placement group or anywhere. */
+/** An offering, everywhere or only within a placement group. */
 export interface OfferingKey {
   readonly capacityType: CapacityType;
   readonly instanceType: string;
@@ -31,7 +31,7 @@ export interface GroupScope {
 export class UnavailableOfferings {
   readonly #clock: Clock;
   readonly #log: Logger;
-  /** Key → when the mark ends. */
+  /** End of each mark, by its key. */
   readonly #until = new Map<string, number>();
   #nextEndMs = Number.POSITIVE_INFINITY;
   #version = 0;
@@ -41,13 +41,16 @@ export class UnavailableOfferings {
     this.#log = log;
   }
 
-  /** As of now: ends marks that are over. */
+  /** The version now. Removes marks that have ended. */
   get version(): number {
     this.#sweep();
     return this.#version;
   }
 
-  /** A mark without group holds for every group, a mark for a group for each of its partitions. */
+  /**
+   * Whether the offering is marked. A mark without a group holds for every group, and a mark of a group for each of its
+   * partitions.
+   */
   has({ group, ...key }: OfferingKey): boolean {
     this.#sweep();
     if (this.#until.size === 0) return false;
@@ -74,7 +77,7 @@ export class UnavailableOfferings {
     this.#set(textOf(key));
   }
 
-  /** Nothing of this capacity type can be had (no spot role). */
+  /** Marks every offering of this capacity type, such as spot without its role. */
   markCapacityType(capacityType: CapacityType): void {
     this.#set(capacityType);
   }

@@ -1,6 +1,7 @@
 /**
- * The placement group of a class: found by name or id, kept a minute; while EC2 does not answer, what it said
- * last counts for a day. upstream: pkg/providers/placementgroup
+ * The placement group of a class: found by name or id, and cached for a minute. While EC2 does not answer, its last
+ * answer is used for up to a day.
+ * upstream: pkg/providers/placementgroup
  */
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";
 import type { Clock } from "../../../base/clock.ts";
@@ -34,7 +35,7 @@ export class PlacementGroups {
     this.#cache = new TtlCache(clock, REFRESH_MS);
   }
 
-  /** Undefined without a selector, or when there is no such group. */
+  /** Undefined: the class selects no group, or the group does not exist. */
   async find({
     placementGroup: selector,
   }: Pick<AwsClass, "placementGroup">): Promise<FoundPlacementGroup | undefined> {

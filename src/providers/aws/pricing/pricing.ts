@@ -1,7 +1,7 @@
 /**
- * What an hour costs, in micro-dollars. Starts with the embedded table, then keeps what the Pricing API
- * and the spot price history last said; new figures are laid over old ones. Until the first spot answer
- * a spot offering costs what on-demand does; after it, an unknown pair has no price and is not offered.
+ * Prices per hour in micro-dollars. They start with the embedded table, which answers of the Pricing API and the spot
+ * price history then replace. Before the first spot answer a spot offering has the on-demand price. After it, a type
+ * and zone without a spot price is not offered.
  * upstream: pkg/providers/pricing
  */
 import type { PriceList } from "../../../apis/karpenter/facts.ts";
@@ -14,15 +14,15 @@ export class Prices {
   readonly #spot = new Map<string, number>();
   #spotKnown = false;
   #version = 0;
-  /** When all prices were read from AWS; undefined: not yet. */
+  /** When all prices were last read from AWS. Undefined: never. */
   readAtMs: number | undefined;
 
-  /** `fallback`: type → micro-dollars. */
+  /** `fallback`: on-demand prices by type, in micro-dollars. */
   constructor(fallback: Iterable<readonly [string, number]>) {
     this.#onDemand = new Map(fallback);
   }
 
-  /** Goes up with each change: part of cache keys. */
+  /** Grows with each change. Part of cache keys. */
   get version(): number {
     return this.#version;
   }
@@ -47,7 +47,7 @@ export class Prices {
     return this.#lay(this.#onDemand, prices);
   }
 
-  /** Keys `type/zone`. */
+  /** `prices`: by `type/zone`. Returns how many prices changed. */
   setSpot(prices: ReadonlyMap<string, number>): number {
     if (prices.size > 0 && !this.#spotKnown) {
       this.#spotKnown = true;
@@ -106,7 +106,7 @@ function priceOfProduct(
   return undefined;
 }
 
-/** The fields of an object, and none of anything else. */
+/** The fields of an object. Empty for any other value. */
 function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
   return isObject(value) ? value : {};
 }

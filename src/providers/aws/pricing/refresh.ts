@@ -1,6 +1,6 @@
 /**
- * Reads prices from AWS into `Prices`: on-demand from the Pricing API, spot from the spot price history.
- * A part that fails keeps its old figures and is reported; the other goes on.
+ * Reads prices from AWS into `Prices`: on-demand ones from the Pricing API, spot ones from the spot price history. If
+ * one of them fails, its old prices stay and the failure is logged; the other still succeeds.
  * upstream: pkg/controllers/providers/pricing (every 12 h)
  */
 import { type Clock, toRfc3339 } from "../../../base/clock.ts";
@@ -18,11 +18,11 @@ export interface PricingDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly region: string;
-  /** No way out of the VPC: the Pricing API cannot be reached and is not tried. */
+  /** The VPC has no way to the internet, so the Pricing API is not called. */
   readonly isolatedVpc: boolean;
 }
 
-/** Never rejects. Resolves whether everything could be read. */
+/** Never rejects. Resolves with whether every price was read. */
 export async function refreshPrices(deps: PricingDeps): Promise<boolean> {
   const [onDemand, spot] = await Promise.all([
     attempt(deps, "on-demand", () => readOnDemand(deps)),
@@ -90,7 +90,7 @@ async function readOnDemand({
         MaxResults: 100,
         ...token,
       });
-      // Page by page: to read all documents in one go would hold up everything else.
+      // Parses one page at a time, because parsing all documents at once would block other work.
       changed += prices.setOnDemand(onDemandPrices(page.PriceList, currency));
       return { ...page, PriceList: [] };
     });

@@ -1,6 +1,6 @@
 /**
- * Reads every minute which vCPU quotas the account has and what it runs. Pools that launch under a quota of which
- * little is left are told. Without an answer what was known stays.
+ * Reads the account's vCPU quotas and running instances every minute. Warns pools whose quota is nearly used up. If AWS
+ * does not answer, the last values stay.
  */
 import type { VcpuQuotaUse } from "../../../apis/karpenter/facts.ts";
 import { isCompatible } from "../../../core/cloudprovider/offerings.ts";
@@ -16,7 +16,7 @@ import { VCPU_QUOTAS } from "./vcpu-quotas.ts";
 
 const POLL_MS = 60_000;
 const NAME = "quota";
-/** Hundredths of a quota from which on its pools are warned. */
+/** Percent of a quota from which on its pools are warned. */
 const NEAR_PERCENT = 90;
 const PAGE = 100;
 const INSTANCES_PAGE = 1_000;
@@ -87,7 +87,7 @@ export function quotaController(deps: AwsDeps, parts: AwsParts): Controller {
   };
 }
 
-/** A quota of nothing is no warning: the account never had it. */
+/** An account with a quota of 0 never had it, so there is nothing to warn about. */
 function isNear({ allowed, used }: VcpuQuotaUse): boolean {
   return allowed > 0 && used * 100 >= allowed * NEAR_PERCENT;
 }

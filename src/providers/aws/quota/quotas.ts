@@ -1,7 +1,7 @@
 /**
- * How many vCPUs the account may still launch. Service Quotas says what is allowed, EC2 says what runs. Launches since
- * then are counted here, so that no vCPU is used twice. While nothing is known, nothing is refused: EC2 is the last
- * judge.
+ * How many vCPUs the account may still launch. Service Quotas returns the limits, EC2 the running instances. Later
+ * launches are counted here, so that no vCPU is used twice. While nothing is known, nothing is refused: EC2 decides at
+ * launch.
  */
 
 import type { VcpuQuotaUse } from "../../../apis/karpenter/facts.ts";
@@ -10,10 +10,10 @@ import type { CapacityType } from "../../../core/cloudprovider/instance-type.ts"
 import type { Instance } from "../api/instances.ts";
 import { quotaOf } from "./vcpu-quotas.ts";
 
-/** EC2 lists a new instance within seconds. Until then what it says is not the whole of it. */
+/** EC2 lists a new instance within this time. A list that is read earlier may lack it. */
 const UNSEEN_MS = 15_000;
 
-/** What counts against a quota in EC2's list of instances. */
+/** The fields of an instance that decide against which quota it counts. */
 export type Running = Pick<
   Instance,
   "InstanceType" | "InstanceLifecycle" | "CapacityReservationId"
@@ -23,30 +23,30 @@ export type Running = Pick<
 interface Held {
   readonly code: string;
   readonly vcpus: number;
-  /** Undefined: EC2 has not answered yet. */
+  /** When the launch ended. Undefined: EC2 has not answered it yet. */
   endedMs: number | undefined;
 }
 
-/** Takes a hold back (`launched` false), or leaves it until EC2 lists the instance. */
+/** Ends a hold: at once if `launched` is false, else when EC2 lists the instance. */
 export type Settle = (launched: boolean) => void;
 
-/** What AWS says, read at one time. */
+/** What AWS returned at one time. */
 export interface QuotaReading {
   /** When EC2 was asked, by the clock's elapsed time. */
   readonly askedMs: number;
-  /** Code → the quota. */
+  /** The quotas, by code. */
   readonly quotas: ReadonlyMap<string, { readonly name: string; readonly vcpus: number }>;
   /** Pending and running instances of the account in this region. */
   readonly running: readonly Running[];
-  /** Type → vCPUs that EC2 counts. */
+  /** The vCPUs that EC2 counts for each type. */
   readonly vcpus: ReadonlyMap<string, number>;
 }
 
-/** Quotas with their use. */
+/** The quotas and how much of each is used. */
 export class Quotas {
   readonly #clock: Clock;
   #vcpus: ReadonlyMap<string, number> = new Map();
-  /** By code: what is allowed, and what EC2 said is used. */
+  /** By code: the limit, and what is used according to EC2. */
   #known: ReadonlyMap<string, VcpuQuotaUse> = new Map();
   readonly #held = new Set<Held>();
   #version = 0;
@@ -56,12 +56,12 @@ export class Quotas {
     this.#clock = clock;
   }
 
-  /** Moves when a size of machine begins or ceases to fit: part of cache keys. */
+  /** Changes when a size of instance begins or ceases to fit. Part of cache keys. */
   get version(): number {
     return this.#version;
   }
 
-  /** By code, launches of ours included. */
+  /** All quotas by code. What is used includes launches of this process. */
   list(): readonly VcpuQuotaUse[] {
     return [...this.#known.values()].map((one) => ({ ...one, used: this.#used(one) }));
   }
@@ -86,7 +86,7 @@ export class Quotas {
     );
   }
 
-  /** As a running Karpenter told it. */
+  /** Takes over the values that another Karpenter process reported. */
   restore(quotas: readonly VcpuQuotaUse[], vcpus: ReadonlyMap<string, number>): void {
     this.#vcpus = vcpus;
     const sorted = [...quotas].sort((a, b) => (a.code < b.code ? -1 : 1));
@@ -94,12 +94,12 @@ export class Quotas {
     this.#renew();
   }
 
-  /** The quota that counts such an instance. */
+  /** The code of the quota against which such an instance counts. */
   of(instanceType: string, capacityType: CapacityType): string | undefined {
     return quotaOf(instanceType, capacityType, this.#known);
   }
 
-  /** Why EC2 would refuse such an instance now; undefined: no quota does. */
+  /** Why EC2 would refuse such an instance now. Undefined: no quota prevents it. */
   refusal(instanceType: string, capacityType: CapacityType): string | undefined {
     const quota = this.#known.get(this.of(instanceType, capacityType) ?? "");
     const vcpus = this.#vcpus.get(instanceType);
@@ -108,7 +108,7 @@ export class Quotas {
     return used + vcpus <= quota.allowed ? undefined : useText({ ...quota, used });
   }
 
-  /** Counts a launch that begins. */
+  /** Counts a launch that begins, until the returned function ends it. */
   hold(instanceType: string, capacityType: CapacityType): Settle {
     const code = this.of(instanceType, capacityType);
     const vcpus = this.#vcpus.get(instanceType);
@@ -148,7 +148,7 @@ export function useText({ code, name, allowed, used }: VcpuQuotaUse): string {
   return `${used} of ${allowed} vCPUs of EC2's quota "${name}" (${code}) are used`;
 }
 
-/** What runs in a reservation was counted with that, and a capacity block has no quota. */
+/** An instance in a reservation is counted with the reservation, and a capacity block counts against no quota. */
 function countedAs({
   InstanceLifecycle,
   CapacityReservationId,

@@ -9,7 +9,7 @@ import type { CapacityType } from "../../../core/cloudprovider/instance-type.ts"
 export interface VcpuQuota {
   readonly code: string;
   readonly capacityType: Exclude<CapacityType, "reserved">;
-  /** Letters before the first digit of a type's name. */
+  /** Letters before the first digit of a type's name, such as `m` or `inf`. */
   readonly families: readonly string[];
   /** Only types of this generation. Absent: all. */
   readonly generation?: string;
@@ -18,7 +18,7 @@ export interface VcpuQuota {
 const STANDARD = ["a", "c", "d", "h", "i", "im", "is", "m", "r", "t", "z"];
 const GRAPHICS = ["g", "gr", "vt"];
 
-/** The first that fits a type and that the account has is the one that counts it. */
+/** A type counts against the first quota that fits it and that the account has. */
 export const VCPU_QUOTAS: readonly VcpuQuota[] = [
   { code: "L-1216C47A", capacityType: "on-demand", families: STANDARD },
   { code: "L-DB2E81BA", capacityType: "on-demand", families: GRAPHICS },
@@ -32,7 +32,7 @@ export const VCPU_QUOTAS: readonly VcpuQuota[] = [
   { code: "L-F7808C92", capacityType: "on-demand", families: ["hpc"] },
   { code: "L-34B43A08", capacityType: "spot", families: STANDARD },
   { code: "L-3819A6DF", capacityType: "spot", families: GRAPHICS },
-  // Regions that have a quota of its own for P5 count it there.
+  // Some regions have a separate quota for P5.
   { code: "L-C4BD4855", capacityType: "spot", families: ["p"], generation: "5" },
   { code: "L-7212CCBC", capacityType: "spot", families: ["p"] },
   { code: "L-B5D1601B", capacityType: "spot", families: ["inf"] },
@@ -42,7 +42,7 @@ export const VCPU_QUOTAS: readonly VcpuQuota[] = [
   { code: "L-85EED4F7", capacityType: "spot", families: ["dl"] },
 ];
 
-/** The code of the quota that counts such an instance; undefined: none of those that are `known`. */
+/** The code of the quota for such an instance. Undefined: none of the `known` ones counts it. */
 export function quotaOf(
   instanceType: string,
   capacityType: CapacityType,

@@ -1,6 +1,6 @@
 /**
- * What becomes of claims when their reservation changes under them: one that EC2 now counts as on-demand is
- * shown as that, and one in a capacity block that is about to end is replaced in time.
+ * Follows changes of capacity reservations. A claim whose instance EC2 now counts as on-demand gets that capacity type.
+ * A claim in a capacity block is replaced before the block ends.
  * upstream: pkg/controllers/capacityreservation
  */
 
@@ -27,7 +27,7 @@ const GONE = [
   LABEL_CAPACITY_RESERVATION_INTERRUPTIBLE,
 ];
 
-/** Capacity types of instances whose reservation ended, and capacity blocks that expire. */
+/** Creates the controllers for ended reservations and for capacity blocks that expire. */
 export function reservationControllers(deps: AwsDeps, parts: AwsParts): readonly Controller[] {
   return [
     singleton("capacityreservation.capacitytype", () => demote(deps, parts)),

@@ -1,7 +1,7 @@
 /**
- * The capacity reservations of a class, and how many machines each still has room for. EC2's counts are read
- * once a minute; what we launch and end meanwhile is counted here, so that a plan never promises a place
- * twice. upstream: pkg/providers/capacityreservation
+ * The capacity reservations of a class, and how many more instances each can take. EC2's counts are read once a minute.
+ * Launches and terminations in between are counted here, so that no plan promises a place twice.
+ * upstream: pkg/providers/capacityreservation
  */
 import type { CapacityReservationSelectorTerm } from "../../../apis/aws/ec2nodeclass.ts";
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";
@@ -17,9 +17,12 @@ import { tagFilters } from "../subnet/filters.ts";
 
 const REFRESH_MS = 60_000;
 const PAGE = 1_000;
-/** An instance that has ended is asked about again for a while; it frees its place once. */
+/** An ended instance is reported several times within this time, but frees its place only once. */
 const ENDED_MS = 15 * 60_000;
-/** EC2 takes a capacity block back 30 minutes before its end; nothing is launched into it from here on. */
+/**
+ * EC2 takes a capacity block back 30 minutes before its end. Nothing is launched into it from this time before its end
+ * on.
+ */
 const EXPIRING_MS = 40 * 60_000;
 
 /** A capacity reservation that matched a selector term. */
@@ -31,7 +34,7 @@ export interface Reservation {
   readonly matchCriteria: "open" | "targeted";
   readonly type: "default" | "capacity-block";
   readonly interruptible: boolean;
-  /** Only blocks expire: within 40 minutes of their end. */
+  /** `expiring`: a capacity block within 40 minutes of its end. */
   readonly state: "active" | "expiring";
   /** RFC 3339. */
   readonly endTime: string | undefined;
@@ -43,9 +46,9 @@ export class CapacityReservations {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #cache: TtlCache<readonly CapacityReservation[]>;
-  /** Id → machines it has room for. */
+  /** How many more instances each reservation can take, by id. */
   readonly #available = new Map<string, number>();
-  /** Provider ids of instances that have ended, which freed their place → when that is forgotten. */
+  /** Provider ids of ended instances that freed their place, and when each is forgotten. */
   readonly #endedUntilMs = new Map<string, number>();
   #version = 0;
 
@@ -56,7 +59,7 @@ export class CapacityReservations {
     this.#cache = new TtlCache(deps.clock, REFRESH_MS);
   }
 
-  /** Moves whenever a count does: part of cache keys. */
+  /** Changes with every count. Part of cache keys. */
   get version(): number {
     return this.#version;
   }
@@ -65,7 +68,7 @@ export class CapacityReservations {
     return this.#available.get(id) ?? 0;
   }
 
-  /** Of all reservations that any class has found. */
+  /** The free counts of all reservations that any class has found. */
   counts(): ReadonlyMap<string, number> {
     return this.#available;
   }
@@ -74,7 +77,7 @@ export class CapacityReservations {
     this.#set(id, Math.max(0, this.available(id) - 1));
   }
 
-  /** An instance in the reservation has ended. It counts once, however often it is told. */
+  /** Frees the place of an instance that ended. It counts once, however often this is called. */
   endedIn(id: string, providerId: string): void {
     const nowMs = this.#clock.elapsedMs();
     for (const [one, untilMs] of this.#endedUntilMs)
@@ -84,12 +87,12 @@ export class CapacityReservations {
     this.#set(id, this.available(id) + 1);
   }
 
-  /** EC2 said that nothing is left. Its own count is read again within a minute. */
+  /** Sets the count to 0, because EC2 said so. EC2's own count is read again within a minute. */
   exhausted(id: string): void {
     this.#set(id, 0);
   }
 
-  /** By id, without those whose end has passed. Rejects when EC2 does not answer. */
+  /** The reservations by id, without ended ones. Rejects if EC2 does not answer. */
   async list(nodeClass: Pick<AwsClass, "reservationTerms">): Promise<readonly Reservation[]> {
     const terms = nodeClass.reservationTerms;
     if (terms.length === 0) return [];
@@ -141,7 +144,7 @@ export class CapacityReservations {
     }
   }
 
-  /** Empty for what has ended and for what we do not understand. */
+  /** Empty: the reservation has ended, or has a state or type that is not known here. */
   #toReservation(one: CapacityReservation, nowMs: number): readonly Reservation[] {
     const matchCriteria = one.InstanceMatchCriteria ?? "targeted";
     const type = one.ReservationType ?? "default";

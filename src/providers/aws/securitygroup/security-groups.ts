@@ -1,4 +1,7 @@
-/** The security groups of a class: all that match are attached. upstream: pkg/providers/securitygroup */
+/**
+ * The security groups of a class. All that match are attached.
+ * upstream: pkg/providers/securitygroup
+ */
 import type { SecurityGroupSelectorTerm } from "../../../apis/aws/ec2nodeclass.ts";
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";
 import type { Clock } from "../../../base/clock.ts";
@@ -16,13 +19,13 @@ export class SecurityGroups {
   readonly #ec2: Ec2Api;
   readonly #cache: TtlCache<readonly SecurityGroup[]>;
 
-  /** `refreshMs`: how long an answer counts. */
+  /** `refreshMs`: how long an answer is cached. */
   constructor(ec2: Ec2Api, clock: Clock, refreshMs: number) {
     this.#ec2 = ec2;
     this.#cache = new TtlCache(clock, refreshMs);
   }
 
-  /** By id. */
+  /** The groups, sorted by id. */
   list(nodeClass: Pick<AwsClass, "securityGroupTerms">): Promise<readonly SecurityGroup[]> {
     const terms = nodeClass.securityGroupTerms;
     return this.#cache.get(canonicalJson(terms), () => this.#read(terms));

@@ -1,7 +1,7 @@
 /**
- * Selector terms as EC2 filters. Terms are ORed, so each is a query of its own; terms that are only an
- * id (or only a name) share one. Inside a term everything is ANDed. `*` asks for the key alone; other
- * wildcards are EC2's own.
+ * Converts selector terms to EC2 filters. An object must match one term, and everything inside that term. So each term
+ * is a query; terms with only an id (or only a name) share one. `*` matches any value of a key; other wildcards are
+ * EC2's own.
  */
 import type { Filter } from "../api/call.ts";
 
@@ -12,7 +12,7 @@ export interface SelectorTerm {
   readonly tags?: Readonly<Record<string, string>>;
 }
 
-/** One list of filters a query. `idFilter` and `nameFilter` are the resource's filter names. */
+/** One list of filters for each query. `idFilter` and `nameFilter`: EC2's filter names for this resource. */
 export function filterSets(
   terms: readonly SelectorTerm[],
   idFilter: string,

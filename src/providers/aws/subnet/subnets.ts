@@ -1,7 +1,7 @@
 /**
- * The subnets of a class, and which one of a zone a launch goes to: the one with most free addresses,
- * less those that launches under way will take. EC2's count is only read once a minute, so what we have
- * asked for meanwhile is counted here. upstream: pkg/providers/subnet
+ * The subnets of a class, and the one of each zone for a launch: the one with most free addresses. EC2's count is read
+ * only once a minute, so addresses for launches since then are counted here.
+ * upstream: pkg/providers/subnet
  */
 import type { SubnetSelectorTerm } from "../../../apis/aws/ec2nodeclass.ts";
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";
@@ -17,7 +17,7 @@ const PAGE = 500;
 /** Milliseconds for which a subnet without free addresses is not used; as long as an unavailable offering. */
 const EXHAUSTED_MS = 180_000;
 
-/** The subnets of a node class, and the free addresses that launches in flight have not taken yet. */
+/** The subnets of a node class, with free addresses minus those of launches since the last reading. */
 export class Subnets {
   readonly #ec2: Ec2Api;
   readonly #clock: Clock;
@@ -25,7 +25,7 @@ export class Subnets {
   /** Addresses taken by launches since the count was read. */
   readonly #inFlight = new Map<string, number>();
   readonly #exhaustedUntilMs = new Map<string, number>();
-  /** Zone → its id, of all subnets seen. */
+  /** The id of each zone, from all subnets seen so far. */
   readonly #zoneIds = new Map<string, string>();
 
   /** Subnets are kept for `refreshMs`. */
@@ -41,7 +41,7 @@ export class Subnets {
     return this.#cache.get(canonicalJson(terms), () => this.#read(terms));
   }
 
-  /** Zone → the subnet to launch into. Zones where every subnet is used up are left out. */
+  /** The subnet to launch into, for each zone. A zone whose subnets have no free address is left out. */
   choose(subnets: readonly Subnet[]): ReadonlyMap<string, Subnet> {
     const chosen = new Map<string, Subnet>();
     for (const subnet of subnets) {
@@ -54,7 +54,7 @@ export class Subnets {
     return chosen;
   }
 
-  /** Counts addresses as taken; a negative count gives them back. */
+  /** Counts addresses as taken. A negative number frees them. */
   reserve(subnetId: string, addresses: number): void {
     const taken = (this.#inFlight.get(subnetId) ?? 0) + addresses;
     this.#inFlight.set(subnetId, Math.max(0, taken));
@@ -68,7 +68,7 @@ export class Subnets {
     return this.#clock.elapsedMs() < (this.#exhaustedUntilMs.get(subnetId) ?? 0);
   }
 
-  /** Undefined for zones where no class has a subnet. */
+  /** Undefined: no class has a subnet in the zone. */
   zoneIdOf(zone: string): string | undefined {
     return this.#zoneIds.get(zone);
   }

@@ -1,6 +1,6 @@
 /**
- * The tags of launched instances and their resources, as each generation writes them. Karpenter finds its instances
- * by its own tags, so these replace a user's tags with the same keys. Only `Name` may be set by the user.
+ * Tags of launched instances and their resources, for each generation. Karpenter finds its instances by its own tags,
+ * so these replace a user's tags with the same keys. Only `Name` may be set by the user.
  */
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";
 import { claimGeneration } from "../../../apis/hub/claim.ts";
@@ -35,13 +35,13 @@ export function clusterTag(clusterName: string): string {
 /** Settings on which the tags of instances depend. */
 export interface TagSettings {
   readonly clusterName: string;
-  /** `aws.tags`: on everything, below the class' own (alpha and beta). */
+  /** `aws.tags`: for everything launched for alpha and beta. Tags of the class win over them. */
   readonly tags: Tags;
-  /** UID of namespace kube-system; undefined: not known, and left out. */
+  /** UID of the namespace kube-system. Undefined: it is not known, so there is no such tag. */
   readonly clusterUid: string | undefined;
 }
 
-/** On instance, volumes, fleet, network interface, spot request and launch template. */
+/** Tags for instance, volumes, fleet, network interface, spot request and launch template. */
 export function launchTags(nodeClass: AwsClass, claim: NodeClaim, settings: TagSettings): Tags {
   const { clusterName } = settings;
   const labels = claim.metadata.labels ?? {};
@@ -94,19 +94,19 @@ export function registrationTags(claim: NodeClaim, existing: Tags, clusterName: 
   return Object.fromEntries(Object.entries(wanted).filter(([key]) => existing[key] === undefined));
 }
 
-/** AWS's list form, by key. */
+/** The tags as the list that AWS takes, by key. */
 export function toTagList(tags: Tags): readonly Tag[] {
   return Object.keys(tags)
     .sort()
     .map((Key) => ({ Key, Value: tags[Key] as string }));
 }
 
-/** As an object. Of equal keys the last one counts. */
+/** The tags as an object. If a key occurs twice, the last value counts. */
 export function fromTagList(tags: readonly Tag[]): Tags {
   return Object.fromEntries(tags.map(({ Key, Value }) => [Key, Value]));
 }
 
-/** Whether what bears these tags was made for another cluster, perhaps one of our name. */
+/** Whether the tags belong to another cluster, which may have the same name. */
 export function isAnothers(
   tags: readonly Tag[] | undefined,
   clusterUid: string | undefined,

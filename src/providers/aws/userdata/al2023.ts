@@ -1,6 +1,7 @@
 /**
- * User data of AL2023: MIME whose last part is a nodeadm NodeConfig. nodeadm merges NodeConfigs in order,
- * so what Karpenter must decide wins over the user's. upstream: amifamily/bootstrap/nodeadm.go
+ * User data of AL2023: MIME whose last part is a NodeConfig for nodeadm. nodeadm merges NodeConfigs in order, so
+ * Karpenter's values win over the user's.
+ * upstream: amifamily/bootstrap/nodeadm.go
  */
 import type { Taint } from "../../../apis/core/node.ts";
 import { isObject } from "../../../base/json.ts";
@@ -12,7 +13,7 @@ import { readYamlValue } from "../../../readers/yaml.ts";
 import { type Bootstrap, dnsServers, labelsFlag, nodeTaints, USER_DATA } from "./bootstrap.ts";
 import { formatMime, isMime, parseMime, shellPart } from "./mime.ts";
 
-/** MIME: the user's parts, then a NodeConfig for nodeadm. */
+/** The MIME text: the user's parts, then a NodeConfig for nodeadm. */
 export function al2023UserData(bootstrap: Bootstrap): string {
   return formatMime([...userParts(bootstrap.custom), nodeConfigPart(nodeConfig(bootstrap))]);
 }

@@ -1,6 +1,6 @@
 /**
- * What every family's user data is made of: the cluster to join, and the kubelet's labels, taints and
- * settings. Filters the labels a kubelet may not set on its own node, and words kubelet flags.
+ * Input of the user data of every family: the cluster to join, and the kubelet's labels, taints and settings. Removes
+ * labels that a kubelet may not set on its own node, and formats kubelet flags.
  * upstream: pkg/providers/amifamily/bootstrap
  */
 import type { Taint } from "../../../apis/core/node.ts";
@@ -18,28 +18,28 @@ import { formatDuration, parseDuration } from "../../../base/duration.ts";
 import { LIMITS } from "../../../readers/limits.ts";
 import type { TextSource } from "../../../readers/read-error.ts";
 
-/** The class's own user data, to a reader. */
+/** Describes the class's user data to a parser, for its error messages and limits. */
 export const USER_DATA: TextSource = { source: "spec.userData", limits: LIMITS.userData };
 
-/** What a machine needs to join the cluster. */
+/** What an instance needs to join the cluster. */
 export interface Bootstrap {
   readonly generation: Generation;
   readonly clusterName: string;
   readonly clusterEndpoint: string;
-  /** Base64 PEM; absent leaves the argument out. */
+  /** Base64 PEM. Absent: the kubelet gets no such argument. */
   readonly caBundle: string | undefined;
   /** Service CIDR: AL2023 only. */
   readonly clusterCidr: string | undefined;
   /** Address of kube-dns, when known. */
   readonly dnsIp: string | undefined;
   readonly kubelet: KubeletConfiguration | undefined;
-  /** What the class says, else the pods that the launched type holds, as the planner counts them. */
+  /** The limit of the class, else the pods that the planner counts for the launched type. */
   readonly maxPods: number;
   readonly labels: Readonly<Record<string, string>>;
-  /** Without what registration adds: see `nodeTaints`. */
+  /** Taints of the claim; `nodeTaints` adds the one that registration removes. */
   readonly taints: readonly Taint[];
   readonly raid0: boolean;
-  /** `latest` or `1.47.0`, where it is known; only Bottlerocket's matters. */
+  /** `latest` or `1.47.0`. Only Bottlerocket needs it. Absent: it is not known. */
   readonly imageVersion?: string | undefined;
   /** The class's own user data. */
   readonly custom: string | undefined;
@@ -47,7 +47,7 @@ export interface Bootstrap {
 
 const KUBELET_FORBIDDEN_DOMAINS = ["node-restriction.kubernetes.io", "kubernetes.io", "k8s.io"];
 
-/** Labels the kubelet registers with, by key. v1 nodes tell the API server's other writers apart. */
+/** Labels that the kubelet registers with, by key. On v1 nodes one of them says that the kubelet sets all taints. */
 export function nodeLabels(bootstrap: Bootstrap): readonly (readonly [string, string])[] {
   const labels: Record<string, string> = { ...bootstrap.labels };
   if (bootstrap.generation === "v1") labels[NODE_DO_NOT_SYNC_TAINTS_LABEL_KEY] = "true";
@@ -60,14 +60,14 @@ export function nodeLabels(bootstrap: Bootstrap): readonly (readonly [string, st
     .map((key) => [key, labels[key] as string] as const);
 }
 
-/** v1 nodes start closed until they are matched with their claim. */
+/** v1 nodes start with a taint that is removed once the node is matched with its claim. */
 export function nodeTaints(bootstrap: Bootstrap): readonly Taint[] {
   const { taints, generation } = bootstrap;
   const known = taints.some((taint) => taint.key === UNREGISTERED_NO_EXECUTE_TAINT.key);
   return generation === "v1" && !known ? [...taints, UNREGISTERED_NO_EXECUTE_TAINT] : taints;
 }
 
-/** The DNS servers to write: the user's, else kube-dns. */
+/** The DNS servers for the node: the user's, else kube-dns. */
 export function dnsServers({ kubelet, dnsIp }: Bootstrap): readonly string[] {
   const own = kubelet?.clusterDNS ?? [];
   if (own.length > 0) return own;

@@ -1,6 +1,6 @@
 /**
- * User data of Bottlerocket: the user's TOML with Karpenter's settings laid over `settings.kubernetes`.
- * Labels are merged, taints replaced, the rest of the user's settings kept as they are.
+ * User data of Bottlerocket: the user's TOML, in which Karpenter's values replace those of `settings.kubernetes`.
+ * Labels are merged and taints replaced; other settings of the user stay.
  * upstream: amifamily/bootstrap/bottlerocket.go
  */
 import { isObject } from "../../../base/json.ts";
@@ -16,7 +16,7 @@ import {
   USER_DATA,
 } from "./bootstrap.ts";
 
-/** TOML: the user's settings, with those that the cluster needs on top. */
+/** The TOML text: the user's settings, with Karpenter's values in their place. */
 export function bottlerocketUserData(bootstrap: Bootstrap): string {
   const document = parseToml(bootstrap.custom);
   const settings = tableIn(document, "settings");
@@ -45,7 +45,7 @@ export function bottlerocketUserData(bootstrap: Bootstrap): string {
   return writeToml(document);
 }
 
-/** Images before 1.46.0 need a list of the folders that belong on the instance store. */
+/** Images before 1.46.0 need a list of the directories to put on the instance store. */
 function boundFolders({ imageVersion }: Bootstrap): readonly string[] {
   if (imageVersion === "latest") return [];
   const [major = 0, minor = 0] = (imageVersion ?? "").split(".").map(Number);
@@ -66,8 +66,8 @@ function parseToml(text: string | undefined): TomlTable {
 }
 
 /**
- * The table of that path, made in `parent` when missing. Anything else there is refused: it would be lost.
- * upstream refuses it, too, because it reads user data into typed settings.
+ * The table at the path inside `parent`, created if missing. Any other value there is refused, because it would be
+ * lost. Upstream refuses it too, because it parses user data into typed settings.
  */
 function tableIn(parent: TomlTable, path: string): TomlTable {
   const key = path.slice(path.lastIndexOf(".") + 1);

@@ -1,6 +1,6 @@
 /**
- * MIME multipart as cloud-init reads it: taking a user's document apart and putting ours together. The
- * content of a part is kept byte for byte.
+ * MIME multipart as cloud-init reads it: parses the user's document and joins it with Karpenter's parts. The content of
+ * a part is kept byte for byte.
  */
 import { headerOf, type MimeMessage, type MimePart, readMime } from "../../../readers/mime.ts";
 import { ReadError } from "../../../readers/read-error.ts";
@@ -14,7 +14,7 @@ export function shellPart(content: string): MimePart {
   return { headers: ['Content-Type: text/x-shellscript; charset="us-ascii"'], content };
 }
 
-/** Whether the text says of itself that it is MIME. */
+/** Whether the text has the headers of a MIME document. */
 export function isMime(text: string): boolean {
   const start = text.trimStart();
   return start.startsWith("MIME-Version:") || start.startsWith("Content-Type:");

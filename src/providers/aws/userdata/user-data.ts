@@ -6,7 +6,7 @@ import type { Bootstrap } from "./bootstrap.ts";
 import { bottlerocketUserData } from "./bottlerocket.ts";
 import { windowsUserData } from "./windows.ts";
 
-/** Plain text, before base64. Throws when the class's own user data cannot be merged. */
+/** The user data before base64. Throws if the class's own user data cannot be merged. */
 export function userData(family: AmiFamily, bootstrap: Bootstrap): string {
   switch (family) {
     case "AL2":

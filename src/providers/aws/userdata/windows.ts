@@ -1,4 +1,4 @@
-/** User data of Windows: one PowerShell block, the user's lines first. */
+/** User data of Windows: one PowerShell script, the user's lines first. */
 import { type Bootstrap, dnsServers, kubeletFlags } from "./bootstrap.ts";
 
 /** A PowerShell script: the user's lines, then the bootstrap call. */

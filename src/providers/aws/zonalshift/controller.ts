@@ -1,6 +1,6 @@
 /**
- * Asks every half minute which zones the cluster's traffic is shifted away from, and says so of each pool that
- * could launch there. Without an answer what was known stays, until its time is over.
+ * Asks every half minute from which zones the cluster's traffic is shifted away, and publishes events on the pools that
+ * could launch there. If AWS does not answer, known shifts stay until they end.
  * upstream: pkg/controllers/arczonalshift
  */
 import { LABEL_TOPOLOGY_ZONE_ID } from "../../../apis/aws/labels.ts";
@@ -31,7 +31,7 @@ const NOTHING: ShiftChange = { begun: [], ended: [] };
 /** Polls ARC for zonal shifts, and marks the zone's offerings as unavailable. */
 export function zonalShiftController(deps: AwsDeps, parts: AwsParts): Controller {
   const log = deps.log.with({ controller: NAME });
-  /** Pool id → changes without an event so far. */
+  /** Changes that have no event yet, by pool id. */
   const owed = new Map<string, ShiftChange>();
 
   async function ask(): Promise<void> {
@@ -49,7 +49,7 @@ export function zonalShiftController(deps: AwsDeps, parts: AwsParts): Controller
     }
   }
 
-  /** Publishes events on all pools. Rejects if the subnets of one cannot be read; that pool is retried. */
+  /** Publishes the events on all pools. Rejects if the subnets of a pool cannot be read; that pool is retried. */
   async function tell(): Promise<void> {
     const change = parts.shifts.changes();
     for (const zone_id of change.begun)
@@ -90,7 +90,7 @@ export function zonalShiftController(deps: AwsDeps, parts: AwsParts): Controller
         await ask();
       } finally {
         parts.shifts.noteAsked();
-        // A shift also ends while AWS does not answer.
+        // A shift can end while AWS does not answer, so events are published all the same.
         await tell();
       }
       return requeueAfter(POLL_MS);
@@ -98,7 +98,7 @@ export function zonalShiftController(deps: AwsDeps, parts: AwsParts): Controller
   };
 }
 
-/** Both, of a zone the later word only. */
+/** Both changes together. If both are about one zone, the later one counts. */
 function joined(earlier: ShiftChange, later: ShiftChange): ShiftChange {
   const isOld = (zoneId: string): boolean =>
     !later.begun.includes(zoneId) && !later.ended.includes(zoneId);

@@ -1,7 +1,13 @@
-/** Protects instances in a zone with a zonal shift: they are not terminated, tagged or counted as gone. */
+/**
+ * Protects instances in a zone with a zonal shift. They are neither terminated nor tagged, and not taken for
+ * terminated.
+ */
 import type { AwsDeps, AwsParts } from "../parts.ts";
 
-/** upstream: in a shifted zone instances are neither ended nor tagged, nor taken for gone. */
+/**
+ * Throws if the zone has a zonal shift. `what`: the subject of the error.
+ * upstream: there, too, such instances are left alone.
+ */
 export function checkNotShifted(
   { settings }: Pick<AwsDeps, "settings">,
   { shifts, subnets }: Pick<AwsParts, "shifts" | "subnets">,
@@ -9,7 +15,7 @@ export function checkNotShifted(
   what: string,
 ): void {
   if (settings.zonalShift !== true) return;
-  // After a start, too: nothing is taken for gone before AWS has been asked.
+  // Until AWS has been asked once after the start, any zone may have a shift.
   if (!shifts.asked) throw new Error(`${what}: it is not known yet which zones are shifted`);
   const zoneId = subnets.zoneIdOf(zone);
   if (!shifts.mayHave(zoneId)) return;

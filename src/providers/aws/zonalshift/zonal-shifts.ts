@@ -1,6 +1,6 @@
 /**
- * Zones that traffic is shifted away from: nothing new is launched there, and what EC2 says of machines there is
- * believed less. A shift ends by itself when its time is over; AWS's own lasts until AWS takes it back.
+ * Zones that traffic is shifted away from. No instance is launched there, and a missing instance there is not taken for
+ * terminated. A shift ends at its end time; an autoshift ends when AWS ends it.
  * upstream: pkg/providers/arczonalshift
  */
 import type { Clock } from "../../../base/clock.ts";
@@ -16,7 +16,7 @@ export interface ShiftChange {
 /** The zones that traffic is shifted away from now. */
 export class ZonalShifts {
   readonly #clock: Clock;
-  /** Zone id → when its shift ends. */
+  /** When the shift of each zone ends, by zone id. */
   #untilMs: ReadonlyMap<string, number> = new Map();
   #told: ReadonlySet<string> = new Set();
   #version = 0;
@@ -26,7 +26,7 @@ export class ZonalShifts {
     this.#clock = clock;
   }
 
-  /** Moves whenever the set of zones does. */
+  /** Changes with every change of the set of zones. */
   get version(): number {
     this.#sweep();
     return this.#version;
@@ -38,7 +38,7 @@ export class ZonalShifts {
     return this.#untilMs.has(zoneId);
   }
 
-  /** A zone whose id is not known may be any that traffic is shifted away from. */
+  /** Whether the zone may have a shift. A zone whose id is not known may be any of them. */
   mayHave(zoneId: string | undefined): boolean {
     if (zoneId !== undefined) return this.has(zoneId);
     this.#sweep();
@@ -54,7 +54,7 @@ export class ZonalShifts {
     this.#asked = true;
   }
 
-  /** Takes over what AWS says now, all of it: a shift that is no longer listed was cancelled. */
+  /** Replaces all shifts by those that AWS lists now. A shift that is not listed any more was cancelled. */
   take({ zonalShifts, autoshifts }: GetManagedResourceOutput): void {
     const untilMs = new Map<string, number>();
     for (const { appliedStatus, awayFrom } of autoshifts)
@@ -67,7 +67,7 @@ export class ZonalShifts {
     this.#set(untilMs);
   }
 
-  /** What changed since this was last asked. */
+  /** What changed since the last call of this function. */
   changes(): ShiftChange {
     this.#sweep();
     const now = new Set(this.#untilMs.keys());
