@@ -47,6 +47,8 @@ function world(first: readonly Node[], listed?: readonly Node[]) {
         close: () => undefined,
         async *[Symbol.asyncIterator]() {
           yield* events;
+          // None is silent.
+          yield { type: "BOOKMARK", object: { metadata: { name: "", resourceVersion } } };
           await clock.sleep(WATCH_MS);
         },
       };

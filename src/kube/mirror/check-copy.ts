@@ -116,6 +116,22 @@ export class CopyCheck<T extends KubeObject> {
   }
 }
 
+/** Selects no object: a list by it costs the server one look. */
+const NO_OBJECT = "metadata.name=none";
+
+/**
+ * The version of the server's store. It is lower than before after etcd was restored from a backup: no watch that
+ * began at a higher one brings anything until it is reached. Undefined: the server does not say.
+ */
+export async function storeVersion<T extends KubeObject>(
+  client: Pick<KubeClient, "list">,
+  kind: Kind<T>,
+  selection: CheckOptions<T>["selection"],
+): Promise<number | undefined> {
+  const list = await client.list(kind, { ...selection, fieldSelector: NO_OBJECT });
+  return versionOf(list) || undefined;
+}
+
 function versionOf({ resourceVersion }: { readonly resourceVersion?: string }): number {
   return Number(resourceVersion) || 0;
 }

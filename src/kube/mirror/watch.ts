@@ -32,7 +32,7 @@ import {
   type StatusBody,
   UnreadableFrame,
 } from "../errors.ts";
-import { type Copy, CopyCheck } from "./check-copy.ts";
+import { type Copy, CopyCheck, storeVersion } from "./check-copy.ts";
 
 /** Same growth as client-go's reflector: 800 ms doubling to 30 s. */
 const BACKOFF_BASE_MS = 800;
@@ -53,8 +53,6 @@ const WATCH_TIMEOUT_SECONDS = 300;
 const QUIET_LIMIT_MS = 75_000;
 /** For kinds on which no decision depends: kube-apiserver sends no bookmarks for kinds without writes. */
 const RELAXED_QUIET_LIMIT_MS = 300_000;
-/** Selects no object: a list by it costs the server one look, and tells the version of its store. */
-const NO_OBJECT = "metadata.name=none";
 
 /**
  * How far a mirror's picture can be trusted.
@@ -288,16 +286,12 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     return brought || clock.elapsedMs() - startMs >= SHORT_WATCH_MS;
   }
 
-  /**
-   * A store that was set back (etcd restored from a backup) is silent until it has passed the version that the watch
-   * began at. That may take hours, so its objects are listed anew.
-   */
+  /** A store that was set back sends nothing for what may be hours. */
   async #listAnewIfSetBack(): Promise<void> {
     if (this.#closed) return;
     const { client, kind } = this.#options;
-    const now = await client.list(kind, { ...this.#selection(), fieldSelector: NO_OBJECT });
-    const version = Number(now.resourceVersion) || 0;
-    if (version > 0 && version < this.#newest) this.#resourceVersion = undefined;
+    const version = await storeVersion(client, kind, this.#selection());
+    if (version !== undefined && version < this.#newest) this.#resourceVersion = undefined;
   }
 
   /** One timer for each watch, restarted when it fires too early: a timer for each event would be too slow. */
