@@ -115,6 +115,24 @@ it("says what explain and plan say of the same moment", async () => {
   expect(leastMicroUsdPerHour).toBeGreaterThan(0);
 });
 
+it("shows a NodePool to be edited with the annotations that its owner wrote, not with Karpenter's", async () => {
+  const example = readFileSync(join(ROOT, "examples/v1/nodepool.yaml"), "utf8");
+  const annotations = `annotations:
+    karpenter.sh/disruption-paused: "true"
+    karpenter.sh/return-to-preferred: nodepool
+    team: a
+`;
+  world = await openWorld({ isAsked: true, sells: isUsual });
+  await world.apply(example.replace("metadata:\n  name: ", `metadata:\n  ${annotations}  name: `));
+  await world.until("the controller wrote its annotations", async () => {
+    const [pool] = (await world?.list("NodePool", "karpenter.sh/v1")) ?? [];
+    return pool?.metadata.annotations?.["karpenter.sh/nodepool-hash"] !== undefined;
+  });
+  const { pools } = await (await sceneOf(world, world.box.sandbox.transport)).editable();
+  const written = pools.map(({ yaml }) => / {2}annotations:\n(?: {4}.*\n)+/.exec(yaml)?.[0]);
+  expect(written).toEqual([`  ${annotations}`]);
+});
+
 it("simulates an edited NodePool, replicas and prices, and says how to ask the same in a terminal", async () => {
   world = await busyWorld();
   const scene = await sceneOf(world, world.box.sandbox.transport);

@@ -129,6 +129,15 @@ export const MOVES_ANNOTATION_KEY = "karpenter.sh/disruption-moves";
 export const REPACK_OUTCOME_ANNOTATION_KEY = "karpenter.sh/repack-outcome";
 /** karpenter-ts only, on a NodePool: JSON of how many replacements failed in a row, and of the wait that follows. */
 export const REPLACEMENTS_FAILED_ANNOTATION_KEY = "karpenter.sh/replacements-failed";
+/** Annotations of NodePools and Provisioners that Karpenter writes. All others are their owners'. */
+export const WRITTEN_POOL_ANNOTATION_KEYS: ReadonlySet<string> = new Set([
+  "karpenter.sh/nodepool-hash",
+  "karpenter.sh/provisioner-hash",
+  NODEPOOL_HASH_VERSION_ANNOTATION_KEY,
+  STORED_VERSION_MIGRATED_ANNOTATION_KEY,
+  REPACK_OUTCOME_ANNOTATION_KEY,
+  REPLACEMENTS_FAILED_ANNOTATION_KEY,
+]);
 
 /** On nodes and claims: keeps them until the node is drained and the instance is gone. */
 export const TERMINATION_FINALIZER = "karpenter.sh/termination";

@@ -3,6 +3,7 @@
  * before and after, and the command line that asks the same.
  */
 import { DEPLOYMENT, type Deployment } from "../../apis/apps/kinds.ts";
+import { WRITTEN_POOL_ANNOTATION_KEYS } from "../../apis/karpenter/labels.ts";
 import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import { eachInSteps, type Steps, stepRunner } from "../../base/steps.ts";
 import { SystemClock } from "../../base/system-clock.ts";
@@ -120,8 +121,9 @@ const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 /** Without what the API server and controllers write. */
 function asWritten(pool: KubeObject & { readonly spec?: unknown }): unknown {
   const { name, labels, annotations = {} } = pool.metadata;
-  const { [LAST_APPLIED]: _, ...rest } = annotations;
-  const own = Object.entries(rest).filter(([key]) => !key.startsWith("karpenter.sh/"));
+  const own = Object.entries(annotations).filter(
+    ([key]) => key !== LAST_APPLIED && !WRITTEN_POOL_ANNOTATION_KEYS.has(key),
+  );
   return {
     apiVersion: pool.apiVersion,
     kind: pool.kind,
