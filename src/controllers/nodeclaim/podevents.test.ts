@@ -14,7 +14,7 @@ const CLASS_REF = { group: "karpenter.test.sh", kind: "TestNodeClass", name: "de
 const WEB = "default/web";
 
 /** A node with the pod `web`; `happens` changes that, and tells whether it was written on the claim. */
-async function withOnePod() {
+async function withOnePod(status: NodeClaim["status"] = {}) {
   const world = fakeWorld();
   await world.api.create(FAKE_NODE_CLASS, { metadata: { name: "default" } });
   await world.api.create(NODE_POOL, nodePool({ template: { nodeClassRef: CLASS_REF } }));
@@ -22,7 +22,7 @@ async function withOnePod() {
   const claim: NodeClaim = {
     metadata: { name: "a", labels },
     spec: { requirements: [], nodeClassRef: CLASS_REF },
-    status: { providerID: "test://a", nodeName: "a" },
+    status: { providerID: "test://a", nodeName: "a", ...status },
   };
   await world.api.create(NODE_CLAIM, claim);
   await world.api.create(NODE, node({ name: "a", labels }));
@@ -71,6 +71,17 @@ describe("the last event of a node's pods", () => {
     await world.clock.advance(5_000);
     expect(await happens(become("Running"))).toBe(false);
     expect(await happens(become("Failed"))).toBe(true);
+    await world.stop();
+  });
+
+  it("is written over one to come, which a wrong clock wrote", async () => {
+    const { world, happens } = await withOnePod({ lastPodEventTime: "2027-01-05T08:00:00Z" });
+    await world.clock.advance(60_000);
+    const become = (phase: string) => () => world.api.change(POD, WEB, { status: { phase } });
+    expect(await happens(become("Succeeded"))).toBe(true);
+    await world.clock.advance(5_000);
+    expect(await happens(become("Running"))).toBe(false);
+    expect(await happens(become("Failed"))).toBe(false);
     await world.stop();
   });
 });

@@ -28,23 +28,23 @@ import type { World } from "../world.ts";
 
 const DEDUPE_MS = 10_000;
 
-/** For each Node the time until which nothing is written. Hundreds of pods may be bound at once. */
-type Rests = WeakMap<Node, number>;
+/** For each Node when it was last written. Hundreds of pods may be bound at once. */
+type LastWrites = WeakMap<Node, number>;
 
 /** Writes on the claim when its node last got or lost a pod. */
 export function podEvents(world: World): Controller {
-  const rests: Rests = new WeakMap();
+  const lastWrites: LastWrites = new WeakMap();
   return {
     name: "nodeclaim.podevents",
     watches: [
       source(POD, (pod, event, before): readonly Request[] => {
         if (!isEventful(pod, event, before)) return [];
         const name = pod.spec.nodeName as string;
-        return claimToTell(world, name, rests) === undefined ? [] : [{ kind: "Node", name }];
+        return claimToTell(world, name, lastWrites) === undefined ? [] : [{ kind: "Node", name }];
       }),
     ],
     concurrency: 100,
-    reconcile: (request) => reconcile(world, request, rests),
+    reconcile: (request) => reconcile(world, request, lastWrites),
   };
 }
 
@@ -59,20 +59,29 @@ function isEventful(pod: Pod, event: MirrorEvent, before: Pod | undefined): bool
 }
 
 /** The claim of a Node, if the last write is long enough ago. */
-function claimToTell(world: World, nodeName: string, rests: Rests): NodeClaim | undefined {
+function claimToTell(
+  world: World,
+  nodeName: string,
+  lastWrites: LastWrites,
+): NodeClaim | undefined {
   const nowMs = world.clock.now();
   const node = nodes(world).get(nodeName);
-  if (node === undefined || nowMs < (rests.get(node) ?? 0)) return undefined;
+  if (node === undefined || isRecent(nowMs, lastWrites.get(node) ?? 0)) return undefined;
   const claim = claimOfNode(world, node);
   if (claim === undefined || isDeleting(claim) || !isManagedClaim(world, claim)) return undefined;
   const lastMs = fromRfc3339(claim.status?.lastPodEventTime);
-  if (lastMs === undefined || nowMs - lastMs >= DEDUPE_MS) return claim;
-  rests.set(node, lastMs + DEDUPE_MS);
+  if (lastMs === undefined || !isRecent(nowMs, lastMs)) return claim;
+  lastWrites.set(node, lastMs);
   return undefined;
 }
 
-async function reconcile(world: World, request: Request, rests: Rests): Promise<Outcome> {
-  const claim = claimToTell(world, request.name, rests);
+/** A time to come is a wrong clock's: it must not keep the right time from being written. */
+function isRecent(nowMs: number, lastMs: number): boolean {
+  return lastMs <= nowMs && nowMs < lastMs + DEDUPE_MS;
+}
+
+async function reconcile(world: World, request: Request, lastWrites: LastWrites): Promise<Outcome> {
+  const claim = claimToTell(world, request.name, lastWrites);
   if (claim === undefined) return AWAIT_CHANGE;
   const lastPodEventTime = toRfc3339(world.clock.now());
   await changeClaim(world, claim, (one: NodeClaim) => ({
