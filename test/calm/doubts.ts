@@ -55,6 +55,8 @@ export interface OddFault {
   /** What somebody does to the cluster or the account as it begins, and takes back at its end. */
   readonly begin?: (world: TestWorld) => Promise<void> | void;
   readonly end?: (world: TestWorld) => Promise<void> | void;
+  /** How far its clock is off while it lasts, in milliseconds. */
+  readonly ahead?: number;
 }
 
 /** Every doubt there is about these collections and the cloud. */
@@ -96,6 +98,8 @@ export class DoubtStage {
   readonly collections: readonly Collection[];
   readonly #past: ReadonlyMap<Collection, KubeResponse>;
   #karpenter: Replica;
+  /** How far the clock of its Karpenter is off now. */
+  readonly #clock: { aheadMs: number };
   #started = 1;
   /** NodeClaims whose creation reached the server. */
   #claimsMade = 0;
@@ -112,7 +116,8 @@ export class DoubtStage {
         listed.add(what.of);
       return undefined;
     };
-    const karpenter = startReplica(world, "doubt-0", {}, undefined, { fault: listen });
+    const clock = { aheadMs: 0 };
+    const karpenter = startReplica(world, "doubt-0", {}, () => clock.aheadMs, { fault: listen });
     await world.until("it leads", () => karpenter.operator.ready);
     const grow = async (count: number) => {
       await world.scale("inflate", count);
@@ -130,16 +135,17 @@ export class DoubtStage {
     // At rest: what was nominated and initialized a moment ago is nobody's candidate.
     await world.advance(5 * MINUTE);
     karpenter.meet(undefined);
-    return new DoubtStage(world, karpenter, past);
+    return new DoubtStage(world, { karpenter, clock }, past);
   }
 
   private constructor(
     world: TestWorld,
-    karpenter: Replica,
+    { karpenter, clock }: { readonly karpenter: Replica; readonly clock: { aheadMs: number } },
     past: ReadonlyMap<Collection, KubeResponse>,
   ) {
     this.world = world;
     this.#karpenter = karpenter;
+    this.#clock = clock;
     this.collections = [...past.keys()].sort();
     this.#past = past;
   }
@@ -151,7 +157,7 @@ export class DoubtStage {
 
   /** The same with a fault of any kind. */
   async playFault(
-    { met, told, moment, begin, end }: OddFault,
+    { met, told, moment, begin, end, ahead = 0 }: OddFault,
     forMs = FAULT_MS,
   ): Promise<readonly string[]> {
     const before = await this.picture();
@@ -159,11 +165,15 @@ export class DoubtStage {
       return [`the stage is not as it was: ${JSON.stringify(before)}`];
     const said: string[] = [];
     await begin?.(this.world);
+    this.#clock.aheadMs = ahead;
     const fault = this.#counting(met.fault);
     if (moment === "start") {
       this.#karpenter.kill();
       const identity = `doubt-${this.#started++}`;
-      this.#karpenter = startReplica(this.world, identity, {}, undefined, { ...met, fault });
+      this.#karpenter = startReplica(this.world, identity, {}, () => this.#clock.aheadMs, {
+        ...met,
+        fault,
+      });
     } else {
       this.#karpenter.meet(fault);
       this.#karpenter.meetCloud(met.cloudFault);
@@ -186,6 +196,7 @@ export class DoubtStage {
     this.#karpenter.meet(this.#counting());
     this.#karpenter.meetCloud(undefined);
     await end?.(this.world);
+    this.#clock.aheadMs = 0;
     this.#karpenter.cut();
     if (moment === "busy") await this.world.scale("inflate", PODS);
     await watchFor("afterwards");

@@ -1,8 +1,10 @@
 /**
  * Faults of kinds of their own (odd-faults.ts): no machine with a running pod ends, and none is bought without need.
- * Plain `npm test` meets those that once did harm, one after the other. `npm run calm` meets each alone as well.
+ * Plain `npm test` meets those that once did harm, one after the other. `npm run calm` meets each alone as well, and
+ * chains of two or three, drawn by a seed (CHAINS=0-20: which seeds).
  */
 import { expect, it } from "vitest";
+import { Random } from "../../src/base/random.ts";
 import { DoubtStage } from "./doubts.ts";
 import { ODD_FAULTS } from "./odd-faults.ts";
 
@@ -16,20 +18,31 @@ const ONCE_HARMFUL = [
 const ALONE =
   process.env["CALM"] === undefined ? [] : Object.keys(ODD_FAULTS).map((title) => [title]);
 
-it.each([ONCE_HARMFUL, ...ALONE].map((titles) => [titles.join(", then "), titles] as const))(
-  "ends no node with a running pod: %s",
-  { timeout: 300_000 },
-  async (_, titles) => {
-    const stage = await DoubtStage.open();
-    try {
-      for (const title of titles) {
-        const make = ODD_FAULTS[title];
-        expect(make).toBeDefined();
-        const said = make === undefined ? [] : await stage.playFault(make(stage.world));
-        expect({ title, said }).toEqual({ title, said: [] });
-      }
-    } finally {
-      await stage.close();
+/** One after the other on one stage: what one leaves in the mirrors, the next one meets. */
+function chain(seed: number): readonly string[] {
+  const random = new Random(`chain ${seed}`);
+  const titles = Object.keys(ODD_FAULTS);
+  return Array.from({ length: 2 + random.int(2) }, () => titles[random.int(titles.length)] ?? "");
+}
+
+const [FROM = 0, TO = 20] = (process.env["CHAINS"] ?? "0-20").split("-").map(Number);
+const CHAINS =
+  process.env["CALM"] === undefined
+    ? []
+    : Array.from({ length: TO - FROM }, (_, at) => chain(FROM + at));
+
+it.each(
+  [ONCE_HARMFUL, ...ALONE, ...CHAINS].map((titles) => [titles.join(", then "), titles] as const),
+)("ends no node with a running pod: %s", { timeout: 300_000 }, async (_, titles) => {
+  const stage = await DoubtStage.open();
+  try {
+    for (const title of titles) {
+      const make = ODD_FAULTS[title];
+      expect(make).toBeDefined();
+      const said = make === undefined ? [] : await stage.playFault(make(stage.world));
+      expect({ title, said }).toEqual({ title, said: [] });
     }
-  },
-);
+  } finally {
+    await stage.close();
+  }
+});

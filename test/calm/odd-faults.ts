@@ -12,6 +12,7 @@ import { asked, type Collection } from "./lies.ts";
 
 const CLAIMS: Collection = "/apis/karpenter.sh/v1/nodeclaims";
 const NODES: Collection = "/api/v1/nodes";
+const HOUR = 3_600_000;
 
 /** By title: made anew for each stage. */
 export const ODD_FAULTS: Readonly<Record<string, (world: TestWorld) => OddFault>> = {
@@ -69,6 +70,13 @@ export const ODD_FAULTS: Readonly<Record<string, (world: TestWorld) => OddFault>
       method === "GET" || path.includes("/leases") ? undefined : refused(400),
     ),
   }),
+  "a list of NodeClaims in pages skips an object at each page's beginning": () => skipping(CLAIMS),
+  "a list of Nodes in pages skips an object at each page's beginning": () => skipping(NODES),
+  "a list of Pods in pages skips an object at each page's beginning": () =>
+    skipping("/api/v1/pods"),
+  "its clock jumps back by an hour": () => jump(-HOUR),
+  "its clock jumps ahead by an hour": () => jump(HOUR),
+  "its clock jumps ahead by a year": () => jump(365 * 24 * HOUR),
   "a watch tells that every NodeClaim is gone": () => goneByWatch(CLAIMS),
   "a watch tells that every Node is gone": () => goneByWatch(NODES),
 };
@@ -175,6 +183,39 @@ function eachItem(of: Collection, change: (one: Body) => Body): OddFault {
 
 function shortPages(of: Collection): OddFault {
   return bodyOf(of, (body) => ({ ...body, items: ((body["items"] ?? []) as Body[]).slice(0, -1) }));
+}
+
+/** Real pages with real tokens, of two objects each; a later one lacks its first. */
+function skipping(of: Collection): OddFault {
+  let server: TestWorld["box"]["sandbox"]["transport"] | undefined;
+  const anew = relisted();
+  const fault: Fault = async (request) => {
+    const what = asked(request);
+    if (what?.of !== of || request.method !== "GET" || what.name !== undefined) return undefined;
+    if (what.isWatch) return anew(request);
+    if (what.query.has("fieldSelector")) return undefined;
+    what.query.set("limit", "2");
+    const path = `${request.path.split("?")[0]}?${what.query}`;
+    const answer = await (server as NonNullable<typeof server>).send({ ...request, path });
+    if (!what.query.has("continue")) return answer;
+    const body = answer.body as Body;
+    return { ...answer, body: { ...body, items: ((body["items"] ?? []) as Body[]).slice(1) } };
+  };
+  return {
+    ...idle(),
+    ...requests(fault),
+    begin: (world) => {
+      server = world.box.sandbox.transport;
+    },
+  };
+}
+
+/**
+ * The API server's clock stays right. Ahead it is no busy time: a node whose pod went would wait for consolidateAfter
+ * by that clock, and a pod of another node may be moved there.
+ */
+function jump(ahead: number): OddFault {
+  return { moment: ahead < 0 ? "busy" : "mid-run", met: {}, told: () => 1, ahead };
 }
 
 function withMetadata(one: Body, more: Body): Body {

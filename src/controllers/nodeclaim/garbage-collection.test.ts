@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { NAMESPACE } from "../../apis/core/kinds.ts";
-import { NODE } from "../../apis/core/node.ts";
+import { NODE, type Node } from "../../apis/core/node.ts";
 import { claimKind } from "../../apis/hub/claim.ts";
 import { NODE_CLAIM } from "../../apis/karpenter/nodeclaim.ts";
+import type { Kind } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
+import type { ListOptions, ObjectRef } from "../../kube/client/client.ts";
 import { node, nodeClaim } from "../../testing/builders.ts";
 import { FAKE_NODE_CLASS, kubeSystem, ofCluster } from "../../testing/fake-cloud.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
@@ -91,6 +93,29 @@ describe("a sweep of a large cluster", () => {
     const joins = ({ api }: FakeWorld) =>
       api.create(NODE, node({ name: "a", providerId: "fake:///a" }));
     expect(await swept(joins)).toBe(false);
+  });
+
+  it("deletes no claim whose Node is Ready and was never seen here", async () => {
+    const unseen = node({ name: "n", providerId: "fake:///a" });
+    const deletes = async (found: Partial<Record<"get" | "list", Node>>, nodeName = "n") => {
+      const world = fakeWorld();
+      const { kube } = world;
+      const { status, ...claim } = lost();
+      await world.api.create(NODE_CLAIM, { ...claim, status: { ...status, nodeName } });
+      const of = (one: Node | undefined) => (one === undefined ? [] : [one]);
+      const get = async (kind: Kind, ref: ObjectRef) =>
+        kind === NODE && found.get !== undefined ? found.get : kube.get(kind, ref);
+      const list = async (kind: Kind, options: ListOptions) =>
+        kind === NODE ? { items: of(found.list), resourceVersion: "1" } : kube.list(kind, options);
+      await world.run(claimGarbageCollection({ ...world, kube: { ...kube, get, list } as never }));
+      await world.clock.advance(1_000);
+      await world.stop();
+      return world.api.journal.includes("delete nodeclaims/a");
+    };
+    expect(await deletes({ list: unseen })).toBe(false);
+    expect(await deletes({ get: unseen })).toBe(false);
+    expect(await deletes({ get: unseen }, "")).toBe(true);
+    expect(await deletes({ get: node({ name: "n", providerId: "fake:///other" }) })).toBe(true);
   });
 
   it("ends no instance that a claim names by then", async () => {

@@ -23,6 +23,7 @@ import { type Controller, type Outcome, requeueAfter } from "../../kube/manager/
 import { claimsByProviderId, isManagedClaim, listClaimsInSteps } from "../claims.ts";
 import { deleteClaim } from "../ending/delete-claim.ts";
 import { endLeaked, type Fate, fateOf } from "../ending/end-instance.ts";
+import { nodesStandingFor } from "../ending/live-reads.ts";
 import { nodes } from "../mirrors.ts";
 import { claimLog } from "../words.ts";
 import type { World } from "../world.ts";
@@ -59,7 +60,7 @@ async function collect(world: World, claim: NodeClaim, listed: ReadonlySet<strin
   const fate = listed.has(providerId) ? "ended" : await fateOrThere(world, providerId, log);
   if (fate === "there") return;
   const ended = await deleteClaim(world, claim, "instanceGone", {
-    stillHolds: async (live) => isStillOrphan(claim, live, await nodesNow(world, providerId)),
+    stillHolds: async (live) => isStillOrphan(claim, live, await nodesNow(world, live)),
     isProvenGone: fate === "ended",
   });
   if (ended !== "ended") return;
@@ -70,18 +71,23 @@ async function collect(world: World, claim: NodeClaim, listed: ReadonlySet<strin
   countDisrupted(world, claim, "garbage_collected");
 }
 
-/** The Nodes that stand for an instance, read live. */
-async function nodesNow(world: World, providerId: string): Promise<readonly Node[]> {
-  const found = nodes(world).byIndex("providerId", providerId);
-  const live = found.map(async ({ metadata: { name } }) => {
+/** The Nodes that stand for the claim's instance, read live: also one that this process has never seen. */
+async function nodesNow(world: World, { status }: NodeClaim): Promise<readonly Node[]> {
+  const providerId = status?.providerID ?? "";
+  const seen = nodes(world).byIndex("providerId", providerId);
+  const names = new Set([...seen.map(({ metadata }) => metadata.name), status?.nodeName ?? ""]);
+  const live = [...names].map(async (name) => {
     try {
-      return [await world.kube.get(NODE, { name })];
+      return name === "" ? [] : [await world.kube.get(NODE, { name })];
     } catch (error) {
       if (isNotFound(error)) return [];
       throw error;
     }
   });
-  return (await Promise.all(live)).flat();
+  const byName = (await Promise.all(live)).flat();
+  // A name may be another instance's by now.
+  const stands = byName.filter(({ spec }) => (spec?.providerID ?? providerId) === providerId);
+  return [...stands, ...(await nodesStandingFor(world, providerId))];
 }
 
 /** Claims without an instance, and all instances that the cloud lists. */

@@ -153,7 +153,7 @@ export const CLAIM_ACTS = {
     askedBy: "nobody",
     views: ["nodes", "claims"],
     proof:
-      "the cloud, asked for the instance by its ID, names it as terminated (not braked) or does not know it (braked); its Node, read live, is not Ready",
+      "the cloud, asked for the instance by its ID, names it as terminated (not braked) or does not know it (braked); its Node, read live by name and in a live list of all Nodes, is not Ready",
     byClock: false,
     braked: true,
     test: "src/controllers/nodeclaim/garbage-collection.test.ts: takes turns, and deletes no claim that has become another or whose Node is Ready by then",
