@@ -72,6 +72,7 @@ export function meteredCloud(
     list: () => timed("List", () => cloud.list()),
     // No methods of upstream's: its metrics know them not.
     takeOver: (claim, providerId) => cloud.takeOver(claim, providerId),
+    quotaRoom: () => cloud.quotaRoom(),
     labelsOfRunning: (claim) => cloud.labelsOfRunning(claim),
     isTakenBack: (claim) => cloud.isTakenBack(claim),
     isDrifted: (claim) => timed("IsDrifted", () => cloud.isDrifted(claim)),

@@ -151,8 +151,12 @@ export function fakeCloud(clock: Clock): FakeCloud {
 }
 
 /** Nothing that a cloud may say beyond what it launched and ended. */
-const UNEVENTFUL: Pick<FakeCloud, "takeOver" | "labelsOfRunning" | "isDrifted" | "isTakenBack"> = {
+const UNEVENTFUL: Pick<
+  FakeCloud,
+  "takeOver" | "quotaRoom" | "labelsOfRunning" | "isDrifted" | "isTakenBack"
+> = {
   takeOver: async () => undefined,
+  quotaRoom: () => new Map(),
   labelsOfRunning: async () => ({}),
   isDrifted: async () => undefined,
   isTakenBack: () => false,

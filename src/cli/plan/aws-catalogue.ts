@@ -52,6 +52,8 @@ export interface Cloud {
   /** Kinds of node class that nodes are launched for. Absent: all. */
   readonly nodeClassKinds?: readonly Kind[];
   typesOf(pool: Pool): Promise<readonly InstanceType[]>;
+  /** Quota → units that may still be launched, as a running Karpenter told it. Absent: not known. */
+  quotaRoom?(): ReadonlyMap<string, number>;
   /** What the reader of a plan should know about pools and prices. Grows as pools are asked for. */
   readonly notes: readonly string[];
 }
@@ -110,6 +112,7 @@ export async function awsCatalogue(
     wellKnownLabels: AWS_WELL_KNOWN_LABELS,
     nodeClassKinds: [EC2_NODE_CLASS, AWS_NODE_TEMPLATE] as readonly Kind[],
     notes,
+    quotaRoom: () => quotas.room(),
     typesOf: async (pool) => {
       if (!notes.includes(ofPrices)) notes.unshift(ofPrices);
       const nodeClass = classOf(pool, manifests);

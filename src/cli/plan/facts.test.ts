@@ -78,6 +78,21 @@ describe("what a running Karpenter tells", () => {
     expect(elsewhere.shown).not.toContain("eu-west-1a on-demand 96001");
   });
 
+  it("goes with the room in quotas that a running Karpenter told", async () => {
+    const quotas = [{ code: "L-1216C47A", name: "Standard", allowed: 8, used: 6 }];
+    const facts = factsIn([told({ settings: {}, prices: { ...PRICES, quotas } })]);
+    const manifests = sortManifests(objectsOf("input.yaml", POOL));
+    const cloud = await awsCatalogue("us-west-2", manifests, facts);
+    expect(cloud.quotaRoom?.()).toEqual(new Map([["L-1216C47A", 2]]));
+    const types = await cloud.typesOf(toPool(manifests.pools[0] as never));
+    const large = types.find(({ name }) => name === "m5.large")?.offerings ?? [];
+    const counted = large.filter(({ capacityType }) => capacityType === "on-demand");
+    expect(counted.map(({ quota }) => quota)).toEqual(
+      counted.map(() => ({ id: "L-1216C47A", units: 2 })),
+    );
+    expect(counted.length).toBeGreaterThan(0);
+  });
+
   it("goes with the reservations and the images that a class has found", async () => {
     const status = `
 apiVersion: karpenter.k8s.aws/v1

@@ -119,6 +119,7 @@ export async function planningInput(
       ...(sticky.size > 0 ? { sticky } : {}),
       pools: pools.filter(({ pool }) => bare.usable.has(pool.id)),
       ...(bare.usable.size > 0 ? {} : { withoutPools: bare.withoutPools }),
+      ...(cloud.quotaRoom === undefined ? {} : { quotaRoom: cloud.quotaRoom() }),
       nodes: cluster.nodes(),
       daemonPods: cluster.daemonPods(),
       namespaces: namespacesOf(manifests, pods),

@@ -103,6 +103,7 @@ function withKwok(aws: Cloud): Cloud {
     wellKnownLabels: [...aws.wellKnownLabels, ...KWOK_WELL_KNOWN_LABELS],
     nodeClassKinds: [...(aws.nodeClassKinds ?? []), KWOK_NODE_CLASS] as readonly Kind[],
     notes: aws.notes,
+    ...(aws.quotaRoom === undefined ? {} : { quotaRoom: aws.quotaRoom }),
     typesOf: async (pool) =>
       pool.classRef.group === KWOK_NODE_CLASS.group ? kwokInstanceTypes() : aws.typesOf(pool),
   };

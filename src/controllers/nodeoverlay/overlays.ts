@@ -70,6 +70,7 @@ export function overlaidCloud(cloud: CloudProvider, overlays: Overlays): CloudPr
     reboot: (claim, operation) => cloud.reboot(claim, operation),
     get: (providerId) => cloud.get(providerId),
     list: () => cloud.list(),
+    quotaRoom: () => cloud.quotaRoom(),
     labelsOfRunning: (claim) => cloud.labelsOfRunning(claim),
     isDrifted: (claim) => cloud.isDrifted(claim),
     isTakenBack: (claim) => cloud.isTakenBack(claim),

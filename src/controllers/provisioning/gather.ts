@@ -170,6 +170,7 @@ export function schedulingInput(
     },
     ...defaultSpread(world),
     ...recommending(cluster),
+    quotaRoom: cloud.quotaRoom(),
     ...deviceFacts(world),
     options: {
       preferencePolicy: settings.preferencePolicy,

@@ -72,6 +72,8 @@ export interface CloudProvider {
   isDrifted(claim: NodeClaim): Promise<string | undefined>;
   /** Whether the provider was told that the cloud takes the instance away: what is to leave it leaves at once. */
   isTakenBack(claim: NodeClaim): boolean;
+  /** Quota → units that the account may still launch now. Empty: quotas are not looked at. */
+  quotaRoom(): ReadonlyMap<string, number>;
   /** What node repair acts on. */
   readonly repairPolicies: readonly RepairPolicy[];
 }

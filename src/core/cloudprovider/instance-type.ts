@@ -19,6 +19,8 @@ export interface Offering {
   /** Further labels that only this offering brings (zone id, reservation id). */
   readonly labels?: Readonly<Record<string, string>>;
   readonly reservationCapacity?: number;
+  /** The quota of the account that counts such a machine, and the units that it takes. Absent: none. */
+  readonly quota?: { readonly id: string; readonly units: number };
   /** What a machine bought this way has instead of the type's own capacity, by resource. */
   readonly capacityOverride?: Resources;
   /** As above, of the type's overhead. */

@@ -5,6 +5,7 @@
  * docs/guide/planner.md.
  */
 import { atOnce, type Steps } from "../../base/steps.ts";
+import { withinQuotas } from "../provisioning/nodes/within-quotas.ts";
 import type { SchedulingResult } from "../provisioning/result.ts";
 import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
 import { type Batch, importantPodsFirst, prepare, wholePlan } from "../provisioning/solve.ts";
@@ -45,7 +46,8 @@ export function* planBatchInSteps(
     yield;
     const { plan, record, limitCost } = yield* planWithinLimits(batch, options);
     const ordered = yield* withFillingOrder(batch, plan, options);
-    const whole = yield* wholePlan(batch, ordered);
+    const unbounded = yield* wholePlan(batch, ordered);
+    const whole = yield* withinQuotas(unbounded, all.quotaRoom);
     if (options.policy === "greedy") return whole;
     const planned = { ...whole, planner: record };
     return limitCost === undefined ? planned : { ...planned, limitCost };

@@ -66,6 +66,8 @@ export interface SchedulingInput {
   readonly defaultSpread?: DefaultSpread;
   /** They change the requests of pods that move, as those are created anew. Absent: no pod changes. */
   readonly autoscalers?: readonly VerticalPodAutoscaler[];
+  /** Quota of the cloud's account → units that may still be launched. Absent: not bounded. */
+  readonly quotaRoom?: ReadonlyMap<string, number>;
   /** Devices and claims (Dynamic Resource Allocation). Absent: pods with claims are refused. */
   readonly devices?: DeviceFacts | undefined;
   readonly options: SchedulingOptions;

@@ -104,6 +104,7 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
       parts.seen.note(pool.id, types);
       return types;
     },
+    quotaRoom: () => parts.quotas.room(),
     labelsOfRunning: async (claim) => {
       const { metadata, status } = claim;
       const groupId = metadata.labels?.[LABEL_PLACEMENT_GROUP_ID];

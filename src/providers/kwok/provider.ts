@@ -130,6 +130,7 @@ export function createKwokProvider(deps: KwokDeps): KwokProvider {
       );
     },
     getInstanceTypes: async () => kwokInstanceTypes(),
+    quotaRoom: () => new Map(),
     labelsOfRunning: async () => ({}),
     isDrifted: async () => undefined,
     // A claim that asks again finds its Node by name.

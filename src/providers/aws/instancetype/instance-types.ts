@@ -57,7 +57,7 @@ export interface InstanceTypesDeps {
   readonly unavailable: UnavailableOfferings;
   readonly reservations: Pick<CapacityReservations, "available" | "version">;
   readonly shifts: Pick<ZonalShifts, "has" | "version">;
-  readonly quotas: Pick<Quotas, "refusal" | "version">;
+  readonly quotas: Pick<Quotas, "refusal" | "taken" | "version">;
   readonly vmMemoryOverhead: number;
   readonly reservedEnis: number;
   readonly eniLimitedPods: boolean;
@@ -360,6 +360,7 @@ export class InstanceTypes {
         const zoneId = zones.get(zone);
         const reachable = zoneId !== undefined && !shifts.has(zoneId);
         const refusal = refusals.get(capacityType);
+        const quota = quotas.taken(type.name, capacityType);
         const isOut = unavailable.has(key);
         const sold = launchable && price !== undefined && reachable;
         const lacksPriceAlone =
@@ -369,6 +370,7 @@ export class InstanceTypes {
           capacityType,
           priceMicroUsd: price ?? 0,
           available: sold && refusal === undefined && !isOut,
+          ...(quota === undefined ? {} : { quota }),
           ...(lacksPriceAlone ? { isUnpriced: true as const } : {}),
           ...(sold && refusal !== undefined ? { unavailableBecause: refusal } : {}),
           ...(zoneId ? { labels: { "topology.k8s.aws/zone-id": zoneId } } : {}),

@@ -108,6 +108,21 @@ export class Quotas {
     return used + vcpus <= quota.allowed ? undefined : useText({ ...quota, used });
   }
 
+  /** vCPUs that may still be launched, by code. */
+  room(): ReadonlyMap<string, number> {
+    return new Map([...this.#known].map(([code, one]) => [code, one.allowed - this.#used(one)]));
+  }
+
+  /** What such an instance takes of which quota; undefined: none counts it. */
+  taken(
+    instanceType: string,
+    capacityType: CapacityType,
+  ): { readonly id: string; readonly units: number } | undefined {
+    const id = this.of(instanceType, capacityType);
+    const units = this.#vcpus.get(instanceType);
+    return id === undefined || units === undefined ? undefined : { id, units };
+  }
+
   /** Counts a launch that begins, until the returned function ends it. */
   hold(instanceType: string, capacityType: CapacityType): Settle {
     const code = this.of(instanceType, capacityType);

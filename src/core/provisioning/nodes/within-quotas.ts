@@ -1,0 +1,97 @@
+/**
+ * Keeps one plan within the quotas of the cloud's account. A quota bounds what all NodePools launch together, by
+ * capacity type and family, so it is no limit of a pool; the offerings that it counts name it. New nodes take room in
+ * the order of their pods' priority. Without this a large batch would create NodeClaims whose launch the cloud refuses.
+ */
+import { keyOf } from "../../../apis/meta.ts";
+import { eachInSteps, type Steps } from "../../../base/steps.ts";
+import { within } from "../../../base/within.ts";
+import type { Offering } from "../../cloudprovider/instance-type.ts";
+import { usableOfferings } from "../../cloudprovider/offerings.ts";
+import { Requirements } from "../../scheduling/requirements.ts";
+import { priorityOf } from "../batch/queue.ts";
+import type { PlannedClaim, SchedulingResult, UnschedulablePod } from "../result.ts";
+
+/** What an offering takes of its quota. Undefined: no quota counts it. */
+type Share = Offering["quota"];
+
+/** The first look at a kind of claim goes through all its instance types. */
+const CLAIMS_PER_STEP = 16;
+
+/**
+ * The plan without the claims for which no quota has room beside the others. Their pods wait for a later pass, which
+ * knows what was launched. `room`: quota → units that may still be launched.
+ */
+export function* withinQuotas<R extends SchedulingResult>(
+  plan: R,
+  room: ReadonlyMap<string, number> | undefined,
+): Steps<R> {
+  if (room === undefined || room.size === 0) return plan;
+  const left = new Map(room);
+  const refused = new Set<PlannedClaim>();
+  const waiting: UnschedulablePod[] = [];
+  const shares = new Shares();
+  yield* eachInSteps(mostImportantFirst(plan.newClaims), CLAIMS_PER_STEP, (claim) => {
+    const full = take(shares.of(claim), left);
+    if (full.length === 0) return;
+    refused.add(claim);
+    const message = `other new nodes need what is left of ${full.length === 1 ? "quota" : "quotas"} ${full.join(", ")}`;
+    for (const pod of claim.pods) waiting.push({ pod, message, pools: [] });
+  });
+  if (refused.size === 0) return plan;
+  return {
+    ...plan,
+    newClaims: plan.newClaims.filter((one) => !refused.has(one)),
+    unschedulable: [...plan.unschedulable, ...waiting].sort((a, b) =>
+      keyOf(a.pod) < keyOf(b.pod) ? -1 : 1,
+    ),
+  };
+}
+
+/** The shares of a claim's offerings, cheapest type first. Claims of one kind have the very same lists of types. */
+class Shares {
+  readonly #known = new Map<
+    PlannedClaim["instanceTypes"],
+    Map<PlannedClaim["requirements"], readonly Share[]>
+  >();
+
+  of({ instanceTypes, requirements }: PlannedClaim): readonly Share[] {
+    const ofTypes = within(this.#known, instanceTypes, () => new Map());
+    return within(ofTypes, requirements, () => {
+      const wanted = Requirements.fromSpecs(requirements);
+      const seen = new Map<string, Share>();
+      for (const type of instanceTypes)
+        for (const { quota } of usableOfferings(type, wanted).sort(cheapestFirst))
+          within(seen, quota === undefined ? "" : `${quota.id} ${quota.units}`, () => quota);
+      return [...seen.values()];
+    });
+  }
+}
+
+/**
+ * Takes the room that the first share with room needs. Returns the quotas without room, sorted, or nothing if room was
+ * found or no offering is counted. A claim without any offering is left to the launch, which says why.
+ */
+function take(shares: readonly Share[], left: Map<string, number>): readonly string[] {
+  for (const share of shares) {
+    const room = share === undefined ? undefined : left.get(share.id);
+    if (share === undefined || room === undefined) return [];
+    if (room < share.units) continue;
+    left.set(share.id, room - share.units);
+    return [];
+  }
+  return [...new Set(shares.flatMap((share) => share?.id ?? []))].sort();
+}
+
+function cheapestFirst(a: Offering, b: Offering): number {
+  return a.priceMicroUsd - b.priceMicroUsd;
+}
+
+function mostImportantFirst(claims: readonly PlannedClaim[]): readonly PlannedClaim[] {
+  const highest = ({ pods }: PlannedClaim) =>
+    pods.reduce((most, pod) => Math.max(most, priorityOf(pod)), Number.NEGATIVE_INFINITY);
+  return claims
+    .map((claim) => ({ claim, priority: highest(claim) }))
+    .sort((a, b) => (a.priority === b.priority ? 0 : b.priority - a.priority))
+    .map(({ claim }) => claim);
+}

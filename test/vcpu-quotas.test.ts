@@ -1,0 +1,69 @@
+/** With `--enable-quota-awareness` one large batch creates no more NodeClaims than EC2's vCPU quota has room for. */
+import { afterEach, expect, it } from "vitest";
+import type { Pod } from "../src/apis/core/pod.ts";
+import { isUsual, openWorld, type TestWorld } from "./world.ts";
+
+/** vCPUs of the simulated account's own node group. */
+const OF_NODE_GROUP = 4;
+
+const INPUT = `
+apiVersion: karpenter.k8s.aws/v1
+kind: EC2NodeClass
+metadata: {name: default}
+spec:
+  role: KarpenterNodeRole-karpenter-demo
+  amiSelectorTerms: [{alias: al2023@latest}]
+  subnetSelectorTerms: [{tags: {karpenter.sh/discovery: karpenter-demo}}]
+  securityGroupSelectorTerms: [{tags: {karpenter.sh/discovery: karpenter-demo}}]
+---
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: default}
+spec:
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      requirements:
+        - {key: node.kubernetes.io/instance-type, operator: In, values: [m5.large]}
+        - {key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 8
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      nodeSelector: {karpenter.sh/nodepool: default}
+      containers: [{name: app, image: pause, resources: {requests: {cpu: "1.5"}}}]
+`;
+
+let world: TestWorld;
+afterEach(() => world?.close());
+
+it("a batch beyond the quota creates what fits, fails no launch, and goes on once there is room", async () => {
+  world = await openWorld({
+    provider: "aws",
+    sells: isUsual,
+    flags: { "enable-quota-awareness": "true" },
+  });
+  const raise = world.box.sandbox.aws.faults.limitQuota({
+    capacityType: "on-demand",
+    vcpus: OF_NODE_GROUP + 6,
+  });
+  await world.advance(65_000);
+  await world.apply(INPUT);
+  const running = async () => {
+    const pods = await world.list<Pod>("Pod", "v1", "app=web");
+    return pods.filter(({ status }) => status?.phase === "Running").length;
+  };
+  const created = () => world.log().filter((line) => line.includes("created nodeclaim")).length;
+  await world.until("three pods run", async () => (await running()) === 3);
+  await world.advance(60_000);
+  expect(created()).toBe(3);
+  expect(world.log().filter((line) => line.includes("no quota has room"))).toEqual([]);
+  raise();
+  await world.until("all pods run", async () => (await running()) === 8, 300_000);
+});
