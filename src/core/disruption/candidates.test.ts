@@ -126,6 +126,22 @@ describe("candidates", () => {
     expect(find(view({ pods: [inPhase("Pending")] })).candidates).toEqual([]);
   });
 
+  it("are asked for their pods once: a view of a node never changes", () => {
+    const node = view({ pods: [running()] });
+    let looks = 0;
+    const counted: NodeView = {
+      ...node,
+      get pods() {
+        looks++;
+        return node.pods;
+      },
+    };
+    find(counted);
+    const atFirst = looks;
+    find(counted);
+    expect(looks - atFirst).toBeLessThan(atFirst / 2);
+  });
+
   it("say when the pool of a node is gone", () => {
     expect(find(view(), [], []).blocked[0]?.message).toBe("NodePool not found (NodePool=default)");
   });

@@ -109,6 +109,16 @@ describe("a pod that waits without a place", () => {
     expect(held([waiting("2")], {}, undefined, { taints })).toBe(TOLD);
   });
 
+  it("is looked for on the types of the new node only if its taints allow a waiting pod", () => {
+    let looks = 0;
+    const looked = () => looks++;
+    const taints = [{ key: "team", value: "a", effect: "NoSchedule" }] as const;
+    held([waiting("2")], {}, undefined, { taints, looked });
+    expect(looks).toBe(0);
+    held([waiting("2")], {}, undefined, { looked });
+    expect(looks).toBe(1);
+  });
+
   it("holds up nobody where it has a place of its own: a new node can be made for it", () => {
     expect(held([waiting("2")], {}, { pool: {} })).toBeUndefined();
   });
@@ -165,6 +175,8 @@ interface Others {
   /** Of the new node. */
   readonly taints?: readonly Taint[];
   readonly requirements?: PlannedClaim["requirements"];
+  /** Called when its instance types are read. */
+  readonly looked?: () => void;
   /** Of the old one. */
   readonly terminationGracePeriod?: string;
   readonly daemons?: readonly Pod[];
@@ -175,7 +187,7 @@ function held(
   pods: readonly Pod[],
   facts: Partial<Parameters<typeof competitionHoldOff>[1]> = {},
   options: CandidateOptions = { pool: FULL },
-  { taints = [], requirements, terminationGracePeriod, daemons = [] }: Others = {},
+  { taints = [], requirements, looked, terminationGracePeriod, daemons = [] }: Others = {},
 ): string | undefined {
   const { types = TYPES } = options;
   const own = { types, pods: ["3"], podLabels: { app: "web" } };
@@ -193,6 +205,10 @@ function held(
         ...plan,
         requirements: requirements ?? plan.requirements,
         pool: { ...plan.pool, taints },
+        get instanceTypes() {
+          looked?.();
+          return plan.instanceTypes;
+        },
       })),
     },
     {

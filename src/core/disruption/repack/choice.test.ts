@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { atOnce } from "../../../base/steps.ts";
+import { instanceType } from "../../../testing/builders.ts";
 import { candidate, roundOf } from "../../../testing/disruption.ts";
 import { DEFAULT_PLANNER } from "../../planner/planner-options.ts";
 import type { Candidate } from "../candidates.ts";
@@ -22,8 +23,9 @@ function nodes(count: number, guarded: (index: number) => boolean): readonly Can
   );
 }
 
-function choose(candidates: readonly Candidate[]) {
+function choose(candidates: readonly Candidate[], options: Parameters<typeof roundOf>[1] = {}) {
   const input = roundOf(candidates, {
+    ...options,
     repack: { planner: DEFAULT_PLANNER, minSavingsPercent: 5 },
     allowed: 1_000,
     pdbs: [GUARD],
@@ -42,6 +44,16 @@ describe("nodes to pack anew", () => {
       "n-0003",
       "n-0000",
     ]);
+  });
+
+  it("have no more pods together than one command may move, unless the first alone has more", () => {
+    const types = [instanceType({ name: "large", cpu: 64, pods: 10_000 })];
+    const crowded = (name: string, pods: number, milli: number) =>
+      candidate(name, { types, type: "large", pods: new Array<string>(pods).fill(`${milli}m`) });
+    const full = crowded("full", 1, 60_000);
+    expect(choose([crowded("a", 1_001, 1), full], { types })).toEqual(["a"]);
+    const both = [crowded("a", 600, 1), crowded("b", 500, 2), full];
+    expect(choose(both, { types })).toEqual(["a", "full"]);
   });
 
   it("are not looked at all anew for each that a guard holds", () => {

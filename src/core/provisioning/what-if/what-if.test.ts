@@ -148,3 +148,29 @@ describe("a node whose pods claim devices", () => {
     expect(stuck.unschedulable).toHaveLength(1);
   });
 });
+
+describe("a picture that follows the cluster", () => {
+  const ready = { "karpenter.sh/nodepool": "default", "karpenter.sh/initialized": "true" };
+  const web = { app: "web" };
+  const at = (name: string, more: Record<string, string>, on: readonly Pod[] = []) => {
+    const labels = { ...ready, ...more };
+    const claim = nodeClaim({ name, metadata: { labels } });
+    return nodeView({ node: { name, labels, capacity: { cpu: "4" } }, claim, pods: on });
+  };
+
+  it("still knows which nodes share a host name after another node has gone", () => {
+    const labelSelector = { matchLabels: web };
+    const term = { topologyKey: "kubernetes.io/hostname", labelSelector };
+    const affinity = {
+      podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] },
+    };
+    const alone = pod({ name: "alone", nodeName: "b", labels: web, spec: { affinity } });
+    const shared = { "kubernetes.io/hostname": "twin" };
+    const twins = [at("b", shared, [alone]), at("c", shared)];
+    const input = schedulingInput({ nodes: [at("a", {}), ...twins], pools: [] });
+    const whatIf = WhatIf.of(input);
+    expect(whatIf.follow({ ...input, nodes: twins })).toBe(true);
+    const { existing } = whatIf.without(["b"], [alone]);
+    expect(existing.map(({ nodeName }) => nodeName)).toEqual(["c"]);
+  });
+});

@@ -1,0 +1,41 @@
+/** Instance types of which daemons run only on a part. */
+import { describe, expect, it } from "vitest";
+import { instanceType } from "../../../testing/builders.ts";
+import { Requirements } from "../../scheduling/requirements.ts";
+import { rowsByDaemons } from "./daemon-rows.ts";
+
+const ZONE = "topology.kubernetes.io/zone";
+const GPU = "example.com/gpu";
+
+/** Number of rows of a type with these values of the label, for a daemon of zone-a with this requirement on it. */
+function rowsFor(
+  values: readonly string[],
+  operator: "In" | "NotIn" | "Exists" | "DoesNotExist",
+): number {
+  const type = instanceType({ labels: { [GPU]: values } });
+  const named = operator === "In" || operator === "NotIn" ? { values: ["t4"] } : {};
+  const daemon = Requirements.fromSpecs([
+    { key: ZONE, operator: "In", values: ["zone-a"] },
+    { key: GPU, operator, ...named },
+  ]);
+  return rowsByDaemons([type], Requirements.NONE, [daemon]).length;
+}
+
+describe("a type is split by the zone of a daemon", () => {
+  it("if the daemon accepts the type's own labels", () => {
+    expect(rowsFor(["t4"], "In")).toBe(2);
+    expect(rowsFor(["t4", "a10"], "In")).toBe(2);
+    expect(rowsFor(["t4"], "Exists")).toBe(2);
+    expect(rowsFor(["a10"], "NotIn")).toBe(2);
+    expect(rowsFor(["a10"], "In")).toBe(1);
+    expect(rowsFor(["t4"], "NotIn")).toBe(1);
+    expect(rowsFor(["t4"], "DoesNotExist")).toBe(1);
+  });
+
+  it("if the daemon accepts that the type does not have the label", () => {
+    expect(rowsFor([], "DoesNotExist")).toBe(2);
+    expect(rowsFor([], "NotIn")).toBe(2);
+    expect(rowsFor([], "In")).toBe(1);
+    expect(rowsFor([], "Exists")).toBe(1);
+  });
+});
