@@ -1,0 +1,70 @@
+/** When the events of a simulated disruption loop happen. */
+import { expect, it } from "vitest";
+import { instanceType, schedulingInput } from "../../testing/builders.ts";
+import { candidate, NOW } from "../../testing/disruption.ts";
+import { Ledger } from "../disruption/ledger.ts";
+import { createSimulator } from "../disruption/simulate.ts";
+import { planBatch } from "../planner/plan-batch.ts";
+import { DEFAULT_PLANNER } from "../planner/planner-options.ts";
+import type { Model } from "./model.ts";
+import { rehearse } from "./rehearsal.ts";
+
+const HOUR_MS = 3_600_000;
+
+it("a consolidation begins when its wait for validation is over", () => {
+  const { steps } = rehearse(
+    twoHalfEmptyNodes(),
+    (input) => planBatch(input, DEFAULT_PLANNER),
+    NOW + HOUR_MS,
+  );
+  expect(steps.map(({ kind, at, removed }) => [kind, at, removed])).toEqual([
+    ["command", "2026-01-05T00:00:15Z", ["a"]],
+  ]);
+});
+
+/** Their pods fit on one of them. */
+function twoHalfEmptyNodes(): Model {
+  const types = [instanceType({ cpu: 4, capacityTypes: ["on-demand"] })];
+  const disruption = { budgets: [{ nodes: "100%" }] };
+  const conditions = { Initialized: HOUR_MS, Consolidatable: HOUR_MS };
+  const candidates = [
+    candidate("a", { types, disruption, conditions, pods: ["1"] }),
+    candidate("b", { types, disruption, conditions, pods: ["2"] }),
+  ];
+  const nodes = candidates.map(({ node }) => node);
+  const pools = candidates
+    .slice(0, 1)
+    .map(({ pool }) => ({ pool, instanceTypes: types, usage: {} }));
+  const scheduling = { ...schedulingInput({ pools, nodes }), nowMs: NOW };
+  const restraint = {
+    minSavingsPercent: 0,
+    maxPaybackMs: HOUR_MS,
+    replacementRestMs: HOUR_MS,
+    maxMovesPerPodHour: 4,
+  };
+  return {
+    made: 0,
+    pools,
+    picture: {
+      nowMs: NOW,
+      nodes,
+      pools,
+      scheduling,
+      simulator: createSimulator(scheduling),
+      staticPools: [],
+      pdbs: [],
+      queued: new Set(),
+      backingOff: new Map(),
+      paused: () => undefined,
+      movesFirst: () => false,
+      surgeProblem: () => undefined,
+      clusterBudgets: [],
+      expiry: { spreadPercent: 0, respectsBudgets: false },
+      initializationTimeoutMs: 0,
+      ledger: new Ledger(restraint),
+      forSpot: "nothing",
+      splits: true,
+      repack: undefined,
+    },
+  };
+}
