@@ -3,8 +3,8 @@
  * number go as the ReplicaSet controller chooses them. Missing pods are made by `expandWorkloads`.
  */
 import { DEPLOYMENT, type Deployment } from "../../apis/apps/kinds.ts";
-import { isActive, type Pod } from "../../apis/core/pod.ts";
-import { controllerOf, keyOf } from "../../apis/meta.ts";
+import { deploymentNameOf, isActive, type Pod } from "../../apis/core/pod.ts";
+import { keyOf } from "../../apis/meta.ts";
 import { compareText } from "../../base/text-order.ts";
 import type { Found } from "../plan/documents.ts";
 import { CliError } from "../program/cli-error.ts";
@@ -65,12 +65,10 @@ function podsOf(found: readonly Found[], workload: string): readonly Pod[] {
     .filter((pod) => pod.kind === "Pod" && isActive(pod) && deploymentOf(pod) === workload);
 }
 
-/** By the name of its ReplicaSet, which is that of the Deployment and a hash. */
+/** As `namespace/name`. */
 function deploymentOf(pod: Pod): string | undefined {
-  const owner = controllerOf(pod);
-  const hash = `-${pod.metadata.labels?.["pod-template-hash"]}`;
-  if (owner?.kind !== "ReplicaSet" || !owner.name.endsWith(hash)) return undefined;
-  return `${pod.metadata.namespace ?? "default"}/${owner.name.slice(0, -hash.length)}`;
+  const name = deploymentNameOf(pod);
+  return name && `${pod.metadata.namespace ?? "default"}/${name}`;
 }
 
 /** upstream: k8s.io/kubernetes pkg/controller/controller_utils.go ActivePodsWithRanks. */

@@ -2,7 +2,7 @@
  * A fix that the engine found, as `kubectl patch` lines for the objects that owners write: NodePools, and the workload
  * of the pod, whose template is changed. Pods themselves take no more than a toleration.
  */
-import type { Pod } from "../../apis/core/pod.ts";
+import { deploymentNameOf, type Pod } from "../../apis/core/pod.ts";
 import { toPool } from "../../apis/hub/to-pool.ts";
 import { controllerOf, type KubeObject } from "../../apis/meta.ts";
 import { formatResource } from "../../apis/resources.ts";
@@ -68,11 +68,8 @@ function podLine(edits: readonly PodEdit[], pod: Pod, { liveWorkloads }: Objects
 
 /** Of a ReplicaSet its Deployment, as the names tell. */
 function workloadOf(pod: Pod): { readonly kind: string; readonly name: string } | undefined {
-  const owner = controllerOf(pod);
-  const hash = `-${pod.metadata.labels?.["pod-template-hash"]}`;
-  if (owner?.kind === "ReplicaSet" && owner.name.endsWith(hash))
-    return { kind: "Deployment", name: owner.name.slice(0, -hash.length) };
-  return owner;
+  const name = deploymentNameOf(pod);
+  return name === undefined ? controllerOf(pod) : { kind: "Deployment", name };
 }
 
 /** The API server refuses a request below the limit of what may not be overcommitted. */

@@ -4,7 +4,7 @@
  */
 import type { CronJob, Deployment, Job, StatefulSet } from "../../apis/apps/kinds.ts";
 import type { PersistentVolumeClaim } from "../../apis/core/kinds.ts";
-import { isActive, type Pod } from "../../apis/core/pod.ts";
+import { deploymentNameOf, isActive, type Pod } from "../../apis/core/pod.ts";
 import { contentHash } from "../../apis/karpenter/nodepool-hash.ts";
 import { controllerOf, type KubeObject, keyOf, type OwnerReference } from "../../apis/meta.ts";
 import {
@@ -190,11 +190,10 @@ function countByOwner(manifests: Manifests): Map<string, number> {
  * What made the pod's owner, when that is not in the input: a Deployment calls its ReplicaSets by its own
  * name and the hash, a CronJob its Jobs by its own name and the minute since 1970.
  */
-function parentOf({ metadata }: Pod, { kind, name }: OwnerReference): string | undefined {
-  const { namespace, labels } = metadata;
-  const hash = `-${labels?.["pod-template-hash"]}`;
-  if (kind === "ReplicaSet" && name.endsWith(hash))
-    return `Deployment ${namespace}/${name.slice(0, -hash.length)}`;
+function parentOf(pod: Pod, { kind, name }: OwnerReference): string | undefined {
+  const { namespace } = pod.metadata;
+  const deployment = deploymentNameOf(pod);
+  if (deployment !== undefined) return `Deployment ${namespace}/${deployment}`;
   const minute = /-\d{8,}$/.exec(name);
   return kind === "Job" && minute !== null
     ? `CronJob ${namespace}/${name.slice(0, minute.index)}`

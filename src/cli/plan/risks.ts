@@ -3,7 +3,7 @@
  * A plan stays as it is; a risk says which field of the workload changes it.
  */
 
-import type { Pod } from "../../apis/core/pod.ts";
+import { deploymentNameOf, type Pod } from "../../apis/core/pod.ts";
 import { CAPACITY_TYPE_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { controllerOf, keyOf } from "../../apis/meta.ts";
 import { compareText } from "../../base/text-order.ts";
@@ -124,12 +124,11 @@ function spreadsOf(input: SchedulingInput, result: SchedulingResult): Map<string
 
 /** `Deployment shop/web`: of a pod of a ReplicaSet its Deployment, where the name tells it. */
 function workloadOf(pod: Pod): string | undefined {
-  const { namespace = "default", labels } = pod.metadata;
+  const { namespace = "default" } = pod.metadata;
   const owner = controllerOf(pod);
   if (owner === undefined) return `Pod ${keyOf(pod)}`;
   if (owner.kind === "Job" || owner.kind === "DaemonSet") return undefined;
-  const hash = labels?.["pod-template-hash"];
-  if (owner.kind === "ReplicaSet" && hash !== undefined && owner.name.endsWith(`-${hash}`))
-    return `Deployment ${namespace}/${owner.name.slice(0, -hash.length - 1)}`;
+  const deployment = deploymentNameOf(pod);
+  if (deployment !== undefined) return `Deployment ${namespace}/${deployment}`;
   return `${owner.kind} ${namespace}/${owner.name}`;
 }

@@ -4,7 +4,7 @@
  * all shares is exactly the price.
  */
 
-import type { Pod } from "../../apis/core/pod.ts";
+import { deploymentNameOf, type Pod } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import { controllerOf } from "../../apis/meta.ts";
 import {
@@ -107,12 +107,11 @@ function weightOf(requests: Resources, allocatable: Resources): number {
 
 /** The workload that a person deployed: the Deployment of a ReplicaSet, the CronJob of a Job. It is found by name. */
 function workloadOf(pod: Pod): Pick<WorkloadCost, "namespace" | "kind" | "name"> {
-  const { namespace = "default", name, labels } = pod.metadata;
+  const { namespace = "default", name } = pod.metadata;
   const owner = controllerOf(pod);
   if (owner === undefined) return { namespace, kind: "Pod", name };
-  const hash = labels?.["pod-template-hash"];
-  if (owner.kind === "ReplicaSet" && hash !== undefined && owner.name.endsWith(`-${hash}`))
-    return { namespace, kind: "Deployment", name: owner.name.slice(0, -hash.length - 1) };
+  const deployment = deploymentNameOf(pod);
+  if (deployment !== undefined) return { namespace, kind: "Deployment", name: deployment };
   const scheduled = owner.kind === "Job" ? /^(.+)-\d{8,10}$/.exec(owner.name)?.[1] : undefined;
   if (scheduled !== undefined) return { namespace, kind: "CronJob", name: scheduled };
   return { namespace, kind: owner.kind, name: owner.name };
