@@ -25,6 +25,7 @@ function types(spotMicroUsd: number | undefined): readonly InstanceType[] {
 
 const CAPACITY_TYPE = "karpenter.sh/capacity-type";
 const both = [{ key: CAPACITY_TYPE, operator: "In" as const, values: ["spot", "on-demand"] }];
+const onDemand = [{ key: CAPACITY_TYPE, operator: "In" as const, values: ["on-demand"] }];
 const returns = { nodePool: false, capacityType: true, dearer: false };
 
 function commandsFor(
@@ -58,7 +59,7 @@ describe("active return", () => {
     ["where it is dearer", 60_000, {}],
     ["of a node that is spot already", 50_000, { capacityType: "spot" }],
     ["that nobody asked for", 50_000, { pool: { requirements: both } }],
-    ["to what the pool does not allow", 50_000, { pool: { requirements: [], returns: undefined } }],
+    ["to what the pool does not allow", 50_000, { pool: { requirements: onDemand, returns } }],
     ["of an empty node", 50_000, { pods: [] }],
     ["of a static node", 50_000, { pool: { requirements: both, returns, replicas: 1 } }],
   ] as const)("is none %s", (_, price, more) => {
@@ -118,6 +119,8 @@ describe("active return", () => {
     expect(createdMs).toBeLessThan(NOW - 3_600_000);
     expect(returning.isEligible(node, createdMs + 3_599_999)).toBe(false);
     expect(returning.isEligible(node, createdMs + 3_600_000)).toBe(true);
+    const strict = candidate("b", { pods: ["3"], pool: { requirements: onDemand, returns } });
+    expect(returning.isEligible(strict, NOW)).toBe(false);
   });
 
   it("is asked for by words", () => {
