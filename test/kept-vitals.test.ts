@@ -25,6 +25,8 @@ it("a reading that fails leaves a gap in what the console draws, and is followed
   isBroken = false;
   await clock.advance(30_000);
   expect(seconds()).toEqual([15, 60]);
+  // These metrics count no calls, and so no errors either.
+  expect(kept.points()[0]).not.toHaveProperty("apiErrors");
   expect(lines.join("\n")).toContain("no metrics now");
   kept.close();
 });

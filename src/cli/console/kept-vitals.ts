@@ -77,6 +77,7 @@ async function readVitals(metrics: Read, atMs: number): Promise<VitalReading> {
   // A name that is taken or gone is an answer like others: controllers expect it.
   const isError = ({ labels }: MetricValue) =>
     /^(429|5..|<error>)$/.test(String(labels["code"] ?? ""));
+  const apiCalls = await sum("client_go_request_total");
   const leader = await sum("leader_election_master_status");
   const reading = {
     atMs,
@@ -86,8 +87,8 @@ async function readVitals(metrics: Read, atMs: number): Promise<VitalReading> {
     memoryBytes: await sum("process_resident_memory_bytes"),
     waited: await sumAndCount("workqueue_queue_duration_seconds"),
     planned: await sumAndCount("scheduler_scheduling_duration_seconds"),
-    apiCalls: await sum("client_go_request_total"),
-    apiErrors: (await sum("client_go_request_total", isError)) ?? 0,
+    apiCalls,
+    apiErrors: apiCalls && ((await sum("client_go_request_total", isError)) ?? 0),
     cloudCalls: await sum("cloudprovider_duration_seconds", ended("_count")),
     cloudErrors: await sum("cloudprovider_errors_total"),
   };
