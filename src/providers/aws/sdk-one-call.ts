@@ -1,0 +1,56 @@
+/**
+ * What services of which one call is needed have in common, as the SDK's own packages write it: schemas of shapes, the
+ * endpoint and its signature.
+ */
+
+export type ShapeSchema = readonly unknown[];
+
+/** The SDK's numbers for shapes. */
+export const SHAPE = { text: 0, whole: 1, list: 1, structure: 3, time: 4, operation: 9 } as const;
+
+/** The schema of an object, by the names of its members. */
+export function structure(
+  namespace: string,
+  name: string,
+  members: Readonly<Record<string, unknown>>,
+): ShapeSchema {
+  return [SHAPE.structure, namespace, name, 0, Object.keys(members), Object.values(members)];
+}
+
+/** The schema of a list. */
+export function listOf(namespace: string, name: string, member: ShapeSchema): ShapeSchema {
+  return [SHAPE.list, namespace, name, 0, () => member];
+}
+
+interface Where {
+  readonly Region?: string | undefined;
+  readonly Endpoint?: string | undefined;
+}
+
+/** Settings of a client. The service has the same name in its endpoint and in signatures. */
+export function servedAs(name: string) {
+  return {
+    endpointProvider: ({ Region = "", Endpoint }: Where) => ({
+      url: new URL(Endpoint ?? `https://${name}.${Region}.${suffixOf(Region)}`),
+    }),
+    httpAuthSchemeProvider: ({ region = "" }: { readonly region?: string | undefined }) => [
+      {
+        schemeId: "aws.auth#sigv4",
+        signingProperties: { name, region },
+        propertiesExtractor: (client: unknown, context: unknown) => ({
+          signingProperties: { config: client, context },
+        }),
+      },
+    ],
+  };
+}
+
+function suffixOf(region: string): string {
+  return region.startsWith("cn-") ? "amazonaws.com.cn" : "amazonaws.com";
+}
+
+/** Of a command: it goes to the endpoint of its client. */
+export const CLIENT_ENDPOINT = {
+  Endpoint: { type: "builtInParams", name: "endpoint" },
+  Region: { type: "builtInParams", name: "region" },
+} as const;
