@@ -11,7 +11,10 @@ const BY_FLAG: readonly (readonly [group: string, flags: RegExp])[] = [
     "Nodes and instance types",
     /^(vm-memory|reserved-enis|eni-|pod-eni|disable-dry-run|enable-zonal|ami-|subnet-|security-group-)/,
   ],
-  ["Scheduling", /^(preset$|batch-|preference-|min-values-|scheduler-config|planner-|ignore-dra)/],
+  [
+    "Scheduling",
+    /^(preset$|read-vpa|batch-|preference-|min-values-|scheduler-config|planner-|ignore-dra)/,
+  ],
   [
     "Disruption",
     /^(consolidation-|disruption-|involuntary-|pause-|expiration-|initialization-|surge-|act-on-|alpha-drift|legacy-node-repair)/,
