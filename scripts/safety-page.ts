@@ -37,7 +37,7 @@ const INTRODUCTION = [
   "nothing: the act waits a minute and is judged again. You see it as the event `EndHeld` on the object, as the metric",
   "`karpenter_ends_held_total{act,doubt}`, and as a line in the log.",
   "",
-  "The proofs cost three reads for each node that ends: its claim, and twice the pods of its Node. Before nodes are",
+  "The proofs cost four reads for each node that ends: its claim, its Node, and twice the pods of it. Before nodes are",
   "launched, each of their NodePools is read once: none is bought for a pool that is gone or another than the watch showed.",
   "A claim that waited when this process began is read once, so that it is not launched twice.",
   "",

@@ -181,7 +181,7 @@ export const INSTANCE_ACTS = {
     askedBy: "a user",
     views: [],
     proof:
-      "the claim bears a deletionTimestamp; its CustomResourceDefinition, read live, is not itself being deleted (or that is confirmed by an annotation); the Node is drained first; where the claim names no instance, the cloud lists one of its pool and of this cluster's UID, launched in its time, that no claim names and none waits for; no other claim and no other Node that stays stands for it",
+      "the claim bears a deletionTimestamp; its CustomResourceDefinition, read live, is not itself being deleted (or that is confirmed by an annotation); the Node, of the copy or else read live by name, is drained first; where the claim names no instance, the cloud lists one of its pool and of this cluster's UID, launched in its time, that no claim names and none waits for; no other claim and no other Node that stays stands for it",
     byClock: false,
     braked: false,
     test: "test/safety.test.ts: the definition of NodeClaims is deleted",

@@ -3,6 +3,7 @@
  * ended, and once the cloud no longer knows it the finalizer comes off.
  * upstream: pkg/controllers/nodeclaim/lifecycle/controller.go, finalize
  */
+import { NODE } from "../../../apis/core/node.ts";
 import { claimGeneration, claimKind, fromClaim } from "../../../apis/hub/claim.ts";
 import { vocabulary } from "../../../apis/hub/generation.ts";
 import { condition, isTrue, withCondition } from "../../../apis/karpenter/conditions.ts";
@@ -16,6 +17,7 @@ import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339, toRfc3339 } from "../../../base/clock.ts";
 import { parseDuration } from "../../../base/duration.ts";
 import { hasFinalizer, removeFinalizer } from "../../../kube/client/finalizer.ts";
+import { isNotFound } from "../../../kube/errors.ts";
 import { AWAIT_CHANGE, type Outcome, requeueAfter } from "../../../kube/manager/controller.ts";
 import { changeClaim, claimsByProviderId, isDeleting } from "../../claims.ts";
 import { deleteNode, endInstance, endLateLaunch } from "../../ending/end-instance.ts";
@@ -59,7 +61,10 @@ export async function finalize(world: World, stored: NodeClaim, memory: Memory):
     );
     return AWAIT_CHANGE;
   }
-  if (hasNode(world, stamped) && (await deleteNodes(world, stamped))) return AWAIT_CHANGE;
+  if (hasNode(world, stamped)) {
+    if (await deleteNodes(world, stamped)) return AWAIT_CHANGE;
+    if (await deleteUnseenNode(world, stamped)) return requeueAfter(INSTANCE_POLL_MS);
+  }
   let ending = stamped;
   if (stamped.status?.providerID !== undefined) {
     const gone = await endInstance(world, stamped, [stamped]);
@@ -170,6 +175,21 @@ async function deleteNodes(world: World, claim: NodeClaim): Promise<boolean> {
   }
   // A node without our finalizer is gone with the call; its removal is in the mirror shortly.
   return left.length > 0;
+}
+
+/** The mirror may lack the Node. Its deletion, which the watch brings, lets it be drained like others. */
+async function deleteUnseenNode(world: World, { status }: NodeClaim): Promise<boolean> {
+  const { providerID, nodeName } = status ?? {};
+  if (providerID === undefined || !nodeName) return false;
+  try {
+    const node = await world.kube.get(NODE, { name: nodeName });
+    if (node.spec?.providerID !== providerID) return false;
+    if (!isDeleting(node)) await deleteNode(world, node);
+    return true;
+  } catch (error) {
+    if (isNotFound(error)) return false;
+    throw error;
+  }
 }
 
 function report(world: World, claim: NodeClaim): void {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { NODE } from "../../../apis/core/node.ts";
+import { NODE, type Node } from "../../../apis/core/node.ts";
 import { POD } from "../../../apis/core/pod.ts";
 import { condition } from "../../../apis/karpenter/conditions.ts";
 import { MACHINE } from "../../../apis/karpenter/machine.ts";
@@ -531,6 +531,36 @@ describe("the life of a claim", () => {
     // One that no claim names is ended by nodeclaim.garbagecollection.
     expect(world.cloud.instances.size).toBe(instances);
     if (launched !== undefined) expect(statusOf(world, "Launched")).toBe(launched);
+    await world.stop();
+  });
+
+  it("ends no instance before its Node is gone, though it has never seen that Node", async () => {
+    const world = await start();
+    await world.join(claimOf(world));
+    await world.clock.advance(5_000);
+    expect(statusOf(world, "Registered")).toBe("True Registered");
+    const name = "node-default-abcde";
+    const unseen = world.api.find(NODE, name) as Node;
+    expect(unseen.spec?.providerID).toBe(claimOf(world).status?.providerID);
+    world.api.vanish(NODE, name);
+    await world.clock.settle();
+    const { get } = world.kube;
+    const asked: string[] = [];
+    const isThere = { value: true };
+    Object.assign(world.kube, {
+      get: async (...call: Parameters<typeof get>) => {
+        if (call[0] !== NODE) return get(...call);
+        asked.push(call[1].name);
+        return isThere.value ? unseen : get(...call);
+      },
+    });
+    await world.kube.delete(NODE_CLAIM, { name: "default-abcde" });
+    await world.clock.advance(30_000);
+    expect(world.cloud.instances.size).toBe(1);
+    isThere.value = false;
+    await world.clock.advance(30_000);
+    expect(world.cloud.instances.size).toBe(0);
+    expect(new Set(asked)).toEqual(new Set([name]));
     await world.stop();
   });
 
