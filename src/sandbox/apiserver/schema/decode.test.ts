@@ -6,6 +6,22 @@ const deployments = registry.find("apps", "v1", "deployments")!;
 const read = (fields: object) => deployments.prune({ metadata: { name: "web" }, ...fields });
 
 describe("reading a body as a built-in kind", () => {
+  it("tells an empty list of scaling policies from none", () => {
+    const autoscalers = registry.find("autoscaling", "v2", "horizontalpodautoscalers")!;
+    const refused = (scaleUp: object) => {
+      const scaleTargetRef = { apiVersion: "apps/v1", kind: "Deployment", name: "web" };
+      const spec = { maxReplicas: 3, scaleTargetRef, behavior: { scaleUp } };
+      const { value } = autoscalers.prune({
+        metadata: { name: "web", namespace: "a" },
+        spec,
+      } as never);
+      const errors = autoscalers.validate(autoscalers.applyDefaults(value), undefined);
+      return errors.map(({ field }) => field);
+    };
+    expect(refused({})).toEqual([]);
+    expect(refused({ policies: [] })).toEqual(["spec.behavior.scaleUp.policies"]);
+  });
+
   it("refuses an annotation that is no text in Go's words (S3-87)", () => {
     const metadata = { name: "x", annotations: { "karpenter.sh/do-not-disrupt": true } };
     expect(read({ metadata }).malformed).toBe(

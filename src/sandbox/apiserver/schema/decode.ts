@@ -142,7 +142,8 @@ function readFields(
     }
     const item = read(child, value[key], field, unknown);
     if (item === undefined) continue;
-    if (isEmptyContainer(child, item) && schema.required?.includes(key) !== true) continue;
+    const isKept = schema.required?.includes(key) === true || TOLD_FROM_NONE[struct]?.has(key);
+    if (isEmptyContainer(child, item) && isKept !== true) continue;
     result[key] = item;
   }
   return result;
@@ -191,6 +192,14 @@ function goPathOf({ above, step, isField }: Place): string {
 function joined(path: string, step: string): string {
   return path === "" && step.startsWith(".") ? step.slice(1) : path + step;
 }
+
+/**
+ * Optional lists, by Go struct, whose defaults test for nil: an empty one keeps its place, and validation refuses it.
+ * upstream: pkg/apis/autoscaling/v2/defaults.go copyHPAScalingRules
+ */
+const TOLD_FROM_NONE: Readonly<Record<string, ReadonlySet<string>>> = {
+  HPAScalingRules: new Set(["policies"]),
+};
 
 /** Go drops empty maps and lists that are `omitempty`; empty structs stay (`emptyDir: {}`). */
 function isEmptyContainer(schema: Schema, value: unknown): boolean {
