@@ -90,7 +90,7 @@ async function readVitals(metrics: Read, atMs: number): Promise<VitalReading> {
     apiCalls,
     apiErrors: apiCalls && ((await sum("client_go_request_total", isError)) ?? 0),
     cloudCalls: await sum("cloudprovider_duration_seconds", ended("_count")),
-    cloudErrors: await sum("cloudprovider_errors_total"),
+    cloudErrors: (await sum("cloudprovider_errors_total")) ?? 0,
   };
   const known = Object.entries(reading).filter(([, value]) => value !== undefined);
   return Object.fromEntries(known) as unknown as VitalReading;
