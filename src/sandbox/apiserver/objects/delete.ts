@@ -1,7 +1,7 @@
 /**
- * delete and deletecollection. An object with finalizers, or a pod with time to stop, is only marked
- * and goes with a later write; anything else goes at once. What it owned is the garbage
- * collector's business: the propagation policy is noted as a finalizer for it.
+ * delete and deletecollection. An object with finalizers, or a pod with a grace period, is only marked, and a later
+ * write removes it. Any other object is removed at once. The propagation policy becomes a finalizer, which tells the
+ * garbage collector what to do with owned objects.
  */
 
 import type { KubeObject, ObjectMeta } from "../../../apis/meta.ts";
@@ -29,17 +29,17 @@ import { hasSpecFinalizers } from "../store/store-update.ts";
 import { fromStorage, listFromStorage } from "../versions/conversion.ts";
 import { withBumpedGeneration } from "./object-meta.ts";
 
-/** As the body or query of a delete request has them. */
+/** Options from the body or the query of a delete request. */
 export interface DeleteOptions {
   readonly gracePeriodSeconds?: number | undefined;
   readonly propagationPolicy?: string | undefined;
   readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string } | undefined;
   readonly dryRun?: boolean | undefined;
-  /** Admission is asked about the eviction that deletes, not about the deletion. */
+  /** The delete is part of an eviction, about which admission was already asked. */
   readonly isEviction?: boolean;
 }
 
-/** The object (marked for deletion, or deleted, if the kind returns it), or a Success Status. */
+/** The answer: the object, marked or deleted, for kinds that return it; else a Success Status. */
 export type Deletion =
   | { readonly kind: "object"; readonly object: KubeObject }
   | { readonly kind: "status"; readonly status: Status };
@@ -48,14 +48,14 @@ export const FOREGROUND_FINALIZER = "foregroundDeletion";
 export const ORPHAN_FINALIZER = "orphan";
 
 const MAX_ATTEMPTS = 5;
-/** Time a pod gets when its spec does not say. */
+/** Grace period in seconds of a pod whose spec has none. */
 const DEFAULT_POD_GRACE_SECONDS = 30;
 const PROTECTED_NAMESPACES: ReadonlySet<string> = new Set([
   "default",
   "kube-system",
   "kube-public",
 ]);
-/** Deleting these answers with the object even when it is gone at once. */
+/** Deleting an object of these kinds returns the object even if it is removed at once. */
 const RETURNS_OBJECT: ReadonlySet<string> = new Set([
   "Pod",
   "PersistentVolumeClaim",
@@ -70,7 +70,7 @@ const RETURNS_OBJECT: ReadonlySet<string> = new Set([
   "CSIDriver",
 ]);
 
-/** They end without counting seconds. */
+/** Kinds whose deletion has no grace period in its metadata. */
 const UNCOUNTED: ReadonlySet<string> = new Set(["Namespace", "CustomResourceDefinition"]);
 
 /** DeleteOptions of the body and the query. Throws 400 or 422 for invalid options. */
@@ -158,7 +158,7 @@ async function applyDelete(
   if (definition.kind === "Pod" && definition.group === "" && dryRun)
     return { kind: "object", object: ended(call, stored) };
   if (definition.kind === "Pod" && definition.group === "") {
-    // A pod is marked even for a grace of nothing, and a watcher sees the mark before the end.
+    // A pod is marked even with a grace period of 0, and watchers see the mark before the deletion.
     const marked = engine.store.put(storageKey, ended(call, stored));
     const last = engine.store.remove(storageKey, namespace, name);
     return { kind: "object", object: last ?? marked };
@@ -173,8 +173,8 @@ async function applyDelete(
 }
 
 /**
- * The object as it waits for its end: `stored` itself when it waits already; undefined when nothing
- * holds it and it can go now.
+ * The object marked for deletion; `stored` itself if it is marked already. Undefined: nothing delays the deletion, so
+ * the object can be removed now.
  */
 function markedForDeletion(
   call: Call,
@@ -229,7 +229,7 @@ function ended(call: Call, stored: KubeObject): KubeObject {
   return metadata.deletionTimestamp === undefined ? withBumpedGeneration(marked) : marked;
 }
 
-/** A definition says in its status that it ends, and is not changed by that. */
+/** The status of a CustomResourceDefinition says that it is being deleted. This does not count as a change of it. */
 function terminatingDefinition(object: KubeObject, nowMs: number): KubeObject {
   const { status = {} } = object as { status?: { readonly conditions?: readonly object[] } };
   const ending = {
@@ -250,7 +250,7 @@ function terminatingNamespace(object: KubeObject): KubeObject {
   return { ...object, status: { ...status, phase: "Terminating" } } as KubeObject;
 }
 
-/** The grace period in seconds. It is 0 for other kinds than pods, and for pods without a node or that have ended. */
+/** The grace period in seconds. 0 for kinds other than pods, for pods without a node, and for pods that have ended. */
 function graceOf(object: KubeObject, asked: number | undefined): number {
   if (object.kind !== "Pod" || object.apiVersion !== "v1") return 0;
   const { spec, status } = object as {
@@ -259,7 +259,7 @@ function graceOf(object: KubeObject, asked: number | undefined): number {
   };
   if (!spec?.nodeName || status?.phase === "Succeeded" || status?.phase === "Failed") return 0;
   const grace = asked ?? spec.terminationGracePeriodSeconds ?? DEFAULT_POD_GRACE_SECONDS;
-  // A negative period means "as short as can be" to kube-apiserver.
+  // For kube-apiserver a negative grace period means the shortest possible one.
   return grace < 0 ? 1 : grace;
 }
 
@@ -270,7 +270,7 @@ function finalizersFor(
 ): readonly string[] {
   const { group, kind } = call.definition;
   const current = [...(metadata.finalizers ?? [])];
-  // Objects of a kind go before it does.
+  // A CustomResourceDefinition stays until all objects of its kind are deleted.
   if (kind === "CustomResourceDefinition" && !current.includes(CRD_FINALIZER))
     current.push(CRD_FINALIZER);
   const orphansByDefault =
@@ -280,7 +280,7 @@ function finalizersFor(
   const others = current.filter(
     (finalizer) => finalizer !== FOREGROUND_FINALIZER && finalizer !== ORPHAN_FINALIZER,
   );
-  // Pods own nothing; a policy for them would only delay their end.
+  // Pods own nothing, so a propagation policy would only delay their deletion.
   if (kind === "Pod" && group === "") return others;
   if (wanted === "Foreground") return [...others, FOREGROUND_FINALIZER];
   if (wanted === "Orphan") return [...others, ORPHAN_FINALIZER];
@@ -290,7 +290,7 @@ function finalizersFor(
 function checkPreconditions(call: Call, stored: KubeObject, options: DeleteOptions): void {
   const { uid, resourceVersion } = options.preconditions ?? {};
   const { metadata } = stored;
-  // Here the kind stands where other refusals name the resource.
+  // This error names the kind where others name the resource.
   const named = { group: call.definition.group, plural: call.definition.kind };
   if (uid !== undefined && uid !== metadata.uid) {
     throw conflict(
@@ -308,7 +308,7 @@ function checkPreconditions(call: Call, stored: KubeObject, options: DeleteOptio
   }
 }
 
-/** Deletes all that the selectors match; answers with the list of them. */
+/** Deletes all objects that the selectors match, and returns a list of them. */
 export async function deleteCollection(call: Call, view: View): Promise<unknown> {
   const { engine, definition, path, query } = call;
   const options = deleteOptionsOf(call);
@@ -319,7 +319,7 @@ export async function deleteCollection(call: Call, view: View): Promise<unknown>
     try {
       await deleteObject(call, metadata.namespace, metadata.name, options);
     } catch (error) {
-      // Another request was faster: the object is gone, as wanted.
+      // Another request deleted the object first, which is the wanted result.
       if (
         engine.store.get(definition.storageKey, metadata.namespace, metadata.name) !== undefined
       ) {

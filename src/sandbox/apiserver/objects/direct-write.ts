@@ -1,6 +1,6 @@
 /**
- * Writes the server makes on its own behalf (a binding, a condition, a counter of a budget): no
- * admission, no validation, straight into the store, but with the rules of deletion kept.
+ * Writes of the server itself (a binding, a condition, a counter of a budget). They skip admission and validation, but
+ * keep the rules of deletion.
  */
 
 import type { KubeObject } from "../../../apis/meta.ts";
@@ -10,12 +10,12 @@ import { ownedAfterWrite } from "../patch/managed-fields.ts";
 import { storeUpdate, withManagedFields } from "../store/store-update.ts";
 import { isNoOp } from "./object-meta.ts";
 
-/** Stores `next` instead of the current object; a write without a change is skipped. Synchronous. */
+/** Stores `next` instead of the current object, unless nothing changed. Synchronous. */
 export function writeDirectly(call: Call, current: KubeObject, next: KubeObject): KubeObject {
   return isNoOp(next, current) ? current : storeUpdate(call, next);
 }
 
-/** The same, with the note of who owns what brought up to date. */
+/** Like {@link writeDirectly}, and updates managedFields. */
 export function writeOwned(
   call: Call,
   current: KubeObject,
@@ -32,7 +32,7 @@ interface ConditionShape {
   readonly reason?: string;
   readonly message?: string;
   readonly lastTransitionTime?: string;
-  /** Conditions of pods have one, mostly null. */
+  /** Only conditions of pods have this field; it is mostly null. */
   readonly lastProbeTime?: string | null;
   readonly observedGeneration?: number;
 }

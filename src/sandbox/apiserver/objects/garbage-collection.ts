@@ -1,7 +1,6 @@
 /**
- * The garbage collector: objects go when their last owner went, and an owner that is deleted in the
- * foreground waits for those that block it. Driven by the store's writes; an index by owner UID
- * keeps each step proportional to what it concerns.
+ * The garbage collector. It deletes objects whose last owner is gone. An owner that is deleted in the foreground waits
+ * for the objects that block it. Writes to the store trigger it, and an index by owner UID keeps each step small.
  * upstream: kubernetes pkg/controller/garbagecollector
  */
 
@@ -14,13 +13,13 @@ import type { StoreEvent } from "../store/store.ts";
 import { deleteObject, FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from "./delete.ts";
 import { writeOwned } from "./direct-write.ts";
 
-/** How long after a write its consequences are looked at. */
+/** Milliseconds from a write until its consequences are handled. */
 const REACTION_MS = 50;
-/** How long until an object whose handling failed is tried again. */
+/** Milliseconds until an object whose handling failed is tried again. */
 const RETRY_MS = 1_000;
 const CONTROLLER = "generic-garbage-collector";
 
-/** Where an object is; a number of these is the whole memory of the collector. */
+/** Where an object is. The collector keeps one for each object, and nothing else. */
 interface Place {
   readonly storageKey: string;
   readonly namespace: string | undefined;
@@ -28,7 +27,7 @@ interface Place {
   readonly uid: string;
 }
 
-/** Collects from now on. Returns the stop. */
+/** Starts the collector. Returns a function that stops it. */
 export function collectGarbage(engine: Engine, log: Logger): () => void {
   const collector = new Collector(engine, log);
   return collector.start();
@@ -40,7 +39,7 @@ class Collector {
   readonly #places = new Map<string, Place>();
   /** Owner UID → UIDs of its dependents. */
   readonly #dependents = new Map<string, Set<string>>();
-  /** In order of arrival, each once. */
+  /** UIDs to handle, each once, in order of arrival. */
   readonly #due = new Set<string>();
   #isScheduled = false;
   #isClosed = false;
@@ -89,7 +88,7 @@ class Collector {
     this.#places.delete(uid);
     for (const owner of event.object.metadata.ownerReferences ?? []) {
       this.#dependents.get(owner.uid)?.delete(uid);
-      // An owner that waits in the foreground may have waited for this one.
+      // An owner that is deleted in the foreground may have waited for this object.
       this.#enqueueIfWaiting(owner.uid);
     }
     for (const dependent of this.#dependents.get(uid) ?? []) this.#enqueue(dependent);
@@ -181,7 +180,7 @@ class Collector {
     });
   }
 
-  /** An owner counts when it lives where a reference can point: the same namespace, or none. */
+  /** The owner, if the reference can reach it: it is in the same namespace, or has none. */
   #owner(reference: OwnerReference, dependent: KubeObject): KubeObject | undefined {
     const owner = this.#read(reference.uid);
     if (owner === undefined) return undefined;

@@ -1,7 +1,6 @@
 /**
- * How a namespace ends, and a CustomResourceDefinition: everything in it is deleted, pods before all
- * else, and when nothing is left the finalizer that held it is taken away. What has finalizers of its
- * own is waited for, looking again every second.
+ * The end of a namespace, or of a CustomResourceDefinition. Everything in it is deleted, pods first. When nothing is
+ * left its finalizer is removed. Objects with finalizers of their own are waited for; this is checked every second.
  */
 
 import type { KubeObject } from "../../../apis/meta.ts";
@@ -20,7 +19,7 @@ const REACTION_MS = 50;
 const LOOK_AGAIN_MS = 1_000;
 const CONTROLLER = "namespace-controller";
 
-/** Ends namespaces and CRDs from now on. Returns the stop. */
+/** Starts to end namespaces and CRDs. Returns a function that stops this. */
 export function endContainers(engine: Engine, log: Logger): () => void {
   const ending = new Set<string>();
   let isClosed = false;
@@ -56,7 +55,7 @@ export function endContainers(engine: Engine, log: Logger): () => void {
   };
 }
 
-/** One pass; true when there is nothing more to do. */
+/** One attempt. True: nothing is left to do. */
 async function endNamespace(engine: Engine, name: string): Promise<boolean> {
   const { store } = engine;
   const namespace = store.get("namespaces", undefined, name);
@@ -98,7 +97,7 @@ async function endCustomResource(engine: Engine, name: string): Promise<boolean>
   return true;
 }
 
-/** Deletes all objects of a resource, in a namespace or everywhere; how many are still there after. */
+/** Deletes all objects of a resource, in a namespace or everywhere. Returns how many still exist afterwards. */
 async function emptied(
   engine: Engine,
   definition: ResourceDefinition,

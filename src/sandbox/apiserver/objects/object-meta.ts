@@ -1,6 +1,6 @@
 /**
- * The server's half of metadata: what is filled in on create, what an update may not change, and
- * when the generation grows. The client's half (names, labels) is validated by the definition.
+ * The server's part of metadata: what it sets on create, what an update may not change, and when the generation grows.
+ * The definition of the kind validates the client's part (names, labels).
  */
 
 import type { KubeObject, ObjectMeta } from "../../../apis/meta.ts";
@@ -16,13 +16,13 @@ import type { FieldError } from "../schema/schema.ts";
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** The generated part of a name is 5 characters; the base is cut so that 63 are not exceeded. */
+/** A generated name has 5 random characters. Its base is cut, so that it has at most 63 characters. */
 const MAX_GENERATED_BASE = 58;
 
-/** Built-in kinds that are not updated without a version, as custom ones are not. */
+/** Built-in kinds that, like custom kinds, cannot be updated without a resourceVersion. */
 const NEEDS_VERSION: ReadonlySet<string> = new Set(["Lease", "PodDisruptionBudget"]);
 
-/** Kinds of the old groups that count generations; all custom, apps, batch and policy kinds do. */
+/** Kinds of older groups that have a generation. All custom, apps, batch and policy kinds have one. */
 const GENERATION_KINDS: ReadonlySet<string> = new Set([
   "Pod",
   "PodTemplate",
@@ -49,7 +49,7 @@ function countsGenerations(definition: ResourceDefinition): boolean {
   );
 }
 
-/** A body as an object of the call's kind: right kind, right version, with metadata. */
+/** The body as an object of the request's kind and version, with metadata. */
 export function objectOf(call: Call, body: unknown): KubeObject {
   const { definition } = call;
   if (typeof body !== "object" || body === null || Array.isArray(body)) {
@@ -183,7 +183,7 @@ export function checkUpdate(call: Call, next: KubeObject, current: KubeObject): 
   const { uid, resourceVersion } = metadata;
   if (uid !== undefined && uid !== "" && uid !== current.metadata.uid) {
     if (call.method === "PATCH") {
-      // Two parts of kube-apiserver notice.
+      // kube-apiserver checks this twice, so its answer has the error twice.
       const problem = invalidField("metadata.uid", uid, "field is immutable");
       throw invalid(definition, name, [problem, problem]);
     }
@@ -199,7 +199,7 @@ export function checkUpdate(call: Call, next: KubeObject, current: KubeObject): 
   }
   if (resourceVersion === undefined || resourceVersion === "") {
     if (call.method === "PUT" && (isCustom(definition) || NEEDS_VERSION.has(definition.kind))) {
-      // Here alone the resource is named where the kind is named otherwise.
+      // Only this error names the resource instead of the kind.
       throw invalid({ group: definition.group, kind: definition.plural }, name, [
         {
           field: "metadata.resourceVersion",
@@ -215,14 +215,17 @@ export function checkUpdate(call: Call, next: KubeObject, current: KubeObject): 
   }
 }
 
-/** `name`: that of the URL. */
+/** The error for a body without a name. `name`: the one in the URL. */
 export function unnamed(name: string): ApiError {
   return badRequest(
     `the name of the object (${name} based on URL) was undeterminable: name must be provided`,
   );
 }
 
-/** Where etcd keeps built-in kinds that do not lie under their own name. upstream: pkg/registry */
+/**
+ * Folders in etcd of built-in kinds that are not named after their resource.
+ * upstream: pkg/registry
+ */
 const FOLDERS: Readonly<Record<string, string>> = {
   customresourcedefinitions: "apiextensions.k8s.io/customresourcedefinitions",
   endpoints: "services/endpoints",
@@ -232,7 +235,7 @@ const FOLDERS: Readonly<Record<string, string>> = {
   services: "services/specs",
 };
 
-/** The words of the store behind kube-apiserver. */
+/** The error of the storage layer behind kube-apiserver. */
 export function storageError(call: Call, name: string, detail: string): string {
   const { definition, path } = call;
   const { group, plural } = definition;
@@ -242,9 +245,7 @@ export function storageError(call: Call, name: string, detail: string): string {
   return `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${detail}`;
 }
 
-/**
- * Admission may not move an object into another namespace, nor take its name; the server's fields are the server's.
- */
+/** Keeps the namespace, the name and the server's fields, whatever admission changed. */
 export function withAdmittedMeta(call: Call, admitted: KubeObject, before: KubeObject): KubeObject {
   checkNamespace(call, admitted);
   const { name = "" } = admitted.metadata;
@@ -252,14 +253,14 @@ export function withAdmittedMeta(call: Call, admitted: KubeObject, before: KubeO
   return withServerMeta(admitted, before.metadata);
 }
 
-/** The same for an update: name and uid of the stored object stay. */
+/** Like {@link withAdmittedMeta}, for an update: name and UID of the stored object stay. */
 export function withUpdatedMeta(call: Call, admitted: KubeObject, current: KubeObject): KubeObject {
   checkNamespace(call, admitted);
   for (const field of ["name", "uid"] as const) {
     const value = admitted.metadata[field] ?? "";
     if (value === current.metadata[field]) continue;
     const problem = invalidField(`metadata.${field}`, value, "field is immutable");
-    // Two parts of kube-apiserver notice.
+    // kube-apiserver checks this twice, so its answer has the error twice.
     throw invalid(call.definition, admitted.metadata.name, [problem, problem]);
   }
   return withServerMeta(admitted, current.metadata);
@@ -316,12 +317,13 @@ function checkFinalizers(call: Call, next: readonly string[], current: KubeObjec
     reason: "FieldValueForbidden",
     message: `Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{${list}}`,
   };
-  // Metadata is judged twice, before its kind and with it.
+  // kube-apiserver checks metadata once alone and once with its kind, so its answer has the error twice.
   throw invalid(call.definition, current.metadata.name, [refused, refused]);
 }
 
 /**
- * A Deployment's annotations are copied to its ReplicaSets, an EndpointSlice's labels say whose it is: wishes too.
+ * Kinds whose annotations or labels count as part of the spec: a Deployment's annotations are copied to its
+ * ReplicaSets, and an EndpointSlice's labels name its Service.
  */
 const COUNTED_METADATA: Readonly<Record<string, "annotations" | "labels">> = {
   Deployment: "annotations",
@@ -353,7 +355,7 @@ function desired(object: KubeObject): unknown {
   return rest;
 }
 
-/** True when nothing but managedFields and the version differs: such a write is not stored. */
+/** Whether only managedFields and resourceVersion differ. Such a write is not stored. */
 export function isNoOp(next: KubeObject, current: KubeObject): boolean {
   return deepEqual(withoutVersion(next), withoutVersion(current));
 }

@@ -1,6 +1,6 @@
 /**
- * get and list. Lists are consistent: every page of a paged list shows the cluster at the version of
- * its first page, which the continue token carries.
+ * get and list. Every page of a list shows the cluster at the version of its first page. The continue token carries
+ * this version.
  */
 import type { KubeObject } from "../../../apis/meta.ts";
 import { isObject } from "../../../base/json.ts";
@@ -54,7 +54,7 @@ function unversioned(object: KubeObject): KubeObject {
   return { ...object, metadata };
 }
 
-/** One object, as the client wants to see it. */
+/** One object in the form that the client asked for. */
 export async function get(call: Call, view: View): Promise<unknown> {
   checkNotTooNew(call, "get");
   return showObject(call.engine, call.definition, view, await getObject(call));
@@ -63,11 +63,14 @@ export async function get(call: Call, view: View): Promise<unknown> {
 /** What a continue token says: base64url of JSON. */
 interface Continuation {
   readonly rv: number;
-  /** The first key of the next page is the first one after this. */
+  /** The last key of the previous page: the next page begins after it. */
   readonly after: string;
 }
 
-/** The version of a token by which a list goes on that can no longer be consistent. */
+/**
+ * The version in a token of a list that can only continue with current objects, because its own version is no longer
+ * kept.
+ */
 const AS_IT_IS_NOW = -1;
 
 /** Objects that match the selectors, with pages. upstream: apiserver/pkg/storage. */
@@ -127,7 +130,7 @@ function snapshot(
   throw expiredPage(writeContinuation({ ...from, rv: AS_IT_IS_NOW }));
 }
 
-/** A count in the query; 0 when absent or negative. Throws 400 for anything that is no number. */
+/** A number in the query. 0 if it is absent or negative. Throws 400 if it is not a number. */
 export function wholeNumber(query: URLSearchParams, name: string): number {
   const text = query.get(name) ?? "";
   if (text === "") return 0;
@@ -135,7 +138,7 @@ export function wholeNumber(query: URLSearchParams, name: string): number {
   throw badRequest(`strconv.ParseInt: parsing "${text}": invalid syntax`);
 }
 
-/** Throws for a version that is no number. */
+/** Throws if resourceVersion is not a number. */
 export function checkVersion(call: Call, verb: "get" | "list" | "watch"): void {
   const version = call.query.get("resourceVersion") ?? "";
   if (version === "" || /^\d+$/.test(version)) return;
@@ -144,7 +147,7 @@ export function checkVersion(call: Call, verb: "get" | "list" | "watch"): void {
   throw new ApiError(500, "", text);
 }
 
-/** A version from the future is not waited for by who reads: versions only grow by writes to this server. */
+/** Refuses a version from the future instead of waiting for it, because only writes to this server create versions. */
 function checkNotTooNew(call: Call, verb: "get" | "list" = "list"): void {
   checkVersion(call, verb);
   const version = call.query.get("resourceVersion") ?? "";

@@ -1,6 +1,6 @@
 /**
- * Ports of nodes for services that want some: who names none gets one, always the same one for the same service as long
- * as nobody else has it, and two services never share one.
+ * Assigns nodePorts to Services. A port without one gets one, the same each time while no other Service has it. Two
+ * Services never share a nodePort.
  * upstream: kubernetes pkg/registry/core/service/storage/alloc.go
  */
 import type { KubeObject } from "../../../apis/meta.ts";
@@ -42,7 +42,7 @@ export function withNodePorts(
   const taken = takenPorts(call.engine, service);
   for (const own of [before, spec]) addPorts(taken, own);
   const had = new Map((before.ports ?? []).map((port) => [keyOf(port), port.nodePort]));
-  /** A new service has one for TCP and UDP of the same number. */
+  /** In a new Service, TCP and UDP ports of the same number share one nodePort. */
   const shared = new Map<number, number>();
   if (old === undefined)
     for (const { port, nodePort } of spec.ports ?? []) if (nodePort) shared.set(port, nodePort);
@@ -110,7 +110,7 @@ function addPorts(
   if (healthCheckNodePort) taken.add(healthCheckNodePort);
 }
 
-/** From a hash, so that the same story gives the same ports. */
+/** Starts from a hash of the Service, so that the same scenario gives the same ports. */
 function freePort(taken: ReadonlySet<number>, key: string): number {
   const count = LAST_PORT - FIRST_PORT + 1;
   let hash = 2_166_136_261;

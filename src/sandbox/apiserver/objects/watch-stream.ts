@@ -1,7 +1,6 @@
 /**
- * watch: the writes of one resource from a version on, as a stream of frames. Writes are filtered
- * when they happen and shown when the reader pulls, so a slow reader costs a queue of references
- * and nothing else.
+ * watch: sends the writes to one resource from a version on, as a stream of frames. Writes are filtered when they
+ * happen and encoded when the reader reads, so a slow reader only costs a queue of references.
  */
 
 import type { KubeObject } from "../../../apis/meta.ts";
@@ -16,15 +15,15 @@ import type { StoreEvent } from "../store/store.ts";
 import { fromStorage } from "../versions/conversion.ts";
 import { checkVersion, wholeNumber } from "./read.ts";
 
-/** A reader this far behind is cut off; its client lists again. */
+/** Frames that may wait for a slow reader. Beyond this the watch ends, and the client lists again. */
 const MAX_QUEUE = 100_000;
 
-/** What waits to be shown: a state of an object, a ready frame, or the end. */
+/** What waits to be sent: a state of an object, an encoded frame, or the end. */
 type Pending =
   | { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly object: KubeObject }
   | { readonly frame: unknown };
 
-/** Opens a watch. Refusals that Kubernetes sends inside the stream come as its only frame. */
+/** Opens a watch. Errors that kube-apiserver sends inside the stream are its only frame. */
 export function watch(call: Call, view: View): KubeStream {
   const { engine, definition, path, query } = call;
   const matches = selectionOf(definition, query);
@@ -75,9 +74,9 @@ class WatchStream implements KubeStream {
   #wake: (() => void) | undefined;
   #ended = false;
   #columnsSent = false;
-  /** What happens up to this version is known to the reader. */
+  /** The version up to which the reader knows all writes. */
   #after = 0;
-  /** Stops of subscription, bookmarks and timeout. */
+  /** Functions that stop the subscription, the bookmarks and the timeout. */
   readonly #stops: (() => void)[] = [];
 
   constructor(
@@ -92,7 +91,7 @@ class WatchStream implements KubeStream {
     this.#matches = matches;
   }
 
-  /** Everything there is now, then what comes. */
+  /** Sends all current objects, then later writes. */
   begin(objects: readonly KubeObject[], markEnd: boolean): void {
     for (const object of objects) {
       if (this.#matches(object)) this.#queue.push({ type: "ADDED", object });
@@ -101,7 +100,7 @@ class WatchStream implements KubeStream {
     this.#follow();
   }
 
-  /** Sends the missed events first. A later version than the current one is awaited. */
+  /** Sends the missed events, then later ones. If `version` is newer than the store, it waits for that version. */
   resume(missed: readonly StoreEvent[], version: number): void {
     this.#after = version;
     for (const event of missed) this.#take(event);
@@ -175,7 +174,7 @@ class WatchStream implements KubeStream {
     const was = previous !== undefined && this.#matches(previous);
     const is = event.type !== "DELETED" && this.#matches(object);
     if (!was && !is) return;
-    // The last state a leaver was seen in, at the version of its leaving.
+    // An object that no longer matches is sent as deleted: in its last matching state, at the version of this write.
     if (!is && event.type !== "DELETED") {
       const { resourceVersion } = object.metadata;
       const left = { ...(previous as KubeObject) };

@@ -1,7 +1,7 @@
 /**
- * create and update: the road every write takes. Read the body strictly, fill defaults, let
- * admission change it, validate, let admission refuse it, note who owns which field, store. An
- * update that lost a race runs again from the newest state unless the client named a version.
+ * create and update: the steps of every write. The body is read strictly and gets its defaults; admission changes it;
+ * it is validated; admission may refuse it; managedFields are updated; it is stored. If another write came first, an
+ * update runs again from the newest state, unless the client named a version.
  */
 
 import type { KubeObject } from "../../../apis/meta.ts";
@@ -43,45 +43,45 @@ import {
 } from "./object-meta.ts";
 import { checkNodePorts } from "./service-ports.ts";
 
-/** As kube-apiserver's guaranteed update: races are retried this often before giving up. */
+/** How often an update is retried after lost races, as in kube-apiserver's guaranteed update. */
 const MAX_ATTEMPTS = 5;
 
-/** How an update makes the next state, and which parts of it count. */
+/** How an update computes the next state, and which parts of the object it may change. */
 export interface Change {
-  /** From the current state at the request's version. Not validated yet; may throw ApiError. */
+  /** Computes the next state from the current one, in the request's version. Not validated yet; may throw ApiError. */
   readonly next: (current: KubeObject) => KubeObject;
-  /** Computes managedFields instead of the default; used by server-side apply. */
+  /** Computes managedFields for server-side apply. Absent: the default is used. */
   readonly managedFields?: (
     next: KubeObject,
     current: KubeObject | undefined,
   ) => readonly unknown[];
   /** The subresource; an update through it changes only that part. */
   readonly subresource?: string | undefined;
-  /** For subresources with their own rules. */
+  /** Set for a subresource with rules of its own. */
   readonly door?: Door;
-  /** Where admission is shown something else than the whole object. */
+  /** Set if admission sees something else than the whole object. */
   readonly shown?: Shown;
-  /** Strict and warn do not apply to bodies that are made by the server. */
+  /** The body was made by the server, so unknown fields are not reported. */
   readonly internal?: boolean;
 }
 
-/** An address beside the object's own, by which one part of it changes. */
+/** A subresource that changes only one part of the object. */
 export interface Door {
-  /** What goes through. */
+  /** The next object with only those changes that the subresource allows. */
   readonly keep: (next: KubeObject, current: KubeObject) => KubeObject;
-  /** Instead of the rules of the kind. */
+  /** Used instead of the validation of the kind. */
   readonly validate: (next: KubeObject, current: KubeObject) => readonly FieldError[];
 }
 
-/** The object as another kind, such as a Scale. */
+/** Shows the object to admission as another kind, such as a Scale. */
 interface Shown {
   readonly kind: GroupVersionKind;
   readonly of: (object: KubeObject) => KubeObject;
-  /** The object with what admission made of its face. */
+  /** The object with the changes that admission made to what it saw. */
   readonly into: (object: KubeObject, face: KubeObject) => KubeObject;
 }
 
-/** Creates an object; returns it at the request's version. */
+/** Creates an object. Returns it in the request's version. */
 export async function create(
   call: Call,
   body: unknown,
@@ -103,7 +103,8 @@ export async function create(
   await review(call, { operation: "CREATE", object, old: undefined });
   object = withManagedFields(object, owned);
   const stored = await toStorage(engine, definition, object);
-  // No turn of the loop between these looks and the write: two racing creates share neither a quota's last place nor a port.
+  // There is no await between these checks and the write, so two creates at the same time cannot take the same quota or
+  // port.
   const admission = { operation: "CREATE", object, old: undefined } as const;
   const charge = admitToQuotas(call, admission);
   checkNodePorts(call, admission);
@@ -126,7 +127,7 @@ const MADE_BY_UPDATE: ReadonlySet<string> = new Set([
     .map((kind) => `rbac.authorization.k8s.io/${kind}`),
 ]);
 
-/** PUT: updates the object of the URL, or makes it where its kind allows that. */
+/** PUT: updates the object of the URL, or creates it if its kind allows that. */
 export async function replace(
   call: Call,
 ): Promise<{ readonly object: KubeObject; readonly created: boolean }> {
@@ -149,7 +150,7 @@ export async function replace(
   return { object: await create(call, { ...sent, metadata }), created: true };
 }
 
-/** An update or apply that creates the object needs the right to create, too. */
+/** An update or apply that creates the object needs the permission to create, too. */
 function checkMayCreate({ definition, engine, method, path, user }: Call): void {
   if (method === "POST") return;
   const attributes = {
@@ -164,7 +165,7 @@ function checkMayCreate({ definition, engine, method, path, user }: Call): void 
   if (!allowed) throw refused(user.name, attributes, reason);
 }
 
-/** Updates the object of the URL; returns its new state at the request's version. */
+/** Updates the object of the URL. Returns its new state in the request's version. */
 export async function update(call: Call, change: Change): Promise<KubeObject> {
   const { engine, definition, path } = call;
   const name = path.name as string;
@@ -205,7 +206,7 @@ function checkDryRun(call: Call, kind: string): void {
   throw invalid({ group: "meta.k8s.io", kind }, "", [notSupported("dryRun", asked, ["All"])]);
 }
 
-/** An apply that only takes a share in fields, or a client that rewrites who owns what; when is no matter. */
+/** Whether the write changes who owns which field. The time of an entry does not count. */
 function changesOwnership(next: KubeObject, current: KubeObject): boolean {
   return !deepEqual(timeless(next), timeless(current));
 }
@@ -255,7 +256,7 @@ function admissionOf(
   return { operation: "UPDATE", object: of(next), old: of(current), subresource, kind };
 }
 
-/** Each URL writes its own part: the object without status, or the status alone. */
+/** Each URL writes its own part: the object without its status, or only the status. */
 function partOf(
   call: Call,
   next: KubeObject,
@@ -278,7 +279,7 @@ function partOf(
   return { ...base, metadata, ...(status === undefined ? {} : { status }) } as KubeObject;
 }
 
-/** Built-in kinds take labels and annotations with a status; a Deployment's revision comes that way. */
+/** For built-in kinds a status update may also change labels and annotations, such as the revision of a Deployment. */
 function shownWithStatus({ definition }: Call, next: KubeObject): Partial<KubeObject["metadata"]> {
   if (isCustom(definition)) return {};
   const { annotations, labels } = next.metadata;
@@ -286,7 +287,7 @@ function shownWithStatus({ definition }: Call, next: KubeObject): Partial<KubeOb
   return { annotations, ...(isDeployment ? {} : { labels }) } as Partial<KubeObject["metadata"]>;
 }
 
-/** Drops unknown fields, and says so as fieldValidation asks: error, warning or nothing. */
+/** Drops unknown fields and reports them as an error, a warning or not at all, as fieldValidation says. */
 function readStrictly(call: Call, object: KubeObject): KubeObject {
   const { definition, query } = call;
   const mode = query.get("fieldValidation") || "Warn";
@@ -314,7 +315,7 @@ function readStrictly(call: Call, object: KubeObject): KubeObject {
   throw refusedBody(call, object, `strict decoding error: ${complaints.join(", ")}`);
 }
 
-/** A body that cannot be read is a bad request; a patch that makes such a body is invalid. */
+/** The error is 400 for a body that cannot be read, and 422 for a patch that results in such a body. */
 function refusedBody(call: Call, object: KubeObject, problem: string): ApiError {
   const { kind, version } = call.definition;
   if (call.method === "PATCH") return refusedPatch(call, object, problem);

@@ -1,6 +1,6 @@
 /**
- * What is wrong with a text that should be JSON, in the words of Go's decoder: kube-apiserver passes them on, so
- * they are part of its answers. Only asked once a text has turned out to be no JSON. And how Go names and prints values.
+ * Says why a text is not JSON, in the words of Go's decoder, because kube-apiserver passes them on in its answers. It
+ * runs only after a text could not be parsed. Also names and prints values as Go does.
  * upstream: encoding/json scanner.go
  */
 import { JsonLimitError, parseBoundedJson } from "../../../base/bounded-json.ts";
@@ -12,10 +12,10 @@ const LITERALS = ["true", "false", "null"] as const;
 
 const TOO_DEEP = "exceeded max depth";
 
-/** Carries the finding out of the depth of nested values. */
+/** Thrown from within nested values to report the first problem. */
 class Finding extends Error {}
 
-/** The value of JSON, or what Go's parser says of it. Nested deeper than the code that walks values, it is refused. */
+/** The parsed value, or Go's error. A value nested deeper than the code that walks values allows is refused. */
 export function goJson(bytes: Buffer): { readonly value: unknown } | { readonly problem: string } {
   try {
     return { value: parseBoundedJson(bytes.toString("utf8")) };
@@ -25,7 +25,7 @@ export function goJson(bytes: Buffer): { readonly value: unknown } | { readonly 
   }
 }
 
-/** Why the bytes are not JSON, with Go's byte offsets; undefined if they are JSON. */
+/** Why the bytes are not JSON, with Go's byte offsets. Undefined: they are JSON. */
 function jsonProblem(bytes: Uint8Array): string | undefined {
   const reader = new Reader(bytes);
   try {
@@ -34,7 +34,7 @@ function jsonProblem(bytes: Uint8Array): string | undefined {
     return undefined;
   } catch (error) {
     if (error instanceof Finding) return error.message;
-    // Nested deeper than the stack allows. Go refuses more than ten thousand levels.
+    // Nested deeper than the stack of this process allows. Go refuses more than 10,000 levels.
     if (error instanceof RangeError) return TOO_DEEP;
     throw error;
   }
@@ -48,7 +48,7 @@ class Reader {
     this.#bytes = bytes;
   }
 
-  /** The next character that is no space, not yet taken. */
+  /** The next character that is not a space. It is not consumed. */
   peek(): string | undefined {
     while (/[ \t\r\n]/.test(this.#character() ?? "")) this.#at++;
     return this.#character();
@@ -70,7 +70,7 @@ class Reader {
     else this.fail(where);
   }
 
-  /** What stands between two brackets, parted by commas. */
+  /** Reads the members between two brackets, separated by commas. */
   #members(end: "}" | "]", read: () => void): void {
     this.#at++;
     if (this.peek() === end) {
@@ -157,7 +157,7 @@ class Reader {
   }
 }
 
-/** As Go shows a byte. */
+/** The character quoted as Go prints a byte. */
 function quoted(character: string): string {
   if (character === "'") return "'\\''";
   if (character === '"') return "'\"'";

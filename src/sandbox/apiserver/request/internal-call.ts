@@ -1,9 +1,9 @@
-/** Requests that the control plane makes of its own server, for controllers that live inside it. */
+/** Requests of the control plane to its own server, for controllers that run inside it. */
 import type { KubeObject } from "../../../apis/meta.ts";
 import type { Call, Engine } from "../engine.ts";
 import type { ResourceDefinition } from "../resource-definition.ts";
 
-/** The definition at which objects of a resource are stored; undefined when it is not served (any more). */
+/** The definition in whose version objects of a resource are stored. Undefined: the resource is not served. */
 export function storageDefinition(
   engine: Engine,
   storageKey: string,
@@ -16,7 +16,7 @@ export function storageDefinition(
     );
 }
 
-/** A call on one stored object, as `controller`. */
+/** A request about one stored object, with `controller` as its user. */
 export function callOn(
   engine: Engine,
   definition: ResourceDefinition,

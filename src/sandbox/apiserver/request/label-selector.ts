@@ -1,6 +1,6 @@
 /**
- * The text of a label selector, read as kube-apiserver reads it: into tokens, then into requirements. What it
- * cannot read it refuses in the same words, which clients and people have learned to search for.
+ * Parses a label selector as kube-apiserver does: into tokens, then into requirements. Errors have the same words,
+ * because clients and people search for them.
  * upstream: apimachinery pkg/labels/selector.go
  */
 
@@ -14,7 +14,7 @@ interface Token {
   readonly text: string;
 }
 
-/** The longer before the shorter that it begins with. */
+/** A longer symbol comes before a shorter one that it begins with. */
 const SYMBOLS = ["==", "!=", "(", ")", ",", "!", "=", ">", "<"] as const;
 const OPERATORS: Readonly<Record<string, NodeSelectorRequirement["operator"]>> = {
   in: "In",
@@ -27,10 +27,10 @@ const OPERATORS: Readonly<Record<string, NodeSelectorRequirement["operator"]>> =
 };
 const OPERATORS_TEXT = "in, notin, =, ==, !=, gt, lt";
 
-/** The message is kube-apiserver's. */
+/** A selector that cannot be parsed. The message is kube-apiserver's. */
 export class SelectorError extends Error {}
 
-/** Its requirements, which may compare numbers as those on nodes do. Throws SelectorError. */
+/** The requirements of the selector. They may compare numbers, as requirements on nodes do. Throws SelectorError. */
 export function parseLabelSelector(text: string): readonly NodeSelectorRequirement[] {
   const tokens = tokensOf(text);
   const requirements: NodeSelectorRequirement[] = [];
@@ -96,7 +96,7 @@ function exactValue(tokens: Tokens): string {
   return value.text;
 }
 
-/** `(a, b)`, each once and by name; an item may be empty. */
+/** Parses `(a, b)` to sorted values without duplicates. A value may be empty. */
 function listOf(tokens: Tokens): readonly string[] {
   const open = tokens.next();
   if (open.kind !== "(") throw new SelectorError(`found '${open.text}' expected: '('`);

@@ -1,6 +1,6 @@
 /**
- * What a client is answered in: JSON, YAML or protobuf; the object, a Table of it or its metadata. The Accept
- * header names what the client can read, best first; the first that can be made is taken.
+ * Chooses the form of an answer: JSON, YAML or protobuf; the object, a Table of it, or its metadata. The Accept header
+ * lists the forms that the client can read, best first. The first possible one is used.
  * upstream: apiserver pkg/endpoints/handlers/negotiation
  */
 import { PROTOBUF } from "../protobuf/fields.ts";
@@ -14,15 +14,15 @@ export type Representation = "Object" | "Table" | "PartialObjectMetadata";
 /** What the Accept header asked for. */
 export interface Negotiated {
   readonly as: Representation;
-  /** Of Tables and metadata: `v1`, or `v1beta1` where that was asked for. */
+  /** Version of a Table or of metadata: `v1`, or `v1beta1` if the client asked for it. */
   readonly metaVersion: MetaVersion;
-  /** As it goes into the answer's header. */
+  /** The content type for the answer's header. */
   readonly mediaType: string;
 }
 
-/** What the resource and the verb can be answered in. */
+/** The forms that are possible for the resource and the verb. */
 export interface Offer {
-  /** Custom kinds have no protobuf; their metadata has. */
+  /** Objects of custom kinds cannot be protobuf; their metadata can. */
   readonly isCustom: boolean;
   readonly shape: "one" | "many" | "stream";
 }
@@ -39,7 +39,7 @@ interface Clause {
   readonly quality: number;
 }
 
-/** Throws 406 when nothing acceptable can be made. */
+/** Throws 406 if none of the accepted forms is possible. */
 export function negotiate(accept: string | undefined, offer: Offer): Negotiated {
   const clauses = clausesOf(accept);
   for (const clause of clauses) {
@@ -57,7 +57,7 @@ export function negotiate(accept: string | undefined, offer: Offer): Negotiated 
   throw notAcceptable(offer, isKnown);
 }
 
-/** What a refusal is written in: never a reason for another refusal. */
+/** The content type of an error answer. It never fails, because an error must always be answered. */
 export function refusalType(accept: string | undefined): string {
   for (const clause of clausesOf(accept)) {
     const found = ALL.find((type) => covers(clause.type, type));
@@ -99,7 +99,7 @@ function notAcceptable({ isCustom, shape }: Offer, isKnown: boolean): ApiError {
   return new ApiError(406, "NotAcceptable", text, {});
 }
 
-/** By quality, then as they stand. */
+/** The clauses by quality; equal ones in the order of the header. */
 function clausesOf(accept: string | undefined): readonly Clause[] {
   return (accept || "*/*")
     .split(",")

@@ -11,13 +11,13 @@ import { type MetaVersion, negotiate, type Representation } from "./negotiation.
 export interface View {
   readonly as: Representation;
   readonly metaVersion: MetaVersion;
-  /** What a row carries besides its cells. */
+  /** What a row of a Table contains besides its cells. */
   readonly include: "Object" | "Metadata" | "None";
   /** Content type of the answer. */
   readonly mediaType: string;
 }
 
-/** The representation for this call; a parameter that does not fit is a bad request. */
+/** The representation for this request. Throws 400 if a parameter does not fit it. */
 export function viewOf(call: Call, shape: "one" | "many" | "stream"): View {
   const include = call.query.get("includeObject");
   const { as, metaVersion, mediaType } = negotiate(call.headers["accept"], {
@@ -77,16 +77,16 @@ export function showList(
     };
   }
   if (view.as === "PartialObjectMetadata") {
-    // Go's list of nothing is null here, and here only.
+    // Only here, Go writes an empty list as null.
     const items = objects.length === 0 ? null : objects.map((one) => metadataOnly(view, one));
     return { kind: "PartialObjectMetadataList", apiVersion: metaOf(view), metadata, items };
   }
   const apiVersion = groupVersionOf(definition);
-  // Go does not repeat in each item of a built-in kind what the list says.
+  // In a list of a built-in kind, Go omits kind and version from each item.
   const items = isCustom(definition)
     ? objects
     : objects.map(({ apiVersion: _v, kind: _k, ...rest }) => rest);
-  // A custom list says so when there is no more.
+  // On its last page, a list of a custom kind has an empty `continue`.
   const about = isCustom(definition) ? { continue: "", ...metadata } : metadata;
   return { kind: definition.listKind, apiVersion, metadata: about, items };
 }

@@ -1,6 +1,6 @@
 /**
- * Which resource, object and verb a URL means: the path grammar of kube-apiserver, with nothing
- * looked up. `/api/v1/...` is the core group, `/apis/<group>/<version>/...` all others.
+ * Finds the resource, object and verb of a URL by kube-apiserver's path grammar, without looking anything up.
+ * `/api/v1/...` is the core group, `/apis/<group>/<version>/...` all others.
  */
 
 /** A path about objects, taken apart. */
@@ -13,7 +13,7 @@ export interface ResourcePath {
   /** Undefined: the collection. */
   readonly name: string | undefined;
   readonly subresource: string | undefined;
-  /** What follows the subresource (`proxy/metrics`). */
+  /** The path after the subresource, such as `proxy/metrics`. */
   readonly rest: readonly string[];
 }
 
@@ -25,7 +25,7 @@ export interface Target {
   readonly resource: ResourcePath | undefined;
 }
 
-/** Subresources of the namespaces resource; after any other word, `namespaces/x` is a scope. */
+/** Subresources of namespaces. `namespaces/x` followed by any other word is the namespace of a resource. */
 const NAMESPACE_SUBRESOURCES: ReadonlySet<string> = new Set(["status", "finalize"]);
 
 /** Splits a request target. Never throws: an unknown path has no `resource`. */

@@ -1,6 +1,6 @@
 /**
- * Label and field selectors of list, watch and deletecollection: texts become predicates. Which
- * fields a kind may be selected by is kube-apiserver's table; any other field is refused.
+ * Label and field selectors of list, watch and deletecollection, as predicates. kube-apiserver's table says by which
+ * fields a kind can be selected; any other field is refused.
  */
 import { matchesNodeSelectorTerm } from "../../../apis/core/selectors.ts";
 import type { KubeObject } from "../../../apis/meta.ts";
@@ -14,7 +14,7 @@ export type Predicate = (object: KubeObject) => boolean;
 
 const ALL: Predicate = () => true;
 
-/** The predicate of both selectors. Rejects (throws) with 400 what Kubernetes cannot read. */
+/** The predicate of both selectors. Throws 400 for a selector that kube-apiserver cannot parse. */
 export function selectionOf(definition: ResourceDefinition, query: URLSearchParams): Predicate {
   const labelText = query.get("labelSelector") ?? "";
   const fieldText = query.get("fieldSelector") ?? "";
@@ -25,7 +25,7 @@ export function selectionOf(definition: ResourceDefinition, query: URLSearchPara
   return (object) => labels(object) && fields(object);
 }
 
-/** A boolean query parameter as Go reads it: everything except false values is true. */
+/** Parses a boolean query parameter as Go does: every text that does not mean false is true. */
 export function asBoolean(text: string | null): boolean | undefined {
   return text === null ? undefined : !["false", "0"].includes(text.toLowerCase());
 }
@@ -94,7 +94,7 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
   resourceslices: ["spec.driver", "spec.nodeName"],
 };
 
-/** A custom kind may have the plural of a built-in one: its fields are its own. */
+/** A custom kind may have the plural of a built-in kind, but not its fields. So the group counts, too. */
 const WITH_FIELDS: ReadonlySet<string> = new Set([
   "",
   "apps",
@@ -125,7 +125,7 @@ function parseFieldTerm(definition: ResourceDefinition, term: string, whole: str
     (field === "metadata.namespace" && definition.namespaced) ||
     (WITH_FIELDS.has(group) && fields?.includes(field) === true);
   if (!known) {
-    // Core and custom kinds have conversion functions with a text of their own; the rest share one.
+    // For core and custom kinds kube-apiserver has another error text than for the rest.
     throw badRequest(
       ((group === "" || group === "events.k8s.io") && fields !== undefined) || isCustom(definition)
         ? `field label not supported: ${field}`

@@ -1,20 +1,19 @@
 /**
- * Refusals as kube-apiserver words them. Each function makes an `ApiError`, which carries the
- * `metav1.Status` that goes on the wire; the server's outermost layer turns it into an answer.
- * Wording, codes and details follow k8s.io/apimachinery `pkg/api/errors`.
+ * Errors as kube-apiserver words them. Each function makes an `ApiError` with the `metav1.Status` of the answer; the
+ * outermost layer of the server sends it. Wording, codes and details follow k8s.io/apimachinery `pkg/api/errors`.
  */
 import type { KubeObject } from "../../../apis/meta.ts";
 import type { ResourceDefinition } from "../resource-definition.ts";
 import type { FieldError } from "../schema/schema.ts";
 
-/** One field at fault. */
+/** One invalid field. */
 export interface StatusCause {
   readonly reason?: string;
   readonly message?: string;
   readonly field?: string;
 }
 
-/** What the error is about. */
+/** The object that the error is about. */
 export interface StatusDetails {
   readonly name?: string;
   readonly group?: string;
@@ -62,7 +61,7 @@ export class PlainError extends Error {
   override readonly name = "PlainError";
 }
 
-/** An error body. `reason` is what clients test. */
+/** The body of an error. Clients check its `reason`. */
 export function failure(
   code: number,
   reason: string,
@@ -95,7 +94,7 @@ export function deleted(definition: ResourceDefinition, object: KubeObject): Sta
   };
 }
 
-/** `pods`, `nodepools.karpenter.sh`. */
+/** The resource with its group: `pods`, `nodepools.karpenter.sh`. */
 function qualifiedResource(definition: { group: string; plural: string }): string {
   return definition.group === "" ? definition.plural : `${definition.plural}.${definition.group}`;
 }
