@@ -133,7 +133,10 @@ interface MoreObjects extends ReadObjects {
   readonly withRoom?: boolean;
 }
 
-/** The same of objects that were sorted already. `kept`: by whoever makes one picture after the other. */
+/**
+ * Like {@link readPicture}, for objects that are already sorted by kind. `kept`: cluster state and cloud that the
+ * caller keeps from one picture to the next.
+ */
 export async function pictureFrom(
   flags: PictureFlags,
   manifests: Manifests,

@@ -55,7 +55,7 @@ export function planText(
     lines.push(`no plan for these pods costs less than ${usd(bound)} an hour`);
   lines.push(...plan.risks.map(({ text }) => painted(`risk: ${text}`, paint.yellow)));
   lines.push(...notes.map((note) => painted(`note: ${note}`, paint.dim)));
-  // In a pipe, too: what pages and build logs show is read by people.
+  // Lines are wrapped in a pipe, too, because people read them in pages and build logs.
   return printedScreen(lines, screen.wide ? {} : { wrapAt: screen.wrapAt ?? screen.columns });
 }
 

@@ -171,7 +171,7 @@ export function reportPods(pods: readonly Pod[], there: Resources): readonly Rep
     .sort((a, b) => b.cpu - a.cpu || compareText(a.name, b.name));
 }
 
-/** Of one resource, 0 to 1. */
+/** The share of `all` that `some` has of one resource, from 0 to 1. */
 export function shareOf(some: Resources, all: Resources, name: string): number {
   const most = all[name] ?? 0;
   return most <= 0 ? 0 : Math.min(1, (some[name] ?? 0) / most);

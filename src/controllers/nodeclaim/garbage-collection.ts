@@ -169,7 +169,7 @@ async function endAll(world: World, ripe: readonly NodeClaim[]): Promise<void> {
     if (suspects.length === 0) continue;
     const live = (await world.kube.list(kind)).items.map(toClaim);
     const leaked = await inTurns(world.clock, leaks(world, suspects, always(live)), TURN_MS);
-    // Looking took its time.
+    // The search took time, so a claim may name the instance by now.
     for (const instance of leaked)
       if (claimsByProviderId(world, idOf(instance)).length === 0) await endOne(world, instance);
   }

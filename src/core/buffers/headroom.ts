@@ -16,7 +16,7 @@ export class Headroom {
     return this.#byBuffer.get(key) ?? NOBODY;
   }
 
-  /** Replaces the pods of one buffer, none for one that is gone. Returns the pods that are no more. */
+  /** Replaces the pods of one buffer; none if the buffer was deleted. Returns the pods that were removed. */
   set(key: string, pods: readonly Pod[]): readonly Pod[] {
     const before = this.of(key);
     if (before === pods) return NOBODY;

@@ -64,7 +64,10 @@ function withSlotOf(id: string, instanceTypes: readonly InstanceType[]): readonl
   );
 }
 
-/** A reservation without slots is not available only because of that. */
+/**
+ * The offering with one more slot, as after the node is gone. An offering without slots is unavailable only because of
+ * that.
+ */
 function withOneSlot(offering: Offering): Offering {
   const slots = offering.reservationCapacity ?? 0;
   return {

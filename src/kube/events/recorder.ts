@@ -15,7 +15,7 @@ import type { EventRecorder, EventToPublish } from "./events.ts";
 const DEFAULT_DEDUPE_MS = 120_000;
 /** The most events that are remembered after their window, so that repetitions raise their count. */
 const MEMORY = 4_096;
-/** Never more than that, whatever goes on in the cluster. */
+/** The most events that are remembered in all, even within their window. */
 const MEMORY_LIMIT = 65_536;
 /** Writes at once. Others wait: thousands of events must not stand before a claim's write. */
 const WRITES_AT_ONCE = 8;

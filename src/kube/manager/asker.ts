@@ -1,7 +1,7 @@
 /**
- * Asks for very many in answer to one event: all claims of a pool, say. They are asked for some at a time and others
- * have their turn in between. What has come of the same object meanwhile is asked for once more, from the start. One that
- * cannot be told keeps nobody from the others: nothing is thrown, for nobody would catch it.
+ * Queues very many objects for one event, such as all claims of a pool. Some are queued in each step, so that other
+ * work runs between. If the same object changes again meanwhile, its list starts anew. An error in one list does not
+ * stop the others; nothing is thrown, because nobody would catch it.
  */
 
 import type { Clock } from "../../base/clock.ts";

@@ -13,7 +13,7 @@ export class OpenClaims {
   readonly #all: NewNodeClaim[] = [];
   /** `[n]`: ids of claims with n pods, and how many they are. */
   readonly #byCount: { readonly ids: Marks; size: number }[] = [];
-  /** The numbers of pods for which there is a claim. */
+  /** Every n for which some claim has exactly n pods. */
   readonly #counts = new Marks();
   /** Ids of claims with the same requirements. */
   readonly #bySet = new Map<SetId, Marks>();

@@ -7,7 +7,7 @@
  */
 import { capitalised, compileShapes, uncapitalised } from "./shape.ts";
 
-/** Requests: wire names are form keys; without `=` the member's own name. */
+/** Structures of requests. The name on the wire is a form key; a member without `=` has the same name there. */
 export const EC2_REQUESTS = compileShapes(
   `
 DescribeSubnetsRequest: Filters=Filter:[Filter] SubnetIds=SubnetId:[s] NextToken MaxResults:n
