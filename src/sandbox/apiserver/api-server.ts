@@ -1,6 +1,6 @@
 /**
- * The door of the embedded API server. `handle` is the whole server as a function; the in-process
- * transport is that function, and the HTTPS listener is an adapter before it.
+ * The interface of the embedded API server. `handle` is the whole server as one function. The in-process transport
+ * calls it directly, and the HTTPS listener calls it for each request.
  */
 
 import type { KubeRequest, KubeResponse, Transport } from "../../kube/transport/transport.ts";

@@ -1,6 +1,6 @@
 /**
- * What a fresh cluster holds before anybody writes: its namespaces, each namespace's default service
- * account, the two system priority classes, and the service that pods find the API by.
+ * What a new cluster contains before the first write: namespaces, their default service accounts, the two system
+ * priority classes, and the Service by which pods find the API.
  */
 import type { KubeObject } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
@@ -11,7 +11,7 @@ import type { StoreEvent } from "./store/store.ts";
 
 const NAMESPACES = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
-/** Values as Kubernetes has them; users' classes must stay below one billion. */
+/** Values as in Kubernetes. Priority classes of users must stay below one billion. */
 const PRIORITY_CLASSES: readonly (readonly [string, number, string])[] = [
   [
     "system-cluster-critical",
@@ -25,7 +25,7 @@ const PRIORITY_CLASSES: readonly (readonly [string, number, string])[] = [
   ],
 ];
 
-/** Fills an empty store and keeps a default service account in each namespace. Returns the stop. */
+/** Fills an empty store, and keeps a default service account in each namespace. Returns a function that stops this. */
 export function bootstrap(engine: Engine): () => void {
   const stop = engine.store.subscribe("namespaces", (event) => addServiceAccount(engine, event));
   for (const name of NAMESPACES) {

@@ -1,7 +1,6 @@
 /**
- * The embedded API server as one function from request to answer. It finds the resource and the verb,
- * lets the verb's file do the work, and turns every refusal into a Status. There is no code for a
- * kind here: kinds come from the registry.
+ * The embedded API server as one function from request to answer. It finds the resource and the verb, calls the file of
+ * the verb, and turns every error into a Status. It has no code for single kinds, which come from the registry.
  */
 
 import type { KubeObject } from "../../apis/meta.ts";
@@ -54,7 +53,7 @@ import { answerReview } from "./subresources/reviews.ts";
 import { answerSubresource } from "./subresources/subresources.ts";
 import { versionInfo } from "./version-info.ts";
 
-/** A request that concerns no resource: discovery, OpenAPI. Undefined = not mine. */
+/** Answers a request that is not about a resource, such as discovery. Undefined: another route must answer it. */
 export type ExtraRoute = (
   path: string,
   headers: Readonly<Record<string, string>>,
@@ -77,7 +76,7 @@ export interface ApiServerOptions {
 }
 
 const MINUTE_MS = 60_000;
-/** As kube-apiserver: headers are not for essays. */
+/** The limit of kube-apiserver for all warnings of an answer together. */
 const MAX_WARNINGS_LENGTH = 4_096;
 /** An empty API server with the built-in kinds. It starts no timer and opens no port. */
 export function createApiServer(options: ApiServerOptions): ApiServer {
@@ -194,7 +193,7 @@ function warningsOf(
   return verbs.includes(attributesOf(target, method).verb) ? [warning] : [];
 }
 
-/** Before anything else is looked at: who may not ask does not learn what there is. */
+/** Access is checked before anything else, so that a user without rights does not learn what exists. */
 function checkAccess(
   engine: Engine,
   user: User,
@@ -293,7 +292,7 @@ async function answerPart(call: Call, subresource: string, door?: Door): Promise
 function findDefinition(engine: Engine, path: ResourcePath): ResourceDefinition | undefined {
   const definition = engine.registry.find(path.group, path.version, path.plural);
   if (definition === undefined || definition.group !== "events.k8s.io") return definition;
-  // The two faces of events share the store of the older one.
+  // Both APIs for events (core and events.k8s.io) use the store of the older one.
   return { ...definition, storageKey: "events", storageVersion: "v1" };
 }
 
@@ -328,7 +327,7 @@ function isServedGroup(registry: Registry, { group, version }: ResourcePath): bo
   return ours.some((definition) => definition.version === version);
 }
 
-/** Custom kinds say so of the object. */
+/** For custom kinds the error names the object; for built-in kinds it says that the server has no such resource. */
 function noSubresource({ definition, path }: Call): ApiError {
   return isCustom(definition) ? notFound(definition, path.name ?? "") : notServed();
 }
@@ -343,7 +342,7 @@ function checkVerb(definition: ResourceDefinition, verb: string): void {
 
 const READABLE = [JSON_TYPE, YAML_TYPE, PROTOBUF];
 
-/** Requests without a type come from within this process. */
+/** Requests without a content type come from this process and need no check. */
 function checkMediaType({ definition, headers }: Call): void {
   const [type = ""] = (headers["content-type"] ?? "").split(";");
   if (type === "" || type === "*/*") return;
@@ -368,7 +367,7 @@ function shown(call: Call, object: KubeObject, status = 200): KubeResponse {
   return { status, headers: { "content-type": view.mediaType }, body };
 }
 
-/** The created or changed object, as the client wants to see it. */
+/** The created or changed object in the form that the client asked for. */
 function shownAs(
   call: Call,
   { object, created }: { readonly object: KubeObject; readonly created: boolean },

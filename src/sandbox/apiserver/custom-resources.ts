@@ -1,7 +1,7 @@
 /**
- * CustomResourceDefinitions at work: each change of one brings its status up to date and the registry
- * with it, at once, so that a client can use a kind right after creating it. When a definition is
- * deleted its objects go first; `namespace-lifecycle.ts` does the same for namespaces.
+ * Serves CustomResourceDefinitions. Each change of one updates its status and the registry at once, so that a client
+ * can use a kind right after creating it. A deleted definition stays until its objects are deleted;
+ * `namespace-lifecycle.ts` deletes them.
  */
 import type { KubeObject } from "../../apis/meta.ts";
 import type { Engine } from "./engine.ts";
@@ -10,7 +10,7 @@ import type { StoreEvent } from "./store/store.ts";
 
 export const CRDS = "apiextensions.k8s.io/customresourcedefinitions";
 
-/** Holds a definition until its objects are gone. */
+/** The finalizer that keeps a definition until its objects are deleted. */
 export const CRD_FINALIZER = "customresourcecleanup.apiextensions.k8s.io";
 
 /** The part of the registry that takes CRDs. Without it, the set of kinds is fixed. */
@@ -18,7 +18,7 @@ export interface CrdSink {
   setCrds(crds: readonly KubeObject[]): void;
 }
 
-/** Serves the CRDs of the store from now on. Returns the stop. */
+/** Starts to serve the CRDs of the store. Returns a function that stops this. */
 export function serveCustomResources(engine: Engine, sink: CrdSink): () => void {
   sink.setCrds(engine.store.list(CRDS).objects);
   return engine.store.subscribe(CRDS, (event) => takeChange(engine, sink, event));

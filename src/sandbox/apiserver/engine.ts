@@ -1,6 +1,6 @@
 /**
- * What every verb needs: the doors of one API server, and one request with all that has been
- * found out about it. Verbs take a `Call`; nothing here acts.
+ * What every verb needs: the parts of one API server (`Engine`), and one request with everything found out about it
+ * (`Call`). Nothing here acts.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -23,9 +23,9 @@ export interface Engine {
   readonly logs: { source: LogSource | undefined };
   /** Calls `onMinute` once a minute until stopped: one timer for all watches' bookmarks. */
   readonly everyMinute: (onMinute: () => void) => () => void;
-  /** Of service accounts. */
+  /** Signs and verifies tokens of service accounts. */
   readonly tokens: TokenSigner;
-  /** Open streams; all are closed with the server. */
+  /** Open streams. They are closed together with the server. */
   readonly open: Set<{ close(): void }>;
 }
 
@@ -39,7 +39,7 @@ export interface Call {
   readonly query: URLSearchParams;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: unknown;
-  /** Sent back as `Warning: 299` headers. */
+  /** Warnings for the answer, as `Warning: 299` headers. */
   readonly warnings: string[];
 }
 
@@ -69,12 +69,12 @@ export function isCustom({ group }: { readonly group: string }): boolean {
   return group.includes(".") && !BUILT_IN.has(group);
 }
 
-/** The request changes nothing that is stored. */
+/** Whether the request must not store anything. */
 export function isDryRun(call: Call): boolean {
   return call.query.getAll("dryRun").includes("All");
 }
 
-/** Who owns the fields of this write: the query, else what the client calls itself. */
+/** The field manager of this write: from the query, else from the client's user agent. */
 export function managerOf(call: Pick<Call, "query" | "headers" | "user">): string {
   const asked = call.query.get("fieldManager");
   if (asked !== null && asked !== "") return asked;

@@ -1,6 +1,6 @@
 /**
- * What an API server says of itself: `/healthz`, `/livez` and `/readyz`, whole or check by check, and at `/` the list of its
- * paths. There is one process without parts that could fail on their own, so each check that is listed passes.
+ * Health of the API server: `/healthz`, `/livez` and `/readyz`, as a whole or by check, and the list of paths at `/`.
+ * The server is one process without parts that could fail alone, so every check passes.
  * upstream: kubernetes apiserver pkg/server/healthz/healthz.go
  */
 import type { KubeResponse } from "../../kube/transport/transport.ts";
@@ -16,7 +16,7 @@ const CHECKS: Readonly<Record<string, readonly string[]>> = {
 const TEXT = { "content-type": "text/plain; charset=utf-8" };
 const JSON_TEXT = { "content-type": "application/json" };
 
-/** The answer to `/readyz?verbose`, `/livez/ping` and their like; undefined for other paths. */
+/** The answer to `/readyz?verbose`, `/livez/ping` and similar paths. Undefined: another path. */
 export function healthResponse(path: string, query: URLSearchParams): KubeResponse | undefined {
   const [empty, endpoint = "", check, ...more] = path.split("/");
   const checks = CHECKS[endpoint];

@@ -1,6 +1,6 @@
 /**
- * What the general engine must know of one resource at one version. Built-in kinds are made from the
- * schemas in data/, custom ones from CustomResourceDefinitions; no handler is written for a kind.
+ * What the API server must know about one resource in one version. Built-in kinds come from the schemas in data/,
+ * custom ones from CustomResourceDefinitions. No verb has code for a single kind.
  */
 import type { KubeObject } from "../../apis/meta.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -32,7 +32,7 @@ export interface ResourceDefinition {
   /** An annotation that stands for a field of Go's inner struct, which rows of a Table therefore lack. */
   readonly innerAnnotation?: string;
 
-  /** Objects that are not stored but worked out at each reading, in key order; of a namespace or of all. */
+  /** Computes objects that are not stored, in key order; of one namespace or of all. */
   readonly computed?: (from: Computing, namespace: string | undefined) => readonly KubeObject[];
 
   /** For discovery; absent means `status` and `scale` as the fields above say. */
@@ -40,21 +40,21 @@ export interface ResourceDefinition {
 
   /** Finds unknown fields and wrong types. `value` is the object without unknown fields. */
   readonly prune: (object: KubeObject) => Pruned;
-  /** Set where objects may be stored that an older schema has shaped: as this one shows them. */
+  /** Converts a stored object that an older schema has shaped. Absent: there can be none. */
   readonly reread?: (object: KubeObject) => KubeObject;
   /** Fills defaults, of the schema and of the kind (a Pod's restartPolicy, a Deployment's strategy). */
   readonly applyDefaults: (object: KubeObject) => KubeObject;
   /** Kind-specific set-up before the first write (status, phases); metadata is the engine's. */
   readonly prepareCreate: (object: KubeObject) => KubeObject;
-  /** What an update of the main resource may not touch is taken from `current`. */
+  /** Restores from `current` what an update of the main resource may not change. */
   readonly prepareUpdate: (next: KubeObject, current: KubeObject) => KubeObject;
-  /** What a write of the status may not leave out is taken from `current`. */
+  /** Restores from `current` what a write of the status may not leave out. */
   readonly prepareStatus?: (next: KubeObject, current: KubeObject) => KubeObject;
-  /** Schema, CEL (with old value on update) and kind rules. Empty = good. */
+  /** Checks schema, CEL rules (with the old value on update) and rules of the kind. Empty: the object is valid. */
   readonly validate: (next: KubeObject, current: KubeObject | undefined) => readonly FieldError[];
   /** Cells by `columns`; `nowMs` for ages. */
   readonly tableCells: (object: KubeObject, nowMs: number) => readonly unknown[];
-  /** From this version to another of the same resource; absent when there is only one. */
+  /** Converts from this version to another one of the same resource. Absent: there is only one version. */
   readonly conversion:
     | { readonly strategy: "None" | "Webhook"; readonly webhook?: WebhookClientConfig }
     | undefined;
@@ -66,7 +66,7 @@ export interface StoreReader {
   list(storageKey: string, namespace?: string): { readonly objects: readonly KubeObject[] };
 }
 
-/** What computed objects are worked out from. */
+/** The input of computed objects. */
 export interface Computing {
   readonly store: StoreReader;
   readonly clock: Pick<Clock, "now">;
@@ -78,11 +78,11 @@ export interface Pruned {
   /** Paths of unknown fields (for strict and warn), duplicates aside. Always dropped from `value`. */
   readonly unknown: readonly string[];
   /**
-   * Set when a value has a type that this kind cannot hold: Go's words for it
-   * (`json: cannot unmarshal …`). `value` is then the object as it came.
+   * Set if a value has a type that the kind cannot hold: Go's error (`json: cannot unmarshal …`). `value` is then the
+   * object as it was sent.
    */
   readonly malformed?: string;
-  /** Where that is. */
+  /** Where the value with the wrong type is. */
   readonly wrong?: WrongValue;
 }
 
@@ -111,7 +111,7 @@ export interface Column {
   readonly priority: number;
 }
 
-/** As in CRDs and webhook configurations. */
+/** How a webhook is called, as in CRDs and webhook configurations. */
 export interface WebhookClientConfig {
   readonly url?: string;
   readonly service?: {
@@ -123,7 +123,7 @@ export interface WebhookClientConfig {
   readonly caBundle?: string;
 }
 
-/** All resources served now. CRDs come and go. */
+/** All resources that are served now. They change with CRDs. */
 export interface Registry {
   find(group: string, version: string, plural: string): ResourceDefinition | undefined;
   /** By kind, for owner references and request bodies. */
@@ -133,9 +133,8 @@ export interface Registry {
 }
 
 /**
- * Calls a webhook: an AdmissionReview or ConversionReview goes in, the answered review comes out.
- * In one process the sandbox is given the operator's handlers by service name and path; a URL is
- * called over HTTPS.
+ * Calls a webhook: an AdmissionReview or ConversionReview goes in, the answered review comes out. Webhooks of services
+ * are the operator's handlers in this process, found by service name and path. A URL is called over HTTPS.
  */
 export type WebhookCaller = (
   config: WebhookClientConfig,

@@ -1,6 +1,6 @@
-/** What the sandbox answers at `/version`, and how programs know it by that answer. */
+/** The sandbox's answer to `/version`, by which programs recognise the sandbox. */
 
-/** A kube-apiserver says `gc` here: the name of Go's compiler. */
+/** A real kube-apiserver has `gc` here, the name of Go's compiler. */
 export const SANDBOX_COMPILER = "karpenter-sandbox";
 
 /** The answer for a version such as `1.34.0`, in kube-apiserver's shape. */

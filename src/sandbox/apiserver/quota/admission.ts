@@ -1,6 +1,6 @@
 /**
- * The ResourceQuota plugin of kube-apiserver: what would exceed a quota is refused, what does not is charged to it
- * at once, in the same turn in which it is stored. Counting anew is the other half, `counting.ts`.
+ * The ResourceQuota plugin of kube-apiserver. A write that would exceed a quota is refused. Otherwise its usage is
+ * added to the quota at once, without an await before the object is stored. `counting.ts` counts again later.
  * upstream: kubernetes pkg/quota/v1 and apiserver pkg/admission/plugin/resourcequota/controller.go
  */
 import type { KubeObject } from "../../../apis/meta.ts";
@@ -14,10 +14,12 @@ import { isAbout, type Quota } from "./scopes.ts";
 import { added, subtracted, unnamed, usageOf } from "./usage.ts";
 
 export const QUOTAS = "resourcequotas";
-/** Kinds of which a change can take more; of all others only new objects count. */
+/** Kinds whose updates can use more of a quota. For other kinds only new objects count. */
 const GROWING: ReadonlySet<string> = new Set(["services", "persistentvolumeclaims"]);
 
-/** Throws 403 for what a quota does not allow; returns what notes the rest in the quotas' status. */
+/**
+ * Throws 403 if a quota does not allow the write. Returns a function that adds the usage to the status of the quotas.
+ */
 export function admitToQuotas(call: Call, admission: Admission<KubeObject>): () => void {
   const { definition, engine } = call;
   const { object, old, operation, subresource = "" } = admission;
@@ -44,7 +46,7 @@ function nothing(): void {
   // Most namespaces have no quota.
 }
 
-/** The usage after the write; undefined if it does not count against this quota. */
+/** The usage after the write. Undefined: the object does not count against this quota. */
 function charge(
   call: Call,
   { object, operation }: Admission<KubeObject>,
@@ -81,7 +83,7 @@ function charge(
   );
 }
 
-/** As `manager`: the API server that charges, or the controller that counts. */
+/** Writes the status as `manager`: the API server at a write, or the controller when it counts. */
 export function writeStatus(
   { engine }: Pick<Call, "engine">,
   quota: Quota,

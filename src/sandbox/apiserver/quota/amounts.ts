@@ -1,4 +1,4 @@
-/** Quantities by resource, added up exactly and written as Kubernetes would: what limit ranges and quotas reckon with. */
+/** Quantities by resource for limit ranges and quotas: exact sums, written as Kubernetes writes them. */
 
 import { canonicalQuantity } from "../../../base/canonical-quantity.ts";
 import { parseNano } from "../../../base/quantity.ts";
@@ -12,7 +12,7 @@ export interface Resources {
   readonly limits?: Amounts;
 }
 
-/** What quota reads of a container. */
+/** The fields of a container that quotas read. */
 export interface Container {
   readonly name: string;
   readonly restartPolicy?: string;
@@ -56,13 +56,13 @@ export function totals(
   );
 }
 
-/** In the family of suffixes of `like`. */
+/** The quantity as text, with the kind of suffix (decimal or binary) that `like` has. */
 export function spell(amount: bigint, like: string): string {
   const text = like.endsWith("i") && amount % KIBI === 0n ? `${amount / KIBI}Ki` : `${amount}n`;
   return canonicalQuantity(text) ?? text;
 }
 
-/** In billionths; 0 for text that is no quantity. */
+/** The quantity in billionths. 0 for text that is not a quantity. */
 export function nano(amount: string | number): bigint {
   return parseNano(amount) ?? 0n;
 }

@@ -1,6 +1,6 @@
 /**
- * The resource quota controller: says in the status of each ResourceQuota what is used, when it is new or changed and when
- * something it counts has gone or ended. What comes is charged by `admission.ts`.
+ * The resource quota controller. It counts what is used and writes it to the status of a ResourceQuota. It runs when
+ * the quota is new or changed, and when a counted object was deleted or has ended. `admission.ts` counts new objects.
  * upstream: kubernetes pkg/controller/resourcequota
  */
 import type { KubeObject } from "../../../apis/meta.ts";
@@ -12,10 +12,10 @@ import { type Amounts, nano } from "./amounts.ts";
 import { isAbout, type Quota } from "./scopes.ts";
 import { added, takes, usageOf } from "./usage.ts";
 
-/** How long after a write its consequences are looked at. */
+/** Milliseconds from a write until its consequences are handled. */
 const REACTION_MS = 50;
 
-/** Counts from now on. Returns the stop. */
+/** Starts the controller. Returns a function that stops it. */
 export function countQuotas(engine: Engine): () => void {
   const { store, clock } = engine;
   const due = new Set<string>();

@@ -1,7 +1,7 @@
 /**
- * The LimitRanger plugin of kube-apiserver: a new pod gets the requests and limits that its namespace's LimitRanges
- * give to containers that name none, and is refused beyond their bounds; so are claims. Several ranges count in the order
- * of their names, where the real one leaves it to chance.
+ * The LimitRanger plugin of kube-apiserver. Containers of a new pod without requests or limits get those of the
+ * namespace's LimitRanges. Pods and claims beyond the bounds are refused. Several LimitRanges apply in order of their
+ * names; in Kubernetes the order is random.
  * upstream: kubernetes plugin/pkg/admission/limitranger/admission.go
  */
 import type { KubeObject } from "../../../apis/meta.ts";
@@ -32,7 +32,7 @@ interface LimitRange extends KubeObject {
 
 const NOTE = "kubernetes.io/limit-ranger";
 
-/** A new pod with what the ranges of its namespace add, and a note of it. */
+/** A new pod with the defaults of the LimitRanges in its namespace, and an annotation that names them. */
 export function withLimitDefaults<T extends KubeObject>(call: Call, pod: T): T {
   let current: PodShape = pod;
   for (const range of rangesOf(call, pod)) current = completed(current, range);
@@ -75,7 +75,7 @@ function completed(pod: PodShape, range: LimitRange): PodShape {
   };
 }
 
-/** Throws 403 with all that is beyond the bounds of one range. */
+/** Throws 403 with everything that is beyond the bounds of one LimitRange. */
 export function checkLimits(call: Call, { object, operation, subresource }: Admission): void {
   if (object === undefined || subresource || call.definition.group !== "") return;
   const { kind } = call.definition;
@@ -99,7 +99,7 @@ function rangesOf(call: Call, { metadata }: KubeObject): readonly LimitRange[] {
   return call.engine.store.list("limitranges", namespace).objects as readonly LimitRange[];
 }
 
-/** Later ones win; resources in the order of their names. */
+/** Joins the amounts, with resources in order of their names. If several have a resource, the last one counts. */
 function merged(all: readonly (Amounts | undefined)[]): Amounts {
   const result = Object.assign({}, ...all) as Amounts;
   return Object.fromEntries(Object.entries(result).sort(([a], [b]) => (a < b ? -1 : 1)));

@@ -1,5 +1,5 @@
 /**
- * Which objects a ResourceQuota is about. Scopes speak of pods; a quota that has some counts nothing else.
+ * Which objects a ResourceQuota counts. Scopes are about pods, so a quota with scopes counts nothing else.
  * upstream: kubernetes pkg/quota/v1/evaluator/core/pods.go podMatchesScopeFunc
  */
 import type { KubeObject } from "../../../apis/meta.ts";
@@ -43,7 +43,7 @@ interface Affinity {
   }[];
 }
 
-/** Does `object` take something of what `hard` bounds, as far as scopes go? */
+/** Whether the quota counts the object, as far as its scopes and the resources in `hard` decide. */
 export function isAbout(quota: Quota, hard: Amounts, kind: Counted, object: KubeObject): boolean {
   if (!Object.keys(hard).some((resource) => takes(kind, resource))) return false;
   const { scopes = [], scopeSelector } = quota.spec ?? {};

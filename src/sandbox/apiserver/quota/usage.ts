@@ -1,6 +1,6 @@
 /**
- * What one object takes of a quota, by the quota's names for it: `pods`, `requests.cpu`, `services.nodeports`,
- * `count/deployments.apps`. Every kind counts as an object; pods, services and claims count as more.
+ * How much of a quota one object uses, by the quota's names: `pods`, `requests.cpu`, `services.nodeports`,
+ * `count/deployments.apps`. An object of any kind counts once; pods, services and claims also use resources.
  * upstream: kubernetes pkg/quota/v1/evaluator/core
  */
 import type { KubeObject } from "../../../apis/meta.ts";
@@ -38,7 +38,7 @@ interface Claim extends KubeObject {
   };
 }
 
-/** Counted by their plain name, too. */
+/** Kinds that are also counted by their plural alone, such as `pods`. */
 export const PLAINLY_COUNTED: ReadonlySet<string> = new Set([
   "configmaps",
   "persistentvolumeclaims",
@@ -50,7 +50,7 @@ export const PLAINLY_COUNTED: ReadonlySet<string> = new Set([
 ]);
 /** Resources whose requests also count without the prefix `requests.`. */
 const PLAIN_REQUESTS: ReadonlySet<string> = new Set(["cpu", "memory", "ephemeral-storage"]);
-/** What a container is given; where a quota bounds one of these, each container has to name it. */
+/** Requests and limits of containers. If a quota bounds one of them, every container must set it. */
 export const COMPUTE: ReadonlySet<string> = new Set([
   "cpu",
   "memory",
@@ -71,7 +71,7 @@ export function usageOf({ group, plural }: Counted, object: KubeObject, nowMs: n
   return counted;
 }
 
-/** Is there a kind of which an object could take some of `resource`? `count/things.example.com` needs none. */
+/** Whether objects of the kind can use some of `resource`. */
 export function takes({ group, plural }: Counted, resource: string): boolean {
   if (resource === `count/${group === "" ? plural : `${plural}.${group}`}`) return true;
   if (group !== "") return false;
@@ -84,7 +84,7 @@ export function takes({ group, plural }: Counted, resource: string): boolean {
     : plural === "pods" && PLAIN_REQUESTS.has(resource);
 }
 
-/** A pod that has ended, or should long have, takes nothing more but is still an object. */
+/** A pod that has ended, or whose grace period is long over, uses no resources but still counts as an object. */
 function usageOfPod(pod: Pod, nowMs: number): Amounts {
   const { phase } = pod.status ?? {};
   if (phase === "Succeeded" || phase === "Failed" || isOverdue(pod, nowMs)) return {};
@@ -105,7 +105,7 @@ function usageOfPod(pod: Pod, nowMs: number): Amounts {
   return result;
 }
 
-/** As upstream reckons: a grace period after `deletionTimestamp`, which has it in it. */
+/** As in upstream, a grace period after `deletionTimestamp`, although that time already includes it. */
 function isOverdue({ metadata }: Pod, nowMs: number): boolean {
   const { deletionTimestamp, deletionGracePeriodSeconds: graceS } = metadata;
   const endsMs = deletionTimestamp === undefined ? undefined : fromRfc3339(deletionTimestamp);
@@ -134,7 +134,10 @@ function usageOfClaim({ spec = {} }: Claim): Amounts {
   };
 }
 
-/** `limits.memory for: a,i; requests.cpu for: b`, what containers leave out that `hard` bounds; empty when nothing. */
+/**
+ * Resources that `hard` bounds and containers do not set, such as `limits.memory for: a,i; requests.cpu for: b`. Empty:
+ * all are set.
+ */
 export function unnamed(hard: Amounts, object: KubeObject): string {
   const { spec = {} } = object as Pod;
   if (spec.resources !== undefined) return "";
@@ -154,7 +157,7 @@ function isNamed({ resources }: Container, resource: string): boolean {
   return resources?.[part as "requests" | "limits"]?.[name as string] !== undefined;
 }
 
-/** The sum by resource, each in the family of suffixes in which it was first written. */
+/** The sums by resource, each with the kind of suffix in which it was first written. */
 export function added(left: Amounts, right: Amounts): Amounts {
   return combined(left, right, (a, b) => a + b);
 }

@@ -1,6 +1,6 @@
 /**
- * pods/binding, and bindings: the scheduler's one write. A pod is assigned once; a second assignment, a pod that
- * is going or one that is still gated is a conflict.
+ * pods/binding and bindings: the only write of the scheduler. A pod is bound once. A second binding is a conflict, and
+ * so is one of a pod that is being deleted or has scheduling gates.
  * upstream: kubernetes pkg/registry/core/pod/storage/storage.go (assignPod)
  */
 import type { KubeObject } from "../../../apis/meta.ts";
@@ -14,12 +14,12 @@ import type { ResourcePath } from "../request/routing.ts";
 import { ApiError, badRequest, conflict, methodNotAllowed, notFound } from "../request/status.ts";
 import { postedBody } from "./posted-body.ts";
 
-/** Bindings have a collection, too, as before pods had a door for them: only made, never kept. */
+/** Bindings also have a collection, older than pods/binding. Objects are posted to it but never stored. */
 export function isBindings(path: ResourcePath | undefined): path is ResourcePath {
   return path?.group === "" && path.version === "v1" && path.plural === "bindings";
 }
 
-/** The pod's own door, for what was sent to the collection. */
+/** The path of pods/binding for a Binding that was posted to the collection. */
 export function boundPod(path: ResourcePath, { method, body }: KubeRequest): ResourcePath {
   if (path.name !== undefined)
     throw new ApiError(404, "NotFound", "the server could not find the requested resource", {});
@@ -105,7 +105,7 @@ function wishOf(binding: KubeObject): Wish {
   if (name === "") {
     errors.push({ field: "target.name", reason: "FieldValueRequired", message: "Required value" });
   }
-  // These errors are answered without the usual prefix.
+  // kube-apiserver answers these errors without the usual prefix.
   if (errors.length > 0) {
     const texts = errors.map(({ field, message }) => `${field}: ${message}`);
     throw new ApiError(

@@ -1,7 +1,7 @@
 /**
- * pods/eviction: a delete that asks the pod's disruption budget first. Pods that do not count as
- * healthy may pass by the budget, as its unhealthyPodEvictionPolicy says; an allowed eviction is
- * counted in the budget's status at once, before its controller sees the pod go.
+ * pods/eviction: deletes a pod if its disruption budget allows it. Pods that are not healthy may not need the budget,
+ * as its unhealthyPodEvictionPolicy says. An allowed eviction is counted in the budget's status at once, before the
+ * controller of budgets sees the deletion.
  * upstream: kubernetes pkg/registry/core/pod/storage/eviction.go
  */
 import { matchesLabelSelector } from "../../../apis/core/selectors.ts";
@@ -22,7 +22,7 @@ import { postedBody } from "./posted-body.ts";
 const EVICTION = { group: "policy", version: "v1", kind: "Eviction" } as const;
 const BUDGETS = "policy/poddisruptionbudgets";
 const REFUSAL = "Cannot evict pod as it would violate the pod's disruption budget.";
-/** A budget that has not counted its last pods yet takes no more. */
+/** Evictions that the budget's controller has not counted yet. Beyond this number, no pod is evicted. */
 const MAX_DISRUPTED_PODS = 2_000;
 /** How long a client should wait for a budget whose controller is behind. */
 const RETRY_AFTER_SECONDS = 10;
@@ -80,7 +80,7 @@ function evictionOf(call: Call): KubeObject {
   return { ...body, metadata } as unknown as KubeObject;
 }
 
-/** Pods that are over, not begun or already going do no harm to any budget. */
+/** Budgets do not protect pods that have ended, have not started, or are being deleted. */
 function passesByBudgets(pod: PodShape): boolean {
   const phase = pod.status?.phase;
   return (
@@ -91,7 +91,7 @@ function passesByBudgets(pod: PodShape): boolean {
   );
 }
 
-/** The refusal, or undefined when the eviction may go on (and is counted, unless it is a dry run). */
+/** The refusal. Undefined: the eviction is allowed, and counted unless it is a dry run. */
 function askBudget(call: Call, pod: PodShape, options: DeleteOptions): KubeResponse | undefined {
   const { namespace } = pod.metadata;
   const all = call.engine.store.list(BUDGETS, namespace).objects as readonly unknown[];
@@ -119,7 +119,10 @@ function askBudget(call: Call, pod: PodShape, options: DeleteOptions): KubeRespo
   return undefined;
 }
 
-/** An unready pod is no loss to a budget that is kept anyway, or that does not count it. */
+/**
+ * Whether the budget allows evicting this unready pod: it is satisfied anyway, or its policy does not protect such
+ * pods.
+ */
 function isUnprotected(budget: PodDisruptionBudget, pod: PodShape): boolean {
   const ready = pod.status?.conditions?.some(
     ({ type, status }) => type === "Ready" && status === "True",
@@ -130,7 +133,7 @@ function isUnprotected(budget: PodDisruptionBudget, pod: PodShape): boolean {
   return currentHealthy >= desiredHealthy && desiredHealthy > 0;
 }
 
-/** The budget with this eviction counted. Throws 429 when nothing is left. */
+/** The budget with this eviction counted. Throws 429 if it allows no more. */
 function decrement(call: Call, budget: PodDisruptionBudget, podName: string): PodDisruptionBudget {
   const { name, generation = 0 } = budget.metadata;
   const { status = {} } = budget;
@@ -209,7 +212,7 @@ function noteEviction(call: Call): void {
   writeDirectly(call, stored, next);
 }
 
-/** In the name of the server itself. */
+/** A request of the server itself on the budget. */
 function budgetCall(call: Call): Call {
   const definition = call.engine.registry.find("policy", "v1", "poddisruptionbudgets");
   return {

@@ -1,4 +1,4 @@
-/** namespaces/finalize: replaces the finalizers of a namespace's spec, the last door before it goes. */
+/** namespaces/finalize: replaces the finalizers in a namespace's spec. The namespace is removed when none is left. */
 import type { KubeObject } from "../../../apis/meta.ts";
 import { isObject } from "../../../base/json.ts";
 import type { KubeResponse } from "../../../kube/transport/transport.ts";

@@ -1,6 +1,6 @@
 /**
- * pods/log: the lines of a container, as text or, followed, as a stream. Options as the kubelet has them: the last
- * lines are chosen first, then those since a time, then as many bytes as are wanted.
+ * pods/log: the lines of a container as text, or as a stream with `follow`. Options apply as in the kubelet: first the
+ * last lines, of these the ones since a time, of these the first bytes.
  * upstream: ValidatePodLogOptions in pkg/apis/core/validation, pkg/kubelet/kuberuntime/logs
  */
 import type { KubeObject } from "../../../apis/meta.ts";
@@ -28,7 +28,7 @@ interface PodShape extends KubeObject {
   };
 }
 
-/** The options of the request; undefined if they are not set. */
+/** The options of the request. Undefined: the option is not set. */
 interface LogOptions {
   readonly timestamps: boolean;
   readonly previous: boolean;
@@ -40,7 +40,7 @@ interface LogOptions {
 
 const TEXT = { "content-type": "text/plain; charset=utf-8" };
 
-/** Log lines of a container, followed if asked. */
+/** Log lines of a container; with `follow`, later lines too. */
 export async function readLog(call: Call): Promise<KubeResponse> {
   const pod = (await getObject(call)) as PodShape;
   const { name } = pod.metadata;
@@ -139,7 +139,7 @@ function chosen(lines: readonly LogLine[], { tailLines, sinceMs }: LogOptions): 
   return sinceMs === undefined ? last : last.filter(({ atMs }) => atMs >= sinceMs);
 }
 
-/** With its time in front where that is wanted: nanoseconds, as container runtimes write it. */
+/** The line, after its time in nanoseconds if asked for, as container runtimes write it. */
 function printed({ atMs, text }: LogLine, { timestamps }: LogOptions): string {
   return timestamps ? `${new Date(atMs).toISOString().replace("Z", "000000Z")} ${text}` : text;
 }

@@ -1,6 +1,6 @@
 /**
- * Doors beside a pod's own, each for one part of its spec: `resize` changes what running containers ask for,
- * `ephemeralcontainers` adds containers to look around in. What else is sent through them, labels too, is let lie.
+ * Subresources that each change one part of a pod's spec. `resize` changes requests and limits of running containers,
+ * `ephemeralcontainers` adds containers for debugging. Other changes in the request, even of labels, are ignored.
  * upstream: pkg/registry/core/pod/strategy.go, pkg/apis/core/validation ValidatePodResize,
  * ValidatePodEphemeralContainersUpdate
  */
@@ -13,7 +13,7 @@ import { duplicate, forbidden, invalid, notFound } from "../schema/field-error.t
 import type { FieldError } from "../schema/schema.ts";
 
 const RESIZABLE: ReadonlySet<string> = new Set(["cpu", "memory"]);
-/** What needs more than a container that comes late can have. */
+/** Fields of a container that an ephemeral container cannot have. */
 const NOT_FOR_EPHEMERAL = ["ports", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle"];
 
 const RESIZE: Door = {
@@ -55,7 +55,7 @@ function removals(container: Raw, old: Raw, path: string): FieldError[] {
   });
 }
 
-/** Amounts that no resize may touch. */
+/** The resources of a container that a resize may not change. */
 function unsizable(container: Raw): unknown {
   return ["requests", "limits"].map((list) =>
     Object.entries(container?.resources?.[list] ?? {}).filter(([name]) => !RESIZABLE.has(name)),

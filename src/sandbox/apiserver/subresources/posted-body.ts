@@ -1,6 +1,6 @@
 /**
- * Bodies that are posted, answered and never stored: requests for tokens, bindings, evictions, reviews. They pass
- * through no registry, but a value of a wrong type is refused in them as in what is kept.
+ * Bodies that are posted and answered but never stored: requests for tokens, bindings, evictions, reviews. Like bodies
+ * of stored objects, they are refused if a value has a wrong type.
  */
 import { isObject } from "../../../base/json.ts";
 import type { GroupVersionKind } from "../admission/admission-request.ts";

@@ -1,5 +1,6 @@
 /**
- * Questions that are posted and never stored: who am I, may I, whose token is this.
+ * Reviews that are posted and answered but never stored: who the caller is, what the caller may do, to whom a token
+ * belongs.
  * upstream: pkg/registry/authorization, pkg/registry/authentication
  */
 
@@ -131,7 +132,7 @@ const NOBODY: FieldError = {
   message: 'Invalid value: "": at least one of user or group must be specified',
 };
 
-/** A question that is asked in a namespace is about it. */
+/** A review posted in a namespace must ask about that namespace. */
 function elsewhere(spec: Json, namespace: string | undefined): readonly FieldError[] {
   const asked = spec["resourceAttributes"];
   if (namespace === undefined || !isObject(asked) || asked["namespace"] === namespace) return [];

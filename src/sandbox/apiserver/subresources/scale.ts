@@ -1,6 +1,6 @@
 /**
- * scale: one number of a big object, read and written as an autoscaling/v1 Scale. Where the number
- * lives is the definition's knowledge.
+ * The subresource scale: reads and writes the replicas of an object as an autoscaling/v1 Scale. The definition of the
+ * kind says in which field they are.
  */
 import { formatLabelSelector } from "../../../apis/core/selectors.ts";
 import type { KubeObject, LabelSelector } from "../../../apis/meta.ts";
@@ -92,7 +92,7 @@ function nextScale(call: Call, current: Scale): Scale {
   if (type.startsWith("application/json-patch+json")) {
     return jsonPatched(current, call.body) as Scale;
   }
-  // A Scale has no lists: merge, strategic and apply mean the same.
+  // A Scale has no lists, so merge patch, strategic patch and apply mean the same.
   return applyMergePatch(current, call.body) as Scale;
 }
 
@@ -114,8 +114,8 @@ function replicasOf(call: Call, wanted: Scale): number {
 }
 
 /**
- * A custom object without a number has no Scale to show; one may be written, and validation has
- * its say. upstream: apiextensions-apiserver pkg/registry/customresource/etcd.go
+ * A custom object without replicas has no Scale to read. One may be written, and validation then decides.
+ * upstream: apiextensions-apiserver pkg/registry/customresource/etcd.go
  */
 function checkReplicasSet(object: KubeObject, paths: ScalePaths): void {
   if (!isCustomObject(object)) return;
@@ -150,7 +150,7 @@ function scaleOf(object: KubeObject, paths: ScalePaths): Scale {
       resourceVersion,
       creationTimestamp,
     }) as Scale["metadata"],
-    // Go leaves a zero out.
+    // Go omits the field if it is 0.
     spec: Number(replicas ?? 0) === 0 ? {} : { replicas: Number(replicas) },
     status: {
       replicas: Number(running ?? 0),
@@ -159,12 +159,12 @@ function scaleOf(object: KubeObject, paths: ScalePaths): Scale {
   } as Scale;
 }
 
-/** Built-in kinds have a default. */
+/** Objects of built-in kinds always have replicas, because they have a default. */
 function isCustomObject(object: KubeObject): boolean {
   return isCustom({ group: (object.apiVersion ?? "").split("/").slice(0, -1).join("/") });
 }
 
-/** `.spec.replicas` as its parts. */
+/** The parts of a path such as `.spec.replicas`. */
 function partsOf(path: string): readonly string[] {
   return path.split(".").filter((part) => part !== "");
 }

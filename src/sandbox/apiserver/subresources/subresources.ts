@@ -1,6 +1,6 @@
 /**
- * Which file answers which subresource. `status` is not here: it is an ordinary update of one part.
- * What the sandbox cannot do (there are no containers to enter) is refused with the reason.
+ * Which file answers which subresource. `status` is an ordinary update of one part, so it is not here. What the sandbox
+ * cannot do, such as exec into a container, is refused with the reason.
  */
 import type { KubeObject } from "../../../apis/meta.ts";
 import type { KubeResponse } from "../../../kube/transport/transport.ts";
@@ -56,7 +56,7 @@ export async function answerSubresource(call: Call): Promise<KubeResponse> {
   throw new ApiError(404, "NotFound", "the server could not find the requested resource", {});
 }
 
-/** A pod without a node is refused first, as kube-apiserver does. */
+/** kube-apiserver refuses a pod without a node first, whatever else is wrong. */
 async function refuseHostless(call: Call): Promise<void> {
   if (call.path.name !== undefined && call.definition.plural !== "pods") await getObject(call);
   if (call.definition.plural !== "pods") return;

@@ -1,6 +1,6 @@
 /**
- * serviceaccounts/token: answers a TokenRequest with a token that opens what the account's roles allow, until it
- * expires or the account is gone.
+ * serviceaccounts/token: answers a TokenRequest. The token has the rights of the account's roles until it expires or
+ * the account is deleted.
  */
 import type { KubeObject } from "../../../apis/meta.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
@@ -60,7 +60,7 @@ export async function requestToken(call: Call): Promise<KubeResponse> {
   return { status: 201, headers: { "content-type": "application/json" }, body: answer };
 }
 
-/** The request as it was sent, and as mutating webhooks see it. Defaults are added after them. */
+/** The request as the client sent it and mutating webhooks see it. Defaults are added later. */
 function requestOf(sent: object, namespace: string): KubeObject {
   return {
     apiVersion: "authentication.k8s.io/v1",
@@ -129,7 +129,7 @@ function fieldsIn(value: object): Record<string, unknown> {
   return Object.fromEntries(named.sort(([left], [right]) => compareText(`${left}`, `${right}`)));
 }
 
-/** Kinds whose end may end a token. */
+/** Kinds of objects that a token can be bound to: it becomes invalid when the object is deleted. */
 const BINDABLE: Readonly<Record<string, string>> = {
   Pod: "pods",
   Secret: "secrets",
