@@ -127,8 +127,8 @@ function daemonSets(world: Doors): Mirror<DaemonSet> {
 }
 
 /**
- * Of each what says whether it may be rolled over. Only where moves without downtime or
- * CapacityBuffers are switched on.
+ * Deployments without their pod specs: only the fields that decide whether one may be rolled over. The mirror exists
+ * only if moves without downtime or CapacityBuffers are enabled.
  */
 export function deployments(world: Doors): Mirror<Deployment> {
   return world.mirrors.of(DEPLOYMENT, { optional: true, project: withoutPodSpec });

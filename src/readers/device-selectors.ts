@@ -8,7 +8,7 @@ import { RE2JS } from "re2js";
 import { firstLineOf } from "../base/error-text.ts";
 import { parseNano } from "../base/quantity.ts";
 
-/** As the API server has it. */
+/** The most characters of an expression, as in kube-apiserver. */
 const LONGEST = 10 * 1_024;
 /** Loops in one expression. A device has at most 32 attributes, so four loops in each other are a million turns. */
 const MOST_LOOPS = 3;

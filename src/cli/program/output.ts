@@ -24,7 +24,7 @@ export function isTerminal(stream: "stdin" | "stdout" | "stderr"): boolean {
   return process[stream].isTTY === true;
 }
 
-/** The line that is there gives way to this one, which has no end; an empty one takes it away. */
+/** Replaces the current line of standard error by this one, without ending it. An empty text clears the line. */
 export function overwriteStderr(line: string): void {
   // To the start of the line, and all that follows erased.
   process.stderr.write(`\r\u001b[K${printable(line)}`);

@@ -66,7 +66,7 @@ function movingRow(node: FleetNode, moves: MovesUnderWay): MapRow {
 
 const known = new WeakMap<FleetNode, MapRow>();
 
-/** The same row while the node is the same. */
+/** The row of a node. As long as the node is the same object, so is its row, and it is not sent again. */
 function mapRow(node: FleetNode): MapRow {
   const row = known.get(node) ?? freshRow(node);
   known.set(node, row);

@@ -207,7 +207,7 @@ function podsOf(
   return pods;
 }
 
-/** Also where nothing has changed: room may have been taken in ways that no watch told. */
+/** Triggers planning even if no pod changed, because room may have been taken without any watch event. */
 function keepRoomFor({ world, batcher }: Keeper, key: string, pods: readonly Pod[]): void {
   const { headroom, placements } = world.cluster;
   const gone = headroom.set(key, pods);

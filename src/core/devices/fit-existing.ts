@@ -63,7 +63,7 @@ export function fitOnExisting(
     wanted.toSearch.map(({ spec }) => spec),
     node,
   );
-  // What an untouched node does not have of its own, it will not have in this state.
+  // On an untouched node whose devices are all local, this refusal stays true in this state, so it is kept.
   const isUntouched = state.ledger.usesOf(node.holder).size === 0;
   if (!isFound(answer) && isUntouched && list.devices.every(({ isLocal }) => isLocal))
     refusals?.set(node.name, answer);

@@ -260,7 +260,7 @@ function* plannedWithForesight(
   return (pendingBy(other) > pendingBy(first) ? first : other).result;
 }
 
-/** A plan, and what its spreads learned after they had placed pods. */
+/** A plan, and domains that its topology spreads came to know only after they had placed pods (`late`). */
 interface Planned {
   readonly result: SchedulingResult;
   readonly late: readonly Latecomer[];

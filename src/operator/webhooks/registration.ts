@@ -53,7 +53,7 @@ export const ADMITTED = [
   "awsnodetemplates.karpenter.k8s.aws",
 ] as const;
 
-/** What the CRDs say of conversion; `missing`: a kind has two served versions and none. */
+/** How the CRDs convert between versions. `missing`: a kind serves two versions but configures no conversion. */
 export type ConversionWish = "webhook" | "none" | "missing";
 
 /** The conversion in the CRD. `missing`: it serves two versions without a conversion. */

@@ -184,9 +184,9 @@ function delayMsOf({ mirrors }: KwokDeps, { spec }: NodeClaim): number {
 }
 
 /**
- * What a controller that is gone left booting shows up when its time comes. Asked for by who leads, when it begins to:
- * later, a Node that is missing was deleted, and that is how an instance dies here. Nor does the Node of a class
- * without a delay wait for anything: it came with its launch.
+ * Boots the nodes that an earlier controller launched and left booting, each when its delay is over. Called once, when
+ * this process becomes the leader: later a missing Node means that it was deleted, which is how an instance ends here.
+ * A class without a delay creates its Node at launch, so there is nothing to boot.
  */
 function bootOn(deps: KwokDeps, booting: Booting): void {
   const { mirrors, clock } = deps;

@@ -55,7 +55,7 @@ export function messageOf(apiVersion: string, kind: string): string {
   return `${name}.${version}.${kind}`;
 }
 
-/** Kinds that every group has; they travel as the first group's. */
+/** Kinds of apiVersion `v1` whose message is in `meta.v1`, not in `core.v1`. */
 const EVERYWHERE: ReadonlySet<string> = new Set([
   "Status",
   "APIVersions",
