@@ -345,10 +345,13 @@ describe("what a start waits for", () => {
 describe("what a start ends with", () => {
   const MAIN = fileURLToPath(new URL("../dist/cli/main.js", import.meta.url));
 
+  /** Another program may have the usual ones. */
+  const OWN_PORTS = { METRICS_PORT: "0", HEALTH_PROBE_PORT: "0", DISABLE_WEBHOOK: "true" };
+
   async function ends(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
     const options = {
       timeout: 30_000,
-      env: { PATH: process.env["PATH"] ?? "", HOME: folder, ...env },
+      env: { PATH: process.env["PATH"] ?? "", HOME: folder, ...OWN_PORTS, ...env },
     };
     return new Promise<string>((resolve) => {
       const started = [MAIN, "controller", ...args];

@@ -41,7 +41,7 @@ export function tryAws(
     async () => ({
       what: "quotas",
       skipped:
-        "No right to read them is asked for: aws service-quotas list-service-quotas --service-code ec2",
+        "The doctor does not read them: aws service-quotas list-service-quotas --service-code ec2",
     }),
   ];
 }
