@@ -128,7 +128,9 @@ export async function storeVersion<T extends KubeObject>(
   kind: Kind<T>,
   selection: CheckOptions<T>["selection"],
 ): Promise<number | undefined> {
-  const list = await client.list(kind, { ...selection, fieldSelector: NO_OBJECT });
+  // A right to one object by its name is none to any other.
+  const fieldSelector = selection.fieldSelector ?? NO_OBJECT;
+  const list = await client.list(kind, { ...selection, fieldSelector });
   return versionOf(list) || undefined;
 }
 

@@ -138,6 +138,22 @@ describe("a list that is older than what was seen before", () => {
     expect(states.at(-1)).toBe("unproven");
     stop();
   });
+
+  it("is asked for by the selector of the watch: there may be a right to one object only", async () => {
+    const asked: (string | undefined)[] = [];
+    const client = {
+      list: async (_: unknown, { fieldSelector }: { fieldSelector?: string }) => {
+        asked.push(fieldSelector);
+        return { items: [node("a", 5)], resourceVersion: "8" };
+      },
+      watch: async () => play(undefined),
+    } as unknown as KubeClient;
+    const fieldSelector = "metadata.name=a";
+    const { clock, stop } = follow({ client, calls: [] }, { fieldSelector });
+    await clock.advance(80_000);
+    expect(asked).toEqual([fieldSelector, fieldSelector]);
+    stop();
+  });
 });
 
 describe("list and watch", () => {
