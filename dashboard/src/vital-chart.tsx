@@ -1,7 +1,7 @@
 /** A small chart of one vital sign over the kept hours. The same in numbers stands in the table of the page. */
-import { useEffect, useRef } from "preact/hooks";
-import uPlot from "uplot";
-import { clockTime } from "./format.ts";
+import { useMemo } from "preact/hooks";
+import type uPlot from "uplot";
+import { fromZero, useChart } from "./use-chart.ts";
 import type { VitalPoint } from "./wire.ts";
 
 const HEIGHT = 130;
@@ -17,66 +17,36 @@ export interface Vital {
 }
 
 export function VitalChart({ vital, points }: { vital: Vital; points: readonly VitalPoint[] }) {
-  const box = useRef<HTMLDivElement>(null);
-  const chart = useRef<uPlot | undefined>(undefined);
-  const data: uPlot.AlignedData = [
-    points.map(({ atMs }) => atMs / 1_000),
-    ...vital.lines.map(({ of }) => points.map((point) => of(point) ?? null)),
-  ];
-  useEffect(() => {
-    const element = box.current;
-    if (element === null) return undefined;
-    const style = getComputedStyle(element);
-    const colour = (name: string) => style.getPropertyValue(`--${name}`).trim();
-    const axis = {
-      stroke: colour("muted"),
-      grid: { stroke: colour("surface-3"), width: 1 },
-      ticks: { show: false },
-    };
-    const written = (value: number | null) => (value === null ? "–" : vital.written(value));
-    chart.current = new uPlot(
-      {
-        width: element.clientWidth,
-        height: HEIGHT,
-        legend: { show: false },
-        cursor: { drag: { x: true, y: false } },
-        scales: { y: { range: (_, __, most) => [0, Math.max(most * 1.1, 1e-3)] } },
-        axes: [
-          {
-            ...axis,
-            values: (_, ticks) => ticks.map((tick) => clockTime(tick * 1_000)),
-            space: 90,
-          },
-          { ...axis, size: 64, space: 32, values: (_, ticks) => ticks.map(written) },
-        ],
-        series: [
-          {},
-          ...vital.lines.map(({ label }, index) => ({
-            label,
-            stroke: colour(index === 0 ? "cat-1" : "error"),
-            width: 1.5,
-            dash: index === 0 ? [] : [6, 4],
-            // What nobody measured is a gap; alone between two gaps a point is still seen.
-            points: { show: points.length < 2 },
-          })),
-        ],
-      },
-      data,
-      element,
-    );
-    const observer = new ResizeObserver(() =>
-      chart.current?.setSize({ width: element.clientWidth, height: HEIGHT }),
-    );
-    observer.observe(element);
-    return () => {
-      observer.disconnect();
-      chart.current?.destroy();
-      chart.current = undefined;
-    };
-  }, [vital]);
-  useEffect(() => {
-    chart.current?.setData(data);
-  }, [points, vital]);
+  const data = useMemo<uPlot.AlignedData>(
+    () => [
+      points.map(({ atMs }) => atMs / 1_000),
+      ...vital.lines.map(({ of }) => points.map((point) => of(point) ?? null)),
+    ],
+    [points, vital],
+  );
+  const written = (value: number | null) => (value === null ? "–" : vital.written(value));
+  const box = useChart({
+    height: HEIGHT,
+    key: vital.title,
+    data,
+    options: ({ colour, axis, time }) => ({
+      legend: { show: false },
+      cursor: { drag: { x: true, y: false } },
+      scales: { y: { range: fromZero(1e-3) } },
+      axes: [time, { ...axis, size: 64, space: 32, values: (_, ticks) => ticks.map(written) }],
+      series: [
+        {},
+        ...vital.lines.map(({ label }, index) => ({
+          label,
+          stroke: colour(index === 0 ? "cat-1" : "error"),
+          width: 1.5,
+          dash: index === 0 ? [] : [6, 4],
+          // What nobody measured is a gap; alone between two gaps a point is still seen.
+          points: { show: points.length < 2 },
+        })),
+      ],
+    }),
+  });
   const now = vital.lines.map(
     ({ label, of }) => `${label} ${valueText(vital, lastOf(points, of))}`,
   );

@@ -1,0 +1,66 @@
+/** One chart in a box of the page: made anew with its lines, as wide as the box, given new data as it comes. */
+import type { RefObject } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import uPlot from "uplot";
+import { clockTime } from "./format.ts";
+
+/** What charts have in common, in the colours of the page. */
+export interface ChartStyle {
+  /** A colour of the page by its name. */
+  readonly colour: (name: string) => string;
+  readonly axis: uPlot.Axis;
+  /** The axis of times. */
+  readonly time: uPlot.Axis;
+}
+
+interface Chart {
+  /** Pixels. */
+  readonly height: number;
+  /** A chart of another key is another chart. */
+  readonly key: string;
+  /** The same object while nothing has changed. */
+  readonly data: uPlot.AlignedData;
+  readonly options: (style: ChartStyle) => Omit<uPlot.Options, "width" | "height">;
+}
+
+/** The box to put the chart in. */
+export function useChart({ height, key, data, options }: Chart): RefObject<HTMLDivElement | null> {
+  const box = useRef<HTMLDivElement>(null);
+  const chart = useRef<uPlot | undefined>(undefined);
+  useEffect(() => {
+    const element = box.current;
+    if (element === null) return undefined;
+    const own = options(styleOf(element));
+    chart.current = new uPlot({ ...own, width: element.clientWidth, height }, data, element);
+    const observer = new ResizeObserver(() =>
+      chart.current?.setSize({ width: element.clientWidth, height }),
+    );
+    observer.observe(element);
+    return () => {
+      observer.disconnect();
+      chart.current?.destroy();
+      chart.current = undefined;
+    };
+  }, [key]);
+  useEffect(() => {
+    chart.current?.setData(data);
+  }, [data]);
+  return box;
+}
+
+function styleOf(element: HTMLElement): ChartStyle {
+  const style = getComputedStyle(element);
+  const colour = (name: string) => style.getPropertyValue(`--${name}`).trim();
+  const axis = {
+    stroke: colour("muted"),
+    grid: { stroke: colour("surface-3"), width: 1 },
+    ticks: { show: false },
+  };
+  const values: uPlot.Axis.Values = (_, ticks) => ticks.map((tick) => clockTime(tick * 1_000));
+  return { colour, axis, time: { ...axis, values, space: 90 } };
+}
+
+/** From nothing to a tenth above the most. `least`: the smallest top. */
+export function fromZero(least: number): uPlot.Scale.Range {
+  return (_, __, most) => [0, Math.max(most * 1.1, least)];
+}
