@@ -7,31 +7,14 @@ import { SILENT } from "../src/base/log.ts";
 import { Random } from "../src/base/random.ts";
 import { liveSource } from "../src/cli/console/live-source.ts";
 import type { UnplacedPod } from "../src/console/source.ts";
+import { awsPoolManifest, ON_DEMAND } from "../src/testing/manifests.ts";
 import { isUsual, openWorld, type TestWorld } from "./world.ts";
 
-const POOL = `
-apiVersion: karpenter.k8s.aws/v1
-kind: EC2NodeClass
-metadata: {name: default}
-spec:
-  role: KarpenterNodeRole-karpenter-demo
-  amiSelectorTerms: [{alias: al2023@latest}]
-  subnetSelectorTerms: [{tags: {karpenter.sh/discovery: karpenter-demo}}]
-  securityGroupSelectorTerms: [{tags: {karpenter.sh/discovery: karpenter-demo}}]
----
-apiVersion: karpenter.sh/v1
-kind: NodePool
-metadata: {name: default}
-spec:
-  limits: {cpu: 40}
-  template:
-    spec:
-      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
-      taints: [{key: team, value: shop, effect: NoSchedule}]
-      requirements:
-        - {key: kubernetes.io/arch, operator: In, values: [amd64]}
-        - {key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}
-`;
+const POOL = awsPoolManifest({
+  limits: "{cpu: 40}",
+  template: "taints: [{key: team, value: shop, effect: NoSchedule}]",
+  requirements: ["{key: kubernetes.io/arch, operator: In, values: [amd64]}", ON_DEMAND],
+});
 
 const TOLERATES = { tolerations: [{ key: "team", operator: "Exists" }] };
 

@@ -9,16 +9,15 @@ import { change, later, type Model } from "../src/core/answers/model.ts";
 import { provision, totalsOf } from "../src/core/answers/rehearsal.ts";
 import { priceOf } from "../src/core/disruption/candidates.ts";
 import type { Command } from "../src/core/disruption/command.ts";
-import { Ledger } from "../src/core/disruption/ledger.ts";
 import { moveOf } from "../src/core/disruption/moves.ts";
 import { movesToJudge, outcomeOf } from "../src/core/disruption/outcome.ts";
 import { nextCommands } from "../src/core/disruption/run-round.ts";
-import { createSimulator } from "../src/core/disruption/simulate.ts";
 import { planBatch } from "../src/core/planner/plan-batch.ts";
 import { DEFAULT_PLANNER } from "../src/core/planner/planner-options.ts";
 import { nodeView } from "../src/core/state/node-view.ts";
-import { instanceType, pod, pool as poolOf, schedulingInput } from "../src/testing/builders.ts";
+import { instanceType, pod, pool as poolOf } from "../src/testing/builders.ts";
 import { candidate, NOW } from "../src/testing/disruption.ts";
+import { quietModel } from "../src/testing/quiet-model.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -127,36 +126,12 @@ function startModel(): Model {
     return nodeView({ node: node.node, claim, pods: running, marked: false, nominatedUntilMs: 0 });
   });
   const own = { pool, instanceTypes: types, usage: {} };
-  const scheduling = { ...schedulingInput({ pools: [own], nodes }), nowMs: NOW };
   const restraint = {
     minSavingsPercent: 5,
     maxPaybackMs: 4 * HOUR_MS,
     replacementRestMs: HOUR_MS,
     maxMovesPerPodHour: 4,
   };
-  return {
-    made: 0,
-    pools: [own],
-    picture: {
-      nowMs: NOW,
-      nodes,
-      pools: [own],
-      scheduling,
-      simulator: createSimulator(scheduling),
-      staticPools: [],
-      pdbs: [],
-      queued: new Set(),
-      backingOff: new Map(),
-      paused: () => undefined,
-      movesFirst: () => false,
-      surgeProblem: () => undefined,
-      clusterBudgets: [],
-      expiry: { spreadPercent: 0, respectsBudgets: false },
-      initializationTimeoutMs: 0,
-      ledger: new Ledger(restraint),
-      forSpot: "nothing",
-      splits: true,
-      repack: { planner: DEFAULT_PLANNER, minSavingsPercent: 5 },
-    },
-  };
+  const repack = { planner: DEFAULT_PLANNER, minSavingsPercent: 5 };
+  return quietModel({ pools: [own], nodes, restraint, repack });
 }

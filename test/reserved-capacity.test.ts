@@ -1,28 +1,16 @@
 import { describe, expect, it } from "vitest";
+import { awsPoolManifest } from "../src/testing/manifests.ts";
 import { isUsual, openWorld } from "./world.ts";
 
-const MANIFESTS = `
-apiVersion: karpenter.k8s.aws/v1
-kind: EC2NodeClass
-metadata: {name: default}
-spec:
-  role: KarpenterNodeRole-karpenter-demo
-  amiSelectorTerms: [{alias: al2023@latest}]
-  subnetSelectorTerms: [{tags: {karpenter.sh/discovery: karpenter-demo}}]
-  securityGroupSelectorTerms: [{tags: {karpenter.sh/discovery: karpenter-demo}}]
-  capacityReservationSelectorTerms: [{tags: {team: a}}]
----
-apiVersion: karpenter.sh/v1
-kind: NodePool
-metadata: {name: default}
-spec:
-  template:
-    spec:
-      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
-      requirements:
-        - {key: kubernetes.io/arch, operator: In, values: [amd64]}
-        - {key: karpenter.sh/capacity-type, operator: In, values: [on-demand, reserved]}
-  disruption: {consolidationPolicy: WhenEmpty, consolidateAfter: Never}
+const POOL = awsPoolManifest({
+  more: "capacityReservationSelectorTerms: [{tags: {team: a}}]",
+  requirements: [
+    "{key: kubernetes.io/arch, operator: In, values: [amd64]}",
+    "{key: karpenter.sh/capacity-type, operator: In, values: [on-demand, reserved]}",
+  ],
+  disruption: "{consolidationPolicy: WhenEmpty, consolidateAfter: Never}",
+});
+const MANIFESTS = `${POOL}
 ---
 apiVersion: apps/v1
 kind: Deployment

@@ -1,20 +1,10 @@
 import { describe, expect, it } from "vitest";
+import { awsClassManifest } from "../src/testing/manifests.ts";
 import { isUsual, openWorld, type TestWorld } from "./world.ts";
 
 const HOUR_MS = 3_600_000;
 
-const CLASS = `
-apiVersion: karpenter.k8s.aws/v1
-kind: EC2NodeClass
-metadata: {name: default}
-spec:
-  role: KarpenterNodeRole-karpenter-demo
-  amiSelectorTerms: [{alias: al2023@latest}]
-  subnetSelectorTerms: [{tags: {karpenter.sh/discovery: karpenter-demo}}]
-  securityGroupSelectorTerms: [{tags: {karpenter.sh/discovery: karpenter-demo}}]
-  capacityReservationSelectorTerms: [{tags: {team: a}}]
----
-`;
+const CLASS = awsClassManifest("capacityReservationSelectorTerms: [{tags: {team: a}}]");
 
 const POD = `
 ---

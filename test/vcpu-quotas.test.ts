@@ -1,31 +1,14 @@
 /** With `--enable-quota-awareness` one large batch creates no more NodeClaims than EC2's vCPU quota has room for. */
 import { afterEach, expect, it } from "vitest";
 import type { Pod } from "../src/apis/core/pod.ts";
+import { awsPoolManifest, ON_DEMAND } from "../src/testing/manifests.ts";
 import { isUsual, openWorld, type TestWorld } from "./world.ts";
 
 /** vCPUs of the simulated account's own node group. */
 const OF_NODE_GROUP = 4;
 
-const INPUT = `
-apiVersion: karpenter.k8s.aws/v1
-kind: EC2NodeClass
-metadata: {name: default}
-spec:
-  role: KarpenterNodeRole-karpenter-demo
-  amiSelectorTerms: [{alias: al2023@latest}]
-  subnetSelectorTerms: [{tags: {karpenter.sh/discovery: karpenter-demo}}]
-  securityGroupSelectorTerms: [{tags: {karpenter.sh/discovery: karpenter-demo}}]
----
-apiVersion: karpenter.sh/v1
-kind: NodePool
-metadata: {name: default}
-spec:
-  template:
-    spec:
-      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
-      requirements:
-        - {key: node.kubernetes.io/instance-type, operator: In, values: [m5.large]}
-        - {key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}
+const ONE_TYPE = "{key: node.kubernetes.io/instance-type, operator: In, values: [m5.large]}";
+const INPUT = `${awsPoolManifest({ requirements: [ONE_TYPE, ON_DEMAND] })}
 ---
 apiVersion: apps/v1
 kind: Deployment

@@ -7,6 +7,7 @@ interface PoolManifest {
   readonly template?: string;
   /** Items of `requirements`. */
   readonly requirements: readonly string[];
+  readonly limits?: string;
   readonly disruption?: string;
 }
 
@@ -19,6 +20,7 @@ export function poolManifest({
   nodeClass = "EC2NodeClass",
   template,
   requirements,
+  limits,
   disruption,
 }: PoolManifest): string {
   return [
@@ -27,6 +29,7 @@ export function poolManifest({
     "kind: NodePool",
     "metadata: {name: default}",
     "spec:",
+    ...(limits === undefined ? [] : [`  limits: ${limits}`]),
     ...(disruption === undefined ? [] : [`  disruption: ${disruption}`]),
     "  template:",
     "    spec:",
@@ -50,11 +53,8 @@ export function kwokPoolManifest(pool: Omit<PoolManifest, "nodeClass">): string 
   return nodeClass.join("\n") + poolManifest({ ...pool, nodeClass: "KWOKNodeClass" });
 }
 
-/** The EC2NodeClass `default` of the sandbox and an on-demand NodePool of it. `more`: lines of the class' spec. */
-export function awsPoolManifest({
-  more,
-  ...pool
-}: Partial<PoolManifest> & { readonly more?: string } = {}): string {
+/** The EC2NodeClass `default` of the sandbox. `more`: a further line of its spec. */
+export function awsClassManifest(more?: string): string {
   const tags = "[{tags: {karpenter.sh/discovery: karpenter-demo}}]";
   const nodeClass = [
     "",
@@ -69,7 +69,15 @@ export function awsPoolManifest({
     ...(more === undefined ? [] : [`  ${more}`]),
     "---",
   ];
-  return nodeClass.join("\n") + poolManifest({ requirements: [ON_DEMAND], ...pool });
+  return nodeClass.join("\n");
+}
+
+/** The EC2NodeClass `default` of the sandbox and an on-demand NodePool of it. `more`: a further line of the class. */
+export function awsPoolManifest({
+  more,
+  ...pool
+}: Partial<PoolManifest> & { readonly more?: string } = {}): string {
+  return awsClassManifest(more) + poolManifest({ requirements: [ON_DEMAND], ...pool });
 }
 
 /** A Deployment `web` whose pods want a core each. */

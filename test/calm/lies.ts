@@ -84,7 +84,7 @@ export function liar(server: Pick<Transport, "send">, { of, lie, past }: Told): 
     if (what.isWatch) {
       if (lie === "expired") return tell(status(410, "Expired", "too old resource version"));
       if (lie === "stale" && isExpired)
-        return tell({ status: 200, headers: {}, stream: silence() });
+        return tell({ status: 200, headers: {}, stream: openStream() });
       if (isExpired) return undefined;
       // Else the picture of before goes on.
       isExpired = true;
@@ -144,16 +144,16 @@ function status(code: number, reason: string, message: string): KubeResponse {
   return { status: code, headers: {}, body };
 }
 
-/** Stays open and brings nothing. */
-function silence() {
+/** Brings these events and stays open. */
+export function openStream(events: readonly unknown[] = []): NonNullable<KubeResponse["stream"]> {
   let end = (): void => undefined;
   const closed = new Promise<void>((resolve) => {
     end = resolve;
   });
   return {
     close: () => end(),
-    // biome-ignore lint/correctness/useYield: nothing is brought
     async *[Symbol.asyncIterator]() {
+      for (const event of events) yield event as never;
       await closed;
     },
   };

@@ -8,7 +8,7 @@ import { AwsError } from "../../src/providers/aws/api/call.ts";
 import type { CloudFault, Fault } from "../replicas.ts";
 import type { TestWorld } from "../world.ts";
 import type { OddFault } from "./doubts.ts";
-import { asked, type Collection } from "./lies.ts";
+import { asked, type Collection, openStream } from "./lies.ts";
 
 const CLAIMS: Collection = "/apis/karpenter.sh/v1/nodeclaims";
 const NODES: Collection = "/api/v1/nodes";
@@ -230,7 +230,7 @@ function goneByWatch(of: Collection): OddFault {
     if (what?.of !== of || !what.isWatch || gone.length === 0) return undefined;
     const events = gone.map((object) => ({ type: "DELETED", object }));
     gone = [];
-    return { status: 200, headers: {}, stream: told(events) };
+    return { status: 200, headers: {}, stream: openStream(events) };
   };
   return {
     ...idle(),
@@ -242,20 +242,6 @@ function goneByWatch(of: Collection): OddFault {
         kind: of === NODES ? "Node" : "NodeClaim",
         ...one,
       }));
-    },
-  };
-}
-
-function told(events: readonly unknown[]): NonNullable<KubeResponse["stream"]> {
-  let end = (): void => undefined;
-  const closed = new Promise<void>((resolve) => {
-    end = resolve;
-  });
-  return {
-    close: () => end(),
-    async *[Symbol.asyncIterator]() {
-      for (const event of events) yield event as never;
-      await closed;
     },
   };
 }

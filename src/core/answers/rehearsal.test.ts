@@ -1,9 +1,8 @@
 /** When the events of a simulated disruption loop happen. */
 import { expect, it } from "vitest";
-import { instanceType, schedulingInput } from "../../testing/builders.ts";
+import { instanceType } from "../../testing/builders.ts";
 import { candidate, NOW } from "../../testing/disruption.ts";
-import { Ledger } from "../disruption/ledger.ts";
-import { createSimulator } from "../disruption/simulate.ts";
+import { quietModel } from "../../testing/quiet-model.ts";
 import { planBatch } from "../planner/plan-batch.ts";
 import { DEFAULT_PLANNER } from "../planner/planner-options.ts";
 import type { Model } from "./model.ts";
@@ -35,36 +34,11 @@ function twoHalfEmptyNodes(): Model {
   const pools = candidates
     .slice(0, 1)
     .map(({ pool }) => ({ pool, instanceTypes: types, usage: {} }));
-  const scheduling = { ...schedulingInput({ pools, nodes }), nowMs: NOW };
   const restraint = {
     minSavingsPercent: 0,
     maxPaybackMs: HOUR_MS,
     replacementRestMs: HOUR_MS,
     maxMovesPerPodHour: 4,
   };
-  return {
-    made: 0,
-    pools,
-    picture: {
-      nowMs: NOW,
-      nodes,
-      pools,
-      scheduling,
-      simulator: createSimulator(scheduling),
-      staticPools: [],
-      pdbs: [],
-      queued: new Set(),
-      backingOff: new Map(),
-      paused: () => undefined,
-      movesFirst: () => false,
-      surgeProblem: () => undefined,
-      clusterBudgets: [],
-      expiry: { spreadPercent: 0, respectsBudgets: false },
-      initializationTimeoutMs: 0,
-      ledger: new Ledger(restraint),
-      forSpot: "nothing",
-      splits: true,
-      repack: undefined,
-    },
-  };
+  return quietModel({ pools, nodes, restraint });
 }

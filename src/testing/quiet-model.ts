@@ -1,0 +1,44 @@
+/** A cluster in which nothing is under way, for tests of simulated disruption. */
+import type { Model } from "../core/answers/model.ts";
+import { Ledger } from "../core/disruption/ledger.ts";
+import { createSimulator } from "../core/disruption/simulate.ts";
+import { schedulingInput } from "./builders.ts";
+import { NOW } from "./disruption.ts";
+
+interface QuietModel {
+  readonly pools: Model["pools"];
+  readonly nodes: Model["picture"]["nodes"];
+  readonly restraint: ConstructorParameters<typeof Ledger>[0];
+  /** Absent: repack is off. */
+  readonly repack?: Model["picture"]["repack"];
+}
+
+/** No budget of the cluster, no pause, no back-off, no PodDisruptionBudget. The time is NOW. */
+export function quietModel({ pools, nodes, restraint, repack }: QuietModel): Model {
+  const scheduling = { ...schedulingInput({ pools, nodes }), nowMs: NOW };
+  return {
+    made: 0,
+    pools,
+    picture: {
+      nowMs: NOW,
+      nodes,
+      pools,
+      scheduling,
+      simulator: createSimulator(scheduling),
+      staticPools: [],
+      pdbs: [],
+      queued: new Set(),
+      backingOff: new Map(),
+      paused: () => undefined,
+      movesFirst: () => false,
+      surgeProblem: () => undefined,
+      clusterBudgets: [],
+      expiry: { spreadPercent: 0, respectsBudgets: false },
+      initializationTimeoutMs: 0,
+      ledger: new Ledger(restraint),
+      forSpot: "nothing",
+      splits: true,
+      repack,
+    },
+  };
+}
