@@ -5,7 +5,7 @@
  * upstream: pkg/controllers/provisioning/scheduling/nodeclaim.go (filterInstanceTypesByRequirements)
  */
 import { CAPACITY_TYPE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
-import { NO_RESOURCES, type Resources, subtractResources } from "../../../apis/resources.ts";
+import { NO_RESOURCES, type Resources } from "../../../apis/resources.ts";
 import { within } from "../../../base/within.ts";
 import type { InstanceType } from "../../cloudprovider/instance-type.ts";
 import {
@@ -23,6 +23,7 @@ import { allows, allowsAbsence, type Requirement } from "../../scheduling/requir
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
 import { Requirements } from "../../scheduling/requirements.ts";
 import { SharedBits } from "../../scheduling/shared-bits.ts";
+import { type AfterDaemons, afterDaemons, type PoolDaemon } from "./after-daemons.ts";
 import { overlaps } from "./daemon-rows.ts";
 import type { OfferingTable } from "./offering-table.ts";
 import type { TypeRow } from "./type-rows.ts";
@@ -52,7 +53,7 @@ export class TypeTable {
   readonly offerings: OfferingTable;
   readonly #space: RequirementSpace;
   readonly #sheet: TypeSheet;
-  #resources: Map<string, ResourceColumn>;
+  #after: AfterDaemons;
   readonly #byRequirement = new Map<Requirement, Bits>();
   readonly #bySet: Bits[] = [];
   readonly #countables = new Map<Requirement, CountableValues>();
@@ -68,9 +69,6 @@ export class TypeTable {
     readonly bySet: WeakMap<Resources, boolean>[];
   } = { bits: undefined, bySet: [] };
   readonly #each = new WeakMap<Resources, boolean>();
-  /** By position of the type: what pods can request, after the requests of daemons. */
-  #allocatable: readonly Resources[];
-  #fittingDaemons: Bits;
   /** The rows to combine, reused for each question. */
   readonly #rows: Bits[] = [];
   readonly #starts: number[] = [];
@@ -87,9 +85,7 @@ export class TypeTable {
     this.types = this.#sheet.types;
     this.offerings = this.#sheet.offerings;
     this.#space = space;
-    this.#allocatable = this.#sheet.allocatable;
-    this.#resources = this.#sheet.resources;
-    this.#fittingDaemons = this.#nonNegative();
+    this.#after = afterDaemons(this.#sheet, []);
     this.#left = noBits(this.size);
   }
 
@@ -102,18 +98,23 @@ export class TypeTable {
     return [...this.#sheet.given.keys(), ...this.#sheet.offeringKeys];
   }
 
+  /** Types that are not burstable; undefined: none is burstable. */
+  get steady(): Bits | undefined {
+    return this.#sheet.steady;
+  }
+
   /** Whether some type has several rows. */
   get hasSplitTypes(): boolean {
     return this.#sheet.hasSplitTypes;
   }
 
-  /** Subtracts the daemons' requests from each type. Call it once, before any question about resources. */
-  reserve(daemonRequests: readonly Resources[]): void {
-    this.#allocatable = this.#allocatable.map((amounts, index) =>
-      subtractResources(amounts, daemonRequests[index] ?? NO_RESOURCES),
-    );
-    this.#fittingDaemons = this.#nonNegative();
-    this.#resources = new Map();
+  /**
+   * Subtracts the daemons' requests from each type, and returns them by position of the type. Call it before any
+   * question about resources.
+   */
+  reserve(daemons: readonly PoolDaemon[]): readonly Resources[] {
+    this.#after = afterDaemons(this.#sheet, daemons);
+    return this.#after.requests;
   }
 
   /**
@@ -275,7 +276,7 @@ export class TypeTable {
     starts[count] = 0;
     rows[count++] = this.compatible(set);
     starts[count] = 0;
-    rows[count++] = this.#fittingDaemons;
+    rows[count++] = this.#after.fitting;
     return count;
   }
 
@@ -432,15 +433,6 @@ export class TypeTable {
     return id;
   }
 
-  #nonNegative(): Bits {
-    const bits = noBits(this.size);
-    this.#allocatable.forEach((amounts, index) => {
-      for (const name in amounts) if ((amounts[name] as number) < 0) return;
-      setBit(bits, index);
-    });
-    return bits;
-  }
-
   #allowed(requirement: Requirement): Bits {
     let bits = this.#byRequirement.get(requirement);
     if (bits !== undefined) return bits;
@@ -464,21 +456,18 @@ export class TypeTable {
   }
 
   #resource(name: string): ResourceColumn {
-    let column = this.#resources.get(name);
-    if (column !== undefined) return column;
-    column = resourceColumn(this.#allocatable, name);
-    this.#resources.set(name, column);
-    return column;
+    const { columns, allocatable } = this.#after;
+    return within(columns, name, () => resourceColumn(allocatable, name));
   }
 
   /** What pods can request on a type, after the daemons' requests. For explanations. */
   allocatable(index: number): Resources {
-    return this.#allocatable[index] as Resources;
+    return this.#after.allocatable[index] as Resources;
   }
 
   /** Types that hold `requests`, whatever their labels; for explanations. */
   holding(requests: Resources): Bits {
-    const bits = this.#fittingDaemons.slice();
+    const bits = this.#after.fitting.slice();
     for (const name in requests) {
       const wanted = requests[name] as number;
       if (wanted <= 0) continue;

@@ -4,7 +4,7 @@
  * upstream: pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go
  */
 import { LABEL_INSTANCE_PODS } from "../../../apis/aws/labels.ts";
-import { type HostPort, hostPorts } from "../../../apis/core/host-ports.ts";
+import { hostPorts } from "../../../apis/core/host-ports.ts";
 import type { Taint } from "../../../apis/core/node.ts";
 import type { Pod } from "../../../apis/core/pod.ts";
 import { podRequests } from "../../../apis/core/pod-resources.ts";
@@ -15,7 +15,7 @@ import {
   NODEPOOL_LABEL_KEY,
   PROVISIONER_NAME_LABEL_KEY,
 } from "../../../apis/karpenter/labels.ts";
-import { addResources, NO_RESOURCES, type Resources } from "../../../apis/resources.ts";
+import { NO_RESOURCES, type Resources } from "../../../apis/resources.ts";
 import type { InstanceType } from "../../cloudprovider/instance-type.ts";
 import { remainingLimits } from "../../nodepool/limits.ts";
 import {
@@ -23,11 +23,9 @@ import {
   bitIndices,
   clearBit,
   commonBits,
-  hasBit,
   intersectionOf,
   isEmptyBits,
   noBits,
-  setBit,
   uniteBits,
 } from "../../scheduling/bits.ts";
 import { daemonTerms, isMeantByName } from "../../scheduling/pod-requirements.ts";
@@ -36,6 +34,7 @@ import { Requirements } from "../../scheduling/requirements.ts";
 import { forbiddingTaints } from "../../scheduling/taints.ts";
 import { poolLabels } from "../manifest.ts";
 import type { PoolInput } from "../scheduling-input.ts";
+import type { PoolDaemon } from "./after-daemons.ts";
 import { AttachSlots, type SeenSlots } from "./attach-slots.ts";
 import { rowsByDaemons } from "./daemon-rows.ts";
 import { TypeTable } from "./instance-types.ts";
@@ -61,13 +60,6 @@ function foreignKeys(pool: Pool): readonly string[] {
     : [PROVISIONER_NAME_LABEL_KEY, LABEL_INSTANCE_PODS];
 }
 
-/** A daemon and the rows of types where it would run. */
-interface Daemon {
-  readonly requests: Resources;
-  readonly ports: readonly HostPort[];
-  readonly on: Bits;
-}
-
 export interface Template {
   /** Position in the order of pools. */
   readonly index: number;
@@ -79,7 +71,7 @@ export interface Template {
   readonly usable: Bits;
   /** By position of the type. */
   readonly daemonRequests: readonly Resources[];
-  readonly daemons: readonly Daemon[];
+  readonly daemons: readonly PoolDaemon[];
   readonly slots: AttachSlots;
   /** Types that are not burstable; undefined: none is burstable. */
   readonly steady: Bits | undefined;
@@ -121,13 +113,12 @@ export function createTemplate(
   const selections = daemonPods.map((pod) => selectionOf(pod, pool.taints, set, space));
   const rows = rowsByDaemons(input.instanceTypes, space.get(set), selections.flat());
   const table = new TypeTable(rows, space);
-  const daemons: Daemon[] = [];
+  const daemons: PoolDaemon[] = [];
   for (const [at, pod] of daemonPods.entries()) {
     const on = daemonRows(selections[at] ?? [], set, table, space);
     if (!isEmptyBits(on)) daemons.push({ requests: podRequests(pod), ports: hostPorts(pod), on });
   }
-  const daemonRequests = requestsByType(daemons, table.types.length);
-  if (daemons.length > 0) table.reserve(daemonRequests);
+  const daemonRequests = table.reserve(daemons);
   const usable = table.compatible(set).slice();
   return {
     index,
@@ -139,35 +130,9 @@ export function createTemplate(
     daemonRequests,
     daemons,
     slots: new AttachSlots(table.types, seen),
-    steady: steadyTypes(table),
+    steady: table.steady,
     budget: budgetOf(table, remainingLimits(pool.limits, input.usage), usable),
   };
-}
-
-/** Most types run the same few daemons, so each set of daemons is summed once. */
-function requestsByType(daemons: readonly Daemon[], types: number): readonly Resources[] {
-  const sums = new Map<string, Resources>();
-  return Array.from({ length: types }, (_, type) => {
-    let key = "";
-    for (let at = 0; at < daemons.length; at++)
-      if (hasBit((daemons[at] as Daemon).on, type)) key += `${at} `;
-    let sum = sums.get(key);
-    if (sum === undefined) {
-      sum = daemons
-        .filter(({ on }) => hasBit(on, type))
-        .reduce((all, { requests }) => addResources(all, requests), NO_RESOURCES);
-      sums.set(key, sum);
-    }
-    return sum;
-  });
-}
-
-function steadyTypes({ types, size }: TypeTable): Bits | undefined {
-  if (types.every(({ baseline }) => baseline === undefined)) return undefined;
-  const steady = noBits(size);
-  for (const [index, { baseline }] of types.entries())
-    if (baseline === undefined) setBit(steady, index);
-  return steady;
 }
 
 /**

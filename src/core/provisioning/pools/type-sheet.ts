@@ -61,6 +61,8 @@ export interface TypeSheet {
   readonly resources: Map<string, ResourceColumn>;
   readonly capacities: Map<string, OrderedColumn>;
   readonly offeringKeys: ReadonlySet<string>;
+  /** Types that are not burstable; undefined: none is burstable. */
+  readonly steady: Bits | undefined;
   /** Label of a pool → the rows whose nodes have only some of its values. */
   readonly given: ReadonlyMap<string, readonly GivenLabel[]>;
 }
@@ -88,6 +90,7 @@ export function sheetOf(list: readonly InstanceType[]): TypeSheet {
       resources: new Map(),
       capacities: new Map(),
       offeringKeys: keysOf(types),
+      steady: steadyOf(types),
     };
     sheets.set(list, sheet);
   }
@@ -169,6 +172,14 @@ function givenOf(types: readonly TypeRow[]): TypeSheet["given"] {
     for (const value of given) within(byKey, value.key, () => []).push({ index, value });
   });
   return byKey;
+}
+
+function steadyOf(types: readonly InstanceType[]): Bits | undefined {
+  if (types.every(({ baseline }) => baseline === undefined)) return undefined;
+  const steady = noBits(types.length);
+  for (const [index, { baseline }] of types.entries())
+    if (baseline === undefined) setBit(steady, index);
+  return steady;
 }
 
 /** Labels of offerings. */

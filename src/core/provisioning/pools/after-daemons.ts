@@ -1,0 +1,89 @@
+/**
+ * What the daemons of a NodePool leave of each instance type. Passes see the same daemons on the same types until a
+ * DaemonSet, a price or capacity changes, so the answer is kept with the list of types.
+ */
+import type { HostPort } from "../../../apis/core/host-ports.ts";
+import {
+  addResources,
+  NO_RESOURCES,
+  type Resources,
+  subtractResources,
+} from "../../../apis/resources.ts";
+import { type Bits, hasBit, noBits, setBit } from "../../scheduling/bits.ts";
+import type { ResourceColumn, TypeSheet } from "./type-sheet.ts";
+
+/** A daemon and the rows of types where it would run. */
+export interface PoolDaemon {
+  readonly requests: Resources;
+  readonly ports: readonly HostPort[];
+  readonly on: Bits;
+}
+
+/** All lists are by position of the type. */
+export interface AfterDaemons {
+  /** What the daemons request together. */
+  readonly requests: readonly Resources[];
+  /** What pods can request beside them. */
+  readonly allocatable: readonly Resources[];
+  /** Types with room for their daemons. */
+  readonly fitting: Bits;
+  /** Types by what pods can request of a resource. Filled on demand. */
+  readonly columns: Map<string, ResourceColumn>;
+}
+
+const known = new WeakMap<TypeSheet, Map<string, AfterDaemons>>();
+/** Answers kept for one list of types: one for each NodePool with other daemons. */
+const MOST_KEPT = 64;
+
+/** What these daemons leave of the sheet's types. */
+export function afterDaemons(sheet: TypeSheet, daemons: readonly PoolDaemon[]): AfterDaemons {
+  const answers = known.get(sheet) ?? new Map<string, AfterDaemons>();
+  known.set(sheet, answers);
+  const key = daemons.map(({ requests, on }) => `${JSON.stringify(requests)} ${on}`).join(";");
+  let answer = answers.get(key);
+  if (answer === undefined) {
+    answer = leftOf(sheet, daemons);
+    if (answers.size >= MOST_KEPT) answers.clear();
+    answers.set(key, answer);
+  }
+  return answer;
+}
+
+function leftOf(sheet: TypeSheet, daemons: readonly PoolDaemon[]): AfterDaemons {
+  const requests = requestsByType(daemons, sheet.types.length);
+  const hasNone = daemons.length === 0;
+  const allocatable = hasNone
+    ? sheet.allocatable
+    : sheet.allocatable.map((amounts, type) =>
+        subtractResources(amounts, requests[type] ?? NO_RESOURCES),
+      );
+  const columns = hasNone ? sheet.resources : new Map<string, ResourceColumn>();
+  return { requests, allocatable, fitting: withoutDebts(allocatable), columns };
+}
+
+/** Most types run the same few daemons, so each set of daemons is summed once. */
+function requestsByType(daemons: readonly PoolDaemon[], types: number): readonly Resources[] {
+  const sums = new Map<string, Resources>();
+  return Array.from({ length: types }, (_, type) => {
+    let key = "";
+    for (let at = 0; at < daemons.length; at++)
+      if (hasBit((daemons[at] as PoolDaemon).on, type)) key += `${at} `;
+    let sum = sums.get(key);
+    if (sum === undefined) {
+      sum = daemons
+        .filter(({ on }) => hasBit(on, type))
+        .reduce((all, { requests }) => addResources(all, requests), NO_RESOURCES);
+      sums.set(key, sum);
+    }
+    return sum;
+  });
+}
+
+function withoutDebts(allocatable: readonly Resources[]): Bits {
+  const bits = noBits(allocatable.length);
+  allocatable.forEach((amounts, index) => {
+    for (const name in amounts) if ((amounts[name] as number) < 0) return;
+    setBit(bits, index);
+  });
+  return bits;
+}
