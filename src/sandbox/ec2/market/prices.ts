@@ -4,12 +4,14 @@
  * capacity prefer deep pools.
  */
 import { Random } from "../../../base/random.ts";
+import { within } from "../../../base/within.ts";
 import type { Ec2Api } from "../../../providers/aws/api/ec2.ts";
 import type { SpotPrice } from "../../../providers/aws/api/images-and-types.ts";
 import type { PricingApi } from "../../../providers/aws/api/pricing.ts";
 import { applyFilters, pageOf } from "../account/filters.ts";
 import type { Answers, AwsState } from "../account/state.ts";
 import { awsTime } from "../account/state.ts";
+import type { Catalogue, TypeFacts } from "./catalogue.ts";
 
 const SPOT_FILTERS: ReadonlySet<string> = new Set([
   "availability-zone",
@@ -76,30 +78,34 @@ export function spotPriceCalls(state: AwsState): Pick<Answers<Ec2Api>, "describe
       const wanted = input.ProductDescriptions ?? PRODUCTS;
       // In a VPC both product descriptions mean the same pool, so each pool has one row.
       const ProductDescription = PRODUCTS.find((product) => wanted.includes(product));
-      const prices: SpotPrice[] = [];
-      for (const InstanceType of types) {
-        for (const zone of state.zones) {
-          const pool = spotPool(state, InstanceType, zone.ZoneName);
-          if (pool === undefined || ProductDescription === undefined) continue;
-          prices.push({
-            InstanceType,
-            AvailabilityZone: zone.ZoneName,
-            ProductDescription,
-            SpotPrice: (pool.priceMicroUsd / 1e6).toFixed(6),
-            Timestamp: awsTime(state.clock.now()),
-          });
+      const offered: { readonly type: string; readonly zone: string; readonly pool: SpotPool }[] =
+        [];
+      for (const type of ProductDescription === undefined ? [] : types) {
+        for (const { ZoneName: zone } of state.zones) {
+          const pool = spotPool(state, type, zone);
+          if (pool !== undefined) offered.push({ type, zone, pool });
         }
       }
-      const kept = applyFilters(prices, input.Filters, SPOT_FILTERS, (price) => ({
+      const kept = applyFilters(offered, input.Filters, SPOT_FILTERS, ({ type, zone }) => ({
         tags: undefined,
         fields: {
-          "availability-zone": price.AvailabilityZone,
-          "instance-type": price.InstanceType,
-          "product-description": price.ProductDescription,
+          "availability-zone": zone,
+          "instance-type": type,
+          "product-description": ProductDescription,
         },
       }));
       const page = pageOf(kept, input, { limit: HISTORY_LIMIT, defaultSize: HISTORY_LIMIT });
-      return { SpotPriceHistory: page.items, ...page.next };
+      const Timestamp = awsTime(state.clock.now());
+      const prices = page.items.map(
+        ({ type, zone, pool }): SpotPrice => ({
+          InstanceType: type,
+          AvailabilityZone: zone,
+          ProductDescription: ProductDescription ?? "",
+          SpotPrice: (pool.priceMicroUsd / 1e6).toFixed(6),
+          Timestamp,
+        }),
+      );
+      return { SpotPriceHistory: prices, ...page.next };
     },
   };
 }
@@ -108,34 +114,46 @@ export function spotPriceCalls(state: AwsState): Pick<Answers<Ec2Api>, "describe
 export function pricingCalls(state: AwsState): Answers<PricingApi> {
   return {
     getProducts(input) {
-      const documents: { readonly attributes: Record<string, string>; readonly text: string }[] =
-        [];
-      for (const name of state.catalogue.names) {
-        const attributes = productAttributes(state, name);
-        if (attributes === undefined) continue;
-        const isWanted = (input.Filters ?? []).every((filter) =>
+      const wanted = productsOf(state).filter(({ attributes }) =>
+        (input.Filters ?? []).every((filter) =>
           filter.Field === "ServiceCode" || filter.Field === "serviceCode"
             ? filter.Value === input.ServiceCode
             : attributes[filter.Field] === filter.Value,
-        );
-        if (isWanted) documents.push({ attributes, text: name });
-      }
-      const page = pageOf(documents, input, { limit: 100, defaultSize: 100 });
-      return {
-        PriceList: page.items.map(({ attributes, text }) => priceList(state, text, attributes)),
-        ...page.next,
-      };
+        ),
+      );
+      const page = pageOf(wanted, input, { limit: 100, defaultSize: 100 });
+      return { PriceList: page.items.map(({ document }) => document), ...page.next };
     },
   };
 }
 
-function productAttributes(state: AwsState, name: string): Record<string, string> | undefined {
-  const facts = state.catalogue.facts.get(name);
-  if (facts?.onDemandMicroUsd === undefined) return undefined;
-  return {
+interface Product {
+  readonly attributes: Readonly<Record<string, string>>;
+  /** JSON, as the API answers it. */
+  readonly document: string;
+}
+
+/** By catalogue, then by region. On-demand prices never change. */
+const products = new WeakMap<Catalogue, Map<string, readonly Product[]>>();
+
+function productsOf({ catalogue, region }: AwsState): readonly Product[] {
+  const known = products.get(catalogue) ?? new Map<string, readonly Product[]>();
+  products.set(catalogue, known);
+  return within(known, region, () =>
+    catalogue.names.flatMap((name) => {
+      const facts = catalogue.facts.get(name);
+      const microUsd = facts?.onDemandMicroUsd;
+      return facts === undefined || microUsd === undefined
+        ? []
+        : [productOf(region, facts, microUsd)];
+    }),
+  );
+}
+function productOf(region: string, facts: TypeFacts, microUsd: number): Product {
+  const attributes = {
     productFamily: facts.bareMetal ? "Compute Instance (bare metal)" : "Compute Instance",
-    regionCode: state.region,
-    instanceType: name,
+    regionCode: region,
+    instanceType: facts.name,
     operatingSystem: "Linux",
     preInstalledSw: "NA",
     capacitystatus: "Used",
@@ -144,19 +162,15 @@ function productAttributes(state: AwsState, name: string): Record<string, string
     vcpu: String(facts.vcpus),
     memory: `${facts.memoryMib / 1024} GiB`,
   };
-}
-
-function priceList(state: AwsState, name: string, attributes: Record<string, string>): string {
-  const microUsd = state.catalogue.facts.get(name)?.onDemandMicroUsd ?? 0;
   const { productFamily, ...rest } = attributes;
-  const sku = name.toUpperCase().replaceAll(/[^A-Z0-9]/g, "");
-  const currency = state.region.startsWith("cn-") ? "CNY" : "USD";
+  const sku = facts.name.toUpperCase().replaceAll(/[^A-Z0-9]/g, "");
+  const currency = region.startsWith("cn-") ? "CNY" : "USD";
   const dimension = {
     unit: "Hrs",
     rateCode: `${sku}.JRTCKXETXF.6YS6EN2CT7`,
     pricePerUnit: { [currency]: (microUsd / 1e6).toFixed(10) },
   };
-  return JSON.stringify({
+  const document = JSON.stringify({
     product: { productFamily, sku, attributes: rest },
     serviceCode: "AmazonEC2",
     terms: {
@@ -169,4 +183,5 @@ function priceList(state: AwsState, name: string, attributes: Record<string, str
       },
     },
   });
+  return { attributes, document };
 }
