@@ -25,13 +25,13 @@ export interface IncomingRequest extends KubeRequest {
 
 /** The simulated kube-apiserver: one function from request to answer. */
 export interface ApiServer {
-  /** Answers one request. Never rejects: what goes wrong inside is a 500 Status. */
+  /** Answers one request. Never rejects: an internal error is answered with a Status of code 500. */
   handle(request: IncomingRequest, user: User): Promise<KubeResponse>;
-  /** Who a service account's token belongs to; undefined when it is not (or no longer) good. */
+  /** The user of a service account's token; undefined if the token is not valid (any more). */
   authenticate(token: string): User | undefined;
   /** The in-process transport for `user`. */
   transport(user: User): Transport;
-  /** Where `pods/log` texts come from: the kubelet's and the operator's lines by pod key. */
+  /** Sets the source of `pods/log`: log lines of the kubelet and the operator, by pod key. */
   setLogSource(source: LogSource): void;
   close(): void;
 }

@@ -73,7 +73,7 @@ function addAccess(engine: Engine): void {
   }
 }
 
-/** upstream: pkg/controlplane/controller/kubernetesservice */
+/** Creates the Service by which pods find the API. upstream: pkg/controlplane/controller/kubernetesservice */
 function addOwnService(engine: Engine): void {
   if (engine.store.get("services", "default", "kubernetes") !== undefined) return;
   engine.store.put("services", {
@@ -98,7 +98,10 @@ function addOwnService(engine: Engine): void {
   } as KubeObject);
 }
 
-/** The control plane's components. They are one process here, so they are healthy whenever it answers. */
+/**
+ * Creates the ComponentStatuses. All components are one process here, so they are healthy whenever the server
+ * answers.
+ */
 function addComponents(engine: Engine): void {
   for (const name of ["controller-manager", "etcd-0", "scheduler"]) {
     engine.store.put("componentstatuses", {

@@ -70,7 +70,7 @@ export interface ApiServerOptions {
   readonly kubernetesVersion: string;
   /** Asked in order for everything that is not a resource. */
   readonly extraRoutes?: readonly ExtraRoute[];
-  /** A store of one's own, for tests and for tools that look inside. */
+  /** A store of the caller, for tests and for tools that read it. */
   readonly store?: Store;
   readonly log?: Logger;
 }
@@ -320,7 +320,10 @@ function answerElsewhere(
   return { status: 404, headers: PLAIN_TEXT, body: "404 page not found\n" };
 }
 
-/** Built-in groups answer for versions that they do not have; custom ones do not. */
+/**
+ * Whether the server reports an unknown resource of this group as such. For a built-in group it does so in
+ * any version, for a custom one only in served versions.
+ */
 function isServedGroup(registry: Registry, { group, version }: ResourcePath): boolean {
   const ours = registry.list().filter((definition) => definition.group === group);
   if (!isCustom({ group })) return ours.length > 0;
@@ -350,7 +353,7 @@ function checkMediaType({ definition, headers }: Call): void {
   if (!readable.includes(type.trim())) throw unsupportedMediaType(readable);
 }
 
-/** A namespace in the path of a cluster-scoped kind, or none where an object is named, is no URL. */
+/** Refuses a path with a namespace for a cluster-scoped kind, and a path without one for a namespaced object. */
 function checkScope(definition: ResourceDefinition, call: Call): void {
   const { name, namespace } = call.path;
   if (!definition.namespaced && namespace !== undefined) throw notServed();

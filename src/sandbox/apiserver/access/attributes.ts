@@ -1,6 +1,6 @@
 /**
- * What a request asks for, in the words that rights are granted in: a verb on a resource, or on a path that is
- * none. Also how a refusal says it.
+ * What a request asks for, in the terms of RBAC: a verb on a resource, or a verb on a path such as /healthz.
+ * Also the text of a refusal.
  * upstream: apiserver pkg/endpoints/request/requestinfo.go, pkg/endpoints/handlers/responsewriters/errors.go
  */
 import { requestVerb } from "../../../kube/client/request-verb.ts";
@@ -15,7 +15,7 @@ export interface ResourceAttributes {
   readonly group: string;
   readonly resource: string;
   readonly subresource: string;
-  /** Empty: the cluster's, or all namespaces. */
+  /** Empty for cluster-scoped objects, and for requests about all namespaces. */
   readonly namespace: string;
   readonly name: string;
 }
@@ -26,7 +26,7 @@ export interface PathAttributes {
   readonly path: string;
 }
 
-/** What authorization decides about. */
+/** What the authorizer is asked to allow. */
 export type Attributes = ResourceAttributes | PathAttributes;
 
 /** The attributes of a request. upstream: apiserver/pkg/endpoints/request/requestinfo.go. */
@@ -48,8 +48,8 @@ export function attributesOf(
 }
 
 /**
- * Who lists or watches one object by its name asks for that object only. Whoever creates, or deletes a
- * collection, has no name. A comma behind a backslash belongs to a value.
+ * The name in `fieldSelector=metadata.name=…` of a list or watch, or "" without one. RBAC treats such a
+ * request as one for that object. A comma after a backslash belongs to the value.
  */
 function nameSelectedBy(query: URLSearchParams): string {
   const terms = (query.get("fieldSelector") ?? "").match(/(?:\\.|[^,\\])+/gs) ?? [];
@@ -60,10 +60,10 @@ function nameSelectedBy(query: URLSearchParams): string {
   return "";
 }
 
-/** What cannot stand between two slashes of a path. */
+/** Text that cannot be one segment of a path. */
 const NOT_A_NAME = /[/%]|^\.\.?$/;
 
-/** 403 as kube-apiserver words it. `reason`: why, where more is known than that nothing allows it. */
+/** The 403 with kube-apiserver's text. `reason` says more than "no rule allows it", where more is known. */
 export function refused(user: string, attributes: Attributes, reason = ""): ApiError {
   const why = reason === "" ? "" : `: ${reason}`;
   if ("path" in attributes) {

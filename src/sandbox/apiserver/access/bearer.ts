@@ -1,9 +1,9 @@
 /**
- * What an Authorization header says of who asks. What is no bearer token says nothing, and its sender is nobody.
+ * Reads the bearer token of an Authorization header. A request without one is anonymous.
  * upstream: apiserver pkg/authentication/request/bearertoken
  */
 
-/** The token of the header; undefined when it has none. */
+/** The token of the header. Undefined if the header is missing or is not a bearer token. */
 export function bearerOf(header: string | undefined): string | undefined {
   const [scheme = "", token = ""] = (header ?? "").trim().split(" ");
   return scheme.toLowerCase() === "bearer" && token !== "" ? token : undefined;

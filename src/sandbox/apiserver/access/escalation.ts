@@ -1,6 +1,6 @@
 /**
- * Nobody gives more than they have: who writes a role must hold its rules (or may `escalate`), who writes a
- * binding must hold those of the role that it names (or may `bind` it).
+ * Nobody grants rights that they do not have. To write a role, a user must hold its rules or have the verb
+ * `escalate`. To write a binding, a user must hold the rules of its role or have the verb `bind`.
  * upstream: pkg/registry/rbac/{role,clusterrole,rolebinding,clusterrolebinding}/policybased,
  * pkg/registry/rbac/validation, component-helpers/auth/rbac/validation/policy_comparator.go
  */
@@ -26,7 +26,7 @@ export function checkEscalation(call: Call, next: KubeObject, current?: KubeObje
   else checkRole(call, next as ClusterRole, current as ClusterRole | undefined);
 }
 
-/** The object without metadata that the garbage collector changes, because that grants no right. */
+/** The object without the metadata that the garbage collector changes: a change there grants no right. */
 function withoutUpkeep(object: KubeObject): KubeObject {
   const {
     finalizers: _f,
@@ -77,7 +77,7 @@ function refuseMissing(call: Call, name: string, rules: readonly PolicyRule[]): 
   throw forbidden(definition, name, why);
 }
 
-/** The rules that the asking user does not hold, each taken apart into single rights. */
+/** The rules that the user does not hold, each split into single rights. */
 function missingRights(call: Call, rules: readonly PolicyRule[]): readonly PolicyRule[] {
   const held = rulesFor(call.engine.store, call.user, call.path.namespace ?? "");
   return rules.flatMap(singleRights).filter((right) => !held.some((rule) => holds(rule, right)));
@@ -137,7 +137,7 @@ function holdsPath(held: readonly string[], wanted: string): boolean {
   );
 }
 
-/** Rights on the same thing as one rule with several verbs, for the reader's sake. */
+/** Joins rights on the same resource into one rule with several verbs, which makes the message shorter. */
 function compacted(rights: readonly PolicyRule[]): readonly PolicyRule[] {
   const byThing = new Map<string, PolicyRule>();
   for (const { verbs, ...thing } of rights) {
@@ -163,7 +163,7 @@ function ruleText(rule: PolicyRule): string {
   return `{${said.join(", ")}}`;
 }
 
-/** As Go prints a list of texts with `%q`. */
+/** Formats a list of texts as Go does with `%q`. */
 function quotedList(texts: readonly string[]): string {
   return `[${texts.map((text) => JSON.stringify(text)).join(" ")}]`;
 }

@@ -1,6 +1,6 @@
 /**
- * Who asks: tokens of service accounts, which the server hands out and knows again, and those who speak for
- * somebody else (`kubectl --as`).
+ * Finds the user of a request: from the token of a service account, which this server issued, or from the
+ * impersonation headers (`kubectl --as`).
  * upstream: apiserver pkg/authentication/serviceaccount, pkg/endpoints/filters/impersonation.go
  */
 import type { User } from "../api-server.ts";
@@ -14,12 +14,12 @@ import type { Claims, Reference } from "./tokens.ts";
 const ACCOUNT = /^system:serviceaccount:([^:]+):([^:]+)$/;
 const AUTHENTICATION = "authentication.k8s.io";
 const ISSUER = "https://kubernetes.default.svc";
-/** Whom a token must be for, to be good for this server. */
+/** The audience of this server: a token is accepted only if it names it. */
 export const OWN_AUDIENCE = ISSUER;
 /** Milliseconds for which a token bound to an object stays valid after the object's deletion was requested. */
 const LEEWAY_MS = 60_000;
 
-/** What a token is given for. */
+/** What a new token must contain. */
 export interface TokenWish {
   readonly account: { readonly namespace: string; readonly name: string; readonly uid: string };
   readonly lifetimeSeconds: number;
@@ -48,14 +48,15 @@ export function issueToken(
   return { token, expiresMs: nowMs + lifetimeSeconds * 1_000 };
 }
 
-/** Whose token it is and for whom it was given, or why it is not good. */
+/** The user of a token and the audiences that match, or why the token is rejected. */
 export type TokenAnswer =
   | { readonly user: User; readonly audiences: readonly string[] }
   | { readonly user: undefined; readonly problem: string };
 
 /**
- * Looks at a token as it is now. `problem` is kube-apiserver's text for a token that is of somebody else, too
- * old, for none of the `audiences`, or of an object that is gone.
+ * Checks a token against the present time and the objects that exist now. `problem` is kube-apiserver's text.
+ * A token is rejected if another server signed it, if it is not valid yet or expired, if it is for other
+ * audiences, or if its account, pod or secret is gone.
  * upstream: pkg/serviceaccount/jwt.go, pkg/serviceaccount/claims.go
  */
 export function readToken(
@@ -72,7 +73,7 @@ export function readToken(
   return { user: holderOf(claims), audiences: common };
 }
 
-/** As Go prints two lists. */
+/** The message for wrong audiences, with both lists formatted as Go does. */
 function foreign(given: readonly string[], wanted: readonly string[]): string {
   const [mine, theirs] = [given, wanted].map((list) => JSON.stringify(list).replaceAll(",", " "));
   return `token audiences ${mine} is invalid for the target audiences ${theirs}`;
@@ -80,7 +81,7 @@ function foreign(given: readonly string[], wanted: readonly string[]): string {
 
 const INVALIDATED = "service account token has been invalidated";
 
-/** Why a token that was good is not any more. */
+/** Why a token of this server is not valid now, or undefined. */
 function endOf({ clock, store }: Engine, claims: Claims): string | undefined {
   const nowMs = clock.now();
   if (claims.exp * 1_000 <= nowMs) return "service account token has expired";
@@ -141,7 +142,10 @@ function accountGroups(namespace: string): readonly string[] {
   return ["system:serviceaccounts", `system:serviceaccounts:${namespace}`, "system:authenticated"];
 }
 
-/** The user that the request is to be judged as. Throws 403 for who may not speak for others; `path` is for sentences. */
+/**
+ * The user that the request acts as. Throws 403 if the sender may not impersonate that user. `path` appears
+ * in the error text.
+ */
 export function impersonated(
   store: Store,
   user: User,
@@ -203,7 +207,10 @@ function withoutMarkup(text: string): string {
   return text.replace(/[&<>]/g, (one) => MARKUP[one] ?? one);
 }
 
-/** As Go prints references: kind, namespace, name, id, version of the API, version, field. */
+/**
+ * The impersonated groups, extra values and UID as Go prints object references: kind, namespace, name, UID,
+ * API version, resource version, field path.
+ */
 function wishesOf(
   groups: readonly string[],
   extra: Readonly<Record<string, string[]>>,
@@ -219,7 +226,7 @@ function wishesOf(
   ];
 }
 
-/** `Impersonate-Extra-Team: blue`, by key. */
+/** The values of `Impersonate-Extra-…` headers, by key: `Impersonate-Extra-Team: blue` gives `team`. */
 function extraOf(headers: Readonly<Record<string, string>>): Readonly<Record<string, string[]>> {
   const prefix = "impersonate-extra-";
   const found = Object.entries(headers).filter(([header]) => header.startsWith(prefix));
@@ -231,7 +238,7 @@ function extraOf(headers: Readonly<Record<string, string>>): Readonly<Record<str
   );
 }
 
-/** A wrong escape stays unchanged. */
+/** Decodes percent escapes. A text with a wrong escape stays unchanged. */
 function unescaped(key: string): string {
   try {
     return decodeURIComponent(key);

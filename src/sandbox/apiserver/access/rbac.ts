@@ -1,7 +1,8 @@
 /**
- * Role-based access: may this user do that? Bindings of the cluster are asked first, then those of the
- * namespace; the first rule that covers the request allows it. Roles that are made of others have the rules
- * that a controller writes into them (workloads/role-aggregation.ts): a server without one gives nothing by them.
+ * Role-based access: may this user do that? ClusterRoleBindings are searched first, then RoleBindings of the
+ * namespace. The first rule that covers the request allows it.
+ * An aggregated ClusterRole has only the rules that a controller wrote into it
+ * (workloads/role-aggregation.ts). Without that controller it allows nothing.
  * upstream: plugin/pkg/auth/authorizer/rbac, component-helpers/auth/rbac/validation
  */
 import type { KubeObject } from "../../../apis/meta.ts";
@@ -13,7 +14,7 @@ import type { Attributes } from "./attributes.ts";
 /** Whether the request is allowed. */
 export interface Verdict {
   readonly allowed: boolean;
-  /** Which binding allows it, or what went wrong on the way; "" when there is nothing to say. */
+  /** Which binding allows the request, or an error found during the search; "" if there is nothing to say. */
   readonly reason: string;
 }
 
@@ -33,7 +34,7 @@ const GROUP = "rbac.authorization.k8s.io";
 const MASTERS = "system:masters";
 const ACCOUNT = "system:serviceaccount:";
 
-/** They may do everything, without roles. */
+/** True for members of system:masters. They may do everything, without roles. */
 export function isMaster(user: User): boolean {
   return user.groups.includes(MASTERS);
 }
@@ -53,7 +54,7 @@ export function authorize(store: Store, user: User, attributes: Attributes): Ver
   };
 }
 
-/** Every rule that holds for the user in a namespace, in the order in which they are asked. */
+/** Every rule that applies to the user in a namespace, in search order. */
 export function rulesFor(store: Store, user: User, namespace: string): readonly PolicyRule[] {
   return [...grants(store, user, namespace, [])].flatMap(({ rules }) => rules);
 }
@@ -91,7 +92,7 @@ function isMeant({ kind, name, namespace }: Subject, user: User, binding: Bindin
   return kind === "ServiceAccount" && user.name === `${ACCOUNT}${home}:${name}`;
 }
 
-/** What the role of a binding allows; undefined when there is no such role. */
+/** The rules of the role that a binding names; undefined if that role does not exist. */
 export function roleRules(
   store: Store,
   { metadata, roleRef }: Binding,

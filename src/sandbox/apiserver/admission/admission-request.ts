@@ -1,4 +1,4 @@
-/** What an admission plugin or webhook is shown of a write. */
+/** The view of a write that admission plugins and webhooks get. */
 import type { KubeObject } from "../../../apis/meta.ts";
 
 /** One write as admission sees it. `object` is absent for DELETE. */
@@ -7,7 +7,9 @@ export interface Admission<T extends KubeObject | undefined = KubeObject | undef
   readonly object: T;
   readonly old: KubeObject | undefined;
   readonly subresource?: string;
-  /** Where the object is not of the resource's own kind: an Eviction of a pod, the Scale of a workload. */
+  /**
+   * Set only if the object's kind is not the resource's own: an Eviction of a pod, the Scale of a workload.
+   */
   readonly kind?: GroupVersionKind;
 }
 

@@ -1,5 +1,5 @@
 /**
- * What a webhook is asked: the write, who does it, and the options that came with it.
+ * Builds the AdmissionReview that a webhook receives: the write, its user, and the options of the request.
  * upstream: apiserver pkg/admission/plugin/webhook/request/admissionreview.go
  */
 import { isObject } from "../../../base/json.ts";
@@ -14,7 +14,7 @@ export interface AdmissionReview {
   readonly request: Readonly<Record<string, unknown>> & { readonly uid: string };
 }
 
-/** `definition`: the version in which the webhook sees the object; the request may be in another. */
+/** `definition` is the version in which the webhook sees the object. The request may use another version. */
 export function admissionReview(
   call: Call,
   definition: ResourceDefinition,
@@ -64,7 +64,9 @@ function userInfo({ user }: Call): object {
   };
 }
 
-/** A patch gets the options of what it does: an update or a create. */
+/**
+ * The options object for the webhook. A patch gets UpdateOptions, or CreateOptions if it creates the object.
+ */
 function optionsOf({ query, body }: Call, operation: string): object {
   const dryRun = query.getAll("dryRun").filter((value) => value !== "");
   const asked = {

@@ -1,7 +1,9 @@
 /**
- * Admission: who may change or refuse a write before it is stored. First what is built in (priority,
- * default tolerations and classes, service account), then mutating webhooks, then, after validation, validating
- * ones. Without webhook configurations in the store this costs nothing.
+ * Admission: plugins and webhooks that may change or refuse a write before it is stored. The order:
+ * 1. the built-in plugins that change objects (priority, tolerations, default classes, service account);
+ * 2. mutating webhooks;
+ * 3. validation, which is not done here;
+ * 4. the built-in checks, validating policies and validating webhooks.
  */
 import type { KubeObject } from "../../../apis/meta.ts";
 import type { Call } from "../engine.ts";
@@ -23,7 +25,9 @@ export async function mutate(call: Call, admission: Admission<KubeObject>): Prom
   return callMutatingWebhooks(call, { ...admission, object });
 }
 
-/** Throws what limit ranges or a validating webhook deny. */
+/**
+ * Runs the checks after validation. Throws what limits, class rules, a policy or a validating webhook refuse.
+ */
 export async function review(call: Call, admission: Admission): Promise<void> {
   checkLimits(call, admission);
   checkOverhead(call, admission);
@@ -33,7 +37,7 @@ export async function review(call: Call, admission: Admission): Promise<void> {
   await callValidatingWebhooks(call, admission);
 }
 
-/** A deletion, which mutating webhooks are asked about, too: they can refuse it. */
+/** Checks a deletion. Mutating webhooks are called too: they cannot change anything, but they can refuse. */
 export async function reviewDeletion(call: Call, old: KubeObject): Promise<void> {
   const admission = { operation: "DELETE", object: undefined, old } as const;
   await askMutatingWebhooks(call, admission);

@@ -1,9 +1,12 @@
-/** The `authorizer` that expressions of admission ask: the server's own roles, and the sender of the request. */
+/**
+ * Makes the variable `authorizer` of admission expressions. It asks the server's RBAC about the sender of a
+ * request or about a service account.
+ */
 import { authorize } from "../access/rbac.ts";
 import { Authorizer } from "../cel/authorizer.ts";
 import type { Call } from "../engine.ts";
 
-/** `name`: of the object that the request is about. */
+/** `name`: name of the object of the request. */
 export function authorizerOf({ engine, user, definition, path }: Call, name: string): Authorizer {
   const requestResource = {
     group: definition.group,
@@ -18,7 +21,7 @@ export function authorizerOf({ engine, user, definition, path }: Call, name: str
         ? user
         : {
             name: `system:serviceaccount:${account.namespace}:${account.name}`,
-            // Unlike who sends a token it is not in system:authenticated.
+            // A real token of this account would add system:authenticated. Upstream leaves it out here.
             groups: ["system:serviceaccounts", `system:serviceaccounts:${account.namespace}`],
           };
     return authorize(engine.store, sender, question);

@@ -1,7 +1,8 @@
 /**
- * The admission plugins of kube-apiserver that a cluster without options runs and that users notice:
- * LimitRanger, Priority, DefaultTolerationSeconds, ServiceAccount, RuntimeClass, StorageObjectInUseProtection, the default
- * storage and ingress classes, TaintNodesByCondition (the taint of new nodes) and the protection of kube-system's namespaces and of the system priority classes.
+ * The admission plugins that change objects and that kube-apiserver enables by default, as far as users
+ * notice them: LimitRanger, Priority, DefaultTolerationSeconds, ServiceAccount, RuntimeClass,
+ * StorageObjectInUseProtection, TaintNodesByCondition, and the default storage and ingress classes.
+ * Also two protections: of kube-system's namespaces and of the system priority classes.
  */
 import type { KubeObject } from "../../../apis/meta.ts";
 import type { Call } from "../engine.ts";
@@ -41,16 +42,24 @@ interface PriorityClassShape extends KubeObject {
   readonly preemptionPolicy?: string;
 }
 
-/** How long a pod stays on a node that is not ready or not reachable, unless it says otherwise. */
+/**
+ * How long a pod stays on a node that is not ready or unreachable, unless the pod tolerates the taint
+ * otherwise.
+ */
 const DEFAULT_TOLERATION_SECONDS = 300;
 
-/** Finalizers of objects in use. upstream: plugin/pkg/admission/storage/storageobjectinuseprotection */
+/**
+ * Finalizers that protect objects in use, by resource. upstream:
+ * plugin/pkg/admission/storage/storageobjectinuseprotection
+ */
 const PROTECTED: Readonly<Record<string, string>> = {
   persistentvolumeclaims: "kubernetes.io/pvc-protection",
   persistentvolumes: "kubernetes.io/pv-protection",
 };
 
-/** The object with what the built-in plugins add. Throws 403 for what they refuse. */
+/**
+ * The object with the fields that the built-in plugins add. Throws 403 for an object that a plugin refuses.
+ */
 export function admitBuiltIn(call: Call, admission: Admission<KubeObject>): KubeObject {
   const { definition } = call;
   if (definition.group === "" && definition.kind === "Pod") {
@@ -84,7 +93,9 @@ function withFinalizer(object: KubeObject, finalizer: string): KubeObject {
   return { ...object, metadata: { ...object.metadata, finalizers: [...finalizers, finalizer] } };
 }
 
-/** A new Node gets the taint not-ready, until the node lifecycle controller has seen it ready. */
+/**
+ * Adds the taint not-ready to a new Node. The node lifecycle controller removes it once the Node is ready.
+ */
 function withNotReadyTaint(object: KubeObject): KubeObject {
   const { spec } = object as KubeObject & { spec?: { taints?: readonly Taint[] } };
   const taints = spec?.taints ?? [];

@@ -1,6 +1,8 @@
 /**
- * The admission plugins about classes: DefaultStorageClass and DefaultIngressClass name the default class in what names
- * none, PersistentVolumeClaimResize lets a claim grow where its class allows it, and Priority keeps one default class.
+ * The admission plugins about classes:
+ * - DefaultStorageClass and DefaultIngressClass set the default class on an object that names none;
+ * - PersistentVolumeClaimResize allows a claim to grow if its class allows expansion;
+ * - Priority allows only one default PriorityClass.
  * upstream: kubernetes plugin/pkg/admission/{storage,network/defaultingressclass,priority}
  */
 import type { KubeObject } from "../../../apis/meta.ts";
@@ -32,7 +34,7 @@ interface PriorityClass extends KubeObject {
   readonly globalDefault?: boolean;
 }
 
-/** A new claim, with the default class when it names none and there is one. */
+/** Sets the default class on a new claim that names none, if a default class exists. */
 export function withDefaultStorageClass(call: Call, claim: Claim): Claim {
   if (classOf(claim) !== undefined) return claim;
   const annotation = "storageclass.kubernetes.io/is-default-class";
@@ -42,7 +44,10 @@ export function withDefaultStorageClass(call: Call, claim: Claim): Claim {
     : { ...claim, spec: { ...claim.spec, storageClassName } };
 }
 
-/** A new Ingress, with the default class when it names none in either way and there is one. */
+/**
+ * Sets the default class on a new Ingress that has neither the field nor the annotation, if a default class
+ * exists.
+ */
 export function withDefaultIngressClass(call: Call, ingress: Ingress): Ingress {
   const { spec, metadata } = ingress;
   if (spec?.ingressClassName !== undefined) return ingress;
@@ -55,7 +60,7 @@ export function withDefaultIngressClass(call: Call, ingress: Ingress): Ingress {
     : { ...ingress, spec: { ...spec, ingressClassName } };
 }
 
-/** Of several default classes the newest, then the first by name. */
+/** The newest default class; among equally old ones the first by name. */
 function defaultClass(
   store: StoreReader,
   storageKey: string,
@@ -99,7 +104,7 @@ function classOf(claim: Claim | undefined): string | undefined {
   return claim?.metadata.annotations?.[CLASS_OF_OLD] ?? claim?.spec?.storageClassName;
 }
 
-/** Throws 403 for a second PriorityClass that would be everybody's. */
+/** Throws 403 for a second PriorityClass with `globalDefault: true`. */
 export function checkDefaultPriority({ definition, engine }: Call, admission: Admission): void {
   const { operation, object } = admission;
   if (definition.storageKey !== "scheduling.k8s.io/priorityclasses") return;

@@ -1,6 +1,6 @@
 /**
- * Which writes a webhook or a policy is about: rules of groups, versions, resources and operations, and selectors of
- * the object and of its namespace.
+ * Decides which writes a webhook or policy applies to: by group, version, resource and operation, and by
+ * selectors of the object and of its namespace.
  * upstream: apiserver pkg/admission/plugin/webhook/predicates, pkg/admission/plugin/policy/matching
  */
 import { matchesLabelSelector } from "../../../apis/core/selectors.ts";
@@ -10,13 +10,13 @@ import type { ResourceDefinition } from "../resource-definition.ts";
 import { fromStorage, toStorage } from "../versions/conversion.ts";
 import type { Admission } from "./admission-request.ts";
 
-/** Which operations and resources a webhook is about. `*` matches all. */
+/** Operations and resources that a webhook or policy applies to. `*` matches all. */
 export interface Rule {
   readonly operations?: readonly string[];
   readonly apiGroups?: readonly string[];
   readonly apiVersions?: readonly string[];
   readonly resources?: readonly string[];
-  /** Empty: any. Webhooks cannot name any. */
+  /** Empty matches every name. Only policies have this field. */
   readonly resourceNames?: readonly string[];
   readonly scope?: string;
 }
@@ -27,13 +27,16 @@ export interface Selectors {
   readonly objectSelector?: LabelSelector;
 }
 
-/** With the match policy Equivalent a request in another version of the resource matches too. */
+/** With the match policy Equivalent, a rule also matches requests in other versions of its resource. */
 export interface Rules {
   readonly rules?: readonly Rule[];
   readonly matchPolicy?: "Exact" | "Equivalent";
 }
 
-/** The request's own version if a rule names it, else another of the same resource that one names. */
+/**
+ * The version in which the webhook sees the object: the request's own if a rule names it, else another
+ * version of the same resource that a rule names. Undefined if no rule matches.
+ */
 export function wantedVersion(
   call: Call,
   { rules = [], matchPolicy }: Rules,
@@ -89,7 +92,7 @@ export function selectsObject(call: Call, selectors: Selectors, admission: Admis
   return selects(selectors.namespaceSelector, stored?.metadata.labels ?? {});
 }
 
-/** The objects of the request in `definition`'s version. */
+/** The write with its objects converted to `definition`'s version. */
 export async function asWanted(
   call: Call,
   definition: ResourceDefinition,
@@ -102,7 +105,7 @@ export async function asWanted(
   return { ...admission, object: await shown(object), old: await shown(old) };
 }
 
-/** The object in another version of its kind, converted. */
+/** The object converted from one version of its kind to another. */
 export async function inVersion(
   { engine }: Call,
   from: ResourceDefinition,
@@ -113,7 +116,7 @@ export async function inVersion(
   return fromStorage(engine, to, await toStorage(engine, from, object));
 }
 
-/** Unlike other selectors, a missing one matches everything here. */
+/** Matches labels. A missing selector matches everything here, unlike elsewhere in Kubernetes. */
 function selects(
   selector: LabelSelector | undefined,
   labels: Readonly<Record<string, string>>,

@@ -1,6 +1,6 @@
 /**
- * Validating admission policies: what a write has to be like, said in expressions, and bindings that say where a
- * policy holds, with which parameters, and what becomes of a write that is not so.
+ * Validating admission policies. A policy says in CEL expressions what a write must satisfy. Its bindings say
+ * where it applies, with which parameters, and whether a violation denies, warns or is only audited.
  * upstream: apiserver pkg/admission/plugin/policy/validating, pkg/admission/plugin/policy/generic
  */
 
@@ -67,14 +67,14 @@ interface Binding extends KubeObject {
   };
 }
 
-/** What a policy holds against a write. */
+/** A violation of a policy by a write. */
 interface Denial {
   readonly message: string;
-  /** Absent where the policy itself failed. */
+  /** Absent if an expression of the policy failed to evaluate. */
   readonly reason?: string;
 }
 
-/** One that stops the write. */
+/** A violation that stops the write. */
 interface Refusal extends Denial {
   readonly policy: Policy;
   readonly binding?: Binding;
@@ -88,7 +88,7 @@ class ConfigurationError extends Error {
 const GROUP = "admissionregistration.k8s.io";
 const POLICIES = `${GROUP}/validatingadmissionpolicies`;
 const BINDINGS = `${GROUP}/validatingadmissionpolicybindings`;
-/** Bytes that a message may have; a longer one is not used. */
+/** Longest message of an expression, in bytes. A longer message is replaced by the default one. */
 const MAX_MESSAGE_BYTES = 5 * 1_024;
 const CODES: Readonly<Record<string, number>> = {
   Unauthorized: 401,
@@ -96,7 +96,7 @@ const CODES: Readonly<Record<string, number>> = {
   RequestEntityTooLarge: 413,
 };
 
-/** Throws what the first policy, by name, holds against the write. Adds the warnings of others. */
+/** Throws the first refusal, in the order of policy names. Adds the warnings of all other violations. */
 export async function checkPolicies(call: Call, admission: Admission): Promise<void> {
   const { store } = call.engine;
   if (store.count(BINDINGS) === 0 || store.count(POLICIES) === 0 || isExempt(call)) return;
@@ -135,7 +135,9 @@ export async function checkPolicies(call: Call, admission: Admission): Promise<v
   if (first !== undefined) throw refusalOf(call, admission, first);
 }
 
-/** Policies never judge policies: they could lock everybody out. */
+/**
+ * Objects that configure policies are exempt from policies. Otherwise a wrong policy could not be repaired.
+ */
 function isExempt({ definition: { group, plural } }: Call): boolean {
   return group === GROUP && plural.includes("admissionpolic");
 }
@@ -156,7 +158,7 @@ function matched(
   return wantedVersion(call, { rules: resourceRules, ...policy }, admission);
 }
 
-/** What one binding of a policy finds, for all of its parameters. */
+/** The violations of one policy under one binding, for all parameters of the binding. */
 function denialsOf(
   call: Call,
   definition: ResourceDefinition,
@@ -189,7 +191,7 @@ function judge(scope: Scope, { spec }: Policy, bindings: Bindings): readonly Den
   const denials: Denial[] = [];
   for (const validation of validations) {
     const outcome = evaluateIn(scope, validation.expression, seen, budget);
-    // All that was found before does not count then.
+    // Once the budget is spent, the violations found before are dropped, as upstream does.
     if (budget.left < 0) return fails ? [{ message: OUT_OF_BUDGET }] : [];
     if (outcome.problem !== undefined) {
       if (fails) denials.push({ message: failed(validation.expression, outcome.problem) });
@@ -201,7 +203,7 @@ function judge(scope: Scope, { spec }: Policy, bindings: Bindings): readonly Den
     if (budget.left < 0)
       return fails ? [{ message: `failed messageExpression: ${OUT_OF_BUDGET}` }] : [];
   }
-  // Audit annotations are not used here, but a failing one fails the write.
+  // Audit annotations are not recorded here, but one that fails to evaluate is a violation.
   const notes: Budget = { left: OBJECT_BUDGET };
   for (const { valueExpression } of auditAnnotations) {
     const outcome = evaluateIn(scope, valueExpression, seen, notes);
@@ -212,7 +214,10 @@ function judge(scope: Scope, { spec }: Policy, bindings: Bindings): readonly Den
   return denials;
 }
 
-/** Whether all hold; a text says why that is not known. One that does not hold settles it. */
+/**
+ * True if all match conditions are true, false if one is false. A text is the error of conditions that failed
+ * to evaluate while no other was false.
+ */
 function conditionsHold(
   scope: Scope,
   conditions: NonNullable<Policy["spec"]["matchConditions"]>,
@@ -291,7 +296,9 @@ function checkParamKind(call: Call, { spec }: Policy): ResourceDefinition | unde
   throw new ConfigurationError(`failed to find resource referenced by paramKind: '${named}'`);
 }
 
-/** Null stands for no parameters, with which a policy is judged all the same. */
+/**
+ * The parameter objects of a binding. The value null means that the policy is evaluated without parameters.
+ */
 function paramsOf(call: Call, policy: Policy, binding: Binding): readonly (KubeObject | null)[] {
   const definition = checkParamKind(call, policy);
   const { paramRef } = binding.spec;
@@ -325,7 +332,10 @@ function paramsOf(call: Call, policy: Policy, binding: Binding): readonly (KubeO
   return found.toSorted((a, b) => compareText(a.metadata.name, b.metadata.name));
 }
 
-/** Of a namespaced object, without what only the server needs. */
+/**
+ * The namespace of the object as expressions see it, without the metadata fields for bookkeeping. Null for
+ * cluster-scoped objects.
+ */
 function namespaceOf({ engine, definition, path }: Call): KubeObject | null {
   const isNamespace = definition.group === "" && definition.kind === "Namespace";
   if (path.namespace === undefined || isNamespace) return null;

@@ -1,6 +1,6 @@
 /**
- * kube-apiserver's RuntimeClass plugin: a new pod gets the overhead and the scheduling of the class that it names,
- * and is refused when it contradicts them or the class is not there.
+ * kube-apiserver's RuntimeClass plugin: a new pod gets the overhead and the scheduling of its RuntimeClass.
+ * It is refused if it contradicts the class or if the class does not exist.
  * upstream: kubernetes plugin/pkg/admission/runtimeclass
  */
 import type { Pod } from "../../../apis/core/pod.ts";
@@ -14,7 +14,7 @@ import type { Call } from "../engine.ts";
 import { forbidden } from "../request/status.ts";
 import type { Admission } from "./admission-request.ts";
 
-/** Throws 403. */
+/** The pod with the fields of its RuntimeClass. Throws 403 for a conflict or a missing class. */
 export function withClassOfPod<T extends KubeObject>(call: Call, object: T): T {
   const pod = object as unknown as Pod;
   const runtimeClass = classOf(call, pod);
@@ -25,7 +25,7 @@ export function withClassOfPod<T extends KubeObject>(call: Call, object: T): T {
   return { ...object, spec: outcome.spec };
 }
 
-/** After webhooks: they may not take away what the class gave. Throws 403. */
+/** Runs after webhooks, which must not change the overhead of the class. Throws 403. */
 export function checkOverhead(
   call: Call,
   { object, operation, subresource = "" }: Admission,

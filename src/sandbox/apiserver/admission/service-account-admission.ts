@@ -1,6 +1,6 @@
 /**
- * What kube-apiserver's ServiceAccount plugin does to a new pod: it names the account, and gives every container a
- * token of it, the cluster's CA and the namespace in a volume, unless account or pod say that they want none.
+ * kube-apiserver's ServiceAccount plugin. It sets the account name of a new pod. Every container gets a
+ * volume with a token, the cluster's CA and the namespace, unless the account or the pod opts out.
  * upstream: kubernetes plugin/pkg/admission/serviceaccount/admission.go
  */
 import type { KubeObject } from "../../../apis/meta.ts";
@@ -26,9 +26,12 @@ interface PodShape extends KubeObject {
 
 const MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount";
 const PREFIX = "kube-api-access-";
-/** As of generated names. */
+/** The characters that Kubernetes uses in generated names. */
 const ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
-/** One for all pods. A little more than an hour, so that kubelets renew it in time. */
+/**
+ * The volume content, shared by all pods. The lifetime is a little more than an hour, as upstream, so that
+ * kubelets renew in time.
+ */
 const PROJECTED = deepFreeze({
   defaultMode: 420,
   sources: [
@@ -44,7 +47,7 @@ const PROJECTED = deepFreeze({
   ],
 });
 
-/** Throws 403 for an account that is not there. */
+/** The pod with its service account set. Throws 403 if the account does not exist. */
 export function withServiceAccount({ engine, definition }: Call, pod: PodShape): PodShape {
   // Mirror pods belong to a kubelet, not to an account.
   if (pod.metadata.annotations?.["kubernetes.io/config.mirror"] !== undefined) return pod;
@@ -88,7 +91,9 @@ function mountedOnce(container: Container, name: string): Container {
   return { ...container, volumeMounts: [...volumeMounts, mount] };
 }
 
-/** Made from the pod's identity, not at random, so that the same story always gives the same names. */
+/**
+ * The suffix of the volume name. It is computed from the pod's identity, so that equal runs give equal names.
+ */
 function suffixOf(text: string): string {
   let rest = fnv64Text(text);
   let suffix = "";

@@ -1,6 +1,6 @@
 /**
- * Admission webhooks: which configured webhook a write concerns, what it is asked and what becomes of
- * its answer. Mutating ones run one after the other by configuration name, validating ones after.
+ * Admission webhooks: which configured webhooks a write concerns, what they are sent, and what their answers
+ * do. Webhooks are called one after another, in the order of their configurations' names.
  */
 
 import type { KubeObject } from "../../../apis/meta.ts";
@@ -32,24 +32,26 @@ interface Webhook extends Rules, Selectors {
   readonly matchConditions?: readonly { readonly name: string; readonly expression: string }[];
 }
 
-/** When a configuration says nothing, which defaults prevent. */
+/** Used only if a configuration has no timeout. Defaulting normally sets one. */
 const DEFAULT_TIMEOUT_SECONDS = 10;
 const MUTATING = "admissionregistration.k8s.io/mutatingwebhookconfigurations";
 const VALIDATING = "admissionregistration.k8s.io/validatingwebhookconfigurations";
 
-/** A webhook that a write concerns, and the version of the resource that it wants to see. */
+/** A webhook that must be called, and the version of the resource that it sees. */
 interface Concerned {
   readonly webhook: Webhook;
   readonly definition: ResourceDefinition;
 }
 
-/** Calls mutating webhooks in the order of their configurations' names; each sees the changes of earlier ones. */
+/**
+ * Calls mutating webhooks in the order of their configurations' names. Each sees the changes of earlier ones.
+ */
 export async function callMutatingWebhooks(
   call: Call,
   admission: Admission<KubeObject>,
 ): Promise<KubeObject> {
   let object = admission.object;
-  /** Webhooks with reinvocationPolicy, which see the changes of later webhooks too. */
+  /** Webhooks with reinvocationPolicy IfNeeded are called again if a later webhook changed the object. */
   const again = new Map<Concerned, KubeObject>();
   const askOne = async (one: Concerned): Promise<void> => {
     const shown = await asWanted(call, one.definition, { ...admission, object });
@@ -67,7 +69,10 @@ export async function callMutatingWebhooks(
   return object;
 }
 
-/** Where there is nothing to change. */
+/**
+ * Calls mutating webhooks for a request without an object to change, such as a deletion. They can only
+ * refuse.
+ */
 export async function askMutatingWebhooks(call: Call, admission: Admission): Promise<void> {
   await askAll(call, MUTATING, admission);
 }
@@ -84,7 +89,8 @@ async function askAll(call: Call, storageKey: string, admission: Admission): Pro
 
 function concerned(call: Call, storageKey: string, admission: Admission): readonly Concerned[] {
   const { store } = call.engine;
-  // Webhooks never judge the objects that configure webhooks: they could lock everybody out.
+  // Objects that configure webhooks are exempt from webhooks. Otherwise a wrong webhook could not be
+  // repaired.
   if (call.definition.group === "admissionregistration.k8s.io" || store.count(storageKey) === 0) {
     return [];
   }
@@ -100,7 +106,7 @@ function concerned(call: Call, storageKey: string, admission: Admission): readon
     });
 }
 
-/** Whether all conditions hold; one that cannot be evaluated counts as a failed call. */
+/** True if all conditions are true. A condition that fails to evaluate is treated as a failed call. */
 function conditionsHold(
   call: Call,
   webhook: Webhook,
@@ -164,18 +170,24 @@ function failedCall({ name }: Webhook, why: string): ApiError {
   });
 }
 
-/** The webhook's own Status with who denied in front; a code that is no refusal counts as 400. */
+/**
+ * The error for a refusal: the webhook's own Status, with the webhook's name in front. A code that is not an
+ * error code becomes 400.
+ */
 function denial(name: string, { status = {} }: Answer): ApiError {
   const prefix = `admission webhook "${name}" denied the request`;
   const { code = 0, details, message = "", reason = "" } = status;
   let text = `${prefix} without explanation`;
   if (message !== "") text = `${prefix}: ${message}`;
   else if (reason !== "") text = `${prefix}: ${reason}`;
-  // HTTP has no more than three digits.
+  // Codes of more than three digits are not valid in HTTP.
   return new ApiError(code > 999 ? 500 : Math.max(code, 400), reason, text, details);
 }
 
-/** The object after the patch; undefined when a patch that cannot be read is to be ignored. */
+/**
+ * The object after the patch. Undefined if the patch is unreadable and the failure policy says to ignore
+ * that.
+ */
 function patched(
   { webhook, definition }: Concerned,
   answer: Answer,

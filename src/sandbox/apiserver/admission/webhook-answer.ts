@@ -31,7 +31,10 @@ export interface Answer {
   readonly warnings?: readonly string[];
 }
 
-/** A patch that is not even a list of operations: failurePolicy decides what becomes of it. */
+/**
+ * A patch that is not a JSON list of operations. The webhook's failurePolicy decides whether the write goes
+ * on.
+ */
 export class UndecodablePatchError extends Error {
   override readonly name = "UndecodablePatchError";
 }
@@ -53,7 +56,7 @@ const STATUS = goStruct("v1.Status", {
     retryAfterSeconds: { type: "integer", format: "int32" },
   }),
 });
-/** The fields of AdmissionReview that are read, with Go's types. */
+/** The fields of AdmissionReview that are read, with their Go types. */
 const REVIEW = goStruct("v1.AdmissionReview", {
   apiVersion: TEXT,
   kind: TEXT,
@@ -68,7 +71,7 @@ const REVIEW = goStruct("v1.AdmissionReview", {
   }),
 });
 
-/** The answer in a review. Throws an Error with the problem. */
+/** The answer in a review. Throws an Error that names the problem. */
 export function answerIn(review: unknown, uid: string, isMutating: boolean): Answer {
   const { value, problem } = decode(REVIEW, review);
   if (problem !== undefined) throw new Error(`failed to call webhook: ${problem}`);
@@ -115,8 +118,8 @@ function problemOf(
 }
 
 /**
- * The object after a webhook's patch, which is base64. `isOwnKind`: it is of the resource's kind, not a Scale or
- * an Eviction. Throws UndecodablePatchError, or ApiError for a patch that does not apply or leaves another kind.
+ * The object after a webhook's patch, which is base64. `isOwnKind` is false for a Scale or an Eviction.
+ * Throws UndecodablePatchError, or ApiError if the patch does not apply or its result is of another kind.
  */
 export function patchedBy(
   { patch = "", patchType = "" }: Answer,
@@ -150,7 +153,7 @@ function applied(object: KubeObject, operations: readonly (Operation | null)[]):
   }
 }
 
-/** What a patch leaves must still be an object of the kind, whole and of the right types. */
+/** Checks that the result of a patch is a complete object of the same kind, with the right types. */
 function ofSameKind(definition: ResourceDefinition, result: unknown): KubeObject {
   if (!isObject(result)) {
     const struct =
@@ -169,7 +172,10 @@ function ofSameKind(definition: ResourceDefinition, result: unknown): KubeObject
   return definition.applyDefaults(value);
 }
 
-/** Go decodes a built-in kind into the known type; the kind of a custom object is read from the object. */
+/**
+ * A built-in kind may stay unnamed in the result, because Go decodes it into a known type. A custom object
+ * must name its kind.
+ */
 function checkKind(definition: ResourceDefinition, result: Record<string, unknown>): void {
   const wanted = groupVersionOf(definition);
   const apiVersion = String(result["apiVersion"] ?? (isCustom(definition) ? "" : wanted));

@@ -1,6 +1,6 @@
 /**
- * Calls a webhook that lives behind a URL, over HTTPS with the authority that its configuration names. What goes
- * wrong is worded as kube-apiserver's client words it.
+ * Calls a webhook behind a URL, over HTTPS, and trusts the CA bundle of its configuration. Errors have the
+ * text of kube-apiserver's client.
  */
 import { Agent } from "undici";
 import { isObject } from "../../../base/json.ts";
@@ -8,7 +8,7 @@ import { goJson } from "../request/go-json.ts";
 import type { WebhookCaller, WebhookClientConfig } from "../resource-definition.ts";
 
 const DEFAULT_TIMEOUT_MS = 30_000;
-/** Bytes of an answer: a whole object in a patch, in base64, with room for more operations. */
+/** Largest answer in bytes. A patch may contain a whole object in base64, and some more operations. */
 const MAX_ANSWER_BYTES = 8 * 1_024 * 1_024;
 
 /** Calls webhooks with a URL. Webhooks with a service go to `inCluster`. */
@@ -19,7 +19,7 @@ export function webhookCaller(inCluster: WebhookCaller = noServices): WebhookCal
       : callUrl(config.url, config, review, timeoutMs ?? DEFAULT_TIMEOUT_MS);
 }
 
-/** For a sandbox in which nothing answers behind services. */
+/** The caller for a sandbox that has no webhooks behind services. */
 const noServices: WebhookCaller = async (config, _, timeoutMs) => {
   throw serviceNotFound(config, timeoutMs ?? DEFAULT_TIMEOUT_MS);
 };
@@ -60,7 +60,7 @@ async function callUrl(
   }
 }
 
-/** Reads an answer, and stops reading one that does not end. */
+/** Reads an answer. Throws if it is larger than the limit. */
 async function textOf(body: AsyncIterable<Buffer>): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -73,7 +73,7 @@ async function textOf(body: AsyncIterable<Buffer>): Promise<string> {
   return Buffer.concat(chunks).toString("utf8");
 }
 
-/** An answer came, and it was no good. */
+/** An answer arrived, but it cannot be used. */
 class Refused extends Error {
   override readonly name = "Refused";
 }

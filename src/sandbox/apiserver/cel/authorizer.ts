@@ -1,11 +1,12 @@
 /**
- * The variable `authorizer` of admission expressions: what may the sender of a request, or a service account, do?
+ * The variable `authorizer` of admission expressions. It tells what the sender of a request, or a service
+ * account, may do.
  * upstream: apiserver pkg/cel/library/authz.go
  */
 import type { Environment } from "@marcbachmann/cel-js";
 import { nameProblems } from "../schema/metadata.ts";
 
-/** What an expression asks about: a resource, or a path that is none. */
+/** What an expression asks about: a resource, or a path such as /healthz. */
 type Question =
   | {
       readonly verb: string;
@@ -22,7 +23,7 @@ interface Answer {
   readonly reason: string;
 }
 
-/** `account`: a service account in the sender's place. */
+/** Asks whether a request is allowed. `account` is a service account to ask about instead of the sender. */
 export type Ask = (
   question: Question,
   account: { readonly namespace: string; readonly name: string } | undefined,
@@ -33,7 +34,7 @@ type Resource = Omit<Extract<Question, { readonly group: string }>, "verb">;
 const PACKAGE = "kubernetes.authorization";
 const AUTHORIZER_TYPE = `${PACKAGE}.Authorizer`;
 
-/** The value of the variable. `requestResource`: what the request is about. */
+/** The value of the variable. `requestResource` is the resource of the present request. */
 export class Authorizer {
   readonly requestResource: ResourceCheck;
   readonly ask: Ask;
@@ -50,7 +51,10 @@ export class Authorizer {
   }
 }
 
-/** What an expression has said so far of its question. The engine tells the kinds apart by their classes. */
+/**
+ * A question that an expression builds in several calls. The CEL engine tells the stages apart by their
+ * classes.
+ */
 class Check<About> {
   readonly authorizer: Authorizer;
   readonly about: About;
@@ -77,7 +81,7 @@ class Decision {
   }
 }
 
-/** Registers the types, and with them the variable. */
+/** Registers the types and the variable `authorizer`. */
 export function registerAuthorizer(environment: Environment): void {
   const [path, group, resource, decision] = [
     `${PACKAGE}.PathCheck`,
@@ -133,7 +137,7 @@ export function registerAuthorizer(environment: Environment): void {
       `${resource}.${key}(string): ${resource}`,
       (one: ResourceCheck, value: string) => one.with({ [key]: value }),
     );
-  // Role-based access never fails to answer.
+  // RBAC always gives an answer, so `errored()` is always false.
   environment
     .registerFunction(`${decision}.allowed(): bool`, ({ answer }: Decision) => answer.allowed)
     .registerFunction(`${decision}.reason(): string`, ({ answer }: Decision) => answer.reason)

@@ -1,6 +1,7 @@
 /**
- * Expressions of admission: conditions of webhooks, and all that an admission policy says. They see the object,
- * what it was before, and the request; those of policies see the namespace, parameters and variables, too.
+ * Expressions of admission: the match conditions of webhooks and all expressions of admission policies. They
+ * see the object, its old version and the request. Expressions of policies also see the namespace, the
+ * parameters and the variables.
  * upstream: apiserver pkg/admission/plugin/cel, pkg/admission/plugin/webhook/matchconditions
  */
 
@@ -12,7 +13,7 @@ import { type Outcome, type Program, run, toCel, withGoPatterns } from "./engine
 import { registerKubernetesLibrary } from "./library.ts";
 import type { Budget } from "./meter.ts";
 
-/** What an expression may name: a webhook's condition least, one of a policy with parameters most. */
+/** Who uses the expression, which decides what it may name. A webhook's condition may name the least. */
 export type Scope = keyof typeof NAMES;
 
 const NAMES = {
@@ -31,13 +32,13 @@ const NAMES = {
   messageWithParams: ["object", "oldObject", "request", "namespaceObject", "variables", "params"],
 } as const;
 
-/** Values of the names of a scope, made by {@link bindingsOf}. */
+/** The values of all names in a scope, made by {@link bindingsOf}. */
 export type Bindings = Readonly<Record<string, unknown>>;
 
 const environments = new Map<Scope, Environment>();
 const programs = new Map<Scope, Memo<Program | string>>();
 
-/** JSON values as expressions see them. Missing values are null. */
+/** Converts JSON values to values for expressions. Missing values become null. */
 export function bindingsOf(values: Readonly<Record<string, unknown>>): Bindings {
   return Object.fromEntries(
     Object.entries(values).map(([name, value]) => [name, toCel({}, value ?? null)]),
@@ -57,7 +58,7 @@ export function evaluateIn(
   return run(program, Object.fromEntries(known.map((name) => [name, bindings[name]])), budget);
 }
 
-/** A compiled expression, or its problem. */
+/** A compiled expression, or the text of its problem. */
 export function compileIn(scope: Scope, expression: string): Program | string {
   let known = programs.get(scope);
   if (known === undefined) {
@@ -94,15 +95,15 @@ function environmentOf(scope: Scope): Environment {
   return environment;
 }
 
-/** A named expression of a policy that other expressions use. */
+/** A named expression of a policy that other expressions can read as `variables.NAME`. */
 export interface Variable {
   readonly name: string;
   readonly expression: string;
 }
 
 /**
- * The bindings with `variables`. Each is worked out when an expression first asks for it, sees those before it, and
- * is paid from the same budget. One that fails fails whoever asks.
+ * The bindings with `variables`. Each variable is evaluated when an expression first reads it, at the cost of
+ * the same budget. If a variable fails, every expression that reads it fails.
  */
 export function withVariables(
   scope: Scope,

@@ -13,19 +13,22 @@ import { EXPRESSION_LIMIT } from "./meter.ts";
 import { celQuantity } from "./quantities.ts";
 import { celVersion, registerVersions } from "./versions.ts";
 
-/** What an expression says of a device, or why it has no answer. */
+/** Whether an expression selects a device, or why it cannot be evaluated. */
 export type DeviceVerdict = { readonly matches: boolean } | { readonly problem: string };
 
 let environment: Environment | undefined;
 const programs = new Memo(compiled);
 
-/** Why the expression cannot be used; `undefined` when it can. */
+/** Why the expression is invalid; `undefined` if it is valid. */
 export function deviceSelectorProblem(expression: string): string | undefined {
   const program = programs.get(expression);
   return typeof program === "string" ? program : undefined;
 }
 
-/** Asks the expression about a device of `driver`. Names without a domain are the driver's own. */
+/**
+ * Evaluates the expression for a device of `driver`. Attribute names without a domain belong to the driver's
+ * domain.
+ */
 export function deviceMatches(expression: string, driver: string, device: Device): DeviceVerdict {
   const program = programs.get(expression);
   if (typeof program === "string") return { problem: `compilation failed: ${program}` };
@@ -51,8 +54,9 @@ function compiled(source: string): Program | string {
 }
 
 /**
- * The engine's `has` takes no index on the way, and its `in` believes a map that answers for every key: the same
- * questions in other words.
+ * Rewrites two forms that the engine handles differently from Kubernetes:
+ * - `has(device.attributes["d"].name)`: the engine allows no index inside `has`;
+ * - `in device.attributes`: the map in {@link answeringAll} answers for every key, so the plain map is asked.
  */
 function inWordsOfEngine(source: string): string {
   return source
@@ -105,7 +109,7 @@ function byDomain<T>(
   return domains;
 }
 
-/** A domain that the device does not have reads as one without names. */
+/** A map of domains in which a domain that the device does not have reads as empty. */
 function answeringAll<T>(domains: ReadonlyMap<string, T>): ReadonlyMap<string, T> {
   const all = new Map(domains);
   const none = new Map();

@@ -1,7 +1,7 @@
 /**
- * The one place that knows which CEL engine is used: `compile`, `run` and `toCel`. Expressions see
- * Kubernetes' types: whole numbers are int by schema, date-times are timestamps, and field names
- * that are no CEL words are escaped (`__namespace__`).
+ * The only file that knows which CEL engine is used: `compile`, `run` and `toCel`. Expressions see
+ * Kubernetes' types: integers are int by schema, date-times are timestamps. Field names that are not CEL
+ * identifiers are escaped (`__namespace__`).
  */
 
 import { Environment, Optional, type ParseResult } from "@marcbachmann/cel-js";
@@ -15,7 +15,7 @@ import { type Budget, isTooCostly, runMetered } from "./meter.ts";
 /** A compiled expression. */
 export type Program = ParseResult;
 
-/** `problem` says why an expression has no value, in the engine's words, one line. */
+/** The value of an expression. `problem` says in one line why there is none. */
 export type Outcome =
   | { readonly value: unknown; readonly problem?: undefined }
   | { readonly problem: string; readonly isTooCostly: boolean };
@@ -30,7 +30,7 @@ const RESERVED = new Set(
 let environment: Environment | undefined;
 const programs = new Memo(compiled);
 
-/** An expression over `self` and `oldSelf`, compiled once; a string is the problem. */
+/** An expression over `self` and `oldSelf`, compiled once. A text is the compile error. */
 export function compile(source: string): Program | string {
   return programs.get(source);
 }
@@ -46,8 +46,8 @@ function compiled(source: string): Program | string {
 }
 
 /**
- * Evaluates with values made by {@link toCel}, at most for EXPRESSION_LIMIT units. `budget` pays for it, and may
- * be below zero afterwards.
+ * Evaluates with values made by {@link toCel}. Stops after EXPRESSION_LIMIT cost units. The cost is
+ * subtracted from `budget`, which may be below zero afterwards.
  */
 export function run(
   program: Program,
@@ -57,7 +57,7 @@ export function run(
   try {
     return { value: runMetered(program, { ...bindings }, budget) };
   } catch (error) {
-    // As Go's engine writes it.
+    // The same error begins with a small letter in cel-go.
     const problem = firstLineOf(error).replace(/^No such key/, "no such key");
     return { problem, isTooCostly: isTooCostly(error) };
   }
@@ -89,12 +89,12 @@ export function toCel(schema: Schema, value: unknown): unknown {
   return value;
 }
 
-/** An optional value, as `oldSelf` is under `optionalOldSelf`. */
+/** Wraps a value as an optional, for `oldSelf` in rules with `optionalOldSelf`. */
 export function toOptional(value: unknown): unknown {
   return value === undefined ? Optional.none() : Optional.of(value);
 }
 
-/** Whether a field name can be used in an expression unescaped: no keyword, no dashes or dots. */
+/** Whether a field name can stand in an expression without escaping: no keyword, no dashes or dots. */
 export function isWord(name: string): boolean {
   return !RESERVED.has(name) && /^[A-Za-z_][A-Za-z0-9_]*$/.test(name);
 }
@@ -124,7 +124,10 @@ function shared(): Environment {
   return environment;
 }
 
-/** The engine's own `matches` uses JavaScript's dialect; CEL means Go's. Strings are left alone. */
+/**
+ * Replaces `matches` by a function with Go's regular expressions: the engine's own uses JavaScript's. Text
+ * inside quotes stays as it is.
+ */
 export function withGoPatterns(source: string): string {
   return source.replace(
     /("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|\.((?:\s|\/\/[^\n]*\n)*)matches((?:\s|\/\/[^\n]*\n)*\()/g,

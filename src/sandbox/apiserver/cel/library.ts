@@ -1,6 +1,6 @@
 /**
- * Kubernetes' additions to CEL: regular expressions in Go's dialect, lists, sets and formats here,
- * quantities and networks in files of their own. `authorizer`, which only admission has, is in authorizer.ts.
+ * Kubernetes' additions to CEL. This file has regular expressions in Go's dialect, lists, sets and formats.
+ * Quantities and networks have their own files. `authorizer`, which only admission has, is in authorizer.ts.
  * upstream: apiserver pkg/cel/library
  */
 
@@ -12,7 +12,7 @@ import { type Evaluator, meter, tellEvaluator } from "./meter.ts";
 import { registerNetworks, registerUrls } from "./networks.ts";
 import { registerQuantities } from "./quantities.ts";
 
-/** Characters that an expression may make of a text in one step: the size of a request. */
+/** Longest text that one step of an expression may build, in characters. It equals the largest request. */
 const LONGEST_TEXT = 3 * 1_024 * 1_024;
 
 /** Registers everything on `environment`. */
@@ -27,7 +27,7 @@ export function registerKubernetesLibrary(environment: Environment): void {
   meter(environment, "'a'.matchesRe2('a')");
 }
 
-/** Whether `text` holds a match of the Go regular expression. */
+/** Whether the Go regular expression matches somewhere in `text`. */
 function matchesRe2(text: string, pattern: string): boolean {
   return compiled(pattern).matcher(text).find();
 }
@@ -102,7 +102,10 @@ function registerLists(environment: Environment): void {
     });
 }
 
-/** Stand for the names `sets` and `format`, which have functions but no value. */
+/**
+ * Types of the names `sets` and `format`. Expressions call functions on these names; the names have no other
+ * value.
+ */
 class Sets {}
 class Formats {}
 

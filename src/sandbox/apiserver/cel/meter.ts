@@ -1,7 +1,7 @@
 /**
- * What an expression costs while it runs, in cel-go's units, and the limits that Kubernetes sets to that. The
- * engine has no such account of its own: every step of an expression goes through one method of its evaluator,
- * which is wrapped here.
+ * Counts what an expression costs while it runs, in cel-go's units, against Kubernetes' limits. The
+ * JavaScript engine does not count cost. But its evaluator runs each step through one method, which is
+ * wrapped here.
  * upstream: cel-go interpreter/runtimecost.go, apiserver pkg/apis/cel/config.go, pkg/cel/library/cost.go
  */
 import type { Environment } from "@marcbachmann/cel-js";
@@ -14,16 +14,16 @@ export const OBJECT_BUDGET = 10_000_000;
 /** Units that all match conditions of one webhook or policy may cost for one request. */
 export const CONDITIONS_BUDGET = 2_500_000;
 
-/** The message for a spent budget. */
+/** The message for a spent budget, as upstream. */
 export const OUT_OF_BUDGET =
   "validation failed due to running out of cost budget, no further validation rules will be run";
 
-/** Units that are left for all that shares this budget. Below zero: nothing runs any more. */
+/** Cost units left for everything that shares this budget. Below zero, nothing more is evaluated. */
 export interface Budget {
   left: number;
 }
 
-/** An expression cost more than one may. cel-go's words. */
+/** One expression cost more than EXPRESSION_LIMIT. The text is cel-go's. */
 class TooCostlyError extends Error {
   override readonly name = "TooCostlyError";
 
@@ -32,9 +32,9 @@ class TooCostlyError extends Error {
   }
 }
 
-/** A node of a parsed expression, as far as its cost goes. */
+/** A node of a parsed expression, with the fields that its cost depends on. */
 interface Node {
-  /** What a turn of a loop costs beside this body of it. */
+  /** Set on the body of a loop: extra cost of each iteration. */
   turnCost?: number;
   readonly op: string;
   readonly args: unknown;
@@ -42,7 +42,7 @@ interface Node {
   evaluate(evaluator: Evaluator, node: Node, context: unknown): unknown;
 }
 
-/** The part of the CEL library that is metered. */
+/** The part of the CEL engine's evaluator that is wrapped. */
 export interface Evaluator {
   run(node: Node, context: unknown): unknown;
 }
@@ -57,18 +57,19 @@ export type Parsed = ((bindings: Record<string, unknown>) => unknown) & { readon
 
 const LIST_COST = 10;
 const MAP_COST = 30;
-/** Per character that is looked at. */
+/** Cost of each character that an operation reads. */
 const CHARACTER_COST = 0.1;
 const PATTERN_CHARACTER_COST = 0.25;
 
 let spent = 0;
-/** Values of the parts of the operation that is under way, where its cost depends on them. */
+/** Values of the operands of the running operation, collected if its cost depends on them. */
 let parts: unknown[] | undefined;
 const exceeded = new TooCostlyError();
 
 /**
- * Wraps the evaluator of an environment. `reach` gives the evaluator away: an expression that calls a function
- * of ours, which the engine calls on its evaluator.
+ * Wraps the evaluator of an environment. The engine does not export its evaluator. So `reach` is an
+ * expression that calls a function of ours, and the engine passes the evaluator to that function ({@link
+ * tellEvaluator}).
  */
 export function meter(environment: Environment, reach: string): void {
   let found: Evaluator | undefined;
@@ -100,12 +101,14 @@ export function meter(environment: Environment, reach: string): void {
 
 let reached: ((evaluator: Evaluator) => void) | undefined;
 
-/** For the function that `reach` calls. */
+/** Called by the function that the expression `reach` of {@link meter} calls. */
 export function tellEvaluator(evaluator: Evaluator): void {
   reached?.(evaluator);
 }
 
-/** Runs an expression. Throws what the expression throws, or TooCostlyError; the budget pays in any case. */
+/**
+ * Runs an expression. Throws what the expression throws, or TooCostlyError. The budget pays in both cases.
+ */
 export function runMetered(
   program: Parsed,
   bindings: Record<string, unknown>,
@@ -113,7 +116,7 @@ export function runMetered(
 ): unknown {
   const root = program.ast as Node;
   const target = root.meta.alternate ?? root;
-  // A policy's variable is evaluated inside the expression that uses it.
+  // Saved because runs nest: a variable of a policy is evaluated inside the expression that reads it.
   const outer = { spent, parts };
   spent = 0;
   const mine = isSized(target) ? [] : undefined;
@@ -124,7 +127,8 @@ export function runMetered(
     spend(target, value, mine);
     return value;
   } catch (error) {
-    // `||` and `all` go on after an error of one side or item: what they make of this one does not count.
+    // `||` and `all` continue after an error of one operand, so TooCostlyError may be replaced by another
+    // error.
     throw spent > EXPRESSION_LIMIT ? exceeded : error;
   } finally {
     budget.left -= spent;
@@ -142,7 +146,7 @@ function spend(node: Node, value: unknown, mine: readonly unknown[] | undefined)
   if (spent > EXPRESSION_LIMIT) throw exceeded;
 }
 
-/** Operations whose cost depends on what they are given. */
+/** Whether the cost of the operation depends on its operands. */
 function isSized({ op, meta }: Node): boolean {
   if (meta.macro !== undefined) return false;
   return SIZED.has(op);
@@ -158,7 +162,7 @@ function costOf(node: Node, value: unknown, mine: readonly unknown[] = []): numb
     case "?:":
       return 0;
     case "list":
-      // A list of constants is one itself.
+      // A list of constants is itself a constant.
       return isConstant(node.args as readonly Node[]) ? 0 : LIST_COST;
     case "map":
       return MAP_COST;
@@ -176,7 +180,7 @@ function costOf(node: Node, value: unknown, mine: readonly unknown[] = []): numb
     case ">=":
       return traversal(Math.min(sizeOf(mine[0]), sizeOf(mine[1])));
     case "+":
-      // Unlike cel-go's, two lists are copied into a third.
+      // cel-go joins lists without copying. Here two lists are copied, so it costs their length.
       return Math.max(1, traversal(sizeOf(value)));
     case "in":
       return Array.isArray(mine[1]) ? mine[1].length : 1;
@@ -192,12 +196,15 @@ function isConstant(items: readonly Node[]): boolean {
   return items.every(({ op }) => op === "value");
 }
 
-/** What a loop costs beside its turns. `exists_one` counts and compares at the end; the others only answer. */
+/** The cost of a loop beside its iterations. `exists_one` also counts and compares at the end. */
 function costOfLoop({ init }: Comprehension): number {
   return typeof init.args === "number" ? 2 : 1;
 }
 
-/** `all` and `exists` ask before each turn whether they go on, and join its answer with the earlier ones. */
+/**
+ * Before each iteration, `all` and `exists` check whether to go on. After it, they join the result with
+ * earlier ones.
+ */
 function noteTurns({ init, step }: Comprehension): void {
   if (init.args === true) step.turnCost = 3;
   if (init.args === false) step.turnCost = 4;
@@ -232,9 +239,9 @@ const FUNCTIONS: ReadonlyMap<string, Cost> = new Map<string, Cost>([
   ["check", () => AUTHORIZATION_COST],
 ]);
 
-/** As of a pattern of forty characters: the longest of named formats. */
+/** The longest named format is a pattern of about 40 characters, at 0.25 a character. */
 const FORMAT_PATTERN_COST = 10;
-/** Two questions about rights are what one expression may ask. */
+/** With this cost one expression can ask about rights twice before it reaches EXPRESSION_LIMIT. */
 const AUTHORIZATION_COST = 350_000;
 
 function ofContains([text, part]: readonly unknown[]): number {
@@ -250,13 +257,13 @@ function traversal(size: number): number {
   return Math.ceil(size * CHARACTER_COST);
 }
 
-/** Characters, items or fields; one for everything else. */
+/** Number of characters, items or fields; 1 for every other value. */
 function sizeOf(value: unknown): number {
   if (typeof value === "string" || Array.isArray(value)) return value.length;
   return isObject(value) ? Object.keys(value).length : 1;
 }
 
-/** With all that is in a list. */
+/** Cost of reading a value with everything in nested lists. */
 function weightOf(value: unknown): number {
   if (!Array.isArray(value)) return typeof value === "string" ? traversal(value.length) : 1;
   return value.reduce<number>((sum, item) => sum + weightOf(item), 0);

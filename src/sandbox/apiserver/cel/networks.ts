@@ -28,7 +28,7 @@ class Cidr {
     this.prefix = prefix;
   }
 
-  /** Same network for `other` under this prefix. */
+  /** Whether this network contains the address. */
   contains(other: Ip): boolean {
     if (other.family !== this.ip.family) return false;
     const shift = BigInt((this.ip.family === 4 ? 32 : 128) - this.prefix);
@@ -36,7 +36,7 @@ class Cidr {
   }
 }
 
-/** `url(…)`, `isURL(…)` and the parts of one. */
+/** `url(…)`, `isURL(…)` and the functions of a URL. */
 export function registerUrls(environment: Environment): void {
   const type = "kubernetes.URL";
   environment
@@ -54,7 +54,7 @@ export function registerUrls(environment: Environment): void {
     .registerFunction(`${type}.getEscapedPath(): string`, ({ url }: Url) => url.pathname);
 }
 
-/** `ip(…)`, `cidr(…)` and what can be asked of them. */
+/** `ip(…)`, `cidr(…)` and the functions of addresses and networks. */
 export function registerNetworks(environment: Environment): void {
   const ip = "net.IP";
   const cidr = "net.CIDR";

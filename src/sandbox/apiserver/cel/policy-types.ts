@@ -1,6 +1,7 @@
 /**
- * Types of the expressions of an admission policy, asked for when it is written: `request` and `namespaceObject` have
- * typed fields, variables the types of their own expressions, and objects and parameters any.
+ * Type check of the expressions of an admission policy when the policy is written. `request` and
+ * `namespaceObject` have typed fields. A variable has the type of its own expression. Objects and parameters
+ * have any type.
  * upstream: apiserver pkg/admission/plugin/cel/compile.go, composition.go
  */
 import { Environment, type ObjectSchema } from "@marcbachmann/cel-js";
@@ -11,18 +12,18 @@ import { registerAuthorizer } from "./authorizer.ts";
 import { withGoPatterns } from "./engine.ts";
 import { registerKubernetesLibrary } from "./library.ts";
 
-/** What an expression may name beside the objects and the request. */
+/** What an expression may name in addition to the objects and the request. */
 export interface PolicyNames {
   readonly params: boolean;
   readonly authorizer: boolean;
-  /** Variable → type; undefined: the policy has none, or this expression sees none. */
+  /** Type of each variable by name. Undefined if the expression sees no variables. */
   readonly variables: Readonly<Record<string, string>> | undefined;
 }
 
 /** The type of an expression, or why it does not compile. */
 export type PolicyType = { readonly type: string } | { readonly problem: string };
 
-/** Object types by Kubernetes' names. Each follows the types that it uses. */
+/** Object types by Kubernetes' names. A type stands after the types that it uses. */
 const OBJECTS: Readonly<Record<string, ObjectSchema>> = {
   "kubernetes.GroupVersionKind": { group: "string", version: "string", kind: "string" },
   "kubernetes.GroupVersionResource": { group: "string", version: "string", resource: "string" },
@@ -69,7 +70,7 @@ const OBJECTS: Readonly<Record<string, ObjectSchema>> = {
   },
 };
 
-/** The type of an expression as Kubernetes spells it (`list(string)`), or why it has none. */
+/** The type of an expression in Kubernetes' spelling (`list(string)`), or the compile error. */
 export function typeIn(names: PolicyNames, expression: string): PolicyType {
   try {
     const program = environmentOf(names).parse(withGoPatterns(expression));
@@ -81,7 +82,7 @@ export function typeIn(names: PolicyNames, expression: string): PolicyType {
   }
 }
 
-/** Whether a literal regular expression is invalid. */
+/** True if a literal regular expression is invalid. */
 function hasBadPattern(ast: unknown): boolean {
   const todo: unknown[] = [ast];
   for (let node = todo.pop(); node !== undefined; node = todo.pop()) {

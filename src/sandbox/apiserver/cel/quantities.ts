@@ -11,12 +11,12 @@ class Quantity {
   }
 }
 
-/** The value of a quantity as expressions see it. */
+/** The CEL value of a quantity. */
 export function celQuantity(text: string): unknown {
   return new Quantity(parseNano(text) ?? 0n);
 }
 
-/** `quantity("1Gi")`, `isQuantity(…)` and what can be asked of them. */
+/** `quantity("1Gi")`, `isQuantity(…)` and the functions of quantities. */
 export function registerQuantities(environment: Environment): void {
   const type = "kubernetes.Quantity";
   const isWhole = ({ nano }: Quantity): boolean => nano % NANO === 0n;

@@ -1,8 +1,8 @@
 /**
- * The `x-kubernetes-validations` of a CRD version as one check. Rules are compiled once; an object
- * is turned into CEL values once and walked beside its schema. Transition rules (those that name
- * `oldSelf`) run where an old value corresponds; rules over parts that an update left alone are
- * not run again.
+ * Turns the `x-kubernetes-validations` of a CRD version into one check. Rules are compiled once. An object is
+ * converted to CEL values once and walked together with its schema.
+ * Transition rules (which name `oldSelf`) run only where an old value exists. Rules over parts that an update
+ * did not change do not run.
  * upstream: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go
  */
 import type { KubeObject } from "../../../apis/meta.ts";
@@ -12,12 +12,12 @@ import type { FieldError, Schema, ValidationRule } from "../schema/schema.ts";
 import { compile, escapeField, type Program, run, toCel, toOptional } from "./engine.ts";
 import { type Budget, OBJECT_BUDGET, OUT_OF_BUDGET } from "./meter.ts";
 
-/** Complaints about `next`; transition rules see `current`. */
+/** Returns the errors of `next`. Transition rules compare it with `current`. */
 export type RuleCheck = (next: KubeObject, current: KubeObject | undefined) => FieldError[];
 
 interface Rule {
   readonly source: ValidationRule;
-  /** The text of the compile error instead of a program: reported whenever the rule would run. */
+  /** A text is the compile error. It is reported whenever the rule would run. */
   readonly program: Program | string;
   readonly message: Program | undefined;
   readonly isTransition: boolean;
@@ -39,7 +39,7 @@ interface Place {
   readonly oldSelf: unknown;
 }
 
-/** What the rules of one object have found so far. */
+/** The errors of one object so far, and whether checking must stop. */
 interface Judgement {
   readonly errors: FieldError[];
   readonly budget: Budget;
@@ -50,7 +50,7 @@ interface Judgement {
 /** What a schema without any rule compiles to. */
 export const NO_RULES: RuleCheck = () => [];
 
-/** The rules of `schema` and all below it. */
+/** Compiles the rules of `schema` and of all schemas below it. */
 export function compileRules(schema: Schema): RuleCheck {
   const root = nodeOf(schema, new Set());
   if (root === undefined) return NO_RULES;
@@ -72,7 +72,7 @@ export function compileRules(schema: Schema): RuleCheck {
   };
 }
 
-/** The problem for which a CRD's rule is refused; undefined without one. */
+/** Why a CRD with this rule is refused; undefined if the rule is valid. */
 export function ruleProblem(rule: Partial<ValidationRule>, field: string): FieldError | undefined {
   if (rule.rule === undefined || rule.rule.trim() === "")
     return required(field, "rule is not specified");
@@ -85,7 +85,7 @@ export function ruleProblem(rule: Partial<ValidationRule>, field: string): Field
     typeof program === "string"
       ? `compilation failed: ERROR: ${program}`
       : "cel expression must evaluate to a bool";
-  // As Go prints its own struct.
+  // Go prints the rule's struct in this error, with these field names.
   const shown = JSON.stringify({
     Rule: rule.rule,
     Message: rule.message ?? "",
@@ -98,7 +98,8 @@ export function ruleProblem(rule: Partial<ValidationRule>, field: string): Field
 }
 
 /**
- * `above` guards against the one schema that contains itself (ObjectMeta's managed fields do not).
+ * `above`: the schemas around this one. A schema that contains itself ends there, instead of recursing
+ * forever.
  */
 function nodeOf(schema: Schema, above: ReadonlySet<Schema>): Node | undefined {
   if (above.has(schema)) return undefined;
@@ -161,7 +162,8 @@ function check(node: Node, place: Place, judgement: Judgement): void {
 }
 
 /**
- * Checks the items of a list. Only in lists of type map an item has an old value: the old item with the same keys.
+ * Checks the items of a list. An item has an old value only in lists of type map: the old item with the same
+ * keys.
  */
 function checkItems(
   node: Node,
@@ -250,7 +252,7 @@ function messageOf(
   return rule.source.message?.trim() ?? `failed rule: ${rule.source.rule.trim()}`;
 }
 
-/** Longest message that an expression may make, in bytes. */
+/** Longest message of a messageExpression, in bytes. A longer one is replaced by `message`. */
 const LONGEST_MESSAGE = 5 * 1_024;
 
 function isMessage(text: string): boolean {
@@ -272,7 +274,7 @@ function complaint(rule: Rule, place: Place, type: string, detail: string): Fiel
   }
 }
 
-/** `.spec.x` or `['a.b'].c` below `path`. */
+/** Appends `fieldPath`, such as `.spec.x` or `['a.b'].c`, to `path`. */
 function joinFieldPath(path: string, fieldPath: string): string {
   const tail = fieldPath.replace(/\[['"](.*?)['"]\]/g, "[$1]");
   return path === "" ? tail.replace(/^\./, "") : `${path}${tail}`;

@@ -14,12 +14,12 @@ class Semver {
   }
 }
 
-/** The version as expressions see it; `undefined` when the text is none. */
+/** The CEL value of a semantic version; `undefined` if the text is not one. */
 export function celVersion(text: string): unknown {
   return read(text);
 }
 
-/** `semver("1.2.3")`, `isSemver(…)` and what can be asked of them. */
+/** `semver("1.2.3")`, `isSemver(…)` and the functions of versions. */
 export function registerVersions(environment: Environment): void {
   const type = "kubernetes.Semver";
   environment
@@ -56,7 +56,7 @@ function read(text: string): Semver | undefined {
   );
 }
 
-/** Negative, zero or positive, by the rules of semver.org. Build metadata does not count. */
+/** Compares by the rules of semver.org: negative, zero or positive. Build metadata is ignored. */
 function order(a: Semver, b: Semver): number {
   for (let at = 0; at < 3; at++) {
     const [left, right] = [a.numbers[at] as bigint, b.numbers[at] as bigint];
@@ -71,7 +71,9 @@ function order(a: Semver, b: Semver): number {
   return 0;
 }
 
-/** Fewer parts come first; numbers before words; numbers by value, words by their bytes. */
+/**
+ * Compares one prerelease part: a missing part is first, then numbers by value, then words by their bytes.
+ */
 function orderOfParts(a: string | undefined, b: string | undefined): number {
   if (a === b) return 0;
   if (a === undefined) return -1;

@@ -1,7 +1,7 @@
 /**
- * Answers `/api`, `/apis` and what lies one and two levels below: which groups, versions and
- * resources there are. Both forms: the aggregated documents (v2, v2beta1) that today's clients ask
- * for in one request, and the plain lists. Custom kinds appear as soon as the registry has them.
+ * Answers `/api`, `/apis` and the paths one and two levels below: which groups, versions and resources exist.
+ * Serves both forms: the aggregated documents (v2, v2beta1), which today's clients read in one request, and
+ * the plain lists. Custom kinds appear as soon as the registry has them.
  * upstream: kube-aggregator pkg/apiserver, apiserver pkg/endpoints/discovery
  */
 
@@ -33,7 +33,7 @@ interface Group {
   readonly versions: readonly { readonly version: string; readonly resources: readonly Served[] }[];
 }
 
-/** The answer to a GET of `path` (without query); undefined if it is not a path of discovery. */
+/** The answer to a GET of `path` (without query); undefined if it is not a discovery path. */
 export function discoveryResponse(
   registry: Registry,
   path: string,

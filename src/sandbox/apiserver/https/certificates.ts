@@ -1,12 +1,12 @@
 /**
- * The sandbox's own certificate authority, its server certificate for this machine and the admin
- * token, kept in a directory so that a second start finds them (and old kubeconfigs keep working).
+ * The sandbox's certificate authority, its server certificate for this machine and the admin token. They are
+ * kept in a directory, so that old kubeconfigs work after a restart.
  */
 import { randomBytes } from "node:crypto";
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** Certificates of the served API, and of its administrator. */
+/** The server's certificate and key, its CA, and the administrator's token. */
 export interface Identity {
   readonly caPem: string;
   readonly certificatePem: string;
@@ -22,13 +22,13 @@ const FILES = {
   token: "token",
 } as const;
 
-// Fixed, so that making certificates does not ask what time it is.
+// Fixed dates, so that making certificates needs no clock.
 const NOT_BEFORE = new Date(Date.UTC(2020, 0, 1));
 const NOT_AFTER = new Date(Date.UTC(2049, 0, 1));
 
 /**
- * Reads the identity from `directory`, or makes one there. Only the owner may read its files afterwards, whoever made
- * them. Rejects when the directory holds some of the files and not all: somebody else's are not overwritten.
+ * Reads the identity from `directory`, or creates one there. Afterwards only the owner may read its files.
+ * Rejects if the directory has some of the files but not all, so that no foreign files are overwritten.
  */
 export async function identityIn(directory: string): Promise<Identity> {
   const at = (file: string): string => join(directory, file);
@@ -55,16 +55,19 @@ export async function identityIn(directory: string): Promise<Identity> {
   return identity;
 }
 
-/** Takes away what group and others may do with a file. */
+/** Removes the permissions of group and others on a file. */
 function closeToOthers(file: string): void {
   const { mode } = statSync(file);
   if ((mode & 0o077) !== 0) chmodSync(file, 0o600);
 }
 
-/** A fresh identity in memory. The authority's key is thrown away: it signs once. For webhook servers of tests, too. */
+/**
+ * A new identity in memory. The key of the authority signs once and is not kept. Tests use it for webhook
+ * servers, too.
+ */
 export async function makeIdentity(): Promise<Identity> {
-  // Loaded only where certificates are made: a second start reads them from files. A CommonJS package
-  // that the bundle loads apart has no names but this one.
+  // Imported here, because a second start reads certificates from files and does not need it. `default`: a
+  // CommonJS package loaded by the bundle has no other export.
   const { generate } = (await import("selfsigned")).default;
   const common = {
     keyType: "ec",

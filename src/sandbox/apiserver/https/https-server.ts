@@ -1,7 +1,7 @@
 /**
- * HTTPS in front of the API server, for kubectl and everything else that is not in this process. It
- * only turns bytes into requests and answers into bytes; what a request means is decided behind it.
- * A state of an object is serialised once and shared by all watches that show it.
+ * The HTTPS server in front of the API server, for kubectl and all other clients outside of this process. It
+ * only parses requests and serializes answers; the API server behind it gives the meaning. A state of an
+ * object is serialized once, and all watches that show it share the text.
  */
 
 import { timingSafeEqual } from "node:crypto";
@@ -34,9 +34,9 @@ import { kubeconfigText } from "./kubeconfig.ts";
 export interface HttpsOptions {
   /** 0 = any free port. */
   readonly port: number;
-  /** Where certificates and the token are kept. */
+  /** Directory of the certificates and the token. */
   readonly directory: string;
-  /** Default 127.0.0.1: only programs of this machine can connect. */
+  /** Address to listen on. Default 127.0.0.1: only programs on this machine can connect. */
   readonly host?: string;
   /** The clock of the `Date` headers. Absent: the machine's clock. */
   readonly clock?: Clock;
@@ -50,7 +50,7 @@ export interface HttpsListener {
   readonly port: number;
   readonly caPem: string;
   readonly token: string;
-  /** Text of a kubeconfig for this listener. */
+  /** Text of a kubeconfig for this server. */
   readonly kubeconfig: string;
   /** Ends all watches and connections; resolves when the port is free. */
   close(): Promise<void>;
@@ -59,9 +59,9 @@ export interface HttpsListener {
 const LOOPBACK = "127.0.0.1";
 const MIB = 1_024 * 1_024;
 /**
- * Bodies, requests under way (its 400 and 200 for reads and writes) and the time of a request are kube-apiserver's own
- * defaults. Watches and followed logs do not count and may last, there as here. All callers are on this machine: one
- * address may have everything.
+ * The limits of bodies, of concurrent requests and of the duration of a request are kube-apiserver's defaults
+ * (400 reads and 200 writes at once). Watches and followed logs have no limit, as upstream. All callers are
+ * on this machine, so one address may use every slot.
  */
 export const API_SERVER_LIMITS: Partial<Limits> = {
   maxBodyBytes: 3 * MIB,
@@ -77,16 +77,16 @@ export const API_SERVER_LIMITS: Partial<Limits> = {
   idleMs: 60_000,
 };
 const GZIP_FROM_BYTES = 128 * 1_024;
-/** Serialised states kept for the watches that have not shown them yet. */
+/** Number of serialized states kept for watches that have not sent them yet. */
 const MAX_SHARED_TEXTS = 512;
 const ADMIN: User = { name: "system:admin", groups: ["system:masters", "system:authenticated"] };
-/** A caller without credentials. Its roles allow little. */
+/** A caller without credentials. RBAC gives it little. */
 const ANONYMOUS: User = { name: "system:anonymous", groups: ["system:unauthenticated"] };
 const METHODS: ReadonlySet<string> = new Set(["GET", "POST", "PUT", "PATCH", "DELETE"]);
 
 const compress = promisify(gzip);
 
-/** Rejects with PortError when the port cannot be had. */
+/** Starts the server. Rejects with PortError if the port cannot be used. */
 export async function startHttps(api: ApiServer, options: HttpsOptions): Promise<HttpsListener> {
   const { keyPem, certificatePem: certPem, caPem, token } = await identityIn(options.directory);
   const { port: wanted, host = LOOPBACK, clock, log } = options;
@@ -145,7 +145,7 @@ async function serve(
       await sendStream(response, answer.headers, answer.stream, texts);
     } else await sendBody(request, response, answer.status, answer.headers, answer.body);
   } catch (error) {
-    // A started response cannot become a Status. Unexpected errors are left to the listener, which logs them.
+    // A response that has started cannot become a Status. The listener logs unexpected errors.
     if (response.headersSent || response.destroyed || !(error instanceof ApiError)) throw error;
     const type = { "content-type": refusalType(request.headers.accept) };
     await sendBody(request, response, error.status.code ?? 500, type, error.status);
@@ -171,7 +171,7 @@ function headersOf(request: IncomingMessage): Record<string, string> {
   return headers;
 }
 
-/** Rejects with ApiError. */
+/** The body of a request, decoded. Rejects with ApiError. */
 async function bodyOf(exchange: Exchange, contentType: string): Promise<unknown> {
   const bytes = await exchange.readBody().catch(asApiError);
   if (bytes.length === 0) return undefined;
@@ -191,7 +191,8 @@ function asApiError(error: unknown): never {
 function readJson(bytes: Buffer, contentType: string): unknown {
   const read = goJson(bytes);
   if ("value" in read) return read.value;
-  // A body without a type may be YAML, as kube-apiserver recognises it; what begins like JSON is taken for it.
+  // A body without a content type may be JSON or YAML, as for kube-apiserver. It is JSON if it begins with
+  // `{`.
   const text = bytes.toString("utf8");
   if (contentType === "" && !text.trimStart().startsWith("{")) return readYaml(text);
   const { problem } = read;
@@ -236,7 +237,7 @@ async function sendBody(
   response.end(request.method === "HEAD" ? undefined : bytes);
 }
 
-/** The body in the negotiated type; without one, in the type that the client prefers. */
+/** The body in the negotiated content type, or else in the type that the client prefers. */
 function serialised(
   body: unknown,
   type: string | undefined,
@@ -257,7 +258,10 @@ function serialised(
   };
 }
 
-/** Warnings quote what users wrote, in any script: UTF-8, where Node takes a character for a byte. */
+/**
+ * Encodes header values as UTF-8: warnings quote user text in any script, but Node writes one byte per
+ * character.
+ */
 function onTheWire(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [name, Buffer.from(value).toString("latin1")]),
@@ -287,7 +291,7 @@ async function sendStream(
   response.end();
 }
 
-/** The JSON and the protobuf of the last states that watches showed, by identity of the state. */
+/** The JSON and protobuf texts of the states that watches sent last. The key is the state object itself. */
 class SharedTexts {
   readonly #texts = new Map<object, string>();
   readonly #bytes = new Map<object, Uint8Array>();

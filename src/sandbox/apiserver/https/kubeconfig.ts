@@ -1,6 +1,6 @@
 /**
- * The kubeconfig with which kubectl and every other client reach the sandbox. It is merged into a kubeconfig that is
- * there already: entries of other clusters stay as they are.
+ * The kubeconfig for clients of the sandbox. It is merged into an existing kubeconfig, whose entries for
+ * other clusters stay as they are.
  */
 import { asText, isObject } from "../../../base/json.ts";
 import { writeYaml } from "../../../readers/write-yaml.ts";
@@ -18,7 +18,7 @@ export type ExistingKubeconfig = Readonly<Record<string, unknown>>;
 /** Name of the sandbox's cluster, context and user. */
 const NAME = "karpenter-sandbox";
 
-/** Text of a kubeconfig whose current context is the sandbox. `existing`: what the file holds already. */
+/** Text of a kubeconfig whose current context is the sandbox. `existing` is the present content of the file. */
 export function kubeconfigText(input: KubeconfigInput, existing: ExistingKubeconfig = {}): string {
   const { url, caPem, token } = input;
   const cluster = {
@@ -39,8 +39,8 @@ export function kubeconfigText(input: KubeconfigInput, existing: ExistingKubecon
 }
 
 /**
- * Why the sandbox's entries must not be added to this kubeconfig; undefined when they may. An entry of the sandbox's
- * name that leads to another machine was made by somebody else.
+ * Why the sandbox's entries must not be added to this kubeconfig; undefined if they may. An entry with the
+ * sandbox's name and another machine's address was made by somebody else.
  */
 export function mergeProblem(existing: ExistingKubeconfig): string | undefined {
   for (const list of ["clusters", "users", "contexts"]) {

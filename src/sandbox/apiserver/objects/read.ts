@@ -30,7 +30,7 @@ export async function getObject(call: Call): Promise<KubeObject> {
   if (computed !== undefined) {
     const found = computed(engine, path.namespace).find(({ metadata }) => metadata.name === name);
     if (found !== undefined) return found;
-    // Named by its kind, as metrics server does: `podmetrics.metrics.k8s.io "a/b" not found`.
+    // Only this error names the kind, as metrics server does: `podmetrics.metrics.k8s.io "a/b" not found`.
     throw notFound(
       { ...definition, plural: definition.kind.toLowerCase() },
       path.namespace === undefined ? name : `${path.namespace}/${name}`,
@@ -44,7 +44,10 @@ export async function getObject(call: Call): Promise<KubeObject> {
   return watched ? object : unversioned(object);
 }
 
-/** Component statuses are not: a real server asks the components, so they have no version, and another name in errors. */
+/**
+ * Whether the kind can be watched. ComponentStatus cannot: kube-apiserver builds it from live checks, so it
+ * has no resourceVersion.
+ */
 function isWatched({ verbs }: ResourceDefinition): boolean {
   return verbs.includes("watch");
 }
@@ -60,7 +63,7 @@ export async function get(call: Call, view: View): Promise<unknown> {
   return showObject(call.engine, call.definition, view, await getObject(call));
 }
 
-/** What a continue token says: base64url of JSON. */
+/** The content of a continue token, as base64url of JSON. */
 interface Continuation {
   readonly rv: number;
   /** The last key of the previous page: the next page begins after it. */
@@ -68,8 +71,8 @@ interface Continuation {
 }
 
 /**
- * The version in a token of a list that can only continue with current objects, because its own version is no longer
- * kept.
+ * Stands for the version in a continue token whose own version is no longer kept. The list continues with
+ * current objects.
  */
 const AS_IT_IS_NOW = -1;
 
@@ -147,7 +150,7 @@ export function checkVersion(call: Call, verb: "get" | "list" | "watch"): void {
   throw new ApiError(500, "", text);
 }
 
-/** Refuses a version from the future instead of waiting for it, because only writes to this server create versions. */
+/** Refuses a version from the future. Only this server creates versions, so waiting for one makes no sense. */
 function checkNotTooNew(call: Call, verb: "get" | "list" = "list"): void {
   checkVersion(call, verb);
   const version = call.query.get("resourceVersion") ?? "";
@@ -165,7 +168,7 @@ function checkNotTooNew(call: Call, verb: "get" | "list" = "list"): void {
   );
 }
 
-/** upstream: apimachinery pkg/apis/meta/internalversion/validation */
+/** Checks resourceVersionMatch. upstream: apimachinery pkg/apis/meta/internalversion/validation */
 function checkMatch(
   match: string,
   version: string,

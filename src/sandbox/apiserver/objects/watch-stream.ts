@@ -33,7 +33,7 @@ export function watch(call: Call, view: View): KubeStream {
   const version = Number(query.get("resourceVersion") ?? 0);
   const asked = query.get("sendInitialEvents") === "true";
   checkWatchOptions(query, asked);
-  // Older clients say so by asking for bookmarks and for nothing since a version.
+  // Older clients ask for initial events in another way: they ask for bookmarks and give no version.
   const initial = asked || (version === 0 && query.get("allowWatchBookmarks") === "true");
   const stream = new WatchStream(call, view, path.namespace, matches);
   if (version === 0 || initial) {
@@ -47,7 +47,7 @@ export function watch(call: Call, view: View): KubeStream {
   return stream;
 }
 
-/** upstream: apimachinery pkg/apis/meta/internalversion/validation */
+/** Checks the options of a watch. upstream: apimachinery pkg/apis/meta/internalversion/validation */
 function checkWatchOptions(query: URLSearchParams, asksInitialEvents: boolean): void {
   const field = "resourceVersionMatch";
   const match = query.get("resourceVersionMatch") ?? "";
@@ -166,7 +166,7 @@ class WatchStream implements KubeStream {
     }
   }
 
-  /** A change of labels can add an object to the watched ones, or remove it from them. */
+  /** Filters one write. A change of labels can make an object start or stop to match. */
   #take(event: StoreEvent): void {
     const { object, previous } = event;
     if (event.revision <= this.#after) return;
@@ -191,7 +191,7 @@ class WatchStream implements KubeStream {
     const { definition, engine } = this.#call;
     const resourceVersion = String(engine.store.revision);
     if (this.#view.as === "Table") {
-      // A row of nothing, which carries what the bookmark says.
+      // A table bookmark is a row with an empty object, which carries the version.
       const empty = { metadata: { resourceVersion, ...(annotations && { annotations }) } };
       const { engine } = this.#call;
       const object = showObject(engine, definition, this.#view, empty as KubeObject, false);

@@ -1,7 +1,6 @@
 /**
- * The definitions that the OpenAPI documents show: built-in ones from data/kubernetes, and for
- * each served version of a custom kind one of its own, named as Kubernetes names it
- * (`sh.karpenter.v1.NodePool`).
+ * The definitions in the OpenAPI documents. Built-in ones come from data/kubernetes. Each served version of a
+ * custom kind gets one, named as in Kubernetes (`sh.karpenter.v1.NodePool`).
  */
 import { clone } from "../../../base/json.ts";
 import { builtinGroups, rawDefinitions } from "../registry/builtin-data.ts";
@@ -14,7 +13,7 @@ export const REF_PREFIX = "#/definitions/";
 
 let builtin: Readonly<Record<string, Schema>> | undefined;
 
-/** The built-in definitions with `#/definitions/` references. Do not change. */
+/** The built-in definitions, with `#/definitions/` references. They are shared, so do not change them. */
 export function builtinOpenapiDefinitions(): Readonly<Record<string, Schema>> {
   builtin ??= rawDefinitions();
   return builtin;
@@ -57,7 +56,7 @@ export function customOpenapiDefinitions(definition: ResourceDefinition): Record
   return { [item]: schema, [`${item}List`]: list };
 }
 
-/** Names of all definitions that `schema` refers to, however deep. */
+/** Names of all definitions that the roots refer to, directly or through other definitions. */
 export function reachable(
   roots: readonly string[],
   definitions: Readonly<Record<string, Schema>>,

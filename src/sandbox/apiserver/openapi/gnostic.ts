@@ -1,6 +1,6 @@
 /**
- * The OpenAPI v2 document in gnostic's protobuf form, which kubectl asks for first. Only the parts
- * that our document has are written; the field numbers are those of gnostic's OpenAPIv2.proto.
+ * The OpenAPI v2 document in gnostic's protobuf format, which kubectl prefers. Only the parts that occur in
+ * this server's document are written. The field numbers are those of gnostic's OpenAPIv2.proto.
  */
 import { BinaryWriter } from "@bufbuild/protobuf/wire";
 import { isObject } from "../../../base/json.ts";
@@ -44,7 +44,7 @@ function writePathItem(writer: BinaryWriter, item: Json): void {
 function writeOperation(writer: BinaryWriter, operation: Json): void {
   text(writer, 5, operation["operationId"]);
   for (const parameter of (operation["parameters"] as readonly Json[] | undefined) ?? []) {
-    // ParametersItem > Parameter > NonBodyParameter > QueryParameterSubSchema
+    // The nested messages: ParametersItem > Parameter > NonBodyParameter > QueryParameterSubSchema.
     message(writer, 8, (item) =>
       message(item, 1, (one) =>
         message(one, 2, (nonBody) =>
@@ -58,7 +58,7 @@ function writeOperation(writer: BinaryWriter, operation: Json): void {
     );
   }
   message(writer, 9, (responses) =>
-    // Responses > NamedResponseValue > ResponseValue > Response
+    // The nested messages: Responses > NamedResponseValue > ResponseValue > Response.
     named(responses, 1, operation["responses"] as Json, (value, response) =>
       message(value, 1, (w) => text(w, 1, response["description"])),
     ),
@@ -101,7 +101,7 @@ function writeSchema(writer: BinaryWriter, schema: Json): void {
   extensions(writer, 31, schema);
 }
 
-/** Repeated `{name = 1, value = 2}`. */
+/** Writes a map as a repeated message `{name = 1, value = 2}`. */
 function named(
   writer: BinaryWriter,
   field: number,
@@ -126,7 +126,7 @@ function extensions(writer: BinaryWriter, field: number, holder: Json): void {
   }
 }
 
-/** gnostic's Any carries YAML text; JSON is YAML. */
+/** Writes gnostic's Any, which holds YAML text. JSON is valid YAML. */
 function any(writer: BinaryWriter, value: unknown): void {
   text(writer, 2, `${JSON.stringify(value)}\n`);
 }

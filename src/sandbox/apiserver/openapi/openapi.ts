@@ -1,6 +1,6 @@
 /**
- * Answers `/openapi/v2`, `/openapi/v3` and the v3 document of each group version. Documents are
- * built when first asked for and kept until the set of served resources changes.
+ * Answers `/openapi/v2`, `/openapi/v3` and the v3 document of each group version. A document is built on the
+ * first request and kept until the set of served resources changes.
  */
 import { canonicalJson, isObject } from "../../../base/json.ts";
 import { type DocumentResponse, json } from "../discovery/discovery.ts";
@@ -21,7 +21,7 @@ import { resourcePaths } from "./paths.ts";
 const PROTOBUF_V2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 const COMPONENTS_PREFIX = "#/components/schemas/";
 
-/** What v2 cannot say. */
+/** Schema keywords that OpenAPI v2 does not have. */
 const V3_ONLY = ["anyOf", "oneOf", "allOf", "not", "nullable"];
 
 interface Documents {
@@ -30,13 +30,13 @@ interface Documents {
   readonly v3: Map<string, Record<string, unknown>>;
 }
 
-/** Documents of built-in group versions: the same for every registry. */
+/** Documents of built-in group versions. They are the same for every registry. */
 const builtinV3 = new Map<string, Record<string, unknown>>();
 
-/** Documents by the registry's list of resources. A changed set of resources is a new list. */
+/** Documents by the registry's list of resources. The registry makes a new list when its resources change. */
 const documents = new WeakMap<readonly ResourceDefinition[], Documents>();
 
-/** The answer to a GET of `path` (a query is ignored), or undefined when it is not ours. */
+/** The answer to a GET of `path` (a query is ignored), or undefined if this is not an OpenAPI path. */
 export function openapiResponse(
   registry: Registry,
   path: string,
@@ -86,7 +86,7 @@ function v2Document(registry: Registry): Record<string, unknown> {
   return { swagger: "2.0", info, paths, definitions };
 }
 
-/** Leaves out what v2 has no word for, and types where more than one is allowed. */
+/** Removes the keywords that v2 does not have, and the type of nullable fields. */
 function toV2(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(toV2);
   if (!isObject(value)) return value;
@@ -110,7 +110,7 @@ function mapValues(properties: Record<string, unknown>): Record<string, unknown>
 function v3Index(registry: Registry): unknown {
   const paths: Record<string, unknown> = {};
   for (const key of groupVersionPaths(registry)) {
-    // The hash lets clients keep a document until it changes. Those of built-in groups never do.
+    // Clients keep a document as long as its hash is the same. Documents of built-in groups never change.
     const isFixed = isBuiltinGroup(groupOf(key));
     const hash = hashOf(isFixed ? key : v3Document(registry, key));
     paths[key] = { serverRelativeURL: `/openapi/v3/${key}?hash=${hash}` };
@@ -131,7 +131,7 @@ function groupOf(key: string): string {
   return key.startsWith("api/") ? "" : (key.split("/")[1] ?? "");
 }
 
-/** What v2 calls a string because it has no word for either-or. */
+/** Types with two JSON forms. v2 can only call them a string. */
 const V3_TYPES: Readonly<Record<string, unknown>> = {
   "io.k8s.apimachinery.pkg.api.resource.Quantity": {
     oneOf: [{ type: "string" }, { type: "number" }],
@@ -198,7 +198,7 @@ function withComponentRefs(value: unknown): unknown {
   return result;
 }
 
-/** FNV-1a over the text, twice, as 16 hex digits: only has to differ when the document does. */
+/** A hash of the document: FNV-1a twice, as 16 hex digits. It only has to differ if the document differs. */
 function hashOf(document: unknown): string {
   const source = canonicalJson(document);
   let low = 2_166_136_261;

@@ -1,7 +1,7 @@
 /**
- * The `paths` part of the OpenAPI documents, as much of it as clients read: each resource's URLs
- * with their group, version and kind, and the `dryRun` and `fieldValidation` parameters by which
- * kubectl learns that the server validates.
+ * The `paths` of the OpenAPI documents, limited to what clients read: the URLs of each resource with group,
+ * version and kind, and the parameters `dryRun` and `fieldValidation`, which tell kubectl that the server
+ * validates.
  */
 import type { ResourceDefinition } from "../resource-definition.ts";
 
@@ -20,7 +20,7 @@ const ITEM_ACTIONS: readonly (readonly [string, string, string])[] = [
   ["delete", "delete", "delete"],
 ];
 
-/** Which version of OpenAPI spells the parameters. */
+/** The version of OpenAPI in which parameters are written. */
 export type Dialect = "v2" | "v3";
 
 /** Path → path item, for one resource. */

@@ -1,7 +1,7 @@
 /**
- * Server-side apply: the applier says what it wants of an object. Fields of others that it would
- * change are conflicts, unless it insists; fields it wanted last time and no more are removed when
- * nobody else wants them.
+ * Server-side apply. The applier sends the fields that it wants.
+ * - A field that another manager owns with another value is a conflict, unless the applier forces it.
+ * - A field that the applier wanted last time, but not now, is removed if nobody else owns it.
  * upstream: structured-merge-diff merge/update.go, apiserver pkg/endpoints/handlers/patch.go
  */
 
@@ -49,7 +49,7 @@ import { compare, duplicateKey, fieldsOf, merge, without } from "./typed-value.t
 const BEFORE_FIRST_APPLY = "before-first-apply";
 const MAX_MANAGER_BYTES = 128;
 
-/** Server-side apply: merges by owner of fields, and answers 409 with the conflicts. */
+/** Runs a server-side apply. Throws 409 with the conflicts. */
 export async function apply(
   call: Call,
   subresource: string | undefined,
@@ -193,7 +193,7 @@ function reassembled(
   } as KubeObject;
 }
 
-/** As Go prints the group, version and kind of an object: `/v1, Kind=Pod`. */
+/** Group, version and kind of an object as Go prints them: `/v1, Kind=Pod`. */
 function kindText(apiVersion: string, kind: string): string {
   const groupVersion =
     apiVersion === "" || apiVersion.includes("/") ? apiVersion : `/${apiVersion}`;
@@ -242,7 +242,8 @@ function configOf(call: Call, subresource: string): KubeObject {
       malformed ?? (twice === undefined ? undefined : `${twice}`),
     );
   }
-  // An empty value was still applied and is owned. Decoding would drop it.
+  // The applier owns even empty values. For built-in kinds decoding would drop them, so the sent object is
+  // used.
   const said = isCustom(definition) ? read : object;
   if (!definition.hasStatus) return said;
   const { status, ...base } = said as KubeObject & { status?: unknown };
@@ -292,7 +293,7 @@ function conflictOf(
   return new ApiError(409, "Conflict", text, { causes });
 }
 
-/** Appliers are named by manager only; other writers also by apiVersion. */
+/** The name of a manager in a conflict. Only for managers of updates it includes the apiVersion. */
 function managerText({ manager, operation, apiVersion, subresource }: ManagedEntry): string {
   const part = subresource === undefined ? "" : ` with subresource "${subresource}"`;
   return `"${manager}"${part}${operation === "Update" ? ` using ${apiVersion}` : ""}`;

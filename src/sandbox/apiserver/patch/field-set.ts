@@ -1,6 +1,6 @@
 /**
- * Sets of field paths, as managedFields keep them: a tree whose edges are `f:<field>`, `k:<keys>` and
- * `v:<value>`. Immutable; operations share what they do not change.
+ * Sets of field paths, as in managedFields: a tree with the edges `f:<field>`, `k:<keys>` and `v:<value>`.
+ * Sets are immutable, and operations share unchanged subtrees.
  * upstream: structured-merge-diff fieldpath
  */
 import { canonicalJson, isObject } from "../../../base/json.ts";
@@ -14,9 +14,9 @@ export interface FieldSet {
 
 const NO_CHILDREN: ReadonlyMap<string, FieldSet> = new Map();
 
-/** No path. */
+/** The empty set. */
 export const EMPTY: FieldSet = { isMember: false, children: NO_CHILDREN };
-/** One path that ends here. */
+/** The set with one path, which ends here. */
 export const LEAF: FieldSet = { isMember: true, children: NO_CHILDREN };
 
 /** True if no path is in the set. */
@@ -24,7 +24,7 @@ export function isEmpty(set: FieldSet): boolean {
   return !set.isMember && set.children.size === 0;
 }
 
-/** A node, or EMPTY when nothing is in it. Empty children are left out. */
+/** A node with these children. Empty children are left out, and a node without content is EMPTY. */
 export function nodeOf(isMember: boolean, children: Map<string, FieldSet>): FieldSet {
   for (const [edge, child] of children) if (isEmpty(child)) children.delete(edge);
   if (children.size > 0) return { isMember, children };
@@ -65,7 +65,7 @@ export function intersection(a: FieldSet, b: FieldSet): FieldSet {
   return nodeOf(a.isMember && b.isMember, children);
 }
 
-/** Every member, as the list of its edges, in order. */
+/** Every path of the set, as a list of edges, in order. */
 export function* members(
   set: FieldSet,
   path: readonly string[] = [],
@@ -76,7 +76,7 @@ export function* members(
   }
 }
 
-/** `.spec.containers[name="main"].image`, as conflicts print it. */
+/** A path as conflicts print it: `.spec.containers[name="main"].image`. */
 export function pathText(path: readonly string[]): string {
   return path
     .map((edge) => {
@@ -92,7 +92,7 @@ export function pathText(path: readonly string[]): string {
 
 const read = new WeakMap<object, FieldSet>();
 
-/** Reads `fieldsV1`. An invalid tree is read as empty. Kept by identity of the value. */
+/** Parses `fieldsV1`. An invalid tree is read as empty. Results are kept by identity of the value. */
 export function fromFieldsV1(value: unknown): FieldSet {
   if (!isObject(value)) return EMPTY;
   const known = read.get(value);

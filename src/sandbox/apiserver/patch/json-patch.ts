@@ -1,16 +1,16 @@
 /**
- * JSON patches as kube-apiserver applies them, which is RFC 6902 with what its library (evanphx/json-patch v4) makes
- * of it: a member that is not there can be replaced, copied and tested as null, and indices may count from the end.
- * What may be copied in one patch is bounded.
+ * JSON patches (RFC 6902) with the deviations of kube-apiserver's library, evanphx/json-patch v4. A missing
+ * member can be replaced, copied, and tested as null. Array indices may count from the end. The size of all
+ * copies in one patch is limited.
  */
 import { clone, deepEqual, isObject, setField } from "../../../base/json.ts";
 
-/** Operations that a patch of a client may have. upstream: apiserver pkg/endpoints/handlers/patch.go */
+/** Operations allowed in one patch. upstream: apiserver pkg/endpoints/handlers/patch.go */
 export const MAX_OPERATIONS = 10_000;
-/** Bytes of JSON that the copies of one patch may add. upstream: apiserver pkg/server/config.go */
+/** Bytes of JSON that the copies in one patch may add. upstream: apiserver pkg/server/config.go */
 const MAX_COPIED_BYTES = 3 * 1_024 * 1_024;
 
-/** An operation that cannot be done; the message is the library's. */
+/** An operation that cannot be applied. The message is the library's. */
 export class PatchError extends Error {
   override readonly name = "PatchError";
 }
@@ -23,7 +23,7 @@ export interface Operation {
   readonly value?: unknown;
 }
 
-/** Something with members, and the name of one of them. */
+/** The object or array of a path's last part, and the member's name in it. */
 interface Place {
   readonly container: Record<string, unknown> | unknown[];
   readonly key: string;
@@ -89,7 +89,7 @@ function missing(op: string, what: string, path: unknown): string {
   return `${op} operation does not apply: ${doc}is missing ${what}: ${path}: missing value`;
 }
 
-/** Everything on the way to the last part must be there. */
+/** Finds the container of the path's last part. Fails if a part before the last is missing. */
 function placeOf(root: unknown, path: unknown, problem: string): Place {
   if (typeof path !== "string") return fail(problem);
   const [first, ...parts] = path.split("/").map(unescaped);
@@ -111,7 +111,7 @@ function isContainer(value: unknown): value is Place["container"] {
   return Array.isArray(value) || isObject(value);
 }
 
-/** The value at the place. Null: the object has no such member. An index outside of the list is an error. */
+/** The value at the place. Null if the object has no such member. An index outside the list is an error. */
 function read({ container, key }: Place): unknown {
   if (Array.isArray(container)) return container[indexOf(key, container.length)];
   return Object.hasOwn(container, key) ? container[key] : null;

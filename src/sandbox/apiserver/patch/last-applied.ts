@@ -1,6 +1,7 @@
 /**
- * From client-side to server-side apply: what kubectl wrote down as last applied is its own, so that its server-side
- * apply may change it without force, and is kept up to date for a kubectl that applies as before.
+ * The move from client-side to server-side apply. kubectl's server-side apply may change the fields in the
+ * annotation last-applied-configuration without force. It also updates the annotation, for a later
+ * client-side apply.
  * upstream: apimachinery pkg/util/managedfields/internal/lastappliedmanager.go, lastappliedupdater.go
  */
 
@@ -13,11 +14,11 @@ import { difference, EMPTY, type FieldSet } from "./field-set.ts";
 import { ownable } from "./managed-fields.ts";
 import { compare, fieldsOf } from "./typed-value.ts";
 
-/** The one manager that this is for: kubectl's own name for its server-side apply. */
+/** Only this manager is treated so: kubectl's name for its server-side apply. */
 const KUBECTL = "kubectl";
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
-/** Fields that `manager` may take over: their values are as kubectl last applied them. */
+/** Fields that `manager` may take over without force: they still have the values that kubectl last applied. */
 export function lastAppliedFields(call: Call, manager: string, live: KubeObject): FieldSet {
   const text = live.metadata.annotations?.[LAST_APPLIED];
   if (manager !== KUBECTL || text === undefined) return EMPTY;
@@ -59,7 +60,7 @@ function withoutNote(config: KubeObject): KubeObject {
   return { ...config, metadata: { ...metadata, annotations } };
 }
 
-/** Go writes what could end a script in HTML as escapes. */
+/** JSON as Go writes it: characters with a meaning in HTML are escaped. */
 function goJson(value: unknown): string {
   return canonicalJson(value).replace(
     /[<>&\u2028\u2029]/g,

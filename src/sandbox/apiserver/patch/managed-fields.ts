@@ -1,6 +1,6 @@
 /**
- * managedFields: who set which field last. Each write gives its manager the fields it changed and
- * takes them from all others; fields that are gone belong to nobody.
+ * managedFields: which manager set which field last. A write gives the changed fields to its manager and
+ * takes them from all others. Removed fields have no owner.
  * upstream: apimachinery pkg/util/managedfields, structured-merge-diff merge
  */
 
@@ -34,7 +34,7 @@ export interface ManagedEntry {
   readonly subresource?: string;
 }
 
-/** Beyond this many updaters the oldest are joined into one. */
+/** Highest number of entries with the operation Update. The oldest above it are merged into one. */
 const MAX_UPDATE_MANAGERS = 10;
 const ANCIENT = "ancient-changes";
 /** Metadata that the server maintains has no owner. */
@@ -51,7 +51,7 @@ const SERVER_METADATA: ReadonlySet<string> = new Set([
   "selfLink",
 ]);
 
-/** The entries of the object; unreadable ones are dropped. */
+/** The managedFields of the object. */
 export function entriesOf(object: KubeObject | undefined): readonly ManagedEntry[] {
   return (object?.metadata.managedFields ?? []) as readonly ManagedEntry[];
 }
@@ -76,10 +76,10 @@ export function ownedAfterWrite(
 ): readonly ManagedEntry[] {
   const before = subresource === "" ? entriesBefore(next, entriesOf(current)) : entriesOf(current);
   const after = ownable(next);
-  // The server made a new object's status, so it has no owner.
+  // The server made the status of a new object, so it has no owner.
   if (current === undefined && call.definition.hasStatus) delete after["status"];
   const { definition } = call;
-  // After a client removed all entries, none are added before the next apply.
+  // After a client removed all entries, none are added until the next apply.
   if (current !== undefined && before.length === 0) return before;
   const { changed, removed } = compare(
     ownable(current),
@@ -102,9 +102,10 @@ export function ownedAfterWrite(
 }
 
 /**
- * The entries after a write through `scale`, which knows one number (at `path`): who changes it takes it from its
- * owner, and nobody has it where nobody had it, or where it is 0, which Go leaves out of a Scale. Such an entry
- * has no time. upstream: apimachinery pkg/util/managedfields/scalehandler.go
+ * The entries after a write through `scale`, which changes one number (at `path`). If an owned number
+ * changes, the writer becomes its owner. A number without an owner stays so. The value 0 has no owner,
+ * because Go leaves it out of a Scale. Such an entry has no time. upstream: apimachinery
+ * pkg/util/managedfields/scalehandler.go
  */
 export function ownedAfterScale(
   call: Call,
@@ -140,8 +141,8 @@ function valueAt(object: unknown, path: readonly string[]): unknown {
 }
 
 /**
- * Clients may rewrite the notes themselves: `kubectl apply --server-side` moves what client-side
- * apply owned to its new manager, and an explicit empty entry throws all notes away.
+ * The entries before this write. A client may send other entries: `kubectl apply --server-side` moves the
+ * fields of client-side apply to a new manager. One empty entry removes all entries.
  * upstream: apimachinery pkg/util/managedfields/internal/fieldmanager.go
  */
 function entriesBefore(
@@ -169,7 +170,7 @@ interface Takeover {
   readonly time: string;
 }
 
-/** Who changed fields, and how: entries with an equal identity are merged. */
+/** Identifies a manager. Entries with equal identity are merged. */
 export interface Identity {
   readonly manager: string;
   readonly operation: ManagedEntry["operation"];
@@ -185,7 +186,7 @@ function takeOver(
   const result: ManagedEntry[] = [];
   let own: FieldSet = EMPTY;
   for (const entry of entries) {
-    // A writer by another group (an Event has two) cannot be compared with: its notes are dropped.
+    // Entries of another API group (Event has two groups) use other field names, so they are dropped.
     if (groupOf(entry.apiVersion) !== groupOf(identity.apiVersion)) continue;
     const fields = fromFieldsV1(entry.fieldsV1);
     if (isEntryOf(entry, identity)) own = difference(fields, removed);
@@ -228,7 +229,7 @@ export function entryFor(
   };
 }
 
-/** The entry with other fields; none when nothing is left. */
+/** The entry with other fields, as a list. The list is empty if no fields are left. */
 export function withFields(entry: ManagedEntry, fields: FieldSet): readonly ManagedEntry[] {
   if (isEmpty(fields)) return [];
   if (fields === fromFieldsV1(entry.fieldsV1)) return [entry];
@@ -252,7 +253,7 @@ function capped(entries: ManagedEntry[]): ManagedEntry[] {
   return [...kept, entryFor(identity, joined, last.time ?? "")];
 }
 
-/** In kube-apiserver's order: operation, time, manager, version, subresource. */
+/** Sorts in kube-apiserver's order: operation, time, manager, version, subresource. */
 export function sorted(entries: readonly ManagedEntry[]): readonly ManagedEntry[] {
   const keyOf = (entry: ManagedEntry): string =>
     [entry.operation, entry.time, entry.manager, entry.apiVersion, entry.subresource].join("\n");

@@ -1,6 +1,6 @@
 /**
- * PATCH: the content type names the language, the language makes the next state, and the state takes
- * the same road as any update.
+ * PATCH. The content type selects the patch language, which computes the next state. From there on it is an
+ * ordinary update.
  */
 import type { KubeObject } from "../../../apis/meta.ts";
 import { applyMergePatch, isObject } from "../../../base/json.ts";
@@ -21,7 +21,7 @@ const APPLY_PATCHES: readonly string[] = [
   "application/apply-patch+json",
 ];
 
-/** Patches the object of the URL. `created` is only ever true for server-side apply. */
+/** Patches the object of the URL. `created` is true only if a server-side apply created the object. */
 export async function patchObject(
   call: Call,
   subresource: string | undefined,
@@ -64,7 +64,7 @@ function changeOf(call: Call, type: string): (current: KubeObject) => unknown {
   throw unsupportedMediaType([JSON_PATCH, MERGE_PATCH, "application/apply-patch+yaml"]);
 }
 
-/** What a client's JSON patch makes of `current`. Throws ApiError 400, 413 and 422. */
+/** Applies a client's JSON patch to `current`. Throws ApiError 400, 413 and 422. */
 export function jsonPatched(current: unknown, body: unknown): unknown {
   const operations = operationsOf(body);
   return refusable(() => applyJsonPatch(current, operations));
@@ -90,7 +90,7 @@ function unreadable(value: unknown, wanted: string): ApiError {
   );
 }
 
-/** Which operation of a client's patch failed kube-apiserver keeps to itself. */
+/** Replaces the message of a failed operation: kube-apiserver does not tell clients which one failed. */
 function refusable<T>(act: () => T): T {
   try {
     return act();

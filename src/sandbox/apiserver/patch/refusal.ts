@@ -1,7 +1,7 @@
 /**
- * How a patch is refused whose result cannot be read as its kind. kube-apiserver words this by the
- * road the patch took: JSON and merge patches show the patched object, strategic ones the patch as Go
- * prints a map, server-side apply the path in the typed object.
+ * The error for a patch whose result cannot be decoded as its kind. kube-apiserver's text depends on the
+ * patch language: JSON and merge patches show the patched object, strategic ones the patch as Go prints a
+ * map, server-side apply the path in the typed object.
  * upstream: apiserver pkg/endpoints/handlers/patch.go, apimachinery pkg/runtime/converter.go,
  * structured-merge-diff typed/validate.go
  */
@@ -13,7 +13,7 @@ import { ApiError, invalid } from "../request/status.ts";
 import { invalid as invalidField } from "../schema/field-error.ts";
 import type { Schema } from "../schema/schema.ts";
 
-/** Go's words for a value of a wrong type: what was found, where, what was wanted. */
+/** Go's message for a value of the wrong type: the found type, the field and the wanted type. */
 const MISMATCH =
   /^json: cannot unmarshal (\w+)(?: \S+)? into Go struct field \w+?\.(\S+) of type (.+)$/;
 
@@ -26,8 +26,8 @@ export function refusedPatch(call: Call, patched: KubeObject, problem: string): 
 }
 
 /**
- * The refusal of an applied configuration that does not fit its kind. An error without a reason, as
- * kube-apiserver has it, whatever the request says about field validation.
+ * The error for an applied configuration that does not fit its kind. It has no reason, as upstream, and does
+ * not depend on fieldValidation.
  */
 export function untypedApply(
   call: Call,
@@ -77,7 +77,7 @@ function typedText(problem: string, config: unknown): string {
   return `.${path}: expected ${expected}, got ${goTypeOf(found)}`;
 }
 
-/** Where the path is that of a free map: its first entry, by key, that has the type that was found. */
+/** If the path is that of a free map: its first entry, by key, with the type `found`. Undefined otherwise. */
 function wrongEntry(
   config: unknown,
   path: string,
@@ -96,14 +96,17 @@ function wrongEntry(
     .find(([, value]) => isFound(value));
 }
 
-/** Go's name of what a JSON value becomes. */
+/** The Go type of a decoded JSON value. */
 function goTypeOf(found: string): string {
   if (found === "number") return "int64";
   if (found === "object") return "map[string]interface {}";
   return found === "array" ? "[]interface {}" : found;
 }
 
-/** `spec.containers[0].imagee` as `.spec.containers[name="web"].imagee` where the list has keys. */
+/**
+ * Rewrites a path with indices to keys: `spec.containers[0].imagee` becomes
+ * `.spec.containers[name="web"].imagee`.
+ */
 function typedPath(path: string, config: unknown, schema: Schema): string {
   let text = "";
   let value = config;

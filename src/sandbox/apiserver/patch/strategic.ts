@@ -1,6 +1,6 @@
 /**
- * Strategic merge patch: a merge patch that knows, from the schema, which lists are keyed and may be
- * merged item by item, and that understands the directives `$patch`, `$retainKeys`,
+ * Strategic merge patch. It differs from a merge patch in two ways. The schema says which lists have keys,
+ * and those are merged item by item. And it has the directives `$patch`, `$retainKeys`,
  * `$setElementOrder/<list>` and `$deleteFromPrimitiveList/<list>`.
  * upstream: apimachinery pkg/util/strategicpatch
  */
@@ -14,7 +14,10 @@ type Item = Record<string, unknown>;
 const SET_ORDER = "$setElementOrder/";
 const DELETE_PRIMITIVES = "$deleteFromPrimitiveList/";
 
-/** What `patch` makes of `target`. Neither is changed. Throws 500, as kube-apiserver does, for what makes no sense. */
+/**
+ * Applies `patch` to `target`, and changes neither. Throws 500 for a contradictory patch, as kube-apiserver
+ * does.
+ */
 export function applyStrategicPatch(target: unknown, patch: unknown, schema: Schema): unknown {
   if (!isObject(patch)) return clone(patch);
   return mergeObject(isObject(target) ? target : {}, patch, schema);
@@ -103,8 +106,8 @@ function mergeItems(
 }
 
 /**
- * New items go where the patch has them: before those that are not in it, and among those that are
- * in the order of the patch.
+ * Adds new items to a list. Items of the patch keep the patch's order. A new item stands before the items
+ * that are not in the patch.
  * upstream: apimachinery pkg/util/strategicpatch normalizeElementOrder
  */
 function interleaved(
@@ -132,7 +135,7 @@ function interleaved(
   return [...result, ...others.slice(next)];
 }
 
-/** An item that is nothing but `$patch: replace` empties the list first. */
+/** True for an item that consists of `$patch: replace`. Such an item empties the list first. */
 function isReplaceMark(item: Item): boolean {
   return item["$patch"] === "replace" && Object.keys(item).length === 1;
 }
@@ -142,7 +145,7 @@ function withoutDirectives(patch: Item, schema: Schema | undefined): Item {
   return mergeObject({}, rest, schema);
 }
 
-/** An order for a list has to name all that the patch has of it, in the order in which the patch has them. */
+/** Throws unless `$setElementOrder` names all items of the patched list, in the same order. */
 function checkOrder(
   list: unknown,
   order: unknown,
@@ -180,7 +183,10 @@ function removePrimitives(result: Item, field: string, values: unknown): void {
   );
 }
 
-/** Listed items in the listed order, on the places that listed items have now; others stay. */
+/**
+ * Sorts the items that `order` names, within the positions that such items have now. Other items keep their
+ * positions.
+ */
 function reordered(
   list: readonly unknown[],
   order: readonly unknown[],

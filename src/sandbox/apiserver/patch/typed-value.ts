@@ -1,7 +1,7 @@
 /**
- * Values seen through their schema, as server-side apply sees them: which maps and lists are taken
- * apart (granular maps, keyed lists, sets) and which are one value. Gives the field set of a value,
- * the difference of two, their merge, and a value without some fields.
+ * Values seen through their schema, as server-side apply does. Some maps and lists have parts with separate
+ * owners (granular maps, keyed lists, sets). Others are owned as one value (atomic). This file computes field
+ * sets, differences and merges of such values, and removes fields.
  * upstream: structured-merge-diff typed
  */
 import { clone, deepEqual, fieldOf, isObject, setField } from "../../../base/json.ts";
@@ -19,7 +19,7 @@ import {
 
 type Item = Readonly<Record<string, unknown>>;
 
-/** How a value is taken apart: its parts by edge, or undefined when it is one value. */
+/** The parts of a value by edge, if its parts have separate owners. */
 interface Parts {
   readonly kind: "map" | "list" | "set";
   readonly byEdge: ReadonlyMap<string, unknown>;
@@ -45,7 +45,7 @@ function partsOf(value: unknown, schema: Schema | undefined): Parts | undefined 
   return { kind: "list", byEdge };
 }
 
-/** Keys of built-in lists that may be left out: the data of the kinds names no defaults. */
+/** Defaults for keys of built-in lists, which clients may omit. The schema data does not have these defaults. */
 const KEY_DEFAULTS: Readonly<Record<string, unknown>> = { protocol: "TCP" };
 
 function edgeOfItem(item: Item, schema: Schema | undefined): string {
@@ -90,12 +90,15 @@ function schemaAt(schema: Schema | undefined, edge: string): Schema | undefined 
   return typeof extra === "object" ? extra : undefined;
 }
 
-/** Keys of free maps and items of lists are themselves owned; fields of structs are not. */
+/**
+ * True for keys of free maps and for items of lists, which have an owner themselves. Fields of structs have
+ * not.
+ */
 function ownsItself(schema: Schema | undefined, edge: string): boolean {
   return !edge.startsWith("f:") || propertySchema(schema, edge.slice(2)) === undefined;
 }
 
-/** Every field of a value. */
+/** The set of all fields of a value. */
 export function fieldsOf(value: unknown, schema: Schema | undefined): FieldSet {
   const parts = partsOf(value, schema);
   if (parts === undefined) return LEAF;
@@ -113,7 +116,7 @@ export function fieldsOf(value: unknown, schema: Schema | undefined): FieldSet {
   return nodeOf(false, children);
 }
 
-/** How two values differ, by field. */
+/** Fields that differ between two values. */
 export interface Comparison {
   /** Added or changed. */
   readonly changed: FieldSet;
@@ -123,8 +126,8 @@ export interface Comparison {
 const SAME: Comparison = { changed: EMPTY, removed: EMPTY };
 
 /**
- * Structs of built-in kinds that are there even when nothing is in them; with the required fields
- * they are never new by themselves.
+ * Structs that Go always writes for built-in kinds, even if they are empty. Required fields behave the same.
+ * So their first appearance is not a change.
  */
 const ALWAYS_THERE: ReadonlySet<string> = new Set([
   "spec",
@@ -138,8 +141,8 @@ const ALWAYS_THERE: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What differs between two values, walking only where they do. `isCustom`: the kind is a custom one,
- * of which an absent part is just absent.
+ * The fields that differ between two values. For a custom kind (`isCustom`), an absent part is really absent:
+ * ALWAYS_THERE does not apply.
  */
 export function compare(
   before: unknown,
@@ -183,14 +186,17 @@ function isAlwaysThere(schema: Schema | undefined, edge: string, isCustom: boole
   return !isCustom && (ALWAYS_THERE.has(field) || schema.required?.includes(field) === true);
 }
 
-/** Structs that are there only when said: amounts of whole pods, templates of ReplicationControllers. */
+/**
+ * Fields named like those in ALWAYS_THERE that are pointers in Go, so they can be absent: the resources of a
+ * whole pod, the template of a ReplicationController.
+ */
 function isPointer({ properties = {} }: Schema, field: string): boolean {
   if (field === "resources") return properties["containers"] !== undefined;
   const { selector } = properties;
   return field === "template" && selector !== undefined && selector.properties === undefined;
 }
 
-/** A part that came or went as a whole: everything in it counts, and each map and list itself. */
+/** The fields of a part that was added or removed as a whole. Each map and list in it is itself a member. */
 function whole(value: unknown, schema: Schema | undefined): FieldSet {
   const parts = partsOf(value, schema);
   if (parts === undefined || parts.byEdge.size === 0) return LEAF;
@@ -200,7 +206,7 @@ function whole(value: unknown, schema: Schema | undefined): FieldSet {
   return nodeOf(true, children);
 }
 
-/** `config` laid over `live`: what an apply makes before fields are taken away. */
+/** Applies `config` to `live`. Fields that the applier gave up are removed later. */
 export function merge(live: unknown, config: unknown, schema: Schema | undefined): unknown {
   if (config === undefined || config === null) return live;
   const old = partsOf(live, schema);
@@ -214,7 +220,7 @@ export function merge(live: unknown, config: unknown, schema: Schema | undefined
     }
     return result;
   }
-  // The applier's order when it lists all there is, else the live order with new items at the end.
+  // If the applier lists all items, its order is used. Otherwise new items are added at the end.
   const isComplete = [...old.byEdge.keys()].every((edge) => next.byEdge.has(edge));
   const edges = isComplete
     ? [...next.byEdge.keys()]
@@ -224,7 +230,7 @@ export function merge(live: unknown, config: unknown, schema: Schema | undefined
   );
 }
 
-/** `value` without the members of `gone` and all below them. Containers that are emptied by it vanish: undefined. */
+/** The value without the members of `gone` and everything below them. A container that becomes empty disappears. */
 export function without(value: unknown, gone: FieldSet, schema: Schema | undefined): unknown {
   if (isEmpty(gone)) return value;
   const parts = partsOf(value, schema);

@@ -1,7 +1,7 @@
 /**
- * Reads bodies in Kubernetes' protobuf encoding, in which kubectl and typed clients send the kinds they
- * know. Messages are walked by a table of field numbers; what JSON spells in its own way (times,
- * quantities, int-or-string) is turned into that.
+ * Decodes bodies in Kubernetes' protobuf encoding, in which kubectl and typed clients send built-in kinds. A
+ * table of field numbers describes the messages. Values with their own JSON form (times, quantities,
+ * int-or-string) are converted to it.
  */
 
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
@@ -12,8 +12,8 @@ import { ApiError, badRequest } from "../request/status.ts";
 import { type Field, MAGIC, messageNamed, messageOf } from "./fields.ts";
 
 /**
- * Scalars without a pointer in Go: a zero of these means "not set" and JSON leaves it out. A zero of
- * any other (replicas) was meant.
+ * Scalars that are not pointers in Go: their zero means "not set", and JSON leaves it out. For all other
+ * scalars, such as `replicas`, a zero is a value.
  */
 const ZERO_IS_ABSENT: ReadonlySet<string> = new Set([
   "generation",
@@ -65,7 +65,7 @@ export function decodeProtobuf(body: Uint8Array): unknown {
   }
 }
 
-/** Bytes of a body that a refusal shows. */
+/** Number of bytes of a body that an error shows. */
 const SHOWN_BYTES = 64;
 
 function unrecognized(why: string, body: Uint8Array): ApiError {
@@ -73,14 +73,14 @@ function unrecognized(why: string, body: Uint8Array): ApiError {
   return badRequest(`the object provided is unrecognized: ${why} (${shown})`);
 }
 
-/** The problem of the bytes, in the words of Go's decoder if it has one sentence for it. */
+/** The problem of the bytes, in the words of Go's decoder where it has a fixed text. */
 function problemOf(error: unknown): string {
   if (error instanceof SyntaxError) return "a part of it is no JSON";
   if (error instanceof DepthError) return error.message;
   return "unexpected EOF";
 }
 
-/** Messages within messages. */
+/** Deepest nesting of messages. */
 const MAX_DEPTH = 100;
 
 class DepthError extends Error {
@@ -102,7 +102,10 @@ function readObject(outer: ReturnType<typeof readUnknown>): unknown {
 /** The nesting depth of the message that is being read. */
 let depth = 0;
 
-/** Only schemas contain themselves, and a client may nest those without end. */
+/**
+ * Decodes one message. The depth is limited: JSON schemas can contain themselves, so a client could nest them
+ * without end.
+ */
 function readMessage(message: string, bytes: Uint8Array): unknown {
   if (depth >= MAX_DEPTH) throw new DepthError(`it is nested more than ${MAX_DEPTH} deep`);
   depth++;
@@ -209,7 +212,7 @@ function readValue(type: string, reader: BinaryReader, wireType: WireType): unkn
   }
 }
 
-/** Messages that JSON spells as one value. `undefined` = an ordinary message. */
+/** Decodes a message that is a single value in JSON. Undefined for all other messages. */
 function readSpecial(message: string, bytes: Uint8Array): { value: unknown } | undefined {
   switch (message) {
     case "meta.v1.Time":
@@ -257,7 +260,7 @@ function readTexts(bytes: Uint8Array): readonly string[] {
   return texts;
 }
 
-/** A schema, a list of schemas, or a boolean that allows or forbids everything. */
+/** Decodes a schema, a list of schemas, or a boolean that allows or forbids everything. */
 function readSchemaOr(bytes: Uint8Array): unknown {
   const reader = new BinaryReader(bytes);
   const schemas: unknown[] = [];
@@ -275,7 +278,7 @@ function readSchemaOr(bytes: Uint8Array): unknown {
   return schemas[0] ?? isAllowed ?? false;
 }
 
-/** Varints as numbers, everything else as text. */
+/** Decodes all fields of a message: varints as numbers, everything else as text. */
 function scalars(bytes: Uint8Array): Record<number, number | string> {
   const reader = new BinaryReader(bytes);
   const result: Record<number, number | string> = {};

@@ -1,7 +1,7 @@
 /**
- * Writes answers in Kubernetes' protobuf encoding, which typed clients of built-in kinds ask for. A message
- * is walked by its field numbers, so bytes come out in the order in which Go writes them; what JSON
- * spells in its own way (times, quantities, int-or-string) becomes the message that it is in Go.
+ * Encodes answers in Kubernetes' protobuf encoding, which typed clients of built-in kinds ask for. Fields are
+ * written in the order of their numbers, as Go does. Values with their own JSON form (times, quantities,
+ * int-or-string) become Go's messages.
  */
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { isObject } from "../../../base/json.ts";
@@ -9,7 +9,7 @@ import { type Field, MAGIC, type Message, messageNamed, messageOf } from "./fiel
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** True when an object of this kind can be written. */
+/** True if objects of this kind can be encoded. */
 export function isEncodable(apiVersion: string, kind: string): boolean {
   return messageNamed(messageOf(apiVersion, kind)) !== undefined;
 }
@@ -102,7 +102,7 @@ function writeOne(writer: BinaryWriter, number: number, type: string, value: unk
   }
 }
 
-/** Messages that JSON spells as one value. False = an ordinary message. */
+/** Encodes a value whose JSON form is a single value. False for an ordinary message, which it does not write. */
 function writeSpecial(writer: BinaryWriter, type: string, value: unknown): boolean {
   switch (type) {
     case "meta.v1.Time":
@@ -151,7 +151,7 @@ function writeIntOrString(writer: BinaryWriter, value: unknown): void {
   writer.tag(3, WireType.LengthDelimited).string(isText ? value : "");
 }
 
-/** A schema, which also says that something is allowed, or only that. */
+/** Writes a schema or a boolean. The message of a schema also has the boolean, which is true. */
 function writeEither(writer: BinaryWriter, value: unknown, isSchema: boolean): void {
   writer.tag(1, WireType.Varint).bool(isSchema || value === true);
   if (isSchema) writeOne(writer, 2, "apiextensions.v1.JSONSchemaProps", value);

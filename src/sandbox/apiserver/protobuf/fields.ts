@@ -1,23 +1,24 @@
 /**
- * The field numbers of Kubernetes' messages, read from data/kubernetes/protobuf-fields.json. A message is
- * named by group, version and kind (`apps.v1.Deployment`); lists, which are all alike, have no entry of their own.
+ * The field numbers of Kubernetes' messages, from data/kubernetes/protobuf-fields.json. A message is named by
+ * group, version and kind (`apps.v1.Deployment`). Lists have no entries of their own, because they all have
+ * the same fields.
  */
 import { readFileSync } from "node:fs";
 
 export const PROTOBUF = "application/vnd.kubernetes.protobuf";
 
-/** `k8s` and a zero byte begin every body. */
+/** Every body begins with `k8s` and a zero byte. */
 export const MAGIC: Uint8Array = new Uint8Array([0x6b, 0x38, 0x73, 0x00]);
 
 /** One field of a protobuf message. */
 export interface Field {
   readonly number: number;
-  /** As JSON calls it. */
+  /** The field's name in JSON. */
   readonly name: string;
   /** A scalar or the name of a message. */
   readonly type: string;
   readonly shape: "one" | "list" | "map";
-  /** In JSON its fields are part of the surrounding message. */
+  /** In JSON, the fields of this message are part of the surrounding object. */
   readonly isInline: boolean;
 }
 
@@ -55,7 +56,7 @@ export function messageOf(apiVersion: string, kind: string): string {
   return `${name}.${version}.${kind}`;
 }
 
-/** Kinds of apiVersion `v1` whose message is in `meta.v1`, not in `core.v1`. */
+/** Kinds of apiVersion `v1` whose message is in `meta.v1` instead of `core.v1`. */
 const EVERYWHERE: ReadonlySet<string> = new Set([
   "Status",
   "APIVersions",

@@ -1,5 +1,5 @@
 /**
- * Roles and their bindings.
+ * Defaults and validation of Roles, ClusterRoles and their bindings.
  * upstream: pkg/apis/rbac/{v1/defaults.go,validation/validation.go}
  */
 import { deepEqual } from "../../../base/json.ts";
@@ -25,7 +25,7 @@ export const CLUSTER_ROLE_RULES: KindRules = {
   validate: (role) => [...ruleErrors(role, false), ...aggregationErrors(role)],
 };
 
-/** Go's empty list, which these kinds do not leave out. */
+/** Writes missing rules as null: in Go, these kinds do not omit an empty list. */
 function nullRules(role: Raw): void {
   if ((role.rules ?? []).length === 0) role.rules = null;
 }
@@ -70,7 +70,7 @@ function oneRule(rule: Raw, path: string, namespaced: boolean): FieldError[] {
   return errors;
 }
 
-/** A binding keeps its role; users and groups belong to the rbac group unless they say otherwise. */
+/** Rules of a binding. Its role cannot change. Users and groups get the rbac API group by default. */
 function bindingRules(roleKinds: readonly string[]): KindRules {
   return {
     names: "path",
@@ -94,7 +94,7 @@ function bindingRules(roleKinds: readonly string[]): KindRules {
         errors.push(...subjectErrors(subject, `subjects[${index}]`, isNamespaced));
       });
       if (current !== undefined && !deepEqual(binding.roleRef, current.roleRef)) {
-        // In the form in which Go prints its struct.
+        // Go prints its struct in this error, with these field names.
         const shown = { APIGroup: apiGroup, Kind: kind, Name: name };
         errors.push(invalid("roleRef", shown, "cannot change roleRef"));
       }

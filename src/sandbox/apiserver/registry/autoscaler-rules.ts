@@ -1,5 +1,5 @@
 /**
- * HorizontalPodAutoscalers in both versions: defaults, and what is refused.
+ * Defaults and validation of HorizontalPodAutoscalers, in both versions.
  * upstream: pkg/apis/autoscaling/{v1,v2}/defaults.go, pkg/apis/autoscaling/validation
  */
 import { parseNano } from "../../../base/quantity.ts";
@@ -11,7 +11,7 @@ import { resourceNameProblems } from "./resource-names.ts";
 
 const SELECT_POLICIES = ["Disabled", "Max", "Min"];
 const POLICY_TYPES = ["Percent", "Pods"];
-/** Metric type → its field. */
+/** The field of each metric type. */
 const SOURCES: Readonly<Record<string, string>> = {
   ContainerResource: "containerResource",
   External: "external",
@@ -196,7 +196,7 @@ function targetErrors(target: Raw, path: string): FieldError[] {
   return errors;
 }
 
-/** Which of the targets a source wants, and which not together. */
+/** Errors of a target: each kind of source requires some fields and forbids others together. */
 function choiceErrors(field: string, target: Raw, path: string): FieldError[] {
   const has = (name: string): boolean => target[name] !== undefined;
   const isSet = has("averageValue");

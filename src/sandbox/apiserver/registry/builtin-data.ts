@@ -1,6 +1,6 @@
 /**
- * The facts of Kubernetes under data/kubernetes, read once for the process: linked schemas for the
- * walkers, raw definitions for OpenAPI, resources for discovery.
+ * Kubernetes' facts from data/kubernetes, read once per process: linked schemas for validation, raw
+ * definitions for OpenAPI, resources for discovery.
  */
 import { readFileSync } from "node:fs";
 import type { KubeObject } from "../../../apis/meta.ts";
@@ -46,12 +46,15 @@ export function builtinGroups(): readonly BuiltinGroup[] {
   return groups;
 }
 
-/** Definitions as in the OpenAPI document, with references. A fresh copy. */
+/** Definitions as in the OpenAPI document, with references. Each call returns a new copy. */
 export function rawDefinitions(): Record<string, Schema> {
   return readJson("definitions.json") as Record<string, Schema>;
 }
 
-/** The roles and bindings of a new cluster, without uid and times. Parsed once; not to be changed. */
+/**
+ * The roles and bindings of a new cluster, without uid and times. Parsed once and shared, so do not change
+ * them.
+ */
 export function builtinAccess(): readonly KubeObject[] {
   access ??= readJson("access.json") as readonly KubeObject[];
   return access;
@@ -75,7 +78,7 @@ export function builtinKindSchema(
   return byKind.get(`${group}/${version}/${kind}`);
 }
 
-/** `metadata` of any object. */
+/** The schema of every object's `metadata`. */
 export function objectMetaSchema(): Schema {
   return builtinSchema("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
 }

@@ -1,6 +1,4 @@
-/**
- * Which rules belong to which built-in kind, by `group/Kind`, or by `group/version/Kind` where versions differ. A kind that is not listed has none.
- */
+/** The rules of each built-in kind, by `group/Kind`, or by `group/version/Kind` if versions differ. */
 
 import {
   CLUSTER_ROLE_BINDING_RULES,

@@ -1,6 +1,6 @@
 /**
- * ResourceDefinitions of the built-in kinds: data/kubernetes gives names, schemas and columns, the
- * rules files give what only code can say. Built once for a process; definitions hold no state.
+ * ResourceDefinitions of the built-in kinds. data/kubernetes gives names, schemas and columns; the rules
+ * files give what needs code. Built once per process; definitions hold no state.
  */
 
 import type { KubeObject } from "../../../apis/meta.ts";
@@ -15,7 +15,7 @@ import { BUILTIN_RULES } from "./builtin-rules.ts";
 import { validateEnums } from "./enums.ts";
 import type { KindRules, Raw } from "./kind-rules.ts";
 
-/** Scale lives at the same paths in every built-in kind that has it. */
+/** All built-in kinds with a scale subresource have it at these paths. */
 const SCALE: ScalePaths = {
   specReplicasPath: ".spec.replicas",
   statusReplicasPath: ".status.replicas",
@@ -36,12 +36,12 @@ export function builtinDefinitions(): readonly ResourceDefinition[] {
   return definitions;
 }
 
-/** Kinds with several versions. */
+/** The stored version of kinds that have several versions. */
 const STORED_VERSIONS: Readonly<Record<string, string>> = {
   "autoscaling/HorizontalPodAutoscaler": "v2",
 };
 
-/** Answers about these carry a warning. */
+/** Requests for these kinds are answered with this warning. */
 const DEPRECATED: Readonly<Record<string, string>> = {
   "/ComponentStatus": "v1 ComponentStatus is deprecated in v1.19+",
   "/Endpoints": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
@@ -162,8 +162,9 @@ function validate(
   if (rules.validate !== undefined) errors.push(...rules.validate(next, current));
   const words: FieldError[] = [];
   validateEnums(schema, next, "", words);
-  // A rule that speaks of the same field knows more.
-  // (That of a Node's taints calls them metadata, that of a RuntimeClass has a word twice, as kube-apiserver does.)
+  // An error of a rule is more exact than one of an enum, so the latter is dropped for the same field. The
+  // two replacements are fields that kube-apiserver names wrongly: a Node's taints, a RuntimeClass's
+  // tolerations.
   const said = new Set(
     errors.map(({ field }) =>
       field

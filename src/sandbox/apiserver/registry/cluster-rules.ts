@@ -1,6 +1,6 @@
 /**
- * Small kinds around the workloads: Namespace, PriorityClass, PodDisruptionBudget, Lease,
- * webhook configurations.
+ * Rules of small kinds: Namespace, PriorityClass, PodDisruptionBudget, Lease, webhook configurations, CSINode
+ * and CSIDriver.
  * upstream: pkg/apis/<group>/v1/defaults.go, pkg/apis/<group>/validation, pkg/registry
  */
 import { compileIn } from "../cel/conditions.ts";
@@ -36,7 +36,7 @@ export const NAMESPACE_RULES: KindRules = {
 export const PRIORITY_CLASS_RULES: KindRules = {
   defaults(priorityClass) {
     fallback(priorityClass, "preemptionPolicy", "PreemptLowerPriority");
-    // Go writes numbers that were left out.
+    // Go does not omit this number, so a missing value is written as 0.
     fallback(priorityClass, "value", 0);
   },
   validate(priorityClass, current) {
@@ -75,7 +75,7 @@ export const BUDGET_RULES: KindRules = {
   validate({ spec = {} }) {
     const errors = validateSelector(spec.selector, "spec.selector");
     if (spec.minAvailable !== undefined && spec.maxUnavailable !== undefined) {
-      // In the form in which Go prints its struct, with Go's field names.
+      // Go prints its struct in this error, with these field names.
       const shown = {
         MinAvailable: spec.minAvailable,
         Selector: spec.selector ?? null,
@@ -137,7 +137,7 @@ export const WEBHOOK_RULES: KindRules = {
   },
 };
 
-/** upstream: pkg/apis/admissionregistration/validation */
+/** Errors of one webhook. upstream: pkg/apis/admissionregistration/validation */
 function webhookErrors(webhook: Raw, at: string): FieldError[] {
   const errors: FieldError[] = [];
   const { name = "", timeoutSeconds, sideEffects, failurePolicy, clientConfig = {} } = webhook;

@@ -1,5 +1,6 @@
 /**
- * ConfigMaps and Secrets: plain text of a Secret becomes data, and what is marked immutable stays.
+ * Rules of ConfigMaps and Secrets. `stringData` of a Secret becomes `data`. An object marked immutable cannot
+ * change.
  * upstream: pkg/apis/core/validation ValidateConfigMapUpdate, ValidateSecretUpdate
  */
 import { deepEqual, setField } from "../../../base/json.ts";
@@ -48,7 +49,7 @@ function mergeStringData(secret: Raw): void {
   delete secret.stringData;
 }
 
-/** upstream: apimachinery pkg/util/validation IsConfigMapKey */
+/** Errors of the keys. upstream: apimachinery pkg/util/validation IsConfigMapKey */
 function validateKeys(object: Raw): FieldError[] {
   const errors: FieldError[] = [];
   for (const part of ["data", "binaryData"]) {

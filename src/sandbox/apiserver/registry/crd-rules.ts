@@ -1,6 +1,5 @@
 /**
- * CustomResourceDefinitions: names by default, and what is refused before anything of one is
- * served.
+ * Rules of CustomResourceDefinitions: default names, and validation before a kind is served.
  * upstream: apiextensions-apiserver pkg/apis/apiextensions/{v1/defaults.go,validation}
  */
 import { invalid, notSupported, required } from "../schema/field-error.ts";
@@ -45,7 +44,10 @@ function nameErrors({ metadata, spec = {} }: Raw): FieldError[] {
   return [invalid("metadata.name", metadata.name, text)];
 }
 
-/** What a definition keeps: where it is stored, and once it is served what its objects are called. */
+/**
+ * Errors for changed fields that must stay. Group and plural decide where objects are stored. Scope and kind
+ * must stay once the CRD is established.
+ */
 function movedErrors(crd: Raw, current: Raw): FieldError[] {
   const errors: FieldError[] = [];
   const keep = (field: string, next: unknown, before: unknown): void => {
@@ -88,7 +90,7 @@ function specErrors(spec: Raw): FieldError[] {
 function storageErrors(versions: readonly Raw[]): FieldError[] {
   const stored = versions.filter((version) => version.storage === true);
   if (stored.length === 1) return [];
-  // In the form in which Go prints its structs, without the fields that all versions share.
+  // Go prints its structs in this error, without the fields that all versions share.
   const shown = versions.map(({ name, served = false, storage = false }) => ({
     Name: name,
     Served: served,
@@ -113,7 +115,10 @@ function storageErrors(versions: readonly Raw[]): FieldError[] {
   return errors;
 }
 
-/** What the only version says counts as said of the whole, and is complained about there. */
+/**
+ * Errors of one version. If it is the only version, upstream treats its fields as fields of the whole spec,
+ * so the errors have other paths.
+ */
 function versionErrors(version: Raw, index: number, isOnly: boolean): FieldError[] {
   const at = `spec.versions[${index}]`;
   const errors: FieldError[] = [];

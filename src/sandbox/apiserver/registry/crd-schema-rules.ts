@@ -1,6 +1,6 @@
 /**
- * What the schema of a CustomResourceDefinition must be like: structural, so that it can prune and default, and
- * with rules that compile.
+ * Validation of the schema of a CustomResourceDefinition. It must be structural, because only then can the
+ * server prune and default objects. Its CEL rules must compile.
  * upstream: apiextensions-apiserver pkg/apis/apiextensions/validation, pkg/apiserver/schema/validation.go
  */
 
@@ -11,10 +11,10 @@ import type { FieldError, Schema } from "../schema/schema.ts";
 
 const TYPES = ["array", "boolean", "integer", "number", "object", "string"];
 const LIST_TYPES = ["atomic", "set", "map"];
-/** What the server knows of metadata anyway. */
+/** The only metadata fields that a CRD's schema may restrict. */
 const SAID_OF_METADATA: ReadonlySet<string> = new Set(["name", "generateName"]);
 
-/** Why a CRD's schema is not structural. Empty: it is. */
+/** Why a CRD's schema is not structural. Empty if it is. */
 export function schemaErrors(schema: Schema, path: string): FieldError[] {
   if (schema.type === undefined) return [required(`${path}.type`, "must not be empty at the root")];
   if (schema.type !== "object")
@@ -70,7 +70,7 @@ function patternErrors({ pattern }: Schema, path: string): FieldError[] {
   return [invalid(`${path}.pattern`, pattern, text)];
 }
 
-/** Of plain values; what a whole object lacks shows when it is made. */
+/** Checks the type of a default value. A default object is not checked for missing or wrong fields. */
 function defaultErrors(schema: Schema, path: string): FieldError[] {
   const { type } = schema;
   const given = schema.default;
@@ -114,7 +114,7 @@ function listErrors(schema: Schema, path: string): FieldError[] {
   return errors;
 }
 
-/** Schemas below anyOf, allOf, oneOf and not only validate; they may not describe fields. */
+/** Schemas below anyOf, allOf, oneOf and not may only validate. They must not describe fields. */
 function junctorErrors(schema: Schema, path: string): FieldError[] {
   const isIntOrString = schema["x-kubernetes-int-or-string"] === true;
   const described = (one: Schema, at: string): FieldError[] =>

@@ -1,7 +1,7 @@
 /**
- * All resources that are served now: the built-in ones, and those of the CustomResourceDefinitions
- * that the engine hands over after each change of one. Definitions of a CRD whose spec did not
- * change are kept, so compiled schemas and rules live as long as they can.
+ * All resources that are served now: built-in ones and those of CustomResourceDefinitions. The engine passes
+ * the CRDs after each change. If the spec of a CRD did not change, its definitions are reused, and so are
+ * their compiled schemas and rules.
  */
 import type { KubeObject } from "../../../apis/meta.ts";
 import { deepEqual } from "../../../base/json.ts";
@@ -10,13 +10,13 @@ import { builtinDefinitions } from "./builtin.ts";
 import { type CustomResourceDefinition, customDefinitions } from "./custom.ts";
 import { compareVersions } from "./version-order.ts";
 
-/** The kinds that are served now; CRDs add and remove some. */
+/** The registry of the kinds that are served now. CRDs add and remove kinds. */
 export interface MutableRegistry extends Registry {
   /** `1.34`, `v1.34.4`: what /version reports. */
   readonly kubernetesVersion: string;
   /** Increases with each change of the served kinds. */
   readonly generation: number;
-  /** The CRDs that exist now; those whose names were not accepted are not served. */
+  /** Sets the CRDs that exist now. A CRD whose names were not accepted is not served. */
   setCrds(crds: readonly KubeObject[]): void;
 }
 
@@ -25,7 +25,10 @@ interface Known {
   readonly definitions: readonly ResourceDefinition[];
 }
 
-/** A registry with the built-in kinds and `aggregated`: kinds that another server answers for on a real cluster. */
+/**
+ * Creates a registry with the built-in kinds and `aggregated`: kinds that an aggregated API server serves in
+ * a real cluster.
+ */
 export function createRegistry(options: {
   readonly kubernetesVersion: string;
   readonly aggregated?: readonly ResourceDefinition[];

@@ -1,7 +1,6 @@
 /**
- * ResourceDefinitions of custom kinds, one for each served version of a CustomResourceDefinition.
- * The schema gives pruning, defaults, validation, CEL rules and columns; nothing here knows any
- * group.
+ * ResourceDefinitions of custom kinds: one for each served version of a CustomResourceDefinition. Pruning,
+ * defaults, validation, CEL rules and columns all come from the schema. No code here is for one group only.
  */
 
 import type { KubeObject } from "../../../apis/meta.ts";
@@ -70,7 +69,7 @@ export interface CustomVersion {
 
 const VERBS = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 
-/** Complaints after which rules are not run. */
+/** After an error with one of these reasons, CEL rules do not run. */
 const BLOCKING = new Set([
   "FieldValueNotSupported",
   "FieldValueRequired",
@@ -136,8 +135,8 @@ function define(crd: CustomResourceDefinition, version: CustomVersion): Resource
 }
 
 /**
- * Schema, then rules; a complaint about something that an update did not touch is not held against
- * it.
+ * Runs the schema's checks, then the CEL rules. An error that the stored object already had does not block an
+ * update that leaves the field as it is.
  */
 function validateBody(
   schema: Schema,
@@ -158,7 +157,7 @@ function validateBody(
     );
     errors.splice(0, errors.length, ...fresh);
   }
-  // Rules may trust types and sizes, so they do not run where those are wrong.
+  // CEL rules rely on types and sizes, so they do not run if those are wrong.
   if (errors.some(({ reason }) => BLOCKING.has(reason))) {
     if (rules === NO_RULES) return errors;
     return [...errors, invalid("<nil>", null, RULES_NOT_CHECKED)];
@@ -166,7 +165,7 @@ function validateBody(
   return [...errors, ...rules(next, current)];
 }
 
-/** `spec.list[0].name`; undefined where no such path leads. */
+/** The value at a path such as `spec.list[0].name`; undefined if there is none. */
 function valueAt(object: unknown, field: string): unknown {
   let value = object;
   for (const part of field.split(/[.[\]]+/).filter((one) => one !== ""))
@@ -174,7 +173,7 @@ function valueAt(object: unknown, field: string): unknown {
   return value;
 }
 
-/** Reads a stored object by the current schema: unknown fields are removed, defaults are added. */
+/** Adapts a stored object to the current schema: removes unknown fields and adds defaults. */
 function rereader(schema: Schema, prunes: boolean): (object: KubeObject) => KubeObject {
   const read = new WeakMap<KubeObject, KubeObject>();
   return (object) => {
@@ -188,7 +187,10 @@ function rereader(schema: Schema, prunes: boolean): (object: KubeObject) => Kube
   };
 }
 
-/** Every root has apiVersion, kind and metadata, whatever the CRD says of them. */
+/**
+ * The schema of the whole object: every object has apiVersion, kind and metadata, even if the CRD does not
+ * describe them.
+ */
 function rootSchema(declared: Schema): Schema {
   const metadata = objectMetaSchema();
   return {
@@ -208,7 +210,7 @@ function withDescription(declared: Schema, field: string): Schema {
   return description === undefined ? {} : { description };
 }
 
-/** CRDs may restrict `metadata.name` and generateName; all else is ObjectMeta's. */
+/** The schema of metadata. A CRD may only restrict `name` and `generateName`; the rest is ObjectMeta's schema. */
 function declaredMetadata(declared: Schema, metadata: Schema): Schema {
   const own = declared.properties?.["metadata"];
   const name = own?.properties?.["name"];

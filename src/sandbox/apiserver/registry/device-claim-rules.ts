@@ -1,5 +1,5 @@
 /**
- * ResourceClaims, their templates and DeviceClasses: defaults and what is refused.
+ * Defaults and validation of ResourceClaims, ResourceClaimTemplates and DeviceClasses.
  * upstream: pkg/apis/resource/{v1/defaults.go,validation/validation.go}
  */
 import { deepEqual } from "../../../base/json.ts";
@@ -23,7 +23,7 @@ const MAX_EXPRESSION_BYTES = 10 * 1024;
 const NOT_A_REQUEST =
   "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'";
 
-/** Defaults and validation of a ResourceClaim, of its status too. */
+/** Defaults and validation of a ResourceClaim, including its status. */
 export const RESOURCE_CLAIM_RULES: KindRules = {
   defaults(claim) {
     claim.spec ??= {};
@@ -99,7 +99,7 @@ function claimSpecErrors({ devices = {} }: Raw, path: string): FieldError[] {
   ];
 }
 
-/** `request` and `request/subrequest`. */
+/** All names of requests: `request`, and `request/subrequest` for alternatives. */
 function requestNames(requests: readonly Raw[]): ReadonlySet<string> {
   return new Set(
     requests.flatMap(({ name, firstAvailable = [] }) => [
@@ -206,7 +206,7 @@ function extendedNameErrors(name: string, path: string): FieldError[] {
   return isExtended ? [] : [invalid(path, name, "must be a valid extended resource name")];
 }
 
-/** upstream: validateResourceClaimStatusUpdate */
+/** Errors of a new status. upstream: validateResourceClaimStatusUpdate */
 function statusErrors(claim: Raw, current: Raw): FieldError[] {
   const { allocation, reservedFor = [] } = claim.status ?? {};
   const before = current.status ?? {};

@@ -1,5 +1,5 @@
 /**
- * ResourceSlices and their devices: what is refused, and the time that a taint gets.
+ * Validation of ResourceSlices and their devices. It also sets the time of a device taint.
  * upstream: pkg/apis/resource/validation/validation.go
  */
 import { parseNano } from "../../../base/quantity.ts";
@@ -62,8 +62,8 @@ export const RESOURCE_SLICE_RULES: KindRules = {
 };
 
 /**
- * Devices that are made ready after they are chosen (KEP-5007) need the gate DRADeviceBindingConditions. It is alpha and
- * off by default in 1.34: then the API server keeps none of their fields, and they are devices like others.
+ * Drops the fields of devices that are prepared after they are chosen (KEP-5007). They need the feature gate
+ * DRADeviceBindingConditions, which is alpha and off in 1.34. Without it, such devices are ordinary devices.
  * upstream: pkg/registry/resource/resourceslice/strategy.go
  */
 function dropBinding(device: Raw): void {
@@ -268,7 +268,7 @@ function taintErrors({ key = "", value = "", effect = "" }: Raw, path: string): 
   ];
 }
 
-/** Complaints about a toleration of a request for devices. */
+/** Errors of one device toleration. */
 export function deviceTolerationErrors(toleration: Raw, path: string): FieldError[] {
   const { key = "", operator = "", value = "", effect = "" } = toleration;
   const errors: FieldError[] = [];
@@ -286,7 +286,7 @@ export function deviceTolerationErrors(toleration: Raw, path: string): FieldErro
   return errors;
 }
 
-/** Complaints about a name that must have a domain: `gpu.example.com/model`. */
+/** Errors of a name that must have a domain, such as `gpu.example.com/model`. */
 export function fullyQualifiedNameErrors(name: string, path: string): FieldError[] {
   const errors = qualifiedErrors(name, path);
   if (name !== "" && !name.includes("/")) errors.push(invalid(path, name, "must include a domain"));

@@ -1,6 +1,6 @@
 /**
- * The closed sets of words in built-in kinds, checked by schema: kube-apiserver checks them by
- * hand, one by one, with the same text. Subtrees without enums are skipped.
+ * Checks fields of built-in kinds that allow only certain values. The allowed values come from the schema.
+ * kube-apiserver has code for each field, with the same error text. Subtrees without enums are skipped.
  */
 import { isObject } from "../../../base/json.ts";
 import { notSupported } from "../schema/field-error.ts";
@@ -8,7 +8,7 @@ import type { FieldError, Schema } from "../schema/schema.ts";
 
 const enumsBelow = new Map<Schema, boolean>();
 
-/** Appends a complaint for each word that is not of its set. Empty text counts as absent. */
+/** Appends an error for each value that is not allowed. Empty text counts as absent. */
 export function validateEnums(
   schema: Schema,
   value: unknown,
@@ -40,7 +40,7 @@ export function validateEnums(
   }
 }
 
-/** Kubernetes sorts the supported values in messages, except restart policies. */
+/** The order of allowed values in the message. Kubernetes sorts them, except for restart policies. */
 function shown(words: readonly unknown[]): readonly unknown[] {
   const isPolicy = words.length === 3 && words.includes("OnFailure");
   return isPolicy ? ["Always", "OnFailure", "Never"] : words;

@@ -1,6 +1,6 @@
 /**
- * The status that the CRD controllers write: names accepted or in conflict, established, the names
- * in force and the versions that may be in storage.
+ * The status of a CRD as the CRD controllers write it: whether its names are accepted or in conflict, whether
+ * it is established, its accepted names and its stored versions.
  * upstream: apiextensions-apiserver pkg/controller/{status,establish}
  */
 import type { KubeObject, ObjectMeta } from "../../../apis/meta.ts";
@@ -8,8 +8,8 @@ import { deepEqual } from "../../../base/json.ts";
 import type { CustomResourceDefinition } from "./custom.ts";
 
 /**
- * `crd` with its status brought up to date, or `crd` itself when nothing changes. `others` are the
- * remaining CRDs: a name that one of them holds is refused.
+ * `crd` with its status updated, or `crd` itself if nothing changes. `others` are all other CRDs: a name that
+ * one of them has is not accepted.
  */
 export function establish(
   crd: KubeObject,
@@ -50,7 +50,7 @@ export function establish(
   return { ...crd, metadata: ownedStatus(crd.metadata, status, at), status } as KubeObject;
 }
 
-/** The server notes that it wrote the status. */
+/** The managedFields entry for the status, which the server owns. */
 function ownedStatus(
   metadata: ObjectMeta,
   status: {

@@ -1,6 +1,6 @@
 /**
- * Events as they are answered: what nobody filled in is shown empty, not left out, because their Go type says so.
- * Nobody owns what is shown that way.
+ * Rules of Events: fields that the client left out are written as empty or null, because Go does not omit
+ * them. Such fields have no owner.
  * upstream: api/core/v1/types.go and api/events/v1/types.go, Event
  */
 import { fallback, type KindRules, type Raw } from "./kind-rules.ts";

@@ -1,6 +1,6 @@
 /**
- * What a built-in kind adds to its schema: defaults, set-up, immutability, checks. The engine
- * knows no kind; `builtin.ts` joins these rules with the schema into a ResourceDefinition.
+ * The rules that a built-in kind has beside its schema: defaults, set-up, immutable fields, validation.
+ * `builtin.ts` joins rules and schema into a ResourceDefinition.
  */
 
 import type { NameGrammar } from "../schema/metadata.ts";
@@ -10,22 +10,25 @@ import type { FieldError } from "../schema/schema.ts";
 // biome-ignore lint/suspicious/noExplicitAny: rules walk raw JSON whose shape the schema holds
 export type Raw = any;
 
-/** What a kind adds to its schema: defaults, validation, and what create and update change. */
+/** The functions of one kind. All of them may be absent. */
 export interface KindRules {
-  /** Fills in what is missing, in place: `draft` is a private copy. */
+  /** Fills missing fields. Changes `draft`, which is a private copy. */
   readonly defaults?: (draft: Raw) => void;
-  /** In place, once, before the first write. */
+  /** Runs once, before the first write. Changes `draft`. */
   readonly prepareCreate?: (draft: Raw) => void;
-  /** In place, before an update of the main resource; the status is already the current one. */
+  /** Runs before an update of the main resource. Changes `draft`, which already has the current status. */
   readonly prepareUpdate?: (draft: Raw, current: Raw) => void;
-  /** In place, before a write of the status alone. */
+  /** Runs before a write of the status only. Changes `draft`. */
   readonly prepareStatus?: (draft: Raw, current: Raw) => void;
-  /** What the schema cannot say. `current` is set on update. */
+  /** Checks what the schema cannot express. `current` is set on update. */
   readonly validate?: (object: Raw, current: Raw | undefined) => FieldError[];
   readonly names?: NameGrammar;
   /** See ResourceDefinition. */
   readonly innerAnnotation?: string;
-  /** A status sent with the first write is kept (Node); otherwise it starts as `initialStatus`. */
+  /**
+   * If true, a status in the first write is kept, as for Nodes. Otherwise `prepareCreate` sets the first
+   * status.
+   */
   readonly keepsStatusOnCreate?: boolean;
 }
 
@@ -34,7 +37,7 @@ export function fallback(draft: Raw, field: string, value: unknown): void {
   if (draft[field] === undefined) draft[field] = value;
 }
 
-/** Go writes unset times of a condition as null. */
+/** Writes missing times of conditions as null, as Go does. */
 export function nullTimes(conditions: readonly Raw[] | undefined, fields: readonly string[]): void {
   for (const condition of conditions ?? [])
     for (const field of fields) fallback(condition, field, null);

@@ -1,7 +1,8 @@
 /**
- * LimitRanges: what is left out of a container's bounds follows from the others, and bounds that contradict each
- * other are refused.
- * upstream: pkg/apis/core/v1/defaults.go SetDefaults_LimitRangeItem, pkg/apis/core/validation ValidateLimitRange
+ * Rules of LimitRanges. Missing defaults of a container follow from its other bounds. Contradicting bounds
+ * are refused.
+ * upstream: pkg/apis/core/v1/defaults.go SetDefaults_LimitRangeItem, pkg/apis/core/validation
+ * ValidateLimitRange
  */
 import { parseNano } from "../../../base/quantity.ts";
 import { duplicate, forbidden, invalid, required } from "../schema/field-error.ts";

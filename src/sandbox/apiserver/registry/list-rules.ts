@@ -1,9 +1,9 @@
-/** Checks that lists of many kinds share: each item, no name twice, not too many. */
+/** Checks for lists that many kinds share: check each item, no duplicates, not too many items. */
 import { duplicate, tooMany } from "../schema/field-error.ts";
 import type { FieldError } from "../schema/schema.ts";
 import type { Raw } from "./kind-rules.ts";
 
-/** The complaints about each item. A list that is not there has none. */
+/** The errors of all items. A missing list has none. */
 export function eachOf(
   list: Raw,
   path: string,
@@ -12,7 +12,7 @@ export function eachOf(
   return ((list ?? []) as readonly Raw[]).flatMap((item, at) => check(item, `${path}[${at}]`));
 }
 
-/** Items whose `key` an earlier one has. */
+/** Errors for items whose `key` an earlier item already has. */
 export function uniqueBy(list: readonly Raw[], key: string, path: string): FieldError[] {
   const seen = new Set<unknown>();
   return list.flatMap((item, at) => {
@@ -22,7 +22,7 @@ export function uniqueBy(list: readonly Raw[], key: string, path: string): Field
   });
 }
 
-/** Whether the list has more items than it may. */
+/** An error if the list has more than `max` items. */
 export function atMost(list: Raw, max: number, path: string): FieldError[] {
   const count = (list ?? []).length;
   return count > max ? [tooMany(path, count, max)] : [];

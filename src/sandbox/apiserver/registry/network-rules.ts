@@ -1,6 +1,7 @@
 /**
- * Ingresses, their classes, network policies and runtime classes: stored and shown; nothing routes or isolates.
- * upstream: pkg/apis/networking, pkg/apis/node
+ * Rules of Ingresses, IngressClasses, network policies, Endpoints and EndpointSlices. The sandbox only stores
+ * these objects: it routes no traffic and isolates no pods.
+ * upstream: pkg/apis/networking
  */
 import { deepEqual } from "../../../base/json.ts";
 import { invalid, notSupported, required } from "../schema/field-error.ts";
@@ -11,7 +12,7 @@ const PATH_TYPES = ["Exact", "ImplementationSpecific", "Prefix"];
 
 /** Defaults of an EndpointSlice. */
 export const ENDPOINT_SLICE_RULES: KindRules = {
-  /** Go's empty lists and conditions, which this kind does not leave out. */
+  /** Writes empty lists and conditions, which Go does not omit for this kind. */
   defaults(slice) {
     for (const field of ["endpoints", "ports"])
       if ((slice[field] ?? []).length === 0) slice[field] = null;

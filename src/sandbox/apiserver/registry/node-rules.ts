@@ -1,5 +1,6 @@
 /**
- * Nodes: a status sent by the kubelet is kept, a provider id is set once, taints are well formed.
+ * Rules of Nodes: the status of the first write is kept (the kubelet sends it), providerID can be set only
+ * once, taints must be valid.
  * upstream: pkg/apis/core/validation ValidateNode, ValidateNodeUpdate
  */
 import { forbidden, invalid, notSupported, required } from "../schema/field-error.ts";
@@ -30,14 +31,14 @@ export const NODE_RULES: KindRules = {
     node.status ??= {};
     const { status } = node;
     if (status.capacity !== undefined) fallback(status, "allocatable", { ...status.capacity });
-    // Structs and times that Go always writes.
+    // Structs and times that Go does not omit.
     fallback(status, "daemonEndpoints", { kubeletEndpoint: { Port: 0 } });
     status.nodeInfo = { ...NO_NODE_INFO, ...status.nodeInfo };
     nullTimes(status.conditions, ["lastHeartbeatTime", "lastTransitionTime"]);
   },
   validate(node, current) {
     const errors = validateTaints(node.spec?.taints);
-    // An update is judged as a new node and as a change: each complaint comes twice.
+    // kube-apiserver validates an update twice, as a new node and as a change. So each error appears twice.
     if (current !== undefined) errors.push(...errors);
     const before = current?.spec?.providerID ?? "";
     if (before !== "" && node.spec?.providerID !== before) {

@@ -1,6 +1,5 @@
 /**
- * What users meet when a pod's wishes for its place are wrong: tolerations, affinities, topology
- * spread.
+ * Validation of the scheduling rules of a pod: tolerations, affinities, topology spread.
  * upstream: pkg/apis/core/validation/validation.go
  */
 import { duplicate, invalid, notSupported, required } from "../schema/field-error.ts";

@@ -1,5 +1,5 @@
 /**
- * Pods: defaults, the first status with its QoS class, and what an update may still change.
+ * Rules of Pods: defaults, the first status with the QoS class, and which fields an update may change.
  * upstream: pkg/registry/core/pod/strategy.go, pkg/apis/core/validation ValidatePodUpdate
  */
 import { clone, deepEqual } from "../../../base/json.ts";
@@ -67,7 +67,7 @@ export const POD_TEMPLATE_RULES: KindRules = {
 
 /** `Guaranteed`, `Burstable` or `BestEffort`. upstream: pkg/apis/core/v1/helper/qos */
 export function qosClass(spec: Raw): string {
-  // Pod-level resources count instead of the containers' own.
+  // Pod-level resources replace those of the containers.
   const containers =
     spec.resources === undefined
       ? [...(spec.initContainers ?? []), ...(spec.containers ?? [])]
@@ -117,7 +117,10 @@ function validateUpdate(pod: Raw, current: Raw): FieldError[] {
   return errors;
 }
 
-/** The new spec with every field that may change set back to what it was. */
+/**
+ * The new spec with all mutable fields set back to their old values. If it then differs from the old spec, an
+ * immutable field was changed.
+ */
 function withoutMutable(pod: Raw, current: Raw): Raw {
   const spec = clone(pod.spec);
   const before = current.spec;
@@ -136,7 +139,7 @@ function withoutMutable(pod: Raw, current: Raw): Raw {
   );
   if (kept) restore(spec, before, "tolerations");
   restore(spec, before, "schedulingGates");
-  // A gated pod may still be narrowed down before it is scheduled.
+  // Before a gated pod is scheduled, its node selector and affinity may still change.
   if ((before.schedulingGates ?? []).length > 0) {
     restore(spec, before, "nodeSelector");
     restore(spec, before, "affinity");

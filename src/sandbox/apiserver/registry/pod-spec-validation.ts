@@ -1,6 +1,6 @@
 /**
- * What users meet when the spec of a pod (in a Pod, or in a workload's template) is wrong:
- * containers, volumes, resources. Where it may be placed is in pod-placement-validation.ts.
+ * Validation of a pod's spec, in a Pod or in a workload's template: containers, volumes, resources.
+ * Scheduling rules are checked in pod-placement-validation.ts.
  * upstream: pkg/apis/core/validation/validation.go
  */
 import { parseNano } from "../../../base/quantity.ts";
@@ -15,7 +15,7 @@ import {
 } from "./pod-placement-validation.ts";
 import { resourceNameProblems } from "./resource-names.ts";
 
-/** Complaints about a pod's spec at `path` (`spec`, `spec.template.spec`). */
+/** Errors of a pod's spec at `path` (`spec`, `spec.template.spec`). */
 export function validatePodSpec(spec: Raw, path: string): FieldError[] {
   if (spec === undefined) return [required(`${path}.containers`)];
   const errors: FieldError[] = [];
@@ -100,7 +100,10 @@ function validateContainer(
   return errors;
 }
 
-/** Amounts are not negative, requests within limits, extended resources whole and equal. */
+/**
+ * Errors of requests and limits: no negative amounts, requests not above limits, extended resources in whole
+ * numbers with equal request and limit.
+ */
 export function validateResources(resources: Raw, path: string): FieldError[] {
   const errors: FieldError[] = [];
   const limits = resources?.limits ?? {};
@@ -139,7 +142,7 @@ export function validateResources(resources: Raw, path: string): FieldError[] {
   return errors;
 }
 
-/** Counted devices (`nvidia.com/gpu`): a name with a domain outside kubernetes.io. */
+/** True for an extended resource (`nvidia.com/gpu`): its name has a domain outside kubernetes.io. */
 function isExtended(name: string): boolean {
   if (!name.includes("/") || name.startsWith("requests.")) return false;
   const domain = name.split("/")[0] as string;

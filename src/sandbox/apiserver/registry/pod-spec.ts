@@ -1,6 +1,5 @@
 /**
- * The spec of a pod wherever it stands (a Pod, or the template of a workload): the defaults that
- * the API server writes.
+ * Defaults that the API server writes into the spec of a pod, in a Pod or in a workload's template.
  * upstream: pkg/apis/core/v1/defaults.go
  */
 import { fallback, type Raw } from "./kind-rules.ts";
@@ -8,14 +7,14 @@ import { fallback, type Raw } from "./kind-rules.ts";
 const DEFAULT_GRACE_SECONDS = 30;
 const SECRET_MODE = 0o644;
 
-/** Defaults of `spec`, in place. */
+/** Writes the defaults into `spec`. */
 export function defaultPodSpec(spec: Raw): void {
   fallback(spec, "restartPolicy", "Always");
   fallback(spec, "terminationGracePeriodSeconds", DEFAULT_GRACE_SECONDS);
   fallback(spec, "dnsPolicy", "ClusterFirst");
   fallback(spec, "securityContext", {});
   fallback(spec, "schedulerName", "default-scheduler");
-  // Two names of one field: whichever was written fills the other.
+  // `serviceAccount` is the old name of `serviceAccountName`. Each fills the other.
   if (spec.serviceAccountName === undefined && spec.serviceAccount !== undefined) {
     spec.serviceAccountName = spec.serviceAccount;
   }
@@ -61,7 +60,7 @@ function defaultContainer(container: Raw, spec: Raw): void {
   }
 }
 
-/** Untagged images and `latest` may have moved, so they are always pulled. */
+/** The default pull policy. Images without a tag or with `latest` can change, so they are always pulled. */
 function pullPolicy(image: string): string {
   if (image.includes("@")) return "IfNotPresent";
   const tag = /:([^/:]+)$/.exec(image)?.[1] ?? "latest";
@@ -101,7 +100,7 @@ function defaultVolume(volume: Raw): void {
   if (claim !== undefined) fallback(claim, "volumeMode", "Filesystem");
 }
 
-/** Limits without requests are requests too. Only for Pods: templates are stored as written. */
+/** Copies limits to missing requests. Only for Pods: templates are stored as written. */
 export function requestLimits(spec: Raw): void {
   for (const container of allContainers(spec)) {
     const limits = container.resources?.limits;

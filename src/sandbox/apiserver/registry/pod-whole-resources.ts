@@ -1,5 +1,5 @@
 /**
- * Amounts of a pod as a whole (`spec.resources`): what is filled in, and what is refused.
+ * Defaults and validation of pod-level resources (`spec.resources`).
  * upstream: pkg/apis/core/v1/defaults.go defaultPodRequests, pkg/apis/core/validation validatePodResources
  */
 import { podRequests } from "../../../apis/core/pod-resources.ts";

@@ -67,7 +67,10 @@ function wildcardErrors(list: readonly string[], path: string, others: string): 
   return [invalid(path, list, `if '*' is present, must not specify ${others}`)];
 }
 
-/** `pods`, `pods/status`, `pods/*`, `*\/status`: what one of them covers may not be said again after it. */
+/**
+ * Errors of resources such as `pods`, `pods/status`, `pods/*` and `*\/status`. A resource that an earlier one
+ * covers must not be listed.
+ */
 function resourceErrors(resources: readonly string[], path: string): FieldError[] {
   if (resources.length === 0) return [required(path)];
   const errors: FieldError[] = [];
@@ -94,7 +97,7 @@ function resourceErrors(resources: readonly string[], path: string): FieldError[
   });
   if (resources.length > 1 && resources.includes("*/*"))
     errors.push(invalid(path, resources, "if '*/*' is present, must not specify other resources"));
-  // upstream looks at the last one without a part only.
+  // Upstream checks only the last resource without a subresource.
   if (resources.includes("*") && last !== "" && last !== "*") {
     const text = "if '*' is present, must not specify other resources without subresources";
     errors.push(invalid(path, resources, text));

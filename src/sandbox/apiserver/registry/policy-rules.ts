@@ -136,7 +136,7 @@ function conditionErrors(conditions: readonly Raw[], params: boolean): FieldErro
   return errors;
 }
 
-/** Each may name those before it. */
+/** Checks the variables. The expression of each one may use the variables before it. */
 function variableErrors(
   variables: readonly Raw[],
   params: boolean,
@@ -219,7 +219,7 @@ function annotationErrors(
   return errors;
 }
 
-/** `types`: what the expression may give; empty: anything. */
+/** `types`: allowed types of the expression's value. Empty: any type. */
 function expressionErrors(
   expression: string,
   names: PolicyNames,

@@ -1,5 +1,5 @@
 /**
- * ResourceQuotas: which resources may be bounded, by what, and in which scopes.
+ * Validation of ResourceQuotas: which resources a quota may limit, the amounts, and the scopes.
  * upstream: pkg/apis/core/validation ValidateResourceQuota, pkg/apis/core/helper/helpers.go
  */
 
@@ -12,7 +12,7 @@ import type { KindRules, Raw } from "./kind-rules.ts";
 import { isStandardResource } from "./resource-names.ts";
 import { validateImmutable } from "./selector-rules.ts";
 
-/** Numbers of things. */
+/** Resources that are counts, so their limit must be a whole number. */
 const WHOLE: ReadonlySet<string> = new Set([
   ...PLAINLY_COUNTED,
   "services.loadbalancers",
@@ -27,7 +27,7 @@ const SCOPES: ReadonlySet<string> = new Set([
   "CrossNamespacePodAffinity",
   "VolumeAttributesClass",
 ]);
-/** Of these only Exists can be asked. */
+/** Scopes that allow only the operator Exists. */
 const PLAIN_SCOPES: ReadonlySet<string> = new Set([
   "Terminating",
   "NotTerminating",

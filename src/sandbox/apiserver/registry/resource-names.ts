@@ -9,7 +9,7 @@ const STANDARD: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** A name without a domain that means something. */
+/** True for resource names without a domain that Kubernetes defines. */
 export function isStandardResource(name: string): boolean {
   return STANDARD.has(name) || /^(requests\.)?hugepages-/.test(name);
 }

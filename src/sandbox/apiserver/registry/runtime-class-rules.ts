@@ -1,4 +1,4 @@
-/** RuntimeClasses. upstream: pkg/apis/node/validation */
+/** Validation of RuntimeClasses. upstream: pkg/apis/node/validation */
 import { duplicate, invalid } from "../schema/field-error.ts";
 import { nameProblems, validateLabels } from "../schema/metadata.ts";
 import type { FieldError } from "../schema/schema.ts";
@@ -15,7 +15,7 @@ export const RUNTIME_CLASS_RULES: KindRules = {
       ...nameProblems(handler ?? "", "label").map((text) =>
         invalid("handler", handler ?? "", text),
       ),
-      // The rules are those of a container's limits, and so is the path.
+      // Upstream checks the overhead as the limits of a container, which gives the errors the path of limits.
       ...(overhead === undefined
         ? []
         : validateResources({ limits: overhead.podFixed }, "overhead")),
@@ -35,12 +35,12 @@ function schedulingErrors({ nodeSelector, tolerations = [] }: Raw): FieldError[]
     seen.add(id);
     return isKnown ? [duplicate(`${path}[${index}]`, shown(toleration))] : [];
   });
-  // Twice the same word, as kube-apiserver has it.
+  // kube-apiserver's path of these errors repeats the word `tolerations`.
   const errors = validateTolerations(tolerations, `${path}.tolerations`);
   return [...validateLabels(nodeSelector, "scheduling.nodeSelector"), ...errors, ...twice];
 }
 
-/** In the form in which Go prints its struct. */
+/** Go prints its struct in this error, with these field names. */
 function shown({
   key = "",
   operator = "",

@@ -1,10 +1,10 @@
 /**
- * What is wrong with the schedule of a CronJob, in robfig/cron's words, and with its time zone in kube-apiserver's.
+ * Errors of a CronJob's schedule, in robfig/cron's words, and of its time zone, in kube-apiserver's.
  * upstream: github.com/robfig/cron/v3 parser.go, pkg/apis/batch/validation
  */
 import { CRON_FIELDS, type CronField, parseCron } from "../../../base/cron.ts";
 
-/** Undefined when it can be read. */
+/** Why the schedule is invalid. Undefined if it is valid. */
 export function scheduleProblem(schedule: string): string | undefined {
   if (parseCron(schedule) !== undefined) return undefined;
   if (schedule.startsWith("@")) return `unrecognized descriptor: ${schedule}`;
@@ -19,7 +19,7 @@ export function scheduleProblem(schedule: string): string | undefined {
   return "cannot be read";
 }
 
-/** Undefined when clocks of that place are known. */
+/** Why the time zone is invalid. Undefined if it is known. */
 export function timeZoneProblem(timeZone: string): string | undefined {
   if (timeZone === "") return "timeZone must be nil or non-empty string";
   if (timeZone.toLowerCase() === "local")

@@ -1,6 +1,6 @@
 /**
- * What workloads and budgets share: a label selector that is well formed, set once, and matches the
- * pods it makes.
+ * Label selectors of workloads and budgets: they must be valid, cannot change, and must match the workload's
+ * own pods.
  * upstream: apimachinery pkg/apis/meta/v1/validation, pkg/apis/apps/validation
  */
 import { deepEqual } from "../../../base/json.ts";
@@ -9,7 +9,7 @@ import { labelValueProblems, qualifiedNameProblems, validateLabels } from "../sc
 import type { FieldError } from "../schema/schema.ts";
 import type { Raw } from "./kind-rules.ts";
 
-/** Complaints about a LabelSelector. */
+/** Errors of a LabelSelector. */
 export function validateSelector(selector: Raw, path: string): FieldError[] {
   const errors = validateLabels(selector?.matchLabels, `${path}.matchLabels`);
   (selector?.matchExpressions ?? []).forEach((expression: Raw, index: number) => {
@@ -45,7 +45,7 @@ export function validateWorkloadSelector(spec: Raw, kind: string): FieldError[] 
     const labels = spec.template?.metadata?.labels ?? {};
     const text = "`selector` does not match template `labels`";
     const mismatch = invalid("spec.template.metadata.labels", labels, text);
-    // Only Deployments are held against a selector that is not there.
+    // Upstream reports the mismatch with a missing selector only for Deployments.
     return [required("spec.selector"), ...(kind === "deployment" ? [mismatch] : [])];
   }
   const errors = validateSelector(selector, "spec.selector");
@@ -61,7 +61,7 @@ export function validateWorkloadSelector(spec: Raw, kind: string): FieldError[] 
   return errors;
 }
 
-/** A selector that may be set only once. */
+/** An error if a field that cannot change was changed. */
 export function validateImmutable(next: unknown, current: unknown, path: string): FieldError[] {
   return deepEqual(next, current) ? [] : [invalid(path, next, "field is immutable")];
 }

@@ -1,5 +1,5 @@
 /**
- * Services: defaults, an address of their own that stays, ports.
+ * Rules of Services: defaults, a cluster IP that stays, ports.
  * upstream: pkg/apis/core/v1/defaults.go, pkg/registry/core/service
  */
 import { duplicate, forbidden, invalid, required } from "../schema/field-error.ts";
@@ -31,7 +31,7 @@ export const SERVICE_RULES: KindRules = {
     const { spec } = service;
     service.status = { loadBalancer: {} };
     if (spec.type === "ExternalName") return;
-    // Addresses come from the name: the same story gives the same addresses.
+    // The address is computed from the name, so that equal scenarios give equal addresses.
     spec.clusterIP ??= serviceAddress(`${service.metadata.namespace}/${service.metadata.name}`);
     spec.clusterIPs ??= [spec.clusterIP];
     fallback(spec, "ipFamilies", ["IPv4"]);
@@ -62,7 +62,7 @@ export const SERVICE_RULES: KindRules = {
   },
 };
 
-/** Does it get ports of the nodes? */
+/** Whether the Service gets nodePorts. */
 export function isOpenToNodes(spec: Raw): boolean {
   return (
     spec.type === "NodePort" ||
@@ -138,7 +138,7 @@ function isPort(number: number | undefined): boolean {
   return number !== undefined && number >= 1 && number <= 65_535;
 }
 
-/** As Go prints what it compares two ports by. */
+/** The ServicePort that Go prints in the error about duplicate ports. */
 function innerPort({ protocol, port }: Raw): object {
   return {
     Name: "",

@@ -1,5 +1,5 @@
 /**
- * PersistentVolumes, their claims, StorageClasses: defaults and what is refused.
+ * Defaults and validation of PersistentVolumes, PersistentVolumeClaims and StorageClasses.
  * upstream: pkg/apis/{core,storage}/v1/defaults.go, pkg/apis/{core,storage}/validation
  */
 import { deepEqual } from "../../../base/json.ts";
@@ -71,7 +71,7 @@ export const VOLUME_RULES: KindRules = {
 
 const MAX_DRIVER_NAME_BYTES = 63;
 
-/** upstream: ValidateCSIDriverName */
+/** Errors of a CSI driver's name. upstream: ValidateCSIDriverName */
 export function driverNameErrors(name: string, field: string): FieldError[] {
   const errors = name === "" ? [required(field)] : [];
   if (Buffer.byteLength(name) > MAX_DRIVER_NAME_BYTES)
@@ -107,8 +107,8 @@ export const STORAGE_CLASS_RULES: KindRules = {
 };
 
 /**
- * What a claim keeps: all but volumeAttributesClassName, the size once it is bound, and the volume and class that the
- * binder fills in where there are none yet.
+ * The part of a claim's spec that cannot change. Changes are allowed in volumeAttributesClassName, in the
+ * size of a bound claim, and where the binder fills an empty volume or class.
  */
 function fixedPart(spec: Raw, { spec: before, status }: Raw): Raw {
   const { volumeAttributesClassName: _class, ...fixed } = spec;

@@ -1,6 +1,6 @@
 /**
- * The order in which Kubernetes prefers API versions: v2, v1, v1beta2, v1beta1, v1alpha5, then the
- * rest by name.
+ * Kubernetes' order of preference of API versions: v2, v1, v1beta2, v1beta1, v1alpha5, then all other names
+ * alphabetically.
  */
 import { compareText } from "../../../base/text-order.ts";
 

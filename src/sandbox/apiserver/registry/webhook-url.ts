@@ -1,15 +1,15 @@
 /**
- * Where a webhook may be called: `https://host[/path]`, and nothing else.
+ * Checks the URL of a webhook: only `https://host[/path]` is allowed.
  * upstream: staging/src/k8s.io/apiserver/pkg/util/webhook/validation.go, ValidateWebhookURL
  */
 import { invalid } from "../schema/field-error.ts";
 import type { FieldError } from "../schema/schema.ts";
 
 const FORM = "; desired format: https://host[/path]";
-/** Scheme, authority, query and fragment, as RFC 3986 takes a URL apart. */
+/** Splits a URL into scheme, authority, query and fragment (RFC 3986, appendix B). */
 const PARTS = /^(?:([^:/?#]+):)?(?:\/\/([^/?#]*))?[^?#]*(?:\?([^#]*))?(?:#(.*))?$/;
 
-/** What is wrong with the URL of a webhook, in the order in which kube-apiserver says it. */
+/** Errors of a webhook's URL, in kube-apiserver's order. */
 export function webhookUrlErrors(field: string, url: string): FieldError[] {
   const [, scheme = "", authority = "", query = "", fragment = ""] = PARTS.exec(url) ?? [];
   const at = authority.lastIndexOf("@");

@@ -1,6 +1,6 @@
 /**
- * Deployment, ReplicaSet, StatefulSet, DaemonSet, ReplicationController, Job and CronJob:
- * defaults, and what is refused.
+ * Rules of Deployment, ReplicaSet, StatefulSet, DaemonSet, ReplicationController, Job and CronJob: defaults
+ * and validation.
  * upstream: pkg/apis/{apps,batch}/v1/defaults.go, pkg/apis/{apps,batch}/validation
  */
 import { deepEqual } from "../../../base/json.ts";
@@ -149,7 +149,7 @@ export const STATEFUL_SET_RULES: KindRules = {
   },
 };
 
-/** The template with a volume for each volumeClaimTemplate, which replaces a volume of the same name. */
+/** The template with a volume for each volumeClaimTemplate. It replaces a volume of the same name. */
 function withClaimedVolumes(spec: Raw): Raw {
   const claimed = (spec.volumeClaimTemplates ?? []).flatMap(({ metadata }: Raw) =>
     metadata?.name === undefined ? [] : [{ name: metadata.name }],
@@ -216,7 +216,7 @@ export const JOB_RULES: KindRules = {
   prepareCreate(job) {
     if (job.spec === undefined) return;
     if (job.spec.manualSelector !== true) generateJobSelector(job);
-    // The Job is returned with its pods' labels, generated ones included.
+    // The Job gets the labels of its pod template, including generated ones.
     const { labels } = job.spec.template.metadata ?? {};
     if (Object.keys(job.metadata.labels ?? {}).length === 0 && labels !== undefined)
       job.metadata.labels = { ...labels };
@@ -261,7 +261,7 @@ export const CRON_JOB_RULES: KindRules = {
   validate: ({ spec = {} }, current) => validateSchedule(spec, current?.spec?.schedule),
 };
 
-/** `before`: what the schedule was. A new one names no place; that is for `timeZone`. */
+/** `before` is the old schedule. A new schedule must not contain a time zone; `timeZone` is the field for it. */
 function validateSchedule({ schedule = "", timeZone }: Raw, before = ""): FieldError[] {
   const errors: FieldError[] = [];
   const problem = scheduleProblem(schedule);
@@ -302,7 +302,7 @@ function defaultJobSpec(spec: Raw): void {
   defaultTemplate(spec);
 }
 
-/** A Job without manualSelector selects its pods by its uid. */
+/** Without manualSelector, a Job selects its pods by its UID. */
 function generateJobSelector(job: Raw): void {
   const { uid, name } = job.metadata;
   const template = job.spec.template;
@@ -342,7 +342,7 @@ function validateSelectorKept(object: Raw, current: Raw | undefined): FieldError
   return validateImmutable(object.spec?.selector, current.spec?.selector, "spec.selector");
 }
 
-/** What an update of a StatefulSet may not touch. */
+/** The part of a StatefulSet's spec that cannot change. */
 function fixedPart(spec: Raw): Raw {
   const {
     replicas: _replicas,

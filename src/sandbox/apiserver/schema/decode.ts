@@ -1,7 +1,10 @@
 /**
- * Reads a JSON body as a built-in kind, as Go's strict decoder does: wrong types end it with Go's
- * own words, unknown fields are dropped and reported by path, nulls and empty containers vanish
- * (omitempty), quantities take their canonical spelling. Custom kinds use it for their metadata.
+ * Decodes a JSON body as a built-in kind, as Go's strict decoder does:
+ * - a value of a wrong type stops it, with Go's error text;
+ * - unknown fields are dropped and their paths reported;
+ * - nulls and empty containers disappear (omitempty);
+ * - quantities get their canonical form.
+ * Custom kinds use it for their metadata.
  * upstream: sigs.k8s.io/json, apimachinery pkg/api/resource
  */
 
@@ -15,32 +18,32 @@ const QUANTITY_TEXT =
   "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 const RFC3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;
 
-/** `problem` is Go's text for the first value of a wrong type; then `value` is not to be used. */
+/** `problem` is Go's text for the first value of a wrong type. If it is set, `value` must not be used. */
 export interface Decoded {
   readonly value: unknown;
   readonly unknown: readonly string[];
   readonly problem: string | undefined;
-  /** The place of `problem`, for messages of this project's own commands. */
+  /** Where the wrong value is, for the messages of this project's commands. */
   readonly wrong?: WrongValue;
 }
 
-/** A value that its field cannot hold. */
+/** A value of a type that its field does not allow. */
 export interface WrongValue {
-  /** With indexes. */
+  /** The path with list indices. */
   readonly path: string;
   readonly value: unknown;
-  /** Go's type, or `quantity`, or `time`. */
+  /** The wanted type as Go names it, or `quantity`, or `time`. */
   readonly wanted: string;
 }
 
-/** Where a value stands: one step below another. Spelled out only when something is wrong there. */
+/** The place of a value in the body: one step below another place. Its path is built only for an error. */
 interface Place {
   readonly above: Place | undefined;
-  /** The step of a path in messages about unknown fields: `.name`, `[0]`. Empty at the root. */
+  /** The last step of the path, in messages about unknown fields: `.name`, `[0]`. Empty at the root. */
   readonly step: string;
-  /** Go's errors know fields only, neither indexes nor keys of maps. */
+  /** False for list indices and map keys, which Go's type errors leave out. */
   readonly isField: boolean;
-  /** The innermost Go struct. */
+  /** Name of the innermost Go struct. */
   readonly struct: string;
 }
 
@@ -53,7 +56,7 @@ class DecodeProblem extends Error {
   }
 }
 
-/** Reads `value` by `schema`. Never throws for bad input; the input is not changed. */
+/** Decodes `value` by `schema`. It does not throw for bad input, and does not change it. */
 export function decode(schema: Schema, value: unknown): Decoded {
   const unknown: string[] = [];
   const root = { above: undefined, step: "", isField: false, struct: goStructName(schema) ?? "" };
@@ -65,7 +68,7 @@ export function decode(schema: Schema, value: unknown): Decoded {
   }
 }
 
-/** Paths of unknown fields are added to `unknown`. Undefined = the field is absent. */
+/** Adds the paths of unknown fields to `unknown`. Returns undefined if the field counts as absent. */
 function read(schema: Schema, value: unknown, place: Place, unknown: string[]): unknown {
   if (value === null || value === undefined) return undefined;
   if (schema["x-kubernetes-int-or-string"] === true) return readAmount(schema, value, place);
@@ -114,7 +117,7 @@ function readObject(
   if (typeof each !== "object") return value;
   const result: Record<string, unknown> = {};
   for (const key of Object.keys(value)) {
-    // A null in a map of strings is Go's empty string.
+    // In a map of strings, Go reads null as an empty string.
     const item =
       value[key] === null && each.type === "string" && each.format !== "quantity"
         ? ""
@@ -174,7 +177,7 @@ function readAmount(schema: Schema, value: unknown, place: Place): unknown {
   return text;
 }
 
-/** An item of a list or a map. */
+/** The place of a list item or a map value. */
 function below(above: Place, step: string): Place {
   return { above, step, isField: false, struct: above.struct };
 }
@@ -188,20 +191,21 @@ function goPathOf({ above, step, isField }: Place): string {
   return isField ? joined(goPathOf(above), step) : goPathOf(above);
 }
 
-/** The first field has no dot. */
+/** Appends a step to a path. The first field has no dot. */
 function joined(path: string, step: string): string {
   return path === "" && step.startsWith(".") ? step.slice(1) : path + step;
 }
 
 /**
- * Optional lists, by Go struct, whose defaults test for nil: an empty one keeps its place, and validation refuses it.
+ * Lists, by Go struct, that stay if they are empty, because their defaults apply only to a missing list.
+ * Validation then refuses the empty list.
  * upstream: pkg/apis/autoscaling/v2/defaults.go copyHPAScalingRules
  */
 const TOLD_FROM_NONE: Readonly<Record<string, ReadonlySet<string>>> = {
   HPAScalingRules: new Set(["policies"]),
 };
 
-/** Go drops empty maps and lists that are `omitempty`; empty structs stay (`emptyDir: {}`). */
+/** True for empty maps and lists, which Go omits. Empty structs stay (`emptyDir: {}`). */
 function isEmptyContainer(schema: Schema, value: unknown): boolean {
   if (Array.isArray(value)) return schema.type === "array" && value.length === 0;
   if (!isObject(value) || schema.properties !== undefined) return false;

@@ -1,6 +1,6 @@
 /**
- * Writes the defaults of a structural schema into an object: missing fields, and nulls where null
- * is not allowed. A default brings its own defaults with it.
+ * Writes the defaults of a structural schema into an object, for missing fields and for nulls where null is
+ * not allowed. A default object gets the defaults of its own fields.
  * upstream: apiextensions-apiserver pkg/apiserver/schema/defaulting
  */
 import { clone, fieldOf, isObject, setField } from "../../../base/json.ts";
@@ -8,7 +8,7 @@ import type { Schema } from "./schema.ts";
 
 const hasDefaults = new WeakMap<Schema, boolean>();
 
-/** Returns `value` itself when nothing had to be filled in; the input is never changed. */
+/** Returns `value` itself if no default was needed. The input is never changed. */
 export function applySchemaDefaults(schema: Schema, value: unknown): unknown {
   if (!mayDefault(schema)) return value;
   if (Array.isArray(value)) {
@@ -57,7 +57,7 @@ function defaultObject(schema: Schema, value: Record<string, unknown>): unknown 
   return result ?? value;
 }
 
-/** Whether anything below has a default: most subtrees have none and need no walk. */
+/** Whether any default exists in this subtree. Most have none and need no walk. */
 function mayDefault(schema: Schema): boolean {
   const known = hasDefaults.get(schema);
   if (known !== undefined) return known;

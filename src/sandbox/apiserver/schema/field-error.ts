@@ -1,12 +1,12 @@
 /**
- * Field errors in the words of apimachinery's `field.Error`: one function for each of its types.
- * The text has no field in front: whoever writes the Status joins field and text.
+ * Field errors with the text of apimachinery's `field.Error`: one function for each of its types. The text
+ * does not begin with the field. The code that makes the Status joins the two.
  * upstream: apimachinery pkg/util/validation/field/errors.go
  */
 import { canonicalJson } from "../../../base/json.ts";
 import type { FieldError } from "./schema.ts";
 
-/** The value is there, of the right type, and wrong. */
+/** The value has the right type, but is not valid. */
 export function invalid(field: string, value: unknown, detail: string): FieldError {
   return {
     field,
@@ -34,7 +34,10 @@ export function forbidden(field: string, detail: string): FieldError {
   return { field, reason: "FieldValueForbidden", message: `Forbidden: ${detail}` };
 }
 
-/** `supported` is shown in the order given; Kubernetes sorts most of its own lists. */
+/**
+ * The value is not one of `supported`, which the text shows in the given order. Kubernetes sorts most of its
+ * lists.
+ */
 export function notSupported(
   field: string,
   value: unknown,
@@ -48,12 +51,12 @@ export function notSupported(
   };
 }
 
-/** It names something that is not there. */
+/** The value names something that does not exist. */
 export function notFound(field: string, value: unknown): FieldError {
   return { field, reason: "FieldValueNotFound", message: `Not found: ${show(value)}` };
 }
 
-/** The value stands in the list twice. */
+/** The value is in the list twice. */
 export function duplicate(field: string, value: unknown): FieldError {
   return {
     field,
@@ -87,7 +90,7 @@ export function printFieldError(error: FieldError): string {
 
 function show(value: unknown): string {
   if (value === undefined || value === null) return "null";
-  // Go's own structs, whose fields have capital names, in the order of their fields; maps by key.
+  // A Go struct (its fields begin with capitals) keeps the order of its fields. A map is sorted by key.
   if (typeof value === "object")
     return /^[A-Z]/.test(Object.keys(value)[0] ?? "")
       ? JSON.stringify(value)

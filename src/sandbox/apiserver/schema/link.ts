@@ -1,15 +1,14 @@
 /**
- * Turns the `definitions` of an OpenAPI document into schemas that hold each other directly, so
- * that no walker looks up a `$ref`. The result may be cyclic (a JSON schema describes itself):
- * walk it along an object, never by itself. Each linked schema remembers the Go type it stands
- * for, because decoding errors name it.
+ * Resolves the `$ref`s of OpenAPI definitions, so that schemas hold each other directly. The result can be
+ * cyclic, because a JSON schema describes itself. So walk a schema only along an object, never alone. Each
+ * linked schema also keeps its Go type, for decoding errors.
  */
 import type { Schema } from "./schema.ts";
 
 const REF_PREFIX = "#/definitions/";
 const QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 
-/** Definitions whose content is free JSON. */
+/** Definitions whose content is any JSON. */
 const FREE_FORM = [
   "io.k8s.apimachinery.pkg.runtime.RawExtension",
   "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1",
@@ -19,9 +18,7 @@ const goNames = new WeakMap<Schema, string>();
 
 type Loose = { -readonly [K in keyof Schema]: Schema[K] };
 
-/**
- * Links in place and returns the schemas by definition name. The input must not be used otherwise.
- */
+/** Links the definitions in place, and returns the schemas by definition name. Do not use the input afterwards. */
 export function linkDefinitions(raw: Record<string, Schema>): ReadonlyMap<string, Schema> {
   const byName = new Map<string, Schema>(Object.entries(raw));
   for (const [name, schema] of byName) {
@@ -37,15 +34,12 @@ export function linkDefinitions(raw: Record<string, Schema>): ReadonlyMap<string
   return byName;
 }
 
-/**
- * `PodSpec` for the schema of a pod's spec; undefined for schemas without a Go struct of their
- * own.
- */
+/** The name of the Go struct of a schema, such as `PodSpec`; undefined if it has none. */
 export function goStructName(schema: Schema): string | undefined {
   return goNames.get(schema)?.split(".").at(-1);
 }
 
-/** The schema of a Go struct by name (`v1.Status`), for values that no document describes. */
+/** A schema for a Go struct that no OpenAPI document describes, such as `v1.Status`. */
 export function goStruct(name: string, properties: Readonly<Record<string, Schema>>): Schema {
   const schema: Schema = { type: "object", properties };
   goNames.set(schema, name);
@@ -98,8 +92,8 @@ function linkOne(schema: Schema, byName: ReadonlyMap<string, Schema>): Schema {
   const target = byName.get(schema.$ref.slice(REF_PREFIX.length)) ?? {};
   const { $ref: _, ...beside } = schema;
   if (Object.keys(beside).length === 0) return target;
-  // What stands beside a reference (a merge strategy) belongs to this use of the type alone. The
-  // target's own containers are shared, so linking it later reaches this copy too.
+  // Fields beside a reference, such as a merge strategy, apply only here. The copy shares the target's
+  // containers, so linking the target later links this copy too.
   const merged = { ...target, ...beside };
   const name = goNames.get(target);
   if (name !== undefined) goNames.set(merged, name);

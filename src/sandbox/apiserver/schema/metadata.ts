@@ -1,6 +1,6 @@
 /**
- * What must hold of every object's metadata: names, labels, annotations, finalizers, owners. The
- * engine fills names and versions; this only judges.
+ * Validation of metadata that all kinds share: names, labels, annotations, finalizers, owners. It changes
+ * nothing.
  * upstream: apimachinery pkg/api/validation/objectmeta.go, pkg/util/validation
  */
 import type { KubeObject } from "../../../apis/meta.ts";
@@ -12,7 +12,7 @@ const STANDARD_FINALIZERS: ReadonlySet<string> = new Set([
   "kubernetes",
   "orphan",
   "foregroundDeletion",
-  // Every CRD carries it; kinds of that group are judged without this rule.
+  // Every CRD has this finalizer. Upstream does not check finalizers of that group.
   "customresourcecleanup.apiextensions.k8s.io",
 ]);
 const DNS_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
@@ -42,11 +42,13 @@ const LABEL_VALUE_TEXT =
   "and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or " +
   "'12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
-/** Which grammar a kind's names follow. Kinds of rbac may use any text that is a path segment. */
-/** `oldLabel`: RFC 1035, which begins with a letter. */
+/**
+ * The grammar of a kind's names. `oldLabel` is RFC 1035, which begins with a letter. `path` allows any text
+ * that can be a path segment, as for RBAC kinds.
+ */
 export type NameGrammar = "subdomain" | "label" | "oldLabel" | "path";
 
-/** Every complaint about `object.metadata`; `current` is the stored object on update. */
+/** Errors of `object.metadata`. `current` is the stored object on update. */
 export function validateMetadata(
   object: KubeObject,
   namespaced: boolean,
@@ -59,7 +61,7 @@ export function validateMetadata(
     errors.push(required("metadata.name", "name or generateName is required"));
   } else {
     const { generateName = "" } = metadata;
-    // A prefix may end as no name may.
+    // A prefix may end in `-`, which a name may not.
     for (const text of generateName === ""
       ? []
       : nameProblems(generateName.replace(/-$/, "a"), grammar))
@@ -78,7 +80,7 @@ export function validateMetadata(
   return errors;
 }
 
-/** Label keys are qualified names, values short words. `path` is the field of the map. */
+/** Errors of labels. `path` is the field of the map. */
 export function validateLabels(
   labels: Readonly<Record<string, string>> | undefined,
   path: string,
@@ -106,7 +108,7 @@ function validateAnnotations(
   return errors;
 }
 
-/** All annotations of an object together. */
+/** Whether all annotations together are larger than allowed. */
 export function areTooLong(annotations: Readonly<Record<string, string>>): boolean {
   let bytes = 0;
   for (const [key, value] of Object.entries(annotations))
@@ -114,7 +116,7 @@ export function areTooLong(annotations: Readonly<Record<string, string>>): boole
   return bytes > MAX_ANNOTATIONS_BYTES;
 }
 
-/** Problems of `prefix/name`, in the words of `IsQualifiedName`. Empty: valid. */
+/** Why `prefix/name` is not a qualified name, in upstream's words (`IsQualifiedName`). Empty if it is one. */
 export function qualifiedNameProblems(key: string): string[] {
   const parts = key.split("/");
   const problems: string[] = [];
@@ -138,7 +140,7 @@ export function qualifiedNameProblems(key: string): string[] {
   return problems;
 }
 
-/** Why the text is no label value. Empty: it is one. */
+/** Why the text is not a label value. Empty if it is one. */
 export function labelValueProblems(value: string): string[] {
   const problems: string[] = [];
   if (value.length > 63) problems.push("must be no more than 63 characters");
@@ -152,7 +154,7 @@ const GRAMMARS = {
   subdomain: { pattern: DNS_SUBDOMAIN, text: DNS_SUBDOMAIN_TEXT, limit: 253 },
 } as const;
 
-/** Problems of a name under `grammar`. Empty: valid. */
+/** Why the name is invalid under `grammar`. Empty if it is valid. */
 export function nameProblems(name: string, grammar: NameGrammar): string[] {
   if (grammar === "path") {
     if (name === "." || name === "..") return [`may not be '${name}'`];
@@ -162,7 +164,7 @@ export function nameProblems(name: string, grammar: NameGrammar): string[] {
   const problems: string[] = [];
   if (name.length > limit) problems.push(`must be no more than ${limit} characters`);
   if (pattern.test(name)) return problems;
-  // Good but for its dots.
+  // The name is a valid subdomain, so only its dots are wrong.
   if (grammar === "label" && DNS_SUBDOMAIN.test(name)) problems.push("must not contain dots");
   else problems.push(text);
   return problems;
@@ -220,7 +222,7 @@ function validateOwners(object: KubeObject): FieldError[] {
     const ruling = all.filter((owner) => owner.controller === true);
     const named = ruling.map(({ kind, name }) => `${kind}/${name}`).join(" and ");
     const text = `Only one reference can have Controller set to true. Found "true" in references for ${named}`;
-    // In the order of Go's struct.
+    // The order of the fields in Go's struct.
     const shown = all.map(({ apiVersion, kind, name, uid, controller, blockOwnerDeletion }) => ({
       apiVersion,
       kind,

@@ -1,13 +1,13 @@
 /**
- * Drops what a structural schema does not know and reports it by path. Objects with
- * `x-kubernetes-preserve-unknown-fields` keep their unknown fields; known ones below are still
- * pruned. A null where null is not allowed means that the field was not written, and goes too.
+ * Removes fields that a structural schema does not have, and reports their paths. Objects with
+ * `x-kubernetes-preserve-unknown-fields` keep unknown fields; below their known fields, pruning goes on. A
+ * null where null is not allowed is removed too.
  * upstream: apiextensions-apiserver pkg/apiserver/schema/pruning
  */
 import { isObject, setField } from "../../../base/json.ts";
 import type { Schema } from "./schema.ts";
 
-/** Returns the kept part of `value`; paths of dropped fields go to `unknown`. */
+/** Returns the kept part of `value`. Adds the paths of removed fields to `unknown`. */
 export function prune(schema: Schema, value: unknown, path: string, unknown: string[]): unknown {
   if (Array.isArray(value)) {
     const items = schema.items;
@@ -32,7 +32,7 @@ export function prune(schema: Schema, value: unknown, path: string, unknown: str
   return result;
 }
 
-/** Defaulting replaces a null itself where there is a default. */
+/** Whether a null counts as a missing field. With a default it does not, because defaulting replaces the null. */
 function isNothing(schema: Schema): boolean {
   return schema.nullable !== true && schema.default === undefined;
 }

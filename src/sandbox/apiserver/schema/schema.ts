@@ -1,7 +1,4 @@
-/**
- * The one schema language of the API server: structural OpenAPI v3 with Kubernetes' extensions,
- * references resolved lazily.
- */
+/** The schema type of the API server: structural OpenAPI v3 with Kubernetes' extensions. */
 
 /** A JSON schema with Kubernetes' extensions. */
 export interface Schema {
@@ -52,7 +49,7 @@ export interface Schema {
 /** The schema of a field, by name; undefined for a free map. */
 export function propertySchema(schema: Schema | undefined, name: string): Schema | undefined {
   const properties = schema?.properties;
-  // `constructor` is a field that any object inherits.
+  // Own fields only: a field named `constructor` must not find the inherited one.
   return properties !== undefined && Object.hasOwn(properties, name) ? properties[name] : undefined;
 }
 
@@ -66,17 +63,14 @@ export interface ValidationRule {
   readonly optionalOldSelf?: boolean;
 }
 
-/**
- * One complaint, as kube-apiserver's field.Error prints it: `<field>: <type text>: <value>:
- * <detail>`.
- */
+/** One error, as kube-apiserver's field.Error. `<field>: <message>` is the printed form. */
 export interface FieldError {
-  /** `spec.template.spec.requirements[0].values` */
+  /** Path of the field, such as `spec.template.spec.requirements[0].values`. */
   readonly field: string;
   /**
    * Reason of the Status cause: FieldValueInvalid, FieldValueRequired, FieldValueNotSupported, …
    */
   readonly reason: string;
-  /** The whole text: `Invalid value: "x": must be …`. */
+  /** The text without the field: `Invalid value: "x": must be …`. */
   readonly message: string;
 }

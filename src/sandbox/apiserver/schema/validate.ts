@@ -1,7 +1,7 @@
 /**
- * Checks an object against a structural schema and complains in kube-apiserver's words. Errors
- * come in a stable order: the object's own, its fields by name, then those it lacks. List semantics (sets, maps by
- * key) are checked here too; CEL rules are not (see ../cel).
+ * Validates an object against a structural schema, with kube-apiserver's error texts. The order of errors is
+ * stable: those of the object itself, of its fields by name, of missing fields. Lists of type set and map are
+ * checked here too. CEL rules are not (see ../cel).
  * upstream: kube-openapi pkg/validation, apiextensions-apiserver pkg/apiserver/validation
  */
 import { canonicalJson, deepEqual, fieldOf, isObject } from "../../../base/json.ts";
@@ -79,7 +79,7 @@ function checkString(schema: Schema, value: string, path: string, errors: FieldE
   }
 }
 
-/** Where the size is wrong nothing is said of the pattern. */
+/** The error of a wrong length. If there is one, the pattern is not checked. */
 function sizeProblem(
   { minLength, maxLength }: Schema,
   value: string,
@@ -116,7 +116,7 @@ function checkNumber(schema: Schema, value: number, path: string, errors: FieldE
   }
 }
 
-/** As near to a whole number as binary fractions come: 0.3 is three times 0.1. */
+/** Whether `value` is a multiple of `factor`, within the error of binary fractions: 0.3 is three times 0.1. */
 function isMultiple(value: number, factor: number): boolean {
   const times = factor < 1 ? (1 / factor) * value : value / factor;
   return Math.abs(times - Math.round(times)) < 1e-9 * Math.max(1, Math.abs(times));
@@ -192,7 +192,7 @@ function checkObject(
   }
 }
 
-/** Complaints about combinations have no field of their own: kube-apiserver prints `<nil>`. */
+/** Errors of anyOf, allOf, oneOf and not. They have no field of their own: kube-apiserver prints `<nil>`. */
 function checkCombinations(
   schema: Schema,
   value: unknown,

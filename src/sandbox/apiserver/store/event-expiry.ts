@@ -1,6 +1,6 @@
 /**
- * Events live for an hour after their last write, as kube-apiserver's --event-ttl has it: otherwise a
- * long simulation would be mostly events. One timer, in the order of the writes.
+ * Removes Events one hour after their last write, as kube-apiserver's --event-ttl does by default. Otherwise
+ * a long simulation would consist mostly of Events.
  */
 import type { Engine } from "../engine.ts";
 import type { StoreEvent } from "./store.ts";
@@ -11,12 +11,12 @@ const TIME_TO_LIVE_MS = 3_600_000;
 interface Expiry {
   readonly namespace: string | undefined;
   readonly name: string;
-  /** The version that was written; a later write gets a new expiry. */
+  /** The resourceVersion of the write. If the Event was written again, this expiry does nothing. */
   readonly version: string | undefined;
   readonly atMs: number;
 }
 
-/** Removes old events from now on. Returns the stop. */
+/** Starts to remove old Events. Returns a function that stops this. */
 export function expireEvents(engine: Engine): () => void {
   const { clock, store } = engine;
   let waiting: Expiry[] = [];

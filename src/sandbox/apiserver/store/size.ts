@@ -1,23 +1,23 @@
 /**
- * How large stored objects are: what a write adds to the memory, counted on the way while the object is frozen,
- * and what etcd would have to store, which has a limit.
+ * Sizes of stored objects: how much memory a write adds, counted while the object is frozen, and how many
+ * bytes etcd would store, which is limited.
  */
 import type { KubeObject } from "../../../apis/meta.ts";
 import { encodeProtobuf, isEncodable } from "../protobuf/encode.ts";
 import { ApiError } from "../request/status.ts";
 
-/** Bytes of one request to etcd. upstream: etcd --max-request-bytes */
+/** Largest request to etcd, in bytes. upstream: etcd --max-request-bytes */
 const ETCD_LIMIT_BYTES = 1.5 * 1_024 * 1_024;
-/** Bytes of one message that kube-apiserver sends to etcd. */
+/** Largest message from kube-apiserver to etcd, in bytes. */
 const MESSAGE_LIMIT_BYTES = 2 * 1_024 * 1_024;
-/** A character becomes at most this many bytes of JSON. */
+/** Most bytes of JSON that one character can become. */
 const BYTES_PER_CHARACTER = 6;
 const BYTES_PER_VALUE = 16;
 const BYTES_PER_OBJECT = 32;
 
 /**
- * Freezes a JSON value and all in it. Returns about how many bytes of memory it takes, without what was frozen
- * before: that is shared with an earlier state.
+ * Freezes a JSON value and everything in it. Returns roughly how much memory it takes, in bytes. Parts that
+ * were already frozen do not count: an earlier state shares them.
  */
 export function freezeCounting(value: object): number {
   let bytes = BYTES_PER_OBJECT;
@@ -38,8 +38,8 @@ function bytesOf(value: unknown): number {
 }
 
 /**
- * Throws what kube-apiserver answers when etcd refuses an object. `bound`: a number that the bytes of
- * `freezeCounting` for this object do not exceed. Returns a bound for the next time.
+ * Throws kube-apiserver's error for an object that is too large for etcd. `bound` is an upper bound of the
+ * object's `freezeCounting` bytes; small objects need no exact count. Returns a bound for the next call.
  */
 export function checkStorable(object: KubeObject, bound: number): number {
   if (bound * BYTES_PER_CHARACTER < ETCD_LIMIT_BYTES) return bound;

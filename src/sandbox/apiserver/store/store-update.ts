@@ -1,8 +1,11 @@
-/** The last step of every update: into the store, or out of it when what held the object is gone. */
+/** The last step of every update: stores the object, or removes it if nothing delays its deletion any more. */
 import type { KubeObject } from "../../../apis/meta.ts";
 import type { Call } from "../engine.ts";
 
-/** Stores an update; an object whose last finalizer went while it was being deleted goes too. */
+/**
+ * Stores an update. Removes the object instead if it is being deleted and this update removed its last
+ * finalizer.
+ */
 export function storeUpdate(call: Call, object: KubeObject): KubeObject {
   const { engine, definition } = call;
   const { metadata } = object;
@@ -18,18 +21,18 @@ export function storeUpdate(call: Call, object: KubeObject): KubeObject {
     metadata.name,
     object,
   );
-  // The one who let it go sees the version that was stored last.
+  // The client sees the resourceVersion that was stored last.
   const { resourceVersion = "" } = object.metadata;
   return { ...(last ?? object), metadata: { ...(last ?? object).metadata, resourceVersion } };
 }
 
-/** A Namespace also waits for the finalizers of its spec. */
+/** Whether the spec of a Namespace has finalizers. They delay its deletion too. */
 export function hasSpecFinalizers(object: KubeObject): boolean {
   const { spec } = object as { spec?: { finalizers?: readonly unknown[] } };
   return object.kind === "Namespace" && (spec?.finalizers ?? []).length > 0;
 }
 
-/** The object with these entries; without any, the field is left out. */
+/** The object with these managedFields. Without entries, the field is left out. */
 export function withManagedFields(
   object: KubeObject,
   managedFields: readonly unknown[],

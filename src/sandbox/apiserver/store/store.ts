@@ -1,13 +1,13 @@
 /**
- * What the cluster knows: frozen objects by resource, namespace and name, one global version that
- * grows with every write, and a bounded history per resource from which watches resume and old
- * lists are rebuilt. Synchronous; nobody but the engine above writes here.
+ * The state of the cluster: frozen objects by resource, namespace and name. One global version grows with
+ * every write. A bounded history for each resource lets watches resume and old lists be rebuilt. Synchronous.
+ * Only the engine writes here.
  */
 
 import type { KubeObject } from "../../../apis/meta.ts";
 import { checkStorable, freezeCounting } from "./size.ts";
 
-/** One write. `previous` is absent for the first, `object` is the last state for a removal. */
+/** One write. `previous` is absent for the first write of an object. For a removal, `object` is the last state. */
 export interface StoreEvent {
   readonly type: "ADDED" | "MODIFIED" | "DELETED";
   readonly revision: number;
@@ -15,22 +15,22 @@ export interface StoreEvent {
   readonly key: string;
   readonly object: KubeObject;
   readonly previous: KubeObject | undefined;
-  /** About how much memory this write added. */
+  /** Roughly how much memory this write added. */
   readonly bytes: number;
 }
 
-/** Objects at one revision. */
+/** The objects of one list, and the version at which they were read. */
 export interface Listing {
   /** In key order: namespace, then name. */
   readonly objects: readonly KubeObject[];
   readonly revision: number;
 }
 
-/** How many writes of one resource are remembered. A watch further behind must list again. */
+/** Number of writes kept for each resource. A watch that is further behind must list again. */
 const HISTORY_LIMIT = 20_000;
-/** Bytes of memory that the remembered writes of all resources may take together. */
+/** Limit of the memory of all kept writes, in bytes. */
 const HISTORY_LIMIT_BYTES = 256 * 1_024 * 1_024;
-/** What a remembered write takes beside its object. */
+/** Memory of a kept write beside its object, in bytes. */
 const EVENT_BYTES = 128;
 
 /** `namespace/name`; the namespace is empty for cluster-scoped objects. */
@@ -40,18 +40,18 @@ export function storeKey(namespace: string | undefined, name: string): string {
 
 class Shelf {
   readonly objects = new Map<string, KubeObject>();
-  /** Sorted; kept so by binary insertion. */
+  /** Sorted, by insertion at the right place. */
   readonly keys: string[] = [];
   history: StoreEvent[] = [];
   historyBytes = 0;
-  /** By key: no object is larger than this, in bytes. */
+  /** An upper bound of each object's size in bytes, by key. */
   readonly sizes = new Map<string, number>();
-  /** Everything up to this version is forgotten. */
+  /** Writes up to this version are no longer kept. */
   forgotten = 0;
   readonly listeners = new Set<(event: StoreEvent) => void>();
 }
 
-/** All objects, with one revision counter, as etcd has it. A write wakes the listeners before it returns. */
+/** All objects, with one version counter, as in etcd. A write calls the listeners before it returns. */
 export class Store {
   readonly #shelves = new Map<string, Shelf>();
   readonly #listeners = new Set<(event: StoreEvent) => void>();
@@ -62,7 +62,7 @@ export class Store {
   #isTelling = false;
   #revision: number;
 
-  /** Bounds of the history: number of writes for each resource, and bytes of all. */
+  /** Limits of the history: number of writes for each resource, and bytes of all writes. */
   constructor(
     historyLimit: number = HISTORY_LIMIT,
     historyLimitBytes: number = HISTORY_LIMIT_BYTES,
@@ -81,12 +81,12 @@ export class Store {
     return this.#shelves.get(storageKey)?.objects.get(storeKey(namespace, name));
   }
 
-  /** How many objects of one resource there are. */
+  /** Number of objects of one resource. */
   count(storageKey: string): number {
     return this.#shelves.get(storageKey)?.keys.length ?? 0;
   }
 
-  /** All objects of a resource, or of one namespace, now. */
+  /** All objects of a resource, or those of one namespace. */
   list(storageKey: string, namespace?: string): Listing {
     const shelf = this.#shelves.get(storageKey);
     if (shelf === undefined) return { objects: [], revision: this.#revision };
@@ -97,7 +97,7 @@ export class Store {
     };
   }
 
-  /** The list as it was at `revision`; undefined if the history no longer has it. */
+  /** The list as it was at `revision`; undefined if that is no longer kept. */
   listAt(storageKey: string, namespace: string | undefined, revision: number): Listing | undefined {
     const shelf = this.#shelves.get(storageKey);
     if (shelf === undefined) return { objects: [], revision };
@@ -160,7 +160,7 @@ export class Store {
     return object;
   }
 
-  /** Writes after `revision`, oldest first; undefined when some are forgotten. */
+  /** Writes after `revision`, oldest first; undefined if some are no longer kept. */
   since(storageKey: string, revision: number): readonly StoreEvent[] | undefined {
     const shelf = this.#shelves.get(storageKey);
     return shelf === undefined ? [] : eventsAfter(shelf, revision);
@@ -174,25 +174,25 @@ export class Store {
     }
   }
 
-  /** The oldest version a watch of this resource can begin at. */
+  /** The oldest version from which a watch of this resource can start. */
   oldestRevision(storageKey: string): number {
     return this.#shelves.get(storageKey)?.forgotten ?? 0;
   }
 
-  /** Calls `listener` with each coming write of one resource until the returned stop is called. */
+  /** Calls `listener` with each later write of one resource. Returns a function that stops this. */
   subscribe(storageKey: string, listener: (event: StoreEvent) => void): () => void {
     const { listeners } = this.#shelf(storageKey);
     listeners.add(listener);
     return () => listeners.delete(listener);
   }
 
-  /** Calls `listener` with each coming write of any resource. */
+  /** Calls `listener` with each later write of any resource. Returns a function that stops this. */
   subscribeAll(listener: (event: StoreEvent) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Resources that have, or had, objects. Sorted. */
+  /** Resources that have or had objects, sorted. */
   storageKeys(): readonly string[] {
     return [...this.#shelves.keys()].sort();
   }
@@ -206,7 +206,7 @@ export class Store {
     return shelf;
   }
 
-  /** The resource whose writes take most memory forgets half of that. */
+  /** Drops the oldest half of the history of the resource whose history takes most memory. */
   #forgetMost(): void {
     const shelf = mostRemembered(this.#shelves.values());
     if (shelf === undefined) return;
@@ -232,13 +232,13 @@ export class Store {
     shelf.history.push(event);
     shelf.historyBytes += event.bytes + EVENT_BYTES;
     this.#historyBytes += event.bytes + EVENT_BYTES;
-    // Halved now and then instead of shifted each time, so that a write stays O(1) on average.
+    // The history is cut rarely and by much, so that a write takes constant time on average.
     if (shelf.history.length >= 2 * this.#historyLimit)
       this.#forgetOldest(shelf, shelf.history.length - this.#historyLimit);
     if (this.#historyBytes > this.#historyLimitBytes) this.#forgetMost();
     this.#unheard.push(event);
     if (this.#isTelling) return;
-    // A listener may write. All listeners still hear of the first write before the second.
+    // A listener may write. All listeners still get the first write before the second.
     this.#isTelling = true;
     try {
       for (let next = this.#unheard.shift(); next !== undefined; next = this.#unheard.shift()) {

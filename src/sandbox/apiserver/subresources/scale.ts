@@ -57,7 +57,10 @@ export async function answerScale(call: Call, paths: ScalePaths): Promise<KubeRe
   return ok(shown(call, scaleOf(object, paths)));
 }
 
-/** upstream: pkg/printers/internalversion/printers.go, printScale */
+/**
+ * The Scale in the form that the client asked for. upstream: pkg/printers/internalversion/printers.go,
+ * printScale
+ */
 function shown(call: Call, scale: Scale): unknown {
   const view = negotiate(call.headers["accept"], { isCustom: false, shape: "one" });
   if (view.as !== "Table") return scale;

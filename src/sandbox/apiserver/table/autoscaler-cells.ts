@@ -6,10 +6,10 @@ import { ageCell } from "./age.ts";
 import { type Cells, NONE } from "./cell.ts";
 
 const UNSET = "<unset>";
-/** More targets than that are counted. */
+/** Number of targets that are shown. Of the rest only the number is shown. */
 const MAX_TARGETS = 2;
 
-/** The columns of `kubectl get horizontalpodautoscalers`. upstream: pkg/printers/internalversion of Kubernetes. */
+/** The cells of one row of `kubectl get horizontalpodautoscalers`. */
 export const autoscalerCells: Cells = (autoscaler, nowMs) => {
   const { spec = {}, status = {} } = autoscaler;
   return [

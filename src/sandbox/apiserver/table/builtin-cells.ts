@@ -1,4 +1,4 @@
-/** Which row belongs to which built-in kind. Kinds without one show name, blanks and age. */
+/** The table rows of built-in kinds, by kind. A kind without an entry shows its name, empty cells and its age. */
 
 import type { KubeObject } from "../../../apis/meta.ts";
 import { fieldOf } from "../../../base/json.ts";
@@ -51,7 +51,7 @@ import {
   statefulSetCells,
 } from "./workload-cells.ts";
 
-/** By kind: no two served groups share a kind with different columns. */
+/** Row makers by kind. No two served groups have a kind of the same name with different columns. */
 const ROWS: Readonly<Record<string, Cells>> = {
   CSIDriver: csiDriverCells,
   CSINode: csiNodeCells,
@@ -102,7 +102,7 @@ const ROWS: Readonly<Record<string, Cells>> = {
   VolumeAttachment: attachmentCells,
 };
 
-/** The row maker of a kind that has `columns` columns. */
+/** The row maker of a kind with this number of columns. */
 export function builtinCells(
   kind: string,
   columns: number,

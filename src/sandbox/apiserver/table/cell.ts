@@ -1,12 +1,12 @@
-/** Small pieces of text that many rows share, in kubectl's spelling. */
+/** Pieces of text that many table rows share, in kubectl's spelling. */
 import type { Raw } from "../registry/kind-rules.ts";
 
-/** A row maker: an object and the time now. */
+/** Makes the cells of a row from an object and the present time. */
 export type Cells = (object: Raw, nowMs: number) => readonly unknown[];
 
 export const NONE = "<none>";
 
-/** `a=b,c=d` by key; `<none>` when empty. */
+/** Labels as `a=b,c=d`, sorted by key; `<none>` if there are none. */
 export function formatLabels(labels: Readonly<Record<string, string>> | undefined): string {
   const keys = Object.keys(labels ?? {}).sort();
   return keys.length === 0 ? NONE : keys.map((key) => `${key}=${labels?.[key]}`).join(",");
@@ -27,7 +27,7 @@ export function formatSelector(selector: Raw): string {
   return parts.length === 0 ? NONE : parts.join(",");
 }
 
-/** Names and images of a template's containers. */
+/** Names and images of a template's containers, each joined by commas. */
 export function containerCells(spec: Raw): readonly [string, string] {
   const containers: Raw[] = spec?.containers ?? [];
   return [
@@ -36,7 +36,7 @@ export function containerCells(spec: Raw): readonly [string, string] {
   ];
 }
 
-/** `RWO,ROX`. */
+/** Short names of access modes, such as `RWO,ROX`. */
 export function accessModes(modes: readonly string[] | undefined): string {
   const short: Record<string, string> = {
     ReadWriteOnce: "RWO",
@@ -47,7 +47,7 @@ export function accessModes(modes: readonly string[] | undefined): string {
   return (modes ?? []).map((mode) => short[mode] ?? mode).join(",");
 }
 
-/** A list of at most `limit` entries and how many more there are. */
+/** At most `limit` items, and the number of the others. */
 export function someOf(items: readonly string[], limit: number): string {
   if (items.length === 0) return NONE;
   const shown = items.slice(0, limit).join(",");

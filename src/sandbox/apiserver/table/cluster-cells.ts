@@ -1,25 +1,25 @@
-/** Rows of everything that is no workload. upstream: pkg/printers/internalversion/printers.go */
+/** Table rows of all kinds that are not workloads. upstream: pkg/printers/internalversion/printers.go */
 import type { Raw } from "../registry/kind-rules.ts";
 import { ageCell, sinceCell } from "./age.ts";
 import { accessModes, type Cells, formatLabels, NONE, someOf } from "./cell.ts";
 
 const UNSET = "<unset>";
 
-/** The columns of `kubectl get namespaces`. upstream: pkg/printers/internalversion of Kubernetes. */
+/** The cells of one row of `kubectl get namespaces`. */
 export const namespaceCells: Cells = (namespace, nowMs) => [
   namespace.metadata.name,
   namespace.status?.phase ?? "",
   ageCell(namespace, nowMs),
 ];
 
-/** The columns of `kubectl get configmaps`. upstream: pkg/printers/internalversion of Kubernetes. */
+/** The cells of one row of `kubectl get configmaps`. */
 export const configMapCells: Cells = (map, nowMs) => [
   map.metadata.name,
   Object.keys(map.data ?? {}).length + Object.keys(map.binaryData ?? {}).length,
   ageCell(map, nowMs),
 ];
 
-/** The columns of `kubectl get secrets`. upstream: pkg/printers/internalversion of Kubernetes. */
+/** The cells of one row of `kubectl get secrets`. */
 export const secretCells: Cells = (secret, nowMs) => [
   secret.metadata.name,
   secret.type ?? "",
@@ -27,14 +27,14 @@ export const secretCells: Cells = (secret, nowMs) => [
   ageCell(secret, nowMs),
 ];
 
-/** The columns of `kubectl get serviceaccounts`. upstream: pkg/printers/internalversion of Kubernetes. */
+/** The cells of one row of `kubectl get serviceaccounts`. */
 export const serviceAccountCells: Cells = (account, nowMs) => [
   account.metadata.name,
   (account.secrets ?? []).length,
   ageCell(account, nowMs),
 ];
 
-/** The columns of `kubectl get services`. upstream: pkg/printers/internalversion of Kubernetes. */
+/** The cells of one row of `kubectl get services`. */
 export const serviceCells: Cells = (service, nowMs) => {
   const { spec = {}, status = {} } = service;
   const ports = (spec.ports ?? []).map(({ port, nodePort, protocol }: Raw) =>
@@ -57,7 +57,7 @@ export const serviceCells: Cells = (service, nowMs) => {
   ];
 };
 
-/** The columns of `kubectl get endpoints`. upstream: pkg/printers/internalversion of Kubernetes. */
+/** The cells of one row of `kubectl get endpoints`. */
 export const endpointsCells: Cells = (endpoints, nowMs) => {
   const list = (endpoints.subsets ?? []).flatMap(({ addresses = [], ports = [] }: Raw) =>
     ports.length === 0
@@ -67,7 +67,7 @@ export const endpointsCells: Cells = (endpoints, nowMs) => {
   return [endpoints.metadata.name, someOf(list, 3), ageCell(endpoints, nowMs)];
 };
 
-/** The columns of `kubectl get endpointslices`. upstream: pkg/printers/internalversion of Kubernetes. */
+/** The cells of one row of `kubectl get endpointslices`. */
 export const endpointSliceCells: Cells = (slice, nowMs) => [
   slice.metadata.name,
   slice.addressType ?? "",
@@ -82,7 +82,7 @@ export const endpointSliceCells: Cells = (slice, nowMs) => [
   ageCell(slice, nowMs),
 ];
 
-/** The columns of `kubectl get events`. upstream: pkg/printers/internalversion of Kubernetes. */
+/** The cells of one row of `kubectl get events`. */
 export const eventCells: Cells = (event, nowMs) => {
   const about = event.involvedObject ?? event.regarding ?? {};
   const source = event.source ?? event.deprecatedSource ?? {};
@@ -106,7 +106,7 @@ export const eventCells: Cells = (event, nowMs) => {
   ];
 };
 
-/** The columns of `kubectl get persistentvolumeclaims`. upstream: pkg/printers/internalversion of Kubernetes. */
+/** The cells of one row of `kubectl get persistentvolumeclaims`. */
 export const claimCells: Cells = (claim, nowMs) => {
   const { spec = {}, status = {} } = claim;
   const isBound = (spec.volumeName ?? "") !== "";
@@ -123,7 +123,7 @@ export const claimCells: Cells = (claim, nowMs) => {
   ];
 };
 
-/** The columns of `kubectl get persistentvolumes`. upstream: pkg/printers/internalversion of Kubernetes. */
+/** The cells of one row of `kubectl get persistentvolumes`. */
 export const volumeCells: Cells = (volume, nowMs) => {
   const { spec = {}, status = {} } = volume;
   const claim = spec.claimRef;
@@ -142,7 +142,7 @@ export const volumeCells: Cells = (volume, nowMs) => {
   ];
 };
 
-/** The columns of `kubectl get storageclasses`. upstream: pkg/printers/internalversion of Kubernetes. */
+/** The cells of one row of `kubectl get storageclasses`. */
 export const storageClassCells: Cells = (storageClass, nowMs) => {
   const { name, annotations = {} } = storageClass.metadata;
   const isDefault = annotations["storageclass.kubernetes.io/is-default-class"] === "true";
@@ -156,14 +156,14 @@ export const storageClassCells: Cells = (storageClass, nowMs) => {
   ];
 };
 
-/** The columns of `kubectl get csinodes`. upstream: pkg/printers/internalversion of Kubernetes. */
+/** The cells of one row of `kubectl get csinodes`. */
 export const csiNodeCells: Cells = (node, nowMs) => [
   node.metadata.name,
   (node.spec?.drivers ?? []).length,
   ageCell(node, nowMs),
 ];
 
-/** The columns of `kubectl get csidrivers`. upstream: pkg/printers/internalversion of Kubernetes. */
+/** The cells of one row of `kubectl get csidrivers`. */
 export const csiDriverCells: Cells = (driver, nowMs) => {
   const { spec = {} } = driver;
   const audiences = (spec.tokenRequests ?? []).map(({ audience }: Raw) => audience);
@@ -179,7 +179,7 @@ export const csiDriverCells: Cells = (driver, nowMs) => {
   ];
 };
 
-/** The columns of `kubectl get volumeattachments`. upstream: pkg/printers/internalversion of Kubernetes. */
+/** The cells of one row of `kubectl get volumeattachments`. */
 export const attachmentCells: Cells = (attachment, nowMs) => [
   attachment.metadata.name,
   attachment.spec?.attacher ?? "",
@@ -189,7 +189,7 @@ export const attachmentCells: Cells = (attachment, nowMs) => [
   ageCell(attachment, nowMs),
 ];
 
-/** The columns of `kubectl get poddisruptionbudgets`. upstream: pkg/printers/internalversion of Kubernetes. */
+/** The cells of one row of `kubectl get poddisruptionbudgets`. */
 export const budgetCells: Cells = (budget, nowMs) => [
   budget.metadata.name,
   budget.spec?.minAvailable === undefined ? "N/A" : String(budget.spec.minAvailable),
@@ -198,7 +198,7 @@ export const budgetCells: Cells = (budget, nowMs) => [
   ageCell(budget, nowMs),
 ];
 
-/** The columns of `kubectl get priorityclasses`. upstream: pkg/printers/internalversion of Kubernetes. */
+/** The cells of one row of `kubectl get priorityclasses`. */
 export const priorityClassCells: Cells = (priorityClass, nowMs) => [
   priorityClass.metadata.name,
   priorityClass.value ?? 0,
@@ -207,27 +207,27 @@ export const priorityClassCells: Cells = (priorityClass, nowMs) => [
   priorityClass.preemptionPolicy ?? "",
 ];
 
-/** The columns of `kubectl get leases`. upstream: pkg/printers/internalversion of Kubernetes. */
+/** The cells of one row of `kubectl get leases`. */
 export const leaseCells: Cells = (lease, nowMs) => [
   lease.metadata.name,
   lease.spec?.holderIdentity ?? "",
   ageCell(lease, nowMs),
 ];
 
-/** The columns of the webhook configurations. upstream: pkg/printers/internalversion of Kubernetes. */
+/** The cells of one row of webhook configurations. */
 export const webhookCells: Cells = (configuration, nowMs) => [
   configuration.metadata.name,
   (configuration.webhooks ?? []).length,
   ageCell(configuration, nowMs),
 ];
 
-/** Kinds whose second column is the instant of creation. */
+/** Cells of kinds whose second column is the time of creation. */
 export const createdAtCells: Cells = ({ metadata }) => [
   metadata.name,
   metadata.creationTimestamp ?? "<unknown>",
 ];
 
-/** The columns of the role bindings. upstream: pkg/printers/internalversion of Kubernetes. */
+/** The cells of one row of role bindings. */
 export const bindingCells: Cells = (binding, nowMs) => {
   const names = (kind: string): string =>
     (binding.subjects ?? [])
@@ -245,14 +245,14 @@ export const bindingCells: Cells = (binding, nowMs) => {
   ];
 };
 
-/** The columns of `kubectl get componentstatuses`. upstream: pkg/printers/internalversion of Kubernetes. */
+/** The cells of one row of `kubectl get componentstatuses`. */
 export const componentCells: Cells = ({ metadata, conditions = [] }) => {
   const { status, message = "", error = "" } = conditions[0] ?? {};
   const health = status === "True" ? "Healthy" : status === "False" ? "Unhealthy" : "Unknown";
   return [metadata.name, health, message, error];
 };
 
-/** The columns of `kubectl get resourcequotas`. upstream: pkg/printers/internalversion of Kubernetes. */
+/** The cells of one row of `kubectl get resourcequotas`. */
 export const quotaCells: Cells = (quota, nowMs) => {
   const { hard = {}, used = {} } = quota.status ?? {};
   const list = (isLimit: boolean): string =>

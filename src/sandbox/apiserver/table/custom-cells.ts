@@ -1,6 +1,6 @@
 /**
- * Columns and cells of custom kinds, from `additionalPrinterColumns`. Name comes first and is
- * implied; without any columns there is an Age.
+ * Columns and cells of custom kinds, from `additionalPrinterColumns`. The first column is always the name.
+ * Without any declared column there is an Age.
  * upstream: apiextensions-apiserver pkg/registry/customresource/tableconvertor
  */
 import type { KubeObject } from "../../../apis/meta.ts";
@@ -22,7 +22,7 @@ const DEFAULT_COLUMNS: readonly PrinterColumn[] = [
   { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
 ];
 
-/** The printer columns in force for a CRD version. */
+/** The printer columns of a CRD version: the declared ones, or else Age. */
 export function printerColumns(
   declared: readonly PrinterColumn[] | undefined,
 ): readonly PrinterColumn[] {

@@ -1,6 +1,6 @@
 /**
- * The small JSONPath language of printer columns and scale paths: `.a.b`, `['a.b']`, `\.` for a
- * dot in a key, `[0]`, `[*]`, and filters `[?(@.type=="Ready")]`. Compiled once per path.
+ * The JSONPath subset of printer columns and scale paths: `.a.b`, `['a.b']`, `\.` for a dot in a key, `[0]`,
+ * `[*]`, and filters such as `[?(@.type=="Ready")]`. A path is compiled once.
  * upstream: client-go util/jsonpath, as far as CRDs may use it
  */
 import { isObject } from "../../../base/json.ts";
@@ -16,12 +16,12 @@ type Step =
       readonly value: unknown;
     };
 
-/** A compiled path: all values that it finds, in order. */
+/** A compiled path. It returns all matching values, in order. */
 export type JsonPath = (root: unknown) => readonly unknown[];
 
 const cache = new Map<string, JsonPath>();
 
-/** Compiles `path` (with or without braces). A path that cannot be read finds nothing. */
+/** Compiles `path`, with or without braces. An invalid path matches nothing. */
 export function jsonPath(path: string): JsonPath {
   let compiled = cache.get(path);
   if (compiled === undefined) {
@@ -80,7 +80,7 @@ function compare(left: unknown, operator: string, right: unknown): boolean {
   }
 }
 
-/** Tried in order at each place of the path; the first that fits makes the step. */
+/** Patterns of the steps of a path, tried in this order. */
 const GRAMMAR: readonly (readonly [RegExp, (match: RegExpExecArray) => Step | undefined])[] = [
   [/\[\*\]|\.\*/y, () => ({ kind: "all" })],
   [

@@ -1,12 +1,12 @@
-/** Rows of networking kinds and of RuntimeClass. upstream: pkg/printers/internalversion/printers.go */
+/** Table rows of networking kinds and of RuntimeClass. upstream: pkg/printers/internalversion/printers.go */
 import type { Raw } from "../registry/kind-rules.ts";
 import { ageCell } from "./age.ts";
 import { type Cells, formatSelector, NONE } from "./cell.ts";
 
-/** The most hosts that are shown by name. */
+/** Number of hosts that are shown by name. */
 const SHOWN_HOSTS = 3;
 
-/** The columns of `kubectl get ingresses`. upstream: pkg/printers/internalversion of Kubernetes. */
+/** The cells of one row of `kubectl get ingresses`. */
 export const ingressCells: Cells = (ingress, nowMs) => {
   const { spec = {}, status = {} } = ingress;
   const addresses = (status.loadBalancer?.ingress ?? []).map(
@@ -29,7 +29,7 @@ function hostsOf(rules: readonly Raw[]): string {
   return hosts.length > SHOWN_HOSTS ? `${shown} + ${hosts.length - SHOWN_HOSTS} more...` : shown;
 }
 
-/** The columns of `kubectl get ingressclasses`. upstream: pkg/printers/internalversion of Kubernetes. */
+/** The cells of one row of `kubectl get ingressclasses`. */
 export const ingressClassCells: Cells = (ingressClass, nowMs) => {
   const { controller = "", parameters } = ingressClass.spec ?? {};
   return [
@@ -44,14 +44,14 @@ function parametersText({ apiGroup, kind, name }: Raw): string {
   return `${kind}${apiGroup === undefined ? "" : `.${apiGroup}`}/${name}`;
 }
 
-/** The columns of `kubectl get networkpolicies`. upstream: pkg/printers/internalversion of Kubernetes. */
+/** The cells of one row of `kubectl get networkpolicies`. */
 export const networkPolicyCells: Cells = (policy, nowMs) => [
   policy.metadata.name,
   formatSelector(policy.spec?.podSelector),
   ageCell(policy, nowMs),
 ];
 
-/** The columns of `kubectl get runtimeclasses`. upstream: pkg/printers/internalversion of Kubernetes. */
+/** The cells of one row of `kubectl get runtimeclasses`. */
 export const runtimeClassCells: Cells = (runtimeClass, nowMs) => [
   runtimeClass.metadata.name,
   runtimeClass.handler,

@@ -6,7 +6,7 @@ import { NONE } from "./cell.ts";
 const ROLE_PREFIX = "node-role.kubernetes.io/";
 const ROLE_LABEL = "kubernetes.io/role";
 
-/** Cells by the columns of data/kubernetes. */
+/** The cells of a node, in the order of its columns in data/kubernetes. */
 export function nodeCells(node: Raw, nowMs: number): readonly unknown[] {
   const info = node.status?.nodeInfo ?? {};
   return [

@@ -1,6 +1,6 @@
 /**
- * The row of a pod: how many containers are ready, and one word for what it is doing, found in the
- * same order in which kubectl's printer looks for it.
+ * The table row of a pod: how many containers are ready, and one word for its state. The word is chosen by
+ * the same rules, in the same order, as in kubectl's output.
  * upstream: pkg/printers/internalversion/printers.go printPod
  */
 import type { Raw } from "../registry/kind-rules.ts";
@@ -15,7 +15,7 @@ interface Summary {
   lastRestart: string | undefined;
 }
 
-/** Cells by the columns of data/kubernetes. */
+/** The cells of a pod, in the order of its columns in data/kubernetes. */
 export function podCells(pod: Raw, nowMs: number): readonly unknown[] {
   const { spec = {}, status = {}, metadata } = pod;
   const summary = summarize(pod);
@@ -69,7 +69,7 @@ function summarize(pod: Raw): Summary {
   return summary;
 }
 
-/** True while some init container is not done; then it gives the word. */
+/** Reads the init containers. Returns true if one is not done; then the state word is about that container. */
 function readInit(pod: Raw, summary: Summary, isSidecar: ReadonlySet<string>): boolean {
   const { spec = {}, status = {} } = pod;
   const statuses: Raw[] = status.initContainerStatuses ?? [];

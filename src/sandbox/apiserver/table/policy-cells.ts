@@ -1,10 +1,10 @@
-/** Rows of admission policies. upstream: pkg/printers/internalversion */
+/** Table rows of admission policies. upstream: pkg/printers/internalversion */
 import { ageCell } from "./age.ts";
 import { type Cells, formatSelector } from "./cell.ts";
 
 const UNSET = "<unset>";
 
-/** The columns of `kubectl get validatingadmissionpolicies`. upstream: pkg/printers/internalversion of Kubernetes. */
+/** The cells of one row of `kubectl get validatingadmissionpolicies`. */
 export const policyCells: Cells = ({ metadata, spec = {} }, nowMs) => [
   metadata.name,
   (spec.validations ?? []).length,
@@ -12,7 +12,7 @@ export const policyCells: Cells = ({ metadata, spec = {} }, nowMs) => [
   ageCell({ metadata }, nowMs),
 ];
 
-/** The columns of `kubectl get validatingadmissionpolicybindings`. upstream: pkg/printers/internalversion. */
+/** The cells of one row of `kubectl get validatingadmissionpolicybindings`. */
 export const policyBindingCells: Cells = ({ metadata, spec = {} }, nowMs) => {
   const { name = "", namespace = "*", selector } = spec.paramRef ?? {};
   const selected = selector === undefined ? UNSET : formatSelector(selector);

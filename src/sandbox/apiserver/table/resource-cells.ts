@@ -1,8 +1,8 @@
-/** Rows of the kinds of dynamic resource allocation. upstream: pkg/printers/internalversion/printers.go */
+/** Table rows of the kinds of dynamic resource allocation. upstream: pkg/printers/internalversion/printers.go */
 import { ageCell } from "./age.ts";
 import type { Cells } from "./cell.ts";
 
-/** The columns of `kubectl get resourceclaims`. upstream: pkg/printers/internalversion of Kubernetes. */
+/** The cells of one row of `kubectl get resourceclaims`. */
 export const resourceClaimCells: Cells = (claim, nowMs) => {
   const isLeaving = claim.metadata.deletionTimestamp !== undefined;
   const { allocation, reservedFor = [] } = claim.status ?? {};
@@ -13,7 +13,7 @@ export const resourceClaimCells: Cells = (claim, nowMs) => {
   return [claim.metadata.name, states.join(","), ageCell(claim, nowMs)];
 };
 
-/** The columns of `kubectl get resourceslices`. upstream: pkg/printers/internalversion of Kubernetes. */
+/** The cells of one row of `kubectl get resourceslices`. */
 export const resourceSliceCells: Cells = (slice, nowMs) => {
   const { nodeName = "", driver = "", pool } = slice.spec ?? {};
   return [slice.metadata.name, nodeName, driver, pool?.name ?? "", ageCell(slice, nowMs)];

@@ -1,9 +1,9 @@
-/** Rows of the workloads. upstream: pkg/printers/internalversion/printers.go */
+/** Table rows of the workloads. upstream: pkg/printers/internalversion/printers.go */
 import type { Raw } from "../registry/kind-rules.ts";
 import { ageCell, humanDuration, sinceCell } from "./age.ts";
 import { type Cells, containerCells, formatLabels, formatSelector, NONE } from "./cell.ts";
 
-/** The columns of `kubectl get deployments`. upstream: pkg/printers/internalversion of Kubernetes. */
+/** The cells of one row of `kubectl get deployments`. */
 export const deploymentCells: Cells = (deployment, nowMs) => {
   const { metadata, spec = {}, status = {} } = deployment;
   return [
@@ -17,7 +17,7 @@ export const deploymentCells: Cells = (deployment, nowMs) => {
   ];
 };
 
-/** The columns of `kubectl get replicasets`. upstream: pkg/printers/internalversion of Kubernetes. */
+/** The cells of one row of `kubectl get replicasets`. */
 export const replicaSetCells: Cells = (replicaSet, nowMs) => {
   const { metadata, spec = {}, status = {} } = replicaSet;
   return [
@@ -31,14 +31,14 @@ export const replicaSetCells: Cells = (replicaSet, nowMs) => {
   ];
 };
 
-/** The columns of `kubectl get replicationcontrollers`. upstream: pkg/printers/internalversion of Kubernetes. */
+/** The cells of one row of `kubectl get replicationcontrollers`. */
 export const replicationControllerCells: Cells = (controller, nowMs) => {
   const row = [...replicaSetCells(controller, nowMs)];
   row[row.length - 1] = formatLabels(controller.spec?.selector);
   return row;
 };
 
-/** The columns of `kubectl get statefulsets`. upstream: pkg/printers/internalversion of Kubernetes. */
+/** The cells of one row of `kubectl get statefulsets`. */
 export const statefulSetCells: Cells = (statefulSet, nowMs) => {
   const { metadata, spec = {}, status = {} } = statefulSet;
   return [
@@ -49,7 +49,7 @@ export const statefulSetCells: Cells = (statefulSet, nowMs) => {
   ];
 };
 
-/** The columns of `kubectl get daemonsets`. upstream: pkg/printers/internalversion of Kubernetes. */
+/** The cells of one row of `kubectl get daemonsets`. */
 export const daemonSetCells: Cells = (daemonSet, nowMs) => {
   const { metadata, spec = {}, status = {} } = daemonSet;
   return [
@@ -66,7 +66,7 @@ export const daemonSetCells: Cells = (daemonSet, nowMs) => {
   ];
 };
 
-/** The columns of `kubectl get jobs`. upstream: pkg/printers/internalversion of Kubernetes. */
+/** The cells of one row of `kubectl get jobs`. */
 export const jobCells: Cells = (job, nowMs) => {
   const { metadata, spec = {}, status = {} } = job;
   const succeeded = status.succeeded ?? 0;
@@ -86,7 +86,7 @@ export const jobCells: Cells = (job, nowMs) => {
   ];
 };
 
-/** The columns of `kubectl get cronjobs`. upstream: pkg/printers/internalversion of Kubernetes. */
+/** The cells of one row of `kubectl get cronjobs`. */
 export const cronJobCells: Cells = (cronJob, nowMs) => {
   const { metadata, spec = {}, status = {} } = cronJob;
   return [
@@ -102,7 +102,7 @@ export const cronJobCells: Cells = (cronJob, nowMs) => {
   ];
 };
 
-/** The columns of `kubectl get controllerrevisions`. upstream: pkg/printers/internalversion of Kubernetes. */
+/** The cells of one row of `kubectl get controllerrevisions`. */
 export const controllerRevisionCells: Cells = (revision, nowMs) => {
   const owner = (revision.metadata.ownerReferences ?? []).find((o: Raw) => o.controller === true);
   const group = owner?.apiVersion?.split("/")[0] ?? "";
@@ -115,7 +115,7 @@ export const controllerRevisionCells: Cells = (revision, nowMs) => {
   ];
 };
 
-/** The columns of `kubectl get podtemplates`. upstream: pkg/printers/internalversion of Kubernetes. */
+/** The cells of one row of `kubectl get podtemplates`. */
 export const podTemplateCells: Cells = ({ metadata, template = {} }) => [
   metadata.name,
   ...containerCells(template.spec),

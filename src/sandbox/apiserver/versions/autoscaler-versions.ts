@@ -1,6 +1,6 @@
 /**
- * HorizontalPodAutoscalers have two faces over one store: autoscaling/v2, which is stored, and v1, which knows one number
- * for the CPU. What v1 has no field for travels in its annotations, so that nothing is lost on the way back.
+ * HorizontalPodAutoscalers are stored as autoscaling/v2 and also served as autoscaling/v1, which has only a
+ * CPU target. The other fields of v2 are kept in annotations of v1, so that nothing is lost.
  * upstream: kubernetes pkg/apis/autoscaling/v1/conversion.go
  */
 
@@ -111,7 +111,10 @@ function isCpu({ type, resource }: Raw): boolean {
   );
 }
 
-/** Each source by its field: v1 has the target in flat fields, v2 in an object. */
+/**
+ * A metric as v1. Both versions name the source's field by the metric type. v1 has flat target fields, v2 has
+ * a target object.
+ */
 function olderMetric(metric: Raw): object {
   const [field, source] = sourceOf(metric);
   const { target = {}, metric: id, describedObject, ...rest } = source;
@@ -124,7 +127,7 @@ function olderMetric(metric: Raw): object {
       : field === "object"
         ? { target: describedObject, targetValue: target.value, averageValue: target.averageValue }
         : { targetValue: target.value, targetAverageValue: target.averageValue };
-  // In the order of Go's fields, for annotations are compared as text.
+  // The order of Go's fields, because annotations are compared as text.
   const named = id === undefined ? {} : { metricName: id.name };
   const selector = field === "external" ? { metricSelector: id?.selector } : {};
   const last = field === "pods" || field === "object" ? { selector: id?.selector } : {};
@@ -157,7 +160,7 @@ function newerMetric(metric: Raw): object {
   return JSON.parse(JSON.stringify({ type: metric.type, [field]: parts }));
 }
 
-/** In the form in which Go prints its structs, with capitalised fields. */
+/** Scaling rules as Go prints its structs, with capitalized field names. */
 function innerBehavior({ scaleUp, scaleDown }: Raw): object {
   const rules = (one: Raw) =>
     one === undefined

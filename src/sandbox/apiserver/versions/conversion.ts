@@ -1,7 +1,7 @@
 /**
- * Between the version an object is stored at and the one a client speaks. Kinds with strategy None
- * only change their apiVersion; the others are sent to their conversion webhook. Answers are kept as
- * long as the object lives, so a watch of thousands converts each state once.
+ * Converts objects between the stored version and the client's version. With strategy None only apiVersion
+ * changes; otherwise the kind's conversion webhook is called. A result is kept as long as the object exists,
+ * so a thousand watches need only one conversion.
  */
 
 import type { KubeObject } from "../../../apis/meta.ts";
@@ -13,13 +13,16 @@ import type { ResourceDefinition } from "../resource-definition.ts";
 import { newerAutoscalerOf, olderAutoscalerOf } from "./autoscaler-versions.ts";
 import { coreEventOf, newEventOf } from "./event-versions.ts";
 
-/** By definition: one that changes gives a kind new ones. */
+/**
+ * Conversions of each stored object, by definition. A changed CRD has new definitions, so its old results are
+ * not used.
+ */
 const converted = new WeakMap<
   KubeObject,
   Map<ResourceDefinition, KubeObject | Promise<KubeObject>>
 >();
 
-/** A stored object as `definition`'s version. Synchronous unless a webhook has to be asked. */
+/** Converts a stored object to `definition`'s version. Synchronous unless a webhook must be called. */
 export function fromStorage(
   engine: Engine,
   definition: ResourceDefinition,
@@ -48,13 +51,13 @@ export function fromStorage(
   return result;
 }
 
-/** A custom object of another version, without fields that this version lacks. Writing it adds defaults. */
+/** Removes fields that a custom kind's wanted version does not have. Defaults are only added on writes. */
 function shaped(definition: ResourceDefinition, object: KubeObject): KubeObject {
   if (!isCustom(definition)) return object;
   return deepFreeze(definition.prune(object).value);
 }
 
-/** An object at a request's version as the stored version. */
+/** Converts an object from the request's version to the stored version. */
 export function toStorage(
   engine: Engine,
   definition: ResourceDefinition,
@@ -66,7 +69,7 @@ export function toStorage(
   return object.apiVersion === storage ? object : convert(engine, definition, object, storage);
 }
 
-/** Many stored objects at once: one webhook call instead of one for each. */
+/** Converts many stored objects, with one webhook call instead of one for each. */
 export async function listFromStorage(
   engine: Engine,
   definition: ResourceDefinition,
@@ -155,11 +158,11 @@ async function callWebhook(
         `returned invalid object at index ${index}: invalid groupVersion (expected ${wanted}, received ${item.apiVersion})`,
       );
     }
-    // Metadata other than labels and annotations is not the webhook's to change.
+    // A webhook may change labels and annotations, but no other metadata.
     const original = objects[index] as KubeObject;
     const { labels, annotations } = item.metadata;
     const { labels: _l, annotations: _a, ...rest } = original.metadata;
-    // What the wanted version has no field for is dropped, as from any object that is read.
+    // Fields that the wanted version does not have are removed.
     const { value } = target?.prune(item) ?? { value: item };
     return deepFreeze({
       ...value,

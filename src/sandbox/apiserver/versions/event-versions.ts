@@ -1,6 +1,6 @@
 /**
- * Events have two faces over one store: v1 (`involvedObject`, `message`) and events.k8s.io/v1
- * (`regarding`, `note`). Stored as v1; renamed on the way in and out.
+ * Events are stored as v1 (`involvedObject`, `message`) and also served as events.k8s.io/v1 (`regarding`,
+ * `note`). Reads and writes rename the fields.
  */
 import type { KubeObject } from "../../../apis/meta.ts";
 
