@@ -48,7 +48,7 @@ export interface SandboxOptions {
   readonly region: string;
   /** Whether the region sells an instance type; absent: it sells all. */
   readonly sells?: (instanceType: string) => boolean;
-  /** `1.34`. */
+  /** Such as `1.34`. */
   readonly kubernetesVersion: string;
   /** Whether machines have drivers that publish their devices, also those of DRAConfig objects. */
   readonly withDevices?: boolean;

@@ -1,8 +1,9 @@
 /**
- * The account every simulation begins with: a VPC with three private subnets and two security
- * groups under the usual discovery tags, stock images, the node role and profile, the EKS cluster,
- * the interruption queue with its rules
- * and two machines of a node group that Karpenter does not manage.
+ * The account with which every simulation begins:
+ * - a VPC with three private subnets and two security groups, with Karpenter's discovery tags;
+ * - stock images, the node role and its instance profile;
+ * - the EKS cluster, and the interruption queue with its rules;
+ * - two nodes of a node group that Karpenter does not manage.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -30,11 +31,11 @@ export interface BaseOptions {
   readonly random: Random;
   readonly region: string;
   readonly clusterName: string;
-  /** `1.34`, `v1.34.2`: images are published for the minor. */
+  /** Such as `1.34` or `v1.34.2`. Images are published for the minor version. */
   readonly kubernetesVersion: string;
   readonly accountId?: string;
   readonly clusterEndpoint?: string;
-  /** Base64 PEM. */
+  /** PEM text in base64. */
   readonly clusterCaBundle?: string;
   readonly timings?: Partial<InstanceTimings>;
   readonly trace?: Trace;
@@ -48,7 +49,7 @@ const TIMINGS: InstanceTimings = {
   forgetAfterMs: 3_600_000,
 };
 
-/** The account with its network, images and identities, without instances. */
+/** Creates the account with network, images and identities, but without instances. */
 export function createBaseState(options: BaseOptions, notify: AwsState["notify"]): AwsState {
   const random = options.random.fork("aws");
   const version = minorOf(options.kubernetesVersion);
@@ -94,7 +95,7 @@ export function createBaseState(options: BaseOptions, notify: AwsState["notify"]
   addNetwork(state);
   addIdentities(state);
   publishStockImages(state, version);
-  // As Karpenter's installation makes it: a queue by the cluster's name, and the rules that fill it.
+  // As Karpenter's installation does: a queue with the cluster's name, and the rules that send events to it.
   const queue = createQueue(state, state.clusterName, { MessageRetentionPeriod: "300" });
   installRules(state, queue.settings.arn);
   return state;
@@ -118,7 +119,7 @@ const DIRECTIONS: Readonly<Record<string, string>> = {
   iso: "i",
 };
 
-/** Zones a to c; ids as AWS shortens a region: `us-west-2` gives `usw2-az1`. */
+/** The zones a to c. Zone ids have AWS's short form of the region: `us-west-2` gives `usw2-az1`. */
 function zonesOf(region: string): AvailabilityZone[] {
   const short = region
     .split("-")
@@ -194,11 +195,11 @@ function addNetwork(state: AwsState): void {
 export interface SubnetSeed {
   readonly id?: string;
   readonly zone: string;
-  /** `10.0.32.0/19`. */
+  /** Such as `10.0.32.0/19`. */
   readonly cidr: string;
   readonly vpcId?: string;
   readonly isPublic?: boolean;
-  /** The number of free addresses to report, independent of its size. */
+  /** If set, this number of free addresses is reported, whatever the size. */
   readonly freeAddresses?: number;
 }
 
@@ -241,12 +242,12 @@ function addIdentities(state: AwsState): void {
   });
 }
 
-/** The type of the two machines that Karpenter does not manage. */
+/** Type of the two nodes that Karpenter does not manage. */
 const UNMANAGED_TYPE = "m5.large";
 
 /**
- * Starts the node group's machines in the first two zones, as running since an hour, and returns
- * what their kubelets report.
+ * Starts the node group's instances in the first two zones. They count as running for an hour already.
+ * Returns what their kubelets report.
  */
 export function startNodeGroup(state: AwsState): readonly KubeletFacts[] {
   const nodeGroup = `${state.clusterName}-ng`;

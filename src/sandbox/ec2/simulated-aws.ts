@@ -1,7 +1,7 @@
 /**
- * The simulated AWS put together: one account on a clock, the calls as an in-process `AwsApi`, a
- * journal of them, faults, and controls to seed and change the account. Each call runs whole
- * between two instants: checks for faults, answers or refuses, and is written down.
+ * The simulated AWS: one account on a clock, its calls as an in-process `AwsApi`, a journal of all calls,
+ * faults, and controls to seed and change the account. A call runs without interruption: it checks for
+ * faults, answers or refuses, and is recorded.
  */
 import { errorText } from "../../base/error-text.ts";
 import { clone, isObject } from "../../base/json.ts";
@@ -52,24 +52,24 @@ import { eventsCalls, publish, type ServiceEvent } from "./queues/event-bus.ts";
 import { tellChange, tellRebalance, tellRetirement } from "./queues/instance-events.ts";
 import { sqsCalls } from "./queues/sqs.ts";
 
-/** What became of an instance. `kubelet` comes with `running` when a kubelet would join. */
+/** A change of an instance. A change to `running` has `kubelet` if a kubelet will join. */
 export interface InstanceEvent {
   readonly type: InstanceChange;
   readonly instance: Instance;
   /** The private DNS name: the Node's name. */
   readonly nodeName: string;
-  /** `aws:///<zone>/<instance id>`. */
+  /** Of the form `aws:///<zone>/<instance id>`. */
   readonly providerId: string;
   readonly kubelet?: KubeletFacts;
-  /** With `running`: why no kubelet joins. */
+  /** Set with `running`: why no kubelet will join. */
   readonly problem?: string;
 }
 
 /** What a simulated account is made from. */
 export interface SimulatedAwsOptions extends BaseOptions {
-  /** Called in order, within the clock's turn; must not throw. */
+  /** Called for each change, in order and synchronously. It must not throw. */
   readonly onInstance: (event: InstanceEvent) => void;
-  /** How long a call takes. Default 0: it answers at once. */
+  /** How long a call takes. Default 0: it answers immediately. */
   readonly latencyMs?: (action: string) => number;
   /** Begin with the two machines of the unmanaged node group. Default true. */
   readonly nodeGroup?: boolean;
@@ -83,7 +83,7 @@ export interface ImageSeed {
   readonly variant?: ImageVariant;
   /** Default `x86_64`. */
   readonly architecture?: "x86_64" | "arm64";
-  /** Default the account's own. */
+  /** Default: the simulated account. */
   readonly ownerId?: string;
   readonly createdMs?: number;
   readonly deprecatedMs?: number;
@@ -103,31 +103,31 @@ export interface AwsControls {
   setParameter(path: string, value: string): void;
   addRole(name: string): void;
   addInstanceProfile(name: string, roleName: string): void;
-  /** Adds tags to any EC2 resource, or takes keys off it. */
+  /** Adds tags to any EC2 resource, or removes tags by key. */
   tag(id: string, tags: readonly Tag[]): void;
   untag(id: string, keys: readonly string[]): void;
   /** Sets the number of free addresses of a subnet; launches reduce it. */
   setFreeAddresses(subnetId: string, count: number): void;
-  /** Restricts what Karpenter's role may launch from; undefined lifts it. */
+  /** Sets the IAM policy of Karpenter's role for launches. Undefined: everything is allowed. */
   setPolicy(policy: PolicyDocument | undefined): void;
   /** Stops selling a type in a zone. */
   removeOffering(instanceType: string, zone: string): void;
-  /** A spot interruption: notice now, the end two minutes later. */
+  /** Interrupts a spot instance: the notice now, the termination two minutes later. */
   reclaimSpot(instanceId: string): void;
-  /** Terminates an instance as a failing host does. */
+  /** Terminates an instance, as if its host failed. */
   failInstance(instanceId: string): void;
-  /** Sets capacity aside; returns its id. */
+  /** Adds a capacity reservation and returns its id. */
   addReservation(seed: ReservationSeed): string;
   addPlacementGroup(seed: PlacementGroupSeed): string;
-  /** What an instance's status checks say from now on; undefined: they pass. */
+  /** Sets the result of an instance's status checks. Undefined: they pass. */
   impair(instanceId: string, status: Omit<InstanceStatus, "InstanceId"> | undefined): void;
-  /** Stops a machine without ending it. */
+  /** Stops an instance without terminating it. */
   stopInstance(instanceId: string): void;
-  /** A spot instance gets a rebalance recommendation; nothing else happens to it. */
+  /** Sends a rebalance recommendation for a spot instance. Nothing else happens to it. */
   recommendRebalance(instanceId: string): void;
-  /** AWS Health announces that the host of these instances retires; nothing else happens yet. */
+  /** AWS Health announces that the host of these instances will be retired. Nothing else happens. */
   scheduleRetirement(...instanceIds: readonly string[]): void;
-  /** Puts any event on the bus, as AWS's services do. */
+  /** Sends any event to the event bus, as AWS services do. */
   putEvent(event: ServiceEvent): void;
 }
 
@@ -137,21 +137,21 @@ export interface SimulatedAws {
   readonly journal: Journal;
   readonly faults: Faults;
   readonly controls: AwsControls;
-  /** For views and tests; changed only by calls and controls. */
+  /** The account's records, for views and tests. Only calls and controls may change them. */
   readonly state: AwsState;
-  /** The kubelets of the unmanaged node group. */
+  /** What the kubelets of the unmanaged node group report. */
   readonly nodeGroup: readonly KubeletFacts[];
-  /** Makes any call by service and action name, also calls that the provider never makes. */
+  /** Makes a call by service and action name, including calls that Karpenter never makes. */
   call(service: string, action: string, input: unknown, signal?: AbortSignal): Promise<unknown>;
-  /** Whether `call` has an answer for the action. */
+  /** Whether the simulation has this action. */
   knows(service: string, action: string): boolean;
 }
 
-/** Answers at once, or with a promise where AWS lets the caller wait (long polling). */
+/** Answers immediately, or with a promise for calls that wait (long polling). */
 type Handler = (input: never, signal?: AbortSignal) => unknown;
 type Handlers = Readonly<Record<string, Readonly<Record<string, Handler>>>>;
 
-/** Creates an account in its base state. */
+/** Creates an account in its first state. */
 export function createSimulatedAws(options: SimulatedAwsOptions): SimulatedAws {
   const state = createBaseState(options, (record, change) => {
     tellChange(state, record, change);
@@ -217,14 +217,14 @@ export function createSimulatedAws(options: SimulatedAwsOptions): SimulatedAws {
   };
 }
 
-/** Only what the tables hold themselves: `constructor` and `__proto__` are no actions. */
+/** Own properties only: `constructor` and `__proto__` are not actions. */
 function handlerOf(handlers: Handlers, service: string, action: string): Handler | undefined {
   const method = action.slice(0, 1).toLowerCase() + action.slice(1);
   const calls = Object.hasOwn(handlers, service) ? handlers[service] : undefined;
   return calls !== undefined && Object.hasOwn(calls, method) ? calls[method] : undefined;
 }
 
-/** The provider's calls, as methods of their services. */
+/** The calls of {@link AwsApi}, as methods grouped by service. */
 function doorsOf(handlers: Handlers, call: SimulatedAws["call"]): AwsApi {
   const door = (service: string) =>
     Object.fromEntries(
@@ -249,7 +249,7 @@ function doorsOf(handlers: Handlers, call: SimulatedAws["call"]): AwsApi {
   return Object.fromEntries(services.map((name) => [name, door(name)])) as unknown as AwsApi;
 }
 
-/** What EC2 looks at even in a trial. */
+/** What EC2 checks even in a dry run. */
 function checkTrial(state: AwsState, input: object): void {
   const { IamInstanceProfile } = input as Partial<RunInstancesInput>;
   const name = IamInstanceProfile?.Name;
@@ -258,7 +258,7 @@ function checkTrial(state: AwsState, input: object): void {
   throw new AwsError("InvalidParameterValue", message);
 }
 
-/** RunInstances exists as a trial only: fleets launch. */
+/** RunInstances is simulated only as a dry run, because Karpenter launches with CreateFleet. */
 function trialCalls() {
   return {
     runInstances: () => {
@@ -300,7 +300,7 @@ function handlersOf(state: AwsState): Handlers {
   };
 }
 
-/** An error as a caller sees it. An unexpected error becomes AWS's `InternalError`. */
+/** Converts an error for the caller. An unexpected error becomes AWS's `InternalError`. */
 export function toAwsError(error: unknown): AwsError {
   if (error instanceof AwsError) return error;
   const message = errorText(error);
@@ -320,7 +320,7 @@ function eventOf(state: AwsState, record: InstanceRecord, type: InstanceChange):
     ? { ok: false as const, problem: "fault: the machine never joins" }
     : kubeletOf(state, record);
   if (result.ok) {
-    // EKS marks the machines that join its cluster.
+    // EKS tags the instances that join its cluster.
     setTags(state, record.id, [{ Key: "aws:eks:cluster-name", Value: state.clusterName }]);
     return { ...event, instance: toInstance(state, record), kubelet: result.kubelet };
   }

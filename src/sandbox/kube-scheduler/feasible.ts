@@ -67,7 +67,10 @@ export interface Feasible {
   readonly message?: string;
   /** The filters that refused nodes. */
   readonly rejectedBy: ReadonlySet<FilterName>;
-  /** The pod was asked with these placed, and without them. Absent: none. */
+  /**
+   * Pods that preemption nominated for a node. The pod was checked with and without them. Absent: there are
+   * none.
+   */
   readonly nominated?: readonly Nominated[];
 }
 
@@ -113,8 +116,8 @@ export function feasibleNodes(pod: PodInfo, snapshot: Snapshot): Feasible {
 type Check = Extract<Prepared, { kind: "check" }>;
 
 /**
- * As {@link feasibleNodes}, with pods that have a nominated node (`nominated`). The pod must fit on a node both with
- * and without them.
+ * Like {@link feasibleNodes}, but with pods that have a nominated node (`nominated`). The pod must fit both
+ * with and without them.
  */
 export function feasibleBeside(
   pod: PodInfo,
@@ -137,7 +140,7 @@ export function feasibleBeside(
   };
 }
 
-/** As {@link rejectionOn}. The pod must fit without the pods that are nominated for this node, and beside them. */
+/** Like {@link rejectionOn}. The pod must fit both with and without the pods nominated for this node. */
 export function rejectionBeside(
   pod: PodInfo,
   node: NodeInfo,

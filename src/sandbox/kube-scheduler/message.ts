@@ -4,14 +4,14 @@ import type { Feasible } from "./feasible.ts";
 /** The message if the cluster has no nodes. */
 const NO_NODES = "no nodes available to schedule pods";
 
-/** The part of dynamic resource allocation, which is in every message. */
+/** Every message has this part about dynamic resource allocation. */
 export const NO_CLAIMS = "no new claims to deallocate";
-/** That part for a pod with ResourceClaims. */
+/** The same part for a pod with ResourceClaims. */
 export const STILL_NO_CLAIMS = "still not schedulable";
 export const NO_VICTIMS = "No preemption victims found for incoming pod";
 export const NO_PREEMPTION_HELPS = "Preemption is not helpful for scheduling";
 
-/** `0/3 nodes are available: 1 …, 2 …. no new …, preemption: 0/3 nodes are available: …`. */
+/** The whole message: `0/3 nodes are available: 1 …, 2 …. no new …, preemption: 0/3 nodes are available: …`. */
 export function unschedulableMessage(
   result: Feasible,
   nodeCount: number,
@@ -26,7 +26,10 @@ export function unschedulableMessage(
   return preemption.kind === "none" ? `${head} ${preemption.message}` : head;
 }
 
-/** `0/3 nodes are available: 1 …, 2 ….`: sorted as text, the count included: `10 x` comes before `2 y`. */
+/**
+ * The first sentence: `0/3 nodes are available: 1 …, 2 ….`. Parts are sorted as text including the count, so
+ * `10 x` is before `2 y`.
+ */
 export function refusalOf(nodeCount: number, reasons: readonly string[]): string {
   const counts = new Map<string, number>();
   for (const reason of reasons) counts.set(reason, (counts.get(reason) ?? 0) + 1);

@@ -50,9 +50,9 @@ export interface PodInfo {
   readonly nonZero: Amounts;
   readonly scored: Amounts;
   readonly ports: readonly HostPort[];
-  /** Claim names of its volumes, generic ephemeral ones included. */
+  /** Names of the claims of its volumes, including generic ephemeral ones. */
   readonly claims: readonly string[];
-  /** The {@link claims} of generic ephemeral volumes. */
+  /** The {@link claims} that belong to generic ephemeral volumes. */
   readonly ephemeralClaims: ReadonlySet<string>;
   readonly affinity: readonly Term[];
   readonly antiAffinity: readonly Term[];
@@ -113,7 +113,7 @@ export function podInfo(pod: Pod): PodInfo {
   };
 }
 
-/** Claims of a pod's volumes by name; a generic ephemeral volume's claim is `<pod>-<volume>`. */
+/** Names of the claims of a pod's volumes. The claim of a generic ephemeral volume is `<pod>-<volume>`. */
 function claimNames(pod: Pod): string[] {
   const names: string[] = [];
   for (const volume of pod.spec.volumes ?? []) {
@@ -132,7 +132,7 @@ function ephemeralClaimNames({ metadata, spec }: Pod): readonly string[] {
     .map(({ name }) => `${metadata.name}-${name}`);
 }
 
-/** A selector with `key In [own value]` for each of the keys that the pod has. */
+/** The selector with `key In [own value]` added for each of the keys that the pod has. */
 export function withLabelKeys(
   selector: LabelSelector | undefined,
   keys: readonly string[] | undefined,

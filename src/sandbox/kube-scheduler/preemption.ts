@@ -118,7 +118,7 @@ function victimsOn(
       lesser.filter((one) => guarded.has(one.key) === isGuarded && !stays(one)),
     ) as [PodInfo[], PodInfo[]];
     const victims = [...first, ...later].sort(byImportance);
-    // Nominated without a victim, two pods could wait for ever for the same room.
+    // A nomination without a victim could make two pods wait forever for the same room.
     if (victims.length === 0) return [`expected at least one victim pod on node "${node.name}"`];
     return { node: node.name, victims, violations: first.length };
   } finally {

@@ -108,7 +108,7 @@ export class SchedulingQueue {
     }
   }
 
-  /** When the next pod becomes due by time alone; `undefined` when none waits for time. */
+  /** When the next pod must be retried without any change. Undefined if no pod waits for a time. */
   nextDueMs(): number | undefined {
     if (this.#backoff.size + this.#groupOf.size === 0) return undefined;
     return this.#nothingDueBeforeMs;

@@ -287,7 +287,7 @@ class Scheduler {
     if (this.view.isWaiting(pod.key)) this.view.queue.retryLater(waiting, this.#deps.clock.now());
   }
 
-  /** Writes why the pod waits, on the pod and as an Event, when it is news. */
+  /** Writes why the pod waits, as a condition and an Event, unless that is already written. */
   async #report(pod: PodInfo, message: string, nominated: string | undefined): Promise<void> {
     const current = podMirror(this.#deps.mirrors).get(pod.key) ?? pod.pod;
     const known = current.status?.conditions?.find(({ type }) => type === "PodScheduled");

@@ -1,7 +1,7 @@
 /**
- * Scores of the nodes a pod fits on, with kube-scheduler's default plugins and weights. Each plugin
- * gives 0..100 a node; integer arithmetic rounds down where the real one does. Image locality is
- * always 0 here: simulated nodes list no images.
+ * Scores nodes on which a pod fits, with kube-scheduler's default plugins and weights. Each plugin gives a
+ * node 0 to 100; integer arithmetic rounds down where kube-scheduler does. Image locality is always 0,
+ * because simulated nodes list no images.
  */
 import { matchesNodeSelectorTerm } from "../../apis/core/selectors.ts";
 import { tolerates } from "../../apis/core/tolerations.ts";
@@ -24,7 +24,7 @@ const MAX_SCORE = 100;
 const HOSTNAME = "kubernetes.io/hostname";
 const ZONE = "topology.kubernetes.io/zone";
 
-/** A plugin's scores in the order of `nodes`; `undefined` when it has nothing to say. */
+/** The scores of one plugin, in the order of `nodes`. Undefined if it does not apply. */
 type Score = (
   pod: PodInfo,
   nodes: readonly NodeInfo[],
@@ -44,7 +44,7 @@ const PLUGINS: readonly {
   { name: "NodeResourcesBalancedAllocation", weight: 1, score: balancedAllocation },
 ];
 
-/** Weighted totals in the order of `nodes`. Exported for tests. */
+/** Sums of all weighted scores, in the order of `nodes`. Exported for tests. */
 export function scoreNodes(
   pod: PodInfo,
   nodes: readonly NodeInfo[],
@@ -61,7 +61,7 @@ export function scoreNodes(
   return totals;
 }
 
-/** The best node; the first by name among equals, where the real one throws a die. */
+/** The node with the best score. Among equal ones the first by name; kube-scheduler takes a random one. */
 export function bestNode(
   pod: PodInfo,
   nodes: readonly NodeInfo[],
@@ -112,7 +112,7 @@ function normalize(values: readonly number[], reverse: boolean): readonly number
   });
 }
 
-/** What kube-scheduler spreads by when a pod names no constraints: hosts, then zones. */
+/** Constraints that kube-scheduler uses for a pod without any: hosts, then zones. */
 const SYSTEM_DEFAULT = [
   { topologyKey: HOSTNAME, maxSkew: 3 },
   { topologyKey: ZONE, maxSkew: 5 },
@@ -181,10 +181,10 @@ function softCounts(
   }
   const counts = new Map<string, number>();
   nodes.forEach((node, index) => {
-    // By default nodes without the label count, and are a domain together.
+    // By default nodes without the label also count, and form one domain.
     if (!ignored[index]) counts.set(node.labels[constraint.topologyKey] ?? "", 0);
   });
-  // Only nodes with matching pods can add anything, so the others are not visited.
+  // Only nodes with matching pods add to the counts.
   for (const [name, pods] of podsByNode) {
     const node = snapshot.node(name);
     if (node?.node === undefined) continue;
@@ -208,7 +208,7 @@ function defaultConstraints(pod: PodInfo, snapshot: Snapshot): SpreadConstraint[
   }));
 }
 
-/** Selectors of the Services that select the pod and of the set that owns it, all at once. */
+/** One selector that joins those of the Services and of the owner that select the pod. */
 function defaultSelector(pod: PodInfo, snapshot: Snapshot): LabelSelector | undefined {
   const matchLabels: Record<string, string> = {};
   for (const service of snapshot.surroundings.services(pod.namespace)) {
@@ -280,7 +280,7 @@ function balancedAllocation(
   pod: PodInfo,
   nodes: readonly NodeInfo[],
 ): readonly number[] | undefined {
-  // A pod that requests nothing cannot unbalance anything.
+  // A pod without requests changes no balance.
   if (Object.values(pod.requests).every((amount) => amount === 0)) return undefined;
   return nodes.map((node) => {
     const fractions: number[] = [];

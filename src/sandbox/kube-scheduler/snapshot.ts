@@ -1,7 +1,7 @@
 /**
- * The scheduler's picture of the cluster, kept up to date change by change: nodes with the pods on
- * them, and tallies of "how many pods on each node match this selector" that are counted once and
- * then follow along, so that spreading and affinity cost one look a node, not one a pod.
+ * The scheduler's view of the cluster: nodes with their pods, updated by each change. It also keeps tallies:
+ * for a selector, the number of matching pods on each node. A tally is counted once and then updated, so
+ * spreading and affinity visit nodes instead of pods.
  */
 
 import type { Service } from "../../apis/core/kinds.ts";
@@ -16,7 +16,7 @@ import { NodeInfo } from "./node-info.ts";
 import type { Labels, PodInfo, Term } from "./pod-info.ts";
 import type { VolumeObjects } from "./volumes.ts";
 
-/** Other objects that decisions look at, asked when needed. */
+/** Other objects that filters and scores read. They are looked up when needed. */
 export interface Surroundings {
   readonly volumes: VolumeObjects;
   readonly devices: DeviceObjects;
@@ -27,7 +27,7 @@ export interface Surroundings {
   ownerSelector(pod: Pod): LabelSelector | undefined;
 }
 
-/** Terms of pods already placed, by term: on which nodes, with which total weight. */
+/** One affinity term of placed pods: the nodes of these pods and their total weight. */
 export interface PlacedTerm {
   readonly term: Term;
   readonly weightByNode: Map<string, number>;
@@ -38,17 +38,17 @@ interface Tally {
   readonly countByNode: Map<string, number>;
 }
 
-/** The most selectors whose counts are kept. The least recently used ones are counted again when needed. */
+/** Number of tallies that are kept. The least recently used ones are dropped and counted again later. */
 const TALLIES_KEPT = 256;
-/** kube-scheduler's `hardPodAffinityWeight` default. */
+/** The default of kube-scheduler's `hardPodAffinityWeight`. */
 const HARD_AFFINITY_WEIGHT = 1;
 
-/** Nodes and placed pods as of now. Trials change it and undo that. */
+/** Nodes and placed pods now. Preemption changes it for a trial and undoes that. */
 export class Snapshot {
   readonly surroundings: Surroundings;
-  /** Required anti-affinity of placed pods. */
+  /** Required anti-affinity terms of placed pods. */
   readonly placedAntiAffinity = new Map<string, PlacedTerm>();
-  /** Everything of placed pods that draws newcomers nearer (positive) or away. */
+  /** All terms of placed pods that attract new pods (positive weight) or repel them. */
   readonly placedPreferences = new Map<string, PlacedTerm>();
   readonly #infos = new Map<string, NodeInfo>();
   readonly #nodeOfPod = new Map<string, string>();
@@ -87,7 +87,7 @@ export class Snapshot {
     this.#forgetIfEmpty(name);
   }
 
-  /** Puts a pod on a node, moving it if it was known elsewhere. */
+  /** Places a pod on a node. If it was on another node, it is moved. */
   setPod(pod: PodInfo, nodeName: string): void {
     this.removePod(pod.key);
     this.#info(nodeName).add(pod);
@@ -105,7 +105,7 @@ export class Snapshot {
     return pod;
   }
 
-  /** Pods that match, by node. `id` names the question: equal ids must ask the same. */
+  /** Number of matching pods on each node. Calls with the same `id` must have the same `matches`. */
   tally(id: string, matches: (pod: PodInfo) => boolean): ReadonlyMap<string, number> {
     const known = this.#tallies.get(id);
     if (known !== undefined) {
@@ -127,7 +127,10 @@ export class Snapshot {
     return countByNode;
   }
 
-  /** Live pods of `namespace` that `selector` matches, by node: what spreading counts. */
+  /**
+   * Number of pods on each node that are in `namespace`, match `selector` and are not being deleted, for
+   * topology spread.
+   */
   tallySelector(namespace: string, selector: LabelSelector): ReadonlyMap<string, number> {
     return this.tally(
       `spread ${namespace} ${canonicalJson(selector)}`,
@@ -138,7 +141,7 @@ export class Snapshot {
     );
   }
 
-  /** Namespace labels decide which pods a term counts, so a change drops all counts. */
+  /** Labels of namespaces decide which pods a term matches, so all tallies are dropped. */
   namespacesChanged(): void {
     this.#tallies.clear();
   }

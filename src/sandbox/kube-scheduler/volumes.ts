@@ -1,6 +1,6 @@
 /**
- * Volumes as the scheduler sees them: which claims a pod uses, whether they are bound, and what that
- * says about nodes. Objects are asked through {@link VolumeObjects}, so that tests give plain maps.
+ * Volumes for the scheduler: which claims a pod uses, whether they are bound, and which nodes they allow.
+ * Objects are read through {@link VolumeObjects}, so that tests can use plain maps.
  */
 import type { PersistentVolume, PersistentVolumeClaim } from "../../apis/core/kinds.ts";
 import type { CSINode, StorageClass } from "../../apis/storage/kinds.ts";
@@ -19,24 +19,24 @@ export const SELECTED_NODE_ANNOTATION = "volume.kubernetes.io/selected-node";
 const BIND_COMPLETED_ANNOTATION = "pv.kubernetes.io/bind-completed";
 export const NO_PROVISIONER = "kubernetes.io/no-provisioner";
 
-/** The claims of a pod, sorted by what has to be done for them. */
+/** The claims of a pod, in groups by what must be done for them. */
 export interface PodVolumes {
   readonly bound: readonly {
     readonly claim: PersistentVolumeClaim;
     readonly volume: PersistentVolume | undefined;
   }[];
-  /** Waiting for a pod to be placed before they are bound. */
+  /** Claims that are bound only after the scheduler chose a node. */
   readonly delayed: readonly PersistentVolumeClaim[];
 }
 
-/** Of an ephemeral volume the claim is made in a moment. */
+/** Why a claim is missing. The claim of an ephemeral volume will be created soon. */
 function missing({ ephemeralClaims }: PodInfo, name: string): string {
   return ephemeralClaims.has(name)
     ? `waiting for ephemeral volume controller to create the persistentvolumeclaim "${name}"`
     : `persistentvolumeclaim "${name}" not found`;
 }
 
-/** The pod's volumes, or why it cannot be placed anywhere now. */
+/** The volumes of a pod, or why it cannot be scheduled now. */
 export function podVolumes(
   pod: PodInfo,
   objects: VolumeObjects,
@@ -68,7 +68,7 @@ export function podVolumes(
   return { bound, delayed };
 }
 
-/** Fully bound: names its volume and the binder has finished. */
+/** Whether the claim names a volume and the binder has finished. */
 export function isBound(claim: PersistentVolumeClaim): boolean {
   return (
     (claim.spec.volumeName ?? "") !== "" &&
@@ -77,7 +77,7 @@ export function isBound(claim: PersistentVolumeClaim): boolean {
   );
 }
 
-/** Whether the claim's class waits for the first consumer. */
+/** Whether the claim's class has the binding mode WaitForFirstConsumer. */
 export function isDelayed(claim: PersistentVolumeClaim, objects: VolumeObjects): boolean {
   const name = claim.spec.storageClassName ?? "";
   if (name === "") return false;

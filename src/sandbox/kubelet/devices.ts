@@ -1,7 +1,7 @@
 /**
- * Devices of simulated machines (`karpenter sandbox --dra`): what the drivers of NVIDIA GPUs and of EFA publish on a
- * node of an EC2 type, and the DeviceClasses that come with the drivers. Facts: data/aws/dra-devices.json,
- * which the provider reads, too.
+ * Devices of simulated instances (`karpenter sandbox --dra`): what the drivers of NVIDIA GPUs and of EFA
+ * publish on a node of each EC2 type, and the DeviceClasses of these drivers. The data is
+ * data/aws/dra-devices.json, which the AWS provider also reads.
  */
 import { readFileSync } from "node:fs";
 import type { Node } from "../../apis/core/node.ts";
@@ -37,7 +37,7 @@ interface RawDevice {
 
 const GPU_DRIVER = "gpu.nvidia.com";
 const DRIVERS = [GPU_DRIVER, "dra.net"] as const;
-/** Attributes that do not depend on the instance type: only the running driver knows them. */
+/** Attributes that only a running driver knows. They do not depend on the instance type. */
 const DRIVER_VERSIONS: Readonly<Record<string, DeviceAttribute>> = {
   driverVersion: { version: "580.95.5" },
   cudaDriverVersion: { version: "13.0.0" },
@@ -63,7 +63,7 @@ export function devicesOfType(instanceType: string): readonly MachineDevices[] {
   });
 }
 
-/** The slice that the driver publishes: one for the node, in a pool that has its name. */
+/** The ResourceSlice that the driver publishes: one for each node, in a pool named after the node. */
 export function sliceOf(node: Node, { driver, devices }: MachineDevices): ResourceSlice {
   const { name, uid = "" } = node.metadata;
   const owner = { apiVersion: "v1", kind: "Node", name, uid, controller: true };

@@ -1,6 +1,6 @@
 /**
- * DRAConfig, test.karpenter.sh/v1alpha1: which devices a simulated driver finds on which nodes. It is the kind of
- * upstream's dra-kwok-driver; a sandbox with `--dra` serves it.
+ * The kind DRAConfig (test.karpenter.sh/v1alpha1): which devices a simulated driver has on which nodes. It is
+ * the kind of upstream's dra-kwok-driver. A sandbox with `--dra` serves it.
  * upstream: dra-kwok-driver/pkg/apis/v1alpha1
  */
 import type { NodeSelectorTerm } from "../../apis/core/pod.ts";
@@ -13,17 +13,17 @@ import { conditions, integer, kindSchema, list, object, text } from "../../apis/
 import type { Condition, Kind, KubeObject } from "../../apis/meta.ts";
 import type { Device } from "../../apis/resource/kinds.ts";
 
-/** Devices of the nodes that one of the terms matches. */
+/** Devices that exist on each node that matches one of the terms. */
 export interface DraPool {
   readonly name: string;
   readonly nodeSelectorTerms: readonly NodeSelectorTerm[];
-  /** Each becomes one ResourceSlice on each of the nodes. */
+  /** Each one becomes a ResourceSlice on each of these nodes. */
   readonly resourceSlices: readonly { readonly devices: readonly Device[] }[];
 }
 
 export interface DraConfig extends KubeObject {
   readonly spec: { readonly driver: string; readonly pools: readonly DraPool[] };
-  /** Nothing in the sandbox writes it, as upstream's driver does not. */
+  /** Never written, neither by the sandbox nor by upstream's driver. */
   readonly status?: {
     readonly conditions?: readonly Condition[];
     readonly nodeCount?: number;
@@ -41,7 +41,7 @@ export const DRA_CONFIG: Kind<DraConfig> = {
 
 const DNS_NAME = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
 const DNS_LABEL = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
-/** The API server checks these where it knows the kind: in the ResourceSlice. */
+/** Accepts any fields here. The API server checks them in the ResourceSlice, whose kind it knows. */
 const AS_IN_SLICES = { "x-kubernetes-preserve-unknown-fields": true } as const;
 
 const COLUMNS = [
@@ -56,7 +56,7 @@ const COLUMNS = [
   AGE_COLUMN,
 ] as const;
 
-/** Upstream's names, columns and limits. */
+/** The CRD, with upstream's names, columns and limits. */
 export function draConfigDefinition(): CustomResourceDefinition {
   const pool = object(
     "Devices of some nodes.",

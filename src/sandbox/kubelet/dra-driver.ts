@@ -1,6 +1,6 @@
 /**
- * The drivers that DRAConfig objects describe: on each simulated node they publish the devices of the pools that match
- * the node, and follow changes.
+ * The drivers that DRAConfig objects describe. On each simulated node they publish the devices of the pools
+ * that match the node, and update them after changes.
  * upstream: dra-kwok-driver/pkg/controllers
  */
 import { NODE } from "../../apis/core/node.ts";
@@ -21,10 +21,10 @@ import { isSameSpec, MANAGED_BY, MANAGER, slicesWanted, type WantedSlice } from 
 import type { Kubelets } from "./machines.ts";
 
 const RETRY_MS = 30_000;
-/** Everything is looked at together: a sandbox has few configs. */
+/** One request stands for all configs, because a sandbox has few. */
 const ALL = { kind: "DRAConfig", name: "all" };
 
-/** Publishes, changes and withdraws the slices. */
+/** Creates, updates and deletes the slices. */
 export function draDriverController({ deps, options }: Kubelets): Controller {
   const { kube, mirrors } = deps;
   const configs = mirrors.of(DRA_CONFIG);
@@ -65,7 +65,7 @@ export function draDriverController({ deps, options }: Kubelets): Controller {
     name: "dra-driver",
     watches: [
       source(DRA_CONFIG, () => [ALL]),
-      // Heartbeats change nothing that a selector can read.
+      // Selectors read only labels, so heartbeats need no reconcile.
       source(NODE, (node, event, before) =>
         event === "updated" && deepEqual(node.metadata.labels, before?.metadata.labels)
           ? []

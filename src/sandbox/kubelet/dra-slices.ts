@@ -1,8 +1,8 @@
 /**
- * Which slices the drivers of DRAConfig objects have to publish. What a driver has on one node is one pool,
- * `DRIVER/NODE`, with one generation for all of its slices.
- * upstream: dra-kwok-driver/pkg/controllers. There each slice counts generations of its own, and several pools of one
- * node count slices apart, so that a reader takes them for superseded or incomplete.
+ * Which ResourceSlices the drivers of DRAConfig objects must publish. The devices of one driver on one node
+ * are one pool, `DRIVER/NODE`, and all its slices have the same generation.
+ * upstream: dra-kwok-driver/pkg/controllers. There each slice has a generation of its own, and the pools of a
+ * node count their slices separately. So a reader may take slices as outdated or incomplete.
  */
 import type { Node } from "../../apis/core/node.ts";
 import type { Device, ResourceSlice } from "../../apis/resource/kinds.ts";
@@ -12,17 +12,17 @@ import { within } from "../../base/within.ts";
 import { matchesAnyTerm } from "../kube-scheduler/filters/node.ts";
 import type { DraConfig } from "./dra-config.ts";
 
-/** On the slices of these drivers. */
+/** Label on the slices of these drivers. */
 export const MANAGED_BY = "test.karpenter.sh/managed-by";
 export const MANAGER = "dra-kwok-driver";
 
-/** A slice that has to be published, and the config that asks for it. */
+/** A slice to publish, and the config that asks for it. */
 export interface WantedSlice {
   readonly config: DraConfig;
   readonly slice: ResourceSlice;
 }
 
-/** The slices of one driver on one node, before they have a generation. */
+/** One slice, before it has a generation. */
 interface Part {
   readonly config: DraConfig;
   readonly pool: string;
@@ -31,8 +31,9 @@ interface Part {
 }
 
 /**
- * What has to be published, in the order of drivers, nodes and configs. `own`: what is published now, whose generation
- * grows by one where something changes. Of two pools of one driver with the same name the first config's counts.
+ * The slices to publish, in the order of drivers, nodes and configs. `own` are the present slices. If
+ * anything changes in a pool, its generation grows by one. If two pools of one driver have the same name, the
+ * first config's applies.
  */
 export function slicesWanted(
   configs: readonly DraConfig[],
@@ -131,7 +132,10 @@ function sliceOf(
   };
 }
 
-/** The API server writes quantities in its own form and dates taints: neither is a change. */
+/**
+ * Whether two slices mean the same. The API server rewrites quantities and adds times to taints; that is no
+ * difference.
+ */
 export function isSameSpec({ spec: a }: ResourceSlice, { spec: b }: ResourceSlice): boolean {
   const plain = ({ devices = [], ...rest }: ResourceSlice["spec"]) => ({
     ...rest,

@@ -1,4 +1,4 @@
-/** The list of controllers that simulate kubelets, and of those that watch nodes and their pods. */
+/** The list of controllers that simulate kubelets, and of controllers about nodes and their pods. */
 import type { Controller } from "../../kube/manager/controller.ts";
 import { leaseController } from "./lease.ts";
 import type { Kubelets } from "./machines.ts";
@@ -8,7 +8,7 @@ import { podGarbageController } from "./pod-garbage.ts";
 import { podLifecycleController } from "./pod-lifecycle.ts";
 import { taintEvictionController } from "./taint-eviction.ts";
 
-/** The controllers that act for these kubelets, and those that watch over nodes and their pods. */
+/** All controllers for these kubelets, their nodes and pods. */
 export function kubeletControllers(kubelets: Kubelets): Controller[] {
   return [
     nodeStatusController(kubelets),

@@ -117,7 +117,7 @@ export class Kubelets {
     return !this.#stopped.has(node.metadata.name) && this.options.isSimulated(node);
   }
 
-  /** From registration until Ready. */
+  /** Milliseconds from registration until Ready. */
   readyMs(nodeName: string): number | "never" {
     return this.#specs.get(nodeName)?.readyMs ?? DEFAULT_READY_MS;
   }

@@ -15,7 +15,7 @@ import {
 } from "../../kube/manager/controller.ts";
 import { type PartDeps, PODS_BY_NODE, podMirror } from "../parts.ts";
 
-/** upstream of behaviour: kube-controller-manager's podgc. */
+/** How long a pod may stay after its node is gone. upstream: pkg/controller/podgc */
 const QUARANTINE_MS = 40_000;
 
 /** Deletes pods whose node is gone. upstream: pkg/controller/podgc of Kubernetes. */

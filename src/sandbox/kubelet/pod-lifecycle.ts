@@ -47,10 +47,13 @@ const START_AFTER_ANNOTATION = "karpenter-ts.sandbox/start-after";
 /** Milliseconds before containers that ended for the second time restart. The wait doubles with each further end. */
 const FIRST_BACK_OFF_MS = 10_000;
 const LONGEST_BACK_OFF_MS = 5 * 60_000;
-/** Milliseconds. Containers that ran for longer restart at once. */
+/** Milliseconds. Containers that ran longer than this restart without a wait. */
 const MADE_GOOD_AFTER_MS = 2 * LONGEST_BACK_OFF_MS;
 
-/** upstream: kubernetes, pkg/kubelet/kuberuntime (doBackOff) and client-go's flowcontrol.Backoff. */
+/**
+ * How long ended containers wait for their restart. upstream: pkg/kubelet/kuberuntime (doBackOff),
+ * client-go's flowcontrol.Backoff
+ */
 function backOffMs(restartsBefore: number, ranMs: number): number {
   if (restartsBefore === 0 || ranMs > MADE_GOOD_AFTER_MS) return 0;
   return Math.min(LONGEST_BACK_OFF_MS, FIRST_BACK_OFF_MS * 2 ** (restartsBefore - 1));

@@ -1,6 +1,6 @@
 /**
- * The two resources of metrics.k8s.io/v1beta1, as the metrics server adds them to a real cluster: for `kubectl top` and
- * HorizontalPodAutoscalers. They can be read, and nothing else.
+ * The two resources of metrics.k8s.io/v1beta1, which the metrics server adds to a real cluster. `kubectl top`
+ * and HorizontalPodAutoscalers read them. They are read-only.
  */
 
 import { type Kind, type KubeObject, keyOf } from "../../apis/meta.ts";
@@ -17,7 +17,7 @@ import type { Column, Computing, ResourceDefinition } from "../apiserver/resourc
 import type { Schema } from "../apiserver/schema/schema.ts";
 import { nodeMetrics, type OnOdd, podMetrics } from "./samples.ts";
 
-/** Definitions for the registry. Annotations that cannot be read are logged once each. */
+/** The definitions for the registry. An invalid annotation is logged once. */
 export function metricsDefinitions(log: Logger): readonly ResourceDefinition[] {
   const onOdd = warnOnce(log);
   return [
@@ -48,7 +48,7 @@ const CONTAINERS: Schema = {
   items: { type: "object", properties: { name: { type: "string" }, usage: AMOUNTS } },
 };
 
-/** upstream: sigs.k8s.io/metrics-server pkg/api/table.go */
+/** The columns of `kubectl get`. upstream: sigs.k8s.io/metrics-server pkg/api/table.go */
 const COLUMNS: readonly Column[] = [
   ["Name", "name"],
   ["cpu", "quantity"],

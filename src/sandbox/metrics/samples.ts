@@ -1,6 +1,6 @@
 /**
- * What a metrics server would have scraped by now: every 15 s a sample of each ready node and of each pod whose containers
- * ran for the whole interval before it. Samples are worked out when somebody asks.
+ * The samples of a metrics server: every 15 s one of each ready node, and one of each pod whose containers
+ * ran for the whole interval before. Samples are computed when a client asks for them.
  */
 import { REPLICA_SET } from "../../apis/apps/kinds.ts";
 import type { Node } from "../../apis/core/node.ts";
@@ -23,14 +23,14 @@ import {
   type UsageSteering,
 } from "./usage.ts";
 
-/** Metrics server's own default between two scrapes. */
+/** Time between two samples: the default of the metrics server. */
 const RESOLUTION_MS = 15_000;
 const WINDOW = "15s";
 
-/** Is told of an annotation that cannot be read. */
+/** Called for each annotation that is invalid. */
 export type OnOdd = (object: KubeObject, odd: OddAnnotation) => void;
 
-/** PodMetrics of a namespace, or of all. */
+/** The PodMetrics of a namespace, or of all namespaces. */
 export function podMetrics(
   { store, clock }: Computing,
   namespace: string | undefined,
@@ -47,7 +47,7 @@ export function podMetrics(
   }));
 }
 
-/** NodeMetrics: what the pods of each node use together. */
+/** The NodeMetrics. The usage of a node is the sum of its pods. */
 export function nodeMetrics({ store, clock }: Computing, onOdd: OnOdd): readonly NodeMetrics[] {
   const atMs = lastScrape(clock.now());
   const sums = new Map<string, Usage>();
@@ -117,7 +117,7 @@ function usagesOf(
     });
 }
 
-/** Whether all containers of the pod run, and ran at `sinceMs` already. */
+/** Whether all containers of the pod run, and already ran at `sinceMs`. */
 function ranThrough({ status }: Pod, sinceMs: number): boolean {
   const containers = status?.containerStatuses ?? [];
   return (
@@ -130,7 +130,7 @@ function ranThrough({ status }: Pod, sinceMs: number): boolean {
   );
 }
 
-/** Plurals of the built-in kinds that own pods, or own what owns them. */
+/** Plurals of the kinds that own pods, or own the owners of pods. */
 const OWNERS: Readonly<Record<string, string>> = {
   ReplicaSet: "apps/replicasets",
   Deployment: "apps/deployments",
@@ -161,7 +161,7 @@ function loadKey(steering: UsageSteering, resource: MeasuredResource): string {
   return `${resource}/${steering.at(-1)?.metadata.uid ?? ""}`;
 }
 
-/** The loads that workloads name, each with the number of ready pods that divide it. */
+/** The loads that annotations of workloads set, each with the number of ready pods that share it. */
 function sharedLoads(
   steered: readonly { readonly pod: Pod; readonly steering: UsageSteering }[],
   onOdd: OnOdd,

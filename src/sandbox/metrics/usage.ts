@@ -1,7 +1,7 @@
 /**
- * How much the containers of a pod use. Nothing runs in the sandbox, so usage follows from the requests: half of them,
- * or the share that an annotation names, or a load that the ready pods of a workload divide among them. A limit
- * caps the usage, as the kernel does.
+ * Simulated usage of the containers of a pod. No container really runs, so usage follows from the requests.
+ * By default it is half of them. An annotation may set another percentage, or a load that the ready pods of a
+ * workload share. A limit caps the usage.
  */
 import type { Container, Pod } from "../../apis/core/pod.ts";
 import { isReady } from "../../apis/core/pod-predicates.ts";
@@ -16,7 +16,7 @@ export type MeasuredResource = (typeof MEASURED)[number];
 const PREFIX = "karpenter-ts.sandbox/";
 const DEFAULT_PERCENT = 50;
 
-/** Thousandths of a core, thousandths of a byte. */
+/** In thousandths of a core and of a byte. */
 export type Usage = Readonly<Record<MeasuredResource, number>>;
 
 /** Simulated usage of one container. */
@@ -25,33 +25,33 @@ export interface ContainerUsage {
   readonly usage: Usage;
 }
 
-/** An annotation that says something else than it may. */
+/** An annotation with an invalid value. */
 export interface OddAnnotation {
   readonly annotation: string;
   readonly value: string;
   readonly wanted: string;
 }
 
-/** The objects that steer a pod: itself first, then its owner, and the owner's owner. */
+/** The objects whose annotations set the usage of a pod: the pod, its owner, and the owner of that. */
 export type UsageSteering = readonly Pick<KubeObject, "metadata">[];
 
-/** A load on a workload, and how many pods divide it. */
+/** A load on a workload, and the number of pods that share it. */
 export interface SharedLoad {
   readonly milli: number;
   readonly pods: number;
 }
 
-/** The annotation of a percentage of the requests: on the pod, or on the workload. */
+/** The annotation for usage in percent of the requests, on a pod or workload. */
 function utilizationAnnotation(resource: MeasuredResource): string {
   return `${PREFIX}${resource}-utilization`;
 }
 
-/** The annotation of an amount that the ready pods of a workload use together. */
+/** The annotation for an amount that the ready pods of a workload use together. */
 function loadAnnotation(resource: MeasuredResource): string {
   return `${PREFIX}${resource}-load`;
 }
 
-/** The usage of each container. `loadOf`: the load of the pod's workload, which its pods share. */
+/** The usage of each container. `loadOf` returns the load of the pod's workload, which its pods share. */
 export function containerUsages(
   pod: Pod,
   steering: UsageSteering,
@@ -75,7 +75,7 @@ export function containerUsages(
   }));
 }
 
-/** The load that `object` puts on its pods; undefined when it names none, or none that can be read. */
+/** The load that an object's annotation sets; undefined if there is none or it is invalid. */
 export function loadOn(
   object: Pick<KubeObject, "metadata">,
   resource: MeasuredResource,
@@ -106,7 +106,7 @@ function percentOf(
   return DEFAULT_PERCENT;
 }
 
-/** Containers and sidecars, without init containers that end. */
+/** Containers and sidecars. Other init containers end, so they use nothing. */
 function measuredContainers({ spec }: Pod): readonly Container[] {
   const sidecars = (spec.initContainers ?? []).filter((one) => one.restartPolicy === "Always");
   return [...spec.containers, ...sidecars];

@@ -1,9 +1,9 @@
-/** What a story does to the cloud, done to the simulated account. */
+/** Applies the cloud faults of a scenario to the simulated AWS account. */
 import type { PoolMatch } from "../ec2/account/faults.ts";
 import type { SimulatedAws } from "../ec2/simulated-aws.ts";
 import type { CloudFault } from "./scenario.ts";
 
-/** Causes the fault in the simulated AWS, or ends all faults. Throws for a zone or instance type that is not there. */
+/** Injects the fault, or removes all faults. Throws for a zone or instance type that does not exist. */
 export function applyCloudFault(aws: SimulatedAws, fault: CloudFault): void {
   for (const match of [fault.reclaimSpot, fault.spotPrices, fault.outOfCapacity])
     if (match !== undefined) checkIsThere(aws, match);
@@ -27,12 +27,15 @@ export function applyCloudFault(aws: SimulatedAws, fault: CloudFault): void {
   if (fault.outOfCapacity !== undefined) aws.faults.limitCapacity(named(fault.outOfCapacity));
 }
 
-/** Without what may be anything. */
+/** Removes the fields with `*`, which match anything. */
 function named(match: Readonly<Record<string, string>>): PoolMatch {
   return Object.fromEntries(Object.entries(match).filter(([, value]) => value !== "*"));
 }
 
-/** A fault that matches no offering would be told as if it had happened. */
+/**
+ * Throws for a zone or type that does not exist. Otherwise the scenario would report a fault that has no
+ * effect.
+ */
 function checkIsThere(
   { state }: SimulatedAws,
   match: { zone: string; instanceType: string },
@@ -46,7 +49,10 @@ function checkIsThere(
     );
 }
 
-/** Throws when nothing matches: the story would go on about something that never happened. */
+/**
+ * Interrupts spot instances. Throws if none matches, because the scenario would report something that did not
+ * happen.
+ */
 function reclaimSpot(aws: SimulatedAws, wanted: CloudFault["reclaimSpot"] & object): void {
   const matching = [...aws.state.instances.values()]
     .filter(({ capacityType, state }) => capacityType === "spot" && state === "running")

@@ -1,4 +1,4 @@
-/** Checks an expectation of a story, and describes the difference. */
+/** Checks an expectation of a scenario, and describes the difference. */
 
 import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import { isObject } from "../../base/json.ts";
@@ -6,7 +6,7 @@ import type { KubeClient } from "../../kube/client/client.ts";
 import type { Resources } from "./resources.ts";
 import type { Promised } from "./scenario.ts";
 
-/** Undefined when the promise holds, else one sentence about what was found. */
+/** Undefined if the expectation holds, otherwise one sentence about what was found. */
 export async function broken(
   promise: Promised,
   client: KubeClient,
@@ -29,7 +29,7 @@ export async function broken(
   return `${describePromise(promise)}: found ${matching.length} of ${items.length}${names === "" ? "" : ` (${names}${more})`}`;
 }
 
-/** `3 Pods app=inflate with status.phase=Running`. */
+/** The expectation in words: `3 Pods app=inflate with status.phase=Running`. */
 export function describePromise(promise: Promised): string {
   const { op, n } = promise.count;
   const count = op === "=" ? String(n) : op === ">=" ? `at least ${n}` : `at most ${n}`;
@@ -41,7 +41,10 @@ export function describePromise(promise: Promised): string {
   ].join(" ");
 }
 
-/** The text at a dotted path; `conditions[Ready]` picks a condition's status, `[0]` an item. Exported for tests. */
+/**
+ * The text at a dotted path. `conditions[Ready]` selects the status of a condition, `[0]` an item. Exported
+ * for tests.
+ */
 export function valueAt(object: KubeObject, path: string): string {
   let value: unknown = object;
   for (const part of path.match(/\[[^\]]+\]|[^.[\]]+(?:\\\.[^.[\]]+)*/g) ?? []) {

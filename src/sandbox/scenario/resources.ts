@@ -1,4 +1,4 @@
-/** Finds out, as any client does, by which path a kind is served: from the API server's discovery. */
+/** Finds the API path of a kind by the API server's discovery, as kubectl does. */
 import type { Kind } from "../../apis/meta.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { isNotServed, KubeError } from "../../kube/errors.ts";
@@ -11,13 +11,13 @@ interface ResourceList {
   }[];
 }
 
-/** Finds kinds by apiVersion and kind, as kubectl does. */
+/** Finds a kind by apiVersion and name. */
 export interface Resources {
-  /** Rejects when the server does not serve the kind. */
+  /** Rejects if the server does not serve the kind. */
   kind(apiVersion: string, kind: string): Promise<Kind>;
 }
 
-/** Asks the server's discovery and remembers what it said. */
+/** Reads discovery when a kind is first asked for, and keeps the answer. */
 export function discoverResources(client: KubeClient): Resources {
   const known = new Map<string, Kind>();
   return {
@@ -44,7 +44,7 @@ async function find(client: KubeClient, apiVersion: string, kind: string): Promi
   return { group, version, kind, plural: found.name, namespaced: found.namespaced };
 }
 
-/** What the server serves of this group and version; nothing where it does not know them. */
+/** The kinds that the server has in this group and version. Empty if it does not know them. */
 async function servedIn(client: KubeClient, apiVersion: string) {
   const path = apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
   try {

@@ -1,6 +1,6 @@
 /**
- * Plays a story on virtual time: applies, waits, checks. Hours pass in seconds, because time only
- * moves when nothing is left to happen now.
+ * Runs a scenario on virtual time: it applies objects, waits, and checks expectations. Hours pass in seconds,
+ * because the clock jumps to the next event.
  */
 
 import { NODE } from "../../apis/core/node.ts";
@@ -15,27 +15,30 @@ import { broken, describePromise } from "./promise-check.ts";
 import { discoverResources, type Resources } from "./resources.ts";
 import type { CloudFault, Promised, Scenario, Step, Target } from "./scenario.ts";
 
-/** How often a waiting step looks; virtual time. */
+/** How often a waiting step checks, in virtual time. */
 const LOOK_EVERY_MS = 500;
 
-/** What a story runs on. */
+/** The cluster and clock for a scenario. */
 export interface ScenarioDeps {
   readonly clock: Pick<VirtualClock, "now" | "advance" | "settle">;
   readonly client: KubeClient;
   readonly trace: Trace;
-  /** Objects of a file named in the story. */
+  /** Loads the objects of a file that the scenario names. */
   readonly load: (file: string) => readonly KubeObject[];
   readonly fault: (fault: CloudFault) => void;
 }
 
-/** How many expectations were met, and a sentence for each that was not. */
+/** Number of expectations that held, and a sentence for each that did not. */
 export interface ScenarioResult {
   readonly kept: number;
-  /** One sentence for each broken expectation, with what was found. The story stops at the first such step. */
+  /** One sentence for each expectation that did not hold. The scenario stops at the first such step. */
   readonly broken: readonly string[];
 }
 
-/** Plays a story from start to end. It does not reject for a broken expectation, nor for a step that is refused. */
+/**
+ * Runs a scenario from start to end. It does not reject if an expectation fails or the API server refuses a
+ * step.
+ */
 export async function runScenario(scenario: Scenario, deps: ScenarioDeps): Promise<ScenarioResult> {
   const resources = discoverResources(deps.client);
   let kept = 0;

@@ -1,24 +1,23 @@
 /**
- * A scripted story: what a user and the world do to a cluster, and what the story promises. Read from
- * YAML; anything that is not understood is refused with its place, so that a typo cannot make a
- * promise vanish.
+ * A scenario: what users and the cloud do to a cluster, and what must result. It is parsed from YAML.
+ * Everything unknown is an error that names the place, so that a typo cannot drop an expectation.
  */
 
 import type { KubeObject } from "../../apis/meta.ts";
 import { parseDuration } from "../../base/duration.ts";
 import { asText, isObject } from "../../base/json.ts";
 
-/** A story, read and checked. */
+/** A scenario that was parsed and checked. */
 export interface Scenario {
   readonly name: string;
-  /** What the reader is about to see, in a sentence or two. */
+  /** What the scenario shows, in one or two sentences. */
   readonly story: string;
   readonly steps: readonly Step[];
 }
 
-/** One step of a story. */
+/** One step of a scenario. */
 export type Step =
-  /** Files (beside the scenario) and objects are applied in order. */
+  /** Applies files (which are beside the scenario) and objects, in order. */
   | {
       readonly do: "apply";
       readonly files: readonly string[];
@@ -28,21 +27,21 @@ export type Step =
   | { readonly do: "scale"; readonly target: Target; readonly replicas: number }
   | { readonly do: "patch"; readonly target: Target; readonly merge: unknown }
   | { readonly do: "advance"; readonly ms: number }
-  /** Lets time pass until all promises hold; the story fails when `withinMs` passed first. */
+  /** Lets time pass until all expectations hold. Fails if that takes longer than `withinMs`. */
   | { readonly do: "until"; readonly withinMs: number; readonly promises: readonly Promised[] }
-  /** All promises must hold now. */
+  /** All expectations must hold now. */
   | { readonly do: "expect"; readonly promises: readonly Promised[] }
-  /** What somebody who watches machines says of the first nodes, by name, that match. */
+  /** Sets a condition on the first nodes, by name, that match, as a program that monitors nodes does. */
   | {
       readonly do: "report";
       readonly selector: string;
       readonly count: number;
       readonly condition: Reported;
     }
-  /** What the cloud does: out of capacity, instances that never join. */
+  /** Injects faults in the cloud, such as missing capacity or instances that never join. */
   | { readonly do: "cloud"; readonly fault: CloudFault };
 
-/** A condition of a Node. */
+/** A condition to set on a Node. */
 export interface Reported {
   readonly type: string;
   readonly status: "True" | "False" | "Unknown";
@@ -57,22 +56,22 @@ export interface Target {
   readonly namespace: string | undefined;
 }
 
-/** What goes wrong in the simulated AWS. */
+/** The faults of the simulated AWS. */
 export interface CloudFault {
-  /** Offerings without capacity; `*` matches anything. */
+  /** Offerings without capacity. `*` matches anything. */
   readonly outOfCapacity?: {
     readonly instanceType: string;
     readonly zone: string;
     readonly capacityType: string;
   };
-  /** Running spot instances that EC2 takes back: those that match (`*` anything), oldest first. */
+  /** Interrupts running spot instances that match (`*` matches anything), oldest first. */
   readonly reclaimSpot?: {
     readonly instanceType: string;
     readonly zone: string;
-    /** The most instances to take; 0 means all. */
+    /** Most instances to interrupt; 0 means all. */
     readonly count: number;
   };
-  /** Multiplies the spot prices of matching offerings (`*` matches anything). */
+  /** Multiplies the spot prices of matching offerings. `*` matches anything. */
   readonly spotPrices?: {
     readonly instanceType: string;
     readonly zone: string;
@@ -84,13 +83,16 @@ export interface CloudFault {
   readonly slowBootMs?: number;
   /** Milliseconds until new instances and launch templates are visible in EC2. */
   readonly tellLateMs?: number;
-  /** The call that is throttled; `*`: every one. */
+  /** The API call to throttle; `*` means every call. */
   readonly throttle?: string;
-  /** The call (`*`: every one) that is refused with the code: `ExpiredToken`, `UnauthorizedOperation`. */
+  /**
+   * The API call to refuse (`*` means every call), with an error code such as `ExpiredToken` or
+   * `UnauthorizedOperation`.
+   */
   readonly refuse?: { readonly call: string; readonly code: string };
-  /** True: instances launched from now on run but never join. */
+  /** True: new instances run, but never join. */
   readonly neverJoin?: boolean;
-  /** True: everything is as it should be again. */
+  /** True: removes all faults. */
   readonly heal?: boolean;
 }
 
@@ -105,7 +107,7 @@ export interface Promised {
   readonly count: { readonly op: "=" | ">=" | "<="; readonly n: number };
 }
 
-/** The scenario cannot be read; `message` names the place and the legal values. */
+/** The scenario is invalid. `message` names the place and the allowed values. */
 export class ScenarioError extends Error {
   override readonly name = "ScenarioError";
 }
@@ -122,7 +124,7 @@ const STEP_NAMES = [
   "cloud",
 ] as const;
 
-/** `document` is the parsed YAML. Throws ScenarioError. */
+/** Parses a scenario. `document` is the YAML, already parsed. Throws ScenarioError. */
 export function parseScenario(document: unknown, file: string): Scenario {
   const root = fields(document, file, ["name", "story", "steps"]);
   const steps = root["steps"];
@@ -289,7 +291,7 @@ function parseFault(value: unknown, at: string): CloudFault {
   };
 }
 
-/** The field, where it was written. */
+/** The parsed field, or nothing if the scenario does not have it. */
 function given<K extends keyof CloudFault>(
   key: K,
   value: unknown,

@@ -1,4 +1,4 @@
-/** Small objects for tests of the simulated parts: the least that matters, the rest boring. */
+/** Objects for tests of the simulated parts: valid, with as few fields as possible. */
 import type { Node, Taint } from "../../apis/core/node.ts";
 import type { Pod, PodSpec } from "../../apis/core/pod.ts";
 import type { ResourceAmounts } from "../../apis/meta.ts";

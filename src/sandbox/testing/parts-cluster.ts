@@ -1,6 +1,6 @@
 /**
  * For tests of the simulated parts: an in-process API server with scheduler, kubelets and workload
- * controllers on a virtual clock, and short ways to apply objects and look at them.
+ * controllers on a virtual clock, and short functions to apply and read objects.
  */
 import { CUSTOM_RESOURCE_DEFINITION } from "../../apis/core/custom-resource-definition.ts";
 import { NAMESPACE } from "../../apis/core/kinds.ts";
@@ -26,13 +26,13 @@ import type { TraceEvent } from "../trace.ts";
 import { workloadControllers } from "../workloads/workloads.ts";
 import { bareApiServer } from "./bare-api-server.ts";
 
-/** A cluster with some parts, on virtual time. For tests. */
+/** A cluster with some simulated parts, on virtual time. */
 export interface PartsCluster {
   readonly clock: VirtualClock;
   readonly kube: KubeClient;
   readonly kubelets: Kubelets;
   readonly trace: readonly TraceEvent[];
-  /** A node that is registered and ready at once. */
+  /** Adds a node that is registered and ready at once. */
   node(name: string, spec?: Partial<InstanceNode>): void;
   create<T extends KubeObject>(kind: Kind<T>, object: unknown): Promise<T>;
   get<T extends KubeObject>(kind: Kind<T>, name: string, namespace?: string): Promise<T>;
@@ -45,7 +45,7 @@ export async function startParts(
   options: {
     readonly seed?: string;
     readonly kubelets?: KubeletOptions;
-    /** Whether DRAConfig objects are served, and their drivers run. */
+    /** Whether DRAConfig objects are served and their drivers run. */
     readonly draConfigs?: boolean;
   } = {},
 ): Promise<PartsCluster> {

@@ -1,4 +1,4 @@
-/** The simulated scheduler's picture of plain objects, for tests: no cluster, nothing around them unless given. */
+/** For tests: a scheduler snapshot made from plain objects, without a cluster. */
 import type { Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import type { DeviceObjects } from "../kube-scheduler/devices/pod-claims.ts";
@@ -21,7 +21,7 @@ const NO_DEVICES: DeviceObjects = {
   deviceClass: () => undefined,
 };
 
-/** No volumes, no devices, no namespaces, no Services. For tests. */
+/** Surroundings without volumes, devices, namespaces or Services. */
 export const NO_SURROUNDINGS: Surroundings = {
   volumes: NO_VOLUMES,
   devices: NO_DEVICES,
@@ -31,7 +31,7 @@ export const NO_SURROUNDINGS: Surroundings = {
   ownerSelector: () => undefined,
 };
 
-/** A snapshot of plain objects: pods with a node name are on it, others are left out. */
+/** A snapshot of these objects. Pods without a node name are left out. */
 export function snapshotOf(
   nodes: readonly Node[],
   pods: readonly Pod[],

@@ -1,6 +1,6 @@
 /**
- * Pods that nobody owns and that a controller's selector matches become its own. upstream of behaviour:
- * kubernetes pkg/controller/controller_ref_manager.go
+ * Adoption: a controller becomes the owner of pods without an owner that match its selector.
+ * upstream: kubernetes pkg/controller/controller_ref_manager.go
  */
 import { POD, type Pod } from "../../apis/core/pod.ts";
 import { matchesLabelSelector } from "../../apis/core/selectors.ts";
@@ -11,12 +11,12 @@ import type { Mirror } from "../../kube/mirror/mirror.ts";
 import { type PartDeps, PODS_BY_OWNER, podMirror } from "../parts.ts";
 import { activePods, ownerReference, requestsToOwner } from "./controls.ts";
 
-/** What owns pods by a selector. */
+/** An object that selects pods by labels. */
 export interface Selecting extends KubeObject {
   readonly spec: { readonly selector: LabelSelector };
 }
 
-/** Writes `owner` into each pod of its namespace that is a matching orphan and has not ended. */
+/** Adopts matching pods without an owner in the owner's namespace. Pods that have ended stay as they are. */
 export async function adopt<T extends Selecting>(
   { kube, mirrors }: PartDeps,
   kind: Kind<T>,
@@ -31,7 +31,10 @@ export async function adopt<T extends Selecting>(
   }
 }
 
-/** The requests for a pod change: its owner or, without one, the `owners` that could adopt it. For `source`. */
+/**
+ * The reconcile requests for a pod change: for its owner, or else for all `owners` that could adopt it. For
+ * `source`.
+ */
 export function requestsToOwnerOrAdopter<T extends Selecting>(
   kindName: string,
   owners: Mirror<T>,

@@ -1,6 +1,6 @@
 /**
- * What the workload controllers share: making pods from a template, owning them, telling ready from
- * available, and writing status only when it differs.
+ * Functions that the workload controllers share: creating pods from a template, owning them, counting ready
+ * and available pods, and writing a status only if it changed.
  */
 
 import type { PodTemplateSpec } from "../../apis/apps/kinds.ts";
@@ -30,10 +30,10 @@ import {
 import type { Mirror } from "../../kube/mirror/mirror.ts";
 import { type PartDeps, PODS_BY_OWNER, podMirror, subject } from "../parts.ts";
 
-/** Creations in flight at once, in growing batches: a template that is refused is met early. */
+/** Number of pods in the first batch. Batches grow, so that a template that the server refuses fails early. */
 const FIRST_BATCH = 1;
 
-/** The owner reference of a controller to what it makes. */
+/** The owner reference to a controller's object. */
 export function ownerReference<T extends KubeObject>(kind: Kind<T>, owner: T): OwnerReference {
   return {
     apiVersion: apiVersionOf(kind),
@@ -48,13 +48,16 @@ export function ownerReference<T extends KubeObject>(kind: Kind<T>, owner: T): O
 /** A fixed name, or a prefix for a generated one. */
 export type PodName = Pick<Pod["metadata"], "name" | "generateName">;
 
-/** The owner's name with a random tail; cut to what a host name allows, as the API server does. */
+/**
+ * A name prefix for generated names: the owner's name, cut as the API server does so that host names stay
+ * valid.
+ */
 export function generatedName(owner: KubeObject, random: Random): PodName {
   const generateName = `${owner.metadata.name}-`;
   return { generateName, name: generateName.slice(0, 58) + random.suffix() };
 }
 
-/** A pod of a template, owned by `owner`. */
+/** Makes a pod from a template, owned by `owner`. */
 export function podOf<T extends KubeObject>(
   kind: Kind<T>,
   owner: T,
@@ -83,7 +86,7 @@ export function podsOwnedBy(deps: PartDeps, owner: KubeObject): readonly Pod[] {
   return podMirror(deps.mirrors).byIndex(PODS_BY_OWNER, owner.metadata.uid ?? "");
 }
 
-/** The owner of kind `kindName` that a pod change concerns: for `source`. */
+/** The reconcile request for the owner of kind `kindName` after a pod change. For `source`. */
 export function requestsToOwner(kindName: string): (object: KubeObject) => Request[] {
   return (object) => {
     const owner = controllerOf(object);
@@ -92,26 +95,26 @@ export function requestsToOwner(kindName: string): (object: KubeObject) => Reque
   };
 }
 
-/** Neither ended nor leaving. */
+/** Pods that have not ended and are not being deleted. */
 export function activePods(pods: readonly Pod[]): readonly Pod[] {
   return pods.filter((pod) => isActive(pod));
 }
 
-/** Ready for at least `minReadySeconds`. */
+/** Whether the pod has been ready for at least `minReadySeconds`. */
 export function isAvailable(pod: Pod, minReadySeconds: number | undefined, nowMs: number): boolean {
   if (!isReady(pod)) return false;
   const dueMs = availableAtMs(pod, minReadySeconds);
   return dueMs !== undefined && dueMs <= nowMs;
 }
 
-/** When a ready pod counts as available; undefined while it is not ready. */
+/** When a ready pod counts as available. Undefined if it is not ready. */
 export function availableAtMs(pod: Pod, minReadySeconds: number | undefined): number | undefined {
   if (!isReady(pod)) return undefined;
   const ready = pod.status?.conditions?.find(({ type }) => type === "Ready");
   return (fromRfc3339(ready?.lastTransitionTime) ?? 0) + (minReadySeconds ?? 0) * 1_000;
 }
 
-/** Looks again when the next ready pod becomes available by time alone. */
+/** Asks for a reconcile when the next ready pod becomes available. */
 export function untilAvailable(
   pods: readonly Pod[],
   minReadySeconds: number | undefined,
@@ -124,7 +127,7 @@ export function untilAvailable(
   return due.length === 0 ? AWAIT_CHANGE : requeueAfter(Math.min(...due) - nowMs);
 }
 
-/** Runs `tasks` in batches that double from one; stops after a batch with a failure and rethrows it. */
+/** Runs `tasks` in batches of 1, 2, 4 and so on. Stops after a batch with a failure and rethrows the error. */
 export async function slowStart(tasks: readonly (() => Promise<unknown>)[]): Promise<void> {
   let batch = FIRST_BATCH;
   for (let at = 0; at < tasks.length; at += batch, batch *= 2) {
@@ -135,13 +138,13 @@ export async function slowStart(tasks: readonly (() => Promise<unknown>)[]): Pro
   }
 }
 
-/** Deletes a pod; one that is gone is fine. */
+/** Deletes a pod. Does nothing if it is gone already. */
 async function deletePod(deps: PartDeps, pod: Pod): Promise<void> {
   const { uid } = pod.metadata;
   await deleteIfThere(deps.kube, POD, pod, uid === undefined ? {} : { preconditions: { uid } });
 }
 
-/** Creates a pod and says so on its owner, as the real controllers do. */
+/** Creates a pod, and an Event on its owner. */
 export async function createPod<T extends KubeObject>(
   deps: PartDeps,
   recorder: EventRecorder,
@@ -169,13 +172,13 @@ export async function createPod<T extends KubeObject>(
   }
 }
 
-/** What the server said, as client-go's errors tell it: without what was asked. */
+/** The server's error message, without the request that client-go would not print. */
 export function answerOf(error: unknown): string {
   if (error instanceof KubeError && error.body?.message !== undefined) return error.body.message;
   return errorText(error);
 }
 
-/** Deletes a pod and says so on its owner. */
+/** Deletes a pod, and creates an Event on its owner. */
 export async function removePod<T extends KubeObject>(
   deps: PartDeps,
   recorder: EventRecorder,
@@ -196,7 +199,7 @@ export async function removePod<T extends KubeObject>(
   });
 }
 
-/** StatefulSets speak of their pods in other words than the rest. */
+/** The text of the Event. StatefulSets have another text than all other kinds. */
 function told<T extends KubeObject>(
   kind: Kind<T>,
   owner: T,
@@ -214,8 +217,8 @@ function actorOf(kind: Kind): string {
 }
 
 /**
- * A number or a percentage of `total`: `3`, `"25%"`. Percentages are rounded up or down. Text that is
- * neither counts as 0: validation is the API server's.
+ * A number or a percentage of `total`: `3`, `"25%"`. Percentages are rounded up or down. Other text counts as
+ * 0, because validation is the API server's task.
  */
 export function scaledValue(
   value: number | string | undefined,
@@ -230,10 +233,10 @@ export function scaledValue(
   return rounding === "up" ? Math.ceil(exact) : Math.floor(exact);
 }
 
-/** Of a ReplicaSet whose pods cannot be made, and of its Deployment. */
+/** Condition of a ReplicaSet whose pods cannot be created, and of its Deployment. */
 export const REPLICA_FAILURE = "ReplicaFailure";
 
-/** Sets a workload condition; the times move as Deployment's do. */
+/** Sets a condition of a workload, with the times of Deployment conditions. */
 export function withWorkloadCondition(
   conditions: readonly Condition[],
   next: Pick<Condition, "type" | "status"> & {
@@ -261,7 +264,7 @@ export function withWorkloadCondition(
     : conditions.map((one) => (one === known ? changed : one));
 }
 
-/** A pacer of the objects of a mirror: it forgets those that go. */
+/** A pacer for the objects of a mirror. It forgets deleted objects. */
 export function pacerOf<T extends KubeObject>(mirror: Mirror<T>, msPerPod: number): Pacer {
   const pacer = new Pacer(msPerPod);
   mirror.on((event, object) => {
@@ -271,9 +274,8 @@ export function pacerOf<T extends KubeObject>(mirror: Mirror<T>, msPerPod: numbe
 }
 
 /**
- * Spaces out the work on one object whose pods change in crowds: with many pods, changes of the same
- * few milliseconds are looked at once. Counting a thousand pods at each of their thousand changes
- * would be most of a burst's cost.
+ * Limits how often an object with many pods is reconciled: the more pods, the longer the pause. Otherwise a
+ * burst of a thousand pods would cause a thousand reconciles, each of which counts a thousand pods.
  */
 class Pacer {
   readonly #lastMs = new Map<string, { atMs: number; version: string | undefined }>();
@@ -283,7 +285,10 @@ class Pacer {
     this.#msPerPod = msPerPod;
   }
 
-  /** How long to wait before looking at `object` again; 0 = now. A changed object never waits. */
+  /**
+   * Milliseconds to wait before the next reconcile of `object`; 0 means now. An object with a new generation
+   * never waits.
+   */
   waitMs(object: KubeObject, pods: number, nowMs: number): number {
     const key = object.metadata.uid ?? keyOf(object);
     const version = String(object.metadata.generation);

@@ -1,4 +1,4 @@
-/** What every namespace gets: the default ServiceAccount and the cluster's CA as a ConfigMap. */
+/** Objects that every namespace gets: the default ServiceAccount, and the cluster's CA as a ConfigMap. */
 import { CONFIG_MAP, NAMESPACE, SERVICE_ACCOUNT } from "../../apis/core/kinds.ts";
 import { isAlreadyExists } from "../../kube/errors.ts";
 import {

@@ -1,19 +1,22 @@
 /**
- * Calls that are to happen once: a client that heard no answer asks again with the same token, gets the first answer,
- * and nothing is changed a second time.
+ * Makes calls idempotent: if a client repeats a request with the same ClientToken, it gets the first answer
+ * and nothing happens twice.
  */
 
 import { canonicalJson, isObject } from "../../../base/json.ts";
 import { AwsError } from "../../../providers/aws/api/call.ts";
 
-/** A fleet's request is long; AWS forgets tokens too, after a day. */
+/** Number of tokens that are kept, because fleet requests are large. AWS forgets a token after a day. */
 const REMEMBERED = 1_000;
 
 /** Remembers answers by ClientToken: an equal request gets the same answer, another one an error. */
 export class ClientTokens {
   readonly #answered = new Map<string, { readonly request: string; readonly answer: unknown }>();
 
-  /** What `make` gives, or gave when the token came first. Throws when the token was another request's. */
+  /**
+   * Calls `make` for a new token, and returns the earlier answer for a known one. Throws if the token belongs
+   * to another request.
+   */
   once(call: string, input: unknown, make: () => unknown): unknown {
     const token = isObject(input) ? input["ClientToken"] : undefined;
     if (typeof token !== "string") return make();

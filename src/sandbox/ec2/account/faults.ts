@@ -1,11 +1,11 @@
 /**
- * The world's ill will, set by scenarios and tests: pools without capacity, quotas, spot prices that move,
- * refused, throttled or unreachable calls, news that come late, machines that join late or never. A fault
- * stays until it is taken back or used up.
+ * Faults that scenarios and tests inject: pools without capacity, quotas, changed spot prices; calls that are
+ * denied, throttled or unanswered; delayed visibility; nodes that join late or never. A fault stays until it
+ * is undone or used up.
  */
 import { AwsError } from "../../../providers/aws/api/call.ts";
 
-/** A set of pools or instances. A field left out matches everything. */
+/** Selects pools or instances. A missing field matches everything. */
 export interface PoolMatch {
   readonly instanceType?: string;
   readonly zone?: string;
@@ -28,7 +28,7 @@ export interface PriceFault extends Omit<PoolMatch, "capacityType"> {
 
 /** A limit on the vCPUs of one kind that the account may run at the same time. */
 export interface QuotaFault {
-  /** `L-1216C47A`: the quota. Left out: each quota of the capacity type. */
+  /** Quota code, such as `L-1216C47A`. Absent: every quota of the capacity type. */
   readonly code?: string;
   readonly capacityType: "on-demand" | "spot";
   readonly vcpus: number;
@@ -36,7 +36,7 @@ export interface QuotaFault {
 
 /** Calls that fail, are throttled, or get no answer. */
 export interface CallFault {
-  /** `CreateFleet`, `DescribeSubnets`; left out: every call of the service, or of all. */
+  /** Such as `CreateFleet`. Absent: every call of the service, or of all services. */
   readonly action?: string;
   /** `ec2`, `ssm`, `iam`, `eks`, `pricing`, `sts`, `sqs`, `events`. */
   readonly service?: string;
@@ -44,13 +44,13 @@ export interface CallFault {
   readonly message: string;
   /** HTTP status; 0 means that no answer comes. */
   readonly status: number;
-  /** How often it strikes; left out: until taken back. */
+  /** Number of calls that fail. Absent: all, until the fault is undone. */
   readonly times?: number;
-  /** A missing permission: EC2 has its own code for it, the other services say `AccessDenied`. */
+  /** A missing permission. EC2 answers with `UnauthorizedOperation`, the other services with `AccessDenied`. */
   readonly isDenial?: boolean;
 }
 
-/** Takes a fault back. Twice does nothing. */
+/** Removes the fault. A second call does nothing. */
 export type Undo = () => void;
 
 interface Counted<T> {
@@ -68,7 +68,7 @@ export class Faults {
   readonly #quotas = new Set<QuotaFault>();
   readonly #lags = new Set<{ readonly ms: number }>();
 
-  /** Limits what the matching pools still have; without `remaining` they are empty. */
+  /** Limits the capacity of the matching pools. Without `remaining` they are empty. */
   limitCapacity(fault: CapacityFault): Undo {
     return put(this.#capacity, { fault, left: fault.remaining ?? 0 });
   }
@@ -102,7 +102,7 @@ export class Faults {
     });
   }
 
-  /** Cuts a service off, or all of AWS. */
+  /** Makes one service, or all of AWS, unreachable. */
   unreachable(service?: string): Undo {
     return this.failCalls({
       ...(service === undefined ? {} : { service }),
@@ -112,22 +112,22 @@ export class Faults {
     });
   }
 
-  /** Machines of the matching pools run, but no kubelet ever joins. `times` limits how many. */
+  /** No kubelet joins from instances of the matching pools. `times` limits the number of instances. */
   neverJoin(match: PoolMatch & { readonly times?: number }): Undo {
     return put(this.#neverJoin, { fault: match, left: match.times ?? Number.POSITIVE_INFINITY });
   }
 
-  /** Delays the boot of machines of the matching pools, in milliseconds. */
+  /** Delays the boot of instances in the matching pools, in milliseconds. */
   slowBoot(fault: PoolMatch & { readonly byMs: number }): Undo {
     return put(this.#slowBoots, fault);
   }
 
-  /** Moves spot prices; several that match multiply. */
+  /** Multiplies spot prices. If several faults match, their factors multiply. */
   moveSpotPrices(fault: PriceFault): Undo {
     return put(this.#prices, fault);
   }
 
-  /** Launches beyond it are refused. */
+  /** Refuses launches beyond the quota. */
   limitQuota(fault: QuotaFault): Undo {
     return put(this.#quotas, fault);
   }
@@ -137,13 +137,13 @@ export class Faults {
     return put(this.#lags, { ms });
   }
 
-  /** Takes every fault back. */
+  /** Removes all faults. */
   clear(): void {
     const all = [this.#capacity, this.#calls, this.#neverJoin, this.#slowBoots];
     for (const set of [...all, this.#prices, this.#quotas, this.#lags]) set.clear();
   }
 
-  /** Throws when a call is to fail now. */
+  /** Throws if a fault makes this call fail. */
   checkCall(service: string, action: string): void {
     for (const entry of this.#calls) {
       const { fault } = entry;
@@ -188,12 +188,12 @@ export class Faults {
     return Math.min(...limits.map((one) => one.vcpus));
   }
 
-  /** Whether a resource that was created then is visible now. */
+  /** Whether a resource created at `madeMs` is visible now. */
   isTold(madeMs: number, nowMs: number): boolean {
     return [...this.#lags].every(({ ms }) => nowMs - madeMs >= ms);
   }
 
-  /** Whether this machine never joins; counts it. */
+  /** True if a fault prevents this instance from joining. Counts one use of the fault. */
   takesJoin(pool: Required<PoolMatch>): boolean {
     for (const entry of this.#neverJoin) {
       if (!matches(entry.fault, pool)) continue;

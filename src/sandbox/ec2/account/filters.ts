@@ -1,17 +1,15 @@
 /**
- * EC2's filters and pages. Values of one filter are ORed, filters are ANDed, `*` and `?` are
- * wildcards and a backslash takes their meaning away. A filter that a call does not know is
- * refused, as EC2 does.
+ * EC2's filters and pages. The values of one filter are alternatives; all filters must match. `*` and `?` are
+ * wildcards, unless a backslash stands before them. A filter that the call does not know is refused, as in
+ * EC2.
  */
 import type { Filter } from "../../../providers/aws/api/call.ts";
 import { AwsError } from "../../../providers/aws/api/call.ts";
 
-/** The values an item has for each filter name; a filter matches when one of them does. */
+/** An item's values for each filter name. A filter matches if one of its values does. */
 export type FilterFields = Readonly<Record<string, readonly string[] | string | undefined>>;
 
-/**
- * What filtering needs to know about one item. Tags serve `tag:<key>`, `tag-key` and `tag-value`.
- */
+/** An item as filters see it. Its tags answer `tag:<key>`, `tag-key` and `tag-value`. */
 export interface Filterable {
   readonly fields: FilterFields;
   readonly tags: ReadonlyMap<string, string> | undefined;
@@ -20,8 +18,8 @@ export interface Filterable {
 type Test = (item: Filterable) => boolean;
 
 /**
- * The items that all filters match. `known` lists the filter names of this call beside the tag
- * ones; any other name rejects with `InvalidParameterValue`.
+ * The items that match all filters. `known` are the call's filter names except those for tags. Any other name
+ * rejects with `InvalidParameterValue`.
  */
 export function applyFilters<T>(
   items: Iterable<T>,
@@ -87,9 +85,8 @@ export interface PageRequest {
 }
 
 /**
- * One page of `items`, which must come in the same order at each call. Without `MaxResults` the
- * page holds `defaultSize` items (everything, where EC2 gives everything); a larger wish is cut
- * to `limit`.
+ * One page of `items`, which must have the same order in every call. Without `MaxResults` the page has
+ * `defaultSize` items, which may be all. `MaxResults` above `limit` is reduced to it.
  */
 export function pageOf<T>(
   items: readonly T[],

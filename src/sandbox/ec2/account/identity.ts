@@ -1,6 +1,4 @@
-/**
- * IAM roles and instance profiles, the EKS cluster's description and STS's answer to "who am I".
- */
+/** IAM roles and instance profiles, the description of the EKS cluster, and STS's GetCallerIdentity. */
 
 import { AwsError } from "../../../providers/aws/api/call.ts";
 import type { EksApi } from "../../../providers/aws/api/eks.ts";
@@ -9,7 +7,7 @@ import type { StsApi } from "../../../providers/aws/api/sts.ts";
 import type { Answers, AwsState, ProfileRecord, RoleRecord } from "./state.ts";
 import { awsTime, tagList } from "./state.ts";
 
-/** For people with the CLI. */
+/** Calls that only people make, with the AWS CLI. */
 interface MoreIamCalls {
   getRole(input: { readonly RoleName: string }): { readonly Role: Role };
   deleteRole(input: { readonly RoleName: string }): void;
@@ -103,7 +101,7 @@ function listingCalls(
         .map((one) => toRole(state, one)),
       IsTruncated: false,
     }),
-    // People leave the prefix out.
+    // Karpenter always sends the prefix; people may leave it out.
     listInstanceProfiles: ({ PathPrefix = "/" }: Below) =>
       profilesWhere(state, (one) => one.path.startsWith(PathPrefix)),
     listInstanceProfilesForRole({ RoleName }) {
@@ -161,7 +159,7 @@ function toProfile(state: AwsState, record: ProfileRecord): InstanceProfile {
   };
 }
 
-/** DescribeCluster, and for people ListClusters. */
+/** DescribeCluster, and ListClusters for people. */
 export function eksCalls(
   state: AwsState,
 ): Answers<EksApi> & { listClusters(): { readonly clusters: readonly string[] } } {
@@ -193,7 +191,7 @@ export function stsCalls(state: AwsState): Answers<StsApi> {
 
 const SESSION_MS = 3_600_000;
 
-/** AssumeRoleWithWebIdentity: how a pod's service account becomes a role. Any token will do. */
+/** AssumeRoleWithWebIdentity, by which a pod's service account gets a role. Every token is accepted. */
 export function webIdentityCalls(state: AwsState) {
   return {
     assumeRoleWithWebIdentity(input: {

@@ -1,11 +1,10 @@
 /**
- * Every call that reached the simulated AWS, with its parsed input, in order: what tests and
- * scenarios look at to say what the product really asked for. Bounded, the oldest entries go
- * first.
+ * Every call that reached the simulated AWS, with its input, in order. Tests and scenarios use it to check
+ * what Karpenter asked for. The number of entries is limited; the oldest are dropped first.
  */
 import { isObject } from "../../../base/json.ts";
 
-/** The output is kept of calls that change something; what describe calls answered is not. */
+/** The outcome of a call. Only calls that change something keep their output. */
 export type CallOutcome =
   | { readonly ok: true; readonly output?: unknown }
   | { readonly ok: false; readonly code: string; readonly message: string };
@@ -16,14 +15,14 @@ export interface JournalEntry {
   readonly atMs: number;
   /** `ec2`, `ssm`, `iam`, `eks`, `pricing`, `sts`, `sqs`, `events`. */
   readonly service: string;
-  /** AWS's spelling: `CreateFleet`. */
+  /** The name as AWS spells it, such as `CreateFleet`. */
   readonly action: string;
-  /** As the caller gave it, in AWS's member names. Not to be changed. */
+  /** The caller's input with AWS's member names. It is shared, so do not change it. */
   readonly input: unknown;
   readonly outcome: CallOutcome;
 }
 
-/** Which entries to return; without fields, all. */
+/** Selects entries. Without fields, all. */
 export interface JournalQuery {
   readonly service?: string;
   readonly action?: string;
@@ -39,7 +38,7 @@ export class Journal {
   #entries: JournalEntry[] = [];
   #sequence = 0;
 
-  /** The sequence number of the newest entry: the mark to ask `calls({after})` from. */
+  /** The number of the newest entry. Pass it to `calls({after})` later to get only newer entries. */
   get mark(): number {
     return this.#sequence;
   }
@@ -61,10 +60,7 @@ export class Journal {
     );
   }
 
-  /**
-   * The inputs of all calls of one action, oldest first, as the type the caller knows them to be. Trials
-   * (`DryRun`) do nothing and are left out.
-   */
+  /** The inputs of all calls of one action, oldest first, cast to the caller's type. Dry runs are left out. */
   inputs<Input>(action: string): readonly Input[] {
     return this.calls({ action })
       .filter(({ input }) => !(isObject(input) && input["DryRun"] === true))

@@ -1,10 +1,10 @@
 /**
- * An IAM policy over what launches use, for accounts that allow Karpenter only resources with certain
- * tags. It restricts what it speaks of: an action on a type of resource that no statement names is
- * left alone, unlike in AWS, so that a single statement can be tried out.
+ * An IAM policy for the resources of a launch, for accounts that let Karpenter use only resources with
+ * certain tags. Unlike in AWS, an action on a type of resource that no statement mentions is allowed. So a
+ * policy of one statement can be tested.
  */
 
-/** One statement of an IAM policy. Actions and resources may have `*`. */
+/** One statement of an IAM policy. Actions and resources may contain `*`. */
 export interface PolicyStatement {
   readonly Sid?: string;
   readonly Effect: "Allow" | "Deny";
@@ -22,7 +22,7 @@ export interface PolicyDocument {
   readonly Statement: readonly PolicyStatement[];
 }
 
-/** A call that a policy is asked about. */
+/** The question to a policy. */
 export interface PolicyRequest {
   /** `ec2:RunInstances`. */
   readonly action: string;
@@ -34,7 +34,7 @@ export interface PolicyRequest {
 const TAG_KEY = /^(?:ec2|aws):ResourceTag\/(.+)$/;
 const OPERATORS: ReadonlySet<string> = new Set(["StringEquals", "StringLike"]);
 
-/** Throws when the document holds a condition that is not simulated. */
+/** Returns the policy. Throws if it has a condition that is not simulated. */
 export function checkPolicy(policy: PolicyDocument): PolicyDocument {
   for (const { Condition = {} } of policy.Statement) {
     for (const [operator, keys] of Object.entries(Condition)) {
@@ -81,7 +81,7 @@ function many(value: string | readonly string[]): readonly string[] {
   return typeof value === "string" ? [value] : value;
 }
 
-/** Whether a pattern is about resources of this type: `launch-template`, or any. */
+/** Whether a pattern covers resources of this type, such as `launch-template`. */
 function speaksOf(pattern: string, arn: string): boolean {
   const typeOf = (text: string): string => text.split(":").at(-1)?.split("/")[0] ?? "";
   return like(typeOf(pattern), typeOf(arn));

@@ -1,7 +1,6 @@
 /**
- * What the simulated account holds: plain records by id, changed only by the calls of
- * `sandbox/ec2`. Tags live in one table, as in EC2, so that every resource is tagged, filtered and
- * described alike.
+ * The records of the simulated account, by id. Only the calls in `sandbox/ec2` change them. All tags are in
+ * one table, as in EC2, so that every resource is tagged, filtered and described in the same way.
  */
 import type { Clock } from "../../../base/clock.ts";
 import type { Random } from "../../../base/random.ts";
@@ -25,7 +24,7 @@ import type { Queue } from "../queues/queue.ts";
 import type { Faults } from "./faults.ts";
 import type { PolicyDocument } from "./policy.ts";
 
-/** A promise-returning door seen from its inside: the same calls, answered at once. */
+/** The calls of an interface, but synchronous: they return the answer instead of a promise. */
 export type Answers<Api> = {
   [Call in keyof Api]: Api[Call] extends (input: infer Input) => Promise<infer Output>
     ? (input: Input) => Output
@@ -43,12 +42,9 @@ export interface SubnetRecord {
   readonly firstAddress: number;
   readonly size: number;
   readonly isPublic: boolean;
-  /**
-   * Addresses in use, as offsets from the first; EC2 keeps four at the beginning and one at the
-   * end.
-   */
+  /** Used addresses, as offsets from the first one. EC2 reserves the first four and the last one. */
   readonly used: Set<number>;
-  /** A fixed answer for the free addresses, for tests; launches count it down. */
+  /** A fixed number of free addresses, for tests. Launches reduce it. */
   freeOverride: number | undefined;
   nextOffset: number;
 }
@@ -61,15 +57,15 @@ export interface SecurityGroupRecord {
   readonly description: string;
 }
 
-/** Which devices the image has drivers for. */
+/** The devices for which the image has drivers. */
 export type ImageVariant = "standard" | "nvidia" | "neuron" | "gpu" | "any";
 
-/** An AMI, with what boots from it. */
+/** An AMI, and what its instances report. */
 export interface ImageRecord {
   readonly image: Omit<Image, "Tags">;
   readonly family: ImageFamily;
   readonly variant: ImageVariant;
-  /** What the node reports, e.g. `Amazon Linux 2`. */
+  /** The node's `osImage`, such as `Amazon Linux 2`. */
   readonly osImage: string;
   readonly blockDevices: readonly BlockDeviceMapping[];
 }
@@ -116,7 +112,7 @@ export interface VolumeRecord {
   readonly createdMs: number;
 }
 
-/** An instance. Terminated ones are forgotten after an hour. */
+/** An instance. Terminated instances are removed after an hour. */
 export interface InstanceRecord {
   readonly id: string;
   readonly type: string;
@@ -137,7 +133,7 @@ export interface InstanceRecord {
   readonly reservationId: string;
   readonly fleetId: string | undefined;
   readonly capacityReservationId: string | undefined;
-  /** Of its placement group. */
+  /** The partition of its placement group. */
   readonly partition: number | undefined;
   state: InstanceStateName;
   stateReason: string;
@@ -146,7 +142,7 @@ export interface InstanceRecord {
 /** A zonal shift that a person started. */
 export interface ShiftRecord {
   readonly id: string;
-  /** A zone id. */
+  /** The id of a zone, such as `usw2-az1`. */
   readonly awayFrom: string;
   readonly comment: string;
   readonly startedMs: number;
@@ -162,7 +158,7 @@ export interface RuleRecord {
   readonly targets: Map<string, string>;
 }
 
-/** The changes of an instance that listeners hear of. */
+/** The changes of an instance that are reported to the kubelets. */
 export type InstanceChange =
   | "pending"
   | "running"
@@ -184,7 +180,7 @@ export interface FleetRecord {
 export interface InstanceTimings {
   /** From launch to `running`. */
   readonly pendingMs: number;
-  /** From the order to terminate to `terminated`. */
+  /** From the call to terminate until `terminated`. */
   readonly shuttingDownMs: number;
   /** How long a terminated instance can still be described. */
   readonly forgetAfterMs: number;
@@ -221,13 +217,13 @@ export interface AwsState {
   readonly fleets: Map<string, FleetRecord>;
   readonly capacityReservations: Map<string, CapacityReservation>;
   readonly placementGroups: Map<string, PlacementGroup>;
-  /** By instance: what its status checks say when they do not pass. */
+  /** Results of failing status checks, by instance. */
   readonly impaired: Map<string, Omit<InstanceStatus, "InstanceId">>;
-  /** Tags of EC2 resources by id. IAM keeps its own. */
+  /** Tags of EC2 resources by id. IAM resources have their own. */
   readonly tags: Map<string, Map<string, string>>;
   /** `type/zone` pairs that are not offered. */
   readonly notOffered: Set<string>;
-  /** What Karpenter's role may use; absent: everything. */
+  /** The IAM policy of Karpenter's role. Absent: everything is allowed. */
   policy: PolicyDocument | undefined;
   /** SQS queues by name. */
   readonly queues: Map<string, Queue>;

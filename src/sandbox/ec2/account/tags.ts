@@ -1,4 +1,4 @@
-/** CreateTags and what EC2 demands of tags. */
+/** CreateTags, and EC2's rules for tags. */
 import type { Tag } from "../../../providers/aws/api/call.ts";
 import { AwsError } from "../../../providers/aws/api/call.ts";
 import type { Ec2Api } from "../../../providers/aws/api/ec2.ts";
@@ -33,7 +33,7 @@ function isUsers(key: string): boolean {
   return !key.startsWith("aws:");
 }
 
-/** Rejects keys and values that EC2 rejects. */
+/** Throws for keys and values that EC2 rejects. */
 export function checkTagKeys(tags: readonly Tag[]): void {
   for (const { Key, Value } of tags) {
     if (Key === undefined || Key === "" || Key.length > 127) {
@@ -57,7 +57,7 @@ export function checkTagKeys(tags: readonly Tag[]): void {
   }
 }
 
-/** The kinds of resource by id prefix, with the error for an id that is not there. */
+/** The resource types by id prefix, with the error for an id that does not exist. */
 const RESOURCES: readonly (readonly [prefix: string, type: string, code: string])[] = [
   ["i-", "instance", "InvalidInstanceID.NotFound"],
   ["vol-", "volume", "InvalidVolume.NotFound"],
@@ -71,7 +71,7 @@ const RESOURCES: readonly (readonly [prefix: string, type: string, code: string]
   ["sir-", "spot-instances-request", "InvalidSpotInstanceRequestID.NotFound"],
 ];
 
-/** EC2's name for the kind of resource an id belongs to. */
+/** EC2's name for the type of resource that an id belongs to. */
 export function resourceTypeOf(id: string): string | undefined {
   return RESOURCES.find(([prefix]) => id.startsWith(prefix))?.[1];
 }
@@ -95,12 +95,13 @@ function exists(state: AwsState, id: string): boolean {
     state.launchTemplates.has(id) ||
     state.fleets.has(id) ||
     id === state.vpcId ||
-    // Interfaces and spot requests have no table of their own: they live as long as their tags.
+    // Network interfaces and spot requests have no records here, only tags. So they exist as long as they
+    // have tags.
     state.tags.has(id)
   );
 }
 
-/** The tags that specifications give to one kind of resource; later ones win. */
+/** The tags for one type of resource in these specifications. A later specification wins. */
 export function tagsFor(
   specifications: readonly TagSpecification[] | undefined,
   resourceType: string,

@@ -1,7 +1,7 @@
 /**
- * What the kubelet of a running instance would report: labels, taints, capacity and allocatable,
- * computed here from the machine and the way its operating system sets the kubelet up. This is the
- * judge's own arithmetic: it shares nothing with the provider's prediction of the same numbers.
+ * What the kubelet of a running instance would report: labels, taints, capacity and allocatable. It is
+ * computed from the instance and from its operating system's kubelet settings. The AWS provider predicts the
+ * same numbers with code of its own; nothing is shared, so that the sandbox can find wrong predictions.
  */
 import { assert } from "../../../base/assert.ts";
 import { formatMilli, parseMilli, parseUnits } from "../../../base/quantity.ts";
@@ -11,12 +11,12 @@ import type { TypeFacts } from "../market/catalogue.ts";
 import type { BootSettings, BootTaint } from "./user-data.ts";
 import { decodeUserData } from "./user-data.ts";
 
-/** A Node in the making. Quantities are Kubernetes' text. */
+/** What a kubelet will register as its Node. Quantities are text, as in Kubernetes. */
 export interface KubeletFacts {
   readonly nodeName: string;
   /** `aws:///<zone>/<instance id>`. */
   readonly providerId: string;
-  /** The user data's labels and those of the cloud provider. */
+  /** The labels from user data, and those of the cloud provider. */
   readonly labels: Readonly<Record<string, string>>;
   readonly taints: readonly BootTaint[];
   readonly capacity: Readonly<Record<string, string>>;
@@ -30,12 +30,12 @@ export interface KubeletFacts {
   readonly kubeletVersion: string;
 }
 
-/** What the kubelet of the machine would report, or why the machine never joins. */
+/** What the kubelet reports, or why the instance never joins. */
 export type KubeletResult =
   | { readonly ok: true; readonly kubelet: KubeletFacts }
   | { readonly ok: false; readonly problem: string };
 
-/** The kubelet of an instance, or why none ever reports to this cluster. */
+/** What the kubelet of an instance reports, or why it never joins this cluster. */
 export function kubeletOf(state: AwsState, record: InstanceRecord): KubeletResult {
   const image = state.images.get(record.imageId);
   const facts = state.catalogue.facts.get(record.type);
@@ -54,7 +54,7 @@ export function kubeletOf(state: AwsState, record: InstanceRecord): KubeletResul
   return { ok: true, kubelet: describe(state, record, image, facts, settings) };
 }
 
-/** The kubelet of a machine that Karpenter did not launch, with defaults and these labels. */
+/** The kubelet of an instance that Karpenter did not launch: default settings and these labels. */
 export function unmanagedKubelet(
   state: AwsState,
   record: InstanceRecord,
@@ -67,7 +67,7 @@ export function unmanagedKubelet(
   return describe(state, record, image, facts, { labels, taints: [], ...nothing });
 }
 
-/** What the type has, with the vCPUs that the launch asked for. */
+/** The facts of the type, with the number of vCPUs that the launch asked for. */
 function launchedWith({ data }: InstanceRecord, ofType: TypeFacts): TypeFacts {
   const { CoreCount, ThreadsPerCore } = data.CpuOptions ?? {};
   if (CoreCount === undefined || ThreadsPerCore === undefined) return ofType;
@@ -134,12 +134,12 @@ function cloudLabels(
   };
 }
 
-/** A kubelet without any setting takes 110 pods. */
+/** The kubelet's own default for the number of pods. */
 const KUBELET_DEFAULT_PODS = 110;
 
 /**
- * Pods that the VPC network plugin can give an address without prefixes: the operating systems'
- * table.
+ * Number of pods that the VPC network plugin can give an address without prefixes. It is the number in the
+ * operating systems' tables.
  */
 function networkPods(facts: TypeFacts): number {
   const perInterface = facts.ipv4PerInterface - 1;
@@ -157,7 +157,7 @@ function podLimit(image: ImageRecord, facts: TypeFacts, settings: BootSettings):
 const MIB = 1024 * 1024;
 const GIB = 1024 * MIB;
 
-/** The volume that holds pods: Bottlerocket's second, the root of all others. */
+/** The volume with the pods' storage: the second volume of Bottlerocket, the root volume of all others. */
 function rootBytes(record: InstanceRecord, image: ImageRecord): number {
   const devices = mappedDevices(image.blockDevices, record.data.BlockDeviceMappings);
   const name = image.family === "Bottlerocket" ? "/dev/xvdb" : image.image.RootDeviceName;
@@ -166,9 +166,9 @@ function rootBytes(record: InstanceRecord, image: ImageRecord): number {
 }
 
 /**
- * Memory that the kernel sees of what the type promises. Firmware, page tables and the hypervisor
- * keep roughly 2.85 % and 240 MiB (read off m5 and c5 nodes), at most 7 % so that small types
- * stay usable.
+ * The memory that the kernel sees. Firmware, page tables and the hypervisor take about 2.85 % and 240 MiB of
+ * the advertised memory (measured on m5 and c5 nodes). The loss is at most 7 %, so that small types stay
+ * usable.
  */
 function memoryBytes(facts: TypeFacts): number {
   const lostMib = Math.min(0.0285 * facts.memoryMib + 240, 0.07 * facts.memoryMib);
@@ -176,8 +176,8 @@ function memoryBytes(facts: TypeFacts): number {
 }
 
 /**
- * CPU kept for the system, in milli-CPU: falling shares of the first, second, third and fourth,
- * further cores.
+ * CPU reserved for the system, in milli-CPU. The share falls from the first core to the second, third, fourth
+ * and all further ones.
  */
 function reservedMilliCpu(vcpus: number): number {
   const bands = [
@@ -204,7 +204,8 @@ function resourcesOf(
   diskBytes: number,
 ): Pick<KubeletFacts, "capacity" | "allocatable"> {
   const memory = memoryBytes(facts);
-  // Amazon Linux and Ubuntu reserve for the table's pods, Bottlerocket and Windows for the configured.
+  // Kube-reserved memory depends on a number of pods. Amazon Linux and Ubuntu take the network plugin's
+  // table, Bottlerocket and Windows the configured maximum.
   const isByTable = ["AL2", "AL2023", "Ubuntu", "Custom"].includes(image.family);
   const reservedPods = isByTable ? networkPods(facts) : maxPods;
   const kube = settings.kubeReserved;
@@ -251,16 +252,16 @@ function milliOf(text: string | undefined, fallback: number): number {
   return text === undefined ? fallback : (parseMilli(text) ?? fallback);
 }
 
-/** An eviction threshold: a quantity, or a share of the whole. */
+/** An eviction threshold: a quantity, or a percentage of `whole`. */
 function thresholdOf(text: string | undefined, whole: number, fallback: number): number {
   if (text === undefined) return fallback;
   if (!text.endsWith("%")) return bytesOf(text, fallback);
   const percent = Number(text.slice(0, -1));
-  // 100 % switches the threshold off.
+  // A threshold of 100 % is switched off.
   return percent >= 100 ? 0 : Math.ceil((whole * percent) / 100);
 }
 
-/** Devices of the type, if the image has the drivers. Their plugins count as installed. */
+/** The type's devices, if the image has drivers for them. Their device plugins count as installed. */
 function deviceResources(image: ImageRecord, facts: TypeFacts): Record<string, string> {
   const { variant } = image;
   const hasGpuDrivers = variant === "nvidia" || variant === "gpu" || variant === "any";
@@ -276,7 +277,8 @@ function deviceResources(image: ImageRecord, facts: TypeFacts): Record<string, s
     resources["aws.amazon.com/neuroncore"] = String(facts.neuron.cores);
   }
   if (facts.efaInterfaces > 0) resources["vpc.amazonaws.com/efa"] = String(facts.efaInterfaces);
-  // The VPC resource controller reports these: Windows pods use addresses of the node's own interface.
+  // The VPC resource controller reports this resource, because Windows pods use addresses of the node's own
+  // network interface.
   if (image.family.startsWith("Windows"))
     resources["vpc.amazonaws.com/PrivateIPv4Address"] = String(facts.ipv4PerInterface - 1);
   else if (facts.branchInterfaces > 0)

@@ -1,9 +1,9 @@
 /**
- * What a booting machine makes of its user data: the part of each operating system's bootstrap
- * that reaches the kubelet. Amazon Linux 2 and Ubuntu run `bootstrap.sh`, Amazon Linux 2023
- * merges NodeConfig documents, Bottlerocket reads TOML settings, Windows runs a PowerShell
- * script. Written from the operating systems' side, so that a wrong script of the product fails
- * here as it would there.
+ * How a booting instance reads its user data, as far as it reaches the kubelet. Amazon Linux 2 and Ubuntu run
+ * `bootstrap.sh`, Amazon Linux 2023 merges NodeConfig documents, Bottlerocket reads TOML settings, Windows
+ * runs a PowerShell script.
+ * The code follows the operating systems and not the AWS provider, so a script that fails there fails here
+ * too.
  */
 
 import { errorText } from "../../../base/error-text.ts";
@@ -25,14 +25,14 @@ export type ImageFamily =
   | "Windows2025"
   | "Custom";
 
-/** A taint that the kubelet registers its Node with. */
+/** A taint with which the kubelet registers its Node. */
 export interface BootTaint {
   readonly key: string;
   readonly value?: string;
   readonly effect: string;
 }
 
-/** The kubelet's settings as the machine understood them. Quantities stay Kubernetes' text. */
+/** The kubelet's settings from user data. Quantities stay text, as in Kubernetes. */
 export interface BootSettings {
   readonly clusterName?: string;
   readonly apiServer?: string;
@@ -43,11 +43,11 @@ export interface BootSettings {
   readonly kubeReserved: Readonly<Record<string, string>>;
   readonly systemReserved: Readonly<Record<string, string>>;
   readonly evictionHard: Readonly<Record<string, string>>;
-  /** Pods' storage is on the machine's own disks, striped. */
+  /** The storage of pods is on the local disks, striped. */
   readonly raid0?: boolean;
 }
 
-/** A machine that cannot start its kubelet; `problem` says why in a few words. */
+/** The settings, or in a few words why the kubelet cannot start. */
 export type BootResult =
   | { readonly ok: true; readonly settings: BootSettings }
   | { readonly ok: false; readonly problem: string };
@@ -71,8 +71,8 @@ class BootError extends Error {}
 const USER_DATA = { source: "user data", limits: LIMITS.userData };
 
 /**
- * Decodes user data (base64 as in a launch template, or absent) for an image family. A `Custom`
- * image is taken for whatever system its user data is written for.
+ * Decodes the user data of an image family. It is base64, as in a launch template, or absent. For a `Custom`
+ * image, the format of the user data tells the operating system.
  */
 export function decodeUserData(family: ImageFamily, base64: string | undefined): BootResult {
   const text = base64 === undefined ? "" : Buffer.from(base64, "base64").toString("utf8");
@@ -155,7 +155,7 @@ function baseType(contentType: string): string {
 function readBootstrapScript(draft: Draft, text: string): void {
   for (const part of mimeParts(text)) {
     if (part.type !== "" && part.type !== "text/x-shellscript") continue;
-    // cloud-init runs a plain text only when it is a script.
+    // cloud-init runs a plain text only if it is a script.
     if (part.type === "" && !part.body.trimStart().startsWith("#!")) continue;
     for (const line of part.body.replaceAll("\\\n", " ").split("\n")) {
       const words = shellWords(line);
@@ -180,7 +180,7 @@ function readBootstrapArguments(draft: Draft, words: readonly string[]): void {
   }
 }
 
-/** Splits like a shell: quotes, backslashes and comments; no expansion. */
+/** Splits a line like a shell: quotes, backslashes and comments, but no expansion. */
 function shellWords(line: string): string[] {
   const words: string[] = [];
   let word: string | undefined;
@@ -254,7 +254,7 @@ function addLabels(draft: Draft, text: string): void {
   }
 }
 
-/** Labels of Kubernetes' own domains that a kubelet may give its node. */
+/** Labels of Kubernetes' own domains that a kubelet may set on its node. */
 const KUBELET_LABELS: ReadonlySet<string> = new Set([
   "kubernetes.io/hostname",
   "kubernetes.io/arch",
@@ -269,7 +269,7 @@ const KUBELET_LABELS: ReadonlySet<string> = new Set([
   "topology.kubernetes.io/zone",
 ]);
 
-// A kubelet refuses to start with labels that only the control plane may set.
+// With labels that only the control plane may set, a kubelet refuses to start.
 function setLabel(draft: Draft, key: string, value: string): void {
   const domain = key.includes("/") ? key.slice(0, key.indexOf("/")) : "";
   const isKubernetes = /(^|\.)(kubernetes\.io|k8s\.io)$/.test(domain);
@@ -280,7 +280,7 @@ function setLabel(draft: Draft, key: string, value: string): void {
   draft.labels[key] = value;
 }
 
-/** `key=value:Effect` and `key:Effect`, comma-separated. */
+/** Parses comma-separated taints: `key=value:Effect` or `key:Effect`. */
 function parseTaints(text: string): BootTaint[] {
   const taints: BootTaint[] = [];
   for (const item of text.split(",")) {
@@ -339,7 +339,7 @@ function readNodeConfig(draft: Draft, document: unknown): void {
   if (typeof cluster["name"] === "string") draft.clusterName = cluster["name"];
   if (typeof cluster["apiServerEndpoint"] === "string")
     draft.apiServer = cluster["apiServerEndpoint"];
-  // nodeadm needs the whole cluster section, from whichever document.
+  // nodeadm needs all fields of the cluster section. They may come from several documents.
   if (draft.clusterName !== undefined && draft.apiServer !== undefined) draft.booted = true;
   readKubeletConfiguration(draft, fieldsOf(kubelet["config"]));
   if (Array.isArray(kubelet["flags"])) {
@@ -355,7 +355,7 @@ function readKubeletConfiguration(draft: Draft, config: Record<string, unknown>)
   if (config["podsPerCore"] !== undefined)
     draft.podsPerCore = wholeNumber("podsPerCore", config["podsPerCore"]);
   if (Array.isArray(config["registerWithTaints"])) {
-    // Later documents replace lists, as nodeadm merges them.
+    // A list in a later document replaces the earlier one, as in nodeadm.
     draft.taints = config["registerWithTaints"].map((item) => {
       const fields = fieldsOf(item);
       return taint(asText(fields["key"]), fields["value"], fields["effect"]);
@@ -378,7 +378,7 @@ function textsOf(value: unknown): Record<string, string> {
 
 // --- Bottlerocket ------------------------------------------------------------------------------
 
-/** `apiclient ephemeral-storage bind` puts pods onto the disks that `init` striped. */
+/** `apiclient ephemeral-storage bind` moves the pods' storage to the disks that `init` striped. */
 function bindsLocalDisks(bootstrapCommands: unknown): boolean {
   return Object.values(fieldsOf(bootstrapCommands)).some((one) => {
     const { commands } = fieldsOf(one);

@@ -1,8 +1,8 @@
 /**
- * CreateFleet of type instant: resolve every (template, override) to a pool, order the pools by the
- * allocation strategy, launch from the first that can, and tell which pools could not. A pool that
- * fails is an item of `Errors`, never a failure of the call; a request that is wrong as a whole
- * (no such launch template) is refused.
+ * CreateFleet of type `instant`. Each pair of template and override is a pool. The allocation strategy orders
+ * the pools, and the fleet launches from the first pool that can. A pool that fails is listed in `Errors`;
+ * the call itself still succeeds. Only a request that is wrong as a whole, such as one with a missing launch
+ * template, is refused.
  */
 import { compareText } from "../../../base/text-order.ts";
 import type { Tag } from "../../../providers/aws/api/call.ts";
@@ -43,7 +43,7 @@ export function fleetCalls(state: AwsState): Pick<Answers<Ec2Api>, "createFleet"
 function createFleet(state: AwsState, input: CreateFleetInput): CreateFleetOutput {
   checkRequest(input);
   const asked = input.TargetCapacitySpecification.DefaultTargetCapacityType ?? "on-demand";
-  // Reserved machines are bought like on-demand ones.
+  // Instances in a reservation are bought like on-demand ones.
   const capacityType = asked === "spot" ? "spot" : "on-demand";
   const templates = input.LaunchTemplateConfigs.map((config) => resolveTemplate(state, config));
   const pools = orderPools(
@@ -150,9 +150,7 @@ const STRATEGIES: Readonly<Record<"on-demand" | "spot", readonly string[]>> = {
   ],
 };
 
-/**
- * The pools in the order the strategy tries them; ties fall by price, type, zone, then position.
- */
+/** The pools in the order of the strategy. Equal ones are ordered by price, type, zone, then position. */
 function orderPools(
   pools: readonly Pool[],
   capacityType: "on-demand" | "spot",
@@ -175,8 +173,8 @@ function orderPools(
   );
 }
 
-// AWS does not publish its weighing of price against depth. Here the shallowest third of the pools
-// comes last and the rest is ordered by price.
+// AWS does not publish how it weighs price against depth. Here the shallowest third of the pools is last, and
+// the other pools are ordered by price.
 function rankOf(strategy: string, pools: readonly Pool[]): (pool: Pool) => number {
   switch (strategy) {
     case "prioritized":

@@ -1,6 +1,6 @@
 /**
- * Machine images and the SSM parameters that point at them: one image for each operating system,
- * architecture and kind of accelerator, named and published as AWS does for a Kubernetes version.
+ * Machine images, and the SSM parameters that name them. There is one image for each operating system,
+ * architecture and kind of accelerator, with AWS's names for a Kubernetes version.
  */
 import type { Random } from "../../../base/random.ts";
 import { AwsError } from "../../../providers/aws/api/call.ts";
@@ -114,7 +114,7 @@ export function ssmCalls(state: AwsState): Answers<SsmApi> {
   };
 }
 
-/** An image to publish, and the SSM parameters that shall point at it. */
+/** An image to publish, and the SSM parameters that will name it. */
 interface Publication {
   readonly name: string;
   readonly family: ImageFamily;
@@ -130,8 +130,8 @@ const CANONICAL_ACCOUNT = "099720109477";
 const DAY_MS = 86_400_000;
 
 /**
- * Publishes the stock images for a Kubernetes minor (`1.34`). Ids follow from the random stream;
- * the images are ten days old.
+ * Publishes the stock images of a Kubernetes minor version (`1.34`). Their ids come from the random stream.
+ * The images are ten days old.
  */
 export function publishStockImages(state: AwsState, kubernetesVersion: string): void {
   const random = state.random.fork("images");
@@ -171,7 +171,7 @@ function rootDevice(family: ImageFamily): string {
   return family === "Ubuntu" || family.startsWith("Windows") ? "/dev/sda1" : "/dev/xvda";
 }
 
-/** The devices an image brings along when a launch maps none. */
+/** The image's own block devices, used if a launch maps none. */
 export function imageDevices(family: ImageFamily): BlockDeviceMapping[] {
   const device = (DeviceName: string, VolumeSize: number): BlockDeviceMapping => ({
     DeviceName,

@@ -1,9 +1,9 @@
-/** An instance as DescribeInstances shows it, from what the account knows of it. */
+/** An instance as DescribeInstances shows it. */
 import type { Instance, InstanceStateName } from "../../../providers/aws/api/instances.ts";
 import type { AwsState, InstanceRecord } from "../account/state.ts";
 import { awsTime, tagsOf } from "../account/state.ts";
 
-/** What the provider does not read, but people look for. */
+/** An instance with fields that Karpenter does not read, but people do. */
 export interface InstanceShown extends Instance {
   readonly MetadataOptions: {
     readonly State: string;
@@ -26,7 +26,7 @@ const STATE_CODES: Readonly<Record<InstanceStateName, number>> = {
   stopped: 80,
 };
 
-/** The state with EC2's number of it. */
+/** A state, with EC2's number for it. */
 export function stateOf(Name: InstanceStateName): {
   readonly Code: number;
   readonly Name: InstanceStateName;
@@ -34,12 +34,12 @@ export function stateOf(Name: InstanceStateName): {
   return { Code: STATE_CODES[Name], Name };
 }
 
-/** True for a terminated instance, which is still shown for an hour. */
+/** True for a terminated instance. It stays visible for an hour. */
 export function isGone(record: InstanceRecord): boolean {
   return record.state === "terminated";
 }
 
-/** The instance profile that it was launched with, while both are there. */
+/** The instance profile of the launch, if instance and profile still exist. */
 export function profileOf(
   state: AwsState,
   record: InstanceRecord,
@@ -79,7 +79,7 @@ export function toInstance(state: AwsState, record: InstanceRecord): InstanceSho
     SecurityGroups: [],
     Tags: tagsOf(state, record.id),
   };
-  // A terminated instance has lost its network, its disks and its identity.
+  // A terminated instance has no network, disks or instance profile.
   if (isGone(record)) return base;
   return {
     ...base,
@@ -130,7 +130,10 @@ function metadataOf({ data: { MetadataOptions: asked = {} } }: InstanceRecord) {
   };
 }
 
-/** The first interface's setting counts, else the subnet's. The address is of a documentation range. */
+/**
+ * The public address, if the instance has one: the first interface's setting decides, or else the subnet's.
+ * The address is from a range for documentation.
+ */
 function publicAddress(state: AwsState, { data, privateIp, subnetId }: InstanceRecord) {
   const asked = data.NetworkInterfaces?.[0]?.AssociatePublicIpAddress;
   if (!(asked ?? state.subnets.get(subnetId)?.isPublic)) return {};

@@ -1,6 +1,6 @@
 /**
- * Instances: launching one from what a fleet resolved, its way from pending to terminated on the
- * clock, and the calls that describe and end them.
+ * Instances: how one is launched, how it goes from pending to terminated over time, and the calls that
+ * describe and terminate instances.
  */
 import type { Tag } from "../../../providers/aws/api/call.ts";
 import { AwsError } from "../../../providers/aws/api/call.ts";
@@ -67,7 +67,7 @@ export function instanceCalls(state: AwsState): InstanceCalls {
       return { Reservations: reservations(state, page.items), ...page.next };
     },
     rebootInstances(input) {
-      // EC2 ignores those that have ended.
+      // EC2 ignores terminated instances here.
       const records = pickInstances(state, input.InstanceIds).filter((one) => !isGone(one));
       const still = records.find((one) => one.state !== "running");
       if (still !== undefined)
@@ -167,7 +167,7 @@ function reservations(state: AwsState, records: readonly InstanceRecord[]): Rese
   return [...groups.values()];
 }
 
-/** Everything a launch has resolved about one instance. */
+/** A launch of one instance, with all references resolved. */
 export interface LaunchOrder {
   readonly type: string;
   readonly image: ImageRecord;
@@ -178,7 +178,7 @@ export interface LaunchOrder {
   readonly profileName: string | undefined;
   readonly fleetId: string | undefined;
   readonly capacityReservationId?: string | undefined;
-  /** Skips the boot: the machine was there before the simulation began. */
+  /** The instance is running at once, because it was there before the simulation began. */
   readonly alreadyRunning?: boolean;
   readonly instanceTags: readonly Tag[];
   readonly volumeTags: readonly Tag[];
@@ -186,7 +186,7 @@ export interface LaunchOrder {
   readonly spotRequestTags: readonly Tag[];
 }
 
-/** Launches one instance; `undefined` when its subnet has no address left. */
+/** Launches one instance. Undefined if its subnet has no free address. */
 export function launch(state: AwsState, order: LaunchOrder): InstanceRecord | undefined {
   const address = takeAddress(order.subnet);
   if (address === undefined) return undefined;
@@ -225,7 +225,7 @@ export function launch(state: AwsState, order: LaunchOrder): InstanceRecord | un
   return record;
 }
 
-/** The requested partition, else the one with the fewest machines. */
+/** The requested partition, or else the one with the fewest instances. */
 function partitionFor(state: AwsState, { Placement }: LaunchTemplateData): number | undefined {
   const group = state.placementGroups.get(Placement?.GroupId ?? "");
   if (group?.Strategy !== "partition") return undefined;
@@ -238,7 +238,7 @@ function partitionFor(state: AwsState, { Placement }: LaunchTemplateData): numbe
   return sizes.sort((a, b) => a.size - b.size || a.partition - b.partition)[0]?.partition;
 }
 
-/** The machines of a placement group that are not gone. */
+/** The instances of a placement group that are not terminated. */
 export function liveIn(state: AwsState, groupId: string): readonly InstanceRecord[] {
   return [...state.instances.values()].filter(
     (one) => one.data.Placement?.GroupId === groupId && !isGone(one),
@@ -262,7 +262,7 @@ function dnsSuffix(region: string): string {
   return region === "us-east-1" ? "ec2.internal" : `${region}.compute.internal`;
 }
 
-/** The devices of a launch: the image's, changed and joined by the template's. */
+/** The block devices of a launch: those of the image, changed and extended by the launch template. */
 export function mappedDevices(
   image: readonly BlockDeviceMapping[],
   template: readonly BlockDeviceMapping[] | undefined,
@@ -278,7 +278,7 @@ export function mappedDevices(
   return [...devices.values()];
 }
 
-/** The size of a volume without a size, in GiB. */
+/** The size of a volume if nothing sets one, in GiB. */
 const DEFAULT_VOLUME_GIB = 8;
 
 function createVolumes(state: AwsState, instanceId: string, order: LaunchOrder): string[] {
@@ -306,7 +306,7 @@ function createVolumes(state: AwsState, instanceId: string, order: LaunchOrder):
 
 const ENDING: ReadonlySet<InstanceStateName> = new Set(["shutting-down", "terminated"]);
 
-/** Begins to end an instance; does nothing when it is ending already. */
+/** Starts to terminate an instance. Does nothing if it is terminating already. */
 export function terminate(state: AwsState, record: InstanceRecord, reason: string): void {
   if (ENDING.has(record.state)) return;
   record.state = "shutting-down";
@@ -334,10 +334,10 @@ function end(state: AwsState, record: InstanceRecord): void {
   });
 }
 
-/** EC2 warns this long before it takes a spot instance back. */
+/** Time from EC2's notice of a spot interruption to the interruption. */
 export const INTERRUPTION_NOTICE_MS = 120_000;
 
-/** Takes a spot instance back: a notice now, the end two minutes later. */
+/** Interrupts a spot instance: the notice now, the termination two minutes later. */
 export function reclaim(state: AwsState, record: InstanceRecord): void {
   if (ENDING.has(record.state)) return;
   announce(state, record, "reclaimed", record.type, "spot interruption notice");
@@ -347,10 +347,10 @@ export function reclaim(state: AwsState, record: InstanceRecord): void {
   });
 }
 
-/** How long an operating system takes to shut down. */
+/** How long the operating system takes to shut down. */
 const STOPPING_MS = 10_000;
 
-/** Stops an instance as a user with the EC2 console does: it keeps its id and its disks. */
+/** Stops an instance as a user does by hand. It keeps its id and its disks. */
 export function stop(state: AwsState, record: InstanceRecord): void {
   if (record.state !== "running") return;
   record.state = "stopping";

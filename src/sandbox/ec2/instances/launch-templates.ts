@@ -1,4 +1,4 @@
-/** Launch templates: named recipes with versions, and how a launch finds one. */
+/** Launch templates and their versions, and how a launch finds one. */
 
 import { AwsError } from "../../../providers/aws/api/call.ts";
 import type { Ec2Api } from "../../../providers/aws/api/ec2.ts";
@@ -26,7 +26,7 @@ const FILTERS: ReadonlySet<string> = new Set([
 /** EC2's limit for user data, before base64. */
 const MAX_USER_DATA_BYTES = 16_384;
 
-/** A template meant by name or by id. */
+/** A reference to a template by name or by id. */
 export interface TemplateReference {
   readonly LaunchTemplateName?: string;
   readonly LaunchTemplateId?: string;
@@ -162,7 +162,7 @@ function isTold({ faults, clock }: AwsState, { createdMs }: LaunchTemplateRecord
   return faults.isTold(createdMs, clock.now());
 }
 
-/** The data and number of a version: `$Latest`, `$Default` (version 1) or a number. */
+/** The data and the number of a version. `version` is `$Latest`, `$Default` (version 1) or a number. */
 export function resolveVersion(
   record: LaunchTemplateRecord,
   version: string | undefined,

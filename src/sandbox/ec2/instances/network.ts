@@ -1,4 +1,4 @@
-/** Subnets, security groups and zones, and the addresses that launches take from a subnet. */
+/** Subnets, security groups and zones, and the addresses that instances take from a subnet. */
 
 import { AwsError } from "../../../providers/aws/api/call.ts";
 import type { Ec2Api } from "../../../providers/aws/api/ec2.ts";
@@ -106,7 +106,7 @@ export function pick<T>(
   if (missing.length > 0) {
     throw new AwsError(code, `The ${noun} '${missing.join(", ")}' does not exist`);
   }
-  // Each subnet once, in the order of the table, not of the request.
+  // Each record once, in the order of the table instead of the request.
   const wanted = new Set(ids);
   return [...table].filter(([id]) => wanted.has(id)).map(([, record]) => record);
 }
@@ -137,16 +137,16 @@ function toGroup(state: AwsState, group: SecurityGroupRecord): SecurityGroup {
   };
 }
 
-/** EC2 keeps the first four addresses and the last one of each subnet. */
+/** EC2 reserves the first four addresses and the last one of each subnet. */
 const FIRST_USABLE = 4;
 const RESERVED = 5;
 
-/** The addresses a subnet can still give. */
+/** The number of addresses that are still free. */
 export function freeAddresses(subnet: SubnetRecord): number {
   return subnet.freeOverride ?? subnet.size - RESERVED - subnet.used.size;
 }
 
-/** Takes the next free address, or `undefined` when the subnet is full. */
+/** Takes the next free address. Undefined if the subnet is full. */
 export function takeAddress(
   subnet: SubnetRecord,
 ): { readonly offset: number; readonly ip: string } | undefined {
@@ -163,7 +163,7 @@ export function takeAddress(
   return undefined;
 }
 
-/** Gives an address back. */
+/** Makes an address free again. */
 export function releaseAddress(subnet: SubnetRecord, offset: number): void {
   if (!subnet.used.delete(offset)) return;
   if (subnet.freeOverride !== undefined) subnet.freeOverride++;
@@ -173,7 +173,7 @@ function dotted(address: number): string {
   return [24, 16, 8, 0].map((shift) => (address >>> shift) & 255).join(".");
 }
 
-/** Reads `10.0.32.0/19`. */
+/** Parses a CIDR such as `10.0.32.0/19`. */
 export function parseCidr(cidr: string): { readonly firstAddress: number; readonly size: number } {
   const match = /^(\d+)\.(\d+)\.(\d+)\.(\d+)\/(\d+)$/.exec(cidr);
   if (match === null) {

@@ -1,6 +1,6 @@
 /**
- * Whether and why not a fleet can launch from a pool: permission, subnet, type and zone, image, network and
- * profile, placement groups. Each refusal has EC2's code and words.
+ * Whether a fleet can launch from a pool, and if not, why. The checks: permission, subnet, type and zone,
+ * image, network and instance profile, placement groups. Each refusal has EC2's code and text.
  */
 import type {
   FleetOverride,
@@ -14,7 +14,7 @@ import { liveIn, mappedDevices } from "./instances.ts";
 import { freeAddresses } from "./network.ts";
 import { volumeRefusal } from "./volume-checks.ts";
 
-/** The version of a launch template that a fleet uses. */
+/** The version of a launch template that the fleet uses. */
 export interface Template {
   readonly id: string;
   readonly name: string;
@@ -23,7 +23,7 @@ export interface Template {
   readonly config: LaunchTemplateConfig;
 }
 
-/** A template with one override and its price: what a fleet launches from. */
+/** A launch template with one override and its price. */
 export interface Pool {
   readonly template: Template;
   readonly override: FleetOverride;
@@ -155,7 +155,7 @@ function checkSecurity(
   return undefined;
 }
 
-/** InsufficientInstanceCapacity, in EC2's words. */
+/** The error InsufficientInstanceCapacity, with EC2's text. */
 export function noCapacity(
   type: string,
   zone: string,
@@ -181,7 +181,7 @@ export function noAddress(subnet: SubnetRecord): Refusal {
   };
 }
 
-/** A spread group takes seven machines in a zone. */
+/** A spread placement group allows seven instances in a zone. */
 export function spreadRefusal(
   state: AwsState,
   { Placement }: LaunchTemplateData,
@@ -194,7 +194,7 @@ export function spreadRefusal(
   return { code: "InsufficientInstanceCapacity", message };
 }
 
-/** Ids of the groups, from the network interfaces or from the template itself. */
+/** Ids of the security groups, from the network interfaces or from the template itself. */
 export function securityGroupsOf(data: LaunchTemplateData): string[] {
   const groups = (data.NetworkInterfaces ?? []).flatMap((item) => item.Groups ?? []);
   return [...new Set(groups.length > 0 ? groups : (data.SecurityGroupIds ?? []))];

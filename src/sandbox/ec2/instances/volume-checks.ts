@@ -1,6 +1,6 @@
 /**
- * Whether EBS has volumes as a launch wants them: which types take IOPS and throughput, and within which bounds and
- * ratios, as the EBS user guide tells them. EC2 finds out at launch, not when the template is made.
+ * Whether EBS can create the volumes of a launch: which volume types allow IOPS and throughput, and the
+ * limits and ratios of the EBS user guide. EC2 checks this at launch, not when a template is created.
  */
 import { fieldOf } from "../../../base/json.ts";
 import type { BlockDeviceMapping } from "../../../providers/aws/api/launches.ts";
@@ -9,10 +9,10 @@ type Bounds = readonly [least: number, most: number];
 
 interface VolumeType {
   readonly sizeGib: Bounds;
-  /** Absent: it takes none. */
+  /** Absent: the type allows no IOPS setting. */
   readonly iops?: Bounds;
   readonly mostIopsPerGib?: number;
-  /** IOPS that a volume of any size has. */
+  /** IOPS that a volume of any size may have. */
   readonly freeIops?: number;
   readonly needsIops?: boolean;
   readonly throughput?: Bounds;
@@ -42,7 +42,10 @@ export interface VolumeRefusal {
   readonly message: string;
 }
 
-/** The first that is wrong with devices as the image and the template together have them. */
+/**
+ * The first error of these devices, which are those of the image and the template together. Undefined if all
+ * are valid.
+ */
 export function volumeRefusal(devices: readonly BlockDeviceMapping[]): VolumeRefusal | undefined {
   for (const { Ebs } of devices) {
     const refusal = Ebs === undefined ? undefined : refusalOf(Ebs);

@@ -1,7 +1,7 @@
 /**
- * The instance types that the simulated EC2 sells: the embedded catalogue, read once, and its
- * answer to DescribeInstanceTypes. Prices are us-east-1's whatever the region; a type without one
- * is not sold by GetProducts.
+ * The instance types that the simulated EC2 sells, from the embedded catalogue, and the answers to
+ * DescribeInstanceTypes. Prices are those of us-east-1 in every region. GetProducts does not list a type
+ * without a price.
  */
 import { readFileSync } from "node:fs";
 import { deepFreeze } from "../../../base/json.ts";
@@ -30,14 +30,14 @@ interface Row {
   readonly usd?: number;
 }
 
-/** What a booting machine and a price list need to know of a type. */
+/** What booting and pricing need to know about a type. */
 export interface TypeFacts {
   readonly name: string;
   readonly vcpus: number;
   readonly memoryMib: number;
   readonly arch: "amd64" | "arm64";
   readonly usageClasses: readonly string[];
-  /** Interfaces of the first network card and addresses of each; 0 when unknown. */
+  /** Network interfaces of the first network card, and addresses of each; 0 if unknown. */
   readonly defaultCardInterfaces: number;
   readonly ipv4PerInterface: number;
   readonly branchInterfaces: number;
@@ -46,7 +46,7 @@ export interface TypeFacts {
   readonly neuron: { readonly devices: number; readonly cores: number } | undefined;
   readonly localStorageGb: number;
   readonly bareMetal: boolean;
-  /** Micro-dollars an hour, Linux, shared tenancy (bare metal: dedicated). */
+  /** Micro-dollars an hour for Linux with shared tenancy (bare metal: dedicated). */
   readonly onDemandMicroUsd: number | undefined;
 }
 
@@ -55,7 +55,7 @@ export interface Catalogue {
   /** Sorted by name. */
   readonly names: readonly string[];
   readonly facts: ReadonlyMap<string, TypeFacts>;
-  /** Frozen, the same object at each call. */
+  /** What DescribeInstanceTypes shows. Frozen, and the same object in each call. */
   info(name: string): InstanceTypeInfo | undefined;
 }
 
@@ -79,7 +79,7 @@ export function embeddedCatalogue(): Catalogue {
   return embedded;
 }
 
-/** The part of the embedded catalogue whose types `sells` picks. */
+/** The embedded catalogue without the types for which `sells` is false. */
 export function catalogueOf(sells: (type: string) => boolean): Catalogue {
   const { names, facts, info } = embeddedCatalogue();
   const sold = names.filter(sells);
@@ -134,7 +134,10 @@ function factsOf(name: string, row: Row): TypeFacts {
   };
 }
 
-/** EC2's AMD types since the seventh generation, and those for HPC, have one thread for each core, as ARM has. */
+/**
+ * Types with one thread for each core, besides all ARM types: AMD types since the seventh generation, and
+ * types for HPC.
+ */
 const ONE_THREAD = /^([cmr]([7-9]|\d\d)a|hpc)/;
 
 function cpuInfo(name: string, row: Row): InstanceTypeInfo["VCpuInfo"] {
@@ -146,7 +149,7 @@ function cpuInfo(name: string, row: Row): InstanceTypeInfo["VCpuInfo"] {
     DefaultCores: cores,
     DefaultThreadsPerCore: threads,
   };
-  // On bare metal nothing can be chosen.
+  // On bare metal, cores and threads cannot be chosen.
   if (row.hyp === undefined) return known;
   return {
     ...known,
@@ -155,7 +158,7 @@ function cpuInfo(name: string, row: Row): InstanceTypeInfo["VCpuInfo"] {
   };
 }
 
-/** `32x2` means 32 cards of two interfaces each; one card otherwise. */
+/** The network cards. `32x2` means 32 cards with two interfaces each. By default there is one card. */
 function networkCards(row: Row): NetworkCard[] {
   const interfaces = row.eni ?? 0;
   if (row.cards === undefined) {

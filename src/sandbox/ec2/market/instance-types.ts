@@ -25,7 +25,7 @@ const TYPE_FILTERS: ReadonlySet<string> = new Set([
   "network-info.efa-supported",
 ]);
 
-/** The name of a zone, by the requested location type. */
+/** The name of a zone for each location type in a request. */
 const LOCATIONS: Readonly<Record<string, (zone: AvailabilityZone) => string>> = {
   region: (zone) => zone.RegionName ?? "",
   "availability-zone": (zone) => zone.ZoneName,

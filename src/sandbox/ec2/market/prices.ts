@@ -1,7 +1,7 @@
 /**
- * Prices: on demand from the catalogue, spot a seeded 25 to 45 per cent of that for each type and
- * zone, stable for a seed until a fault moves them. The depth of a spot pool comes from the same seed: fleets that care for
- * capacity prefer deep pools.
+ * Prices. On-demand prices come from the catalogue. A spot price is 25 to 45 % of that, drawn from the seed
+ * for each type and zone; only a fault changes it. The depth of a spot pool comes from the same seed. Fleets
+ * with a capacity-optimized strategy prefer deep pools.
  */
 import { Random } from "../../../base/random.ts";
 import { within } from "../../../base/within.ts";
@@ -29,10 +29,10 @@ export interface SpotPool {
   readonly depth: number;
 }
 
-/** Computed once a pool: a region has several thousand of them. */
+/** Spot pools are computed once, because a region has several thousand. */
 const pools = new WeakMap<AwsState, Map<string, SpotPool>>();
 
-/** The spot pool of a type in a zone; `undefined` for a type that is not sold as spot. */
+/** The spot pool of a type in a zone. Undefined for a type that is not sold as spot. */
 export function spotPool(state: AwsState, type: string, zone: string): SpotPool | undefined {
   const facts = state.catalogue.facts.get(type);
   if (facts?.onDemandMicroUsd === undefined || !facts.usageClasses.includes("spot")) {
@@ -76,7 +76,7 @@ export function spotPriceCalls(state: AwsState): Pick<Answers<Ec2Api>, "describe
     describeSpotPriceHistory(input) {
       const types = input.InstanceTypes ?? state.catalogue.names;
       const wanted = input.ProductDescriptions ?? PRODUCTS;
-      // In a VPC both product descriptions mean the same pool, so each pool has one row.
+      // In a VPC both product descriptions have the same price, so each pool has one row.
       const ProductDescription = PRODUCTS.find((product) => wanted.includes(product));
       const offered: { readonly type: string; readonly zone: string; readonly pool: SpotPool }[] =
         [];

@@ -1,6 +1,7 @@
 /**
- * The vCPU quotas of the account: each bounds what runs of some families at the same time, on demand or as spot.
- * Without a fault they are wide. Service Quotas lists them; launches beyond one are refused in EC2's words.
+ * The vCPU quotas of the account. Each limits the running instances of some families, on demand or spot.
+ * Without a fault the limits are very high. Service Quotas lists them, and launches beyond a quota are
+ * refused with EC2's text.
  */
 import type { ServiceQuota, ServiceQuotasApi } from "../../../providers/aws/api/service-quotas.ts";
 import type { PoolMatch } from "../account/faults.ts";
@@ -45,12 +46,12 @@ const QUOTAS: readonly VcpuQuota[] = [
   quota("L-85EED4F7 All DL Spot Instance Requests", ["dl"]),
 ];
 
-/** What an account has that never met a quota. */
+/** The default limit, which no simulation reaches. */
 const WIDE_VCPUS = 1_000_000;
-/** AWS answers at most so many at once. */
+/** Most quotas in one answer. */
 const PAGE = 100;
 
-/** Service Quotas, of EC2 alone. */
+/** The calls of Service Quotas, for EC2's quotas only. */
 export function quotaCalls(state: AwsState): Answers<ServiceQuotasApi> {
   return {
     listServiceQuotas(input) {
@@ -71,7 +72,10 @@ interface Refusal {
   readonly message: string;
 }
 
-/** Counts the vCPUs of what runs under the quota of the type; what runs in a reservation was counted with that. */
+/**
+ * The refusal if one more instance would exceed its quota. Instances in a reservation do not count: the
+ * reservation itself did when it was made.
+ */
 export function quotaRefusal(
   state: AwsState,
   { instanceType, capacityType }: Pick<Required<PoolMatch>, "instanceType" | "capacityType">,

@@ -1,6 +1,6 @@
 /**
- * Capacity reservations and placement groups, and instance status as the hosts report it: described here,
- * seeded by controls, counted down by launches.
+ * Capacity reservations, placement groups and instance status: the calls that describe them. Controls create
+ * them, and launches use up reservations.
  */
 import { AwsError } from "../../../providers/aws/api/call.ts";
 import type { Ec2Api } from "../../../providers/aws/api/ec2.ts";
@@ -139,7 +139,7 @@ function statusOf(state: AwsState, { id }: InstanceRecord): InstanceStatus {
   return { InstanceId: id, InstanceStatus: ok, SystemStatus: ok, ...state.impaired.get(id) };
 }
 
-/** Machines it still has room for. */
+/** Number of instances that still fit into the reservation. */
 function availableIn(state: AwsState, reservation: CapacityReservation): number {
   const id = reservation.CapacityReservationId;
   const used = [...state.instances.values()].filter(
@@ -148,7 +148,7 @@ function availableIn(state: AwsState, reservation: CapacityReservation): number 
   return Math.max(0, (reservation.TotalInstanceCount ?? 0) - used);
 }
 
-/** The reservation that a template targets; a text says why it cannot be launched into. */
+/** The reservation that a template targets, or a text that says why nothing can be launched into it. */
 export function targetedReservation(
   state: AwsState,
   id: string | undefined,

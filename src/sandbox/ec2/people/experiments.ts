@@ -1,7 +1,7 @@
 /**
- * The Fault Injection Service as far as it interrupts spot instances: a template says which and when, an
- * experiment does it. A rebalance recommendation at once, the notice two minutes before the end, the end.
- * Other actions, selection by tags and stop conditions are refused rather than ignored.
+ * The Fault Injection Service, only for interruptions of spot instances. A template says which instances and
+ * when; an experiment runs it. It sends a rebalance recommendation at once, the notice two minutes before the
+ * end, and then interrupts. Other actions, selection by tags and stop conditions are refused.
  */
 import type { Timer } from "../../../base/clock.ts";
 import { parseDuration } from "../../../base/duration.ts";
@@ -37,7 +37,7 @@ interface Experiment {
   state: { status: "running" | "completed" | "stopped" | "failed"; reason: string };
 }
 
-/** The handlers, by method name. Members are lower-case on the wire. */
+/** The calls by method name. Members begin with a small letter on the wire. */
 export function fisCalls(state: AwsState): Readonly<Record<string, (input: never) => unknown>> {
   const templates = new Map<string, Template>();
   const experiments = new Map<string, { experiment: Experiment; timer: Timer | undefined }>();
@@ -101,7 +101,7 @@ function planOf({ targets = {}, actions = {} }: TemplateInput): Omit<Template, "
   return { instanceIds, beforeMs };
 }
 
-/** `PT2M15S` in milliseconds. */
+/** The milliseconds of an ISO 8601 duration such as `PT2M15S`. */
 function isoDuration(text: string): number | undefined {
   return /^PT(?=\d)/.test(text) ? parseDuration(text.slice(2).toLowerCase()) : undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * Calls that the provider never makes but people and the acceptance rows do, with the AWS CLI:
- * look at tags, volumes and launch template versions, and take tags off.
+ * Calls that people make with the AWS CLI and Karpenter never makes: show tags, volumes and launch template
+ * versions, and remove tags.
  */
 import type { Filter, Tag } from "../../../providers/aws/api/call.ts";
 import { AwsError } from "../../../providers/aws/api/call.ts";
@@ -30,7 +30,7 @@ const VOLUME_FILTERS: ReadonlySet<string> = new Set([
   "size",
 ]);
 
-/** The handlers, by method name. */
+/** The calls by method name. */
 export function extraCalls(state: AwsState): Readonly<Record<string, (input: never) => unknown>> {
   return {
     describeTags: (input: Described) => describeTags(state, input),
@@ -126,7 +126,10 @@ function toVolume(state: AwsState, volume: VolumeRecord): unknown {
   };
 }
 
-/** Without a value the key is removed with any value; without tags all user tags are removed. */
+/**
+ * Removes tags. Without a value a key is removed whatever its value is. Without tags, all user tags are
+ * removed.
+ */
 function deleteTags(state: AwsState, id: string, tags: readonly Partial<Tag>[] | undefined): void {
   const table = state.tags.get(id);
   if (table === undefined) return;

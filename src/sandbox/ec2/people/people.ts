@@ -1,6 +1,6 @@
 /**
- * What people do with an account beside Karpenter, by the AWS CLI: look around, set capacity aside, stop a machine,
- * take an image away, put an event on the bus. The provider makes none of these calls.
+ * More calls that people make with the AWS CLI and Karpenter never makes: show resources, reserve capacity,
+ * stop an instance, withdraw an image, send an event.
  */
 import { parseBoundedJson } from "../../../base/bounded-json.ts";
 import { isObject } from "../../../base/json.ts";
@@ -35,7 +35,7 @@ interface NewGroup {
   readonly PartitionCount?: number;
 }
 
-/** By service, then method. */
+/** The calls by service and method name. */
 export function peoplesCalls(
   state: AwsState,
 ): Readonly<Record<"ec2" | "ssm" | "events", Readonly<Record<string, (input: never) => unknown>>>> {
@@ -150,7 +150,7 @@ function taking(state: AwsState) {
         }),
       };
     },
-    // Also for images of AWS, which AWS may withdraw. Launch templates go on naming a withdrawn image.
+    // AWS's own images can be withdrawn too. Launch templates may still name a withdrawn image.
     deregisterImage: ({ ImageId }: { readonly ImageId: string }) => {
       pick(state.images, [ImageId], "InvalidAMIID.NotFound", "image id");
       state.images.delete(ImageId);

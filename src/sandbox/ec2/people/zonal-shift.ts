@@ -1,7 +1,7 @@
 /**
- * ARC zonal shift as far as an EKS cluster has it: somebody shifts traffic away from a zone for a while, or takes
- * that back; the cluster's description says which shifts apply. What the newest shift of a cluster says is
- * what applies, as in AWS.
+ * ARC zonal shift, as far as an EKS cluster has it. A person shifts traffic away from a zone for some time,
+ * or cancels that. The cluster's description lists the shifts. The newest shift of a cluster applies, as in
+ * AWS.
  */
 
 import { AwsError } from "../../../providers/aws/api/call.ts";
@@ -12,7 +12,7 @@ import { awsTime } from "../account/state.ts";
 interface StartInput {
   readonly resourceIdentifier: string;
   readonly awayFrom: string;
-  /** `30m`, `3h`: at most three days. */
+  /** Such as `30m` or `3h`; at most three days. */
   readonly expiresIn: string;
   readonly comment: string;
 }
@@ -28,7 +28,7 @@ interface ShiftsByPeople {
   listManagedResources(): { readonly items: readonly object[] };
 }
 
-/** ARC zonal shift: the call that Karpenter makes, and how a person starts and ends a shift. */
+/** The call that Karpenter makes, and those by which a person starts and cancels a shift. */
 export function zonalShiftCalls(state: AwsState): Answers<ZonalShiftApi> & ShiftsByPeople {
   const arn = state.cluster.arn ?? "";
 
@@ -94,7 +94,7 @@ export function zonalShiftCalls(state: AwsState): Answers<ZonalShiftApi> & Shift
   }
 }
 
-/** Every zone 1, the one that is kept away from 0. */
+/** The weight of each zone: 0 for the one that is avoided, 1 for all others. */
 function weights(state: AwsState, awayFrom: string | undefined): Readonly<Record<string, number>> {
   return Object.fromEntries(state.zones.map(({ ZoneId }) => [ZoneId, ZoneId === awayFrom ? 0 : 1]));
 }

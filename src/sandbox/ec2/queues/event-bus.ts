@@ -1,7 +1,6 @@
 /**
- * The account's EventBridge bus: rules whose patterns choose events, and the queues they go to. An
- * event reaches each target at once as one message, the whole event its body. Patterns are EventBridge's
- * with literals and `prefix`; others are refused.
+ * The account's EventBridge bus: rules with patterns select events, and send each one to queues at once. The
+ * message body is the whole event. A pattern may use literals and `prefix`; all other patterns are refused.
  */
 import { parseBoundedJson } from "../../../base/bounded-json.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
@@ -9,7 +8,7 @@ import { isObject } from "../../../base/json.ts";
 import { AwsError } from "../../../providers/aws/api/call.ts";
 import type { AwsState, RuleRecord } from "../account/state.ts";
 
-/** An event of a service: EventBridge's envelope without the fields that the bus adds. */
+/** An event of an AWS service, without the fields that the bus adds. */
 export interface ServiceEvent {
   readonly source: string;
   readonly "detail-type": string;
@@ -17,7 +16,7 @@ export interface ServiceEvent {
   readonly detail: Readonly<Record<string, unknown>>;
 }
 
-/** The rules that Karpenter's installation makes. upstream: cloudformation.yaml */
+/** The rules of Karpenter's installation. upstream: cloudformation.yaml */
 const INSTALLED: readonly (readonly [string, string, string])[] = [
   ["ScheduledChangeRule", "aws.health", "AWS Health Event"],
   ["SpotInterruptionRule", "aws.ec2", "EC2 Spot Instance Interruption Warning"],
@@ -40,7 +39,7 @@ export function installRules(state: AwsState, queueArn: string): void {
   }
 }
 
-/** Makes a rule or changes its pattern. */
+/** Creates a rule or changes its pattern. */
 function putRule(
   state: AwsState,
   name: string,
@@ -52,7 +51,7 @@ function putRule(
   return rule;
 }
 
-/** Puts an event on the bus as AWS's own services do; each rule that matches delivers it. */
+/** Sends an event to the bus, as AWS's services do. Each rule that matches delivers it. */
 export function publish(state: AwsState, event: ServiceEvent): void {
   const whole = {
     version: "0",
@@ -68,7 +67,7 @@ export function publish(state: AwsState, event: ServiceEvent): void {
   for (const rule of state.rules.values()) {
     if (!matches(rule.pattern, whole)) continue;
     for (const arn of rule.targets.values()) {
-      // A target that is gone loses the event, as on the real bus without a dead-letter queue.
+      // If the target does not exist, the event is lost, as in AWS without a dead-letter queue.
       state.queues.get(arn.split(":").at(-1) ?? "")?.send(JSON.stringify(whole));
     }
   }
@@ -152,7 +151,7 @@ function invalidPattern(why: string): AwsError {
   return new AwsError("InvalidEventPatternException", `Event pattern is not valid. Reason: ${why}`);
 }
 
-/** Whether each field of the pattern finds its value, or one of its values, in the event. */
+/** Whether each field of the pattern matches the event. One value of a list is enough. */
 function matches(pattern: Readonly<Record<string, unknown>>, event: unknown): boolean {
   if (!isObject(event)) return false;
   return Object.entries(pattern).every(([field, wanted]) => {

@@ -1,14 +1,14 @@
 /**
- * What EC2 and AWS Health tell the event bus about instances: every change of state, the two minutes'
- * notice of a spot interruption, rebalance recommendations, scheduled retirements.
+ * The events that EC2 and AWS Health send about instances: each change of state, the notice of a spot
+ * interruption, rebalance recommendations, scheduled retirements.
  */
 
 import type { AwsState, InstanceChange, InstanceRecord } from "../account/state.ts";
 import { publish } from "./event-bus.ts";
 
-/** The event that goes with a change of an instance. */
+/** Sends the event for a change of an instance. */
 export function tellChange(state: AwsState, record: InstanceRecord, change: InstanceChange): void {
-  // EC2 tells nobody of a reboot: the instance stays running.
+  // EC2 sends no event for a reboot, because the instance stays running.
   if (change === "rebooted") return;
   const detail =
     change === "interruption-notice"
@@ -26,7 +26,7 @@ export function tellChange(state: AwsState, record: InstanceRecord, change: Inst
   });
 }
 
-/** A spot instance runs a higher risk of interruption. */
+/** Sends the event that a spot instance has a higher risk of interruption. */
 export function tellRebalance(state: AwsState, record: InstanceRecord): void {
   trace(state, record, "rebalance recommendation");
   publish(state, {
@@ -40,7 +40,7 @@ export function tellRebalance(state: AwsState, record: InstanceRecord): void {
 /** How long before a retirement AWS Health announces it; two weeks is usual. */
 const RETIREMENT_MS = 14 * 86_400_000;
 
-/** The host of these instances is going to be retired. */
+/** Sends the event that the host of these instances will be retired. */
 export function tellRetirement(state: AwsState, records: readonly InstanceRecord[]): void {
   for (const record of records) trace(state, record, "retirement scheduled");
   const code = "AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED";

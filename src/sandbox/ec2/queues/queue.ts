@@ -1,7 +1,7 @@
 /**
- * One simulated SQS standard queue on the clock: what was sent, who has received it and until when it
- * is hidden, long polling, retention. A message leaves when it is deleted with its newest receipt
- * handle or when it is too old; a receiver that goes away leaves it to be received again.
+ * One simulated SQS standard queue: messages, visibility timeouts, long polling and retention. A message is
+ * removed when its newest receipt handle is deleted, or when it is too old. Otherwise it becomes visible
+ * again after its timeout.
  */
 import { createHash } from "node:crypto";
 import type { Clock } from "../../../base/clock.ts";
@@ -14,7 +14,7 @@ interface Stored {
   readonly sentMs: number;
   receipts: number;
   firstReceivedMs: number | undefined;
-  /** Hidden before this moment. */
+  /** The message is hidden until this time. */
   visibleMs: number;
 }
 
@@ -33,14 +33,14 @@ export interface QueueSettings {
   readonly url: string;
   readonly arn: string;
   readonly retentionMs: number;
-  /** How long received messages are hidden when the receiver does not say. */
+  /** How long a received message is hidden, if the receiver does not set it. */
   readonly visibilityMs: number;
-  /** Long polling when the receiver does not say. */
+  /** How long a receive waits for a message, if the receiver does not set it. */
   readonly waitMs: number;
   readonly delayMs: number;
 }
 
-/** One receive call: how many messages, and how long it waits for them. */
+/** One receive call: how many messages, and how long to wait for them. */
 export interface Receive {
   readonly max: number;
   readonly waitMs: number;
@@ -54,7 +54,7 @@ export class Queue {
   readonly createdMs: number;
   readonly #clock: Clock;
   readonly #random: Random;
-  /** In the order they were sent. */
+  /** In the order in which they were sent. */
   readonly #messages = new Map<string, Stored>();
   readonly #waiting = new Set<() => void>();
   #deleted = false;
@@ -66,7 +66,7 @@ export class Queue {
     this.createdMs = clock.now();
   }
 
-  /** Puts a message in; answers its id and the MD5 of its body. */
+  /** Adds a message. Returns its id and the MD5 of its body. */
   send(body: string, delayMs = this.settings.delayMs): { id: string; md5: string } {
     const id = this.#random.uuid();
     const nowMs = this.#clock.now();
@@ -82,7 +82,7 @@ export class Queue {
     return { id, md5: md5(body) };
   }
 
-  /** Waits for a message if there is none. Empty if the wait ended or was aborted. */
+  /** Waits if there is no message. Returns nothing if the wait ends or is aborted. */
   async receive(request: Receive): Promise<ReceivedMessage[]> {
     const deadlineMs = this.#clock.now() + request.waitMs;
     for (;;) {
@@ -94,7 +94,10 @@ export class Queue {
     }
   }
 
-  /** Whether the handle named a receipt of this queue; an older receipt deletes nothing. */
+  /**
+   * Deletes a message. Returns whether the handle belongs to this queue. Only the newest handle of a message
+   * deletes it.
+   */
   delete(receiptHandle: string): boolean {
     const [id = "", receipt] = decodeHandle(receiptHandle);
     if (receipt === undefined) return false;
@@ -102,7 +105,7 @@ export class Queue {
     return true;
   }
 
-  /** Hides the received message for this time from now on; false for an unknown handle. */
+  /** Hides a received message for this time from now on. False for an unknown handle. */
   hide(receiptHandle: string, visibilityMs: number): boolean {
     const [id = "", receipt] = decodeHandle(receiptHandle);
     if (receipt === undefined) return false;
@@ -123,7 +126,7 @@ export class Queue {
     this.#wake();
   }
 
-  /** Messages to be had, received but not deleted, and not yet to be had. */
+  /** Number of messages that are visible, hidden (received but not deleted), and delayed. */
   counts(): { readonly visible: number; readonly hidden: number; readonly delayed: number } {
     this.#forgetOld();
     const nowMs = this.#clock.now();
@@ -169,7 +172,7 @@ export class Queue {
     }
   }
 
-  /** Resolves when a message may be there, when the wait is aborted, or at `deadlineMs`. */
+  /** Resolves when a message may have become visible, when the wait is aborted, or at `deadlineMs`. */
   #change(deadlineMs: number, signal: AbortSignal | undefined): Promise<void> {
     let untilMs = deadlineMs;
     for (const { visibleMs } of this.#messages.values()) untilMs = Math.min(untilMs, visibleMs);

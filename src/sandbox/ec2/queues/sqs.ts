@@ -1,7 +1,6 @@
 /**
- * SQS's calls: the three the controller makes, and those with which a person looks into a queue or
- * puts something in. Limits and refusals are SQS's; sizes, encryption, policies and dead-letter queues
- * are not modelled.
+ * SQS's calls: the three of Karpenter, and those by which a person reads or fills a queue. Limits and errors
+ * are SQS's. Message sizes, encryption, policies and dead-letter queues are not simulated.
  */
 import { AwsError } from "../../../providers/aws/api/call.ts";
 import type { AwsState } from "../account/state.ts";
@@ -35,7 +34,7 @@ interface BatchInput<Entry> extends OfQueue {
 
 const DAY_S = 86_400;
 
-/** The handlers, by method name. */
+/** The calls by method name. */
 export function sqsCalls(
   state: AwsState,
 ): Readonly<Record<string, (input: never, signal?: AbortSignal) => unknown>> {
@@ -85,7 +84,7 @@ export function sqsCalls(
   };
 }
 
-/** Makes a queue with SQS's defaults for what `attributes` leave out. */
+/** Creates a queue. Attributes that are missing get SQS's defaults. */
 export function createQueue(
   state: AwsState,
   name: string,
@@ -107,7 +106,7 @@ export function createQueue(
 }
 
 function find(state: AwsState, { QueueUrl }: OfQueue): Queue {
-  // The last part of the URL names the queue; the host does not matter.
+  // Only the last part of the URL, the queue's name, is used.
   const name = required(QueueUrl, "QueueUrl").split("/").at(-1) ?? "";
   const queue = state.queues.get(name);
   if (queue === undefined) throw queueMissing();
@@ -154,7 +153,7 @@ function remove(queue: Queue, input: HideInput): void {
   if (!queue.delete(required(input.ReceiptHandle, "ReceiptHandle"))) throw badHandle();
 }
 
-/** Each entry succeeds or fails for itself. */
+/** Handles each entry of a batch. One may fail while others succeed. */
 function batch<Entry>(input: BatchInput<Entry>, one: (entry: Entry) => unknown): unknown {
   const entries = input.Entries ?? [];
   const ids = new Set(entries.map(({ Id }) => Id));
@@ -213,7 +212,7 @@ const SETTINGS: Readonly<Record<string, keyof QueueSettings>> = {
   DelaySeconds: "delayMs",
 };
 
-/** Attributes that change what the simulated queue does; SQS's others are accepted and mean nothing. */
+/** The attributes that change the simulated queue. SQS's other attributes are accepted without effect. */
 function settingsOf(attributes: Readonly<Record<string, string>>): Partial<QueueSettings> {
   const settings: Record<string, number> = {};
   for (const [name, key] of Object.entries(SETTINGS)) {
@@ -223,7 +222,7 @@ function settingsOf(attributes: Readonly<Record<string, string>>): Partial<Queue
   return settings;
 }
 
-/** Seconds as given, number or text, in milliseconds. */
+/** Converts seconds, given as number or text, to milliseconds. */
 function seconds(
   value: number | string | undefined,
   least: number,

@@ -1,13 +1,14 @@
 /**
- * EC2's query protocol as tables: for each structure its members, the name of each on the wire
- * and its type. One line a structure; `Tags=tagSet:[Tag]` is member `Tags`, on the wire `tagSet`,
- * a list of `Tag`. Types: none is text, `n` number, `b` boolean, `t` time (RFC 3339 text), a
- * structure's name, or one of these in brackets (behind them the items' element, if not `item`).
- * What stands in no table is refused as an unknown parameter.
+ * EC2's query protocol as tables: the members of each structure, with their name on the wire and their type.
+ * There is one line for each structure.
+ * `Tags=tagSet:[Tag]` means: the member `Tags` is called `tagSet` on the wire and is a list of `Tag`. Types
+ * are `n` number, `b` boolean, `t` time (RFC 3339 text), or a structure's name; without a type it is text.
+ * Brackets mean a list. After them may stand the name of an item's element, if it is not `item`.
+ * A parameter that is not in the table is refused.
  */
 import { capitalised, compileShapes, uncapitalised } from "./shape.ts";
 
-/** Structures of requests. The name on the wire is a form key; a member without `=` has the same name there. */
+/** Structures of requests. The name on the wire is a form key. Without `=` it equals the member's name. */
 export const EC2_REQUESTS = compileShapes(
   `
 DescribeSubnetsRequest: Filters=Filter:[Filter] SubnetIds=SubnetId:[s] NextToken MaxResults:n
@@ -98,7 +99,10 @@ RunInstancesRequest: MinCount:n MaxCount:n InstanceType ImageId SubnetId ClientT
   capitalised,
 );
 
-/** Responses: wire names are XML elements; without `=` the member with a small first letter. */
+/**
+ * Structures of responses. The name on the wire is an XML element. Without `=` it is the member's name with a
+ * small first letter.
+ */
 export const EC2_RESPONSES = compileShapes(
   `
 DescribeSubnetsResult: NextToken Subnets=subnetSet:[Subnet]

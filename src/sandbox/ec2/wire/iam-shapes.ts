@@ -1,10 +1,10 @@
-/** IAM's and STS's query protocol as tables; the notation is that of `ec2-shapes.ts`. */
+/** The query protocol of IAM and STS as tables, in the notation of `ec2-shapes.ts`. */
 import { compileShapes } from "./shape.ts";
 
 // Both services spell members the same in requests and responses.
 const asIs = (name: string): string => name;
 
-/** Requests by form keys; lists are `Tags.member.1.Key`. */
+/** Structures of requests, by form keys. Lists are `Tags.member.1.Key`. */
 export const IAM_REQUESTS = compileShapes(
   `
 GetInstanceProfileRequest: InstanceProfileName
@@ -25,7 +25,7 @@ Tag: Key Value
   asIs,
 );
 
-/** Responses by XML elements; list items are `member`. */
+/** Structures of responses, by XML elements. Items of lists are `member`. */
 export const IAM_RESPONSES = compileShapes(
   `
 GetInstanceProfileResult: InstanceProfile:InstanceProfile

@@ -1,6 +1,6 @@
 /**
- * The request side of AWS's query protocols: a form of flat keys (`Filter.1.Value.2`) becomes the
- * call's input. A key that no table knows, or a value of the wrong type, is refused by name.
+ * Decodes requests of AWS's query protocols: flat form keys (`Filter.1.Value.2`) become the input of a call.
+ * An unknown key or a value of the wrong type is refused, and the error names it.
  */
 import { AwsError } from "../../../providers/aws/api/call.ts";
 import type { Member, Shapes } from "./shape.ts";
@@ -10,12 +10,12 @@ interface Node {
   readonly children: Map<string, Node>;
 }
 
-/** Keys of the protocol itself. */
+/** Form keys of the protocol itself. */
 const ENVELOPE: ReadonlySet<string> = new Set(["Action", "Version", "SignatureVersion"]);
 
 /**
- * Decodes a form along a request shape. `listInfix` is `member` where lists are `Tags.member.1`,
- * and empty where they are `Tag.1`.
+ * Decodes a form with the shape of a request. `listInfix` is `member` if list keys are `Tags.member.1`, and
+ * empty if they are `Tag.1`.
  */
 export function decodeQuery(
   form: URLSearchParams,

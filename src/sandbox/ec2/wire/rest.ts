@@ -1,13 +1,13 @@
 /**
- * The services that speak REST with JSON (EKS, FIS, ARC zonal shift): which path means which call. Names in a
- * path, the query's parameters and the body are one input.
+ * Services with REST and JSON (EKS, FIS, ARC zonal shift): which path is which call. Names in the path, query
+ * parameters and body together are the input.
  */
 import { isObject } from "../../../base/json.ts";
 import { AwsError } from "../../../providers/aws/api/call.ts";
 
 interface Route {
   readonly method: string;
-  /** `:name` stands for one part, given to the call under that name. */
+  /** A path in which `:name` matches one segment. The call gets the segment as `name`. */
   readonly path: string;
   readonly service: string;
   readonly action: string;
@@ -45,7 +45,7 @@ export interface RestCall {
   readonly input: Readonly<Record<string, unknown>>;
 }
 
-/** Throws AWS's 404 for what no service has. */
+/** Finds the call for a request. Throws AWS's 404 if no service has it. */
 export function restCall(
   method: string,
   path: string,
@@ -82,7 +82,7 @@ function decoded(text: string): string {
   }
 }
 
-/** An answer's times are seconds since 1970 here, under names like `expiryTime`. */
+/** The body of an answer. Times (fields that end in `Time`) become seconds since 1970. */
 export function restBody(output: unknown): string {
   return JSON.stringify(output ?? {}, (key, value: unknown) =>
     key.endsWith("Time") && typeof value === "string" ? Date.parse(value) / 1_000 : value,

@@ -1,8 +1,8 @@
 /**
- * One HTTP endpoint for all simulated services, spoken to by the real AWS SDK and CLI: EC2's,
- * IAM's and STS's query protocols, JSON for SSM, Pricing, SQS, EventBridge and Service Quotas, REST for EKS, FIS and
- * zonal shift. The service is told by the target header, by the path, or by the API version in the form. Signatures are
- * not checked. It only translates; what a call does is `SimulatedAws.call`'s business.
+ * One HTTP endpoint for all simulated services, for the real AWS SDKs and CLI. EC2, IAM and STS use query
+ * protocols; SSM, Pricing, SQS, EventBridge and Service Quotas use JSON; EKS, FIS and zonal shift use REST.
+ * The service is known by the target header, the path, or the API version in the form. Signatures are not
+ * checked. This file only translates; `SimulatedAws.call` does the rest.
  */
 import { JsonLimitError, parseBoundedJson } from "../../../base/bounded-json.ts";
 import { isObject } from "../../../base/json.ts";
@@ -22,7 +22,7 @@ import { encodeXml, escapeXml } from "./xml.ts";
 
 /** The account over HTTP, for the AWS CLI and the SDKs. */
 export interface AwsEndpoint {
-  /** `http://127.0.0.1:<port>`: what AWS_ENDPOINT_URL wants. */
+  /** Such as `http://127.0.0.1:<port>`, the value for AWS_ENDPOINT_URL. */
   readonly url: string;
   close(): Promise<void>;
 }
@@ -41,14 +41,14 @@ interface Request {
   readonly target: string | undefined;
   readonly contentType: string;
   readonly body: string;
-  /** Aborted when the caller goes away before the answer. */
+  /** Aborted if the caller disconnects before the answer. */
   readonly signal: AbortSignal;
 }
 
 const MIB = 1_024 * 1_024;
 /**
- * The largest request that AWS takes is a batch of SQS messages: 1 MiB, and JSON may write a character as six. All
- * callers are on this machine: one address may have everything.
+ * The largest request is a batch of SQS messages: 1 MiB, and JSON may need six bytes for a character. All
+ * callers are on this machine, so one address may use every slot.
  */
 export const AWS_LIMITS: Partial<Limits> = {
   maxBodyBytes: 6 * MIB,
@@ -60,15 +60,15 @@ export const AWS_LIMITS: Partial<Limits> = {
 
 /** Where to listen. */
 export interface AwsEndpointOptions {
-  /** 0 takes a free one. */
+  /** 0 means any free port. */
   readonly port: number;
   /** Receives refused and failed requests of the listener. Default: no log. */
   readonly log?: Logger;
 }
 
 /**
- * Serves `aws` on the loopback interface. Signatures are not checked, so the listener keeps web pages away. Rejects
- * with PortError.
+ * Serves `aws` on the loopback interface. Signatures are not checked, so the listener refuses requests of web
+ * pages. Rejects with PortError if the port cannot be used.
  */
 export async function startAwsEndpoint(
   aws: SimulatedAws,
@@ -91,11 +91,11 @@ export async function startAwsEndpoint(
 
 async function serve(aws: SimulatedAws, exchange: Exchange, requestId: string): Promise<void> {
   const request = await read(exchange);
-  // A long poll waits for as long as the simulated clock says.
+  // Long polling lasts as long as the simulated clock says, which may be long in real time.
   if (request.target === "AmazonSQS.ReceiveMessage") exchange.lastsLong();
   const reply = await answer(aws, request, requestId);
   if (reply === undefined) {
-    // The simulated service is unreachable: no answer, as from a dead host.
+    // The simulated service is unreachable, so the connection is closed without an answer.
     exchange.request.socket.destroy();
     return;
   }
@@ -123,14 +123,14 @@ async function read(exchange: Exchange): Promise<Request> {
   };
 }
 
-/** Two slashes at the beginning would begin a host's name. */
+/** Parses the path of a request. Two slashes at the beginning would otherwise be read as a host name. */
 function urlOf(text: string): URL {
   const url = `http://aws.invalid/${text.replace(/^\/+/, "")}`;
   if (!URL.canParse(url)) throw new Refusal(400, "the URL cannot be read");
   return new URL(url);
 }
 
-/** `undefined` means that no answer is to be given. */
+/** The answer to a request. Undefined means that none must be sent. */
 function answer(
   aws: SimulatedAws,
   request: Request,
@@ -253,7 +253,7 @@ async function answerJson(
   target: string,
 ): Promise<Reply | undefined> {
   const [prefix = "", action = ""] = target.split(".");
-  // JSON 1.0 and 1.1 differ in name only: the answer has the request's.
+  // JSON 1.0 and 1.1 differ only in name. The answer has the request's content type.
   const type = request.contentType || "application/x-amz-json-1.1";
   try {
     const service = TARGETS.get(prefix);
@@ -281,7 +281,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** SQS's error codes from before its JSON protocol. It still sends them in a header, which the CLI shows. */
+/** Older error codes of SQS. It still sends them in a header, and the CLI shows them. */
 const OLD_SQS_CODES: Readonly<Record<string, string>> = {
   QueueDoesNotExist: "AWS.SimpleQueueService.NonExistentQueue",
   EmptyBatchRequest: "AWS.SimpleQueueService.EmptyBatchRequest",

@@ -1,7 +1,6 @@
 /**
- * Shape tables: a few lines of text that say how the members of AWS's structures are called and
- * typed on the wire. The codecs walk values along them, so that a new call is a new line and no
- * new code.
+ * Shape tables: a few lines of text that give the wire name and type of each member of AWS's structures. The
+ * encoders and decoders follow them, so a new call needs a new line and no new code.
  */
 
 /** How a value is written on the wire. */
@@ -14,7 +13,7 @@ export interface Member {
   /** The scalar, or the name of a structure. */
   readonly type: Scalar | { readonly structure: string };
   readonly isList: boolean;
-  /** The element of a list's items, where it is not the protocol's usual one. */
+  /** The element name of list items, if it is not the protocol's usual one. */
   readonly itemTag: string | undefined;
 }
 
@@ -29,9 +28,8 @@ const SCALARS: Readonly<Record<string, Scalar>> = {
 };
 
 /**
- * Reads a table: `Structure: Member=wire:type Member …`, continued on lines that begin with a
- * blank. `wireName` makes the wire name where the table gives none. Throws on a name that is not
- * defined.
+ * Parses a table: `Structure: Member=wire:type Member …`. A line that begins with a blank continues the line
+ * before. `wireName` gives the wire name where the table has none. Throws for a name that is not defined.
  */
 export function compileShapes(table: string, wireName: (member: string) => string): Shapes {
   const shapes = new Map<string, Member[]>();
@@ -67,12 +65,12 @@ function compileMember(word: string, wireName: (member: string) => string): Memb
   };
 }
 
-/** `describeSubnets` → `DescribeSubnets`. */
+/** Makes the first letter a capital: `describeSubnets` → `DescribeSubnets`. */
 export function capitalised(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
-/** `SubnetId` → `subnetId`. */
+/** Makes the first letter small: `SubnetId` → `subnetId`. */
 export function uncapitalised(text: string): string {
   return text.slice(0, 1).toLowerCase() + text.slice(1);
 }

@@ -1,6 +1,6 @@
 /**
- * The response side of AWS's query protocols: a call's output becomes XML along a response shape.
- * What the shape does not name is left out, as an older service would.
+ * Encodes answers of AWS's query protocols: the output of a call becomes XML, with the shape of the response.
+ * Members that the shape does not have are left out.
  */
 import { isObject } from "../../../base/json.ts";
 import type { Member, Shapes } from "./shape.ts";
@@ -45,7 +45,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "\r": "&#xD;",
 };
 
-/** Text as XML content. */
+/** Escapes text for XML. */
 export function escapeXml(text: string): string {
   return text.replaceAll(/[&<>"\r]/g, (char) => ENTITIES[char] as string);
 }

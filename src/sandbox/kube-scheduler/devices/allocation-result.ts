@@ -1,5 +1,5 @@
 /**
- * What the scheduler writes to a claim once it has chosen devices.
+ * What the scheduler writes to a ResourceClaim after it chose devices.
  * upstream: dynamic-resource-allocation/structured, pkg/scheduler/framework/plugins/dynamicresources
  */
 import type { DeviceAllocationResult, ResourceClaim } from "../../../apis/resource/kinds.ts";
@@ -10,7 +10,7 @@ import { quantityOf } from "./capacity.ts";
 type Status = NonNullable<ResourceClaim["status"]>;
 type AllocationOfClaim = NonNullable<Status["allocation"]>;
 
-/** The allocation as the claim's status has it. `shareId` makes the name of one part of a shared device. */
+/** The allocation in the claim's status. `shareId` creates the id of one share of a shared device. */
 export function allocationOf(
   { spec }: ResourceClaim,
   chosen: readonly ChosenDevice[],
@@ -45,7 +45,7 @@ function resultOf(one: ChosenDevice, shareId: () => string): DeviceAllocationRes
   };
 }
 
-/** The configuration of a class stands once, with all requests that use the class. */
+/** The configuration of each class, once, with all requests that use the class. */
 function classConfig(chosen: readonly ChosenDevice[]): readonly object[] {
   const requestsByClass = new Map<ChosenDevice["deviceClass"], Set<string>>();
   for (const { deviceClass, request } of chosen)
@@ -62,7 +62,7 @@ function classConfig(chosen: readonly ChosenDevice[]): readonly object[] {
   );
 }
 
-/** Only what is for requests, or alternatives of requests, that were served. */
+/** The configuration that applies to allocated requests or their alternatives. */
 function claimConfig(
   { devices }: ResourceClaim["spec"],
   chosen: readonly ChosenDevice[],
@@ -75,7 +75,10 @@ function claimConfig(
     .map((one) => ({ source: "FromClaim", ...one }));
 }
 
-/** One node where a device is the node's own; else what the slices choose, all of it. */
+/**
+ * The nodes on which the allocation is usable: this node if a device is local to it, otherwise all nodes that
+ * the slices select.
+ */
 function selectorOf(
   chosen: readonly ChosenDevice[],
   nodeName: string,

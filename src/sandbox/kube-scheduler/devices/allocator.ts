@@ -1,7 +1,7 @@
 /**
- * Chooses devices on one node for the claims of a pod: depth first, in the order of claims, requests and devices,
- * taking back a choice that leaves nothing for what follows.
- * upstream of behaviour: dynamic-resource-allocation/structured
+ * Chooses devices on one node for the claims of a pod. It searches depth first, in the order of claims,
+ * requests and devices. If a choice leaves no devices for later requests, it is undone.
+ * upstream: dynamic-resource-allocation/structured
  */
 import type {
   DeviceClass,
@@ -15,18 +15,21 @@ import { ConstraintCheck } from "./constraints.ts";
 import type { DevicesInUse } from "./in-use.ts";
 import type { OfferedDevice, Pool } from "./pools.ts";
 
-/** A device for a request. */
+/** A device that was chosen for a request. */
 export interface ChosenDevice extends OfferedDevice {
   /** `request` or `request/subrequest`. */
   readonly request: string;
   readonly isAdmin: boolean;
   readonly tolerations: readonly DeviceToleration[];
-  /** Set for a device that others may share. */
+  /** Set for a device that several claims can share. */
   readonly consumed: Amounts | undefined;
   readonly deviceClass: DeviceClass;
 }
 
-/** Devices by claim, in the order of the claims; or none to be had; or why the question has no answer. */
+/**
+ * The devices of each claim, in the order of the claims. Or `none`: they cannot be allocated. Or `error`: the
+ * question is invalid.
+ */
 export type Allocation =
   | { readonly kind: "found"; readonly byClaim: readonly (readonly ChosenDevice[])[] }
   | { readonly kind: "none" }
@@ -39,13 +42,13 @@ export interface AllocationQuestion {
   readonly deviceClass: (name: string) => DeviceClass | undefined;
 }
 
-/** Devices that one claim may have. upstream: AllocationResultsMaxSize */
+/** Most devices for one claim. upstream: AllocationResultsMaxSize */
 const MAX_DEVICES = 32;
-/** Choices that are tried for one node; the real one stops after ten seconds. */
+/** Most choices to try for one node. kube-scheduler stops after ten seconds instead. */
 const MAX_CHOICES = 200_000;
 export const TIMED_OUT = "timed out trying to allocate devices";
 
-/** Answers for one node. */
+/** Allocates on one node. */
 export function allocate(question: AllocationQuestion): Allocation {
   const search = new Search(question);
   try {
@@ -75,10 +78,10 @@ class Search {
   readonly chosen: ChosenDevice[][];
   readonly #question: AllocationQuestion;
   readonly #constraints: readonly (readonly ConstraintCheck[])[];
-  /** Devices taken in this search, by the claims that did. */
+  /** Devices that this search took, with the claims that took them. */
   readonly #taken = new Map<string, Set<number>>();
   readonly #parts = new Map<string, Map<string, bigint>>();
-  /** Counters that are taken, by slice, set and counter. */
+  /** Counters that this search took, by slice, counter set and counter. */
   readonly #counters = new Map<string, bigint>();
   readonly #matches = new Map<string, boolean>();
   #choices = 0;
@@ -90,7 +93,8 @@ class Search {
       (spec.devices?.constraints ?? []).map((one) => new ConstraintCheck(one)),
     );
     for (const [id, held] of question.inUse.parts) this.#parts.set(id, new Map(held));
-    // Of shares that others have, kube-scheduler 1.34 counts no counters: checkAvailableCounters.
+    // Only devices that are wholly in use take counters. kube-scheduler 1.34 ignores devices in shared use
+    // here (checkAvailableCounters).
     for (const pool of question.pools)
       for (const one of pool.devices) if (question.inUse.whole.has(one.id)) this.#count(one, 1n);
   }
@@ -134,7 +138,7 @@ class Search {
     return count <= room && this.#takeCount(whole, { count, from: 0, devices }, then);
   }
 
-  /** Every device that matches, in use or not: the answer is all of them, or nothing. */
+  /** Every device that matches, even if it is in use: such a request gets all of them or fails. */
   #allDevices(ask: AskOfClass): readonly OfferedDevice[] {
     for (const { id, isIncomplete, twice } of this.#question.pools) {
       const state = isIncomplete ? "being updated" : twice === undefined ? "" : "invalid";
@@ -153,7 +157,7 @@ class Search {
     return this.#with(ask, first, () => this.#takeAll(ask, rest, then));
   }
 
-  /** Devices in ascending order: another order of the same devices is no other answer. */
+  /** Takes devices in ascending order only, because the order of devices makes no difference. */
   #takeCount(
     ask: AskOfClass,
     left: {
@@ -176,7 +180,7 @@ class Search {
     return false;
   }
 
-  /** Takes the device, goes on, and gives it back if that led nowhere. */
+  /** Takes the device and continues. Gives it back if the rest fails. */
   #with(ask: AskOfClass, one: OfferedDevice, then: Then): boolean {
     if (++this.#choices > MAX_CHOICES) throw new Unanswerable(TIMED_OUT);
     const { request, claimAt, deviceClass } = ask;
@@ -278,7 +282,7 @@ class Search {
 
   #selects(ask: AskOfClass, { device, slice }: OfferedDevice): boolean {
     const { deviceClass } = ask;
-    // Devices that must be made ready after the choice need a gate that is off.
+    // Devices that must be prepared after the choice need a feature gate that is off.
     if ((device.bindingConditions ?? []).length > 0) return false;
     const sources = [
       { whose: `class ${deviceClass.metadata.name}`, selectors: deviceClass.spec.selectors ?? [] },
@@ -303,7 +307,7 @@ class Search {
   }
 }
 
-/** Taints with effect `None` only inform. upstream: resourceclaim.ToleratesTaint */
+/** Taints with effect `None` are only informative. upstream: resourceclaim.ToleratesTaint */
 function toleratesAll(
   { device }: OfferedDevice,
   tolerations: readonly DeviceToleration[],

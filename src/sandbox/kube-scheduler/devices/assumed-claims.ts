@@ -1,6 +1,6 @@
 /**
- * Claims as they will be once the scheduler's decisions are written: what was decided counts at once, so that the
- * next pod does not get the same devices.
+ * Claims as they will be after the scheduler's writes. A decision counts at once, so that the next pod does
+ * not get the same devices.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { keyOf } from "../../../apis/meta.ts";
@@ -11,10 +11,10 @@ import { allocationOf } from "./allocation-result.ts";
 import { devicesInUse } from "./in-use.ts";
 import { type DeviceObjects, podClaims } from "./pod-claims.ts";
 
-/** Keeps an allocated claim from being removed. upstream: resourceapi.Finalizer */
+/** Protects an allocated claim from deletion. upstream: resourceapi.Finalizer */
 export const CLAIM_FINALIZER = "resource.kubernetes.io/delete-protection";
 
-/** A claim as it is, and as it is to be. */
+/** A claim before and after a write. */
 export interface ClaimWrite {
   readonly before: ResourceClaim;
   readonly after: ResourceClaim;
@@ -23,7 +23,7 @@ export interface ClaimWrite {
 export class AssumedClaims {
   readonly #claims = new Map<string, ResourceClaim>();
 
-  /** The claims with what is assumed of them. */
+  /** The claims with the assumed changes applied. */
   over(objects: DeviceObjects): DeviceObjects {
     const current = (claim: ResourceClaim): ResourceClaim => {
       const assumed = this.#claims.get(keyOf(claim));
@@ -43,14 +43,14 @@ export class AssumedClaims {
     for (const { after } of writes) this.#claims.set(keyOf(after), after);
   }
 
-  /** They are written, or will never be. */
+  /** Call when the writes are done or have failed. */
   forget(writes: readonly ClaimWrite[]): void {
     for (const { after } of writes)
       if (this.#claims.get(keyOf(after)) === after) this.#claims.delete(keyOf(after));
   }
 }
 
-/** What has to be written to the claims of a pod that goes to the node, which its filter has found fit. */
+/** The writes to the claims of a pod that was placed on this node. The filter has already found that they fit. */
 export function claimWrites(
   pod: Pod,
   node: NodeInfo,

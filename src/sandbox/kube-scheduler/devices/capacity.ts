@@ -8,7 +8,7 @@ import { parseNano } from "../../../base/quantity.ts";
 /** Amounts in nano units, by name. */
 export type Amounts = ReadonlyMap<string, bigint>;
 
-/** What the request takes of each capacity of the device; `undefined` when it can never have that. */
+/** How much of each capacity the request takes. Undefined if the device can never provide it. */
 export function amountsTaken(
   device: Device,
   asked: ExactDeviceRequest["capacity"],
@@ -25,7 +25,7 @@ export function amountsTaken(
   return taken;
 }
 
-/** Whether the device has `taken` beside what others hold of it. */
+/** Whether the device has room for `taken` beside the amounts that others hold. */
 export function hasRoom(device: Device, taken: Amounts, held: Amounts | undefined): boolean {
   return Object.entries(device.capacity ?? {}).every(
     ([name, { value }]) => (held?.get(name) ?? 0n) + (taken.get(name) ?? 0n) <= nano(value),
@@ -37,7 +37,7 @@ export function nano(quantity: string): bigint {
   return parseNano(quantity) ?? 0n;
 }
 
-/** Nano units as a quantity. */
+/** Formats nano units as a quantity. */
 export function quantityOf(amount: bigint): string {
   const units = amount / NANO;
   return units * NANO === amount ? String(units) : `${amount}n`;

@@ -1,12 +1,12 @@
 /**
- * Constraints of a claim while its devices are chosen one by one.
+ * Checks one constraint of a claim while its devices are chosen one by one.
  * upstream: dynamic-resource-allocation/structured/internal/experimental/constraint.go
  */
 import type { DeviceAttribute, DeviceConstraint } from "../../../apis/resource/kinds.ts";
 import { canonicalJson } from "../../../base/json.ts";
 import type { OfferedDevice } from "./pools.ts";
 
-/** The values that the devices chosen so far have, in the order of choosing. */
+/** Keeps the attribute values of the devices chosen so far, in the order of choosing. */
 export class ConstraintCheck {
   readonly #constraint: DeviceConstraint;
   readonly #values: string[] = [];
@@ -15,14 +15,14 @@ export class ConstraintCheck {
     this.#constraint = constraint;
   }
 
-  /** Whether the request has to obey. `name` is `request` or `request/subrequest`. */
+  /** Whether the constraint applies to a request. `name` is `request` or `request/subrequest`. */
   #binds(name: string): boolean {
     const { requests = [] } = this.#constraint;
     const [parent = ""] = name.split("/");
     return requests.length === 0 || requests.includes(name) || requests.includes(parent);
   }
 
-  /** Takes the device in if it may stand beside the others. */
+  /** Adds a device if it satisfies the constraint together with the others. Returns whether it does. */
   add(request: string, chosen: OfferedDevice): boolean {
     if (!this.#binds(request)) return true;
     const { matchAttribute, distinctAttribute } = this.#constraint;
@@ -43,7 +43,7 @@ export class ConstraintCheck {
   }
 }
 
-/** By its full name; the driver's own attributes may be written without the domain. */
+/** An attribute by its full name. The driver's own attributes may lack the domain. */
 function attributeOf({ device, slice }: OfferedDevice, name: string): DeviceAttribute | undefined {
   const { attributes = {} } = device;
   const own = `${slice.spec.driver}/`;

@@ -1,16 +1,16 @@
-/** Which devices the allocated claims hold, and how much of the shared ones. */
+/** Which devices allocated claims hold, and how much of shared devices. */
 import type { ResourceClaim } from "../../../apis/resource/kinds.ts";
 import { nano } from "./capacity.ts";
 import { deviceId } from "./pools.ts";
 
 export interface DevicesInUse {
-  /** Devices that belong to one claim. */
+  /** Devices that belong to one claim alone. */
   readonly whole: ReadonlySet<string>;
-  /** Of devices that several claims share: what they hold together, in nano units by capacity. */
+  /** For shared devices: what all claims hold together, in nano units by capacity. */
   readonly parts: ReadonlyMap<string, ReadonlyMap<string, bigint>>;
 }
 
-/** Counts over all claims. Access of an administrator takes nothing. */
+/** Counts all claims. A claim with administrator access takes nothing. */
 export function devicesInUse(claims: readonly ResourceClaim[]): DevicesInUse {
   const whole = new Set<string>();
   const parts = new Map<string, Map<string, bigint>>();

@@ -1,12 +1,12 @@
 /**
- * The ResourceClaims of a pod: those that it names, and those that were made for it from templates.
+ * The ResourceClaims of a pod: those that its spec names, and those created for it from templates.
  * upstream: dynamic-resource-allocation/resourceclaim
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { controllerOf } from "../../../apis/meta.ts";
 import type { DeviceClass, ResourceClaim, ResourceSlice } from "../../../apis/resource/kinds.ts";
 
-/** Looks up claims, what devices there are, and classes. */
+/** Looks up claims, slices and device classes. */
 export interface DeviceObjects {
   claim(namespace: string, name: string): ResourceClaim | undefined;
   claims(): readonly ResourceClaim[];
@@ -21,18 +21,18 @@ export interface PodClaimReference {
   readonly resourceClaimTemplateName?: string;
 }
 
-/** An entry of `status.resourceClaimStatuses`; without a claim's name none was needed. */
+/** An entry of `status.resourceClaimStatuses`. Without a claim name, no claim was needed. */
 export interface PodClaimStatus {
   readonly name: string;
   readonly resourceClaimName?: string;
 }
 
-/** The claims that the pod's spec refers to. */
+/** The entries of `spec.resourceClaims`. */
 export function claimReferences(pod: Pod): readonly PodClaimReference[] {
   return (pod.spec as { resourceClaims?: readonly PodClaimReference[] }).resourceClaims ?? [];
 }
 
-/** The claims that were made for the pod. */
+/** The entries of `status.resourceClaimStatuses`. */
 export function claimStatuses(pod: Pod): readonly PodClaimStatus[] {
   const { status } = pod as { status?: { resourceClaimStatuses?: readonly PodClaimStatus[] } };
   return status?.resourceClaimStatuses ?? [];

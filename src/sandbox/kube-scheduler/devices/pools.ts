@@ -1,35 +1,35 @@
 /**
- * The devices that one node reaches, by pool: of each pool the slices of its newest generation.
+ * The devices that one node can use, by pool. Only slices of a pool's newest generation count.
  * upstream: dynamic-resource-allocation/structured/internal/experimental/pools_experimental.go
  */
 import type { NodeSelectorTerm } from "../../../apis/core/pod.ts";
 import type { Device, ResourceSlice } from "../../../apis/resource/kinds.ts";
 import { matchesAnyTerm } from "../filters/node.ts";
 
-/** What is asked of the node. */
+/** The facts about the node that selectors read. */
 export interface NodeFacts {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
 }
 
 export interface OfferedDevice {
-  /** `driver/pool/device`. */
+  /** Of the form `driver/pool/device`. */
   readonly id: string;
   readonly device: Device;
   readonly slice: ResourceSlice;
 }
 
 export interface Pool {
-  /** `driver/pool`. */
+  /** Of the form `driver/pool`. */
   readonly id: string;
-  /** Not all slices of the generation are there for the node. */
+  /** Some slices of the newest generation are missing. */
   readonly isIncomplete: boolean;
-  /** Two devices have this name; then none of them can be told apart. */
+  /** A name that two devices have. Such a pool is invalid. */
   readonly twice: string | undefined;
   readonly devices: readonly OfferedDevice[];
 }
 
-/** Pools in the order of their names. */
+/** The pools for this node, sorted by name. */
 export function poolsFor(slices: readonly ResourceSlice[], node: NodeFacts): readonly Pool[] {
   const byPool = new Map<string, ResourceSlice[]>();
   for (const slice of [...slices].sort(byName)) {
@@ -75,7 +75,7 @@ function reachesSlice({ spec }: ResourceSlice, node: NodeFacts): boolean {
   return reaches(spec, node);
 }
 
-/** Whether what names a node, chooses nodes, or is for all, means this one. */
+/** Whether a device or slice is usable on this node: it names the node, selects it, or is for all nodes. */
 function reaches(
   { nodeName = "", allNodes, nodeSelector }: Pick<Device, "nodeName" | "allNodes" | "nodeSelector">,
   { name, labels }: NodeFacts,

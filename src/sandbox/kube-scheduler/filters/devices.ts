@@ -1,5 +1,5 @@
 /**
- * Devices for the claims of a pod: claims that are there, allocated elsewhere or to be allocated on the node.
+ * The filter for ResourceClaims: they must exist and be usable on the node, or devices must be free there.
  * upstream: plugins/dynamicresources
  */
 import type { NodeSelectorTerm } from "../../../apis/core/pod.ts";
@@ -12,12 +12,12 @@ import type { NodeInfo } from "../node-info.ts";
 import { type Filter, type Prepared, SKIP, unresolvable } from "./filter.ts";
 import { matchesAnyTerm } from "./node.ts";
 
-/** Consumers that one claim may have. upstream: ResourceClaimReservedForMaxSize */
+/** Most pods that may use one claim. upstream: ResourceClaimReservedForMaxSize */
 const MAX_CONSUMERS = 256;
 const ELSEWHERE = unresolvable("resourceclaim not available on the node");
 const NONE_LEFT = unresolvable("cannot allocate all claims");
 
-/** Claims of the pod, and devices for those that have none. */
+/** Checks the claims of the pod, and finds devices for claims without an allocation. */
 export const dynamicResources: Filter = {
   name: "DynamicResources",
   prepare({ pod }, { surroundings: { devices } }): Prepared {
@@ -35,7 +35,7 @@ export const dynamicResources: Filter = {
     return {
       kind: "check",
       check(node) {
-        // The search comes first: its reason is the one that is told.
+        // The allocation is checked before the present ones, as upstream does: its reason is reported first.
         const allocation =
           open.length === 0 ? undefined : allocationOn(node, open, { devices, inUse });
         if (allocation?.kind === "none") return NONE_LEFT;
@@ -49,7 +49,7 @@ export const dynamicResources: Filter = {
   },
 };
 
-/** Devices on the node for the claims that have none. */
+/** Devices on the node for claims without an allocation. */
 export function allocationOn(
   { name, labels }: NodeInfo,
   claims: readonly ResourceClaim[],
@@ -59,7 +59,7 @@ export function allocationOn(
   return allocate({ claims, pools, inUse, deviceClass: (name) => devices.deviceClass(name) });
 }
 
-/** Why no node will do. */
+/** Why the pod fits on no node because of this claim; undefined if there is no such reason. */
 function problemOf(
   { spec, status }: ResourceClaim,
   podUid: string,

@@ -1,27 +1,27 @@
 /**
- * What a filter is: asked once for a pod (`prepare`), then for each node (`check`). Names and order
- * are kube-scheduler's plugins; the reasons are its wire strings.
+ * A filter has two steps: `prepare` once for a pod, then `check` for each node. Names, order and the texts of
+ * reasons are those of kube-scheduler's plugins.
  */
 import type { NodeInfo } from "../node-info.ts";
 import type { PodInfo } from "../pod-info.ts";
 import type { Snapshot } from "../snapshot.ts";
 
-/** Why a node is out. `unresolvable`: evicting pods from it would not help. */
+/** Why a node does not fit. `unresolvable`: evicting pods from it would not help. */
 export interface Rejection {
   readonly reasons: readonly string[];
   readonly unresolvable: boolean;
 }
 
-/** What a filter found out about the pod before it looks at nodes. */
+/** The result of `prepare`. */
 export type Prepared =
-  /** Nothing to ask of any node. */
+  /** The filter does not apply to this pod. */
   | { readonly kind: "skip" }
   /** The pod fits on no node, for a reason that does not depend on the nodes. */
   | { readonly kind: "reject"; readonly message: string }
   | {
       readonly kind: "check";
       readonly check: (node: NodeInfo) => Rejection | undefined;
-      /** Only these nodes come into question; the others are not asked. */
+      /** Only these nodes can fit; the others are not checked. */
       readonly onlyNodes?: ReadonlySet<string>;
     };
 
@@ -31,7 +31,7 @@ export interface Filter {
   prepare(pod: PodInfo, snapshot: Snapshot): Prepared;
 }
 
-/** Names as kube-scheduler has them. */
+/** Names of kube-scheduler's plugins. */
 export type FilterName =
   | "NodeUnschedulable"
   | "NodeName"
@@ -47,10 +47,10 @@ export type FilterName =
   | "InterPodAffinity"
   | "DynamicResources";
 
-/** The filter has nothing to check for this pod. */
+/** The result of `prepare` if the filter does not apply. */
 export const SKIP: Prepared = Object.freeze({ kind: "skip" });
 
-/** A rejection that evicting pods could mend. */
+/** A rejection that evicting pods could resolve. */
 export function unschedulable(...reasons: readonly string[]): Rejection {
   return { reasons, unresolvable: false };
 }

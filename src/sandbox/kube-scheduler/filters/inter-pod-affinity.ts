@@ -1,6 +1,6 @@
 /**
- * InterPodAffinity: the newcomer's required affinity and anti-affinity, and the required
- * anti-affinity of the pods that are already there. Counts are by topology value.
+ * InterPodAffinity: the required affinity and anti-affinity of the pod, and the required anti-affinity of
+ * placed pods. Pods are counted by topology value.
  */
 import type { PodInfo, Term } from "../pod-info.ts";
 import type { Snapshot } from "../snapshot.ts";
@@ -10,7 +10,7 @@ const AFFINITY = unresolvable("node(s) didn't match pod affinity rules");
 const ANTI_AFFINITY = unschedulable("node(s) didn't match pod anti-affinity rules");
 const EXISTING = unschedulable("node(s) didn't satisfy existing pods anti-affinity rules");
 
-/** Pods that a term sees, by node. */
+/** Number of placed pods on each node that match a term. */
 export function podsSeenBy(term: Term, snapshot: Snapshot): ReadonlyMap<string, number> {
   return snapshot.tally(`term ${term.id}`, (other) =>
     term.matches(
@@ -21,7 +21,10 @@ export function podsSeenBy(term: Term, snapshot: Snapshot): ReadonlyMap<string, 
   );
 }
 
-/** Required affinity and anti-affinity, also that of pods that run. upstream: plugins/interpodaffinity. */
+/**
+ * Required affinity and anti-affinity of the pod, and anti-affinity of placed pods. upstream:
+ * plugins/interpodaffinity.
+ */
 export const interPodAffinity: Filter = {
   name: "InterPodAffinity",
   prepare(pod, snapshot) {
@@ -60,7 +63,7 @@ interface Attraction {
   readonly first: boolean;
 }
 
-/** Only pods that match all terms at once count for affinity. */
+/** Counts for the pod's affinity. Only placed pods that match all terms count. */
 function attracted(pod: PodInfo, snapshot: Snapshot): Attraction {
   const { affinity } = pod;
   if (affinity.length === 0) return { terms: [], first: false };
@@ -78,7 +81,7 @@ function attracted(pod: PodInfo, snapshot: Snapshot): Attraction {
   return { terms, first: none && matchesAll(pod) };
 }
 
-/** Topology values, by key, that pods already there keep the newcomer away from. */
+/** Topology values, by key, that the anti-affinity of placed pods forbids to this pod. */
 function refusedByPlaced(pod: PodInfo, snapshot: Snapshot): Map<string, Set<string>> {
   const refused = new Map<string, Set<string>>();
   const namespaceLabels = snapshot.surroundings.namespaceLabels(pod.namespace);

@@ -1,6 +1,6 @@
 /**
- * Filters that look at one node by itself: cordons, names, taints, node affinity, host ports and
- * resources. upstream of behaviour: kube-scheduler's plugins of the same names.
+ * Filters that check one node alone: cordon, name, taints, node affinity, host ports and resources.
+ * upstream: kube-scheduler's plugins of the same names
  */
 
 import type { HostPort } from "../../../apis/core/host-ports.ts";
@@ -85,7 +85,7 @@ export function matchesRequiredNodeAffinity(pod: PodInfo, node: NodeInfo): boole
   return terms === undefined || matchesAnyTerm(terms, node.labels, node.name);
 }
 
-/** One term must match. No terms, or an empty term, match nothing. */
+/** True if one term matches. Without terms nothing matches, and an empty term matches nothing. */
 export function matchesAnyTerm(
   terms: readonly NodeSelectorTerm[],
   labels: Readonly<Record<string, string>>,
@@ -105,7 +105,10 @@ function requiredTerms(pod: PodInfo): readonly NodeSelectorTerm[] | undefined {
     ?.nodeSelectorTerms;
 }
 
-/** When every term pins `metadata.name`, the union of the names; otherwise undefined: all nodes. */
+/**
+ * If every term requires certain values of `metadata.name`, all these names. Otherwise undefined, which means
+ * all nodes.
+ */
 function namedNodes(terms: readonly NodeSelectorTerm[]): ReadonlySet<string> | undefined {
   const names = new Set<string>();
   for (const term of terms) {
@@ -144,10 +147,10 @@ function portsConflict(a: HostPort, b: HostPort): boolean {
   return a.ip === b.ip || a.ip === "0.0.0.0" || b.ip === "0.0.0.0";
 }
 
-/** Order in which missing resources are named. */
+/** The order of resources in the message. */
 const NATIVE_RESOURCES = ["cpu", "memory", "ephemeral-storage"];
 
-/** Requests against what is free. upstream: plugins/noderesources. */
+/** Compares the requests with the free resources. upstream: plugins/noderesources. */
 export const nodeResourcesFit: Filter = {
   name: "NodeResourcesFit",
   prepare(pod) {

@@ -1,6 +1,6 @@
 /**
- * PodTopologySpread: constraints of a pod, hard ones as a filter. What both the filter and the score
- * need (which constraints, which nodes count) stands here too.
+ * PodTopologySpread. This file has the filter for hard constraints, and what the filter and the score share:
+ * which constraints a pod has, and which nodes count.
  */
 import { matchesLabelSelector } from "../../../apis/core/selectors.ts";
 import type { LabelSelector } from "../../../apis/meta.ts";
@@ -10,18 +10,18 @@ import type { Snapshot } from "../snapshot.ts";
 import { type Filter, SKIP, unresolvable, unschedulable } from "./filter.ts";
 import { matchesRequiredNodeAffinity, untoleratedTaint } from "./node.ts";
 
-/** A constraint with DoNotSchedule, its defaults filled in. */
+/** A constraint with all defaults. */
 export interface SpreadConstraint {
   readonly topologyKey: string;
   readonly maxSkew: number;
   readonly minDomains: number;
-  /** `undefined` matches nothing. */
+  /** Undefined matches no pod. */
   readonly selector: LabelSelector | undefined;
   readonly honorAffinity: boolean;
   readonly honorTaints: boolean;
 }
 
-/** The pod's own constraints of one strictness. */
+/** The constraints of the pod with this `whenUnsatisfiable`. */
 export function spreadConstraints(
   pod: PodInfo,
   whenUnsatisfiable: "DoNotSchedule" | "ScheduleAnyway",
@@ -43,7 +43,7 @@ export function spreadConstraints(
     }));
 }
 
-/** Pods each node counts for a constraint. An absent or empty selector counts nothing. */
+/** Number of matching pods on each node. A missing or empty selector matches none. */
 export function matchingPods(
   constraint: SpreadConstraint,
   pod: PodInfo,
@@ -64,13 +64,13 @@ export function isEmptySelector(selector: LabelSelector): boolean {
   );
 }
 
-/** Whether a node takes part in a constraint, by its two inclusion policies. */
+/** Whether a node counts for a constraint, by the constraint's two inclusion policies. */
 export function isIncluded(constraint: SpreadConstraint, pod: PodInfo, node: NodeInfo): boolean {
   if (constraint.honorAffinity && !matchesRequiredNodeAffinity(pod, node)) return false;
   return !constraint.honorTaints || untoleratedTaint(pod, node) === undefined;
 }
 
-/** Only nodes that carry every topology key count for any constraint. */
+/** Whether the node has every topology key. Other nodes count for no constraint. */
 export function hasAllKeys(
   node: NodeInfo,
   constraints: readonly { readonly topologyKey: string }[],
@@ -108,7 +108,7 @@ export const podTopologySpread: Filter = {
 interface Domains {
   readonly constraint: SpreadConstraint;
   readonly counts: ReadonlyMap<string, number>;
-  /** Pods in the emptiest domain; 0 while there are fewer domains than `minDomains`. */
+  /** Number of pods in the domain with the fewest; 0 if there are fewer domains than `minDomains`. */
   readonly smallest: number;
   readonly selfMatch: 0 | 1;
 }
@@ -126,7 +126,7 @@ function domains(
     const value = node.labels[constraint.topologyKey] as string;
     counts.set(value, (counts.get(value) ?? 0) + (podsByNode.get(node.name) ?? 0));
   }
-  // No domain at all: every skew is hugely negative, as with upstream's MaxInt32.
+  // Without any domain the minimum stays at its start value, as upstream (MaxInt32), so no constraint fails.
   let smallest = 0x7fff_ffff;
   for (const count of counts.values()) smallest = Math.min(smallest, count);
   if (counts.size < constraint.minDomains) smallest = 0;

@@ -1,6 +1,6 @@
 /**
- * Filters about volumes: ReadWriteOncePod and single-attach disks, attach limits of CSI drivers,
- * node affinity of bound volumes and provisioning for the first consumer, and zones.
+ * Filters for volumes: ReadWriteOncePod claims and single-attach disks, attach limits of CSI drivers, node
+ * affinity of bound volumes, provisioning for the first consumer, and zones.
  */
 import type { PersistentVolume, PersistentVolumeClaim } from "../../../apis/core/kinds.ts";
 import { parseUnits } from "../../../base/quantity.ts";
@@ -78,7 +78,10 @@ function attachLimits(node: NodeInfo, volumes: VolumeObjects): ReadonlyMap<strin
   return limits;
 }
 
-/** Volume id → CSI driver. A claim that is not bound yet counts for its class's provisioner. */
+/**
+ * The CSI driver of each volume that the pod attaches. A claim that is not bound counts for its class's
+ * provisioner.
+ */
 function attachments(pod: PodInfo, volumes: VolumeObjects): ReadonlyMap<string, string> {
   const result = new Map<string, string>();
   for (const name of pod.claims) {
@@ -92,7 +95,7 @@ function attachments(pod: PodInfo, volumes: VolumeObjects): ReadonlyMap<string, 
       const driver = volumes.storageClass(claim.spec.storageClassName ?? "")?.provisioner;
       if (driver !== undefined) result.set(`${driver}/${pod.namespace}/${name}`, driver);
     } else if (volume.spec.awsElasticBlockStore !== undefined) {
-      // In-tree EBS volumes count for the driver they are migrated to.
+      // EBS volumes of the old in-tree plugin count for the CSI driver.
       result.set(`${EBS_DRIVER}/${volume.metadata.name}`, EBS_DRIVER);
     }
   }
@@ -137,16 +140,16 @@ function reaches(volume: PersistentVolume | undefined, node: NodeInfo): boolean 
 
 /** How the pod's claims would be bound on one node. */
 export interface VolumePlan {
-  /** Claims matched with volumes that already exist. */
+  /** Claims for which a free volume exists. */
   readonly matched: readonly {
     readonly claim: PersistentVolumeClaim;
     readonly volume: PersistentVolume;
   }[];
-  /** Claims whose volume is to be made for the node. */
+  /** Claims for which a volume must be created. */
   readonly provisioned: readonly PersistentVolumeClaim[];
 }
 
-/** How delayed claims would be bound on `node`; `undefined` when they cannot be. */
+/** How delayed claims would be bound on the node. Undefined if they cannot be. */
 export function planVolumes(
   claims: readonly PersistentVolumeClaim[],
   node: NodeInfo,
@@ -170,7 +173,7 @@ export function planVolumes(
   return { matched, provisioned };
 }
 
-/** The smallest free volume of the class that the node reaches; by name among equals. */
+/** The smallest free volume of the class that the node can use; among equal ones the first by name. */
 function findVolume(
   claim: PersistentVolumeClaim,
   node: NodeInfo,
@@ -250,7 +253,10 @@ export const volumeZone: Filter = {
   },
 };
 
-/** Zone labels that bound volumes carry, several zones joined by `__`; or that a volume is not there. */
+/**
+ * The zone labels of the pod's bound volumes (several zones are joined by `__`), or an error if a volume does
+ * not exist.
+ */
 function zonesOfVolumes(
   pod: PodInfo,
   snapshot: Snapshot,
@@ -278,7 +284,7 @@ function isDelayedAndUnbound(claim: PersistentVolumeClaim, volumes: VolumeObject
   return (claim.spec.volumeName ?? "") === "" && isDelayed(claim, volumes);
 }
 
-/** Old and new zone labels mean the same: a node that has only the other one still answers. */
+/** The node's value of a zone label. The beta and the stable label mean the same, so either of them is enough. */
 function zoneLabel(node: NodeInfo, key: string): string | undefined {
   const own = node.labels[key];
   if (own !== undefined) return own;

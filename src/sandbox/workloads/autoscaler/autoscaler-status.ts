@@ -1,4 +1,4 @@
-/** What an autoscaler says of itself: conditions whose times move with their status, replicas, measured metrics. */
+/** The status of a HorizontalPodAutoscaler: conditions, replicas and measured metrics. */
 import type { HorizontalPodAutoscaler } from "../../../apis/autoscaling/kinds.ts";
 import type { Condition } from "../../../apis/meta.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
@@ -8,7 +8,7 @@ export type ConditionType = "AbleToScale" | "ScalingActive" | "ScalingLimited";
 
 type Status = NonNullable<HorizontalPodAutoscaler["status"]>;
 
-/** The status of one look, as it grows. Conditions are kept in the order in which they were first set. */
+/** Builds the status in one reconcile. Conditions stay in the order in which they were first set. */
 export class StatusDraft {
   #status: Status;
   readonly #nowMs: number;
@@ -41,12 +41,12 @@ export class StatusDraft {
     };
   }
 
-  /** Sets the replicas and metrics of the status; `scaled`: the target was just resized. */
+  /** Sets replicas and metrics. `scaled`: this reconcile resized the target. */
   replicas(current: number, desired: number, metrics: readonly unknown[], scaled: boolean): void {
     const { currentReplicas: _before, ...status } = this.#status;
     this.#status = {
       ...status,
-      // Go leaves a zero out here, and here only.
+      // Of these fields, Go omits only this one if it is zero.
       ...(current === 0 ? {} : { currentReplicas: current }),
       desiredReplicas: desired,
       currentMetrics: metrics.length === 0 ? null : metrics,

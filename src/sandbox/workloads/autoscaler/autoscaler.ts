@@ -1,6 +1,7 @@
 /**
- * The HorizontalPodAutoscaler controller: every 15 s it reads the Scale of the target and the metrics of its pods, works
- * out a size, writes it, and says what it did. upstream of behaviour: pkg/controller/podautoscaler/horizontal.go
+ * The HorizontalPodAutoscaler controller. Every 15 s it reads the Scale of the target and the metrics of its
+ * pods, computes a number of replicas, writes it, and reports in its status.
+ * upstream: pkg/controller/podautoscaler/horizontal.go
  */
 import {
   HORIZONTAL_POD_AUTOSCALER,
@@ -24,7 +25,7 @@ import { askMetrics } from "./metric-questions.ts";
 import { createTargets, type ScaleTarget, type Targets } from "./scale-target.ts";
 import { afterScaling, decideScale, firstMemory, type ScalingMemory } from "./scaling-rules.ts";
 
-/** upstream: --horizontal-pod-autoscaler-sync-period */
+/** Time between two reconciles. upstream: --horizontal-pod-autoscaler-sync-period */
 const SYNC_MS = 15_000;
 
 /** Scales workloads by their autoscalers, every 15 s. upstream: pkg/controller/podautoscaler of Kubernetes. */
@@ -46,7 +47,7 @@ export function autoscalerController(deps: PartDeps): Controller {
     const now = clock.now();
     const kept = known.get(key) ?? { dueMs: now + SYNC_MS };
     known.set(key, kept);
-    // A change does not hasten it: upstream's queue lets each autoscaler through once in 15 s.
+    // A change does not make it earlier, as upstream: each autoscaler runs once in 15 s.
     if (now < kept.dueMs) return requeueAfter(kept.dueMs - now);
     kept.dueMs = now + SYNC_MS;
     const status = new StatusDraft(autoscaler, now);
@@ -67,26 +68,26 @@ export function autoscalerController(deps: PartDeps): Controller {
 interface Doors extends PartDeps {
   readonly recorder: EventRecorder;
   readonly targets: Targets;
-  /** By key of the autoscaler. */
+  /** State of each autoscaler, by key. */
   readonly known: ReadonlyMap<string, Known>;
 }
 
-/** What is remembered of an autoscaler. */
+/** State of an autoscaler between reconciles. */
 export interface Known {
   dueMs: number;
   memory?: ScalingMemory;
-  /** The selector of the target's pods, to find autoscalers with the same pods. */
+  /** Selector of the target's pods, to find other autoscalers of the same pods. */
   selector?: string;
 }
 
-/** A size, and why. */
+/** The wanted number of replicas, and the reason. */
 interface Wanted {
   readonly replicas: number;
   readonly reason: string;
   readonly metrics: readonly unknown[];
 }
 
-/** One look at one autoscaler: `status` is filled in, the target resized. */
+/** One reconcile of an autoscaler: fills `status` and resizes the target. */
 async function look(
   doors: Doors,
   autoscaler: HorizontalPodAutoscaler,
@@ -144,7 +145,7 @@ async function readTarget(
   }
 }
 
-/** Undefined when the metrics say nothing: the status says so. */
+/** The replicas that the metrics ask for. Undefined if no metric can be read; then the status says why. */
 async function byMetrics(
   doors: Doors,
   autoscaler: HorizontalPodAutoscaler,

@@ -1,7 +1,7 @@
 /**
- * Gathers what the metrics of one autoscaler are answered from, asks each, and joins the answers: the largest wins, and
- * pods are only taken away when every metric has an answer.
- * upstream of behaviour: pkg/controller/podautoscaler/horizontal.go, computeReplicasForMetrics
+ * Evaluates all metrics of one autoscaler and joins the results. The largest number of replicas wins. Pods
+ * are removed only if every metric could be read.
+ * upstream: pkg/controller/podautoscaler/horizontal.go, computeReplicasForMetrics
  */
 import type { HorizontalPodAutoscaler, Scale } from "../../../apis/autoscaling/kinds.ts";
 import type { Pod } from "../../../apis/core/pod.ts";
@@ -11,26 +11,26 @@ import { parseLabelSelector } from "../../apiserver/request/label-selector.ts";
 import { type PartDeps, podMirror } from "../../parts.ts";
 import { answerMetric, type MetricAnswer, type MetricFailure } from "./metric-replicas.ts";
 
-/** A condition without its type. */
+/** The condition ScalingActive without its type. */
 interface Active {
   readonly status: "True" | "False";
   readonly reason: string;
   readonly message: string;
 }
 
-/** What all metrics of an autoscaler say together. */
+/** The joined result of all metrics. */
 export interface MetricsAnswer {
   readonly active: Active;
-  /** What the largest metric asks for; undefined: they say nothing. */
+  /** The largest result. Undefined if no metric could be read. */
   readonly desired: { readonly replicas: number; readonly name: string } | undefined;
-  /** For status.currentMetrics: a metric without an answer has an empty entry. */
+  /** For status.currentMetrics. A metric that could not be read has an empty entry. */
   readonly metrics: readonly unknown[];
-  /** Why they say nothing, or not all of them do. */
+  /** Why some or all metrics could not be read. */
   readonly problem: string | undefined;
   readonly warnings: readonly { readonly reason: string; readonly message: string }[];
 }
 
-/** `others`: the selectors of all autoscalers, by key. */
+/** Evaluates the metrics. `others` are the selectors of all autoscalers, by key. */
 export async function askMetrics(
   { clock, kube, mirrors }: PartDeps,
   autoscaler: HorizontalPodAutoscaler,
@@ -57,7 +57,7 @@ export async function askMetrics(
   );
 }
 
-/** Pure: the answers of all metrics as one. */
+/** Joins the results of all metrics. */
 function joined(
   answers: readonly (MetricAnswer | MetricFailure)[],
   currentReplicas: number,
@@ -100,7 +100,7 @@ function selects(selector: string): (pod: Pod) => boolean {
   return ({ metadata }) => matchesNodeSelectorTerm({ matchExpressions }, metadata.labels);
 }
 
-/** Keys of the autoscalers whose selectors match one of the pods. */
+/** Keys of the autoscalers whose selectors match at least one of the pods. */
 function autoscalersOf(
   pods: readonly Pod[],
   namespace: string,

@@ -1,7 +1,8 @@
 /**
- * Asks each metric of an autoscaler how many replicas it wants. Resource metrics are answered from samples of the
- * metrics API; the others need adapters that the sandbox has not, and fail as on a cluster without them.
- * upstream of behaviour: pkg/controller/podautoscaler/horizontal.go
+ * Computes how many replicas each metric of an autoscaler asks for. Resource metrics come from the metrics
+ * API. Other metrics need adapters that the sandbox does not have, so they fail as on a cluster without
+ * adapters.
+ * upstream: pkg/controller/podautoscaler/horizontal.go
  */
 import type { AutoscalerMetric, MetricTarget } from "../../../apis/autoscaling/kinds.ts";
 import type { Pod } from "../../../apis/core/pod.ts";
@@ -28,21 +29,21 @@ export interface MeasuredPods {
   readonly nowMs: number;
 }
 
-/** What one metric asks for: `name` as events tell it, `status` for status.currentMetrics. */
+/** The result of one metric: `name` for events, `status` for status.currentMetrics. */
 export interface MetricAnswer {
   readonly name: string;
   readonly replicas: number;
   readonly status: unknown;
 }
 
-/** Why a metric has no answer: the event's reason, its sentence, and the sentence around it. */
+/** Why a metric could not be read: the event's reason and message, and the message of the condition. */
 export interface MetricFailure {
   readonly reason: string;
   readonly problem: string;
   readonly told: string;
 }
 
-/** Replicas that one metric asks for, or why it cannot be read. */
+/** The replicas that one metric asks for, or why it could not be read. */
 export function answerMetric(
   metric: AutoscalerMetric,
   measured: MeasuredPods,
@@ -122,7 +123,7 @@ function proposalFor({
     : replicasForAverage(question, parseMilli(target.averageValue) ?? 0);
 }
 
-/** The usage of each pod, or of one container of it; a pod that does not tell of the resource has no sample. */
+/** The usage of each pod, or of one container in each pod. A pod without this resource has no sample. */
 function samplesOf(
   metrics: readonly PodMetrics[],
   resource: string,
@@ -142,7 +143,7 @@ function samplesOf(
   return samples;
 }
 
-/** Memory in binary units, all else in decimal ones, and fractions of either in thousandths. */
+/** Formats an amount: memory in binary units, other resources in decimal units, fractions in thousandths. */
 function averageText(resource: string, milli: number): string {
   if (milli % 1_000 !== 0) return `${milli}m`;
   const units = milli / 1_000;
@@ -150,7 +151,7 @@ function averageText(resource: string, milli: number): string {
   return resource === "cpu" && units < 1_000 ? formatMilli(milli) : decimal(units);
 }
 
-/** `50000000` → `50M`. */
+/** Formats with a decimal suffix: `50000000` → `50M`. */
 function decimal(units: number): string {
   const suffixes = ["", "k", "M", "G", "T", "P"];
   let value = units;
@@ -165,7 +166,10 @@ function decimal(units: number): string {
 const NO_CUSTOM_METRICS =
   "unable to fetch metrics from custom metrics API: no custom metrics API (custom.metrics.k8s.io) registered";
 
-/** What a cluster without adapters says. upstream spells an object's error with its words out of order. */
+/**
+ * The error of a cluster without adapters. upstream's text for an object metric has words in the wrong order,
+ * which is kept.
+ */
 function adapterMissing(metric: AutoscalerMetric, namespace: string): MetricFailure {
   const { pods, object, external } = metric;
   if (pods !== undefined) {
@@ -195,7 +199,7 @@ function adapterMissing(metric: AutoscalerMetric, namespace: string): MetricFail
   return { reason: "InvalidMetricSourceType", problem, told: problem };
 }
 
-/** `wrapped`: the problem's text in the message about several metrics. */
+/** `wrapped`: the text of the problem in the message about several metrics. */
 function failure(
   what: string,
   {

@@ -1,7 +1,7 @@
 /**
- * How many replicas a metric asks for: usage held against the target, pods that are not ready or have no sample counted
- * so that they never make the change larger. Amounts are thousandths throughout.
- * upstream of behaviour: pkg/controller/podautoscaler/replica_calculator.go
+ * How many replicas a metric asks for: usage divided by the target. Pods that are not ready or have no sample
+ * are counted so that they never make the change larger. All amounts are in thousandths.
+ * upstream: pkg/controller/podautoscaler/replica_calculator.go
  */
 import type { Container, Pod } from "../../../apis/core/pod.ts";
 import { fromRfc3339 } from "../../../base/clock.ts";
@@ -14,13 +14,13 @@ export interface Sample {
   readonly windowMs: number;
 }
 
-/** By pod name. */
+/** Samples by pod name. */
 export type Samples = ReadonlyMap<string, Sample>;
 
-/** Which usage of which pods, and how it should be. */
+/** The pods, their samples, and what to measure. */
 export interface Question {
   readonly resource: string;
-  /** One container of each pod; undefined: the pod. */
+  /** The container to measure in each pod. Undefined: the whole pod. */
   readonly container: string | undefined;
   readonly currentReplicas: number;
   readonly pods: readonly Pod[];
@@ -28,28 +28,34 @@ export interface Question {
   readonly nowMs: number;
 }
 
-/** How many replicas a metric asks for, and the value behind that. */
+/** The replicas that a metric asks for, and the measured value. */
 export interface ReplicaProposal {
   readonly replicas: number;
-  /** Percent of the requests; absent where the target is an amount. */
+  /** Usage in percent of the requests. Absent if the target is an amount. */
   readonly utilization?: number;
-  /** Average of the pods. */
+  /** Average usage of the pods, in thousandths. */
   readonly milli: number;
 }
 
-/** Why no number can be given. */
+/** Why there is no result. */
 export interface Problem {
   readonly problem: string;
 }
 
-/** Usage within 10 % of the target is left alone. upstream: --horizontal-pod-autoscaler-tolerance */
+/** Usage within 10 % of the target changes nothing. upstream: --horizontal-pod-autoscaler-tolerance */
 const TOLERANCE = 0.1;
-/** CPU of a pod that started so recently counts only once it is ready. upstream: --horizontal-pod-autoscaler-cpu-initialization-period */
+/**
+ * For this long after a pod's start, its CPU usage counts only if the pod is ready. upstream:
+ * --horizontal-pod-autoscaler-cpu-initialization-period
+ */
 const CPU_INITIALIZATION_MS = 300_000;
-/** A pod that was ready later than this after its start has been ready at all. upstream: --horizontal-pod-autoscaler-initial-readiness-delay */
+/**
+ * A pod that is not ready, and whose readiness last changed within this time after its start, was never
+ * ready. upstream: --horizontal-pod-autoscaler-initial-readiness-delay
+ */
 const INITIAL_READINESS_MS = 30_000;
 
-/** Replicas for a percentage of the requests. */
+/** Replicas for a target in percent of the requests. */
 export function replicasForUtilization(
   question: Question,
   target: number,
@@ -65,7 +71,7 @@ export function replicasForUtilization(
   });
 }
 
-/** Replicas for an average amount. */
+/** Replicas for a target that is an average amount. */
 export function replicasForAverage(question: Question, target: number): ReplicaProposal | Problem {
   const groups = groupPods(question);
   if ("problem" in groups) return groups;
@@ -82,7 +88,7 @@ interface Groups {
   readonly ready: number;
   readonly unready: readonly string[];
   readonly missing: readonly string[];
-  /** Usage of the pods that count, by name. */
+  /** Usage of the pods that count, by pod name. */
   readonly usages: ReadonlyMap<string, number>;
 }
 
@@ -94,7 +100,7 @@ interface Ratio {
 
 interface Target {
   readonly ratio: (usages: ReadonlyMap<string, number>) => Ratio | Problem;
-  /** Usage assumed of a pod without a sample when pods are to go. */
+  /** The usage assumed for a pod without a sample, if the result would remove pods. */
   readonly standIn: (pod: string) => number;
 }
 
@@ -118,7 +124,7 @@ function replicasFor(
   const turned = (ratio < 1 && second.ratio > 1) || (ratio > 1 && second.ratio < 1);
   if (isClose(second.ratio) || turned) return { ...measured, replicas: currentReplicas };
   const replicas = Math.ceil(second.ratio * assumed.size);
-  // What is assumed must not turn the direction either.
+  // Assumed usage must not change the direction of scaling.
   const overshoots =
     (second.ratio < 1 && replicas > currentReplicas) ||
     (second.ratio > 1 && replicas < currentReplicas);
@@ -157,7 +163,7 @@ function groupPods({ pods, samples, resource, nowMs }: Question): Groups | Probl
   return { ready, unready, missing, usages };
 }
 
-/** Whether the CPU of a pod says more about its start than about its load. */
+/** Whether the CPU usage of a pod must be ignored, because the pod is still starting. */
 function isWarmingUp({ status }: Pod, { atMs, windowMs }: Sample, nowMs: number): boolean {
   const condition = status?.conditions?.find(({ type }) => type === "Ready");
   const startedMs = fromRfc3339(status?.startTime);

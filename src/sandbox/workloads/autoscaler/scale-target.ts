@@ -1,4 +1,4 @@
-/** The object that an autoscaler sizes, through its scale subresource: of whatever kind, as discovery tells. */
+/** The target of an autoscaler, read and written through its scale subresource. Its kind is found by discovery. */
 import type { HorizontalPodAutoscaler, Scale } from "../../../apis/autoscaling/kinds.ts";
 import type { Kind } from "../../../apis/meta.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
@@ -6,7 +6,7 @@ import { objectPath, updateRequest } from "../../../kube/client/request.ts";
 import { isConflict } from "../../../kube/errors.ts";
 import { discoverResources } from "../../scenario/resources.ts";
 
-/** A Scale as it was read. */
+/** The Scale of a target. */
 export interface ScaleTarget {
   readonly kind: Kind;
   readonly scale: Scale;
@@ -14,16 +14,16 @@ export interface ScaleTarget {
 
 /** Reads and changes the replicas of any kind with the subresource `scale`. */
 export interface Targets {
-  /** Rejects when the kind or the object is not there, or has no scale. */
+  /** Rejects if the kind or the object does not exist, or has no scale. */
   read(autoscaler: HorizontalPodAutoscaler): Promise<ScaleTarget>;
   /** Writes the number of replicas. A conflict is retried on the newest object. */
   resize(target: ScaleTarget, replicas: number): Promise<void>;
 }
 
-/** upstream: client-go util/retry, DefaultRetry */
+/** Attempts after conflicts. upstream: client-go util/retry, DefaultRetry */
 const TRIES = 5;
 
-/** Finds kinds by discovery. */
+/** Creates Targets that use the API server's discovery. */
 export function createTargets(kube: KubeClient): Targets {
   const resources = discoverResources(kube);
   const scaleOf = async (kind: Kind, { name, namespace }: Scale["metadata"]): Promise<Scale> => {
@@ -34,7 +34,7 @@ export function createTargets(kube: KubeClient): Targets {
     read: async ({ metadata: { namespace }, spec: { scaleTargetRef } }) => {
       const { apiVersion = "", kind: kindName, name } = scaleTargetRef;
       const kind = await resources.kind(apiVersion, kindName).catch(() => {
-        // upstream asks for the kind in any version of the group.
+        // The error names only the group, because upstream accepts any version of it.
         const [group = ""] = apiVersion.includes("/") ? apiVersion.split("/") : [];
         throw new Error(`no matches for kind "${kindName}" in group "${group}"`);
       });

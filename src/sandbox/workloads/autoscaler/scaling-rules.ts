@@ -1,7 +1,8 @@
 /**
- * From what the metrics ask for to what is set: the highest recent recommendation wins when pods are to go, policies
- * limit the speed, and the bounds of the autoscaler hold. Says why, in the conditions' own words.
- * upstream of behaviour: pkg/controller/podautoscaler/horizontal.go
+ * Turns the replicas that metrics ask for into the replicas to set. When pods are to be removed, the highest
+ * recent recommendation wins. Policies limit the speed, and minReplicas and maxReplicas the size. The result
+ * names its reason, in the text of the conditions.
+ * upstream: pkg/controller/podautoscaler/horizontal.go
  */
 import type {
   HorizontalPodAutoscaler,
@@ -9,15 +10,15 @@ import type {
   ScalingRules,
 } from "../../../apis/autoscaling/kinds.ts";
 
-/** What is remembered of one autoscaler between two looks. */
+/** State of one autoscaler between reconciles. */
 export interface ScalingMemory {
   readonly recommendations: readonly { readonly atMs: number; readonly replicas: number }[];
-  /** Pods that were added, and taken away. */
+  /** Recent changes that added and that removed pods. */
   readonly ups: readonly ScaleEvent[];
   readonly downs: readonly ScaleEvent[];
 }
 
-/** A past change of the replicas, for the rules on speed. */
+/** A past change of the replicas, for policies that limit the speed. */
 export interface ScaleEvent {
   readonly atMs: number;
   readonly change: number;
@@ -29,7 +30,7 @@ export interface Saying {
   readonly message: string;
 }
 
-/** The replicas after all rules, and what the conditions say. */
+/** The replicas after all rules, and the conditions' reasons. */
 export interface ScalingDecision {
   readonly replicas: number;
   readonly ableToScale: Saying;
@@ -37,28 +38,31 @@ export interface ScalingDecision {
   readonly memory: ScalingMemory;
 }
 
-/** Current and desired replicas, with their bounds. */
+/** Current and wanted replicas, with the bounds. */
 export interface Wish {
   readonly current: number;
-  /** What the metrics ask for. */
+  /** The replicas that the metrics ask for. */
   readonly desired: number;
   readonly least: number;
   readonly most: number;
   readonly nowMs: number;
 }
 
-/** `spec.behavior`: rules on the speed of scaling. */
+/** `spec.behavior`: rules for the speed of scaling. */
 export type Behavior = NonNullable<HorizontalPodAutoscaler["spec"]["behavior"]>;
 
-/** upstream: --horizontal-pod-autoscaler-downscale-stabilization */
+/**
+ * How long a higher recommendation prevents scaling down. upstream:
+ * --horizontal-pod-autoscaler-downscale-stabilization
+ */
 const DOWNSCALE_STABILIZATION_MS = 300_000;
 
-/** A memory that begins with the size that was found. */
+/** The first state of an autoscaler, with the present size. */
 export function firstMemory(current: number, nowMs: number): ScalingMemory {
   return { recommendations: [{ atMs: nowMs, replicas: current }], ups: [], downs: [] };
 }
 
-/** The size to set. Pure; `memory` is what the last decision returned. */
+/** The replicas to set. Pure function; `memory` is the one that the last call returned. */
 export function decideScale(
   wish: Wish,
   behavior: Behavior | undefined,
@@ -84,7 +88,7 @@ export function decideScale(
   };
 }
 
-/** The memory after the target was resized: only autoscalers with a behavior count changes. */
+/** The state after the target was resized. Changes are recorded only for autoscalers with a behavior. */
 export function afterScaling(
   memory: ScalingMemory,
   behavior: Behavior | undefined,
@@ -126,14 +130,15 @@ function stabilized(
   { recommendations }: ScalingMemory,
   withBehavior: boolean,
 ): { readonly replicas: number; readonly saying: Saying } {
-  // upstream: with a behavior what is as old as the window does not count any more; without one it does.
+  // As upstream: with a behavior, a recommendation exactly as old as the window does not count; without one,
+  // it does.
   const since = (ms: number): readonly number[] =>
     recommendations
       .filter(({ atMs }) => (withBehavior ? atMs > nowMs - ms : atMs >= nowMs - ms))
       .map(({ replicas }) => replicas);
   const lowest = Math.min(desired, ...since(upMs));
   const highest = Math.max(desired, ...since(downMs));
-  // Without a behavior only the way down is steadied.
+  // Without a behavior, only scaling down is stabilized.
   const replicas = withBehavior ? Math.min(Math.max(current, lowest), highest) : highest;
   if (replicas === desired) return { replicas, saying: READY };
   const isUp = withBehavior && desired >= current;
@@ -177,7 +182,7 @@ const DOWN_LIMIT: Saying = {
   message: "the desired replica count is decreasing faster than the maximum scale rate",
 };
 
-/** Without a behavior a target at most doubles, or grows to four. */
+/** Limits growth without a behavior: at most double, or up to four. */
 function withinDefaults({ current, desired, least, most }: Wish): Bounded {
   const fastest = Math.max(2 * current, 4);
   if (desired < least) return { replicas: least, saying: TOO_FEW };
@@ -233,11 +238,11 @@ function downLimit(
       ? start - policy.value
       : Math.trunc(start * (1 - policy.value / 100));
   });
-  // The least change leaves the most pods.
+  // The smallest change leaves the most pods, so `Min` takes the maximum.
   return rules.selectPolicy === "Min" ? Math.max(...limits) : Math.min(...limits);
 }
 
-/** How large the target was when the period of the policy began. */
+/** The number of replicas at the start of the policy's period. */
 function sizeBefore(
   current: number,
   { periodSeconds }: ScalingPolicy,

@@ -1,6 +1,6 @@
 /**
- * What a PodDisruptionBudget says of its pods: how many there should be, how many are healthy, and so how many may be
- * evicted now. A percentage counts what the owners of the pods are meant to run.
+ * The status of a PodDisruptionBudget: how many pods are expected, how many are healthy, and how many may be
+ * evicted now. A percentage refers to the replicas of the pods' owners.
  * upstream: kubernetes pkg/controller/disruption
  */
 import type { Pod } from "../../../apis/core/pod.ts";
@@ -10,13 +10,13 @@ import type { PodDisruptionBudget } from "../../../apis/policy/kinds.ts";
 import { fromRfc3339, toRfc3339 } from "../../../base/clock.ts";
 import { scaledValue } from "../controls.ts";
 
-/** An eviction that the pod's deletion has not followed by then is forgotten. */
+/** An eviction is forgotten if the pod is not deleted within this time. */
 export const DISRUPTED_TIMEOUT_MS = 120_000;
 
-/** The controller of an object, where it is of a kind with a scale and still there. */
+/** Returns the controller of an object, if it exists and its kind has a scale. */
 export type OwnerLookup = (object: KubeObject) => KubeObject | undefined;
 
-/** `selected`: pods of the budget that have not ended. */
+/** The status of a budget. `selected`: its pods that have not ended. */
 export function budgetStatus(
   budget: PodDisruptionBudget,
   selected: readonly Pod[],
@@ -44,7 +44,7 @@ export function budgetStatus(
   } as NonNullable<PodDisruptionBudget["status"]>;
 }
 
-/** How many pods there should be, and how many of them healthy. */
+/** How many pods the budget expects, and how many of them must be healthy. */
 function expectedOf(
   budget: PodDisruptionBudget,
   selected: readonly Pod[],
@@ -60,12 +60,12 @@ function expectedOf(
     const total = scaleOfOwners(selected, ownerOf);
     return { pods: total, desiredHealthy: scaledValue(minAvailable, total, "up") };
   }
-  // A plain count needs no owner: the pods that are there are the pods that are expected.
+  // With an absolute minAvailable, the expected pods are those that exist.
   const desiredHealthy = scaledValue(minAvailable, 0, "up");
   return { pods: selected.length, desiredHealthy };
 }
 
-/** What the owners of the pods are meant to run together; pods without a known owner count 0. */
+/** The sum of the replicas of all owners. Pods without a known owner count 0. */
 function scaleOfOwners(selected: readonly Pod[], ownerOf: OwnerLookup): number {
   const scales = new Map<string, number>();
   for (const pod of selected) {
@@ -78,7 +78,7 @@ function scaleOfOwners(selected: readonly Pod[], ownerOf: OwnerLookup): number {
   return [...scales.values()].reduce((sum, scale) => sum + scale, 0);
 }
 
-/** Evicted pods whose deletion has not been seen yet. */
+/** Evicted pods that are not deleted yet. */
 function stillDisrupted(
   budget: PodDisruptionBudget,
   selected: readonly Pod[],

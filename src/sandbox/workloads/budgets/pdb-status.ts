@@ -1,6 +1,6 @@
 /**
- * The disruption controller: keeps the status of PodDisruptionBudgets, by which the eviction API
- * decides. It is prompt: a pod that becomes ready or leaves changes its budgets in the same instant.
+ * The disruption controller. It keeps the status of PodDisruptionBudgets up to date, because the eviction API
+ * decides by it. When a pod becomes ready or is deleted, its budgets change at once.
  */
 import {
   DAEMON_SET,
@@ -28,7 +28,7 @@ import { createPartRecorder, type PartDeps, podMirror, subject } from "../../par
 import { pacerOf } from "../controls.ts";
 import { budgetStatus, DISRUPTED_TIMEOUT_MS, type OwnerLookup } from "./pdb-allowance.ts";
 
-/** A budget over 1,000 pods is looked at every tenth of a second at most; over a few, at once. */
+/** Milliseconds of pause for each pod: a budget over 1,000 pods is reconciled every 100 ms at most. */
 const PACE_MS_PER_POD = 0.1;
 
 /** Keeps the status of PodDisruptionBudgets. upstream: pkg/controller/disruption of Kubernetes. */
@@ -56,7 +56,7 @@ export function pdbStatusController(deps: PartDeps): Controller {
     return status.disruptedPods === undefined ? AWAIT_CHANGE : requeueAfter(DISRUPTED_TIMEOUT_MS);
   }
 
-  /** Budgets of a namespace; of a pod only those that select it. */
+  /** The reconcile requests for all budgets of a namespace, or for those that select `pod`. */
   function requestsIn(namespace: string | undefined, pod?: Pod): Request[] {
     return budgets
       .list()
@@ -89,14 +89,14 @@ export function pdbStatusController(deps: PartDeps): Controller {
   };
 }
 
-/** Pods the budget is about: those that have not ended. */
+/** The pods of a budget that have not ended. */
 function podsOf({ spec }: PodDisruptionBudget, pods: Iterable<Pod>): readonly Pod[] {
   return [...pods]
     .filter((pod) => !isTerminal(pod) && matchesLabelSelector(spec.selector, pod.metadata.labels))
     .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
 }
 
-/** Pods of a namespace are looked through once a change, not the whole cluster's. */
+/** Pods by namespace, so that a change does not search the pods of the whole cluster. */
 function podsByNamespace(pods: Mirror<Pod>): (namespace: string) => Iterable<Pod> {
   const byNamespace = new Map<string, Map<string, Pod>>();
   pods.on((event, pod) => {

@@ -1,6 +1,6 @@
 /**
- * Makes the ResourceClaims that pods ask for by template. Takes pods that are gone or done out of their claims, and
- * gives the devices of a claim back when nobody uses it any more.
+ * Creates ResourceClaims for pods with claim templates. Removes deleted and ended pods from the consumers of
+ * their claims, and frees the devices of a claim without consumers.
  * upstream: kubernetes pkg/controller/resourceclaim
  */
 import { POD, type Pod } from "../../../apis/core/pod.ts";
@@ -32,7 +32,7 @@ import {
 } from "../../kube-scheduler/devices/pod-claims.ts";
 import { createPartRecorder, type PartDeps, podMirror, subject } from "../../parts.ts";
 
-/** Which of a pod's claims the claim is. */
+/** Annotation on a claim: the name of the pod's claim entry for which it was created. */
 const CLAIM_NAME_ANNOTATION = "resource.kubernetes.io/pod-claim-name";
 
 /** The resource-claim controller of kube-controller-manager. */
@@ -110,7 +110,7 @@ class ResourceClaims {
     await patchObject(this.#kube, POD, pod, { ...pod, status } as Pod);
   }
 
-  /** A claim whose name could not be written to the pod. */
+  /** A claim that was created before, but whose name is not in the pod's status yet. */
   #madeBefore({ metadata }: Pod, name: string): string | undefined {
     return this.#claims
       .list()
@@ -173,7 +173,7 @@ class ResourceClaims {
     return pod !== undefined && pod.metadata.uid === uid && !isDone(pod);
   }
 
-  /** The claim that was made for a pod goes when the pod is done, although the pod is still there. */
+  /** Deletes a claim that was created for a pod when the pod has ended, even if the pod still exists. */
   async #removeIfDone(claim: ResourceClaim): Promise<void> {
     const { name, namespace, deletionTimestamp } = claim.metadata;
     const owner = controllerOf(claim);
@@ -188,7 +188,7 @@ class ResourceClaims {
   }
 }
 
-/** It runs no more, and will not run again. */
+/** Whether the pod has ended for good. */
 function isDone({ status }: Pod): boolean {
   return status?.phase === "Succeeded" || status?.phase === "Failed";
 }

@@ -26,7 +26,7 @@ export function byDeletionPreference(
     (pod) => (isReady(pod) ? 1 : 0),
     cost,
     (pod) => -(crowding.get(pod.spec.nodeName ?? "") ?? 0),
-    // Times are compared by order of magnitude upstream; the plain order is one of its outcomes.
+    // Upstream compares the logarithms of times. This order is one of the orders that it allows.
     (pod) => -(isReady(pod) ? (availableAtMs(pod, 0) ?? 0) : 0),
     (pod) => -restarts(pod),
     (pod) => -createdAtMs(pod),

@@ -1,6 +1,7 @@
 /**
- * The ReplicaSets of a Deployment: what a new one looks like, which is of the template, which revision each has,
- * and which are too many. Pure. upstream of behaviour: pkg/controller/deployment/util
+ * The ReplicaSets of a Deployment: what a new one contains, which one has the current template, the revision
+ * of each, and which are beyond the history limit. Pure functions.
+ * upstream: pkg/controller/deployment/util
  */
 import { DEPLOYMENT, type Deployment, type ReplicaSet } from "../../../apis/apps/kinds.ts";
 import { createdAtMs } from "../../../apis/meta.ts";
@@ -62,7 +63,7 @@ export function isOfTemplate(set: ReplicaSet, deployment: Deployment): boolean {
   return deepEqual(template, wanted);
 }
 
-/** Oldest first. */
+/** Sorts the oldest first. */
 export function byAge(a: ReplicaSet, b: ReplicaSet): number {
   return createdAtMs(a) - createdAtMs(b) || (a.metadata.name < b.metadata.name ? -1 : 1);
 }

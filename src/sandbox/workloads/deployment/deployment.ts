@@ -1,7 +1,8 @@
 /**
- * The Deployment controller: one ReplicaSet a template, rolled over within maxSurge and
- * maxUnavailable, revisions kept for `kubectl rollout undo`, and the conditions that
- * `kubectl rollout status` waits for. upstream of behaviour: pkg/controller/deployment.
+ * The Deployment controller. It keeps one ReplicaSet for each template, replaces pods within maxSurge and
+ * maxUnavailable, keeps revisions for `kubectl rollout undo`, and sets the conditions that `kubectl rollout
+ * status` waits for.
+ * upstream: pkg/controller/deployment
  */
 import {
   DEPLOYMENT,
@@ -26,7 +27,7 @@ import { statusOf, untilDeadline } from "./deployment-status.ts";
 import { rolloutSteps } from "./rollout.ts";
 import { createSet, dropSets, noteDesired, renewRevision, scaleSet } from "./set-writes.ts";
 
-/** Rolls Deployments out. upstream: pkg/controller/deployment of Kubernetes. */
+/** Rolls out Deployments. */
 export function deploymentController(deps: PartDeps): Controller {
   const { clock, kube, mirrors } = deps;
   const deployments = mirrors.of(DEPLOYMENT);
@@ -52,7 +53,7 @@ export function deploymentController(deps: PartDeps): Controller {
     return report(deployment);
   }
 
-  /** As they are by now: what was written a moment ago shows. */
+  /** The ReplicaSets of a Deployment, including writes of the same reconcile. */
   function setsOf({ metadata: { uid, namespace } }: Deployment): readonly ReplicaSet[] {
     return sets
       .list()
@@ -81,7 +82,7 @@ export function deploymentController(deps: PartDeps): Controller {
     watches: [
       source(DEPLOYMENT),
       source(REPLICA_SET, requestsToOwner("Deployment")),
-      // Recreate waits for the last old pod to be gone.
+      // The strategy Recreate waits until the last old pod is deleted.
       source(POD, (pod, event) => (event === "removed" ? deploymentOf(pod) : [])),
     ],
     concurrency: 8,
@@ -89,7 +90,10 @@ export function deploymentController(deps: PartDeps): Controller {
   };
 }
 
-/** Recreate waits until the old pods have gone, the terminating ones included. */
+/**
+ * Whether new pods may be created. With the strategy Recreate, all old pods must be gone, including
+ * terminating ones.
+ */
 function mayCreate(deps: PartDeps, deployment: Deployment, owned: readonly ReplicaSet[]): boolean {
   if (deployment.spec.strategy?.type !== "Recreate") return true;
   return owned.every(

@@ -1,7 +1,7 @@
 /**
- * The ReplicaSet controller: keeps as many pods as asked for, deletes the least useful first, and
- * reports counts. Also adopts matching orphans, as `kubectl` users expect after deleting a Deployment
- * with `--cascade=orphan`.
+ * The ReplicaSet controller. It keeps the wanted number of pods, deletes the least useful ones first, and
+ * reports counts. It also adopts matching pods without an owner, which `kubectl delete --cascade=orphan`
+ * leaves behind.
  */
 import { REPLICA_SET, type ReplicaSet } from "../../../apis/apps/kinds.ts";
 import { POD, type Pod } from "../../../apis/core/pod.ts";
@@ -30,7 +30,7 @@ import {
 import { byDeletionPreference } from "./deletion-preference.ts";
 import { type Failure, failureOf, statusOf } from "./replicaset-status.ts";
 
-/** The most pods that one reconcile creates or deletes. upstream of behaviour: BurstReplicas */
+/** Most pods that one reconcile creates or deletes. upstream: BurstReplicas */
 const BURST = 500;
 /** Milliseconds for each pod between two reconciles: 250 ms for a set of 1,000 pods. */
 const PACE_MS_PER_POD = 0.25;
@@ -64,7 +64,7 @@ export function replicaSetController(deps: PartDeps): Controller {
     return Math.abs(missing) > BURST ? requeueAfter(0) : outcome;
   }
 
-  /** `missing` below zero: the number of pods to delete. */
+  /** Creates `missing` pods. If it is negative, deletes as many. */
   async function scale(set: ReplicaSet, active: readonly Pod[], missing: number): Promise<void> {
     const count = Math.min(BURST, Math.abs(missing));
     if (missing > 0) {
@@ -97,7 +97,7 @@ export function replicaSetController(deps: PartDeps): Controller {
   };
 }
 
-/** Other sets of the same Deployment. */
+/** Other ReplicaSets of the same Deployment. */
 function siblingsOf({ metadata }: ReplicaSet, all: readonly ReplicaSet[]): readonly ReplicaSet[] {
   const owner = metadata.ownerReferences?.find((one) => one.controller === true);
   if (owner === undefined) return [];

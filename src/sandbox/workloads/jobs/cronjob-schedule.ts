@@ -1,6 +1,6 @@
 /**
- * What a CronJob's schedule, deadline and policy ask for now. Of times that were missed only the last is made up for,
- * and only within `startingDeadlineSeconds`.
+ * Which Job a CronJob must start now, by its schedule, deadline and concurrency policy. Of missed times only
+ * the last one is caught up, and only within `startingDeadlineSeconds`.
  * upstream: kubernetes pkg/controller/cronjob/utils.go
  */
 import type { CronJob, Job } from "../../../apis/apps/kinds.ts";
@@ -8,9 +8,9 @@ import { fromRfc3339, toRfc3339 } from "../../../base/clock.ts";
 import { type Cron, nextAfter, parseCron } from "../../../base/cron.ts";
 
 const HOUR_MS = 60 * 60_000;
-/** It looks a little after the time, as the real one does. */
+/** The controller runs this long after the scheduled time, as upstream. */
 const AFTER_MS = 100;
-/** More missed times than this mean a wrong clock: a warning event says so. */
+/** If more times than this were missed, the clock is probably wrong, and a warning event says so. */
 const MAX_MISSED = 100;
 const ALREADY_ACTIVE =
   "Not starting job because prior execution is running and concurrency policy is Forbid";
@@ -20,27 +20,27 @@ const TOO_MANY =
 /** An entry of `status.active`. */
 export type ActiveJob = NonNullable<NonNullable<CronJob["status"]>["active"]>[number];
 
-/** An event on the CronJob. */
+/** An event to create for the CronJob. */
 export interface News {
   readonly type: "Normal" | "Warning";
   readonly reason: string;
   readonly message: string;
 }
 
-/** Whether a Job is to start now, and when to look again. */
+/** Whether a Job must start now, and when to check again. */
 export interface Due {
   readonly news: readonly News[];
-  /** The time to start a Job for. */
+  /** The scheduled time of the Job to start. Absent: none starts. */
   readonly startMs?: number;
-  /** When to look again; absent: not by time alone. */
+  /** When to check again. Absent: not before something changes. */
   readonly lookAgainMs?: number;
 }
 
-/** `active`: whether a Job of it runs. */
+/** What is due now. `active`: whether a Job of this CronJob runs. */
 export function dueOf(cronJob: CronJob, active: boolean, nowMs: number): Due {
   const { schedule, timeZone, suspend, concurrencyPolicy } = cronJob.spec;
   if (cronJob.metadata.deletionTimestamp !== undefined || suspend === true) return { news: [] };
-  // The schedule by the clocks of its place, where it names one.
+  // The schedule in its time zone, if it has one.
   const cron = parseCron(timeZone === undefined ? schedule : `CRON_TZ=${timeZone} ${schedule}`);
   if (cron === undefined) {
     const message = `unparseable schedule: "${schedule}"`;
@@ -63,7 +63,7 @@ export function dueOf(cronJob: CronJob, active: boolean, nowMs: number): Due {
   return { news, startMs: dueMs, ...again };
 }
 
-/** The list in the status without what has ended or gone. */
+/** The entries of `status.active` whose Jobs exist and have not ended. */
 export function stillActive(
   cronJob: CronJob,
   own: readonly Job[],
@@ -92,7 +92,7 @@ export function endOf({ status }: Job): "Complete" | "Failed" | undefined {
   return ended("Failed") ? "Failed" : undefined;
 }
 
-/** The last time of the schedule that has come and has had no Job yet; whether many had none. */
+/** The last scheduled time that has passed without a Job, and whether too many were missed. */
 function lastDue(
   cronJob: CronJob,
   cron: Cron,
@@ -114,7 +114,10 @@ function deadlineMs({ spec }: CronJob): number {
   return (spec.startingDeadlineSeconds ?? Number.POSITIVE_INFINITY) * 1_000;
 }
 
-/** The last time after `from` and not after `now`: looked for from the end, for there may be years between. */
+/**
+ * The last scheduled time after `from` and not after `now`. It searches backwards, because years may lie
+ * between them.
+ */
 function lastWithin(cron: Cron, from: number, now: number): number | undefined {
   for (let spanMs = HOUR_MS; ; spanMs *= 2) {
     const start = Math.max(from, now - spanMs);

@@ -1,6 +1,6 @@
 /**
- * The CronJob controller: makes a Job of the template at each time of the schedule, minds what still runs as the
- * concurrency policy says, and keeps only so many finished Jobs.
+ * The CronJob controller. It creates a Job at each time of the schedule, follows the concurrency policy for
+ * Jobs that still run, and deletes finished Jobs beyond the history limits.
  * upstream: kubernetes pkg/controller/cronjob/cronjob_controllerv2.go
  */
 import { CRON_JOB, type CronJob, JOB, type Job } from "../../../apis/apps/kinds.ts";
@@ -105,7 +105,10 @@ async function remove({ kube, say }: Doors, cronJob: CronJob, job: Job): Promise
   say(cronJob, { type: "Normal", reason: "SuccessfulDelete", message });
 }
 
-/** Starts what is due, in place of what runs where the policy says so; what the status says then. */
+/**
+ * Starts the Job for a scheduled time. With the policy Replace it deletes running Jobs first. Returns the new
+ * status fields.
+ */
 async function startAt(
   doors: Doors,
   cronJob: CronJob,
@@ -126,7 +129,7 @@ async function startAt(
   };
 }
 
-/** Undefined: it was started before. */
+/** Creates the Job. Undefined if it exists already. */
 async function start(
   { kube, say }: Doors,
   cronJob: CronJob,

@@ -1,12 +1,12 @@
 /**
- * The arithmetic of a Job, without any effect: which pods count as succeeded or failed, what a failure policy
- * says of a failed pod, which indexes are done, and whether the Job has come to its end.
+ * Counts the pods of a Job: which ones succeeded or failed, what the failure policy does with a failed pod,
+ * which indexes are completed, and whether the Job has ended. Pure functions.
  */
 import type { Job } from "../../../apis/apps/kinds.ts";
 import { isActive, isTerminal, isTerminating, type Pod } from "../../../apis/core/pod.ts";
 import { fromRfc3339 } from "../../../base/clock.ts";
 
-/** On pods that are not counted yet: they stay, even deleted, until they are. */
+/** Finalizer of pods that are not counted yet. A deleted pod stays until it is counted. */
 export const TRACKING_FINALIZER = "batch.kubernetes.io/job-tracking";
 export const INDEX_LABEL = "batch.kubernetes.io/job-completion-index";
 const DEFAULT_BACKOFF_LIMIT = 6;
@@ -14,15 +14,15 @@ const DEFAULT_BACKOFF_LIMIT = 6;
 /** The pods of a Job by state. */
 export interface Counts {
   readonly active: readonly Pod[];
-  /** Being deleted, and still running. */
+  /** Pods that are being deleted and still run. */
   readonly terminating: number;
   readonly succeeded: number;
   readonly failed: number;
-  /** Ended since the last look: they are in the numbers above from now on. */
+  /** Pods that ended since the last reconcile. The numbers above include them. */
   readonly finished: readonly Pod[];
-  /** Of an indexed Job, in order. */
+  /** Completed indexes of an indexed Job, sorted. */
   readonly completedIndexes: readonly number[];
-  /** A failure policy ends the Job. */
+  /** The message of the failure policy that ends the Job. Undefined: none does. */
   readonly fatal: string | undefined;
 }
 
@@ -33,7 +33,7 @@ export interface Verdict {
   readonly message: string;
 }
 
-/** Counts each pod once, also after it is gone. */
+/** Counts each pod once. The counts in the Job's status include pods that were deleted. */
 export function countPods(job: Job, pods: readonly Pod[]): Counts {
   const status = (job.status ?? {}) as {
     succeeded?: number;
@@ -61,7 +61,7 @@ export function countPods(job: Job, pods: readonly Pod[]): Counts {
   };
 }
 
-/** A pod that leaves has failed, unless only pods that ended are replaced. */
+/** Whether the pod has ended. A pod that is being deleted counts as failed, unless only ended pods are replaced. */
 function hasFinished(job: Job, pod: Pod): boolean {
   if (isTerminal(pod)) return true;
   const onlyEnded =
@@ -69,7 +69,7 @@ function hasFinished(job: Job, pod: Pod): boolean {
   return isTerminating(pod) && !onlyEnded;
 }
 
-/** The first rule of the failure policy that a failed pod matches, and the words for it. */
+/** The first rule of the failure policy that matches a failed pod, with its message. */
 function matchingRule(
   job: Job,
   pod: Pod,
@@ -114,14 +114,14 @@ export function wantedActive(job: Job, { active, succeeded }: Counts): number {
   return Math.min(parallelism, Math.max(0, completions - succeeded));
 }
 
-/** Indexes of which no pod is needed are left out; the lowest come first. */
+/** Indexes that need a pod, the lowest first. */
 export function missingIndexes(job: Job, { active, completedIndexes }: Counts): readonly number[] {
   const taken = new Set([...completedIndexes, ...active.map(indexOf)]);
   const all = Array.from({ length: job.spec.completions ?? 0 }, (_, index) => index);
   return all.filter((index) => !taken.has(index));
 }
 
-/** Whether the Job is complete or has failed; undefined while it goes on. */
+/** Whether the Job is complete or has failed. Undefined while it continues. */
 export function verdictOf(job: Job, counts: Counts, nowMs: number): Verdict | undefined {
   const decided = job.status?.conditions?.find(({ type }) => type === "FailureTarget");
   if (decided !== undefined) {
@@ -147,7 +147,7 @@ export function verdictOf(job: Job, counts: Counts, nowMs: number): Verdict | un
   return { type: "Complete", reason: "CompletionsReached", message };
 }
 
-/** Milliseconds until `activeDeadlineSeconds` is over, at least 0; undefined without one. */
+/** Milliseconds until `activeDeadlineSeconds` has passed, at least 0. Undefined without a deadline. */
 export function untilDeadline(job: Job, nowMs: number): number | undefined {
   const startedAt = fromRfc3339(job.status?.["startTime"] as string | undefined);
   const { activeDeadlineSeconds } = job.spec;
@@ -155,12 +155,12 @@ export function untilDeadline(job: Job, nowMs: number): number | undefined {
   return Math.max(0, startedAt + activeDeadlineSeconds * 1_000 - nowMs);
 }
 
-/** Each pod of the Job has an index, and each index must succeed. */
+/** Whether each pod of the Job has an index. Then each index must succeed. */
 export function isIndexed(job: Job): boolean {
   return job.spec.completionMode === "Indexed";
 }
 
-/** The pod is not counted yet: a finalizer keeps it until then. */
+/** Whether the pod still has the tracking finalizer, so it is not counted yet. */
 export function isTracked({ metadata }: Pod): boolean {
   return metadata.finalizers?.includes(TRACKING_FINALIZER) === true;
 }
@@ -169,7 +169,7 @@ function indexOf({ metadata }: Pod): number {
   return Number(metadata.annotations?.[INDEX_LABEL] ?? -1);
 }
 
-/** `0,2-4` to numbers. */
+/** Parses `0,2-4` to numbers. */
 function parseIndexes(text = ""): readonly number[] {
   return text.split(",").flatMap((range) => {
     if (range === "") return [];
@@ -178,7 +178,7 @@ function parseIndexes(text = ""): readonly number[] {
   });
 }
 
-/** Numbers, in order, to `0,2-4`. */
+/** Formats sorted numbers as `0,2-4`. */
 export function formatIndexes(indexes: readonly number[]): string {
   const ranges: { first: number; last: number }[] = [];
   for (const index of indexes) {

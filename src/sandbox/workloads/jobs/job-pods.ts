@@ -1,4 +1,4 @@
-/** The pods that a Job makes: each with the finalizer that keeps it until it was counted; indexed ones know their part. */
+/** The pods that a Job creates. Each has a finalizer until it is counted. Pods of indexed Jobs get their index. */
 import { JOB, type Job } from "../../../apis/apps/kinds.ts";
 import type { Container, Pod } from "../../../apis/core/pod.ts";
 import type { Random } from "../../../base/random.ts";
@@ -11,7 +11,7 @@ import {
   TRACKING_FINALIZER,
 } from "./job-counts.ts";
 
-/** `count` pods for what is still to be done, fewer where fewer indexes are missing. */
+/** The next `count` pods of a Job. An indexed Job gets fewer if fewer indexes are missing. */
 export function newPodsOf(job: Job, counts: Counts, count: number, random: Random): Pod[] {
   if (!isIndexed(job))
     return Array.from({ length: count }, () =>

@@ -1,4 +1,4 @@
-/** When a Job may try again: ten seconds after a failed pod, doubling with each further one, ten minutes at most. */
+/** The back-off of a Job: 10 s after a failed pod, doubled with each further failure, at most 10 min. */
 import type { Job } from "../../../apis/apps/kinds.ts";
 import type { Pod } from "../../../apis/core/pod.ts";
 import { fromRfc3339 } from "../../../base/clock.ts";
@@ -6,17 +6,17 @@ import { fromRfc3339 } from "../../../base/clock.ts";
 const FIRST_RETRY_MS = 10_000;
 const MAX_RETRY_MS = 600_000;
 
-/** Failures in a row, and when the last of them was. */
+/** Number of failures since the last success, and the time of the last one. */
 interface Failures {
   readonly count: number;
   readonly lastMs: number;
 }
 
-/** Remembers failures by Job, from one success to the next. */
+/** Keeps the failures of each Job. A success resets them. */
 export class Retries {
   readonly #failures = new Map<string, Failures>();
 
-  /** Pods that ended since the last look. */
+  /** Records pods that ended since the last reconcile. */
   note(job: Job, finished: readonly Pod[], nowMs: number): void {
     const key = job.metadata.uid ?? "";
     for (const pod of finished) {
@@ -29,7 +29,7 @@ export class Retries {
     }
   }
 
-  /** How long the next pod has to wait; 0 = not at all. */
+  /** How long the next pod must wait; 0 means not at all. */
   waitMs(job: Job, nowMs: number): number {
     const known = this.#failures.get(job.metadata.uid ?? "");
     if (known === undefined) return 0;

@@ -1,7 +1,4 @@
-/**
- * What a Job says of itself: counts, the conditions that come with a verdict or a suspension, and the events that
- * tell of them. Pure.
- */
+/** The status of a Job: counts, conditions, and the events about its end or suspension. Pure functions. */
 import type { Job } from "../../../apis/apps/kinds.ts";
 import { isReady } from "../../../apis/core/pod-predicates.ts";
 import type { Condition } from "../../../apis/meta.ts";
@@ -10,19 +7,19 @@ import { type Counts, formatIndexes, isIndexed, type Verdict } from "./job-count
 
 type News = Pick<EventToPublish, "type" | "reason" | "message">;
 
-/** What was seen and done in one look at a Job. */
+/** What one reconcile of a Job found and did. */
 export interface Look {
-  /** Of what has ended. */
+  /** Counts at the start of the reconcile, for ended pods. */
   readonly counts: Counts;
-  /** Of what runs by now. */
+  /** Counts at the end of the reconcile, for running pods. */
   readonly now: Pick<Counts, "active" | "terminating">;
   readonly verdict: Verdict | undefined;
-  /** Pods that were just sent away. */
+  /** Number of pods that this reconcile deleted. */
   readonly leaving: number;
   readonly suspended: boolean;
 }
 
-/** The next status, and what is new in it. `at` as RFC 3339. */
+/** The next status, and the events about it. `at` is RFC 3339. */
 export function statusAfter(
   job: Job,
   { counts, now, verdict, leaving, suspended }: Look,
@@ -33,7 +30,7 @@ export function statusAfter(
   const turned = withSuspension(known, suspended, at);
   const added = verdict === undefined ? [] : conditionsOf(verdict, turned, ends, at);
   const conditions = [...turned, ...added];
-  // Pods that were just sent away for good count as failed.
+  // When the Job has failed, the pods that were deleted for it count as failed.
   const failed = counts.failed + (verdict?.type === "Failed" ? leaving : 0);
   const status = {
     ...job.status,
@@ -87,7 +84,10 @@ function endNews(verdict: Verdict): News {
     : { type: "Warning", reason: verdict.reason, message: verdict.message };
 }
 
-/** Adds or turns the condition Suspended; a Job that never was suspended has none. The same list where nothing turned. */
+/**
+ * Sets the condition Suspended if it changes. A Job that was never suspended has none. Returns the same list
+ * if nothing changes.
+ */
 function withSuspension(
   conditions: readonly Condition[],
   suspended: boolean,

@@ -1,7 +1,7 @@
 /**
- * The Job controller: runs pods until enough have succeeded or too many have failed, within `parallelism`,
- * `backoffLimit`, `activeDeadlineSeconds` and the failure policy; removes finished Jobs after their
- * `ttlSecondsAfterFinished`. Each pod carries a finalizer until it has been counted.
+ * The Job controller. It runs pods until enough have succeeded or too many have failed, within `parallelism`,
+ * `backoffLimit`, `activeDeadlineSeconds` and the failure policy. It deletes finished Jobs after
+ * `ttlSecondsAfterFinished`. Each pod has a finalizer until it is counted.
  */
 import { JOB, type Job } from "../../../apis/apps/kinds.ts";
 import { POD, type Pod } from "../../../apis/core/pod.ts";
@@ -35,9 +35,9 @@ import { Retries } from "./job-retries.ts";
 import { type Look, statusAfter } from "./job-status.ts";
 
 interface Filled {
-  /** Pods that were sent away. */
+  /** Number of pods that were deleted. */
   readonly leaving: number;
-  /** How long a retry must wait; absent when none does. */
+  /** How long a retry must wait. Absent: no retry waits. */
   readonly waitMs?: number;
 }
 
@@ -78,7 +78,7 @@ export function jobController(deps: PartDeps): Controller {
     return rests ? AWAIT_CHANGE : soonestOf(waitMs, untilDeadline(job, now));
   }
 
-  /** Brings the number of running pods to what is wanted. */
+  /** Creates or deletes pods to reach the wanted number. */
   async function fill(job: Job, counts: Counts, now: number): Promise<Filled> {
     const wanted = wantedActive(job, counts);
     const byUse = [...counts.active].sort((a, b) => Number(isReady(b)) - Number(isReady(a)));
@@ -109,7 +109,7 @@ export function jobController(deps: PartDeps): Controller {
   };
 }
 
-/** Sends pods away without counting them; how many. */
+/** Deletes pods without counting them. Returns their number. */
 async function dismiss(
   deps: PartDeps,
   recorder: EventRecorder,
@@ -132,7 +132,7 @@ async function free(kube: PartDeps["kube"], pods: readonly Pod[]): Promise<void>
   );
 }
 
-/** Pods of a Job that is gone. */
+/** Tracked pods whose Job does not exist. */
 function orphansOf(
   pods: readonly Pod[],
   namespace: string | undefined,

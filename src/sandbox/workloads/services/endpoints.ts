@@ -1,6 +1,6 @@
 /**
- * Who stands behind a Service: its ready pods and their ports, as EndpointSlices and, for older clients, as an
- * Endpoints object of the Service's name. Nobody routes by them in the sandbox; they are there to be looked at.
+ * Writes the ready pods of each Service and their ports, as EndpointSlices and, for older clients, as an
+ * Endpoints object. The sandbox routes no traffic; the objects are only there to be read.
  * upstream: kubernetes pkg/controller/endpoint, pkg/controller/endpointslice
  */
 import { ENDPOINT_SLICE, ENDPOINTS, SERVICE, type Service } from "../../../apis/core/kinds.ts";
@@ -29,7 +29,7 @@ import {
 } from "./service-backends.ts";
 import { writeEndpoints, writeSlices } from "./service-writes.ts";
 
-/** A Service of 1,000 pods is looked at every tenth of a second at most. */
+/** Milliseconds of pause for each pod: a Service with 1,000 pods is reconciled every 100 ms at most. */
 const PACE_MS_PER_POD = 0.1;
 
 /** Keeps Endpoints and EndpointSlices of Services. */
@@ -104,7 +104,7 @@ export function endpointsController(deps: PartDeps): Controller {
   };
 }
 
-/** Nothing changed that a Service would notice. */
+/** Whether the change of a pod makes no difference to Services. */
 function isUnmoved(before: Pod, after: Pod): boolean {
   return (
     before.metadata.labels === after.metadata.labels &&

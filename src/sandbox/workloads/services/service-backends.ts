@@ -1,6 +1,6 @@
 /**
- * The pods behind a Service in the two shapes in which Kubernetes tells of them: subsets of an Endpoints object, and
- * EndpointSlices of at most a hundred, in which those stay that are there already.
+ * The pods of a Service in Kubernetes' two forms: subsets of an Endpoints object, and EndpointSlices with at
+ * most 100 endpoints each. An endpoint stays in its slice if possible.
  * upstream: kubernetes pkg/controller/endpoint, staging/src/k8s.io/endpointslice
  */
 import type { Node } from "../../../apis/core/node.ts";
@@ -45,7 +45,7 @@ interface Endpoint {
 
 /** One pod of a Service. */
 export interface Backend {
-  /** By which they are ordered. */
+  /** The key by which backends are sorted. */
   readonly key: string;
   readonly ready: boolean;
   readonly terminating: boolean;
@@ -61,24 +61,24 @@ export interface Subset {
   readonly ports?: readonly BackendPort[];
 }
 
-/** core/v1. */
+/** An Endpoints object of core/v1. */
 export interface Endpoints extends KubeObject {
   readonly subsets?: readonly Subset[];
 }
 
-/** The part of an EndpointSlice that follows from a Service's pods. */
+/** The part of an EndpointSlice that is computed from pods. */
 export interface Slice {
   readonly endpoints: readonly Endpoint[];
   readonly ports: readonly BackendPort[];
 }
 
-/** discovery.k8s.io/v1. */
+/** An EndpointSlice of discovery.k8s.io/v1. */
 export interface EndpointSlice extends KubeObject {
   readonly endpoints?: readonly Endpoint[] | null;
   readonly ports?: readonly BackendPort[] | null;
 }
 
-/** Undefined for a pod that has ended or has no address yet. */
+/** The backend for a pod. Undefined if the pod has ended or has no address yet. */
 export function backendOf(
   pod: Pod,
   servicePorts: readonly ServicePort[],
@@ -115,7 +115,7 @@ export function backendOf(
   };
 }
 
-/** None where no container has a port of that name. */
+/** The port number on a pod. Undefined if no container has a port of that name. */
 function portOf(
   pod: Pod,
   { name, port, protocol = "TCP", targetPort }: ServicePort,
@@ -130,7 +130,7 @@ function portOf(
   return found === undefined ? [] : [{ ...(name && { name }), port: found, protocol }];
 }
 
-/** Pods with the same ports together; what is leaving is left out. */
+/** Subsets of pods with equal ports. Pods that are being deleted are left out. */
 export function subsetsOf(backends: readonly Backend[]): readonly Subset[] {
   return groupsOf(backends.filter(({ terminating }) => !terminating)).map((group) => {
     const addresses = group.filter(({ ready }) => ready).map(({ address }) => address);
@@ -144,7 +144,10 @@ export function subsetsOf(backends: readonly Backend[]): readonly Subset[] {
   });
 }
 
-/** What each slice is to hold: `slice` undefined for a new one, `content` undefined for one too many. */
+/**
+ * The wanted content of each slice. `slice` is undefined for a new slice; `content` is undefined for a slice
+ * to delete.
+ */
 export function slicesOf(
   backends: readonly Backend[],
   known: readonly EndpointSlice[],
@@ -153,7 +156,7 @@ export function slicesOf(
   const groups = groupsOf(backends);
   const served = new Set(groups.map((group) => portsKey(group[0]?.ports ?? [])));
   const result = groups.flatMap((group) => {
-    // Slices show that a port has no name.
+    // EndpointSlices have an empty name for a port without one.
     const ports = (group[0]?.ports ?? []).map((port) => ({ name: "", ...port }));
     const left = new Map(group.map(({ key, endpoint }) => [key, endpoint]));
     const fitting = free.filter((slice) => portsKey(slice.ports ?? []) === portsKey(ports));
@@ -167,7 +170,7 @@ export function slicesOf(
       .filter(({ endpoints }) => endpoints.length > 0)
       .map(({ slice, endpoints }) => ({ slice, content: { endpoints, ports } }));
     while (left.size > 0) {
-      // A slice for ports that no longer exist is used again.
+      // A slice whose ports no longer exist is reused.
       const slice = free.find((one) => !served.has(portsKey(one.ports ?? [])));
       if (slice !== undefined) free.splice(free.indexOf(slice), 1);
       const content = { endpoints: taken(left, MAX_ENDPOINTS), ports };
@@ -175,7 +178,7 @@ export function slicesOf(
     }
     return kept;
   });
-  // One slice stays, even without endpoints.
+  // One slice always stays, even without endpoints.
   if (result.length > 0) return [...result, ...free.map((slice) => ({ slice }))];
   const [first, ...others] = free;
   const content = { endpoints: [], ports: [] };
@@ -202,7 +205,7 @@ function portsKey(ports: readonly BackendPort[]): string {
   return ports.map(({ name = "", port, protocol }) => `${name}/${port}/${protocol}`).join();
 }
 
-/** By their ports, in order of appearance. */
+/** Backends grouped by their ports, in order of appearance. */
 function groupsOf(backends: readonly Backend[]): readonly (readonly Backend[])[] {
   const groups = new Map<string, Backend[]>();
   for (const backend of backends) {

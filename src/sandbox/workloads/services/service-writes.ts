@@ -1,6 +1,6 @@
 /**
- * What is written of a Service's pods: its Endpoints object, and its EndpointSlices. Both bear the Service's labels,
- * and are left alone where they say it all already.
+ * Writes the Endpoints object and the EndpointSlices of a Service. Both have the Service's labels. Nothing is
+ * written if nothing changed.
  */
 import { ENDPOINT_SLICE, ENDPOINTS, SERVICE, type Service } from "../../../apis/core/kinds.ts";
 import type { KubeObject } from "../../../apis/meta.ts";
@@ -29,7 +29,7 @@ const HEADLESS = "service.kubernetes.io/headless";
 const TRIGGERED_AT = "endpoints.kubernetes.io/last-change-trigger-time";
 const SLICE = { apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice", addressType: "IPv4" };
 
-/** `known`: the object of the Service's name. */
+/** Writes the Endpoints object. `known` is the present one. */
 export async function writeEndpoints(
   kube: KubeClient,
   service: Service,
@@ -51,7 +51,7 @@ export async function writeEndpoints(
   await patchObject(kube, ENDPOINTS, known, filled);
 }
 
-/** `known`: the slices of the Service, by name. */
+/** Writes the slices. `known` are the present ones, by name. */
 export async function writeSlices(
   { kube, random }: { readonly kube: KubeClient; readonly random: Random },
   service: Service,
@@ -82,7 +82,7 @@ async function create(kube: KubeClient, kind: typeof ENDPOINTS, object: KubeObje
   try {
     await kube.create(kind, object);
   } catch (error) {
-    // A user maintains it by hand, or its namespace is being deleted.
+    // A user maintains this object, or the namespace is being deleted.
     if (!isAlreadyExists(error) && !isNotFound(error)) throw error;
   }
 }

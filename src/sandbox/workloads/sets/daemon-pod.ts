@@ -1,6 +1,6 @@
 /**
- * A daemon's pods: which nodes its template may run on, the pod made for one node, and the node that a pod is for.
- * Taints that a daemon tolerates by nature are tolerated here.
+ * The pods of a DaemonSet: on which nodes its template may run, the pod for one node, and the node of a pod.
+ * It adds the tolerations that every daemon pod has.
  */
 import { DAEMON_SET, type DaemonSet } from "../../../apis/apps/kinds.ts";
 import type { Node } from "../../../apis/core/node.ts";
@@ -12,10 +12,10 @@ import { HASH_LABEL } from "./daemon-rollout.ts";
 
 const GENERATION_ANNOTATION = "deprecated.daemonset.template.generation";
 const GENERATION_LABEL = "pod-template-generation";
-/** The field of a node that a pod is pinned by. */
+/** The field of a node in the affinity of a daemon pod. */
 const NODE_NAME = "metadata.name";
 
-/** What every daemon pod tolerates. upstream of behaviour: AddOrUpdateDaemonPodTolerations */
+/** Tolerations of every daemon pod. upstream: AddOrUpdateDaemonPodTolerations */
 const DAEMON_TOLERATIONS: readonly Toleration[] = [
   { key: "node.kubernetes.io/not-ready", operator: "Exists", effect: "NoExecute" },
   { key: "node.kubernetes.io/unreachable", operator: "Exists", effect: "NoExecute" },
@@ -30,7 +30,7 @@ const HOST_NETWORK_TOLERATION: Toleration = {
   effect: "NoSchedule",
 };
 
-/** The pod for one node. */
+/** Makes the pod for one node. */
 export function daemonPod(set: DaemonSet, hash: string, nodeName: string, name: PodName): Pod {
   const { template } = set.spec;
   const pod = podOf(DAEMON_SET, set, template, name);
@@ -51,7 +51,7 @@ export function daemonPod(set: DaemonSet, hash: string, nodeName: string, name: 
   };
 }
 
-/** Whether a daemon pod should be started on the node, and whether one that is there may stay. */
+/** Whether a daemon pod should be created on the node (`run`), and whether an existing one may stay (`keep`). */
 export function fitOfDaemon(set: DaemonSet, node: Node): { run: boolean; keep: boolean } {
   const { spec } = set.spec.template;
   const none = { run: false, keep: false };
@@ -83,8 +83,9 @@ function daemonTolerations(set: DaemonSet): readonly Toleration[] {
 }
 
 /**
- * The pod's affinity with one node as the only one required: that the node meets the terms was looked at before.
- * upstream of behaviour: kubernetes pkg/controller/daemon/util (ReplaceDaemonSetPodNodeNameNodeAffinity)
+ * Affinity that requires one node. It replaces the template's own terms, which were checked for this node
+ * before.
+ * upstream: kubernetes pkg/controller/daemon/util (ReplaceDaemonSetPodNodeNameNodeAffinity)
  */
 function pinnedTo(nodeName: string, pod: Pod): NonNullable<Pod["spec"]["affinity"]> {
   const { affinity } = pod.spec;
@@ -100,7 +101,7 @@ function pinnedTo(nodeName: string, pod: Pod): NonNullable<Pod["spec"]["affinity
   };
 }
 
-/** Pods by the node they are on, or are meant for while they wait. */
+/** Pods by node. A pending pod counts for the node in its affinity. */
 export function podsByNode(pods: readonly Pod[]): ReadonlyMap<string, readonly Pod[]> {
   const result = new Map<string, Pod[]>();
   for (const pod of pods) {
@@ -120,7 +121,7 @@ function targetOf(pod: Pod): string | undefined {
     .find(({ key, operator }) => key === NODE_NAME && operator === "In")?.values?.[0];
 }
 
-/** Oldest first. */
+/** Sorts the oldest first. */
 export function byAge(a: Pod, b: Pod): number {
   const [aAt, bAt] = [a.metadata.creationTimestamp ?? "", b.metadata.creationTimestamp ?? ""];
   if (aAt !== bAt) return aAt < bAt ? -1 : 1;

@@ -1,6 +1,6 @@
 /**
- * The arithmetic of a DaemonSet's rollout, without any effect: which old pods may go now, and on which nodes
- * a new pod may come before the old one has gone (maxSurge).
+ * The rollout of a DaemonSet, as pure functions: which old pods may be deleted now, and on which nodes a new
+ * pod may be created beside the old one (maxSurge).
  */
 import type { DaemonSet } from "../../../apis/apps/kinds.ts";
 import type { Pod } from "../../../apis/core/pod.ts";
@@ -9,27 +9,27 @@ import { isAvailable, scaledValue } from "../controls.ts";
 
 export const HASH_LABEL = "controller-revision-hash";
 
-/** What a rollout does next. */
+/** The next actions of a rollout. */
 export interface DaemonSteps {
   readonly remove: readonly Pod[];
-  /** Names of nodes that get a new pod beside the old one. */
+  /** Names of nodes that get a new pod in addition to the old one. */
   readonly create: readonly string[];
 }
 
-/** Pods of one node, leaving and ended ones apart. */
+/** The pods of one node. Terminating and ended pods are listed separately. */
 interface OnNode {
   readonly node: string;
   readonly fresh: Pod | undefined;
   readonly old: Pod | undefined;
 }
 
-/** Whether new pods come before old ones go. */
+/** Whether new pods are created before old ones are deleted. */
 export function surges(set: DaemonSet): boolean {
   const { type, rollingUpdate } = set.spec.updateStrategy ?? {};
   return type !== "OnDelete" && scaledValue(rollingUpdate?.maxSurge, 100, "up") > 0;
 }
 
-/** `wanted`: nodes that should run the daemon, by name. */
+/** The next actions. `wanted`: names of the nodes that should run the daemon. */
 export function daemonSteps(
   set: DaemonSet,
   hash: string,
@@ -64,7 +64,7 @@ function onNode(node: string, pods: readonly Pod[], hash: string): OnNode {
   };
 }
 
-/** Old pods that may go now: unavailable ones at once, others within maxUnavailable. */
+/** Old pods that may be deleted now: unavailable ones at once, others within maxUnavailable. */
 function replacements(
   nodes: readonly OnNode[],
   allowed: number,
@@ -81,7 +81,7 @@ function replacements(
   return [...broken, ...healthy.slice(0, Math.max(0, allowed - unavailable))];
 }
 
-/** New pods beside old ones, within maxSurge; an old pod goes when the new one is available. */
+/** New pods beside old ones, within maxSurge. An old pod is deleted when the new one is available. */
 function surgeSteps(
   nodes: readonly OnNode[],
   allowed: number,

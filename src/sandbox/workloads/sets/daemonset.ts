@@ -1,7 +1,7 @@
 /**
- * The DaemonSet controller: one pod on each node that its template may run on, placed by the
- * scheduler through node affinity to the node's name. Matching pods that nobody owns become its own. Updates
- * replace pods within maxUnavailable.
+ * The DaemonSet controller. It keeps one pod on each node where its template may run. The pod has a node
+ * affinity to the node's name, and the scheduler binds it. Pods without an owner that match are adopted.
+ * Updates replace pods within maxUnavailable.
  */
 import { DAEMON_SET, type DaemonSet } from "../../../apis/apps/kinds.ts";
 import { NODE, type Node } from "../../../apis/core/node.ts";
@@ -35,7 +35,7 @@ import { byAge, daemonPod, fitOfDaemon, podsByNode } from "./daemon-pod.ts";
 import { daemonSteps, HASH_LABEL, surges } from "./daemon-rollout.ts";
 import { revisionsOf } from "./revisions.ts";
 
-/** With 1,000 nodes a set is looked at every quarter of a second at most. */
+/** Milliseconds of pause for each node: with 1,000 nodes, a set is reconciled every 250 ms at most. */
 const PACE_MS_PER_NODE = 0.25;
 
 /** Keeps one pod on each eligible node. upstream: pkg/controller/daemon of Kubernetes. */
@@ -110,12 +110,12 @@ export function daemonSetController(deps: PartDeps): Controller {
   };
 }
 
-/** A change of a node after which another set of daemons may belong there. */
+/** Whether a node change can change which daemons belong on the node. */
 function mayMove(node: Node, event: string, before: Node | undefined): boolean {
   return event !== "updated" || before === undefined || placementChanged(node, before);
 }
 
-/** Of which revision a pod is, or a revision itself. */
+/** The revision hash in the labels of a pod or of a revision. */
 function hashOf({ metadata }: KubeObject): string | undefined {
   return metadata.labels?.[HASH_LABEL];
 }
@@ -123,14 +123,14 @@ function hashOf({ metadata }: KubeObject): string | undefined {
 interface Changes {
   /** Names of nodes that should have a pod. */
   readonly wanted: readonly string[];
-  /** Nodes without their pod. */
+  /** Names of nodes without their pod. */
   readonly create: readonly string[];
   readonly remove: readonly Pod[];
-  /** The finished pods among them, with their node: deleted so that new ones can be created. */
+  /** Ended pods in `remove`, with their nodes. They are deleted so that new ones can be created. */
   readonly ended: readonly (readonly [node: string, pod: Pod])[];
 }
 
-/** What the nodes ask for, whichever template a pod is of. */
+/** The pods to create and delete, whatever their template is. */
 function changesOf(
   set: DaemonSet,
   hash: string,
@@ -156,7 +156,10 @@ function changesOf(
   return { wanted, create, remove, ended };
 }
 
-/** One pod a node, the oldest; while a new one may come beside an old one, one of each. */
+/**
+ * Pods to delete from a node that has too many. The oldest pod stays. With maxSurge, the oldest new and the
+ * oldest old pod stay.
+ */
 function surplus(set: DaemonSet, hash: string, alive: readonly Pod[]): readonly Pod[] {
   const byHash = (isNew: boolean): readonly Pod[] =>
     alive.filter((pod) => (hashOf(pod) === hash) === isNew);
@@ -185,7 +188,7 @@ function statusOf(
 ): NonNullable<DaemonSet["status"]> {
   const count = { desired: 0, current: 0, misscheduled: 0, ready: 0, updated: 0, available: 0 };
   for (const node of nodes) {
-    // The oldest, also while it leaves.
+    // The oldest pod, even if it is terminating.
     const [pod] = [...(byNode.get(node.metadata.name) ?? [])].sort(byAge);
     if (!fitOfDaemon(set, node).run) {
       if (pod !== undefined) count.misscheduled++;

@@ -1,7 +1,8 @@
 /**
- * The history of a StatefulSet's or DaemonSet's template: one ControllerRevision for each template it had,
- * the newest with the highest number. `kubectl rollout history` reads them and `rollout undo` applies one;
- * pods carry the hash of theirs. A template that comes back makes its old revision the newest again.
+ * The history of the templates of a StatefulSet or DaemonSet: one ControllerRevision for each template, the
+ * newest with the highest number. `kubectl rollout history` reads them and `rollout undo` applies one. Pods
+ * have the hash of their revision as a label. If an old template is used again, its revision becomes the
+ * newest.
  */
 import {
   CONTROLLER_REVISION,
@@ -31,11 +32,11 @@ export interface Revisions<T extends RevisedSet> {
   newest(set: T): Promise<ControllerRevision>;
   /** The template of a revision by its name. */
   template(set: T, name: string): PodTemplateSpec | undefined;
-  /** Deletes the oldest beyond `revisionHistoryLimit`; those in use stay and do not count. */
+  /** Deletes the oldest revisions beyond `revisionHistoryLimit`. Revisions in use stay and are not counted. */
   prune(set: T, isUsed: (revision: ControllerRevision) => boolean): Promise<void>;
 }
 
-/** `hashLabel`: the label of a revision that names its hash, which differs by kind. */
+/** Creates the Revisions of one kind. `hashLabel` is the label of a revision with its hash. */
 export function revisionsOf<T extends RevisedSet>(
   deps: PartDeps,
   kind: Kind<T>,
@@ -43,7 +44,7 @@ export function revisionsOf<T extends RevisedSet>(
 ): Revisions<T> {
   const mirror = deps.mirrors.of(CONTROLLER_REVISION);
 
-  /** Oldest first. */
+  /** All revisions of a set, the oldest first. */
   function all(set: T): ControllerRevision[] {
     return mirror
       .list()
@@ -115,7 +116,7 @@ function revisionObject<T extends RevisedSet>(
   };
 }
 
-/** A patch that puts the template in place of another: what `kubectl rollout undo` sends. */
+/** A patch that replaces the template, for `kubectl rollout undo`. */
 function dataOf({ spec: { template } }: RevisedSet): NonNullable<ControllerRevision["data"]> {
   return { spec: { template: { ...template, $patch: "replace" } } };
 }

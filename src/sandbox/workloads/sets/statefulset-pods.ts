@@ -1,6 +1,7 @@
 /**
- * The pods of a StatefulSet: which may be made, replaced or given up next, what they look like and how they are
- * counted. An ordered set goes on only when the pod before is up; a Parallel one with all at once.
+ * The pods of a StatefulSet: which to create, replace or delete next, what they contain, and how they are
+ * counted. An ordered set continues only when the previous pod is up. A Parallel set handles all pods at
+ * once.
  */
 import type { PodTemplateSpec, StatefulSet } from "../../../apis/apps/kinds.ts";
 import { STATEFUL_SET } from "../../../apis/apps/kinds.ts";
@@ -13,12 +14,12 @@ export const REVISION_LABEL = "controller-revision-hash";
 const NAME_LABEL = "statefulset.kubernetes.io/pod-name";
 const INDEX_LABEL = "apps.kubernetes.io/pod-index";
 
-/** The next pod to create or to remove. */
+/** One pod to create or to delete. */
 export type SetStep =
   | { readonly do: "create"; readonly ordinal: number }
   | { readonly do: "remove"; readonly pod: Pod };
 
-/** What to do now, in this order. */
+/** The next actions, in this order. */
 export function setSteps(
   set: StatefulSet,
   revision: string,
@@ -67,7 +68,7 @@ function removal(pod: Pod): readonly SetStep[] {
   return isTerminating(pod) ? [] : [{ do: "remove", pod }];
 }
 
-/** Below the partition a lost pod comes back at the revision that the set is leaving. */
+/** The revision for a new pod. Below the partition, a lost pod is created again with the old revision. */
 export function revisionFor(set: StatefulSet, newest: string, ordinal: number): string {
   const current = set.status?.["currentRevision"] as string | undefined;
   return ordinal < firstUpdated(set) && current !== undefined ? current : newest;
@@ -113,7 +114,7 @@ function claimVolumes(set: StatefulSet, name: string): readonly Volume[] {
   }));
 }
 
-/** The claims that the pod mounts, as they are made when they are not there yet. */
+/** The claims that the pod mounts, as they are created if they do not exist. */
 export function ordinalClaims(set: StatefulSet, ordinal: number): readonly PersistentVolumeClaim[] {
   const { namespace } = set.metadata;
   return (set.spec.volumeClaimTemplates ?? []).map((template) => {
@@ -163,7 +164,7 @@ export function setStatus(
   } as NonNullable<StatefulSet["status"]>;
 }
 
-/** From `first` up to, not including, `end`. */
+/** The ordinals of the set, from `first` up to but not including `end`. */
 function ordinalsOf(set: StatefulSet): { readonly first: number; readonly end: number } {
   const first = set.spec.ordinals?.start ?? 0;
   return { first, end: first + (set.spec.replicas ?? 1) };
@@ -182,7 +183,7 @@ function ordinalOf(set: StatefulSet, pod: Pod): number {
   return Number(pod.metadata.name.slice(set.metadata.name.length + 1));
 }
 
-/** Running, ready for long enough and staying: what the next ordinal waits for. */
+/** Whether the pod is running, available and not terminating. Only then the next ordinal follows. */
 function isUp(set: StatefulSet, pod: Pod | undefined, nowMs: number): boolean {
   return (
     pod !== undefined && isAvailable(pod, set.spec.minReadySeconds, nowMs) && !isTerminating(pod)

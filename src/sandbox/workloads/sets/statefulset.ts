@@ -1,7 +1,7 @@
 /**
- * The StatefulSet controller: pods with ordinals, created in order and removed in reverse unless the
- * set is Parallel, each with its own claims; updates go from the highest ordinal down to the
- * partition. Claims stay when pods go.
+ * The StatefulSet controller. Pods have ordinals and claims of their own. They are created in order and
+ * deleted in reverse, unless the set is Parallel. Updates go from the highest ordinal down to the partition.
+ * Claims stay when pods are deleted.
  */
 import { STATEFUL_SET, type StatefulSet } from "../../../apis/apps/kinds.ts";
 import { PERSISTENT_VOLUME_CLAIM } from "../../../apis/core/kinds.ts";

@@ -1,5 +1,5 @@
 /**
- * Makes the claim of each generic ephemeral volume. The pod owns it, so that it is deleted with the pod.
+ * Creates the claim of each generic ephemeral volume. The pod owns the claim, so it is deleted with the pod.
  * upstream: kubernetes pkg/controller/volume/ephemeral
  */
 import { PERSISTENT_VOLUME_CLAIM, type PersistentVolumeClaim } from "../../../apis/core/kinds.ts";
@@ -15,7 +15,7 @@ import {
 } from "../../../kube/manager/controller.ts";
 import { type PartDeps, podMirror } from "../../parts.ts";
 
-/** Watches pods, and claims that somebody deletes while their pod is there. */
+/** Creates missing claims. It watches pods, and claims that are deleted while their pod exists. */
 export function ephemeralClaimController({ kube, mirrors }: PartDeps): Controller {
   const pods = podMirror(mirrors);
   const claims = mirrors.of(PERSISTENT_VOLUME_CLAIM);

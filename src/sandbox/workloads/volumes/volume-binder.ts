@@ -1,7 +1,7 @@
 /**
- * The volume binder and provisioner in one: binds claims to volumes that exist, and makes volumes for
- * claims whose class has a provisioner — at once, or when the scheduler has chosen the node, and then
- * in that node's zone. Releases or deletes volumes whose claim is gone.
+ * The volume binder and the provisioner. It binds claims to existing volumes, and creates volumes for classes
+ * with a provisioner: at once, or after the scheduler chose a node, and then in that node's zone. If a claim
+ * is deleted, its volume is released or deleted.
  */
 import {
   PERSISTENT_VOLUME,
@@ -70,7 +70,7 @@ export function volumeBinderController(deps: PartDeps): Controller {
     if (isBindComplete(claim)) await markLost(doors, claim);
   }
 
-  /** Takes a free one, or makes one: now, or once the scheduler has chosen a node. */
+  /** Binds a free volume or creates one, now or after the scheduler chose a node. */
   async function findVolume(claim: PersistentVolumeClaim): Promise<void> {
     const className = claim.spec.storageClassName ?? "";
     const storageClass = classes.get(className);
@@ -105,13 +105,13 @@ export function volumeBinderController(deps: PartDeps): Controller {
   return {
     name: "persistentvolume-binder",
     watches: watchesOf(() => claims.list().filter((claim) => !isBindComplete(claim))),
-    // One at a time: two claims must not take the same volume.
+    // One reconcile at a time, so that two claims cannot take the same volume.
     concurrency: 1,
     reconcile,
   };
 }
 
-/** Claims that wait are looked at whenever a volume, a class or a node changes that could be theirs. */
+/** Waiting claims are reconciled after each change of a volume, class or node that could help them. */
 function watchesOf(unbound: () => readonly PersistentVolumeClaim[]): Controller["watches"] {
   const requestOf = (claim: PersistentVolumeClaim): Request =>
     requestFor("PersistentVolumeClaim", claim);

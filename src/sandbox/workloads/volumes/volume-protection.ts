@@ -1,6 +1,6 @@
 /**
- * Volumes and claims that are being deleted stay while they are in use: admission gave each a finalizer, which is
- * taken off here once no pod on a node mounts the claim, or once no claim is bound to the volume.
+ * Keeps volumes and claims that are being deleted while they are in use. Admission gave each a finalizer. It
+ * is removed here once no pod on a node mounts the claim, or no claim is bound to the volume.
  * upstream: kubernetes pkg/controller/volume/pvcprotection, pvprotection
  */
 import {
@@ -43,7 +43,10 @@ export function volumeProtectionController(deps: PartDeps): Controller {
     return AWAIT_CHANGE;
   }
 
-  /** A pod that is on no node yet does not count: no kubelet will start it with a claim that goes. */
+  /**
+   * Whether a pod on a node mounts the claim. Pods without a node do not count: no kubelet starts a pod whose
+   * claim is being deleted.
+   */
   function isMounted({ metadata }: PersistentVolumeClaim): boolean {
     return pods
       .list()
@@ -83,7 +86,7 @@ export function volumeProtectionController(deps: PartDeps): Controller {
   };
 }
 
-/** Claims that the pod's volumes name, or stand for. */
+/** The claims that the pod's volumes name, including those of ephemeral volumes. */
 function claimNames({ metadata, spec }: Pod): readonly string[] {
   return (spec.volumes ?? []).flatMap((volume) => {
     if (volume.ephemeral !== undefined) return [`${metadata.name}-${volume.name}`];

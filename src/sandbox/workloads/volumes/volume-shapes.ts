@@ -1,6 +1,6 @@
 /**
- * What claims and volumes look like once they are bound, which volume a claim takes, and what a provisioner makes.
- * Pure.
+ * What bound claims and volumes contain, which volume a claim takes, and what a provisioner creates. Pure
+ * functions.
  */
 
 import type { PersistentVolume, PersistentVolumeClaim } from "../../../apis/core/kinds.ts";
@@ -16,18 +16,19 @@ const DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class";
 /** The provisioner of classes whose volumes a user creates. */
 export const NO_PROVISIONER = "kubernetes.io/no-provisioner";
 const ZONE = "topology.kubernetes.io/zone";
-/** The zone key of a driver's own volumes, where it has one. */
+/** The zone label of a driver's own volumes, for drivers that have one. */
 const DRIVER_ZONE: Readonly<Record<string, string>> = {
   "ebs.csi.aws.com": "topology.ebs.csi.aws.com/zone",
 };
 
-/** The claim's binding is done on both sides. */
+/** Whether the claim is completely bound. */
 export function isBindComplete(claim: PersistentVolumeClaim): boolean {
   return claim.metadata.annotations?.[BIND_COMPLETED] !== undefined;
 }
 
 /**
- * A claim that was made before there was a default class gets it later. (A newer one got it when it was made.)
+ * The default class for a claim that was created before a default class existed. (A newer claim gets it from
+ * admission.)
  * upstream: pkg/controller/volume/persistentvolume, assignDefaultStorageClass
  */
 export function defaultClassFor(
@@ -40,7 +41,7 @@ export function defaultClassFor(
   return classes.find(isDefault)?.metadata.name;
 }
 
-/** The volume is promised to this claim, and not to an earlier one of its name. */
+/** Whether the volume is reserved for this claim, and not for an earlier claim of the same name. */
 export function isFor(claim: PersistentVolumeClaim, volume: PersistentVolume): boolean {
   const { claimRef } = volume.spec;
   return (
@@ -72,7 +73,7 @@ export function smallestFree(
     .sort((a, b) => sizeOf(a.spec["capacity"]) - sizeOf(b.spec["capacity"]))[0];
 }
 
-/** The volume's side of a binding. */
+/** The spec of a volume that is bound to this claim. */
 export function withClaim(
   spec: PersistentVolume["spec"],
   claim: PersistentVolumeClaim,
@@ -80,7 +81,7 @@ export function withClaim(
   return { ...spec, claimRef: { ...spec.claimRef, ...claimRefTo(claim) } };
 }
 
-/** The claim's side of it. */
+/** The claim, bound to this volume. */
 export function boundTo(
   volume: PersistentVolume,
   claim: PersistentVolumeClaim,
@@ -103,7 +104,10 @@ export function boundTo(
   };
 }
 
-/** Where a new volume is to be: the chosen node's zone, else the class', else the first there is. */
+/**
+ * The zone of a new volume: that of the chosen node, else that of the class, else the first zone of the
+ * cluster.
+ */
 export function zoneOf(
   storageClass: StorageClass,
   node: Node | undefined,
@@ -118,13 +122,13 @@ export function zoneOf(
   return zones.filter((zone) => zone !== undefined).sort()[0];
 }
 
-/** A driver's own zone label is used when the node has it; else the well-known one. */
+/** The label key for the zone of a volume: the driver's own if the node has it, else the well-known one. */
 export function zoneKeyOf({ provisioner }: StorageClass, node: Node | undefined): string {
   const key = fieldOf(DRIVER_ZONE, provisioner) ?? ZONE;
   return node?.metadata.labels?.[key] === undefined ? ZONE : key;
 }
 
-/** What the class' provisioner makes for the claim. */
+/** The volume that the class's provisioner creates for the claim. */
 export function newVolumeFor(
   claim: PersistentVolumeClaim,
   storageClass: StorageClass,

@@ -1,7 +1,4 @@
-/**
- * What the volume binder writes: bonds between claims and volumes, volumes that are made for a claim, the phases that
- * tell how things stand, and the events of it.
- */
+/** The writes of the volume binder: bindings, new volumes, phases, and events. */
 import {
   PERSISTENT_VOLUME,
   PERSISTENT_VOLUME_CLAIM,
@@ -18,12 +15,12 @@ import { boundTo, isFor, withClaim } from "./volume-shapes.ts";
 
 export const SELECTED_NODE = "volume.kubernetes.io/selected-node";
 
-/** What writing claims and volumes and their events needs. */
+/** What these writes need. */
 export interface VolumeDoors extends Pick<PartDeps, "clock" | "kube"> {
   readonly recorder: EventRecorder;
 }
 
-/** An event about a claim. */
+/** Creates an event about a claim. */
 export function tellClaim(
   { recorder }: VolumeDoors,
   claim: PersistentVolumeClaim,
@@ -46,7 +43,7 @@ export async function bind(
   await patchObject(doors.kube, PERSISTENT_VOLUME_CLAIM, claim, boundTo(volume, claim));
 }
 
-/** A new volume for the claim; or that which an earlier try made. */
+/** Creates a volume for the claim, or uses the one that an earlier attempt created. */
 export async function provision(
   doors: VolumeDoors,
   claim: PersistentVolumeClaim,
@@ -65,14 +62,14 @@ export async function provision(
   await bind(doors, claim, created);
 }
 
-/** The claim of the volume is gone: so is the volume, where its class says so. */
+/** Call when the claim of the volume is deleted. If the class says so, the volume is deleted too. */
 export async function release(doors: VolumeDoors, volume: PersistentVolume): Promise<void> {
   await setVolumePhase(doors, volume, "Released");
   if (volume.spec["persistentVolumeReclaimPolicy"] !== "Delete") return;
   await deleteIfThere(doors.kube, PERSISTENT_VOLUME, volume);
 }
 
-/** Writes the phase into `next`, with the time of the change; nothing where nothing changes. */
+/** Writes the phase, with the time of the change, if it differs. */
 export async function setVolumePhase(
   { clock, kube }: VolumeDoors,
   volume: PersistentVolume,
@@ -87,13 +84,13 @@ export async function setVolumePhase(
   await patchObject(kube, PERSISTENT_VOLUME, volume, { ...next, status });
 }
 
-/** The volume of the claim is gone for good. */
+/** Marks the claim as lost, because its volume was deleted. */
 export async function markLost({ kube }: VolumeDoors, claim: PersistentVolumeClaim): Promise<void> {
   const status = { ...claim.status, phase: "Lost" } as const;
   await patchObject(kube, PERSISTENT_VOLUME_CLAIM, claim, { ...claim, status });
 }
 
-/** The chosen node is gone: the scheduler has to choose again. */
+/** Removes the chosen node, which does not exist any more. The scheduler chooses again. */
 export async function unselect({ kube }: VolumeDoors, claim: PersistentVolumeClaim): Promise<void> {
   const { [SELECTED_NODE]: _, ...annotations } = claim.metadata.annotations ?? {};
   const metadata = { ...claim.metadata, annotations };
