@@ -12,7 +12,7 @@ import { type Act, INSTANCE_ACTS } from "../../core/safety/acts.ts";
 import { held, judge } from "../../core/safety/judge.ts";
 import { originOf } from "../../core/safety/origin.ts";
 import { deleteSame } from "../../kube/client/delete-same.ts";
-import { hasFinalizer } from "../../kube/client/finalizer.ts";
+import { addFinalizer, hasFinalizer } from "../../kube/client/finalizer.ts";
 import type { EventToPublish } from "../../kube/events/events.ts";
 import { isDeleting, storedClaim } from "../claims.ts";
 import { clusterUid } from "../cluster-uid.ts";
@@ -21,7 +21,7 @@ import { claimLog } from "../words.ts";
 import type { World } from "../world.ts";
 import { keepBrakeCount, recallBrake } from "./brake-memory.ts";
 import { commonFacts, type Ended, tellHeld } from "./ended.ts";
-import { nodesStandingFor } from "./live-reads.ts";
+import { nodesStandingFor, reschedulablePodsNow } from "./live-reads.ts";
 
 /** Whether the cloud still knows an instance, and whether it says itself that the instance has ended. */
 export type Fate = "there" | "ended" | "unknown";
@@ -81,7 +81,7 @@ export async function endLateLaunch(world: World, claim: NodeClaim): Promise<voi
     const live = await storedClaim(world, claim);
     const isSame = live !== undefined && live.metadata.uid === claim.metadata.uid;
     if (isSame && hasFinalizer(live, TERMINATION_FINALIZER)) return;
-    if (nodesOf(world, claim).length > 0) return;
+    if ((await nodesNow(world, claim)).length > 0) return;
     await world.cloud.delete(claim);
     log.info("ended an instance that was launched too late", fields);
   } catch (error) {
@@ -116,9 +116,14 @@ export async function endLeaked(world: World, instance: NodeClaim): Promise<Ende
     return tellHeld(world, { name: facts.name, act, doubt: verdict.doubt }, standing);
   await keepBrakeCount(world);
   world.metrics.count("involuntary_ends_total", { act: act.name });
-  const drained = standing.filter((node) => hasFinalizer(node, TERMINATION_FINALIZER));
+  const drained: Node[] = [];
+  for (const node of standing) {
+    const isOurs = hasFinalizer(node, TERMINATION_FINALIZER);
+    if (isOurs || (await reschedulablePodsNow(world, node.metadata.name)).length > 0)
+      drained.push(node);
+  }
   if (drained.length > 0) {
-    for (const node of drained) if (!isDeleting(node)) await deleteNode(world, node);
+    for (const node of drained) await deleteToDrain(world, node);
     return "ended";
   }
   await endInstance(world, instance, []);
@@ -176,6 +181,16 @@ export async function mayEndClaimless(
   await keepBrakeCount(world);
   world.metrics.count("involuntary_ends_total", { act: act.name });
   return true;
+}
+
+/**
+ * Deletes a Node that must be drained first. Somebody may have taken our finalizer off: then the Node would be gone at
+ * once, and its machine would end under its pods. So the finalizer is put on before.
+ */
+export async function deleteToDrain(world: Pick<World, "kube">, node: Node): Promise<void> {
+  if (isDeleting(node)) return;
+  const held = await addFinalizer(world.kube, NODE, node, TERMINATION_FINALIZER);
+  if (held !== undefined) await deleteNode(world, held);
 }
 
 /** Deletes this Node, not a later one of the same name. Its finalizer drains it first. */

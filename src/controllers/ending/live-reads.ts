@@ -5,14 +5,30 @@
 import { NODE, type Node } from "../../apis/core/node.ts";
 import { POD, type Pod } from "../../apis/core/pod.ts";
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
+import { eachInSteps, inTurns, TURN_MS } from "../../base/steps.ts";
+import { isNotFound } from "../../kube/errors.ts";
+import { nodes, pods } from "../mirrors.ts";
 import type { World } from "../world.ts";
 
 /** Milliseconds for which one list of all Nodes is shared: late claims come in large numbers. */
 const SHARED_MS = 1_000;
+/** Pods whose Node's name is only read. */
+const PODS_PER_STEP = 4_096;
+
+type Doors = Pick<World, "kube" | "clock" | "mirrors">;
 
 type Shared = { readonly atMs: number; readonly listing: Promise<readonly Node[]> };
 
 const sharedOf = new WeakMap<World["mirrors"], Shared>();
+
+/** An instance, and what is known of its Node before the API server is asked. */
+export interface Sought {
+  readonly providerId: string | undefined;
+  /** Names that its Node may have: those that claims tell. */
+  readonly names?: readonly (string | undefined)[];
+  /** The name under which this process itself saw its Node: where that one is gone, no list is needed. */
+  readonly seenAs?: string | undefined;
+}
 
 /** Pods on the Node that would want another if it ended. */
 export async function reschedulablePodsNow(
@@ -23,24 +39,94 @@ export async function reschedulablePodsNow(
   return items.filter(isReschedulable);
 }
 
+/**
+ * The Nodes that stand for an instance now: by the names that are known, else from a list of all Nodes. None only if
+ * that is proven. Rejects where the answer is in doubt, so that whoever would act without a Node waits.
+ */
+export async function standingNodes(
+  world: Doors,
+  { providerId, names = [], seenAs }: Sought,
+): Promise<readonly Node[]> {
+  if (!providerId) return [];
+  const mirrored = nodes(world).byIndex("providerId", providerId);
+  const known = [...mirrored.map(({ metadata }) => metadata.name), ...names, seenAs];
+  const found = await namedNodes(world, providerId, known);
+  if (found.length > 0 || seenAs !== undefined) return found;
+  return nodesStandingFor(world, providerId);
+}
+
+/** Of these names, the Nodes that stand for the instance: a name may be another instance's by now. */
+export async function namedNodes(
+  world: Pick<World, "kube">,
+  providerId: string,
+  names: readonly (string | undefined)[],
+): Promise<readonly Node[]> {
+  const asked = [...new Set(names)].filter((name) => name !== undefined && name !== "");
+  const read = await Promise.all(asked.map((name) => namedNode(world, name as string)));
+  return read.filter(
+    (node) => node !== undefined && (node.spec?.providerID || providerId) === providerId,
+  ) as Node[];
+}
+
+async function namedNode({ kube }: Pick<World, "kube">, name: string): Promise<Node | undefined> {
+  try {
+    return await kube.get(NODE, { name });
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}
+
 /** The Nodes of an instance, from a list of all Nodes: the name of a Node that just joined is not known. */
 export async function nodesStandingFor(
-  world: Pick<World, "kube" | "clock" | "mirrors">,
+  world: Doors,
   providerId: string | undefined,
 ): Promise<readonly Node[]> {
-  if (providerId === undefined) return [];
+  if (!providerId) return [];
   return (await allNodes(world)).filter(({ spec }) => spec?.providerID === providerId);
 }
 
-function allNodes({
-  kube,
-  clock,
-  mirrors,
-}: Pick<World, "kube" | "clock" | "mirrors">): Promise<readonly Node[]> {
+/** All Nodes of the API server. Rejects where the list is older than the mirror, or lacks a Node that is there. */
+export function allNodes(world: Doors): Promise<readonly Node[]> {
+  const { clock, mirrors } = world;
   const nowMs = clock.elapsedMs();
   const shared = sharedOf.get(mirrors);
   if (shared !== undefined && nowMs - shared.atMs < SHARED_MS) return shared.listing;
-  const listing = kube.list(NODE).then(({ items }) => items);
+  const listing = listNodes(world);
   sharedOf.set(mirrors, { atMs: nowMs, listing });
+  listing.catch(() => sharedOf.delete(mirrors));
   return listing;
+}
+
+async function listNodes(world: Doors): Promise<readonly Node[]> {
+  // As they are before the request: meanwhile the watch may bring what is newer than the answer.
+  const mirrored = nodes(world).each().slice();
+  const leastVersion = mirrored.reduce((most, one) => Math.max(most, versionOf(one.metadata)), 0);
+  const { items, resourceVersion } = await world.kube.list(NODE);
+  if (versionOf({ resourceVersion }) < leastVersion)
+    throw new Error("the list of Nodes is older than what the watch has brought, waiting");
+  const listed = new Set(items.map(({ metadata }) => metadata.name));
+  const missing = await unlisted(world, mirrored, listed);
+  for (const name of missing)
+    if ((await namedNode(world, name)) !== undefined)
+      throw new Error(`the list of Nodes lacks ${name}, which the API server has, waiting`);
+  return items;
+}
+
+/** Names of Nodes that the mirror has, or that pods of the mirror name, and a list does not. */
+async function unlisted(
+  world: Doors,
+  mirrored: readonly Node[],
+  listed: ReadonlySet<string>,
+): Promise<readonly string[]> {
+  const names = new Set(mirrored.map(({ metadata }) => metadata.name));
+  const ofPods = eachInSteps(pods(world).each(), PODS_PER_STEP, ({ spec }) => {
+    if (spec.nodeName) names.add(spec.nodeName);
+  });
+  await inTurns(world.clock, ofPods, TURN_MS);
+  return [...names].filter((name) => !listed.has(name)).sort();
+}
+
+function versionOf({ resourceVersion }: { readonly resourceVersion?: string }): number {
+  return Number(resourceVersion) || 0;
 }

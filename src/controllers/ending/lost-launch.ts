@@ -2,7 +2,6 @@
  * Asks the cloud for the instance of a deleted claim whose status names none, where another process may have launched
  * it. The claim gets its provider ID, so that it ends as every claim does: its Node first, then its instance.
  */
-import { NODE } from "../../apis/core/node.ts";
 import { claimKind, toClaim } from "../../apis/hub/claim.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { lostLaunch } from "../../core/safety/lost-launch.ts";
@@ -10,6 +9,7 @@ import { changeClaim, storedClaim } from "../claims.ts";
 import { clusterUid } from "../cluster-uid.ts";
 import { claimLog } from "../words.ts";
 import type { World } from "../world.ts";
+import { allNodes } from "./live-reads.ts";
 
 /** One after the other: no two claims may be given one instance. */
 const asking = new WeakMap<World["mirrors"], Promise<unknown>>();
@@ -34,7 +34,7 @@ async function find(world: World, claim: NodeClaim): Promise<NodeClaim | "unsure
   if (live.status?.providerID !== undefined) return live;
   // Instances first: a claim that is stored meanwhile is seen.
   const instances = await world.cloud.list();
-  const { items: nodes } = await world.kube.list(NODE);
+  const nodes = await allNodes(world);
   const claims = (await world.kube.list(claimKind(claim))).items.map(toClaim);
   const lost = lostLaunch(live, { claims, instances, nodes, clusterUid: clusterUid(world) });
   if (lost === "none") return live;

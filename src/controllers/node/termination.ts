@@ -41,6 +41,7 @@ import {
   changeClaim,
   claimOfNode,
   claimRequest,
+  claimsByProviderId,
   isDeleting,
   isManagedNode,
   nodeGeneration,
@@ -51,6 +52,7 @@ import type { Steering } from "../disruption/steering.ts";
 import { deleteClaim } from "../ending/delete-claim.ts";
 import { endInstance, fateOf, mayEndClaimless } from "../ending/end-instance.ts";
 import { HELD_RETRY_MS } from "../ending/ended.ts";
+import { namedNodes } from "../ending/live-reads.ts";
 import { nodes, pods, volumeAttachments, volumeClaims } from "../mirrors.ts";
 import { HeldPods, surgeFirst } from "../surges.ts";
 import { claimFields, nodeFields, poolLabel, speaksV05 } from "../words.ts";
@@ -82,6 +84,8 @@ interface Leaving {
   readonly node: Node;
   readonly claim: NodeClaim | undefined;
   readonly deadlineMs: number | undefined;
+  /** Another Node that stays stands for the same machine. */
+  readonly isTwin: boolean;
   readonly log: Logger;
   /** Conditions to write on the claim. Steps that end in the same moment are written together. */
   readonly marks: ConditionChange[];
@@ -129,10 +133,10 @@ async function reconcile(world: World, parts: Parts, request: Request): Promise<
   if (stored === undefined || !isDeleting(stored)) return AWAIT_CHANGE;
   if (!hasFinalizer(stored, TERMINATION_FINALIZER) || !isManagedNode(world, stored))
     return AWAIT_CHANGE;
-  const isTwin = hasTwin(world, stored);
+  const isTwin = await hasTwin(world, stored);
   const claim = isTwin ? undefined : claimOfNode(world, stored);
   if (claim !== undefined && !isDeleting(claim)) await deleteClaim(world, claim, "nodeDeleted");
-  const leaving = leavingNode(world, stored, claim);
+  const leaving = { ...leavingNode(world, stored, claim), isTwin };
   if (await hasLostItsInstance(world, stored)) return release(world, parts, leaving);
   if (claim === undefined && !isTwin && !(await mayEnd(world, parts, stored)))
     return requeueAfter(HELD_RETRY_MS);
@@ -155,12 +159,19 @@ async function reconcile(world: World, parts: Parts, request: Request): Promise<
   return outcome ?? release(world, parts, closed);
 }
 
-/** Another Node that stays stands for the same machine: this one is drained, and the machine with its claim stays. */
-function hasTwin(world: World, { metadata, spec }: Node): boolean {
-  if (!spec?.providerID) return false;
-  return nodes(world)
-    .byIndex("providerId", spec.providerID)
-    .some((other) => other.metadata.uid !== metadata.uid && !isDeleting(other));
+/**
+ * Another Node that stays stands for the same machine: this one is drained, and the machine with its claim stays. The
+ * mirror may lack the other one, whose name the claim tells.
+ */
+async function hasTwin(world: World, node: Node): Promise<boolean> {
+  const providerId = node.spec?.providerID;
+  if (!providerId) return false;
+  const isOther = (other: Node) => other.metadata.uid !== node.metadata.uid && !isDeleting(other);
+  if (nodes(world).byIndex("providerId", providerId).some(isOther)) return true;
+  const names = claimsByProviderId(world, providerId)
+    .map(({ status }) => status?.nodeName)
+    .filter((name) => name !== node.metadata.name);
+  return (await namedNodes(world, providerId, names)).some(isOther);
 }
 
 /** A Node without a claim is judged once. */
@@ -173,7 +184,11 @@ async function mayEnd(world: World, { claimless }: Parts, node: Node): Promise<b
   return true;
 }
 
-function leavingNode(world: World, node: Node, claim: NodeClaim | undefined): Leaving {
+function leavingNode(
+  world: World,
+  node: Node,
+  claim: NodeClaim | undefined,
+): Omit<Leaving, "isTwin"> {
   const generation = nodeGeneration(node, claim);
   const log = world.log.with({
     controller: generation === "alpha" ? "termination" : "node.termination",
@@ -313,9 +328,13 @@ function detached(world: World, { node, deadlineMs, marks }: Leaving): Outcome |
   return requeueAfter(WAIT_MS);
 }
 
-async function ended(world: World, { node, claim, marks }: Leaving): Promise<Outcome | undefined> {
+async function ended(
+  world: World,
+  { node, claim, isTwin, marks }: Leaving,
+): Promise<Outcome | undefined> {
   const instance = claim ?? standIn(node);
-  if (instance === undefined || hasTwin(world, node)) return undefined;
+  // Another Node may have joined since.
+  if (instance === undefined || isTwin || (await hasTwin(world, node))) return undefined;
   const told = claim === undefined ? [node] : [node, claim];
   const gone = await endInstance(world, instance, told);
   marks.push({ type: "InstanceTerminating", status: "True" });

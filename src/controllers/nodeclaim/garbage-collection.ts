@@ -4,7 +4,7 @@
  * upstream: pkg/controllers/nodeclaim/garbagecollection (core), and the AWS provider's of that name
  */
 
-import { NODE, type Node } from "../../apis/core/node.ts";
+import type { Node } from "../../apis/core/node.ts";
 import { CLAIM_KINDS, claimGeneration, toClaim } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
 import { PROVISIONER_NAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
@@ -18,12 +18,11 @@ import {
   leakedInstances,
   orphanedClaims,
 } from "../../core/nodeclaim/garbage.ts";
-import { isNotFound } from "../../kube/errors.ts";
 import { type Controller, type Outcome, requeueAfter } from "../../kube/manager/controller.ts";
 import { claimsByProviderId, isManagedClaim, listClaimsInSteps } from "../claims.ts";
 import { deleteClaim } from "../ending/delete-claim.ts";
 import { endLeaked, type Fate, fateOf } from "../ending/end-instance.ts";
-import { nodesStandingFor } from "../ending/live-reads.ts";
+import { namedNodes, nodesStandingFor } from "../ending/live-reads.ts";
 import { nodes } from "../mirrors.ts";
 import { claimLog } from "../words.ts";
 import type { World } from "../world.ts";
@@ -75,19 +74,9 @@ async function collect(world: World, claim: NodeClaim, listed: ReadonlySet<strin
 async function nodesNow(world: World, { status }: NodeClaim): Promise<readonly Node[]> {
   const providerId = status?.providerID ?? "";
   const seen = nodes(world).byIndex("providerId", providerId);
-  const names = new Set([...seen.map(({ metadata }) => metadata.name), status?.nodeName ?? ""]);
-  const live = [...names].map(async (name) => {
-    try {
-      return name === "" ? [] : [await world.kube.get(NODE, { name })];
-    } catch (error) {
-      if (isNotFound(error)) return [];
-      throw error;
-    }
-  });
-  const byName = (await Promise.all(live)).flat();
-  // A name may be another instance's by now.
-  const stands = byName.filter(({ spec }) => (spec?.providerID ?? providerId) === providerId);
-  return [...stands, ...(await nodesStandingFor(world, providerId))];
+  const names = [...seen.map(({ metadata }) => metadata.name), status?.nodeName];
+  const named = await namedNodes(world, providerId, names);
+  return [...named, ...(await nodesStandingFor(world, providerId))];
 }
 
 /** Claims without an instance, and all instances that the cloud lists. */

@@ -11,6 +11,7 @@ import { nodePool, pod } from "../../testing/builders.ts";
 import { establish, FAKE_CLASS_REF } from "../../testing/established.ts";
 import { FAKE_NODE_CLASS } from "../../testing/fake-cloud.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
+import { unseenByMirrors } from "../../testing/unseen.ts";
 import { allControllers } from "../all.ts";
 
 const MINUTE_MS = 60_000;
@@ -230,6 +231,24 @@ describe("a reboot", () => {
     expect(busy.cloud.reboots).toHaveLength(1);
     expect(rebooting(busy)).toEqual(["True", "RebootIssued"]);
     await busy.stop();
+  });
+
+  it.each([
+    ["has been asked for", 65_000],
+    ["was taken by the cloud", 85_000],
+  ])("that %s ends no node that is there, though no mirror has it", async (_, afterMs) => {
+    const world = await oneNode();
+    report(world, "one", "False");
+    await world.clock.advance(afterMs);
+    await world.stop();
+    const next = fakeWorld({ gates: { nodeRepair: true } }, world);
+    unseenByMirrors(next, NODE, "a");
+    await next.run(...allControllers(next));
+    report(next, "two", "True");
+    await next.clock.advance(40 * MINUTE_MS);
+    expect(claimOf(next).metadata.deletionTimestamp).toBeUndefined();
+    expect(next.cloud.instances.size).toBe(1);
+    await next.stop();
   });
 
   it("goes on after a restart, and is no leftover of a command", async () => {

@@ -46,6 +46,7 @@ import {
 import { boundDrain } from "../disruption/repairs.ts";
 import { deleteClaim } from "../ending/delete-claim.ts";
 import { HELD_RETRY_MS } from "../ending/ended.ts";
+import { standingNodes } from "../ending/live-reads.ts";
 import { permitReboot } from "../ending/permit-reboot.ts";
 import { nodes, pods } from "../mirrors.ts";
 import type { EvictionQueue } from "../node/eviction-queue.ts";
@@ -154,7 +155,11 @@ async function ask(
   } catch (error) {
     const message = errorText(error);
     if (isFinal(error))
-      return end({ world, asked }, { claim: noted, node }, { result: "provider_error", message });
+      return end(
+        { world, asked },
+        { claim: noted, node },
+        { result: "provider_error", message, isRefused: true },
+      );
     claimLog(world.log, "nodeclaim.reboot", claim).error("failed rebooting", { error: message });
     return requeueAfter(ASK_AGAIN_MS);
   }
@@ -205,22 +210,49 @@ async function noteIssued(world: World, claim: NodeClaim, node: Node): Promise<O
   return requeueAfter(1);
 }
 
+interface RebootEnd {
+  readonly result: RebootResult;
+  readonly message: string;
+  /** The cloud says that it will not reboot the instance. */
+  readonly isRefused?: boolean;
+}
+
+/** The same verdict on the claim and its Node as the API server has them: the mirror may lack a Node that is back. */
+async function isOverNow(
+  world: World,
+  claim: NodeClaim,
+  askedMs: number | undefined,
+): Promise<boolean> {
+  const { providerID: providerId, nodeName } = claim.status ?? {};
+  const standing = await standingNodes(world, { providerId, names: [nodeName] });
+  const node = standing.find((one) => !isDeleting(one));
+  const facts = { claim, node, waiting: 0, askedMs, isBroken: true, nowMs: world.clock.now() };
+  const step = rebootStep(facts);
+  return step.do === "end" && isReplaced(step.result);
+}
+
+function isReplaced(result: RebootResult): boolean {
+  return result === "provider_error" || result === "recovery_timeout";
+}
+
 /** The reboot is over, well or not. */
 async function end(
   { world, asked }: Pick<Parts, "world" | "asked">,
   { claim, node }: Pick<Rebooted, "claim" | "node">,
-  { result, message }: { readonly result: RebootResult; readonly message: string },
+  { result, message, isRefused = false }: RebootEnd,
 ): Promise<Outcome> {
   const log = claimLog(world.log, "nodeclaim.reboot", claim);
-  const isReplaced = result === "provider_error" || result === "recovery_timeout";
-  if (isReplaced) {
+  const isDeleted = isReplaced(result);
+  if (isDeleted) {
     const graceMs = rebootGraceMs(claim);
     const ended = await deleteClaim(world, claim, "rebootFailed", {
-      stillHolds: isRebooting,
+      stillHolds: async (live) =>
+        isRebooting(live) && (isRefused || (await isOverNow(world, live, asked.get(uidOf(claim))))),
       prepare: (live) => boundDrain(world, live, graceMs === "unreadable" ? undefined : graceMs),
     });
     if (ended === "held") return requeueAfter(HELD_RETRY_MS);
-    // Somebody else has ended it, or its reboot.
+    // It is better than the mirror shows, or somebody else has ended it, or its reboot.
+    if (ended === "changed") return requeueAfter(HELD_RETRY_MS);
     if (ended !== "ended") return AWAIT_CHANGE;
     log.info("reboot failed, replacing node", { error: message });
   }
@@ -239,7 +271,7 @@ async function end(
       nowMs,
     );
     // A claim that is deleted keeps what it was disrupted for.
-    return isReplaced ? over : withoutCondition(over, "DisruptionReason");
+    return isDeleted ? over : withoutCondition(over, "DisruptionReason");
   });
   asked.delete(uidOf(claim));
   if (!isWell) world.events.publish(rebootFailed(claim, message));

@@ -131,7 +131,7 @@ export const CLAIM_ACTS = {
     askedBy: "nobody",
     views: ["nodes", "claims"],
     proof:
-      "the claim, read live by UID, is still being rebooted; the cloud has refused for good or for five minutes, or no Ready node with another boot was seen for 20 minutes",
+      "the claim, read live by UID, is still being rebooted; the cloud has refused for good or for five minutes, or no Ready node with another boot was seen for 20 minutes, nor is one read live by name or in a list of all Nodes",
     byClock: true,
     braked: true,
     test: "src/controllers/nodeclaim/reboot.test.ts: replaces a node that does not come back",
@@ -181,7 +181,7 @@ export const INSTANCE_ACTS = {
     askedBy: "a user",
     views: [],
     proof:
-      "the claim bears a deletionTimestamp; its CustomResourceDefinition, read live, is not itself being deleted (or that is confirmed by an annotation); the Node, of the copy or else read live by name, is drained first; where the claim names no instance, the cloud lists one of its pool and of this cluster's UID, launched in its time, that no claim names and none waits for; no other claim and no other Node that stays stands for it",
+      "the claim bears a deletionTimestamp; its CustomResourceDefinition, read live, is not itself being deleted (or that is confirmed by an annotation); every Node of it is drained first: of the copy, else read live by name, else of a live list of all Nodes; where the claim names no instance, the cloud lists one of its pool and of this cluster's UID, launched in its time, that no claim names and none waits for; no other claim and no other Node that stays stands for it",
     byClock: false,
     braked: false,
     test: "test/safety.test.ts: the definition of NodeClaims is deleted",
@@ -215,7 +215,7 @@ export const INSTANCE_ACTS = {
     askedBy: "nobody",
     views: [],
     proof:
-      "the claim, read live by UID, is gone or held by no finalizer of ours; no Node has joined",
+      "the claim, read live by UID, is gone or held by no finalizer of ours; no Node has joined, of the copy or of a live list of all Nodes",
     byClock: false,
     braked: false,
     test: "src/controllers/ending/late-launch.test.ts: an instance that came too late",

@@ -49,6 +49,7 @@ export function lifecycle(world: World, tracker: RegistrationTracker): Controlle
     taken: new Map(),
     startedMs: undefined,
     comingUp: new Map(),
+    leaving: new Map(),
     tracker,
   };
   const ofNode = claimRequestsOfNode(world);
@@ -72,6 +73,7 @@ export function lifecycle(world: World, tracker: RegistrationTracker): Controlle
 async function reconcile(world: World, memory: Memory, request: Request): Promise<Outcome> {
   memory.startedMs ??= world.clock.elapsedMs();
   const stored = readClaim(world, request);
+  if (stored === undefined) memory.leaving.delete(`${request.kind}/${request.name}`);
   if (stored === undefined || !isManagedClaim(world, stored)) return AWAIT_CHANGE;
   const uid = stored.metadata.uid ?? stored.metadata.name;
   if (isDeleting(stored)) {

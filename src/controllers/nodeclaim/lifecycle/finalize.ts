@@ -3,7 +3,8 @@
  * ended, and once the cloud no longer knows it the finalizer comes off.
  * upstream: pkg/controllers/nodeclaim/lifecycle/controller.go, finalize
  */
-import { NODE } from "../../../apis/core/node.ts";
+import type { Node } from "../../../apis/core/node.ts";
+import { isReschedulable } from "../../../apis/core/pod-predicates.ts";
 import { claimGeneration, claimKind, fromClaim } from "../../../apis/hub/claim.ts";
 import { vocabulary } from "../../../apis/hub/generation.ts";
 import { condition, isTrue, withCondition } from "../../../apis/karpenter/conditions.ts";
@@ -17,18 +18,23 @@ import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339, toRfc3339 } from "../../../base/clock.ts";
 import { parseDuration } from "../../../base/duration.ts";
 import { hasFinalizer, removeFinalizer } from "../../../kube/client/finalizer.ts";
-import { isNotFound } from "../../../kube/errors.ts";
 import { AWAIT_CHANGE, type Outcome, requeueAfter } from "../../../kube/manager/controller.ts";
-import { changeClaim, claimsByProviderId, isDeleting } from "../../claims.ts";
-import { deleteNode, endInstance, endLateLaunch } from "../../ending/end-instance.ts";
+import { changeClaim, claimRequest, claimsByProviderId, isDeleting } from "../../claims.ts";
+import {
+  deleteNode,
+  deleteToDrain,
+  endInstance,
+  endLateLaunch,
+} from "../../ending/end-instance.ts";
 import { HELD_RETRY_MS } from "../../ending/ended.ts";
 import { holdWhileKindGoes } from "../../ending/kind-deleted.ts";
+import { reschedulablePodsNow, standingNodes } from "../../ending/live-reads.ts";
 import { withLostLaunch } from "../../ending/lost-launch.ts";
-import { nodes } from "../../mirrors.ts";
+import { nodes, pods } from "../../mirrors.ts";
 import { claimLog, nodeFields, poolLabel } from "../../words.ts";
 import type { World } from "../../world.ts";
 import { terminationGracePeriodExpiring } from "../events.ts";
-import type { Memory } from "./step.ts";
+import type { LeavingClaim, Memory } from "./step.ts";
 
 /** How often the cloud is asked whether an instance is gone. */
 const INSTANCE_POLL_MS = 5_000;
@@ -61,13 +67,12 @@ export async function finalize(world: World, stored: NodeClaim, memory: Memory):
     );
     return AWAIT_CHANGE;
   }
-  if (hasNode(world, stamped)) {
-    if (await deleteNodes(world, stamped)) return AWAIT_CHANGE;
-    if (await deleteUnseenNode(world, stamped)) return requeueAfter(INSTANCE_POLL_MS);
-  }
+  const draining = await drainNodes(world, stamped, memory);
+  if (draining !== undefined) return draining;
   let ending = stamped;
   if (stamped.status?.providerID !== undefined) {
     const gone = await endInstance(world, stamped, [stamped]);
+    note(memory, stamped, { isEnding: true });
     const marked = await changeClaim(world, stamped, (one) => terminating(world, one));
     if (marked === undefined) return AWAIT_CHANGE;
     // Older generations let go as soon as the cloud has taken the request.
@@ -121,15 +126,6 @@ function isAnothers(world: World, { metadata, status }: NodeClaim): boolean {
   );
 }
 
-/** Whether its Node is ours by now, also where that could not be written on the claim: pods may run there. */
-function hasNode(world: World, claim: NodeClaim): boolean {
-  const standing = nodes(world).byIndex("providerId", claim.status?.providerID ?? "");
-  return (
-    isTrue(claim, "Registered") ||
-    standing.some((node) => hasFinalizer(node, TERMINATION_FINALIZER))
-  );
-}
-
 /** The launch was answered after the check, while the claim still existed, so the instance was kept. */
 async function endLatecomer(
   world: World,
@@ -160,36 +156,66 @@ async function stampDeadline(world: World, claim: NodeClaim): Promise<NodeClaim 
   return annotated;
 }
 
-/** Whether Nodes of the claim are still there; they are asked to go. */
-async function deleteNodes(world: World, claim: NodeClaim): Promise<boolean> {
+/** Its Nodes are asked to go first, so that they are drained. Undefined: there is none, which is proven. */
+async function drainNodes(
+  world: World,
+  claim: NodeClaim,
+  memory: Memory,
+): Promise<Outcome | undefined> {
   const { providerID, nodeName } = claim.status ?? {};
-  const mirror = nodes(world);
-  const left = providerID === undefined ? [] : mirror.byIndex("providerId", providerID);
-  if (left.length === 0 && nodeName !== undefined && providerID === undefined) {
-    const node = mirror.get(nodeName);
-    return node !== undefined;
+  if (providerID === undefined) {
+    const isSeen = isTrue(claim, "Registered") && nodes(world).get(nodeName ?? "") !== undefined;
+    return isSeen ? AWAIT_CHANGE : undefined;
   }
-  for (const node of left) {
-    if (node.metadata.deletionTimestamp !== undefined) continue;
-    await deleteNode(world, node);
+  const known = knownOf(memory, claim);
+  if (known?.isEnding === true) return undefined;
+  const podsOn = (node: Node) => pods(world).byIndex("node", node.metadata.name);
+  const mirrored = nodes(world)
+    .byIndex("providerId", providerID)
+    .filter((node) => isJoined(claim, node) || podsOn(node).some(isReschedulable));
+  for (const node of mirrored) await deleteToDrain(world, node);
+  const [first] = mirrored;
+  if (first !== undefined) {
+    note(memory, claim, { seenAs: first.metadata.name });
+    // A Node without our finalizer is gone with the call; its removal is in the mirror shortly.
+    return AWAIT_CHANGE;
   }
-  // A node without our finalizer is gone with the call; its removal is in the mirror shortly.
-  return left.length > 0;
+  const sought = { providerId: providerID, names: [nodeName], seenAs: known?.seenAs };
+  const unseen: Node[] = [];
+  for (const node of await standingNodes(world, sought)) {
+    const isUsed =
+      isJoined(claim, node) || (await reschedulablePodsNow(world, node.metadata.name)).length > 0;
+    if (isUsed) unseen.push(node);
+  }
+  for (const node of unseen) await deleteToDrain(world, node);
+  // Its deletion, which the watch brings, lets it be drained like others.
+  return unseen.length === 0 ? undefined : requeueAfter(INSTANCE_POLL_MS);
 }
 
-/** The mirror may lack the Node. Its deletion, which the watch brings, lets it be drained like others. */
-async function deleteUnseenNode(world: World, { status }: NodeClaim): Promise<boolean> {
-  const { providerID, nodeName } = status ?? {};
-  if (providerID === undefined || !nodeName) return false;
-  try {
-    const node = await world.kube.get(NODE, { name: nodeName });
-    if (node.spec?.providerID !== providerID) return false;
-    if (!isDeleting(node)) await deleteNode(world, node);
-    return true;
-  } catch (error) {
-    if (isNotFound(error)) return false;
-    throw error;
-  }
+/** Whether the Node is ours by now, also where that could not be written on the claim: pods may run there. */
+function isJoined(claim: NodeClaim, node: Node): boolean {
+  return isTrue(claim, "Registered") || hasFinalizer(node, TERMINATION_FINALIZER);
+}
+
+function knownOf({ leaving }: Memory, claim: NodeClaim): LeavingClaim | undefined {
+  const known = leaving.get(keyOfClaim(claim));
+  return known?.uid === claim.metadata.uid ? known : undefined;
+}
+
+function note(memory: Memory, claim: NodeClaim, more: Omit<LeavingClaim, "uid">): void {
+  const uid = claim.metadata.uid ?? claim.metadata.name;
+  memory.leaving.set(keyOfClaim(claim), { uid, ...knownOf(memory, claim), ...more });
+}
+
+function keyOfClaim(claim: NodeClaim): string {
+  const { kind, name } = claimRequest(claim);
+  return `${kind}/${name}`;
+}
+
+/** Nodes that joined although their instance is gone. */
+async function deleteNodes(world: World, { status }: NodeClaim): Promise<void> {
+  const left = nodes(world).byIndex("providerId", status?.providerID ?? "");
+  for (const node of left) if (!isDeleting(node)) await deleteNode(world, node);
 }
 
 function report(world: World, claim: NodeClaim): void {

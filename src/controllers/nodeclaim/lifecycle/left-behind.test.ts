@@ -1,10 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { NAMESPACE } from "../../../apis/core/kinds.ts";
+import { NODE } from "../../../apis/core/node.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
 import { KubeError } from "../../../kube/errors.ts";
 import { FAKE_NODE_CLASS, kubeSystem, ofCluster } from "../../../testing/fake-cloud.ts";
 import { type FakeWorld, fakeWorld } from "../../../testing/fake-world.ts";
+import { unseenByMirrors } from "../../../testing/unseen.ts";
 import { createRegistrationTracker } from "../../registration-tracker.ts";
 import { lifecycle } from "./controller.ts";
 
@@ -107,6 +109,29 @@ describe("claims that wait since before this process began", () => {
     expect(world.asked).toEqual([]);
     expect(providerIds(world)).toEqual({ a: "fake:///a" });
     await world.stop();
+  });
+
+  it("do not get the instance of a claim and its Node that no mirror has", async () => {
+    const world = await worldWith(["fake:///1"]);
+    await world.api.create(NODE_CLAIM, waiting("a"));
+    await world.api.create(NODE_CLAIM, waiting("b"));
+    world.api.change(NODE_CLAIM, "b", { status: { providerID: "fake:///1" } });
+    unseenByMirrors(world, NODE_CLAIM, "b");
+    await run(world);
+    expect(world.asked).toEqual([]);
+    world.api.vanish(NODE_CLAIM, "b");
+    await world.stop();
+    // The claim is nowhere, and the Node tells whose it was.
+    const next = Object.assign(fakeWorld({}, world), { asked: world.asked, lists: 0 });
+    const owner = { apiVersion: "karpenter.sh/v1", kind: "NodeClaim", name: "b", uid: "b" };
+    const joined = { metadata: { name: "n", ownerReferences: [owner] } };
+    await next.api.create(NODE, { ...joined, spec: { providerID: "fake:///1" } } as never);
+    unseenByMirrors(next, NODE, "n");
+    next.api.vanish(NODE_CLAIM, "a");
+    await next.api.create(NODE_CLAIM, waiting("c"));
+    await run(next);
+    expect(next.asked).toEqual([]);
+    await next.stop();
   });
 
   it.each([

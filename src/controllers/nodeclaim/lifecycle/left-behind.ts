@@ -3,6 +3,8 @@
  * launched gets one of them: a new call would buy a second instance. The fleet's ClientToken alone does not prevent
  * that, because the claim may be in a batch with other claims now (providers/aws/instance/fleet-tokens.ts).
  */
+import type { Node } from "../../../apis/core/node.ts";
+import { claimKind, toClaim } from "../../../apis/hub/claim.ts";
 import { TERMINATION_FINALIZER } from "../../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { inTurns, TURN_MS } from "../../../base/steps.ts";
@@ -10,10 +12,11 @@ import { mayBeOf, unnamedInstances } from "../../../core/safety/lost-launch.ts";
 import { hasFinalizer } from "../../../kube/client/finalizer.ts";
 import { claimsByProviderId, isDeleting, isManagedClaim, listClaimsInSteps } from "../../claims.ts";
 import { clusterUid } from "../../cluster-uid.ts";
+import { allNodes } from "../../ending/live-reads.ts";
 import { nodes } from "../../mirrors.ts";
 import { claimLog } from "../../words.ts";
 import type { World } from "../../world.ts";
-import type { Memory } from "./step.ts";
+import type { LeftBehind, Memory } from "./step.ts";
 
 /** The claim with an instance that was left behind; undefined: it must be launched. Rejects where the cloud fails. */
 export async function takeLeftBehind(
@@ -22,7 +25,7 @@ export async function takeLeftBehind(
   memory: Memory,
 ): Promise<NodeClaim | undefined> {
   const found = await leftBehind(world, memory);
-  if (found.length === 0 || memory.begunHere.has(uidOf(claim))) return undefined;
+  if (found.instances.length === 0 || memory.begunHere.has(uidOf(claim))) return undefined;
   let untried = ownFirst(world, claim, found);
   while (untried.length > 0) {
     const next = untried.find((id) => !memory.taken.has(id));
@@ -66,7 +69,7 @@ async function take(
  * Looked for once, before the first launch of this process: what it launches itself is never among them. Without a
  * claim that waits since before, the cloud is not asked.
  */
-function leftBehind(world: World, memory: Memory): Promise<readonly NodeClaim[]> {
+function leftBehind(world: World, memory: Memory): Promise<LeftBehind> {
   if (memory.leftBehind !== undefined) return memory.leftBehind;
   const looking = look(world, memory);
   memory.leftBehind = looking;
@@ -76,7 +79,7 @@ function leftBehind(world: World, memory: Memory): Promise<readonly NodeClaim[]>
   return looking;
 }
 
-async function look(world: World, { begunHere }: Memory): Promise<readonly NodeClaim[]> {
+async function look(world: World, { begunHere }: Memory): Promise<LeftBehind> {
   const claims = await inTurns(world.clock, listClaimsInSteps(world), TURN_MS);
   const isWaiting = (one: NodeClaim): boolean =>
     !one.status?.providerID &&
@@ -84,19 +87,29 @@ async function look(world: World, { begunHere }: Memory): Promise<readonly NodeC
     hasFinalizer(one, TERMINATION_FINALIZER) &&
     !begunHere.has(uidOf(one)) &&
     isManagedClaim(world, one);
-  return claims.some(isWaiting) ? unnamedInstances(claims, await world.cloud.list()) : [];
+  const waiting = claims.find(isWaiting);
+  if (waiting === undefined) return { instances: [], nodes: [] };
+  const running = await world.cloud.list();
+  // What a copy lacks, a claim or a Node with pods, must not be given to another claim.
+  const live = (await world.kube.list(claimKind(waiting))).items.map(toClaim);
+  const instances = unnamedInstances([...claims, ...live], running);
+  return { instances, nodes: instances.length === 0 ? [] : await allNodes(world) };
 }
 
 /** IDs of those that may be the claim's; first of those whose Node has joined. */
 function ownFirst(
   world: World,
   claim: NodeClaim,
-  instances: readonly NodeClaim[],
+  { instances, nodes: listed }: LeftBehind,
 ): readonly string[] {
   const uid = clusterUid(world);
+  const standing = (id: string): readonly Node[] => [
+    ...nodes(world).byIndex("providerId", id),
+    ...listed.filter(({ spec }) => spec?.providerID === id),
+  ];
   return instances
     .map((instance) => ({ instance, id: instance.status?.providerID ?? "" }))
-    .map((one) => ({ ...one, standing: nodes(world).byIndex("providerId", one.id) }))
+    .map((one) => ({ ...one, standing: standing(one.id) }))
     .filter((one) => mayBeOf(claim, one.instance, { nodes: one.standing, clusterUid: uid }))
     .sort((a, b) => Math.sign(b.standing.length) - Math.sign(a.standing.length))
     .map(({ id }) => id);

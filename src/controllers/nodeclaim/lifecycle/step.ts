@@ -1,4 +1,5 @@
 /** What the steps of the claim's life hand to each other: the claim so far, and what went wrong. */
+import type { Node } from "../../../apis/core/node.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { AWAIT_CHANGE, type Outcome } from "../../../kube/manager/controller.ts";
 import type { RegistrationTracker } from "../../registration-tracker.ts";
@@ -12,7 +13,7 @@ export interface Memory {
   /** Claims that no other process can have launched, by UID: this one put the finalizer on. */
   readonly begunHere: Set<string>;
   /** Instances that other processes launched and that no claim names yet. Undefined until something is launched. */
-  leftBehind: Promise<readonly NodeClaim[]> | undefined;
+  leftBehind: Promise<LeftBehind> | undefined;
   /** Those that a claim got or asks for, by provider ID: whether it keeps the instance. */
   readonly taken: Map<string, Promise<boolean>>;
   /** Elapsed time of the first reconcile: what another process launched before is listed some seconds later. */
@@ -20,6 +21,23 @@ export interface Memory {
   readonly tracker: RegistrationTracker;
   /** When a claim was first seen registered and not usable yet, by UID, in elapsed time. */
   readonly comingUp: Map<string, number>;
+  /** Deleted claims, by kind and name. */
+  readonly leaving: Map<string, LeavingClaim>;
+}
+
+/** What this process knows of a claim that is being deleted. */
+export interface LeavingClaim {
+  readonly uid: string;
+  /** The name of the Node that this process drains for it. */
+  readonly seenAs?: string;
+  /** It has no Node, which was proven, and the cloud was asked to end its instance. */
+  readonly isEnding?: boolean;
+}
+
+/** Instances that no claim names, and the Nodes of that moment. */
+export interface LeftBehind {
+  readonly instances: readonly NodeClaim[];
+  readonly nodes: readonly Node[];
 }
 
 /** What a step of the lifecycle found out. */

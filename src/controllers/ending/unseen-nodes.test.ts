@@ -1,0 +1,227 @@
+/**
+ * A Node that no list and no watch brought to this process, with a pod on it: whatever ends its claim, its machine
+ * stays until the Node is drained; and it stays while the API server's answer is in doubt.
+ */
+import { describe, expect, it } from "vitest";
+import { NODE, type Node } from "../../apis/core/node.ts";
+import { POD } from "../../apis/core/pod.ts";
+import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { KubeError } from "../../kube/errors.ts";
+import { pod } from "../../testing/builders.ts";
+import { establish } from "../../testing/established.ts";
+import { ofCluster } from "../../testing/fake-cloud.ts";
+import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
+import { unseenByMirrors } from "../../testing/unseen.ts";
+import { createEvictionQueue } from "../node/eviction-queue.ts";
+import { termination } from "../node/termination.ts";
+import { lifecycle } from "../nodeclaim/lifecycle/controller.ts";
+import { createRegistrationTracker } from "../registration-tracker.ts";
+import { endLateLaunch, endLeaked } from "./end-instance.ts";
+
+/** Nodes a and b, each with a pod. The mirror has b alone, or none. */
+async function worldOf(...unseen: readonly string[]): Promise<FakeWorld> {
+  const world = fakeWorld();
+  for (const name of ["a", "b"]) {
+    await establish(world, name, 60 * 60_000);
+    await world.api.create(POD, pod({ name: `on-${name}`, nodeName: name }));
+  }
+  unseenByMirrors(world, NODE, ...unseen);
+  return world;
+}
+
+async function run(world: FakeWorld): Promise<void> {
+  const queue = createEvictionQueue(world);
+  const steering = { mayLeave: () => true };
+  const tracker = createRegistrationTracker();
+  await world.run(lifecycle(world, tracker), termination(world, queue, steering), queue.controller);
+}
+
+function unnamed(world: FakeWorld): void {
+  world.api.change(NODE_CLAIM, "a", { status: { nodeName: null } });
+}
+
+const claimOf = (world: FakeWorld) => world.api.find(NODE_CLAIM, "a") as NodeClaim;
+const machines = ({ cloud }: FakeWorld) => [...cloud.instances.keys()];
+const podNames = ({ api }: FakeWorld) => api.all(POD).map(({ metadata: { name } }) => name);
+
+describe("a deleted claim whose Node no mirror has", () => {
+  it.each([
+    ["names its Node", () => undefined],
+    ["names no Node", unnamed],
+    [
+      "names a Node that is gone",
+      (world: FakeWorld) => world.api.change(NODE_CLAIM, "a", { status: { nodeName: "before" } }),
+    ],
+    [
+      "names a Node that is another instance's by now",
+      (world: FakeWorld) => world.api.change(NODE_CLAIM, "a", { status: { nodeName: "b" } }),
+    ],
+    [
+      "has lost its status but for the instance",
+      (world: FakeWorld) =>
+        world.api.change(NODE_CLAIM, "a", { status: { nodeName: null, conditions: [] } }),
+    ],
+  ])("keeps its machine while the Node is there, where the claim %s", async (_, change) => {
+    const world = await worldOf("a");
+    change(world);
+    await run(world);
+    await world.kube.delete(NODE_CLAIM, { name: "a" });
+    await world.clock.advance(3 * 60_000);
+    expect(machines(world)).toContain("test://a");
+    expect(podNames(world)).toContain("on-a");
+    expect(world.api.find(NODE, "a")?.metadata.deletionTimestamp).toBeDefined();
+    expect(world.api.find(NODE, "b")?.metadata.deletionTimestamp).toBeUndefined();
+    // Another list brings the Node: it is drained, and its machine ends.
+    await world.stop();
+    const next = fakeWorld({}, world);
+    unseenByMirrors(next, NODE);
+    await run(next);
+    await next.clock.advance(3 * 60_000);
+    expect(podNames(next)).toEqual(["on-b"]);
+    expect(machines(next)).toEqual(["test://b"]);
+    await next.stop();
+  });
+
+  it.each([
+    ["is short", () => ({ items: [], resourceVersion: "1000" })],
+    [
+      "is old",
+      (all: { items: readonly Node[] }) => ({
+        items: all.items.filter(({ metadata }) => metadata.name === "b"),
+        resourceVersion: "1",
+      }),
+    ],
+    [
+      "is refused",
+      () => {
+        throw new KubeError(403, { code: 403, reason: "Forbidden" }, "list nodes");
+      },
+    ],
+    [
+      "is of a kind that is not served",
+      () => {
+        throw new KubeError(404, { code: 404, reason: "NotFound" }, "list nodes");
+      },
+    ],
+  ] as const)("keeps its machine while the list of Nodes %s", async (_, lie) => {
+    const world = await worldOf("a");
+    unnamed(world);
+    await run(world);
+    const { list } = world.kube;
+    const answered = async (...call: Parameters<typeof list>) => {
+      const all = await list(...call);
+      return call[0] === NODE ? lie(all as never) : all;
+    };
+    Object.assign(world.kube, { list: answered });
+    await world.kube.delete(NODE_CLAIM, { name: "a" });
+    await world.clock.advance(3 * 60_000);
+    expect(machines(world)).toEqual(["test://a", "test://b"]);
+    expect(world.api.find(NODE, "a")?.metadata.deletionTimestamp).toBeUndefined();
+    Object.assign(world.kube, { list });
+    await world.clock.advance(16 * 60_000);
+    expect(world.api.find(NODE, "a")?.metadata.deletionTimestamp).toBeDefined();
+    await world.stop();
+  });
+
+  it("keeps its machine while the list lacks a Node that pods name, where the mirror has no Node", async () => {
+    const world = await worldOf("a", "b");
+    unnamed(world);
+    await run(world);
+    const { list } = world.kube;
+    Object.assign(world.kube, {
+      list: async (...call: Parameters<typeof list>) =>
+        call[0] === NODE ? { items: [], resourceVersion: "1000" } : list(...call),
+    });
+    await world.kube.delete(NODE_CLAIM, { name: "a" });
+    await world.clock.advance(3 * 60_000);
+    expect(machines(world)).toEqual(["test://a", "test://b"]);
+    await world.stop();
+  });
+});
+
+describe("a deleted claim whose Node is seen", () => {
+  it("costs no list of Nodes: what this process has drained is asked for by name", async () => {
+    const world = await worldOf();
+    await run(world);
+    const { list } = world.kube;
+    let lists = 0;
+    Object.assign(world.kube, {
+      list: (...call: Parameters<typeof list>) => {
+        if (call[0] === NODE) lists++;
+        return list(...call);
+      },
+    });
+    unnamed(world);
+    await world.kube.delete(NODE_CLAIM, { name: "a" });
+    await world.clock.advance(3 * 60_000);
+    expect([machines(world), podNames(world), lists]).toEqual([["test://b"], ["on-b"], 0]);
+    await world.stop();
+  });
+});
+
+describe("a Node that somebody took our finalizer off", () => {
+  it("is drained all the same, where its claim is deleted", async () => {
+    const world = await worldOf();
+    world.api.change(NODE, "a", { metadata: { finalizers: null } });
+    await run(world);
+    world.api.guarded.add("default/on-a");
+    await world.kube.delete(NODE_CLAIM, { name: "a" });
+    await world.clock.advance(3 * 60_000);
+    expect([machines(world), podNames(world)]).toEqual([
+      ["test://a", "test://b"],
+      ["on-a", "on-b"],
+    ]);
+    world.api.guarded.clear();
+    await world.clock.advance(3 * 60_000);
+    expect([machines(world), podNames(world)]).toEqual([["test://b"], ["on-b"]]);
+    await world.stop();
+  });
+
+  it("is drained all the same, where no claim names its machine", async () => {
+    const world = await worldOf();
+    world.api.change(NODE, "a", { metadata: { finalizers: null } });
+    await run(world);
+    world.api.guarded.add("default/on-a");
+    world.api.vanish(NODE_CLAIM, "a");
+    const instance = ofCluster(await instanceOf(world), "ours");
+    expect(await endLeaked(world, instance)).toBe("ended");
+    await world.clock.advance(3 * 60_000);
+    expect([machines(world), podNames(world)]).toEqual([
+      ["test://a", "test://b"],
+      ["on-a", "on-b"],
+    ]);
+    await world.stop();
+  });
+});
+
+describe("a machine of two Nodes", () => {
+  it("stays while the one that its claim names is there, though no mirror has that one", async () => {
+    const world = await worldOf("a");
+    const twin = world.api.find(NODE, "a") as Node;
+    await world.api.create(NODE, {
+      ...twin,
+      metadata: { ...twin.metadata, name: "before", uid: "before" },
+    });
+    await run(world);
+    await world.kube.delete(NODE, { name: "before" });
+    await world.clock.advance(3 * 60_000);
+    expect(machines(world)).toContain("test://a");
+    expect(podNames(world)).toContain("on-a");
+    await world.stop();
+  });
+});
+
+describe("an instance that came too late", () => {
+  it("stays where a Node has joined for it that no mirror has", async () => {
+    const world = await worldOf("a");
+    await run(world);
+    world.api.vanish(NODE_CLAIM, "a");
+    await endLateLaunch(world, { ...claimOf(world), ...(await instanceOf(world)) });
+    expect(machines(world)).toContain("test://a");
+    await world.stop();
+  });
+});
+
+async function instanceOf(world: FakeWorld): Promise<NodeClaim> {
+  return world.cloud.instances.get("test://a") as NodeClaim;
+}
