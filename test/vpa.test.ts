@@ -1,6 +1,18 @@
-/** VerticalPodAutoscalers: the controller counts what they recommend, where that is asked for and the kind is there. */
+/**
+ * VerticalPodAutoscalers: the controller counts what they recommend, where that is asked for and the kind is there.
+ * `plan` and the console's What if answer as it does.
+ */
 import { readFileSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
+import { SILENT } from "../src/base/log.ts";
+import { Random } from "../src/base/random.ts";
+import { liveSource } from "../src/cli/console/live-source.ts";
+import type { Plan } from "../src/cli/plan/plan.ts";
+import { runPlan } from "../src/cli/plan/run-plan.ts";
+import type { ConsoleScene } from "../src/console/source.ts";
 import { openWorld, type TestWorld } from "./world.ts";
 
 const CRD = readFileSync("test/fixtures/vertical-pod-autoscaler.yaml", "utf8");
@@ -15,13 +27,15 @@ metadata: {name: agent, namespace: default}
 spec: {targetRef: {apiVersion: apps/v1, kind: DaemonSet, name: agent}}
 status: {recommendation: {containerRecommendations: [{containerName: main, target: {cpu: "2"}}]}}
 `;
+const SMALL = "c-2x-amd64-linux";
+const LARGE = "c-4x-amd64-linux";
 
 let world: TestWorld;
 afterEach(() => world?.close());
 
 async function typesLaunched(input: readonly string[], reads: string) {
   const flags = { "read-vpa-recommendations": reads };
-  world = await openWorld({ provider: "kwok", logLevel: "info", flags });
+  world = await openWorld({ provider: "kwok", logLevel: "info", isAsked: true, flags });
   for (const text of input) {
     await world.apply(text);
     await world.advance(120_000);
@@ -30,17 +44,82 @@ async function typesLaunched(input: readonly string[], reads: string) {
   return nodes.map(({ metadata }) => metadata.labels?.["node.kubernetes.io/instance-type"]);
 }
 
+async function typesPlanned(input: readonly string[], reads: boolean) {
+  const folder = await mkdtemp(join(tmpdir(), "karpenter-vpa-"));
+  try {
+    const file = join(folder, "input.yaml");
+    await writeFile(file, input.join("\n---\n"));
+    const said = { out: "", notes: "" };
+    await runPlan(
+      {
+        filename: [file],
+        preferencePolicy: "Respect",
+        minValuesPolicy: "Strict",
+        planner: "cost",
+        plannerEffort: 1,
+        plannerNodeCost: 0,
+        plannerMinSaving: 0,
+        plannerMinPods: 1,
+        output: "json",
+        fix: true,
+        ...(reads ? { readVpaRecommendations: true } : {}),
+      },
+      { out: (text) => (said.out += text), err: (text) => (said.notes += text) },
+    );
+    const { newNodeClaims }: Plan = JSON.parse(said.out);
+    return { types: newNodeClaims.map(({ cheapest }) => cheapest.instanceType), notes: said.notes };
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+async function withScene<T>(ask: (scene: ConsoleScene) => Promise<T>): Promise<T> {
+  const { clock, box } = world;
+  const source = liveSource({
+    name: "test",
+    mode: "cluster",
+    transport: box.sandbox.transport,
+    clock,
+    random: new Random(1),
+    log: SILENT,
+    nowMs: () => clock.now(),
+    restFactor: 0,
+  });
+  const close = source.open();
+  try {
+    return await world.during(ask(await world.during(source.scene())));
+  } finally {
+    close();
+  }
+}
+
 describe("a VerticalPodAutoscaler of a DaemonSet", () => {
-  it("counts on new nodes", async () => {
-    expect(await typesLaunched([CRD, AUTOSCALER, INPUT], "true")).toEqual(["c-4x-amd64-linux"]);
+  it("counts on new nodes, of the controller, of plan and of What if", async () => {
+    const input = [CRD, AUTOSCALER, INPUT];
+    expect(await typesLaunched(input, "true")).toEqual([LARGE]);
+    expect((await typesPlanned(input, true)).types).toEqual([LARGE]);
+    const [node] = await world.list("Node", "v1", "karpenter.sh/nodepool=default");
+    const nodes = [node?.metadata.name ?? ""];
+    const supposition = { nodes, zones: [], consolidate: false };
+    const answer = (await withScene((scene) => scene.simulate(supposition))) as {
+      readonly steps: readonly {
+        readonly launched: readonly { readonly instanceType: string }[];
+      }[];
+    };
+    const launched = answer.steps.flatMap((step) => step.launched);
+    expect(launched.map(({ instanceType }) => instanceType)).toEqual([LARGE]);
   });
 
   it("counts nothing by default", async () => {
-    expect(await typesLaunched([CRD, AUTOSCALER, INPUT], "false")).toEqual(["c-2x-amd64-linux"]);
+    const input = [CRD, AUTOSCALER, INPUT];
+    expect(await typesLaunched(input, "false")).toEqual([SMALL]);
+    const planned = await typesPlanned(input, false);
+    expect(planned.types).toEqual([SMALL]);
+    expect(planned.notes).toContain("VerticalPodAutoscalers have no effect");
   });
 
   it("is not missed where the kind is not installed", async () => {
-    expect(await typesLaunched([INPUT], "true")).toEqual(["c-2x-amd64-linux"]);
+    expect(await typesLaunched([INPUT], "true")).toEqual([SMALL]);
     expect(world.log().filter((line) => line.includes("VerticalPodAutoscaler"))).toEqual([]);
   });
 });

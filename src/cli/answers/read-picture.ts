@@ -4,6 +4,7 @@
  * in a note.
  */
 import { DEPLOYMENT, type Deployment } from "../../apis/apps/kinds.ts";
+import { VERTICAL_POD_AUTOSCALER } from "../../apis/autoscaling/vertical-pod-autoscaler.ts";
 import { EVENT, type PersistentVolumeClaim } from "../../apis/core/kinds.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
@@ -91,9 +92,10 @@ export async function readObjects(
   };
   const further = (facts: ReadFacts | undefined) => {
     const selecting = (settingsBy(facts).settings.defaultSpread ?? []).length > 0 ? SELECTING : [];
-    const { compileSelector } = settingsBy(facts).settings;
+    const { compileSelector, readsRecommendations } = settingsBy(facts).settings;
     const devices = compileSelector === undefined ? [] : DEVICE_KINDS;
-    return [EVENT, DEPLOYMENT as Kind, ...selecting, ...devices];
+    const recommending = readsRecommendations === true ? [VERTICAL_POD_AUTOSCALER as Kind] : [];
+    return [EVENT, DEPLOYMENT as Kind, ...selecting, ...devices, ...recommending];
   };
   const there = readsCluster
     ? await live(clock, further)
@@ -195,9 +197,7 @@ async function planningOf(
   },
 ): Promise<PlanningInput> {
   const cloud = await kept.cloud(manifests, facts);
-  const { preferencePolicy, minValuesPolicy, defaultSpread = [], compileSelector } = settings;
-  const poolNames: readonly string[] = [];
-  const wanted = { preferencePolicy, minValuesPolicy, defaultSpread, compileSelector, poolNames };
+  const wanted = { ...settings, poolNames: [] };
   const { gates } = settings;
   const isLaid = gates.nodeOverlay || manifests.overlays.length === 0;
   const isKept = withRoom && gates.capacityBuffer;

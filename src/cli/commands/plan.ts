@@ -78,6 +78,10 @@ function planningOptions(command: Command): Command {
       "--scheduler-config <file>",
       "default topology spread, in the form that the controller reads",
     )
+    .option(
+      "--read-vpa-recommendations",
+      "give new pods what VerticalPodAutoscalers recommend; default: as a running Karpenter does, else not",
+    )
     .addOption(
       new Option(
         "--planner <policy>",

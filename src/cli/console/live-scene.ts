@@ -92,9 +92,11 @@ export async function readScene(doors: SceneDoors): Promise<ReadScene> {
     return { found, notes: [...doors.notes, ...notes], nowMs: await doors.nowMs() };
   });
   let caughtUpMs = 0;
-  const state = await cluster.state((ms) => {
+  const tell = (ms: number) => {
     caughtUpMs += ms;
-  });
+  };
+  const recommends = objects.settings.readsRecommendations === true;
+  const state = await cluster.state(tell, recommends);
   const clock = new SystemClock();
   const begunMs = clock.elapsedMs();
   const events = cluster.objects<Event>(EVENT);

@@ -3,6 +3,10 @@
  * has it: only nodes that changed are worked out anew. A kind is watched from the first time it is listed. What may not
  * be read, or is not served, is refused as the server refuses it.
  */
+import {
+  VERTICAL_POD_AUTOSCALER,
+  type VerticalPodAutoscaler,
+} from "../../apis/autoscaling/vertical-pod-autoscaler.ts";
 import { EVENT } from "../../apis/core/kinds.ts";
 import { NODE } from "../../apis/core/node.ts";
 import { POD, type Pod } from "../../apis/core/pod.ts";
@@ -42,8 +46,11 @@ export interface MirroredCluster {
   objects<T extends KubeObject>(...kinds: readonly Kind<T>[]): readonly T[];
   /** In hub shape, each the object that {@link state} has. */
   claims(): readonly NodeClaim[];
-  /** Up to date with what is watched by now. `tell` hears how long that took, step by step. */
-  state(tell: (ms: number) => void): Promise<ClusterState>;
+  /**
+   * Up to date with what is watched by now. `tell` hears how long that took, step by step. `recommends`: new pods of
+   * DaemonSets get what VerticalPodAutoscalers recommend.
+   */
+  state(tell: (ms: number) => void, recommends: boolean): Promise<ClusterState>;
   /** How many changes came so far. */
   changes(): number;
   close(): void;
@@ -111,10 +118,19 @@ export function openMirroredCluster({
     client: { get: direct.get, list },
     objects,
     claims: () => (objects(...(CLAIM_KINDS as readonly Kind[])) as KubeObject[]).map(claimOf),
-    state: (tell) => state.of([...open.values()], tell),
+    state: (tell, recommends) => {
+      const autoscalers = recommends ? objects(VERTICAL_POD_AUTOSCALER) : [];
+      return state.of([...open.values()], { autoscalers, tell });
+    },
     changes: () => changes,
     close: () => mirrors.close(),
   };
+}
+
+interface StateInput {
+  /** They count; none where the controller does not read them. */
+  readonly autoscalers: readonly VerticalPodAutoscaler[];
+  readonly tell: (ms: number) => void;
 }
 
 /** Fed by mirrors, each from when it is there. */
@@ -126,8 +142,9 @@ class KeptState {
 
   async of(
     mirrors: readonly Mirror<KubeObject>[],
-    tell: (ms: number) => void,
+    { autoscalers, tell }: StateInput,
   ): Promise<ClusterState> {
+    this.#state.admission.replaceAutoscalers(autoscalers);
     for (const feed of feedsOf(this.#state))
       for (const mirror of mirrors) {
         if (!isOf(mirror.kind, feed.kind.group, feed.kind.plural) || this.#fed.has(mirror))

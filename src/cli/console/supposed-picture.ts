@@ -19,6 +19,7 @@ import { driftedClaim } from "../answers/what-if.ts";
 import type { Found } from "../plan/documents.ts";
 import { expandInSteps } from "../plan/expand-workloads.ts";
 import { type Manifests, sortManifests } from "../plan/manifests.ts";
+import { asRecommended } from "../plan/planning-input.ts";
 
 /** Of a scene: what a further picture of the same moment is made from. */
 export interface SceneMoment {
@@ -49,7 +50,9 @@ export async function supposedPicture(
   if (pools.length === 0 && scales.length === 0) return before;
   const { manifests, planning } = before;
   const { nodes } = planning.input;
-  const asRead = { nodes, unbound: moment.unboundPods, manifests: withPools(manifests, pools) };
+  const reads = before.settings.readsRecommendations === true;
+  const changedPools = asRecommended(withPools(manifests, pools), reads);
+  const asRead = { nodes, unbound: moment.unboundPods, manifests: changedPools };
   const scaled = await run(withReplicas(asRead, scales));
   const changed = await pictureOf(scaled, before, moment);
   if (pools.length === 0) return changed;

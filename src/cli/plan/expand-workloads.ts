@@ -51,7 +51,7 @@ export function expandWorkloads(manifests: Manifests): Expanded {
 /** As {@link expandWorkloads}, in steps. */
 export function* expandInSteps(manifests: Manifests): Steps<Expanded> {
   const admission = fillAdmission(new PodAdmission(), manifests);
-  const pods = manifests.pods.map((pod) => (isAdmitted(pod) ? pod : admitted(pod, admission)));
+  const pods = manifests.pods.map((pod) => (isAdmitted(pod) ? pod : admission.created(pod)));
   const claims: PersistentVolumeClaim[] = [];
   const taken = new Set(pods.map(keyOf));
   const running = countByOwner(manifests);
@@ -70,7 +70,7 @@ export function* expandInSteps(manifests: Manifests): Steps<Expanded> {
       refuseUnadmitted(source, `${path}.template.spec`, first.spec, manifests);
     yield* eachInSteps(made, (pod) => {
       taken.add(keyOf(pod));
-      pods.push(admitted(manifests.withDefaults(pod), admission));
+      pods.push(admission.created(manifests.withDefaults(pod)));
       if (workload.kind === "StatefulSet")
         claims.push(...claimsOfSet(workload as StatefulSet, pod));
     });
@@ -289,19 +289,18 @@ function isAdmitted(pod: Pod): boolean {
   return pod.metadata.uid !== undefined;
 }
 
-/** With what admission takes from the LimitRanges of the namespace and from the RuntimeClass of the pod. */
-function admitted(pod: Pod, admission: PodAdmission): Pod {
-  const spec = admission.completed(pod.metadata.namespace, pod.spec);
-  return spec === pod.spec ? pod : { ...pod, spec };
-}
-
 /** Tells what admission reads in the input. Returns `admission`. */
 export function fillAdmission(
   admission: PodAdmission,
-  { limitRanges, runtimeClasses }: Pick<Manifests, "limitRanges" | "runtimeClasses">,
+  {
+    limitRanges,
+    runtimeClasses,
+    verticalAutoscalers,
+  }: Pick<Manifests, "limitRanges" | "runtimeClasses" | "verticalAutoscalers">,
 ): PodAdmission {
   for (const limitRange of limitRanges) admission.updateLimitRange(limitRange);
   for (const runtimeClass of runtimeClasses) admission.updateRuntimeClass(runtimeClass);
+  admission.replaceAutoscalers(verticalAutoscalers);
   return admission;
 }
 

@@ -13,6 +13,7 @@ import { shares } from "../../core/answers/costs.ts";
 import { bufferKeyOf, bufferPods, isBufferPod } from "../../core/buffers/pods.ts";
 import { sizeNote, wantedPods } from "../../core/buffers/size.ts";
 import type { PlannedClaim, SchedulingResult } from "../../core/provisioning/result.ts";
+import { admittedTemplate } from "../../core/state/admitted-template.ts";
 import { PodAdmission } from "../../core/state/pod-admission.ts";
 import { fillAdmission } from "./expand-workloads.ts";
 import type { Manifests } from "./manifests.ts";
@@ -30,7 +31,7 @@ export interface PlannedHeadroom {
 }
 
 type Input = Pick<Manifests, "buffers" | "podTemplates" | "workloads" | "liveWorkloads"> &
-  Pick<Manifests, "volumeClaims" | "limitRanges" | "runtimeClasses">;
+  Pick<Manifests, "volumeClaims" | "limitRanges" | "runtimeClasses" | "verticalAutoscalers">;
 
 /** The pods of all buffers, by key of the buffer, and why a buffer has none or other than it asks for. */
 export function headroomPods(manifests: Input): {
@@ -50,8 +51,7 @@ export function headroomPods(manifests: Input): {
       return [];
     }
     const { replicas } = source;
-    const spec = admission.completed(buffer.metadata.namespace, source.template.spec);
-    const template = { ...source.template, spec };
+    const template = admittedTemplate(admission, buffer, source.template);
     const named = { ...buffer, metadata: { ...buffer.metadata, uid: key } };
     const isBound = (name: string) => bound.has(`${buffer.metadata.namespace}/${name}`);
     const [sample] = bufferPods(named, { template, count: 1, isBound }) as [Pod];

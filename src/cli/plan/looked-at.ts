@@ -24,6 +24,7 @@ const LOOKED_AT = [
   "Pod",
   "CronJob",
   "HorizontalPodAutoscaler",
+  "VerticalPodAutoscaler",
   "DaemonSet",
   "NodePool",
   "Provisioner",

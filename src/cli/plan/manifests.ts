@@ -5,6 +5,7 @@
  */
 import type { CronJob, DaemonSet } from "../../apis/apps/kinds.ts";
 import type { CapacityBuffer, StoredPodTemplate } from "../../apis/autoscaling/capacity-buffer.ts";
+import type { VerticalPodAutoscaler } from "../../apis/autoscaling/vertical-pod-autoscaler.ts";
 import type { AWSNodeTemplate } from "../../apis/aws/awsnodetemplate.ts";
 import type { EC2NodeClass } from "../../apis/aws/ec2nodeclass.ts";
 import type {
@@ -17,6 +18,7 @@ import type { LimitRange } from "../../apis/core/limit-range.ts";
 import type { Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import { customResourceDefinitions } from "../../apis/crds/all.ts";
+import { verticalPodAutoscalerDefinition } from "../../apis/crds/vertical-pod-autoscalers.ts";
 import { defaultedProvisioner } from "../../apis/hub/admission.ts";
 import { alphaTypeProblem } from "../../apis/hub/alpha-types.ts";
 import { toClaim } from "../../apis/hub/claim.ts";
@@ -68,6 +70,8 @@ export interface Manifests {
   readonly liveWorkloads: readonly KubeObject[];
   readonly cronJobs: readonly CronJob[];
   readonly autoscalers: readonly Autoscaler[];
+  /** They count only where the controller reads them. */
+  readonly verticalAutoscalers: readonly VerticalPodAutoscaler[];
   readonly daemonSets: readonly DaemonSet[];
   readonly pools: readonly (NodePool | Provisioner)[];
   readonly nodeClasses: readonly (EC2NodeClass | AWSNodeTemplate)[];
@@ -111,7 +115,7 @@ let kinds: MutableRegistry | undefined;
 function knownKinds(): MutableRegistry {
   if (kinds === undefined) {
     kinds = createRegistry({ kubernetesVersion: "1.34" });
-    kinds.setCrds(customResourceDefinitions());
+    kinds.setCrds([...customResourceDefinitions(), verticalPodAutoscalerDefinition()]);
   }
   return kinds;
 }
@@ -134,6 +138,7 @@ export function sortManifests(found: readonly Found[]): Manifests {
     liveWorkloads: workloads.filter(isLive),
     cronJobs: of<CronJob>("CronJob"),
     autoscalers: of<Autoscaler>("HorizontalPodAutoscaler"),
+    verticalAutoscalers: of<VerticalPodAutoscaler>("VerticalPodAutoscaler"),
     daemonSets: of<DaemonSet>("DaemonSet"),
     pools: of<NodePool | Provisioner>("NodePool", "Provisioner"),
     nodeClasses: of<EC2NodeClass | AWSNodeTemplate>("EC2NodeClass", "AWSNodeTemplate"),

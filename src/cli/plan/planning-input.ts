@@ -47,6 +47,8 @@ export interface PlanSettings {
   readonly poolNames: readonly string[];
   /** For pods without a spread of their own. */
   readonly defaultSpread?: readonly TopologySpreadConstraint[];
+  /** Pods that are created anew get what VerticalPodAutoscalers recommend. */
+  readonly readsRecommendations?: boolean | undefined;
   /** Reads CEL selectors of devices. Absent: pods with resource claims are not planned. */
   readonly compileSelector?: CompileSelector | undefined;
 }
@@ -73,18 +75,19 @@ export type PlannedState = Pick<ClusterState, "nodes" | "unboundPods" | "daemonP
  * Without it the state is made of the manifests.
  */
 export async function planningInput(
-  manifests: Manifests,
+  found: Manifests,
   cloud: Cloud,
   settings: PlanSettings,
   at: number | { readonly nowMs: number; readonly kept: PlannedState | undefined },
 ): Promise<PlanningInput> {
   const { nowMs, kept } = typeof at === "number" ? { nowMs: at, kept: undefined } : at;
+  const manifests = asRecommended(found, settings.readsRecommendations === true);
+  const { verticalAutoscalers: autoscalers, services } = manifests;
   // All pods of a live cluster are there already; of a large one nobody goes through them here.
   const { pods, volumeClaims } =
     kept === undefined
       ? expandWorkloads(manifests)
       : { pods: kept.unboundPods(), volumeClaims: manifests.volumeClaims };
-  const { services } = manifests;
   const { compileSelector: compile } = settings;
   const workloads = [...manifests.workloads, ...manifests.liveWorkloads];
   const cluster = kept ?? clusterOf(manifests, pods);
@@ -104,7 +107,7 @@ export async function planningInput(
   notes.push(
     ...room.notes,
     ...cloud.notes,
-    ...unusedNotes(manifests),
+    ...unusedNotes(manifests, found),
     ...strayNotes(manifests, pods),
     ...manifests.pools.flatMap(annotationNotes),
   );
@@ -129,6 +132,7 @@ export async function planningInput(
         classes: manifests.storageClasses,
         csiNodes: manifests.csiNodes,
       },
+      ...(autoscalers.length === 0 ? {} : { autoscalers }),
       ...(compile === undefined ? {} : { devices: { ...manifests.devices, compile } }),
       defaultSpread: { constraints: settings.defaultSpread ?? [], services, workloads },
       options: {
@@ -139,6 +143,14 @@ export async function planningInput(
       },
     },
   };
+}
+
+const RECOMMENDATIONS_OFF =
+  "VerticalPodAutoscalers have no effect: the controller does not read them (its setting read-vpa-recommendations is off)";
+
+/** The objects as a controller counts with them: without VerticalPodAutoscalers, unless it reads those. */
+export function asRecommended(manifests: Manifests, reads: boolean): Manifests {
+  return reads ? manifests : { ...manifests, verticalAutoscalers: [] };
 }
 
 function clusterOf(manifests: Manifests, pods: readonly Pod[]): ClusterState {
@@ -325,9 +337,13 @@ function namespacesOf({ namespaces }: Manifests, pods: readonly Pod[]) {
   });
 }
 
-function unusedNotes({ unused }: Manifests): string[] {
+/** `found`: as in the input, with what does not count here. */
+function unusedNotes({ unused, verticalAutoscalers }: Manifests, found: Manifests): string[] {
   const kinds = [...unused].sort().map(([kind, count]) => `${kind} (${count})`);
-  return kinds.length === 0 ? [] : [`kinds that a plan does not look at: ${kinds.join(", ")}`];
+  return [
+    ...(kinds.length === 0 ? [] : [`kinds that a plan does not look at: ${kinds.join(", ")}`]),
+    ...(verticalAutoscalers.length < found.verticalAutoscalers.length ? [RECOMMENDATIONS_OFF] : []),
+  ];
 }
 
 /** What the controller says of a pool by an event. */

@@ -3,6 +3,8 @@
  * anywhere.
  */
 
+import { VERTICAL_POD_AUTOSCALER } from "../../apis/autoscaling/vertical-pod-autoscaler.ts";
+import type { Kind } from "../../apis/meta.ts";
 import { counted } from "../../base/counted.ts";
 import { type Printed, printedLines } from "../../base/printable.ts";
 import { SystemClock } from "../../base/system-clock.ts";
@@ -14,6 +16,7 @@ import { plannerOptions } from "../../core/planner/planner-options.ts";
 import { remedies } from "../../core/provisioning/refusals/remedy.ts";
 import type { SchedulingResult } from "../../core/provisioning/result.ts";
 import type { SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
+import { OPTIONS } from "../../operator/settings/options.ts";
 import { compileDeviceSelector } from "../../readers/device-selectors.ts";
 import { CliError } from "../program/cli-error.ts";
 import { printed } from "../program/manifest-text.ts";
@@ -23,7 +26,7 @@ import { type ColourWhen, PLAIN_SCREEN, type Screen, stdoutScreen } from "../pro
 import { isReport, printedReport, type ReportFormat } from "../report/formats.ts";
 import { planReport } from "../report/report.ts";
 import { readDocuments, readText } from "./documents.ts";
-import { factsIn } from "./facts.ts";
+import { factsIn, type ReadFacts } from "./facts.ts";
 import { DEVICE_KINDS, SELECTING } from "./live-cluster.ts";
 import { sortManifests } from "./manifests.ts";
 import { limitNotes, type Plan, passNotes, planOf } from "./plan.ts";
@@ -50,6 +53,8 @@ export interface PlanFlags {
   readonly color?: ColourWhen;
   readonly cluster?: true;
   readonly schedulerConfig?: string;
+  /** Default: as a running Karpenter has it, else off. */
+  readonly readVpaRecommendations?: true;
   readonly lowerBound?: true;
   /** False: no search for what would place the pods that are left. */
   readonly fix: boolean;
@@ -116,19 +121,22 @@ async function madePlan(flags: PlanFlags, progress: Progress): Promise<Made> {
       ? await liveObjects(clock, (facts) => [
           ...(flags.schedulerConfig === undefined ? [] : SELECTING),
           ...(facts?.settings["ignore-dra-requests"] === "false" ? DEVICE_KINDS : []),
+          ...(recommends(flags, facts) ? [VERTICAL_POD_AUTOSCALER as Kind] : []),
         ])
       : { found: [], notes: [], nowMs: clock.now() };
   const found = [...live.found, ...readDocuments(flags.filename ?? [])];
   progress.stage(`checking ${counted(found.length, "object")}`);
   const manifests = sortManifests(found);
   progress.stage("working out what can be launched");
-  const cloud = await cloudOf(flags, manifests, factsIn(found));
+  const facts = factsIn(found);
+  const cloud = await cloudOf(flags, manifests, facts);
   const poolNames = flags.nodepoolOnly ?? [];
   const file = flags.schedulerConfig;
   const defaultSpread = file === undefined ? [] : parseSchedulerConfig(file, readText(file));
   const claimed = Object.values(manifests.devices).some((some) => some.length > 0);
   const compileSelector = claimed ? compileDeviceSelector : undefined;
-  const settings = { ...flags, poolNames, defaultSpread, compileSelector };
+  const readsRecommendations = recommends(flags, facts);
+  const settings = { ...flags, poolNames, defaultSpread, compileSelector, readsRecommendations };
   const planning = await planningInput(manifests, cloud, settings, live.nowMs);
   const { input } = planning;
   const notes = [...live.notes, ...emptyNotes(found.length, input.pods.length), ...planning.notes];
@@ -152,6 +160,11 @@ async function madePlan(flags: PlanFlags, progress: Progress): Promise<Made> {
   });
   notes.push(...passNotes(played), ...limitNotes(planned));
   return { planned, result, notes };
+}
+
+function recommends(flags: PlanFlags, facts: ReadFacts | undefined): boolean {
+  const { flag } = OPTIONS.readVpaRecommendations;
+  return flags.readVpaRecommendations ?? facts?.settings[flag] === "true";
 }
 
 /** The plan of all passes, with the planner that the flags set. Exported for tests. */

@@ -23,6 +23,7 @@ import { canonicalJson } from "../../base/json.ts";
 import { bufferPods } from "../../core/buffers/pods.ts";
 import { allowedByQuotas } from "../../core/buffers/quota.ts";
 import { sizeNote, wantedPods } from "../../core/buffers/size.ts";
+import { admittedTemplate } from "../../core/state/admitted-template.ts";
 import { patchObject } from "../../kube/client/patch-object.ts";
 import { isConflict } from "../../kube/errors.ts";
 import {
@@ -150,9 +151,7 @@ async function resolve(world: World, buffer: CapacityBuffer): Promise<Resolved |
   const found = await sourceOf(world, buffer);
   if ("reason" in found) return found;
   const { replicas } = found;
-  const { namespace } = buffer.metadata;
-  const spec = world.cluster.admission.completed(namespace, found.template.spec);
-  const template = { ...found.template, spec };
+  const template = admittedTemplate(world.cluster.admission, buffer, found.template);
   const [sample] = bufferPods(buffer, { template, count: 1, isBound: () => true }) as [Pod];
   const requests = podRequests(sample);
   const scalable = replicas === undefined ? undefined : { replicas };

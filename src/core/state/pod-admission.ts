@@ -1,14 +1,15 @@
 /**
  * What the API server adds to a pod that is not created yet: requests from limits, defaults of the namespace's
- * LimitRanges, what its RuntimeClass adds, then what a VerticalPodAutoscaler recommends. Pods of DaemonSets on planned nodes and pods of CapacityBuffers are made from a template, so
- * without this they would look smaller than they become. upstream plans such a template as it is written.
+ * LimitRanges, what its RuntimeClass adds, then what a VerticalPodAutoscaler recommends. Pods of DaemonSets on planned
+ * nodes and pods of CapacityBuffers are made from a template. Without this they would look smaller than they become.
+ * upstream plans such a template as it is written.
  */
 import type { VerticalPodAutoscaler } from "../../apis/autoscaling/vertical-pod-autoscaler.ts";
 import { type LimitRange, withLimitRanges } from "../../apis/core/limit-range.ts";
-import type { Container, PodSpec } from "../../apis/core/pod.ts";
+import type { Container, Pod, PodSpec } from "../../apis/core/pod.ts";
 import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import { type RuntimeClass, withRuntimeClass } from "../../apis/node/runtime-class.ts";
-import { type PodMaker, Recommendations } from "./recommendations.ts";
+import { type PodMaker, Recommendations, workloadOf } from "./recommendations.ts";
 
 /** The objects that admission reads, and what it makes of a spec. */
 export class PodAdmission {
@@ -55,6 +56,14 @@ export class PodAdmission {
     this.#recommendAnew();
   }
 
+  /** Exactly these VerticalPodAutoscalers count from now on. */
+  replaceAutoscalers(autoscalers: readonly VerticalPodAutoscaler[]): void {
+    const keys = new Set(autoscalers.map(keyOf));
+    const gone = this.autoscalers.filter((one) => !keys.has(keyOf(one)));
+    for (const autoscaler of gone) this.deleteAutoscaler(autoscaler);
+    for (const autoscaler of autoscalers) this.updateAutoscaler(autoscaler);
+  }
+
   deleteAutoscaler(autoscaler: KubeObject): void {
     if (this.#autoscalers.delete(keyOf(autoscaler))) this.#recommendAnew();
   }
@@ -78,6 +87,14 @@ export class PodAdmission {
     if (this.#autoscalers.size === 0) return spec;
     this.#recommendations ??= new Recommendations(this.autoscalers);
     return this.#recommendations.completed(workload, spec);
+  }
+
+  /** The pod as it would be created now. A pod with a workload gets what is recommended for that. */
+  created(pod: Pod): Pod {
+    const stored = this.completed(pod.metadata.namespace, pod.spec);
+    const workload = workloadOf(pod);
+    const spec = workload === undefined ? stored : this.recommended(workload, stored);
+    return spec === pod.spec ? pod : { ...pod, spec };
   }
 
   /** Rises with each change of what {@link completed} and {@link recommended} answer. */

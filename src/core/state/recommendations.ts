@@ -70,7 +70,7 @@ export class Recommendations {
 }
 
 /** The topmost owner, as far as the pod alone tells: a ReplicaSet with a template hash belongs to a Deployment. */
-function workloadOf(pod: Pod): PodMaker | undefined {
+export function workloadOf(pod: Pod): PodMaker | undefined {
   const owner = controllerOf(pod);
   if (owner === undefined) return undefined;
   const { namespace, labels = {} } = pod.metadata;

@@ -1,0 +1,17 @@
+/** The pod template of a CapacityBuffer as the API server would store its pods. */
+import type { PodTemplateSpec } from "../../apis/apps/kinds.ts";
+import type { CapacityBuffer } from "../../apis/autoscaling/capacity-buffer.ts";
+import type { PodAdmission } from "./pod-admission.ts";
+
+/** Pods of a workload also get what a VerticalPodAutoscaler recommends for it. */
+export function admittedTemplate(
+  admission: PodAdmission,
+  { metadata: { namespace }, spec: { scalableRef } }: CapacityBuffer,
+  template: PodTemplateSpec,
+): PodTemplateSpec {
+  const stored = admission.completed(namespace, template.spec);
+  if (scalableRef === undefined) return { ...template, spec: stored };
+  const { apiGroup, kind, name } = scalableRef;
+  const workload = { namespace, apiVersion: `${apiGroup || "apps"}/v1`, kind, name };
+  return { ...template, spec: admission.recommended(workload, stored) };
+}
