@@ -21,6 +21,7 @@ import type * as Simulate from "../src/core/disruption/simulate.ts";
 import type { SchedulingInput } from "../src/core/provisioning/scheduling-input.ts";
 import type { NodeView } from "../src/core/state/node-view.ts";
 import type * as Views from "../src/core/state/node-view.ts";
+import { buildUpstream } from "./upstream-program.ts";
 import { inputOf, type Workload } from "./workload.ts";
 import { WORKLOADS } from "./workloads.ts";
 
@@ -38,7 +39,7 @@ export async function consolidation(args: readonly string[]): Promise<void> {
   const sizes = args.map(Number).filter((one) => one > 0);
   const folder = mkdtempSync(join(tmpdir(), "bench-consolidation-"));
   try {
-    const upstream = args.includes("--ours") ? undefined : buildUpstream(folder);
+    const upstream = args.includes("--ours") ? undefined : buildUpstream(folder, "./consolidation");
     console.log(HEAD.join("  "));
     for (const nodes of sizes.length > 0 ? sizes : SIZES) {
       const drawn = await draw(nodes, args.includes("--mix"));
@@ -179,17 +180,6 @@ function oppose(program: string, folder: string, drawn: Drawn, ours: Measured): 
     `${((median * 1_000) / ours.p50Us).toFixed(0)}x`,
     `${((cpuEach * 1_000) / ours.cpuUs).toFixed(0)}x`,
   ];
-}
-
-/** The opponent's program; undefined, with a word on why, where it cannot be built. */
-function buildUpstream(folder: string): string | undefined {
-  const program = join(folder, "upstream");
-  const cwd = new URL("upstream/", import.meta.url).pathname;
-  const { status, error, stderr } = spawnSync("go", ["build", "-o", program, "./consolidation"], { cwd, encoding: "utf8" });
-  if (status === 0) return program;
-  const why = error?.message ?? String(stderr).trim().split("\n").at(-1);
-  console.log(`upstream is left out of this run, its program could not be built: ${why}`);
-  return undefined;
 }
 
 /** A node of the smallest type that holds the pods, and a tenth more. */

@@ -9,7 +9,6 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { planOf } from "../src/cli/plan/plan.ts";
 import { planBatch } from "../src/core/planner/plan-batch.ts";
 import { DEFAULT_PLANNER, type PlannerOptions } from "../src/core/planner/planner-options.ts";
@@ -17,10 +16,10 @@ import { validate } from "../test/validator/validate.ts";
 import { lowerBound } from "./bound.ts";
 import { costWorkloads } from "./cost-workloads.ts";
 import { cells, dollars, percent } from "./table.ts";
+import { buildUpstream } from "./upstream-program.ts";
 import { inputOf, type Workload } from "./workload.ts";
 
 const FLAGS = new Set(["--effort", "--ours", "--quick"]);
-const HERE = fileURLToPath(new URL(".", import.meta.url));
 
 export async function cost(args: readonly string[]): Promise<void> {
   const strange = args.find((arg) => arg.startsWith("--") && !FLAGS.has(arg));
@@ -31,7 +30,7 @@ export async function cost(args: readonly string[]): Promise<void> {
   const isQuick = args.includes("--quick");
   const folder = mkdtempSync(join(tmpdir(), "karpenter-cost-"));
   try {
-    const upstream = args.includes("--ours") ? undefined : build(folder);
+    const upstream = args.includes("--ours") ? undefined : buildUpstream(folder);
     const heads = ["workload", "bound $/h", "upstream", "ours", ...(effort === undefined ? [] : [`ours, effort ${effort}`])];
     print([...heads, "wanted", "nodes: upstream, ours"]);
     print([...heads, "", ""].map(() => "---"));
@@ -88,14 +87,6 @@ function plan(workload: Workload, options: PlannerOptions): Priced {
   if (faults.length > 0) throw new Error(`${workload.name}: the validator finds: ${faults.slice(0, 3).join("; ")}`);
   if (found.unschedulable.length > 0) throw new Error(`${workload.name}: ${found.unschedulable.length} pods have no place`);
   return { price: found.totals.priceMicroUsdPerHour, nodes: found.totals.nodes };
-}
-
-function build(folder: string): string | undefined {
-  const program = join(folder, "upstream");
-  const { status, stderr } = spawnSync("go", ["build", "-o", program, "."], { cwd: join(HERE, "upstream"), encoding: "utf8" });
-  if (status === 0) return program;
-  process.stdout.write(`upstream's scheduler could not be built and is left out: ${stderr ?? "Go is not installed"}\n`);
-  return undefined;
 }
 
 function runUpstream(program: string, folder: string, workload: Workload): Priced {

@@ -11,14 +11,13 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { type OursProgram, prepareOurs, runOurs } from "./ours-program.ts";
 import type { RunReport } from "./run-report.ts";
+import { buildUpstream } from "./upstream-program.ts";
 import { WORKLOADS } from "./workloads.ts";
 
 /** Upstream would need ten minutes and more. */
 const TOO_LARGE_FOR_UPSTREAM = new Set(["U-mix-100k", "U-generic-1M", "H-1M"]);
-const HERE = fileURLToPath(new URL(".", import.meta.url));
 
 export async function speed(args: readonly string[]): Promise<void> {
   const greedy = args.includes("--greedy");
@@ -152,23 +151,6 @@ function print(cells: readonly string[]): void {
     return column < 2 || column === 3 ? cell.padEnd(width) : cell.padStart(width);
   });
   process.stdout.write(`${text.join(" ").trimEnd()}\n`);
-}
-
-/** The opponent's program; undefined, with a word on why, where Go is not installed. */
-function buildUpstream(folder: string): string | undefined {
-  if (spawnSync("go", ["version"]).status !== 0) {
-    process.stdout.write("Go is not installed: upstream's scheduler is left out of this run\n");
-    return undefined;
-  }
-  const program = join(folder, "upstream");
-  const built = spawnSync("go", ["build", "-o", program, "."], {
-    cwd: join(HERE, "upstream"),
-    encoding: "utf8",
-  });
-  if (built.status === 0) return program;
-  const [why] = built.stderr.trim().split("\n").slice(-1);
-  process.stdout.write(`upstream's scheduler could not be built and is left out: ${why}\n`);
-  return undefined;
 }
 
 function numberAfter(args: readonly string[], flag: string): number | undefined {

@@ -11,6 +11,7 @@ import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { isBuilt, isGoHere, MODULES, NO_GO } from "../test/cluster/binaries.ts";
+import { goEnv } from "../test/cluster/go-env.ts";
 import { END_WITH_STDIN } from "../test/cluster/tied.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -90,7 +91,7 @@ function run(
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, {
       cwd,
-      env,
+      env: goEnv(env),
       detached: true,
       stdio: ["pipe", stdio, stdio],
     });

@@ -21,6 +21,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { imageFlags } from "../../scripts/image-flags.ts";
+import { goEnv } from "../../test/cluster/go-env.ts";
 import { imageNode } from "../image-node.ts";
 
 const MODULE = fileURLToPath(new URL(".", import.meta.url));
@@ -70,13 +71,13 @@ function upstream(tell: (line: string) => void): Contestant {
   const program = join(folder, hash.digest("hex").slice(0, 12));
   if (!existsSync(program)) {
     if (spawnSync("go", ["version"]).status !== 0)
-      throw new Error("upstream is built with Go, which is not on PATH: install Go 1.26.9 or newer");
+      throw new Error("upstream is built with Go, which is not on PATH: install Go 1.26 or newer");
     tell("building upstream's operator for kwok (once; some minutes)");
     mkdirSync(folder, { recursive: true });
     const half = `${program}.${process.pid}`;
     try {
       const args = ["-n", "10", "go", "build", "-trimpath", "-ldflags=-s -w", "-o", half, PACKAGE];
-      execFileSync("nice", args, { cwd: MODULE, stdio: ["ignore", "inherit", "inherit"] });
+      execFileSync("nice", args, { cwd: MODULE, env: goEnv(), stdio: ["ignore", "inherit", "inherit"] });
       renameSync(half, program);
     } finally {
       rmSync(half, { force: true });

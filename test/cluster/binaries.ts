@@ -9,6 +9,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } 
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { goEnv } from "./go-env.ts";
 
 const MODULE = fileURLToPath(new URL(".", import.meta.url));
 /** What the control plane is built from: other Go programs beside it do not make it anew. */
@@ -209,7 +210,7 @@ export async function goRun(
 ): Promise<void> {
   const child = spawn("go", args, {
     cwd,
-    env: { ...process.env, ...env },
+    env: goEnv(env),
     stdio: ["ignore", "inherit", "inherit"],
   });
   const code = await new Promise<number | null>((resolve, reject) => {

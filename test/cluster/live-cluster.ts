@@ -20,6 +20,7 @@ import { installCustomKinds } from "../conformance/apiserver/custom-kinds.ts";
 import { ACCOUNT, NAMESPACE, openAccount } from "./account.ts";
 import { auditArguments, expectNoRefusals } from "./audit.ts";
 import { startControlPlane } from "./control-plane.ts";
+import { goEnv } from "./go-env.ts";
 import { END_WITH_STDIN } from "./tied.ts";
 
 const UPSTREAM_VERSION = "v1.14.1";
@@ -66,7 +67,9 @@ export function upstreamCharts(): string {
 
 function moduleFolder(module: string): string {
   const args = ["mod", "download", "-json", `${module}@${UPSTREAM_VERSION}`];
-  return (JSON.parse(execFileSync("go", args, { encoding: "utf8" })) as { Dir: string }).Dir;
+  return (
+    JSON.parse(execFileSync("go", args, { env: goEnv(), encoding: "utf8" })) as { Dir: string }
+  ).Dir;
 }
 
 export interface LiveOptions {

@@ -12,6 +12,7 @@ import { fileURLToPath } from "node:url";
 import { Random } from "../../src/base/random.ts";
 import type { Plan } from "../../src/cli/plan/plan.ts";
 import { DEFAULT_PLANNER, GREEDY_PLANNER } from "../../src/core/planner/planner-options.ts";
+import { goEnv } from "../cluster/go-env.ts";
 import { outcomesOf } from "../validator/places.ts";
 import { factsOf, type Scenario } from "../validator/validate.ts";
 import { classifyDearer, type Dearer } from "./dearer.ts";
@@ -313,6 +314,7 @@ function run(command: string, args: readonly string[], cwd?: string): string {
   const options = {
     encoding: "utf8" as const,
     maxBuffer: 1 << 30,
+    env: goEnv(),
     ...(cwd === undefined ? {} : { cwd }),
   };
   const { status, stdout, stderr, error } = spawnSync(command, args, options);

@@ -9,6 +9,7 @@ import { copyFileSync, cpSync, readFileSync, rmSync, writeFileSync } from "node:
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { built, goRun, versionIn } from "../cluster/binaries.ts";
+import { goEnv } from "../cluster/go-env.ts";
 
 const MODULE = fileURLToPath(new URL("suites", import.meta.url));
 const PREVIOUS = fileURLToPath(new URL("previous", import.meta.url));
@@ -17,8 +18,6 @@ const CORE = "sigs.k8s.io/karpenter";
 export const SUITES = ["regression", "disruption", "performance", "dra"] as const;
 export type Suite = (typeof SUITES)[number];
 
-/** Go fetches the toolchain that core's go.mod asks for, where the installed one is older. */
-const ENV = { GOTOOLCHAIN: "auto" };
 const DOWNLOAD_LIMIT_MS = 5 * 60_000;
 
 /** `v1.15.0`. */
@@ -32,7 +31,7 @@ export function whyNotBuildable(): string | undefined {
     return "Go is not on PATH; install Go 1.26 or newer (https://go.dev/dl)";
   const { status } = spawnSync("go", ["mod", "download"], {
     cwd: MODULE,
-    env: { ...process.env, ...ENV },
+    env: goEnv(),
     timeout: DOWNLOAD_LIMIT_MS,
     stdio: "ignore",
   });
@@ -52,7 +51,7 @@ export async function suiteBinary(suite: Suite, tell: (line: string) => void): P
     async (into) => {
       const module = mend === undefined ? [] : [`-modfile=${mended(into, suite, mend)}`];
       const flags = ["-vet=off", "-trimpath", "-ldflags=-s -w", "-o", join(into, "suite.test")];
-      await goRun(MODULE, ["test", "-c", ...module, ...flags, `${CORE}/test/suites/${suite}`], ENV);
+      await goRun(MODULE, ["test", "-c", ...module, ...flags, `${CORE}/test/suites/${suite}`]);
       rmSync(join(into, "core"), { recursive: true, force: true });
     },
     () => tell(`building upstream's suite ${suite} of ${coreVersion()} (once; some minutes)`),
@@ -90,7 +89,7 @@ export async function upstreamOperator(
     `upstream-kwok-${version}-${moduleKey({ module })}`,
     (into) => {
       const flags = ["-trimpath", "-ldflags=-s -w", "-o", join(into, "karpenter")];
-      return goRun(module, ["build", ...flags, `${CORE}/kwok`], ENV);
+      return goRun(module, ["build", ...flags, `${CORE}/kwok`]);
     },
     () => tell(`building upstream's operator ${version} for kwok (once; some minutes)`),
   );
@@ -106,7 +105,7 @@ export function coreFolder(version = coreVersion()): string {
 export function moduleFolder(module: string): string {
   const answer = execFileSync("go", ["mod", "download", "-json", module], {
     encoding: "utf8",
-    env: { ...process.env, ...ENV },
+    env: goEnv(),
     stdio: ["ignore", "pipe", "pipe"],
   });
   return (JSON.parse(answer) as { Dir: string }).Dir;
