@@ -15,6 +15,7 @@ import { mustDelete } from "../core/termination/drain.ts";
 import { asksToSurge, type Surge, surgeOf, type Workloads } from "../core/termination/surge.ts";
 import { isConflict, isForbidden, isNotFound } from "../kube/errors.ts";
 import type { EventToPublish } from "../kube/events/events.ts";
+import { earlierNow } from "./ending/two-clocks.ts";
 import { deployments, volumeClaims } from "./mirrors.ts";
 import type { World } from "./world.ts";
 
@@ -91,7 +92,7 @@ async function movesByItself(
   { node, deadlineMs, held }: Leaving,
   pod: Pod,
 ): Promise<boolean> {
-  const nowMs = world.clock.now();
+  const nowMs = earlierNow(world);
   const found = surge(world, pod);
   if (found.kind === "none" || mustDelete(pod, deadlineMs, nowMs)) return false;
   const { surgeTimeoutMs } = world.settings;

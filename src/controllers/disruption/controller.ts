@@ -33,6 +33,7 @@ import {
   rollBackOf,
   withoutCommand,
 } from "../../core/disruption/unfinished.ts";
+import { clockDoubt } from "../../core/safety/judge.ts";
 import {
   type Controller,
   type Outcome,
@@ -114,6 +115,8 @@ interface Memory {
   isWoken: boolean;
   /** When the next regular round is due, measured by the monotonic clock. */
   roundAtMs: number;
+  /** The log says that the clock is wrong. */
+  isClockTold: boolean;
 }
 
 /** The disruption controller. */
@@ -126,6 +129,7 @@ export function disruption(world: World, queue: CommandQueue): Controller {
     hasLearned: false,
     isWoken: false,
     roundAtMs: 0,
+    isClockTold: false,
   };
   // Upstream sets both to zero at the start. Alerts compare each value with an earlier one.
   for (const type of ["multi", "single"])
@@ -150,7 +154,7 @@ export function disruption(world: World, queue: CommandQueue): Controller {
 
 async function reconcile(doors: Omit<Loop, "run">): Promise<Outcome> {
   const { world, queue, memory, log } = doors;
-  if (!mayDecide(world)) return requeueAfter(UNSYNCED_RETRY_MS);
+  if (!mayDecide(world) || isClockWrong(doors)) return requeueAfter(UNSYNCED_RETRY_MS);
   const run = stepRunner(world.clock, TURN_MS);
   const loop: Loop = { ...doors, run };
   // The calls below read all nodes in one step. In the first round no view exists yet, so they are made here, in
@@ -183,6 +187,14 @@ async function reconcile(doors: Omit<Loop, "run">): Promise<Outcome> {
   if (again === "now") return requeueAfter(AGAIN_MS);
   if (!isEarly) memory.roundAtMs = world.clock.elapsedMs() + POLL_MS;
   return whenNext(world, memory);
+}
+
+/** Budgets, ages and rests go by the time of day: nothing begins while two clocks disagree on it. */
+function isClockWrong({ world, memory, log }: Pick<Loop, "world" | "memory" | "log">): boolean {
+  const doubt = clockDoubt(world.clockSkewMs());
+  if (doubt !== undefined && !memory.isClockTold) log.warn("not disrupting", { reason: doubt });
+  memory.isClockTold = doubt !== undefined;
+  return memory.isClockTold;
 }
 
 /** Asks the methods in order. `isEarly`: an empty node started this round before the regular one is due. */

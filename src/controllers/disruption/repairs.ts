@@ -19,6 +19,7 @@ import { withReboot } from "../../core/repair/reboots.ts";
 import { changeClaim } from "../claims.ts";
 import { permitReboot } from "../ending/permit-reboot.ts";
 import { repairReason } from "../ending/repair-proof.ts";
+import { laterNow } from "../ending/two-clocks.ts";
 import type { World } from "../world.ts";
 import { terminating } from "./events.ts";
 import { countDecision, disruptedLabels, objectsOf, terminationModeOf } from "./labels.ts";
@@ -29,13 +30,13 @@ import { markedNames, reopen } from "./roll-back.ts";
  * only when the node will surely be deleted: on a node that stays it would shorten a later drain.
  */
 export async function boundDrain(
-  world: Pick<World, "kube" | "clock">,
+  world: Pick<World, "kube" | "clock" | "clockSkewMs">,
   claim: NodeClaim,
   graceMs: number | undefined,
 ): Promise<void> {
   if (graceMs === undefined) return;
   const key = NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY;
-  const atMs = world.clock.now() + graceMs;
+  const atMs = laterNow(world) + graceMs;
   await changeClaim(world, claim, (one) => {
     const before = fromRfc3339(one.metadata.annotations?.[key]);
     if (before !== undefined && before <= atMs) return one;

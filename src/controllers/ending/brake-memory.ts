@@ -12,8 +12,9 @@ import { endsText, keptEnds } from "../../core/safety/brake-memory.ts";
 import { nativePools } from "../mirrors.ts";
 import { changePool, listPools, poolById } from "../pools.ts";
 import type { World } from "../world.ts";
+import { earlierNow, laterNow } from "./two-clocks.ts";
 
-type Needed = Pick<World, "kube" | "mirrors" | "clock" | "brake">;
+type Needed = Pick<World, "kube" | "mirrors" | "clock" | "clockSkewMs" | "brake">;
 
 const recalled = new WeakMap<Brake, Promise<void>>();
 /** One write after the other: each says all. */
@@ -29,12 +30,13 @@ export function recallBrake(world: Needed): Promise<void> {
   return reading;
 }
 
-async function recall({ kube, mirrors, clock, brake }: Needed): Promise<void> {
+async function recall(world: Needed): Promise<void> {
+  const { kube, mirrors, clock, brake } = world;
   // Of a generation that is not installed there are none.
   const kinds = POOL_KINDS.filter((kind) => nativePools({ mirrors }, kind).size > 0);
   const lists = await Promise.all(kinds.map((kind) => kube.list(kind as Kind)));
   const pools = lists.flatMap(({ items }) => items as readonly KubeObject[]);
-  const nowMs = clock.now();
+  const nowMs = earlierNow(world);
   const releasedMs = newestRelease(pools, nowMs);
   const elapsedMs = (atMs: number): number => clock.elapsedMs() - Math.max(0, nowMs - atMs);
   brake.recall(
@@ -59,7 +61,7 @@ async function write(world: World): Promise<void> {
   const bearer = listPools(world).find(({ deleting }) => !deleting);
   const stored = bearer === undefined ? undefined : poolById(world, bearer.id);
   if (stored === undefined) return;
-  const aheadMs = clock.now() - clock.elapsedMs();
+  const aheadMs = laterNow(world) - clock.elapsedMs();
   const text = endsText(brake.counted(clock.elapsedMs()).map((atMs) => atMs + aheadMs));
   await changePool(world, stored, (one) => ({
     ...one,

@@ -6,21 +6,22 @@ import { ailmentsOf } from "../../core/repair/ailments.ts";
 import { rebootEndMs } from "../../core/repair/reboots.ts";
 import { isNotFound } from "../../kube/errors.ts";
 import type { World } from "../world.ts";
+import { earlierNow } from "./two-clocks.ts";
 
 /** `forbidden`: a person keeps the node. `gone`: there is none, or another one of that name. */
 export type RepairReason = "broken" | "recovered" | "forbidden" | "gone";
 
 /** Reads the Node live, by UID. `claim`: as the API server has it. */
 export async function repairReason(
-  { kube, cloud, clock }: Pick<World, "kube" | "cloud" | "clock">,
+  world: Pick<World, "kube" | "cloud" | "clock" | "clockSkewMs">,
   claim: NodeClaim,
   node: Node | undefined,
 ): Promise<RepairReason> {
-  const live = await readNode(kube, node);
+  const live = await readNode(world.kube, node);
   if (live === undefined || live.metadata.uid !== node?.metadata.uid) return "gone";
   if (isRepairForbidden(claim, live)) return "forbidden";
-  const nowMs = clock.now();
-  const ailments = ailmentsOf(live, cloud.repairPolicies, rebootEndMs(claim));
+  const nowMs = earlierNow(world);
+  const ailments = ailmentsOf(live, world.cloud.repairPolicies, rebootEndMs(claim));
   return ailments.some(({ dueMs }) => dueMs <= nowMs) ? "broken" : "recovered";
 }
 

@@ -21,6 +21,7 @@ import {
   requeueAfter,
 } from "../../kube/manager/controller.ts";
 import { concurrency } from "../concurrency.ts";
+import { earlierNow } from "../ending/two-clocks.ts";
 import { pods } from "../mirrors.ts";
 import type { World } from "../world.ts";
 import { disrupted, evicted, failedDraining } from "./events.ts";
@@ -101,7 +102,7 @@ async function reconcile(
   const key = `${request.namespace}/${request.name}`;
   const entry = waiting.get(key);
   if (entry === undefined) return AWAIT_CHANGE;
-  if (entry.untilMs !== undefined && world.clock.now() >= entry.untilMs) {
+  if (entry.untilMs !== undefined && earlierNow(world) >= entry.untilMs) {
     waiting.delete(key);
     return AWAIT_CHANGE;
   }
@@ -125,7 +126,7 @@ async function move(
   entry: Waiting,
   pod: Pod,
 ): Promise<"done" | "again"> {
-  const nowMs = world.clock.now();
+  const nowMs = earlierNow(world);
   if (mustDelete(pod, entry.deadlineMs, nowMs)) return remove(world, log, entry, pod, nowMs);
   if (isTerminal(pod) || isTerminating(pod)) return "done";
   // Not evicted: it ends by itself, or is deleted at the deadline.

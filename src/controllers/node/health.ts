@@ -26,6 +26,7 @@ import { concurrency } from "../concurrency.ts";
 import { boundDrain, snakeCase } from "../disruption/repairs.ts";
 import { deleteClaim } from "../ending/delete-claim.ts";
 import { HELD_RETRY_MS } from "../ending/ended.ts";
+import { earlierNow } from "../ending/two-clocks.ts";
 import { nodes } from "../mirrors.ts";
 import { countDisrupted } from "../nodeclaim/disrupted.ts";
 import { poolById } from "../pools.ts";
@@ -88,7 +89,7 @@ async function reconcile(world: World, count: BrokenCount, request: Request): Pr
   const policies = world.cloud.repairPolicies;
   const found = ailment(node, policies);
   if (found === undefined) return AWAIT_CHANGE;
-  const nowMs = world.clock.now();
+  const nowMs = earlierNow(world);
   if (nowMs < found.dueMs) {
     // Nodes that are starting, or whose instance is ending, are not ready for another reason.
     if (isTrue(claim, "Initialized") && !isDeleting(claim))
@@ -139,7 +140,7 @@ async function isStillBroken(world: World, { metadata }: Node): Promise<boolean>
     const live = await world.kube.get(NODE, { name: metadata.name });
     const found = ailment(live, world.cloud.repairPolicies);
     const isSame = live.metadata.uid === metadata.uid;
-    return isSame && found !== undefined && found.dueMs <= world.clock.now();
+    return isSame && found !== undefined && found.dueMs <= earlierNow(world);
   } catch (error) {
     if (isNotFound(error)) return false;
     throw error;

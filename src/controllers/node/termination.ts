@@ -53,6 +53,7 @@ import { deleteClaim } from "../ending/delete-claim.ts";
 import { endInstance, fateOf, mayEndClaimless } from "../ending/end-instance.ts";
 import { HELD_RETRY_MS } from "../ending/ended.ts";
 import { namedNodes } from "../ending/live-reads.ts";
+import { earlierNow } from "../ending/two-clocks.ts";
 import { nodes, pods, volumeAttachments, volumeClaims } from "../mirrors.ts";
 import { HeldPods, surgeFirst } from "../surges.ts";
 import { claimFields, nodeFields, poolLabel, speaksV05 } from "../words.ts";
@@ -233,7 +234,7 @@ async function close(world: World, { node, claim, log }: Leaving): Promise<Node 
 async function drained(world: World, parts: Parts, leaving: Leaving): Promise<Outcome | undefined> {
   const { node, claim, deadlineMs = Number.POSITIVE_INFINITY, marks } = leaving;
   if (claim !== undefined && condition(claim, "Drained")?.status === "True") return undefined;
-  const nowMs = world.clock.now();
+  const nowMs = earlierNow(world);
   const plan = (of: readonly Pod[]) => drain({ nowMs, deadlineMs: leaving.deadlineMs, pods: of });
   const seen = plan(pods(world).byIndex("node", node.metadata.name));
   marks.push({ type: "Drained", status: "Unknown", reason: "Draining" });
@@ -244,7 +245,7 @@ async function drained(world: World, parts: Parts, leaving: Leaving): Promise<Ou
     return requeueAfter(WAIT_MS);
   }
   if (marked !== undefined) {
-    const leftMs = drainLeftMs(marked, world.clock.now());
+    const leftMs = drainLeftMs(marked, earlierNow(world));
     if (leftMs > 0) return requeueAfter(leftMs);
   }
   const unseen = plan(await unseenPods(world, leaving));
@@ -269,7 +270,7 @@ async function moveInTurn(
   { node, claim, deadlineMs }: Leaving,
   { plan, isListed }: { readonly plan: Drain; readonly isListed: boolean },
 ): Promise<void> {
-  const nowMs = world.clock.now();
+  const nowMs = earlierNow(world);
   const reason = (claim && condition(claim, "DisruptionReason")?.reason) || UNTIL_DELETED;
   const isSoon = deadlineMs !== undefined && deadlineMs - nowMs < SOON_MS;
   const isHurried = isSoon || (claim !== undefined && world.cloud.isTakenBack(claim));
@@ -296,14 +297,14 @@ async function unseenPods(
   world: World,
   { node, deadlineMs }: Pick<Leaving, "node" | "deadlineMs">,
 ): Promise<readonly Pod[]> {
-  if (deadlineMs !== undefined && world.clock.now() >= deadlineMs) return [];
+  if (deadlineMs !== undefined && earlierNow(world) >= deadlineMs) return [];
   const fieldSelector = `spec.nodeName=${node.metadata.name}`;
   const { items } = await world.kube.list(POD, { fieldSelector, resourceVersion: "0" });
   return items;
 }
 
 function detached(world: World, { node, deadlineMs, marks }: Leaving): Outcome | undefined {
-  const nowMs = world.clock.now();
+  const nowMs = earlierNow(world);
   const nodeName = node.metadata.name;
   const blocking = blockingAttachments({
     nowMs,

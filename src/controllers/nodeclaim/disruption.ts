@@ -35,6 +35,7 @@ import {
   readClaim,
 } from "../claims.ts";
 import { concurrency } from "../concurrency.ts";
+import { earlierNow } from "../ending/two-clocks.ts";
 import { nodes } from "../mirrors.ts";
 import { poolById } from "../pools.ts";
 import { claimLog, speaksV05 } from "../words.ts";
@@ -96,7 +97,7 @@ async function reconcile(world: World, drift: DriftCheck, request: Request): Pro
 /** Consolidatable or Empty: whichever the claim's generation has. */
 async function keepQuiet(world: World, claim: NodeClaim, pool: Pool): Promise<Outcome> {
   if (claimGeneration(claim) === "v1") {
-    const verdict = consolidatable(claim, pool, world.clock.now());
+    const verdict = consolidatable(claim, pool, earlierNow(world));
     return settle(world, claim, "Consolidatable", verdict);
   }
   const view = world.cluster.nodeOfInstance(claim.status?.providerID ?? "");

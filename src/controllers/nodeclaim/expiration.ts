@@ -28,6 +28,7 @@ import { concurrency } from "../concurrency.ts";
 import { terminating } from "../disruption/events.ts";
 import { deleteClaim } from "../ending/delete-claim.ts";
 import { HELD_RETRY_MS } from "../ending/ended.ts";
+import { earlierNow } from "../ending/two-clocks.ts";
 import { nodes } from "../mirrors.ts";
 import { poolById } from "../pools.ts";
 import { claimLog, speaksV05 } from "../words.ts";
@@ -50,7 +51,7 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
     return AWAIT_CHANGE;
   const pool = poolById(world, poolIdOfClaim(claim) ?? "")?.pool;
   const end = expiry(claim, pool, world.settings.expiry);
-  const nowMs = world.clock.now();
+  const nowMs = earlierNow(world);
   if (end === undefined || nowMs < end.atMs) {
     // Its pool may have been given more time since.
     if (isTrue(claim, "Expired"))
@@ -69,7 +70,7 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
     return next;
   }
   const ended = await deleteClaim(world, claim, "expired", {
-    stillHolds: (live) => isDue(expiry(live, pool, world.settings.expiry), world.clock.now()),
+    stillHolds: (live) => isDue(expiry(live, pool, world.settings.expiry), earlierNow(world)),
   });
   if (ended !== "ended") return requeueAfter(HELD_RETRY_MS);
   if (speaksV05(claim)) {

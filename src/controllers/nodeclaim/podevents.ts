@@ -23,6 +23,7 @@ import {
 } from "../../kube/manager/controller.ts";
 import type { MirrorEvent } from "../../kube/mirror/mirror.ts";
 import { changeClaim, claimOfNode, isDeleting, isManagedClaim } from "../claims.ts";
+import { laterNow } from "../ending/two-clocks.ts";
 import { nodes } from "../mirrors.ts";
 import type { World } from "../world.ts";
 
@@ -64,7 +65,7 @@ function claimToTell(
   nodeName: string,
   lastWrites: LastWrites,
 ): NodeClaim | undefined {
-  const nowMs = world.clock.now();
+  const nowMs = laterNow(world);
   const node = nodes(world).get(nodeName);
   if (node === undefined || isRecent(nowMs, lastWrites.get(node) ?? 0)) return undefined;
   const claim = claimOfNode(world, node);
@@ -83,7 +84,7 @@ function isRecent(nowMs: number, lastMs: number): boolean {
 async function reconcile(world: World, request: Request, lastWrites: LastWrites): Promise<Outcome> {
   const claim = claimToTell(world, request.name, lastWrites);
   if (claim === undefined) return AWAIT_CHANGE;
-  const lastPodEventTime = toRfc3339(world.clock.now());
+  const lastPodEventTime = toRfc3339(laterNow(world));
   await changeClaim(world, claim, (one: NodeClaim) => ({
     ...one,
     status: { ...one.status, lastPodEventTime },

@@ -48,6 +48,7 @@ import { deleteClaim } from "../ending/delete-claim.ts";
 import { HELD_RETRY_MS } from "../ending/ended.ts";
 import { standingNodes } from "../ending/live-reads.ts";
 import { permitReboot } from "../ending/permit-reboot.ts";
+import { earlierNow } from "../ending/two-clocks.ts";
 import { nodes, pods } from "../mirrors.ts";
 import type { EvictionQueue } from "../node/eviction-queue.ts";
 import { claimLog } from "../words.ts";
@@ -91,7 +92,7 @@ async function reconcile(parts: Parts, request: Request): Promise<Outcome> {
     return AWAIT_CHANGE;
   }
   const node = nodeOf(world, claim);
-  const nowMs = world.clock.now();
+  const nowMs = earlierNow(world);
   const plan = drain({ nowMs, deadlineMs: undefined, pods: podsOn(world, node) });
   const one: Rebooted = { claim, node, plan };
   const askedMs = asked.get(uid);
@@ -136,7 +137,7 @@ async function ask(
   if (!asked.has(uid)) {
     const live = await permitReboot(world, claim, node);
     if (typeof live === "string") return leave({ world, asked }, { claim, node });
-    asked.set(uid, world.clock.now());
+    asked.set(uid, earlierNow(world));
     world.metrics.count("involuntary_ends_total", { act: "reboot" });
   }
   const key = REBOOT_PRE_BOOT_ID_ANNOTATION_KEY;
@@ -226,7 +227,7 @@ async function isOverNow(
   const { providerID: providerId, nodeName } = claim.status ?? {};
   const standing = await standingNodes(world, { providerId, names: [nodeName] });
   const node = standing.find((one) => !isDeleting(one));
-  const facts = { claim, node, waiting: 0, askedMs, isBroken: true, nowMs: world.clock.now() };
+  const facts = { claim, node, waiting: 0, askedMs, isBroken: true, nowMs: earlierNow(world) };
   const step = rebootStep(facts);
   return step.do === "end" && isReplaced(step.result);
 }

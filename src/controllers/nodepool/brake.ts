@@ -27,6 +27,7 @@ import {
   requeueAfter,
 } from "../../kube/manager/controller.ts";
 import { fleetSize } from "../ending/ended.ts";
+import { earlierNow, laterNow } from "../ending/two-clocks.ts";
 import {
   changePool,
   isManagedPool,
@@ -92,18 +93,18 @@ function resume(world: World, native: KubeObject): void {
   const stored = condition(native, TYPE);
   const sinceMs = fromRfc3339(stored?.lastTransitionTime);
   if (stored?.status !== "True" || sinceMs === undefined) return;
-  const ageMs = Math.max(0, clock.now() - sinceMs);
+  const ageMs = Math.max(0, earlierNow(world) - sinceMs);
   if (ageMs < HOLD_MS && releasedAtMs(world) < sinceMs) brake.resume(clock.elapsedMs() - ageMs);
 }
 
 function releasedAtMs(world: World): number {
   const pools = listPools(world).flatMap(({ id }) => poolById(world, id)?.native ?? []);
-  return newestRelease(pools, world.clock.now());
+  return newestRelease(pools, earlierNow(world));
 }
 
 /** Elapsed time of this process as epoch ms. */
-function wallMs({ clock }: World, elapsedMs: number): number {
-  return clock.now() - (clock.elapsedMs() - elapsedMs);
+function wallMs(world: World, elapsedMs: number): number {
+  return laterNow(world) - (world.clock.elapsedMs() - elapsedMs);
 }
 
 async function show(world: World, stored: StoredPool, sinceMs: number): Promise<void> {

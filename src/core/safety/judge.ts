@@ -44,16 +44,18 @@ export function judge(act: Act, facts: EndFacts, brake: Brake): Verdict {
   const { staleViews, clockSkewMs, isProvenGone, fleet, nowMs } = facts;
   if (staleViews.length > 0)
     return held("staleView", `The view of ${staleViews.join(" and ")} is not current.`);
-  if (act.byClock && clockSkewMs !== undefined && Math.abs(clockSkewMs) > CLOCKS_APART_MS) {
-    const apart = formatDuration(Math.abs(clockSkewMs));
-    return held(
-      "clock",
-      `This machine's clock and the API server's are ${apart} apart. Set the clock right.`,
-    );
-  }
+  const wrongClock = act.byClock ? clockDoubt(clockSkewMs) : undefined;
+  if (wrongClock !== undefined) return held("clock", wrongClock);
   if (act.braked && !isProvenGone && !brake.take(facts, nowMs, fleet))
     return held("brake", brakeMessage(brake.most(fleet), fleet));
   return { go: true };
+}
+
+/** The sentence about two clocks that are too far apart. Undefined: they agree, or the difference is not known. */
+export function clockDoubt(clockSkewMs: number | undefined): string | undefined {
+  if (clockSkewMs === undefined || Math.abs(clockSkewMs) <= CLOCKS_APART_MS) return undefined;
+  const apart = formatDuration(Math.abs(clockSkewMs));
+  return `This machine's clock and the API server's are ${apart} apart. Set the clock right.`;
 }
 
 /** A verdict to wait. */

@@ -9,20 +9,25 @@ import type { Transport } from "./transport.ts";
 export interface ServerClock {
   /** Use in place of the transport that was given. */
   readonly transport: Transport;
-  /** This machine's clock minus the server's, in ms, to about a second. Undefined before the first answer. */
+  /**
+   * This machine's clock now, minus the server's, in ms, to about a second. Between two answers the server's goes on by
+   * elapsed time, so a clock that jumps is seen at once. Undefined before the first answer.
+   */
   skewMs(): number | undefined;
 }
 
 /** Reads the header Date of every answer. The skew is undefined before the first answer. */
 export function withServerClock(transport: Transport, clock: Clock): ServerClock {
-  let skewMs: number | undefined;
+  /** The server's clock minus elapsed time. */
+  let serverStartMs: number | undefined;
   return {
-    skewMs: () => skewMs,
+    skewMs: () =>
+      serverStartMs === undefined ? undefined : clock.now() - clock.elapsedMs() - serverStartMs,
     transport: {
       send: async (request) => {
         const response = await transport.send(request);
         const serverMs = Date.parse(response.headers["date"] ?? "");
-        if (!Number.isNaN(serverMs)) skewMs = clock.now() - serverMs;
+        if (!Number.isNaN(serverMs)) serverStartMs = serverMs - clock.elapsedMs();
         return response;
       },
       close: () => transport.close(),

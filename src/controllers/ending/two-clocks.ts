@@ -1,0 +1,25 @@
+/**
+ * Two clocks tell the time: this machine's and the API server's. Either may jump by hours. Where they are apart, the
+ * earlier one says what is over, and the later one until when something may last: no pod ends early because of a clock.
+ */
+import type { World } from "../world.ts";
+
+type Clocks = Pick<World, "clock" | "clockSkewMs">;
+
+/** Milliseconds. An answer of the API server tells whole seconds, and may have been under way for some. */
+const TOLERATED_MS = 10_000;
+
+/** Now, for the question whether a time is over: a deadline, a grace period, an age. */
+export function earlierNow(clocks: Clocks): number {
+  return clocks.clock.now() - Math.max(0, apartMs(clocks));
+}
+
+/** Now, for a time that is written down to be counted from: a deadline, the last event of a pod. */
+export function laterNow(clocks: Clocks): number {
+  return clocks.clock.now() - Math.min(0, apartMs(clocks));
+}
+
+function apartMs({ clockSkewMs }: Clocks): number {
+  const skewMs = clockSkewMs() ?? 0;
+  return Math.abs(skewMs) > TOLERATED_MS ? skewMs : 0;
+}
