@@ -11,6 +11,7 @@ import type { CheckedItem } from "../src/cli/checks/checks.ts";
 import { doctorChecks } from "../src/cli/doctor/checks.ts";
 import type { DoctorFacts } from "../src/cli/doctor/facts.ts";
 import { gatherDoctor } from "../src/cli/doctor/gather.ts";
+import { quotasOf } from "../src/cli/doctor/quotas.ts";
 import { roomOfSubnets, tryAws, tryName } from "../src/cli/doctor/tries.ts";
 import { createKubeClient } from "../src/kube/client/kube-client.ts";
 import type { KubeRequest } from "../src/kube/transport/transport.ts";
@@ -95,6 +96,7 @@ describe("on a cluster", () => {
       namespace,
       tries: tryAws(world.box.sandbox.aws.api, "karpenter-demo"),
       roomOf: roomOfSubnets(world.box.sandbox.aws.api),
+      quotasOf: quotasOf(world.box.sandbox.aws.api, world.clock),
     });
   /** As on a real cluster, where a controller leads and answers webhooks from a pod. */
   const real = async (): Promise<DoctorFacts> => {
@@ -119,7 +121,7 @@ describe("on a cluster", () => {
     expect(facts.rights.length).toBeGreaterThan(100);
     expect(facts.tried.filter(({ problem }) => problem !== undefined)).toEqual([]);
     expect(facts.tried.map(({ what }) => what)).toEqual(
-      expect.arrayContaining(["AWS credentials", "EC2", "SSM", "prices", "quotas"]),
+      expect.arrayContaining(["AWS credentials", "EC2", "SSM", "prices"]),
     );
     const found = Object.fromEntries(
       judged(facts).map(({ area, item, state }) => [`${area}: ${item}`, state]),
@@ -130,7 +132,8 @@ describe("on a cluster", () => {
       "claims: all": "ready",
       "definitions: nodepools.karpenter.sh": "ready",
       "reachable: interruption queue karpenter-demo": "ready",
-      "reachable: quotas": "unknown",
+      "quotas: L-1216C47A": "ready",
+      "quotas: others": "ready",
       "images: default": "ready",
     });
     const rooms = judged(facts).filter(({ area }) => area === "subnets");
@@ -306,6 +309,36 @@ describe("on a cluster", () => {
     ).toMatchObject([{ area: "subnets", says: "9 free addresses" }]);
     const tried = [{ what: "prices", problem: "ENOTFOUND", instead: "the catalogue is used" }];
     expect(differing({ tried })).toMatchObject([{ says: "ENOTFOUND; the catalogue is used" }]);
+  });
+
+  it("the doctor says how near a quota of vCPUs is, and what to do at nine tenths of it", async () => {
+    const { ec2 } = world.box.sandbox.aws.api;
+    const about = (facts: DoctorFacts) =>
+      judged(facts).filter(({ area, item }) => area === "quotas" && item !== "others");
+    const [wide] = about(await gathered());
+    const used = Number(/^(\d+) of 1000000 vCPUs/.exec(wide?.says ?? "")?.[1]);
+    expect(used).toBeGreaterThan(4);
+    const limited = async (vcpus: number) => {
+      const limit = { capacityType: "on-demand", vcpus } as const;
+      const end = world.box.sandbox.aws.faults.limitQuota(limit);
+      const [one] = about(await gathered());
+      end();
+      return one;
+    };
+    expect(await limited(used * 2)).toMatchObject({ item: "L-1216C47A", state: "ready" });
+    expect(await limited(used)).toMatchObject({
+      state: "todo",
+      says: expect.stringContaining(`${used} of ${used} vCPUs of EC2's quota`),
+      remedy: expect.stringContaining("Service Quotas"),
+    });
+    const refused = {
+      ec2,
+      servicequotas: { listServiceQuotas: () => Promise.reject(new Error("AccessDenied")) },
+    };
+    const facts = { ...(await real()), quotas: await quotasOf(refused, world.clock)() };
+    expect(about(facts)).toMatchObject([
+      { state: "unknown", says: expect.stringMatching(/AccessDenied/) },
+    ]);
   });
 
   it("the doctor tells a name that does not resolve, and a queue that is not there", async () => {

@@ -16,6 +16,7 @@ import * as claims from "../controllers/nodeclaim/events.ts";
 import { involuntaryEndsStopped } from "../controllers/nodepool/brake.ts";
 import { annotationIgnored, poolOff } from "../controllers/nodepool/told.ts";
 import * as planning from "../controllers/provisioning/events.ts";
+import { nodesMissing } from "../controllers/static/events.ts";
 import * as surges from "../controllers/surges.ts";
 import type { Candidate } from "../core/disruption/candidates.ts";
 import type { Command } from "../core/disruption/command.ts";
@@ -139,6 +140,13 @@ export function sampleEvents(): readonly EventToPublish[] {
     ...["NodePool", "NodeClaim", "Node", "EC2NodeClass"].flatMap(statusChanges),
     ...Object.values(interruption.REACTIONS).flatMap((one) => interruption.happened(one, both)),
     ...interruption.terminating(both),
+    ...awsEvents(),
+    nodesMissing(object("NodePool"), "<replicas>", "<why>"),
+  ];
+}
+
+function awsEvents(): readonly EventToPublish[] {
+  return [
     aws.nodeClassNotFound(claim()),
     aws.spotRoleMissing(claim()),
     aws.nodeClassNotReady(object("EC2NodeClass"), "<condition>: <what is wrong and what to do>"),

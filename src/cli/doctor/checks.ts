@@ -10,6 +10,7 @@ import type { CheckedItem } from "../checks/checks.ts";
 import { some } from "../migrate/check-objects.ts";
 import { checkClasses } from "./check-classes.ts";
 import type { DoctorFacts } from "./facts.ts";
+import { checkQuotas } from "./quotas.ts";
 
 /** Above this nothing ends by the clock (docs/explanation/safety.md). */
 const SKEW_LIMIT_MS = 5 * 60_000;
@@ -34,6 +35,7 @@ export function doctorChecks(
     ...checkReadiness("NodePools", facts.pools),
     ...checkReadiness("node classes", facts.classes),
     ...checkClasses(facts),
+    ...checkQuotas(facts),
     ...checkClaims(facts),
     ...checkTried(facts),
     ...facts.unread.map(

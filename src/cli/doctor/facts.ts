@@ -1,5 +1,6 @@
 /** What `karpenter doctor` knows: gathered from the cluster, from AWS and from this machine; the checks are pure. */
 import type { Crd } from "../../apis/core/custom-resource-definition.ts";
+import type { VcpuQuotaUse } from "../../apis/karpenter/facts.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import type { Lease } from "../../apis/policy/kinds.ts";
 
@@ -39,6 +40,11 @@ export interface SubnetRoom {
   readonly free: number;
 }
 
+/** The account's vCPU quotas and their use, or why they could not be read. */
+export type ReadQuotas =
+  | { readonly quotas: readonly VcpuQuotaUse[] }
+  | { readonly problem: string };
+
 /** Everything that the checks read. */
 export interface DoctorFacts {
   readonly nowMs: number;
@@ -63,6 +69,8 @@ export interface DoctorFacts {
   readonly claims: readonly KubeObject[];
   /** Free addresses of the subnets that classes chose; undefined: AWS was not asked, or did not tell. */
   readonly subnets: readonly SubnetRoom[] | undefined;
+  /** The account's vCPU quotas; undefined: AWS was not asked. */
+  readonly quotas: ReadQuotas | undefined;
   /** DNS names and calls to AWS. */
   readonly tried: readonly Tried[];
   readonly unread: readonly { readonly what: string; readonly why: string }[];

@@ -22,7 +22,14 @@ import { OPTIONS } from "../../operator/settings/options.ts";
 import { SANDBOX_COMPILER } from "../../sandbox/apiserver/version-info.ts";
 import { isKnownMissing } from "../checks/missing.ts";
 import { CliError } from "../program/cli-error.ts";
-import type { AskedRight, DoctorFacts, SubnetRoom, Tried, WebhookTarget } from "./facts.ts";
+import type {
+  AskedRight,
+  DoctorFacts,
+  ReadQuotas,
+  SubnetRoom,
+  Tried,
+  WebhookTarget,
+} from "./facts.ts";
 
 const KARPENTER_GROUP = /^karpenter\./;
 /** Questions under way at once. */
@@ -39,6 +46,8 @@ export interface DoctorOptions {
   readonly tries: readonly (() => Promise<Tried>)[];
   /** Asks AWS for free addresses; absent: AWS is not asked. */
   readonly roomOf?: ((subnetIds: readonly string[]) => Promise<readonly SubnetRoom[]>) | undefined;
+  /** Asks AWS for the account's vCPU quotas; absent: AWS is not asked. */
+  readonly quotasOf?: (() => Promise<ReadQuotas>) | undefined;
 }
 
 /** Throws CliError when the API server does not answer. */
@@ -88,6 +97,7 @@ export async function gatherDoctor(
     pools: await lists(POOL_KINDS),
     classes,
     subnets: await roomIn(classes, options.roomOf, tried),
+    quotas: await options.quotasOf?.(),
     claims: await lists(CLAIM_KINDS),
     tried,
     unread,

@@ -1,5 +1,6 @@
 /** What `karpenter doctor` does: gathers, judges, prints. */
 import { customResourceDefinitions } from "../../apis/crds/all.ts";
+import type { Clock } from "../../base/clock.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 import { createKubeClient } from "../../kube/client/kube-client.ts";
 import { KubeError } from "../../kube/errors.ts";
@@ -10,6 +11,7 @@ import { CliError } from "../program/cli-error.ts";
 import { toStdout } from "../program/output.ts";
 import { doctorChecks } from "./checks.ts";
 import { type DoctorOptions, gatherDoctor } from "./gather.ts";
+import { quotasOf } from "./quotas.ts";
 import { roomOfSubnets, tryAws, tryName } from "./tries.ts";
 
 /** Flags of `karpenter doctor`, as the parser gives them. */
@@ -29,9 +31,9 @@ export async function runDoctor(flags: DoctorFlags): Promise<0 | 2> {
   const clock = new SystemClock();
   const { transport, server, warnings } = currentCluster(clock, { onlyLive: true });
   try {
-    const aws = provider === "aws" ? await awsDoors(flags) : { tries: [] };
+    const aws = provider === "aws" ? await awsDoors(flags, clock) : { tries: [] };
     const tries = [tryName("API server", server), ...aws.tries];
-    const options = { provider, namespace, serviceAccount, tries, roomOf: aws.roomOf };
+    const options = { provider, namespace, serviceAccount, ...aws, tries };
     const facts = await gatherDoctor(createKubeClient(transport), clock, options);
     const checks = doctorChecks(facts, customResourceDefinitions());
     toStdout(
@@ -46,9 +48,10 @@ export async function runDoctor(flags: DoctorFlags): Promise<0 | 2> {
   }
 }
 
-async function awsDoors({
-  interruptionQueue,
-}: DoctorFlags): Promise<Pick<DoctorOptions, "tries" | "roomOf">> {
+async function awsDoors(
+  { interruptionQueue }: DoctorFlags,
+  clock: Clock,
+): Promise<Pick<DoctorOptions, "tries" | "roomOf" | "quotasOf">> {
   const region = process.env["AWS_REGION"] || process.env["AWS_DEFAULT_REGION"];
   if (region === undefined)
     return {
@@ -60,5 +63,9 @@ async function awsDoors({
   const endpoint = process.env["AWS_ENDPOINT_URL"];
   const api = createSdkApi({ region, ...(endpoint === undefined ? {} : { endpoint }) });
   const queue = interruptionQueue ?? process.env["INTERRUPTION_QUEUE"];
-  return { tries: tryAws(api, queue), roomOf: roomOfSubnets(api) };
+  return {
+    tries: tryAws(api, queue),
+    roomOf: roomOfSubnets(api),
+    quotasOf: quotasOf(api, clock),
+  };
 }

@@ -38,11 +38,6 @@ export function tryAws(
           skipped: "No queue was named: --interruption-queue NAME",
         })
       : attempt(`interruption queue ${queue}`, () => api.sqs.getQueueUrl({ QueueName: queue })),
-    async () => ({
-      what: "quotas",
-      skipped:
-        "The doctor does not read them: aws service-quotas list-service-quotas --service-code ec2",
-    }),
   ];
 }
 

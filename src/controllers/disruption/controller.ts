@@ -207,7 +207,8 @@ async function propose(loop: Loop, isEarly: boolean): Promise<Again> {
   }
   const pending = memory.pending.map(({ command }) => command);
   await run(reportRound(world, around, memory.problems));
-  const asking = { pending, isEarly, repairs: isRepairMethod(world) };
+  const quotaRoom = () => world.cloud.quotaRoom();
+  const asking = { pending, isEarly, repairs: isRepairMethod(world), quotaRoom };
   const found = await run(runMethods(asking, roundDoors(loop, around)));
   return found === undefined ? "later" : take(loop, around, found);
 }
@@ -238,7 +239,7 @@ function roundDoors({ world, queue, memory }: Loop, around: ClusterReading): Rou
         { reason: method.reason.toLowerCase(), consolidation_type: method.consolidationType },
         (world.clock.elapsedMs() - startMs) / 1_000,
       );
-      yield* tell(world, method, proposal.remarks);
+      yield* tell(world, method, ruling.remarks);
       countMoves(world, proposal.refused ?? []);
       sweeps.note(method, ruling, facts);
       queue.ledger.turns.note(ruling, world.clock.now());

@@ -25,7 +25,7 @@ async function threePlanned(beforeAnswer: (name: string) => Promise<void> = asyn
   const pool = poolById(world, "nodepool/default")?.pool as Pool;
   const input = await poolInput(world, pool, world.log);
   if (typeof input === "string") throw new Error(input);
-  const plans = planStaticNodes(schedulingInput(world, [], [input]), input, 3);
+  const { newClaims: plans } = planStaticNodes(schedulingInput(world, [], [input]), input, 3);
   const create = async (between: () => unknown = () => undefined) => {
     const slow = inManyTurns(world, between);
     const answering: typeof world.kube.create = async (kind, object) => {

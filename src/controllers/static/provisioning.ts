@@ -19,6 +19,7 @@ import { createClaims } from "../provisioning/create-claims.ts";
 import { poolInput, schedulingInput } from "../provisioning/gather.ts";
 import { poolFields } from "../words.ts";
 import type { World } from "../world.ts";
+import { nodesMissing } from "./events.ts";
 import { staticPoolSources } from "./sources.ts";
 
 const POLL_MS = 60_000;
@@ -55,12 +56,16 @@ async function reconcile(world: World, request: Request, which: Try): Promise<Ou
   const input = await poolInput(world, pool, log);
   if (typeof input === "string") return requeueAfter(LIMITED_MS);
   const planning = planStaticNodesInSteps(schedulingInput(world, [], [input]), input, count);
-  const plans = await inTurns(world.clock, planning, TURN_MS);
+  const { newClaims: plans, lacks } = await inTurns(world.clock, planning, TURN_MS);
   const now = readPool(world, request);
   // Its change wakes us.
   if (now?.pool.ready !== true || now.pool.deleting) return AWAIT_CHANGE;
   if (which === "first" && !asksTheSame(stored.native, now.native))
     return reconcile(world, request, "second");
+  // What another pool launches meanwhile may need the room of this plan.
+  if (!world.cluster.synced) return requeueAfter(UNSYNCED_RETRY_MS);
+  if (lacks !== undefined)
+    world.events.publish(nodesMissing(now.native, now.pool.replicas ?? 0, lacks));
   // Others may have come meanwhile, or fewer be wanted.
   const planned = plans.slice(0, lacking(world, now.pool).count);
   const created = await createClaims(world, log, planned, "provisioned");

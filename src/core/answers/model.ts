@@ -21,6 +21,7 @@ import { withReboot } from "../repair/reboots.ts";
 import { ailmentsIn } from "../repair/survey.ts";
 import { type NodeView, nodeView } from "../state/node-view.ts";
 import { launched } from "./launched.ts";
+import { withQuotaUnits } from "./quota-units.ts";
 import { withReservationUnits } from "./reservation-units.ts";
 import { usageOf } from "./usage.ts";
 
@@ -126,7 +127,10 @@ export function* changeInSteps(
   const nodes = [...stayed, ...fresh].sort((a, b) => (a.name < b.name ? -1 : 1));
   const went = picture.nodes.filter(({ name }) => leaving.has(name));
   const pools = withReservationUnits(model.pools, plans, went);
-  const after = { ...model, pools, made: model.made + plans.length };
+  const room = withQuotaUnits({ ...picture.scheduling, pools: model.pools }, plans, went);
+  const scheduling = { ...picture.scheduling, ...room };
+  const made = model.made + plans.length;
+  const after = { picture: { ...picture, scheduling }, pools, made };
   return { model: yield* repainted(after, nodes, [...waits, ...leave], nowMs), names, moves };
 }
 

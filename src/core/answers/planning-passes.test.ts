@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { instanceType, pod, poolInput, schedulingInput } from "../../testing/builders.ts";
+import { planBatch } from "../planner/plan-batch.ts";
+import { GREEDY_PLANNER } from "../planner/planner-options.ts";
 import { solve } from "../provisioning/solve.ts";
 import { MOST_PASSES, playPasses } from "./planning-passes.ts";
 
@@ -50,6 +52,24 @@ describe("passes", () => {
       passes: 1,
       isSettled: true,
     });
+  });
+
+  it("use the room under a quota once", () => {
+    const reservation = {
+      zone: "zone-r",
+      capacityType: "reserved" as const,
+      reservationCapacity: 1,
+    };
+    const bought = { zone: "zone-a", capacityType: "on-demand" as const };
+    const offerings = [
+      { ...reservation, available: true, priceMicroUsd: 0, labels: { [RESERVATION]: "cr-1" } },
+      { ...bought, available: true, priceMicroUsd: 1, quota: { id: "usual", units: 2 } },
+    ];
+    const type = instanceType({ name: "c-2x", cpu: 2, offerings });
+    const input = { ...inputFor(type, pods(6)), quotaRoom: new Map([["usual", 4]]) };
+    const { result } = playPasses(input, (seen) => planBatch(seen, GREEDY_PLANNER));
+    expect(result.newClaims).toHaveLength(3);
+    expect(result.unschedulable).toHaveLength(3);
   });
 
   it("end after a bound, and say so", () => {

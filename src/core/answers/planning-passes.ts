@@ -18,6 +18,7 @@ import type { PlannedClaim, SchedulingResult } from "../provisioning/result.ts";
 import type { PoolInput, SchedulingInput } from "../provisioning/scheduling-input.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { inFlight } from "./launched.ts";
+import { withQuotaUnits } from "./quota-units.ts";
 import { withReservationUnits } from "./reservation-units.ts";
 
 /** The plan of all passes together. */
@@ -108,12 +109,11 @@ function afterPass(
     for (const pod of pods) sticky.set(keyOf(pod), nodeName);
   for (const { name, plan } of made) for (const pod of plan.pods) sticky.set(keyOf(pod), name);
   const views = made.map(({ name, plan }) => inFlight({ plan, name, nowMs: input.nowMs }));
-  const pools = withReservationUnits(
-    input.pools,
-    made.map(({ plan }) => plan),
-  );
+  const plans = made.map(({ plan }) => plan);
+  const pools = withReservationUnits(input.pools, plans);
   return {
     ...input,
+    ...withQuotaUnits(input, plans),
     sticky,
     nodes: [...input.nodes, ...views].sort((a, b) => (a.name < b.name ? -1 : 1)),
     pools: pools.map((one) => withUsageOf(one, views)),

@@ -152,7 +152,7 @@ function* keepReplicas(before: Model): Steps<Played> {
     const own = model.picture.staticPools.find((one) => one.pool.id === pool.id);
     const { count: lacking } = missing(pool, count);
     if (own === undefined || lacking === 0 || !pool.ready) continue;
-    const launched = planStaticNodes(model.picture.scheduling, own, lacking);
+    const { newClaims: launched } = planStaticNodes(model.picture.scheduling, own, lacking);
     if (launched.length === 0) continue;
     const done = yield* changeInSteps(model, { launched, nowMs: nowMs + LAUNCH_MS });
     const says = `${counted(launched.length, "node")} launched to keep ${pool.replicas} of ${pool.name}`;

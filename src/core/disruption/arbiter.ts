@@ -4,7 +4,7 @@
  * pools in turn is karpenter-ts only.
  */
 import type { Command } from "./command.ts";
-import type { Method, Proposal } from "./methods/method.ts";
+import type { Method, Proposal, Remark } from "./methods/method.ts";
 import type { PoolTurns } from "./repack-turns.ts";
 
 /** How a round came about. */
@@ -13,6 +13,8 @@ export interface Asking {
   readonly pending: readonly Command[];
   /** The round runs before its time, because an empty node became ready to be removed. */
   readonly isEarly: boolean;
+  /** Quota of the cloud's account → units that may be launched by now. Absent: not bounded. */
+  readonly quotaRoom?: () => ReadonlyMap<string, number>;
   /** Node repair is a method, that is, its gate is open. */
   readonly repairs: boolean;
   /** Node repair is the only method that is asked; absent: it is not. */
@@ -37,6 +39,8 @@ export interface Ruling extends PoolTurns {
   readonly commands: readonly Command[];
   /** Equal facts would bring the same answer: the method is not asked again until a fact changes. */
   readonly isFinal: boolean;
+  /** Why nodes stay. */
+  readonly remarks: readonly Remark[];
 }
 
 /** `pending`: commands that wait for their validation. */
@@ -52,6 +56,7 @@ export function rule(
   return {
     commands: commands.flatMap((one) => startableBeside(pending, one)),
     isFinal,
+    remarks: proposal.remarks,
     served: servedPools,
     awaited: deferred.filter(({ until }) => until === "quiet").map(({ poolIds }) => poolIds),
   };

@@ -7,7 +7,7 @@ import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
 import type { Steps } from "../../base/steps.ts";
 import type { InstanceType } from "../cloudprovider/instance-type.ts";
 import type { PlannerOptions } from "../planner/planner-options.ts";
-import type { PlannedClaim } from "../provisioning/result.ts";
+import type { StaticNodes } from "../provisioning/static-nodes.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { PoolTotals } from "./balanced.ts";
 import type { PoolAllowance } from "./budgets.ts";
@@ -40,10 +40,10 @@ export interface RoundFacts {
   /** Price and reschedule cost of each pool with the policy Balanced, by pool id; computed on the first call. */
   readonly balancedTotals: () => ReadonlyMap<string, PoolTotals>;
   /**
-   * Plans new nodes for a static pool. The result is shorter than `count` where limits leave less room. Undefined: the
-   * gate StaticCapacity is off or the pool is not ready, so no controller keeps the pool at its size.
+   * Plans new nodes for a static pool: fewer than `count` where limits or quotas leave less room. Undefined: the gate
+   * StaticCapacity is off or the pool is not ready, so no controller keeps the pool at its size.
    */
-  readonly planStatic: (wanted: StaticPlan) => readonly PlannedClaim[] | undefined;
+  readonly planStatic: (wanted: StaticPlan) => StaticNodes | undefined;
   /** Instance types of the pool with this id; none if they are not known. */
   readonly typesOf: (poolId: string) => readonly InstanceType[];
   /** A used v1alpha5 node is being replaced; v1alpha5 replaces one at a time. */

@@ -8,6 +8,7 @@ import type { Command } from "./command.ts";
 import { makeRound, type Picture } from "./make-round.ts";
 import { METHODS } from "./methods/all.ts";
 import type { Method, Proposal } from "./methods/method.ts";
+import { withinQuotas } from "./quota-bound.ts";
 import type { Round } from "./round.ts";
 
 export interface FoundCommands {
@@ -41,7 +42,7 @@ export function* runMethods(asking: Asking, doors: RoundDoors): Steps<FoundComma
     if (yield* doors.isAnswered(method, round)) continue;
     if (method.simulates) yield* round.facts.simulator.ready();
     const proposal = yield* method.propose(round);
-    const ruling = rule(method, proposal, asking.pending);
+    const ruling = withinQuotas(rule(method, proposal, asking.pending), asking);
     yield* doors.takeAnswer({ method, proposal, ruling });
     if (ruling.commands.length > 0) return { method, commands: ruling.commands };
   }
@@ -75,7 +76,9 @@ export function nextCommandsInSteps(
       picture.ledger.turns.note(ruling, picture.nowMs);
     },
   };
-  const { repair, onlyRepairs = false } = picture;
-  const asking = { pending, isEarly: false, repairs: repair !== undefined, onlyRepairs };
+  const { repair, onlyRepairs = false, scheduling } = picture;
+  const quotaRoom = () => scheduling.quotaRoom ?? new Map();
+  const repairs = repair !== undefined;
+  const asking = { pending, isEarly: false, repairs, onlyRepairs, quotaRoom };
   return runMethods(asking, doors);
 }

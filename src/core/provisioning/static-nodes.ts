@@ -8,6 +8,7 @@ import { HOSTNAME_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpente
 import { NO_RESOURCES, subtractResources } from "../../apis/resources.ts";
 import { atOnce, filterInSteps, mapInSteps, type Steps } from "../../base/steps.ts";
 import type { NodeView } from "../state/node-view.ts";
+import { withinQuotas } from "./nodes/within-quotas.ts";
 import type { PlannedClaim } from "./result.ts";
 import type { PoolInput, SchedulingInput } from "./scheduling-input.ts";
 import { planOf, prepare } from "./solve.ts";
@@ -17,16 +18,23 @@ const NAMESPACE = "static-capacity";
 const LABELS = { "karpenter.sh/static-capacity": "placeholder" };
 const SELECTOR = { matchLabels: LABELS };
 
+/** New nodes of a static pool. */
+export interface StaticNodes {
+  readonly newClaims: readonly PlannedClaim[];
+  /** Why there are fewer than asked for; absent: there are as many. */
+  readonly lacks?: string;
+}
+
 /**
- * At most `count` nodes; fewer if limits or instance types allow fewer. Nodes named in `instead` will be replaced by
- * the new ones, so they do not count in their zone.
+ * At most `count` nodes; fewer if limits, quotas or instance types allow fewer. Nodes named in `instead` will be
+ * replaced by the new ones, so they do not count in their zone.
  */
 export function planStaticNodes(
   input: SchedulingInput,
   pool: PoolInput,
   count: number,
   instead: readonly string[] = [],
-): readonly PlannedClaim[] {
+): StaticNodes {
   return atOnce(planStaticNodesInSteps(input, pool, count, instead));
 }
 
@@ -36,7 +44,7 @@ export function* planStaticNodesInSteps(
   pool: PoolInput,
   count: number,
   instead: readonly string[] = [],
-): Steps<readonly PlannedClaim[]> {
+): Steps<StaticNodes> {
   const going = new Set(instead);
   const own = yield* filterInSteps(
     input.nodes,
@@ -54,12 +62,16 @@ export function* planStaticNodesInSteps(
     nodes: yield* mapInSteps(own, NODES_PER_STEP, taken),
     options: { ...input.options, preferencePolicy: "Respect", reservedCapacity: "fallback" },
   });
-  const { newClaims } = yield* planOf(batch);
-  return newClaims.map((plan) => ({
-    ...plan,
-    pods: [],
-    requests: subtractResources(plan.requests, { ...NO_RESOURCES, pods: 1 }),
-  }));
+  const { newClaims, unschedulable } = yield* withinQuotas(yield* planOf(batch), input.quotaRoom);
+  const [left] = unschedulable;
+  return {
+    newClaims: newClaims.map((plan) => ({
+      ...plan,
+      pods: [],
+      requests: subtractResources(plan.requests, { ...NO_RESOURCES, pods: 1 }),
+    })),
+    ...(left === undefined ? {} : { lacks: left.message }),
+  };
 }
 
 /**

@@ -154,9 +154,9 @@ function replacedStatically(
   // Nobody would fill the place of the node.
   if (planned === undefined) return undefined;
   if (!hasRoom) return mayGoFirst ? { ...command, terminateFirst: "static-at-limit" } : AT_LIMIT;
-  if (planned.length > 0) return { ...command, replacements: planned };
+  if (planned.newClaims.length > 0) return { ...command, replacements: planned.newClaims };
   const reserved = mayGoFirst ? reservedOnly(pool, facts.typesOf(pool.id)) : undefined;
-  if (reserved?.isFull !== true) return AT_LIMIT;
+  if (reserved?.isFull !== true) return planned.lacks ?? AT_LIMIT;
   return holdsSlot(one, reserved)
     ? { ...command, terminateFirst: "no-reserved-capacity" }
     : RESERVATIONS_FULL;

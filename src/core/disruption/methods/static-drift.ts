@@ -89,13 +89,14 @@ function* propose(round: Round): Steps<Proposal> {
       else if (budgets.take(one)) chosen.push(one);
     }
     if (chosen.length === 0) continue;
-    const replacements = facts.planStatic({
+    const planned = facts.planStatic({
       poolId: id,
       count: most.replacedFirst ? chosen.length : 0,
       instead: chosen.map(({ node }) => node.name),
     });
-    lacksRoom ||= replacements === undefined || (most.replacedFirst && replacements.length === 0);
-    if (replacements === undefined) continue;
+    lacksRoom ||= planned === undefined || (most.replacedFirst && planned.newClaims.length === 0);
+    if (planned === undefined) continue;
+    const { newClaims: replacements, lacks } = planned;
     const isStuck = most.replacedFirst && replacements.length === 0;
     const reserved = isStuck ? reservedOnly(pool, facts.typesOf(id)) : undefined;
     if (reserved?.isFull === true && settings.terminateFirst.drift) {
@@ -108,6 +109,8 @@ function* propose(round: Round): Steps<Proposal> {
     const removed = most.replacedFirst ? chosen.slice(0, replacements.length) : chosen;
     for (const [index, candidate] of removed.entries())
       commands.push(commandOf(candidate, replacements[index]));
+    if (lacks !== undefined)
+      remarks.push(...chosen.slice(removed.length).map((one) => stays(one, lacks)));
   }
   return { commands, remarks, ...(hasSimulated && !lacksRoom ? { hasSimulated: true } : {}) };
 }

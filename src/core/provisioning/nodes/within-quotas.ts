@@ -27,15 +27,13 @@ export function* withinQuotas<R extends SchedulingResult>(
   room: ReadonlyMap<string, number> | undefined,
 ): Steps<R> {
   if (room === undefined || room.size === 0) return plan;
-  const left = new Map(room);
+  const left = new QuotaRoom(room);
   const refused = new Set<PlannedClaim>();
   const waiting: UnschedulablePod[] = [];
-  const shares = new Shares();
   yield* eachInSteps(mostImportantFirst(plan.newClaims), CLAIMS_PER_STEP, (claim) => {
-    const full = take(shares.of(claim), left);
-    if (full.length === 0) return;
+    const message = left.take([claim]);
+    if (message === undefined) return;
     refused.add(claim);
-    const message = `other new nodes need what is left of ${full.length === 1 ? "quota" : "quotas"} ${full.join(", ")}`;
     for (const pod of claim.pods) waiting.push({ pod, message, pools: [] });
   });
   if (refused.size === 0) return plan;
@@ -46,6 +44,35 @@ export function* withinQuotas<R extends SchedulingResult>(
       keyOf(a.pod) < keyOf(b.pod) ? -1 : 1,
     ),
   };
+}
+
+/** What is left of the quotas while new nodes are granted one after the other. */
+export class QuotaRoom {
+  #left: ReadonlyMap<string, number>;
+  readonly #shares = new Shares();
+
+  /** Quota → units that may still be launched. Absent: not bounded. */
+  constructor(room: ReadonlyMap<string, number> = new Map()) {
+    this.#left = room;
+  }
+
+  /** Quota → units. */
+  get left(): ReadonlyMap<string, number> {
+    return this.#left;
+  }
+
+  /** Takes room for all these claims, or for none. Returns why there is none; undefined: there was room. */
+  take(claims: readonly PlannedClaim[]): string | undefined {
+    if (this.#left.size === 0) return undefined;
+    const left = new Map(this.#left);
+    for (const claim of claims) {
+      const full = take(this.#shares.of(claim), left);
+      if (full.length > 0)
+        return `other new nodes need what is left of ${full.length === 1 ? "quota" : "quotas"} ${full.join(", ")}`;
+    }
+    this.#left = left;
+    return undefined;
+  }
 }
 
 /** The shares of a claim's offerings, cheapest type first. Claims of one kind have the very same lists of types. */

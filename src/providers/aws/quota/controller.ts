@@ -2,24 +2,18 @@
  * Reads the account's vCPU quotas and running instances every minute. Warns pools whose quota is nearly used up. If AWS
  * does not answer, the last values stay.
  */
-import type { VcpuQuotaUse } from "../../../apis/karpenter/facts.ts";
 import { isCompatible } from "../../../core/cloudprovider/offerings.ts";
 import { Requirements } from "../../../core/scheduling/requirements.ts";
 import { type Controller, requeueAfter } from "../../../kube/manager/controller.ts";
-import { allPages } from "../api/call.ts";
 import { quotaNear } from "../events.ts";
 import { acceptedTypes } from "../instance/candidates.ts";
 import type { AwsDeps, AwsParts } from "../parts.ts";
 import { poolsIn } from "../pools.ts";
-import { useText } from "./quotas.ts";
-import { VCPU_QUOTAS } from "./vcpu-quotas.ts";
+import { isNear, useText } from "./quotas.ts";
+import { readQuotas } from "./read-quotas.ts";
 
 const POLL_MS = 60_000;
 const NAME = "quota";
-/** Percent of a quota from which on its pools are warned. */
-const NEAR_PERCENT = 90;
-const PAGE = 100;
-const INSTANCES_PAGE = 1_000;
 
 /** Polls Service Quotas and EC2's list of instances. */
 export function quotaController(deps: AwsDeps, parts: AwsParts): Controller {
@@ -29,27 +23,8 @@ export function quotaController(deps: AwsDeps, parts: AwsParts): Controller {
 
   async function read(): Promise<void> {
     const askedMs = clock.elapsedMs();
-    const [pages, instances, vcpus] = await Promise.all([
-      allPages((token) =>
-        api.servicequotas.listServiceQuotas({ ServiceCode: "ec2", MaxResults: PAGE, ...token }),
-      ),
-      allPages((token) =>
-        api.ec2.describeInstances({
-          Filters: [{ Name: "instance-state-name", Values: ["pending", "running"] }],
-          MaxResults: INSTANCES_PAGE,
-          ...token,
-        }),
-      ),
-      parts.instanceTypes.vcpus(),
-    ]);
-    const ours = new Set(VCPU_QUOTAS.map(({ code }) => code));
-    const quotas = pages
-      .flatMap((page) => page.Quotas)
-      // A quota without a number would refuse every launch.
-      .filter(({ QuotaCode, Value }) => ours.has(QuotaCode) && Number.isFinite(Value))
-      .map((one) => [one.QuotaCode, { name: one.QuotaName, vcpus: one.Value }] as const);
-    const running = instances.flatMap((page) => page.Reservations.flatMap((one) => one.Instances));
-    parts.quotas.take({ askedMs, quotas: new Map(quotas), running, vcpus });
+    const [reading, vcpus] = await Promise.all([readQuotas(api), parts.instanceTypes.vcpus()]);
+    parts.quotas.take({ askedMs, ...reading, vcpus });
   }
 
   function tell(): void {
@@ -85,9 +60,4 @@ export function quotaController(deps: AwsDeps, parts: AwsParts): Controller {
       return requeueAfter(POLL_MS);
     },
   };
-}
-
-/** An account with a quota of 0 never had it, so there is nothing to warn about. */
-function isNear({ allowed, used }: VcpuQuotaUse): boolean {
-  return allowed > 0 && used * 100 >= allowed * NEAR_PERCENT;
 }

@@ -10,6 +10,9 @@ import type { CapacityType } from "../../../core/cloudprovider/instance-type.ts"
 import type { Instance } from "../api/instances.ts";
 import { quotaOf } from "./vcpu-quotas.ts";
 
+/** Percent of a quota from which on people are warned. */
+const NEAR_PERCENT = 90;
+
 /** EC2 lists a new instance within this time. A list that is read earlier may lack it. */
 const UNSEEN_MS = 15_000;
 
@@ -156,6 +159,11 @@ export class Quotas {
     this.#fitting = fitting;
     this.#version++;
   }
+}
+
+/** Whether people are warned. An account with a quota of 0 never had it, so there is nothing to warn about. */
+export function isNear({ allowed, used }: VcpuQuotaUse): boolean {
+  return allowed > 0 && used * 100 >= allowed * NEAR_PERCENT;
 }
 
 /** `30 of 32 vCPUs of EC2's quota "Running On-Demand G and VT instances" (L-DB2E81BA) are used` */
