@@ -14,6 +14,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   heuristics: async () => (await import("./heuristics.ts")).heuristics,
   model: async () => (await import("./model.ts")).model,
   played: async () => (await import("./settled/played.ts")).played,
+  proofs: async () => (await import("./proofs.ts")).proofs,
   repack: async () => (await import("./repack.ts")).repack,
   settled: async () => (await import("./settled/settled.ts")).settled,
   speed: async () => (await import("./speed.ts")).speed,

@@ -31,18 +31,51 @@ export type Fate = "there" | "ended" | "unknown";
  * longer knows it. A refusal is told on `objects`, the claim and its Node: they stay until the instance is gone.
  */
 export async function endInstance(
-  world: Pick<World, "cloud" | "events">,
+  world: Pick<World, "cloud" | "events" | "mirrors" | "clock">,
   claim: NodeClaim,
   objects: readonly KubeObject[],
 ): Promise<boolean> {
   try {
     await world.cloud.delete(claim);
+    noteEnding(world, claim);
     return false;
   } catch (error) {
     if (error instanceof NodeClaimNotFoundError) return true;
     for (const event of failedTermination(objects, errorText(error))) world.events.publish(event);
     throw error;
   }
+}
+
+/** Elapsed time at which the cloud took the end of an instance, by provider ID: no proof can save it any more. */
+const endingOf = new WeakMap<World["mirrors"], Map<string, number>>();
+
+/** Milliseconds. An instance that takes longer is proven once more to have no Node. */
+const ENDING_KEPT_MS = 10 * 60_000;
+
+/** Whether this process has had the cloud end the instance. */
+export function isEnding(
+  { mirrors, clock }: Pick<World, "mirrors" | "clock">,
+  providerId: string,
+): boolean {
+  const atMs = endingOf.get(mirrors)?.get(providerId);
+  return atMs !== undefined && clock.elapsedMs() - atMs < ENDING_KEPT_MS;
+}
+
+function noteEnding(
+  { mirrors, clock }: Pick<World, "mirrors" | "clock">,
+  { status }: NodeClaim,
+): void {
+  const nowMs = clock.elapsedMs();
+  const ending = endingOf.get(mirrors) ?? new Map<string, number>();
+  endingOf.set(mirrors, ending);
+  // The oldest come first.
+  for (const [id, atMs] of ending) {
+    if (nowMs - atMs < ENDING_KEPT_MS) break;
+    ending.delete(id);
+  }
+  const id = status?.providerID ?? "";
+  ending.delete(id);
+  ending.set(id, nowMs);
 }
 
 /** Upstream knows the reason and never sends it: pkg/events/reason.go */

@@ -25,6 +25,7 @@ import {
   deleteToDrain,
   endInstance,
   endLateLaunch,
+  isEnding,
 } from "../../ending/end-instance.ts";
 import { HELD_RETRY_MS } from "../../ending/ended.ts";
 import { holdWhileKindGoes } from "../../ending/kind-deleted.ts";
@@ -34,7 +35,7 @@ import { nodes, pods } from "../../mirrors.ts";
 import { claimLog, nodeFields, poolLabel } from "../../words.ts";
 import type { World } from "../../world.ts";
 import { terminationGracePeriodExpiring } from "../events.ts";
-import type { LeavingClaim, Memory } from "./step.ts";
+import type { Memory } from "./step.ts";
 
 /** How often the cloud is asked whether an instance is gone. */
 const INSTANCE_POLL_MS = 5_000;
@@ -72,7 +73,6 @@ export async function finalize(world: World, stored: NodeClaim, memory: Memory):
   let ending = stamped;
   if (stamped.status?.providerID !== undefined) {
     const gone = await endInstance(world, stamped, [stamped]);
-    note(memory, stamped, { isEnding: true });
     const marked = await changeClaim(world, stamped, (one) => terminating(world, one));
     if (marked === undefined) return AWAIT_CHANGE;
     // Older generations let go as soon as the cloud has taken the request.
@@ -167,8 +167,6 @@ async function drainNodes(
     const isSeen = isTrue(claim, "Registered") && nodes(world).get(nodeName ?? "") !== undefined;
     return isSeen ? AWAIT_CHANGE : undefined;
   }
-  const known = knownOf(memory, claim);
-  if (known?.isEnding === true) return undefined;
   const podsOn = (node: Node) => pods(world).byIndex("node", node.metadata.name);
   const mirrored = nodes(world)
     .byIndex("providerId", providerID)
@@ -176,11 +174,13 @@ async function drainNodes(
   for (const node of mirrored) await deleteToDrain(world, node);
   const [first] = mirrored;
   if (first !== undefined) {
-    note(memory, claim, { seenAs: first.metadata.name });
+    const { uid = claim.metadata.name } = claim.metadata;
+    memory.leaving.set(keyOfClaim(claim), { uid, seenAs: first.metadata.name });
     // A Node without our finalizer is gone with the call; its removal is in the mirror shortly.
     return AWAIT_CHANGE;
   }
-  const sought = { providerId: providerID, names: [nodeName], seenAs: known?.seenAs };
+  if (isEnding(world, providerID)) return undefined;
+  const sought = { providerId: providerID, names: [nodeName], seenAs: seenAs(memory, claim) };
   const unseen: Node[] = [];
   for (const node of await standingNodes(world, sought)) {
     const isUsed =
@@ -197,14 +197,10 @@ function isJoined(claim: NodeClaim, node: Node): boolean {
   return isTrue(claim, "Registered") || hasFinalizer(node, TERMINATION_FINALIZER);
 }
 
-function knownOf({ leaving }: Memory, claim: NodeClaim): LeavingClaim | undefined {
+/** The name of the Node that this process drains for the claim. */
+function seenAs({ leaving }: Memory, claim: NodeClaim): string | undefined {
   const known = leaving.get(keyOfClaim(claim));
-  return known?.uid === claim.metadata.uid ? known : undefined;
-}
-
-function note(memory: Memory, claim: NodeClaim, more: Omit<LeavingClaim, "uid">): void {
-  const uid = claim.metadata.uid ?? claim.metadata.name;
-  memory.leaving.set(keyOfClaim(claim), { uid, ...knownOf(memory, claim), ...more });
+  return known?.uid === claim.metadata.uid ? known?.seenAs : undefined;
 }
 
 function keyOfClaim(claim: NodeClaim): string {

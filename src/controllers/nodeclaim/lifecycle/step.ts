@@ -25,13 +25,11 @@ export interface Memory {
   readonly leaving: Map<string, LeavingClaim>;
 }
 
-/** What this process knows of a claim that is being deleted. */
-export interface LeavingClaim {
+/** A claim that is being deleted. */
+interface LeavingClaim {
   readonly uid: string;
   /** The name of the Node that this process drains for it. */
-  readonly seenAs?: string;
-  /** It has no Node, which was proven, and the cloud was asked to end its instance. */
-  readonly isEnding?: boolean;
+  readonly seenAs: string;
 }
 
 /** Instances that no claim names, and the Nodes of that moment. */
