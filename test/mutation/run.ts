@@ -4,21 +4,24 @@
  *
  *     npx tsx test/mutation/run.ts --count 500 --seed 1 --out mutants.jsonl
  *
- * Each line of the output is one mutant and its fate: `killed`, `hung` (counts as killed) or `survived`. A run that was
- * stopped goes on where it ended.
+ * Each line of the output is one mutant and its fate: `killed` and by which test, `hung` (counts as killed) or
+ * `survived`. A run that was stopped goes on where it ended.
  *
  * - `--from N` leaves out the first N mutants.
  * - `--files TEXT` tries only mutants of files whose path contains the text.
- * - `--lots 2` leaves out tests of whole programs, which take most of the time.
+ * - `--lots N` asks fewer tests. 1: the fast tests of the core; 2: its slow tests, too; 3: tests of controllers and
+ *   commands, too; 4, which is the default: suites of whole programs, too.
  * - `--only survivors` tries the survivors of an earlier output again.
  */
-import { spawnSync } from "node:child_process";
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
 import {
   appendFileSync,
   cpSync,
   existsSync,
   mkdtempSync,
   readFileSync,
+  rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
@@ -27,15 +30,24 @@ import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { Random } from "../../src/base/random.ts";
 import { ROOT, readSources, type SourceFile } from "../tidy/sources.ts";
+import type { Answer, AskedTests } from "./asker.ts";
 import { drawn, mutationsOf, type SourceMutation } from "./mutants.ts";
 
-type Fate = "killed" | "hung" | "survived";
-type Tried = SourceMutation & { readonly fate: Fate };
+interface Fate {
+  readonly fate: "killed" | "hung" | "survived";
+  /** The test file that failed. */
+  readonly by?: string;
+}
+type Tried = SourceMutation & Fate;
 
-/** Tests that take seconds. They run after the fast ones. */
+/** Tests of the core that take a second. They run after the fast ones. */
 const SLOW_TESTS = /prop\.test|remedy\.test|plan-batch\.test/;
-/** Milliseconds. The related tests of one file take less than a tenth of this. */
-const HANGS = 240_000;
+/** Tests of controllers and commands that take at most two seconds, 30 together. */
+const OUTSIDE = /^src\/(controllers|cli\/(plan\/plan\.|answers))|^test\/plan-passes/;
+/** Suites of whole programs that see wrong plans, 60 seconds together. */
+const WHOLE = /^test\/(answers|places|sticky-passes|fuzz\/(inputs|passes))|plan-order/;
+/** Milliseconds. The tests of one lot take much less, on a busy machine, too. */
+const HANGS = 120_000;
 /** What tests read besides their imports. */
 const COPIED = [
   ...["src", "test", "bench", "scripts", "data", "deploy", "docs", "examples"],
@@ -51,7 +63,7 @@ const { values: options } = parseArgs({
     from: { type: "string", default: "0" },
     files: { type: "string", default: "" },
     out: { type: "string", default: "mutants.jsonl" },
-    lots: { type: "string", default: "3" },
+    lots: { type: "string", default: "4" },
     only: { type: "string", default: "" },
   },
 });
@@ -60,6 +72,7 @@ const sources = ["src", "test"].flatMap(readSources);
 const core = sources.filter(({ path, isTest }) => path.startsWith("src/core/") && !isTest);
 const all = core.flatMap(({ path, text }) => mutationsOf(path, text));
 const copy = copyOfCheckout();
+let asker: ChildProcess | undefined;
 const earlier = readTried(options.out);
 const mutants =
   options.only === "survivors"
@@ -68,15 +81,15 @@ const mutants =
         .filter(({ file }) => file.includes(options.files))
         .slice(Number(options.from) + earlier.length);
 const out = options.only === "survivors" ? `${options.out}.again` : options.out;
-// Were a test to fail without any fault, every mutant would count as killed.
-const [first] = mutants;
-if (first !== undefined && fateOf({ ...first, end: first.start, text: "" }) !== "survived")
-  throw new Error(`a test of ${first.file} fails although the file is as it was`);
+await expectNoFault();
 for (const mutant of mutants) {
-  const tried = { ...mutant, fate: fateOf(mutant) };
-  appendFileSync(out, `${JSON.stringify(tried)}\n`);
-  console.log(`${tried.fate} ${mutant.file}:${mutant.line} ${mutant.kind}`);
+  const fate = await fateOf(mutant);
+  appendFileSync(out, `${JSON.stringify({ ...mutant, ...fate })}\n`);
+  console.log(`${fate.fate} ${mutant.file}:${mutant.line} ${mutant.kind} ${fate.by ?? ""}`);
 }
+await expectNoFault();
+asker?.kill("SIGKILL");
+rmSync(copy, { recursive: true });
 report(readTried(out));
 
 function copyOfCheckout(): string {
@@ -86,52 +99,65 @@ function copyOfCheckout(): string {
   return folder;
 }
 
-/** The tests that reach the file by imports, in lots: near and fast ones first. */
-function fateOf({ file, start, end, text }: SourceMutation): Fate {
+/** Were a test to fail without any fault, every mutant would count as killed. */
+async function expectNoFault(): Promise<void> {
+  const [first] = mutants;
+  if (first === undefined) return;
+  const { by } = await fateOf({ ...first, end: first.start, text: "" });
+  if (by !== undefined) throw new Error(`${by} fails although ${first.file} is as it was`);
+}
+
+async function fateOf({ file, start, end, text }: SourceMutation): Promise<Fate> {
   const source = readFileSync(join(ROOT, file), "utf8");
   writeFileSync(join(copy, file), source.slice(0, start) + text + source.slice(end));
   try {
-    for (const lot of lotsFor(file)) {
-      if (lot.length === 0) continue;
-      const { status, error } = spawnSync(
-        process.execPath,
-        [
-          "node_modules/vitest/vitest.mjs",
-          "run",
-          ...lot,
-          "--bail",
-          "1",
-          "--maxWorkers",
-          "1",
-          "--reporter",
-          "dot",
-        ],
-        { cwd: copy, stdio: "ignore", timeout: HANGS, killSignal: "SIGKILL" },
-      );
-      if (error !== undefined) return "hung";
-      if (status !== 0) return "killed";
+    for (const tests of lotsFor(file)) {
+      const answer = await answerTo({ file, tests });
+      if (answer === undefined) return { fate: "hung" };
+      if (answer.killer !== null) return { fate: "killed", by: answer.killer };
     }
-    return "survived";
+    return { fate: "survived" };
   } finally {
     writeFileSync(join(copy, file), source);
   }
 }
 
-function lotsFor(file: string): string[][] {
-  const related = relatedTo(file);
-  const isNear = (path: string) => path.startsWith(`${roomOf(file)}/`);
-  const fast = related.filter((path) => isNear(path) && !SLOW_TESTS.test(path));
-  const slow = related.filter((path) => isNear(path) && SLOW_TESTS.test(path));
-  const others = related.filter((path) => path.startsWith("src/core/") && !isNear(path));
-  const lots = [fast, [...slow, ...others], related.filter(isOutside)];
-  return lots.slice(0, Number(options.lots));
+/** Undefined if the tests do not come to an end. */
+async function answerTo(question: AskedTests): Promise<Answer | undefined> {
+  asker ??= await startAsker();
+  asker.send(question);
+  const timer = setTimeout(() => asker?.kill("SIGKILL"), HANGS);
+  const done = new AbortController();
+  const { signal } = done;
+  const [answer] = await Promise.race([
+    once(asker, "message", { signal }),
+    once(asker, "exit", { signal }),
+  ]);
+  done.abort();
+  clearTimeout(timer);
+  if (typeof answer === "object" && answer !== null) return answer as Answer;
+  asker = undefined;
+  return undefined;
 }
 
-/** Tests of whole programs that reach the core, of those that take seconds, not minutes. */
-function isOutside(path: string): boolean {
-  return /^(src\/(controllers|cli\/(plan|answers))|test\/(fuzz\/(inputs|passes)|plan-passes))/.test(
-    path,
-  );
+async function startAsker(): Promise<ChildProcess> {
+  const started = fork(join(copy, "test/mutation/asker.ts"), { cwd: copy, stdio: "ignore" });
+  await once(started, "message");
+  return started;
+}
+
+/** The tests that reach the file by imports, in lots: fast ones first, and in each lot the nearest first. */
+function lotsFor(file: string): string[][] {
+  const related = relatedTo(file);
+  const inCore = related.filter((path) => path.startsWith("src/core/"));
+  const isSlow = (path: string) => SLOW_TESTS.test(path);
+  const lots = [
+    inCore.filter((path) => !isSlow(path)),
+    inCore.filter(isSlow),
+    related.filter((path) => OUTSIDE.test(path)),
+    related.filter((path) => WHOLE.test(path)),
+  ];
+  return lots.slice(0, Number(options.lots)).filter((lot) => lot.length > 0);
 }
 
 /** `src/core/provisioning` for a file below it. */
@@ -148,7 +174,8 @@ function relatedTo(file: string): string[] {
   for (const path of reached)
     for (const source of importers.get(path) ?? []) reached.add(source.path);
   const tests = [...reached].filter((path) => path.endsWith(".test.ts") && !NOT_ASKED.test(path));
-  const distance = (path: string) => (dirname(path) === dirname(file) ? 0 : 1);
+  const distance = (path: string) =>
+    dirname(path) === dirname(file) ? 0 : roomOf(path) === roomOf(file) ? 1 : 2;
   return tests.sort((a, b) => distance(a) - distance(b) || (a < b ? -1 : 1));
 }
 
@@ -160,8 +187,7 @@ function readTried(path: string): readonly Tried[] {
 
 /** Found again by file, kind and text, because lines move. */
 function survivorsAmong(tried: readonly Tried[]): readonly SourceMutation[] {
-  const survivors = tried.filter(({ fate }) => fate === "survived");
-  return survivors.flatMap((one) => {
+  return tried.filter(isSurvivor).flatMap((one) => {
     const alike = all.filter(
       ({ file, kind, text }) => file === one.file && kind === one.kind && text === one.text,
     );
@@ -171,13 +197,21 @@ function survivorsAmong(tried: readonly Tried[]): readonly SourceMutation[] {
 }
 
 function report(tried: readonly Tried[]): void {
-  const survivors = tried.filter(({ fate }) => fate === "survived");
-  const share = (100 * (tried.length - survivors.length)) / Math.max(1, tried.length);
-  console.log(`${tried.length} mutants, ${share.toFixed(1)} % killed`);
-  const byFile = new Map<string, Tried[]>();
-  for (const one of survivors) byFile.set(one.file, [...(byFile.get(one.file) ?? []), one]);
-  for (const [file, some] of [...byFile].sort((a, b) => b[1].length - a[1].length))
-    console.log(
-      `${some.length} ${file}: ${some.map(({ line, kind }) => `${line} ${kind}`).join(", ")}`,
-    );
+  console.log(`all: ${shareOf(tried)}`);
+  const rooms = new Set(tried.map(({ file }) => roomOf(file)));
+  for (const room of [...rooms].sort())
+    console.log(`${room}: ${shareOf(tried.filter(({ file }) => roomOf(file) === room))}`);
+  for (const { file, line, kind } of tried.filter(isSurvivor))
+    console.log(`survived ${file}:${line} ${kind}`);
+}
+
+function shareOf(tried: readonly Tried[]): string {
+  const killed = tried.length - tried.filter(isSurvivor).length;
+  const share = (100 * killed) / Math.max(1, tried.length);
+  const byCore = tried.filter(({ by }) => by?.startsWith("src/core/")).length;
+  return `${killed} of ${tried.length} killed (${share.toFixed(1)} %), ${byCore} by tests of the core`;
+}
+
+function isSurvivor({ fate }: Tried): boolean {
+  return fate === "survived";
 }
