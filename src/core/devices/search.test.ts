@@ -118,6 +118,18 @@ describe("a request", () => {
       'request gpu: selector "device.x" is not valid: ',
     );
     expect(find(one, [deviceClaim({ count: 33 })])).toContain("at most 32");
+    const allocationMode = "Some" as never;
+    expect(find(one, [deviceClaim({ allocationMode })])).toBe(
+      "request gpu: allocation mode Some is not supported",
+    );
+    expect(find(one, [{ requests: [{ name: "r" }] }])).toBe(
+      "request r has neither exactly nor firstAvailable",
+    );
+    const constraints = [{ matchAttribute: "a/b", distinctAttribute: "a/c" }, {}];
+    for (const constraint of constraints)
+      expect(find(one, [deviceClaim({}, { constraints: [constraint] })])).toContain(
+        "neither matchAttribute nor distinctAttribute alone",
+      );
     const all = { requests: [exactly("a", { allocationMode: "All" }), exactly("b", { count: 4 })] };
     expect(find(kindOf(gpus(33)), [all])).toContain("not for all together");
   });

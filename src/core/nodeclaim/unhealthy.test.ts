@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Node } from "../../apis/core/node.ts";
+import type { RepairPolicy } from "../cloudprovider/repair-policy.ts";
 import { isTooMany } from "../repair/breaker.ts";
 import { ailment, BrokenCount } from "./unhealthy.ts";
 
@@ -54,5 +55,50 @@ describe("how many nodes are broken", () => {
       { seed: 5, numRuns: 60 },
     );
     expect(seen.size).toBe(2);
+  });
+});
+
+describe("the condition for which a node is repaired", () => {
+  const SINCE = Date.UTC(2026, 0, 5);
+  const policy = (conditionType: string, tolerationMs: number, more: Partial<RepairPolicy> = {}) =>
+    ({ ...POLICIES[0], conditionType, tolerationMs, ...more }) as RepairPolicy;
+  function dueIn(policies: readonly RepairPolicy[], reason = "", at?: string): number | undefined {
+    const lastTransitionTime = at ?? new Date(SINCE).toISOString();
+    const conditions = [
+      { type: "Disk", status: "True", lastTransitionTime } as const,
+      { type: "Ready", status: "False", lastTransitionTime, reason } as const,
+    ];
+    const node: Node = { metadata: { name: "n" }, status: { conditions } };
+    const found = ailment(node, policies);
+    return found && found.dueMs - found.sinceMs;
+  }
+
+  it("has the status that a policy names", () => {
+    expect(dueIn([policy("Ready", 5)])).toBe(5);
+    expect(dueIn([policy("Disk", 5), policy("Network", 5)])).toBeUndefined();
+    expect(ailment({ metadata: { name: "n" } }, POLICIES)).toBeUndefined();
+  });
+
+  it("is the one that is due first, of equal ones the first policy's", () => {
+    const disk = policy("Disk", 3, { conditionStatus: "True" });
+    expect(dueIn([policy("Ready", 5), disk, policy("Ready", 4)])).toBe(3);
+    const found = ailment(nodeThat(true), [policy("Ready", 0), policy("Ready", 0)]);
+    expect(found).toEqual({
+      conditionType: "Ready",
+      conditionStatus: "False",
+      sinceMs: Date.UTC(2026, 0, 1),
+      dueMs: Date.UTC(2026, 0, 1),
+    });
+  });
+
+  it("matches the reason that a policy names, and none of a reboot", () => {
+    const reasonRegex = { source: "Gone", matches: (reason: string) => reason === "Gone" };
+    const named = policy("Ready", 5, { reasonRegex });
+    expect([dueIn([named], "Gone"), dueIn([named], "Other")]).toEqual([5, undefined]);
+    expect(dueIn([policy("Ready", 5, { action: "RebootNode" })])).toBeUndefined();
+  });
+
+  it("says since when it holds", () => {
+    expect(dueIn([policy("Ready", 5)], "", "")).toBeUndefined();
   });
 });

@@ -4,8 +4,21 @@ import { nodeView, pod, poolInput, schedulingInput } from "../../testing/builder
 import { VolumeIndex } from "../scheduling/volumes.ts";
 import { targetNodes } from "./nodes/existing-node.ts";
 import { createPass, planOf, prepare } from "./solve.ts";
+import type { TopologyGroup } from "./topology/topology-group.ts";
 
 const NOTHING = { templates: [], forget: () => undefined };
+
+const WEB = { app: "web" };
+const SPREAD = {
+  topologySpreadConstraints: [
+    {
+      maxSkew: 1,
+      topologyKey: "topology.kubernetes.io/zone",
+      whenUnsatisfiable: "DoNotSchedule" as const,
+      labelSelector: { matchLabels: WEB },
+    },
+  ],
+};
 
 function state() {
   const input = schedulingInput({
@@ -52,18 +65,9 @@ describe("a fork", () => {
   });
 
   it("lets whole plans be made inside it, which leave nothing behind", () => {
-    const labels = { app: "web" };
-    const spread = {
-      topologySpreadConstraints: [
-        {
-          maxSkew: 1,
-          topologyKey: "topology.kubernetes.io/zone",
-          whenUnsatisfiable: "DoNotSchedule" as const,
-          labelSelector: { matchLabels: labels },
-        },
-      ],
-    };
-    const pods = ["a", "b", "c", "d"].map((name) => pod({ name, labels, cpu: "2", spec: spread }));
+    const pods = ["a", "b", "c", "d"].map((name) =>
+      pod({ name, labels: WEB, cpu: "2", spec: SPREAD }),
+    );
     const batch = atOnce(prepare(schedulingInput({ pods, pools: [poolInput({})] })));
     const before = atOnce(planOf(batch));
     const { forks, templates, context } = batch.base;
@@ -73,6 +77,19 @@ describe("a fork", () => {
     expect(context.topology.changes).toBe(counts);
     outer.undo();
     expect(atOnce(planOf(batch))).toEqual(before);
+  });
+
+  it("leaves the counts of an outer fork alone when it ends", () => {
+    const pods = [pod({ labels: WEB, spec: SPREAD })];
+    const { queued, base } = atOnce(prepare(schedulingInput({ pods, pools: [poolInput({})] })));
+    const { forks, context } = base;
+    const group = queued[0]?.podClass.variants[0]?.rules[0]?.group as TopologyGroup;
+    const outer = forks.open(NOTHING);
+    context.topology.forgetDomain(group, "zone-a");
+    forks.open(NOTHING).undo();
+    expect(group.counts.has("zone-a")).toBe(false);
+    outer.undo();
+    expect(group.counts.has("zone-a")).toBe(true);
   });
 
   it("charges limits as they were before it", () => {

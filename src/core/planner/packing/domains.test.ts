@@ -116,6 +116,23 @@ describe("pods that are spread over zones", () => {
     expect(plan(few).priceMicroUsd).toBeLessThan(byRules(few).priceMicroUsd);
   });
 
+  it("are packed in the zones that their pool offers", () => {
+    const pods = PODS.map(({ spec, ...one }) => {
+      const rules = spec.topologySpreadConstraints ?? [];
+      const wide = rules.map((rule) => ({ ...rule, maxSkew: 20 }));
+      return { ...one, spec: { ...spec, topologySpreadConstraints: wide } };
+    });
+    const requirements = [{ key: ZONE, operator: "NotIn" as const, values: ["zone-c"] }];
+    // Another pool knows zone-c, but has no room for them.
+    const tiny = [instanceType({ cpu: 0.1, zones: ZONES })];
+    const pools = [poolInput({ requirements }, TYPES), poolInput({ name: "tiny" }, tiny)];
+    const { newClaims, unschedulable } = planBatch(schedulingInput({ pods, pools }), PLANNER);
+    expect(unschedulable).toEqual([]);
+    expect(new Set(newClaims.map(({ cheapest }) => cheapest.zone))).toEqual(
+      new Set(["zone-a", "zone-b"]),
+    );
+  });
+
   it("are not divided where others count with them that are not spread", () => {
     const divided = (pods: readonly Pod[]) => {
       const input = schedulingInput({ pods, pools: [poolInput({}, TYPES)] });

@@ -100,14 +100,17 @@ class Shares {
  * found or no offering is counted. A claim without any offering is left to the launch, which says why.
  */
 function take(shares: readonly Share[], left: Map<string, number>): readonly string[] {
+  const full = new Set<string>();
   for (const share of shares) {
     const room = share === undefined ? undefined : left.get(share.id);
     if (share === undefined || room === undefined) return [];
-    if (room < share.units) continue;
-    left.set(share.id, room - share.units);
-    return [];
+    if (room >= share.units) {
+      left.set(share.id, room - share.units);
+      return [];
+    }
+    full.add(share.id);
   }
-  return [...new Set(shares.flatMap((share) => share?.id ?? []))].sort();
+  return [...full].sort();
 }
 
 function cheapestFirst(a: Offering, b: Offering): number {

@@ -119,15 +119,12 @@ describe("a node whose pods claim devices", () => {
     });
   const type = { ...instanceType({ name: "gpu", cpu: 4 }), dynamicResources: templates(gpus(1)) };
 
-  function asked(devices: number, types = [type]) {
+  function asked(devices: number, types = [type], ofB: object = { nodeName: "b" }) {
     const [a, b] = [view("a", [claimed("a")]), view("b", [])];
     return WhatIf.of({
       ...schedulingInput({ nodes: [a, b], pools: [poolInput({}, types)] }),
       devices: deviceFacts({
-        slices: [
-          slice("a", gpus(1), { nodeName: "a" }),
-          slice("b", gpus(devices), { nodeName: "b" }),
-        ],
+        slices: [slice("a", gpus(1), { nodeName: "a" }), slice("b", gpus(devices), ofB)],
         claims: [allocated("a")],
         templates: [claimTemplate("one")],
       }),
@@ -138,6 +135,12 @@ describe("a node whose pods claim devices", () => {
     const moved = asked(1);
     expect(moved.existing.map(({ nodeName }) => nodeName)).toEqual(["b"]);
     expect(moved.unschedulable).toEqual([]);
+  });
+
+  it("moves them to devices of a network as long as the Node that owns the slice is there", () => {
+    const moved = (owner: string) =>
+      asked(1, [], { owner }).existing.map(({ nodeName }) => nodeName);
+    expect([moved("b"), moved("gone")]).toEqual([["b"], []]);
   });
 
   it("needs a new node with devices where none are", () => {
