@@ -10,7 +10,6 @@ import { allows, allowsAbsence } from "../../scheduling/requirement.ts";
 import type { Requirements } from "../../scheduling/requirements.ts";
 import type { TypeTable } from "../pools/instance-types.ts";
 import type { TypeRow } from "../pools/type-rows.ts";
-import type { ShortResource } from "./node-refusal.ts";
 
 /** What a pod asks of an instance type. */
 export interface AskedType {
@@ -24,7 +23,13 @@ export interface AskedType {
 }
 
 export type TypeRefusal =
-  | ShortResource
+  /** The type has less of the resource left than the pod requests. */
+  | {
+      readonly stage: "resources";
+      readonly resource: string;
+      readonly requested: number;
+      readonly left: number;
+    }
   /** The type has these values of the label, and none of them is allowed. */
   | { readonly stage: "requirements"; readonly key: string; readonly values: readonly string[] }
   /** The nearest offering has this value of the label, which is not allowed. */
