@@ -1,16 +1,28 @@
 /**
  * An API server that knows lists and watches alone, in a process of its own: `tsx api-server.ts NODES PODS_PER_NODE`.
- * Its first line says where it is. A line `EVENTS` on its standard input: so many pods change a second from then on.
+ * As kube-apiserver it answers in protobuf for pods if the caller takes that. Its first line says where it is. A line
+ * `EVENTS` on its standard input: so many pods change a second from then on.
  */
 import { createServer, type ServerResponse } from "node:http";
+import type { KubeObject } from "../../src/apis/meta.ts";
+import { encodeProtobuf, encodeWatchFrame } from "../../src/sandbox/apiserver/protobuf/encode.ts";
+import { PROTOBUF } from "../../src/sandbox/apiserver/protobuf/fields.ts";
 import { drawObjects, podOf } from "./cluster.ts";
+
+const PODS = "/api/v1/pods";
+/** The size of the pages that the console asks for. */
+const PAGE = 500;
 
 const [nodes = 5_000, podsPerNode = 10] = process.argv.slice(2).map(Number);
 const objects = drawObjects(nodes, podsPerNode);
-const watchers = new Map<string, Set<ServerResponse>>();
-const pods = objects.get("/api/v1/pods") ?? [];
-const bodies = new Map<string, string>();
+/** Whether each takes protobuf. */
+const watchers = new Map<string, Map<ServerResponse, boolean>>();
+const pods = objects.get(PODS) ?? [];
+const bodies = new Map<string, string | Uint8Array>();
 let [version, at, rate] = [1_000, 0, 0];
+// kube-apiserver writes a page faster than this process does: pages are not part of what is measured.
+for (let from = 0; from < pods.length; from += PAGE)
+  pageOf({ path: PODS, from, limit: PAGE, isBinary: true });
 
 createServer((request, response) => {
   const url = new URL(request.url ?? "/", "http://localhost");
@@ -20,34 +32,44 @@ createServer((request, response) => {
     return undefined;
   }
   if (items === undefined && url.pathname.includes("karpenter-facts")) return missing(response);
-  response.setHeader("content-type", "application/json");
+  const isBinary = url.pathname === PODS && `${request.headers.accept}`.includes(PROTOBUF);
+  response.setHeader("content-type", isBinary ? PROTOBUF : "application/json");
   if (url.searchParams.has("watch")) {
     response.flushHeaders();
-    const known = watchers.get(url.pathname) ?? new Set();
-    watchers.set(url.pathname, known.add(response));
+    const known = watchers.get(url.pathname) ?? new Map();
+    watchers.set(url.pathname, known.set(response, isBinary));
     response.on("close", () => known.delete(response));
     return undefined;
   }
   const limit = Number(url.searchParams.get("limit") ?? 0) || Number.POSITIVE_INFINITY;
   const from = Number(url.searchParams.get("continue") ?? 0);
-  const some = (items ?? []).slice(from, from + limit);
-  const rest = (items ?? []).length - from - some.length;
-  const next = rest > 0 ? { continue: String(from + limit), remainingItemCount: rest } : {};
-  const key = `${url.pathname} ${from} ${limit}`;
-  const body =
-    bodies.get(key) ??
-    JSON.stringify({
-      kind: "List",
-      apiVersion: "v1",
-      metadata: { resourceVersion: String(version), ...next },
-      items: some,
-    });
-  if (rate === 0) bodies.set(key, body);
-  response.end(body);
+  response.end(pageOf({ path: url.pathname, from, limit, isBinary }));
   return undefined;
 }).listen(0, "127.0.0.1", function (this: { address(): unknown }) {
   console.log(`http://127.0.0.1:${(this.address() as { port: number }).port}`);
 });
+
+interface Page {
+  readonly path: string;
+  readonly from: number;
+  readonly limit: number;
+  readonly isBinary: boolean;
+}
+
+function pageOf({ path, from, limit, isBinary }: Page): string | Uint8Array {
+  const key = `${path} ${from} ${limit} ${isBinary}`;
+  const known = bodies.get(key);
+  if (known !== undefined) return known;
+  const items: readonly KubeObject[] = objects.get(path) ?? [];
+  const some = items.slice(from, from + limit);
+  const rest = items.length - from - some.length;
+  const next = rest > 0 ? { continue: String(from + limit), remainingItemCount: rest } : {};
+  const metadata = { resourceVersion: String(version), ...next };
+  const list = { kind: isBinary ? "PodList" : "List", apiVersion: "v1", metadata, items: some };
+  const body = isBinary ? encodeProtobuf(list) : JSON.stringify(list);
+  if (rate === 0) bodies.set(key, body);
+  return body;
+}
 
 function missing(response: ServerResponse): void {
   response.writeHead(404, { "content-type": "application/json" });
@@ -63,10 +85,12 @@ setInterval(() => {
   for (; owed >= 1; owed--) {
     // A pod that moves to another node, as in a rollout.
     const index = (at * 7_919) % pods.length;
-    const object = podOf(index, (index + at++) % nodes, ++version);
+    const object = podOf(index, (index + at + Math.floor(at++ / pods.length)) % nodes, ++version);
     pods[index] = object;
     const line = `${JSON.stringify({ type: "MODIFIED", object })}\n`;
-    for (const response of watchers.get("/api/v1/pods") ?? []) response.write(line);
+    const frame = encodeWatchFrame("MODIFIED", encodeProtobuf({ ...object }));
+    for (const [response, isBinary] of watchers.get(PODS) ?? [])
+      response.write(isBinary ? frame : line);
   }
 }, PER_TICK_MS);
 

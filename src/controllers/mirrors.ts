@@ -61,7 +61,7 @@ import {
   type VolumeAttachment,
 } from "../apis/storage/kinds.ts";
 import type { Mirror, MirrorOptions, Mirrors } from "../kube/mirror/mirror.ts";
-import { createPodFrameReader } from "../kube/protobuf/pod-frames.ts";
+import { createPodFrameReader, createPodPageReader } from "../kube/protobuf/pod-frames.ts";
 import { createPodProjection } from "./pod-projection.ts";
 import type { World } from "./world.ts";
 
@@ -76,6 +76,7 @@ export function pods({ mirrors }: Doors): Mirror<Pod> {
       vital: true,
       project,
       readFrame: createPodFrameReader(project),
+      readPage: createPodPageReader(project),
       indexes: { node: (pod) => (pod.spec.nodeName === undefined ? [] : [pod.spec.nodeName]) },
     };
     podOptions.set(mirrors, options);

@@ -5,7 +5,7 @@
  */
 import type { Kind, KubeObject } from "../../apis/meta.ts";
 import type { Steps } from "../../base/steps.ts";
-import type { ReadFrame } from "../client/client.ts";
+import type { ReadFrame, ReadPage } from "../client/client.ts";
 import type { ViewState } from "./watch.ts";
 
 /** How an object changed in the mirror; a relist reports differences in the same way. */
@@ -56,6 +56,8 @@ export interface MirrorOptions<T extends KubeObject> {
   readonly project?: (object: T) => T;
   /** Reads a watch's frames in protobuf, straight into what `project` would make of them. */
   readonly readFrame?: ReadFrame<T>;
+  /** The same for pages of its list. */
+  readonly readPage?: ReadPage<T>;
   readonly fieldSelector?: string;
   readonly labelSelector?: string;
   /** Only this namespace's objects: the right to read it there is enough. */

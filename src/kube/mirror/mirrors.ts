@@ -63,6 +63,7 @@ export class LiveMirrors implements Mirrors, Freshness {
       optional: options.optional,
       relaxed: options.vital !== true,
       readFrame: options.readFrame,
+      readPage: options.readPage,
       groupIsServed: () => [...this.#served.values()].includes(kind.group),
       keep: (object) => informer.keep(object),
       copy: informer,

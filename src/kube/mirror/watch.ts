@@ -20,6 +20,7 @@ import type {
   KubeList,
   ListOptions,
   ReadFrame,
+  ReadPage,
   Watch,
   WatchEvent,
 } from "../client/client.ts";
@@ -80,6 +81,7 @@ export interface ReflectOptions<T extends KubeObject> {
   /** A stream may be silent for some minutes before it counts as dead. Default: little more than one. */
   readonly relaxed?: boolean | undefined;
   readonly readFrame?: ReadFrame<T> | undefined;
+  readonly readPage?: ReadPage<T> | undefined;
   /** Whether other kinds of the group are served. If so, a missing kind is looked for ever less often. */
   readonly groupIsServed?: () => boolean;
   /** Reduces an object to what is kept of it. Absent: the whole object is kept. */
@@ -217,8 +219,8 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
   }
 
   async #list(): Promise<void> {
-    const { client, kind, keep } = this.#options;
-    const list = await client.list(kind, { ...this.#selection(), keep });
+    const { client, kind, keep, readPage } = this.#options;
+    const list = await client.list(kind, { ...this.#selection(), keep, readPage });
     if (this.#closed) return;
     this.#troubled = false;
     this.#absent = 0;
