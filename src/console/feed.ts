@@ -173,9 +173,11 @@ export class Feed {
     try {
       const make = await this.#viewOf(name, scene);
       const begunMs = this.#clock.elapsedMs();
-      this.#shown.set(name, { scene, now: written(make()) });
+      this.#shown.set(name, { scene, now: written(make(), this.#shown.get(name)?.now) });
       this.#send(name);
-      this.#readingMs += this.#clock.elapsedMs() - begunMs;
+      const tookMs = this.#clock.elapsedMs() - begunMs;
+      this.#readingMs += tookMs;
+      this.#source.worked?.(tookMs);
     } catch (error) {
       this.#tell(error);
     } finally {

@@ -121,6 +121,8 @@ export interface ConsoleSource {
   readonly vitals?: () => readonly VitalPoint[];
   /** Somebody looks: watches open. Returns "nobody looks any more". */
   open(): () => void;
+  /** Views of the scene took so long. The source may rest for it before it makes another scene. */
+  readonly worked?: (ms: number) => void;
   /** How things are now; the same scene until something changes. */
   scene(): Promise<ConsoleScene>;
 }

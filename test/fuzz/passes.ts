@@ -66,7 +66,7 @@ export class Passes {
     const { existing } = planBatch({ ...alone, nodes: closed }, DEFAULT_PLANNER);
     if (existing.length === 0) return false;
     this.#bound.set(keyOf(pod), name);
-    this.placements.bound(pod, [name, view.claim?.metadata.name ?? name]);
+    this.placements.bound(pod, () => [name, view.claim?.metadata.name ?? name]);
     return true;
   }
 

@@ -153,7 +153,7 @@ function explainPod(read: ReadPicture, key: string): BoundPodAnswer | WaitingPod
     if (pod !== undefined) return boundPodAnswer(picture, pod, node);
   }
   const pods = [...planning.input.pods.filter((one) => !isBufferPod(one)), ...manifests.pods];
-  const pod = pods.find((one) => keyOf(one) === key);
+  const pod = pods.find((one) => keyOf(one) === key) ?? read.podOf?.(key);
   if (pod === undefined) {
     const bound = picture.nodes.flatMap((node) => node.pods);
     throw new CliError(unknown("Pod", key, [...bound, ...pods].map(keyOf)));

@@ -60,6 +60,8 @@ export interface ReadPicture {
   readonly notes: readonly string[];
   /** By key of pods: why they lost a node that was planned for them, as events tell it. */
   readonly lostNodes: ReadonlyMap<string, string>;
+  /** Any pod by key, of a cluster whose manifests have only the pods without a node. */
+  readonly podOf?: (key: string) => Pod | undefined;
 }
 
 /** The objects that were read, and the time for which the answer holds. */
@@ -113,7 +115,7 @@ export async function readObjects(
 }
 
 /** What is kept of a cluster from one picture of it to the next. */
-export interface Kept {
+export interface Kept extends Pick<ReadPicture, "podOf"> {
   readonly state: PlannedState | undefined;
   cloud(manifests: Manifests, facts: ReadFacts | undefined): Promise<Cloud>;
 }
@@ -164,6 +166,7 @@ export async function pictureFrom(
     settings,
     notes: [...planning.notes, ...notes],
     lostNodes,
+    ...(kept?.podOf === undefined ? {} : { podOf: kept.podOf }),
   };
 }
 
@@ -268,7 +271,7 @@ export function pictureOf(
       const named = native === undefined ? undefined : { ...native, kind: poolKind(pool).kind };
       return pauseOf(named, settings.pauseDisruption);
     },
-    movesFirst: (pod) => surge(pod).kind === "able",
+    movesFirst: settings.surgeTimeoutMs > 0 ? (pod) => surge(pod).kind === "able" : NONE_FIRST,
     surgeProblem: (pod) => surgeProblem(surge(pod)),
     clusterBudgets: settings.clusterBudgets,
     expiry: settings.expiry,
@@ -281,6 +284,9 @@ export function pictureOf(
     ...(repair === undefined ? {} : { repair }),
   };
 }
+
+/** One function: what was found by it holds as long as it is the same. */
+const NONE_FIRST = (): boolean => false;
 
 /** Pools (by id) that get no replacements now because some failed, and until when. */
 function waitsOn(stored: ReadonlyMap<string, KubeObject>, nowMs: number): Map<string, number> {

@@ -6,7 +6,7 @@ import { EVENT, type Event } from "../../apis/core/kinds.ts";
 import { NODE } from "../../apis/core/node.ts";
 import { POD } from "../../apis/core/pod.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
-import { keyOf } from "../../apis/meta.ts";
+import { type Kind, keyOf } from "../../apis/meta.ts";
 import type { Steps } from "../../base/steps.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 import type {
@@ -49,6 +49,8 @@ import { editable, poolProblems, supposed } from "./suppositions.ts";
 
 /** What goes on from scene to scene. */
 export class LongWork {
+  /** Milliseconds of work that every scene takes, since the start: all of it together rests before the next scene. */
+  workedMs = 0;
   readonly fleet: Rested<Fleet>;
   readonly costs: Rested<ConsoleCosts>;
   readonly plan: Rested<PlannedBatch>;
@@ -56,11 +58,15 @@ export class LongWork {
   readonly pools: Rested<readonly ConsolePool[]>;
   readonly unplaced: Rested<readonly UnplacedPod[]>;
   leaving: SeenLeaving = new Map();
+  /** The same list until one of them changes: what is found in a list is kept with it. */
+  budgets: ReadPicture["manifests"]["budgets"] = [];
   /** Of the scene before. */
   nodes: ReadPicture["picture"]["nodes"] = [];
 
   constructor(restFactor: number) {
-    this.fleet = new Rested(restFactor);
+    this.fleet = new Rested(restFactor, (ms) => {
+      this.workedMs += ms;
+    });
     this.costs = new Rested(restFactor);
     this.plan = new Rested(restFactor);
     this.next = new Rested(restFactor);
@@ -79,40 +85,35 @@ export interface SceneDoors {
   readonly notes: readonly string[];
 }
 
-export interface ReadScene {
-  readonly scene: ConsoleScene;
-  /** Milliseconds that it took to make the scene, without the requests to the server. */
-  readonly spentMs: number;
-}
-
-export async function readScene(doors: SceneDoors): Promise<ReadScene> {
-  const { cluster, cloud } = doors;
+/** What it takes, without the requests to the server, is added to {@link LongWork.workedMs}. */
+export async function readScene(doors: SceneDoors): Promise<ConsoleScene> {
+  const { cluster, cloud, long } = doors;
   const objects = await readObjects({ cluster: true }, async (_, further) => {
-    const { found, notes } = await objectsOf(withoutKept(cluster.client), further);
+    const { found, notes } = await objectsOf(withoutKept(cluster), further);
     return { found, notes: [...doors.notes, ...notes], nowMs: await doors.nowMs() };
   });
-  let caughtUpMs = 0;
-  const tell = (ms: number) => {
-    caughtUpMs += ms;
-  };
   const recommends = objects.settings.readsRecommendations === true;
-  const state = await cluster.state(tell, recommends);
+  const state = await cluster.state((ms) => {
+    long.workedMs += ms;
+  }, recommends);
   const clock = new SystemClock();
   const begunMs = clock.elapsedMs();
   const events = cluster.objects<Event>(EVENT);
+  const sorted = sortManifests(objects.found);
+  if (!haveSameItems(long.budgets, sorted.budgets)) long.budgets = sorted.budgets;
   const manifests = {
-    ...sortManifests(objects.found),
+    ...sorted,
     nodes: cluster.objects(NODE),
     claims: cluster.claims(),
-    // Read by those who ask for one pod.
-    get pods() {
-      return cluster.objects(POD);
-    },
+    // Bound pods are in the views of their nodes.
+    pods: state.unboundPods(),
+    budgets: long.budgets,
   };
   const kept: Kept = {
     state,
     // Of pods only those that wait may name a zone that nothing else names.
     cloud: (of, facts) => cloud({ ...of, pods: state.unboundPods() }, facts),
+    podOf: (key) => cluster.object(POD, key),
   };
   const told = events.map((object) => ({ where: "", object, live: true as const }));
   const read = await pictureFrom({}, manifests, { ...objects, found: told, kept });
@@ -122,18 +123,22 @@ export async function readScene(doors: SceneDoors): Promise<ReadScene> {
     cloud: (of, facts) => cloud({ ...of, pods: unboundPods }, facts),
     unboundPods,
   };
-  const spentMs = caughtUpMs + clock.elapsedMs() - begunMs;
-  return { scene: sceneOf(read, events, doors.long, moment), spentMs };
+  long.workedMs += clock.elapsedMs() - begunMs;
+  return sceneOf(read, events, long, moment);
 }
 
-/** Their mirrors are opened, and read without a copy of each list. */
-function withoutKept(client: MirroredCluster["client"]): MirroredCluster["client"] {
+/** Kept kinds are watched, and not listed: a list of 50,000 pods that change all the time is sorted at each reading. */
+function withoutKept({
+  client,
+  watched,
+}: Pick<MirroredCluster, "client" | "watched">): MirroredCluster["client"] {
   const list: KubeClient["list"] = async (kind, options) => {
-    const listed = await client.list(kind, options);
     const isKept = KEPT_KINDS.some(
       ({ group, plural }) => group === kind.group && plural === kind.plural,
     );
-    return isKept ? { ...listed, items: [] } : listed;
+    if (!isKept || options?.fieldSelector !== undefined) return client.list(kind, options);
+    await watched(kind as Kind);
+    return { items: [], resourceVersion: "", kept: true };
   };
   return { ...client, list };
 }
@@ -247,6 +252,10 @@ function explained(
   const { subject, name: known } = subjectOf([kind, name]);
   if (known === undefined) throw new CliError(`which ${subject}? Say its name`);
   return explain(read, { subject, name: known, next: () => next }, namespace);
+}
+
+function haveSameItems(a: readonly unknown[], b: readonly unknown[]): boolean {
+  return a.length === b.length && a.every((one, at) => one === b[at]);
 }
 
 function once<T>(make: () => Promise<T>): () => Promise<T> {

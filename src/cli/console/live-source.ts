@@ -31,7 +31,8 @@ interface Last {
   readonly scene: ConsoleScene;
   readonly changes: number;
   readonly readMs: number;
-  readonly restMs: number;
+  /** What all scenes before had taken. Undefined: there was none. */
+  readonly workedMs: number | undefined;
 }
 
 /** Watches open when the first page connects, and end after the last one has left. */
@@ -60,17 +61,23 @@ export function liveSource(options: LiveSourceOptions): ConsoleSource {
         last = undefined;
       };
     },
+    worked: (ms) => {
+      if (doors !== undefined) doors.long.workedMs += ms;
+    },
     scene: async () => {
       if (doors === undefined) throw new CliError("the cluster is not being watched");
-      const changes = doors.cluster.changes();
+      const { cluster, long } = doors;
+      const changes = cluster.changes();
       const readMs = clock.elapsedMs();
       const age = readMs - (last?.readMs ?? 0);
-      const isFresh = age < (last?.changes === changes ? STALE_MS : (last?.restMs ?? 0));
-      if (last !== undefined && isFresh) return last.scene;
-      const { scene, spentMs } = await readScene(doors);
       // The first time much is done once for all.
-      const restMs = last === undefined ? 0 : Math.min(STALE_MS, restFactor * spentMs);
-      last = { scene, changes, readMs, restMs };
+      const worked = last?.workedMs === undefined ? 0 : long.workedMs - last.workedMs;
+      const restMs = Math.min(STALE_MS, restFactor * worked);
+      const isFresh = age < (last?.changes === changes ? STALE_MS : restMs);
+      if (last !== undefined && isFresh) return last.scene;
+      const workedMs = last === undefined ? undefined : long.workedMs;
+      const scene = await readScene(doors);
+      last = { scene, changes, readMs, workedMs };
       return scene;
     },
   };

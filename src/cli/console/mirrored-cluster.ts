@@ -35,15 +35,19 @@ import type { KubeClient, KubeList, ListOptions } from "../../kube/client/client
 import { createKubeClient } from "../../kube/client/kube-client.ts";
 import type { Mirror, MirrorOptions } from "../../kube/mirror/mirror.ts";
 import { LiveMirrors } from "../../kube/mirror/mirrors.ts";
-import { createPodFrameReader } from "../../kube/protobuf/pod-frames.ts";
+import { createPodFrameReader, createPodPageReader } from "../../kube/protobuf/pod-frames.ts";
 import type { Transport } from "../../kube/transport/transport.ts";
 import { currentVersion } from "../plan/manifests.ts";
 import { timed } from "./rested.ts";
 
 export interface MirroredCluster {
   readonly client: Pick<KubeClient, "get" | "list">;
+  /** Resolves when the kind is watched, without a list of its objects. Rejects where it cannot be read. */
+  watched(kind: Kind): Promise<void>;
   /** All that is watched of these kinds, by ascending key; the same array until something changes. */
   objects<T extends KubeObject>(...kinds: readonly Kind<T>[]): readonly T[];
+  /** By `namespace/name`; undefined: there is none, or the kind is not watched. */
+  object<T extends KubeObject>(kind: Kind<T>, key: string): T | undefined;
   /** In hub shape, each the object that {@link state} has. */
   claims(): readonly NodeClaim[];
   /**
@@ -94,29 +98,33 @@ export function openMirroredCluster({
     options: ListOptions = {},
   ): Promise<KubeList<T>> {
     if (options.fieldSelector !== undefined) return direct.list(kind, options);
-    const path = pathOf(kind as Kind);
+    const mirror = await mirrorOf(kind as Kind);
+    const items = mirror.list() as readonly KubeObject[] as readonly T[];
+    return { items, resourceVersion: "", kept: true };
+  }
+
+  function mirrorOf(kind: Kind): Promise<Mirror<KubeObject>> {
+    const path = pathOf(kind);
     let mirror = opened.get(path);
     if (mirror === undefined) {
-      mirror = watch(kind as Kind);
+      mirror = watch(kind);
       opened.set(path, mirror);
       // The next reading tries again.
       mirror.catch(() => opened.delete(path));
     }
-    const items = (await mirror).list() as readonly KubeObject[] as readonly T[];
-    return { items, resourceVersion: "", kept: true };
+    return mirror;
   }
 
-  const objects = <T extends KubeObject>(...kinds: readonly Kind<T>[]): readonly T[] => {
-    const found = [...open.values()].filter((mirror) =>
-      kinds.some(({ group, plural }) => isOf(mirror.kind, group, plural)),
-    );
-    const [only] = found;
-    const lists = found.map((mirror) => mirror.list());
-    return (found.length === 1 && only !== undefined ? only.list() : lists.flat()) as readonly T[];
-  };
+  const objects = <T extends KubeObject>(...kinds: readonly Kind<T>[]): readonly T[] =>
+    objectsOf([...open.values()], kinds);
   return {
     client: { get: direct.get, list },
+    watched: async (kind) => {
+      await mirrorOf(kind);
+    },
     objects,
+    object: <T extends KubeObject>(kind: Kind<T>, key: string) =>
+      open.get(pathOf(kind as Kind))?.get(key) as T | undefined,
     claims: () => (objects(...(CLAIM_KINDS as readonly Kind[])) as KubeObject[]).map(claimOf),
     state: (tell, recommends) => {
       const autoscalers = recommends ? objects(VERTICAL_POD_AUTOSCALER) : [];
@@ -125,6 +133,18 @@ export function openMirroredCluster({
     changes: () => changes,
     close: () => mirrors.close(),
   };
+}
+
+/** All objects of these kinds; the same array until something changes, where one mirror has them all. */
+function objectsOf<T extends KubeObject>(
+  open: readonly Mirror<KubeObject>[],
+  kinds: readonly Kind<T>[],
+): readonly T[] {
+  const found = open.filter((mirror) =>
+    kinds.some(({ group, plural }) => isOf(mirror.kind, group, plural)),
+  );
+  const lists = found.map((mirror) => mirror.list());
+  return (lists.length === 1 ? lists[0] : lists.flat()) as readonly T[];
 }
 
 interface StateInput {
@@ -139,34 +159,45 @@ class KeptState {
   readonly #fed = new Set<Mirror<KubeObject>>();
   readonly #clock = new SystemClock();
   #marked: readonly string[] = [];
+  /** Provider ids of claims that a disruption command under way takes, by kind and name of the claim. */
+  readonly #taken = new Map<string, string>();
 
   async of(
     mirrors: readonly Mirror<KubeObject>[],
     { autoscalers, tell }: StateInput,
   ): Promise<ClusterState> {
     this.#state.admission.replaceAutoscalers(autoscalers);
-    for (const feed of feedsOf(this.#state))
+    for (const feed of [...this.#claimFeeds(), ...feedsOf(this.#state)])
       for (const mirror of mirrors) {
         if (!isOf(mirror.kind, feed.kind.group, feed.kind.plural) || this.#fed.has(mirror))
           continue;
         this.#fed.add(mirror);
         await inTurns(this.#clock, timed(follow(mirror, feed), tell), TURN_MS);
       }
-    this.#mark(mirrors);
+    this.#mark();
     await inTurns(this.#clock, timed(this.#state.catchUp(), tell), TURN_MS);
     return this.#state;
   }
 
-  /** A disruption command under way takes them. */
-  #mark(mirrors: readonly Mirror<KubeObject>[]): void {
-    const claims = mirrors.filter(({ kind }) =>
-      CLAIM_KINDS.some(({ group, plural }) => isOf(kind, group, plural)),
-    );
-    const taken = claims
-      .flatMap((mirror) => mirror.each())
-      .map(claimOf)
-      .filter((claim) => recordOf(claim) !== undefined)
-      .flatMap(({ status }) => status?.providerID || []);
+  #claimFeeds(): readonly Feed<KubeObject>[] {
+    return (CLAIM_KINDS as readonly Kind[]).map((kind) => ({
+      kind,
+      put: (native) => {
+        const claim = claimOf(native);
+        const id = recordOf(claim) === undefined ? "" : (claim.status?.providerID ?? "");
+        if (id === "") this.#taken.delete(`${kind.kind}/${native.metadata.name}`);
+        else this.#taken.set(`${kind.kind}/${native.metadata.name}`, id);
+        this.#state.updateClaim(claim);
+      },
+      remove: ({ metadata }) => {
+        this.#taken.delete(`${kind.kind}/${metadata.name}`);
+        this.#state.deleteClaim(metadata.name, kind.kind);
+      },
+    }));
+  }
+
+  #mark(): void {
+    const taken = [...this.#taken.values()];
     this.#state.unmarkForDeletion(...this.#marked.filter((id) => !taken.includes(id)));
     this.#state.markForDeletion(...taken);
     this.#marked = taken;
@@ -180,15 +211,9 @@ function follow(mirror: Mirror<KubeObject>, { put, remove }: Feed<KubeObject>) {
 
 /** In the order in which they are fed first: pods of DaemonSets are known by their DaemonSets. */
 function feedsOf(state: ClusterState): readonly Feed<KubeObject>[] {
-  const claims = CLAIM_KINDS.map((kind) => ({
-    kind: kind as Kind,
-    put: (native: KubeObject) => state.updateClaim(claimOf(native)),
-    remove: ({ metadata }: KubeObject) => state.deleteClaim(metadata.name, kind.kind),
-  }));
-  const others = [nodeFeed, limitRangeFeed, runtimeClassFeed, daemonSetFeed, podFeed].map(
+  return [nodeFeed, limitRangeFeed, runtimeClassFeed, daemonSetFeed, podFeed].map(
     (feed) => feed(state) as unknown as Feed<KubeObject>,
   );
-  return [...claims, ...others];
 }
 
 const claims = new WeakMap<KubeObject, NodeClaim>();
@@ -221,7 +246,11 @@ function pathOf({ group, version, plural }: Kind): string {
 function optionsOf(kind: Kind): MirrorOptions<KubeObject> {
   if (kind.plural === POD.plural) {
     const project = createPodProjection();
-    const options: MirrorOptions<Pod> = { project, readFrame: createPodFrameReader(project) };
+    const options: MirrorOptions<Pod> = {
+      project,
+      readFrame: createPodFrameReader(project),
+      readPage: createPodPageReader(project),
+    };
     return options as unknown as MirrorOptions<KubeObject>;
   }
   // managedFields say who last changed a pool's spec.

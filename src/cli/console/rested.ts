@@ -22,12 +22,14 @@ export type Worker = <T>(steps: Steps<T>) => Promise<T>;
 /** One kind of work. `do` answers what is known while it rests. */
 export class Rested<T> {
   readonly #factor: number;
+  readonly #tell: (ms: number) => void;
   #known: { readonly value: T; readonly untilMs: number } | undefined;
   #doing: Promise<T> | undefined;
 
-  /** Of a test that wants each answer anew: 0. */
-  constructor(factor = REST_FACTOR) {
+  /** `factor`: 0 for a test that wants each answer anew. `tell` hears how long the work took, step by step. */
+  constructor(factor = REST_FACTOR, tell: (ms: number) => void = () => undefined) {
     this.#factor = factor;
+    this.#tell = tell;
   }
 
   do(work: (run: Worker) => Promise<T>): Promise<T> {
@@ -45,6 +47,7 @@ export class Rested<T> {
     const value = await work(async (steps) => {
       const measured = timed(steps, (ms) => {
         spentMs += ms;
+        this.#tell(ms);
       });
       return run(measured);
     });

@@ -1,6 +1,7 @@
 /** The map: every node, where it belongs, how full it is, what happens to it and what keeps it. */
 import type { Fleet, FleetNode } from "../../core/answers/fleet.ts";
 import type { MovesUnderWay } from "../../core/answers/moves-under-way.ts";
+import { ViewNotes } from "../../core/state/view-notes.ts";
 import type { View } from "./view.ts";
 
 export interface MapHead {
@@ -64,12 +65,15 @@ function movingRow(node: FleetNode, moves: MovesUnderWay): MapRow {
   return to === undefined ? mapRow(node) : { ...mapRow(node), to: [...to] };
 }
 
-const known = new WeakMap<FleetNode, MapRow>();
+const known = new ViewNotes<MapRow>();
 
 /** The row of a node. As long as the node is the same object, so is its row, and it is not sent again. */
 function mapRow(node: FleetNode): MapRow {
-  const row = known.get(node) ?? freshRow(node);
-  known.set(node, row);
+  let row = known.get(node);
+  if (row === undefined) {
+    row = freshRow(node);
+    known.set(node, row);
+  }
   return row;
 }
 

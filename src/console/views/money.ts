@@ -34,25 +34,27 @@ export interface MoneyRow {
 
 /** A row per NodePool and capacity type. */
 export function moneyView({ nodes, totals }: Fleet): View<MoneyHead, MoneyRow> {
-  const rows = new Map<string, MoneyRow>();
+  const rows = new Map<string, Sum>();
   for (const node of nodes) {
     if (node.state === "unmanaged") continue;
     const { nodePool: pool = "", capacityType: capacity = "", priceMicroUsdPerHour } = node;
     const price = priceMicroUsdPerHour ?? 0;
     const key = `${pool}/${capacity}`;
-    const known = rows.get(key);
-    rows.set(key, {
-      pool,
-      capacity,
-      nodes: (known?.nodes ?? 0) + 1,
-      unpriced: (known?.unpriced ?? 0) + (priceMicroUsdPerHour === undefined ? 1 : 0),
-      priceMicroUsdPerHour: (known?.priceMicroUsdPerHour ?? 0) + price,
-      idleMicroUsdPerHour: (known?.idleMicroUsdPerHour ?? 0) + Math.round(price * freeShare(node)),
-    });
+    const row = rows.get(key) ?? { pool, capacity, ...NOTHING };
+    row.nodes += 1;
+    row.unpriced += priceMicroUsdPerHour === undefined ? 1 : 0;
+    row.priceMicroUsdPerHour += price;
+    row.idleMicroUsdPerHour += Math.round(price * freeShare(node));
+    rows.set(key, row);
   }
   const { priceMicroUsdPerHour, unpriced } = totals;
   return { head: { priceMicroUsdPerHour, unpriced }, rows };
 }
+
+/** A row while it is added up. */
+type Sum = { -readonly [K in keyof MoneyRow]: MoneyRow[K] };
+
+const NOTHING = { nodes: 0, unpriced: 0, priceMicroUsdPerHour: 0, idleMicroUsdPerHour: 0 };
 
 /** The points by their time, oldest first. */
 export function historyView(
@@ -61,12 +63,13 @@ export function historyView(
   return { head: {}, rows: new Map(points.map((point) => [String(point.atMs), point])) };
 }
 
-function freeShare({ requested, allocatable }: Fleet["nodes"][number]): number {
-  const free = ["cpu", "memory"].map((name) => {
-    const there = allocatable[name] ?? 0;
-    return there === 0 ? 1 : Math.max(0, 1 - (requested[name] ?? 0) / there);
-  });
-  return Math.min(...free);
+function freeShare(node: Fleet["nodes"][number]): number {
+  return Math.min(freeOf(node, "cpu"), freeOf(node, "memory"));
+}
+
+function freeOf({ requested, allocatable }: Fleet["nodes"][number], name: string): number {
+  const there = allocatable[name] ?? 0;
+  return there === 0 ? 1 : Math.max(0, 1 - (requested[name] ?? 0) / there);
 }
 
 /** For {@link historyView}. */

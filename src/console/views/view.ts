@@ -21,24 +21,21 @@ export interface ViewPatch {
 export interface Written {
   readonly head: string;
   readonly rows: ReadonlyMap<string, string>;
+  /** What the texts were written from. */
+  readonly of: ReadonlyMap<string, unknown>;
 }
 
-/** To be compared with what was sent before. */
-export function written({ head, rows }: View): Written {
-  return {
-    head: JSON.stringify(head),
-    rows: new Map([...rows].map(([key, row]) => [key, textOf(row)])),
-  };
-}
-
-const texts = new WeakMap<object, string>();
-
-/** Rows never change: each is written once. */
-function textOf(row: unknown): string {
-  if (typeof row !== "object" || row === null) return JSON.stringify(row);
-  const text = texts.get(row) ?? JSON.stringify(row);
-  texts.set(row, text);
-  return text;
+/**
+ * To be compared with what was sent before. A row that is the same object as in `before` is not written again: rows
+ * never change.
+ */
+export function written({ head, rows }: View, before?: Written): Written {
+  const texts = new Map<string, string>();
+  for (const [key, row] of rows) {
+    const known = before?.of.get(key) === row ? before?.rows.get(key) : undefined;
+    texts.set(key, known ?? JSON.stringify(row));
+  }
+  return { head: JSON.stringify(head), rows: texts, of: rows };
 }
 
 /** As JSON of a {@link ViewPatch}; undefined: nothing changed. */

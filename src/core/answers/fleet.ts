@@ -2,6 +2,7 @@
  * All nodes at one moment, with their requests, prices and states; all NodePools; and all pending pods. For
  * `karpenter top` and the console.
  */
+import type { Pod } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
 import {
@@ -11,11 +12,11 @@ import {
 } from "../../apis/karpenter/labels.ts";
 import { isRebooting, type NodeClaim, REBOOTING } from "../../apis/karpenter/nodeclaim.ts";
 import { keyOf } from "../../apis/meta.ts";
-import { addResources, NO_RESOURCES, type Resources } from "../../apis/resources.ts";
+import type { Resources } from "../../apis/resources.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { atOnce, mapInSteps, type Steps } from "../../base/steps.ts";
 import { compareText } from "../../base/text-order.ts";
-import { blocksOf, priceOf } from "../disruption/candidates.ts";
+import { type Block, blocksOf, priceOf } from "../disruption/candidates.ts";
 import type { Picture } from "../disruption/make-round.ts";
 import { recordOf } from "../disruption/record.ts";
 import type { RejectionReason, SchedulingResult } from "../provisioning/result.ts";
@@ -125,9 +126,17 @@ const NODES_PER_STEP = 256;
 export function* fleetInSteps({ picture, pools }: Model, plan: SchedulingResult): Steps<Fleet> {
   const types = new Map(pools.map(({ pool, instanceTypes }) => [pool.id, instanceTypes]));
   const poolOf = new Map(picture.pools.map(({ pool }) => [pool.id, pool]));
+  const ofPool = new Map<string, Of>();
   const nodes = yield* mapInSteps(picture.nodes, NODES_PER_STEP, (view) => {
-    const offered = types.get(view.poolId ?? "") ?? [];
-    return fleetNode(picture, view, { pool: poolOf.get(view.poolId ?? ""), offered });
+    const id = view.poolId ?? "";
+    let of = ofPool.get(id);
+    if (of === undefined) {
+      const pool = poolOf.get(id);
+      const pause = pool === undefined ? undefined : picture.paused(pool)?.message;
+      of = { pool, offered: types.get(id) ?? NONE_OFFERED, pause };
+      ofPool.set(id, of);
+    }
+    return fleetNode(picture, view, of);
   });
   yield;
   const managed = nodes.filter(({ state }) => state !== "unmanaged");
@@ -151,24 +160,50 @@ export function* fleetInSteps({ picture, pools }: Model, plan: SchedulingResult)
 
 type Owner = Picture["pools"][number];
 
+/** One list, because lists are compared by identity. */
+const NONE_OFFERED: Owner["instanceTypes"] = [];
+
 /** The owner of a node, and the instance types it may launch. */
 interface Of {
   readonly pool: Owner["pool"] | undefined;
   readonly offered: Owner["instanceTypes"];
+  /** Why the pool is paused; undefined: it is not. */
+  readonly pause: string | undefined;
+}
+
+/** What a node's `held` rests on, beside its view. */
+interface Hold {
+  readonly block: Block | undefined;
+  readonly pdbs: Picture["pdbs"];
+  /** Undefined: it was asked about no pod. */
+  readonly movesFirst: Picture["movesFirst"] | undefined;
+  readonly pause: string | undefined;
 }
 
 /** The last result for each view of a node. */
-const said = new ViewNotes<Of & { readonly node: FleetNode }>();
+const said = new ViewNotes<Of & { readonly node: FleetNode; readonly hold: Hold }>();
 
 /** All fields but `held` depend only on the node's view, its pool and the pool's instance types, so they are kept. */
 function fleetNode(picture: Picture, view: NodeView, of: Of): FleetNode {
   const known = said.get(view);
   const isKnown = known?.pool?.name === of.pool?.name && known?.offered === of.offered;
-  const held = view.claim === undefined ? undefined : heldBy(picture, view, view.claim, of.pool);
-  if (isKnown && known !== undefined && known.node.held === held) return known.node;
-  const node = { ...freshNode(view, of), ...optional("held", held) };
-  said.set(view, { ...of, node });
+  if (isKnown && known !== undefined && stillHolds(known.hold, picture, of)) return known.node;
+  const hold = holdOn(picture, view, of);
+  const held = hold.block?.message;
+  const isSame = isKnown && known !== undefined && known.node.held === held;
+  const node = isSame ? known.node : { ...freshNode(view, of), ...optional("held", held) };
+  said.set(view, { ...of, node, hold });
   return node;
+}
+
+/** Time alone ends a hold, and never begins one. */
+function stillHolds({ block, pdbs, movesFirst, pause }: Hold, picture: Picture, of: Of): boolean {
+  return (
+    pdbs === picture.pdbs &&
+    (movesFirst === undefined || movesFirst === picture.movesFirst) &&
+    pause === of.pause &&
+    (block?.untilMs === undefined || picture.nowMs < block.untilMs)
+  );
 }
 
 function freshNode(view: NodeView, { pool, offered }: Of): FleetNode {
@@ -222,17 +257,19 @@ function stateOf(view: NodeView, claim: NodeClaim): Pick<FleetNode, "state" | "s
 }
 
 /** Why a running node is not disrupted. Does not check whether its pods would fit elsewhere. */
-function heldBy(
-  picture: Picture,
-  view: NodeView,
-  claim: NodeClaim,
-  pool: Owner["pool"] | undefined,
-): string | undefined {
-  if (!view.initialized || view.deleting) return undefined;
+function holdOn(picture: Picture, view: NodeView, { pool, pause }: Of): Hold {
   const { nowMs, pdbs, paused } = picture;
-  const input = { nowMs, pdbs, paused, disruptionClass: "graceful" as const };
-  const [block] = blocksOf({ node: view, claim, pool }, { ...picture, ...input }, 1);
-  return block?.message;
+  let movesFirst: Hold["movesFirst"];
+  let block: Block | undefined;
+  if (view.claim !== undefined && view.initialized && !view.deleting) {
+    const asked = (pod: Pod): boolean => {
+      movesFirst = picture.movesFirst;
+      return picture.movesFirst(pod);
+    };
+    const input = { nowMs, pdbs, paused, movesFirst: asked, disruptionClass: "graceful" as const };
+    [block] = blocksOf({ node: view, claim: view.claim, pool }, { ...picture, ...input }, 1);
+  }
+  return { block, pdbs, movesFirst, pause };
 }
 
 function poolsOf(nodes: readonly FleetNode[]): readonly FleetPool[] {
@@ -297,7 +334,10 @@ function earlier(a: string | undefined, b: string | undefined): string | undefin
 }
 
 function sumOf(amounts: readonly Resources[]): Resources {
-  return amounts.reduce(addResources, NO_RESOURCES);
+  const sum: Record<string, number> = {};
+  for (const one of amounts)
+    for (const name in one) sum[name] = (sum[name] ?? 0) + (one[name] as number);
+  return sum;
 }
 
 function priceSum(nodes: readonly FleetNode[]): number {

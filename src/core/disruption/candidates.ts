@@ -313,8 +313,6 @@ function objectName(kind: string, key: string): ObjectName {
 /** Kept for each view, which never changes: rounds read each node many times a minute. */
 interface PodFacts {
   readonly reschedulable: readonly Pod[];
-  /** 1 plus the eviction cost of these pods. */
-  readonly cost: number;
   /** Reschedulable and active. */
   readonly movable: readonly Pod[];
   /** Active, with annotations; one of them may be do-not-disrupt. */
@@ -329,7 +327,6 @@ function podFacts(node: NodeView): PodFacts {
   const reschedulable = reschedulablePods(node);
   const facts: PodFacts = {
     reschedulable,
-    cost: reschedulable.reduce((sum, pod) => sum + Math.max(0, evictionCost(pod)), 1),
     movable: reschedulable.filter(isActive),
     annotated: node.pods.filter((pod) => pod.metadata.annotations !== undefined && isActive(pod)),
   };
@@ -337,9 +334,18 @@ function podFacts(node: NodeView): PodFacts {
   return facts;
 }
 
-/** As `Candidate.rescheduleCost`. */
+/** Kept apart: whoever only asks what blocks a node needs no cost. */
+const costByView = new ViewNotes<number>();
+
+/** As `Candidate.rescheduleCost`: 1 plus the eviction cost of the pods that would need another node. */
 export function rescheduleCostOf(node: NodeView): number {
-  return podFacts(node).cost;
+  let cost = costByView.get(node);
+  if (cost === undefined) {
+    const { reschedulable } = podFacts(node);
+    cost = reschedulable.reduce((sum, pod) => sum + Math.max(0, evictionCost(pod)), 1);
+    costByView.set(node, cost);
+  }
+  return cost;
 }
 
 function poolName(node: NodeView): string {
@@ -384,7 +390,7 @@ function makeCandidate(
   { pool, instanceTypes }: Pick<PoolInput, "pool" | "instanceTypes">,
 ): Omit<Candidate, "keepsRoom"> {
   const { labels } = node;
-  const { reschedulable, cost } = podFacts(node);
+  const { reschedulable } = podFacts(node);
   const key = DO_NOT_CONSOLIDATE_ANNOTATION_KEY;
   const generation = claimGeneration(claim);
   return {
@@ -398,7 +404,7 @@ function makeCandidate(
     pods: node.pods,
     reschedulablePods: reschedulable,
     priceMicroUsd: priceOf(labels, instanceTypes),
-    rescheduleCost: cost,
+    rescheduleCost: rescheduleCostOf(node),
     doNotConsolidate: generation !== "v1" && node.node?.metadata.annotations?.[key] === "true",
   };
 }

@@ -39,7 +39,8 @@ class Cluster implements ClusterState {
   readonly #expected = new Set<string>();
   readonly #claimByProviderId = new Map<string, string>();
   readonly #nodeByProviderId = new Map<string, string>();
-  readonly #bindings = new Map<string, string>();
+  /** Pods with a node, by key. */
+  readonly #bound = new Map<string, Pod>();
   readonly #podsByNode = new Map<string, NodePods>();
   readonly #unbound = new Map<string, Pod>();
   readonly admission = new PodAdmission();
@@ -146,7 +147,7 @@ class Cluster implements ClusterState {
       this.#removePod(key);
       return;
     }
-    const bound = this.#bindings.get(key);
+    const bound = this.#bound.get(key)?.spec.nodeName;
     if (bound !== undefined && bound !== nodeName) this.#removePod(key);
     if (nodeName === undefined) {
       if (isStale(pod, this.#unbound.get(key))) return;
@@ -156,12 +157,12 @@ class Cluster implements ClusterState {
     }
     if (this.#unbound.delete(key)) this.#unboundCache = undefined;
     const pods = this.#podsByNode.get(nodeName) ?? new NodePods();
-    const known = pods.get(key);
+    const known = this.#bound.get(key);
     if (isStale(pod, known)) return;
     this.#podsByNode.set(nodeName, pods);
     if (bound !== nodeName || known === undefined || isOtherSize(known, pod)) this.#revision++;
-    if (bound !== nodeName) this.placements.bound(pod, this.#namesOf(nodeName));
-    this.#bindings.set(key, nodeName);
+    if (bound !== nodeName) this.placements.bound(pod, () => this.#namesOf(nodeName));
+    this.#bound.set(key, pod);
     pods.set(key, pod);
     this.#touchPods(nodeName);
   }
@@ -364,14 +365,14 @@ class Cluster implements ClusterState {
   }
 
   #podOf(key: string): Pod | undefined {
-    return this.#unbound.get(key) ?? this.#podsByNode.get(this.#bindings.get(key) ?? "")?.get(key);
+    return this.#unbound.get(key) ?? this.#bound.get(key);
   }
 
   #removePod(key: string): void {
     if (this.#unbound.delete(key)) this.#unboundCache = undefined;
-    const nodeName = this.#bindings.get(key);
+    const nodeName = this.#bound.get(key)?.spec.nodeName;
     if (nodeName === undefined) return;
-    this.#bindings.delete(key);
+    this.#bound.delete(key);
     const pods = this.#podsByNode.get(nodeName);
     pods?.delete(key);
     if (pods?.size === 0) this.#podsByNode.delete(nodeName);

@@ -37,7 +37,7 @@ describe("the node planned for a pod", () => {
         ["default/other", "a"],
       ]),
     );
-    placements.bound(one, ["b"]);
+    placements.bound(one, () => ["b"]);
     placements.gone(other);
     expect([one, other].map((each) => placements.targetOf(each))).toEqual([undefined, undefined]);
   });
@@ -115,10 +115,11 @@ describe("pods bound to a node without a seat there", () => {
     const planned = pod({ name: "planned" });
     placements.plan("a", [planned], NOW);
     const daemon = { kind: "DaemonSet", name: "agent" };
-    placements.bound(pod({ name: "daemon", owner: daemon }), ["a"]);
-    for (const name of ["t1", "t2", "t3", "t4"]) placements.bound(pod({ name }), ["node-a", "a"]);
+    placements.bound(pod({ name: "daemon", owner: daemon }), () => ["a"]);
+    for (const name of ["t1", "t2", "t3", "t4"])
+      placements.bound(pod({ name }), () => ["node-a", "a"]);
     expect(placements.takersOf("a")).toEqual(["default/t1", "default/t2", "default/t3"]);
-    placements.bound(planned, ["a"]);
+    placements.bound(planned, () => ["a"]);
     expect(placements.takersOf("a")).toEqual([]);
   });
 
@@ -126,8 +127,8 @@ describe("pods bound to a node without a seat there", () => {
     const placements = new Placements();
     placements.plan("a", [pod({ name: "one" }), pod({ name: "two" })], NOW);
     placements.plan("b", [pod({ name: "other" })], NOW);
-    placements.bound(pod({ name: "one" }), ["a"]);
-    placements.bound(pod({ name: "other" }), ["a"]);
+    placements.bound(pod({ name: "one" }), () => ["a"]);
+    placements.bound(pod({ name: "other" }), () => ["a"]);
     expect(placements.takersOf("a")).toEqual(["default/other"]);
     expect(placements.targetOf(pod({ name: "other" }))).toBeUndefined();
   });
@@ -137,9 +138,9 @@ describe("pods bound to a node without a seat there", () => {
     const second = moving("second");
     placements.plan("b", [second], NOW);
     placements.gone(second);
-    placements.bound(pending("next"), ["b"]);
+    placements.bound(pending("next"), () => ["b"]);
     expect(placements.awaitedAt("b", NOW)).toBeUndefined();
-    placements.bound(pending("last"), ["c"]);
+    placements.bound(pending("last"), () => ["c"]);
     expect(placements.awaitedAt("a", NOW)).toBeUndefined();
   });
 });
@@ -152,7 +153,7 @@ describe("a node", () => {
     placements.plan("a", [pod()], NOW);
     placements.fillLast("a");
     expect(placements.isFilledLast("a")).toBe(true);
-    placements.bound(pod(), ["a"]);
+    placements.bound(pod(), () => ["a"]);
     expect(placements.isFilledLast("a")).toBe(false);
   });
 });

@@ -123,9 +123,10 @@ export class Placements {
     if (seat !== undefined) this.#end(seat);
   }
 
-  /** The pod was bound to the node with these names: the Node's and its claim's. */
-  bound(pod: Pod, names: readonly string[]): void {
+  /** The pod was bound to the node with these names: the Node's and its claim's. Mostly nobody has a seat to lose. */
+  bound(pod: Pod, namesOf: () => readonly string[]): void {
     if (this.#byTarget.size === 0) return;
+    const names = namesOf();
     const own = this.#byPod.get(pod.metadata.uid ?? "");
     const heirs = plannedAs(pod) ?? "";
     const vacant = own ?? this.#vacantAt(heirs, names);
