@@ -5,6 +5,7 @@
  */
 import type { DynamicResources } from "../cloudprovider/dynamic-resources.ts";
 import type { Requirements } from "../scheduling/requirements.ts";
+import { inAnyOrder, isOrderSensitive, type NodeAsk } from "./any-order.ts";
 import type { ClaimSpec } from "./claim-specs.ts";
 import type { DeviceList } from "./device-list.ts";
 import { type DeviceState, STEPS_PER_NODE } from "./device-state.ts";
@@ -12,7 +13,14 @@ import type { PooledDevice } from "./inventory.ts";
 import type { Holder } from "./ledger.ts";
 import type { DeviceNeeds, Need } from "./needs.ts";
 import { allowsNames, type Reach } from "./reach.ts";
-import { isFound, type SearchFailure, type SearchFound, search, type Use } from "./search.ts";
+import {
+  type DeviceQuestion,
+  isFound,
+  type SearchFailure,
+  type SearchFound,
+  search,
+  type Use,
+} from "./search.ts";
 
 /** An existing node that is asked. */
 export interface DeviceNode {
@@ -58,11 +66,9 @@ export function fitOnExisting(
     refusals?.set(node.name, NO_DEVICES);
     return NO_DEVICES;
   }
-  const answer = searchOn(
-    state,
-    wanted.toSearch.map(({ spec }) => spec),
-    node,
-  );
+  const claims = wanted.toSearch.map(({ spec }) => spec);
+  const alone = searchOn(state, claims, node);
+  const answer = isFound(alone) ? besideOthers(state, claims, { node, alone }) : alone;
   // On an untouched node whose devices are all local, this refusal stays true in this state, so it is kept.
   const isUntouched = state.ledger.usesOf(node.holder).size === 0;
   if (!isFound(answer) && isUntouched && list.devices.every(({ isLocal }) => isLocal))
@@ -84,7 +90,13 @@ export function commitOnExisting(state: DeviceState, needs: DeviceNeeds, node: D
     holdParts(state, wanted.toSearch, node);
     return;
   }
-  take(state, holder, fit.uses.flat());
+  const { held } = fit;
+  if (held === undefined) take(state, holder, fit.uses.flat());
+  else state.ledger.setUses(holder, new Map([[KIND, held]]));
+  state.ledger.addPod(
+    holder,
+    wanted.toSearch.map(({ spec }) => spec),
+  );
   state.place(holder, wanted.toSearch, new Map([[KIND, fit.uses]]));
 }
 
@@ -107,19 +119,53 @@ function searchOn(
   node: DeviceNode,
 ): ExistingFit | SearchFailure {
   const budget = { steps: STEPS_PER_NODE };
-  const answer = search({
+  const answer = search(questionOf(state, claims, { node, budget }));
+  state.steps += STEPS_PER_NODE - budget.steps;
+  return answer;
+}
+
+/** `alone`: what was found. Other pods of the node may be bound before or after this one. */
+function besideOthers(
+  state: DeviceState,
+  claims: readonly ClaimSpec[],
+  { node, alone }: { readonly node: DeviceNode; readonly alone: ExistingFit },
+): ExistingFit | SearchFailure {
+  const { ledger } = state;
+  const pods = [...ledger.podsOn(node.holder), claims];
+  if (!isOrderSensitive(pods)) return alone;
+  const held = ledger.usesOf(node.holder).get(KIND) ?? [];
+  if (![...held, ...alone.uses.flat()].every(({ device }) => device.isLocal)) return alone;
+  const budget = { steps: STEPS_PER_NODE };
+  const ask: NodeAsk<Here> = (own, uses) => questionOf(state, own, { node, budget, uses });
+  const answer = inAnyOrder(pods, ask, KIND);
+  state.steps += STEPS_PER_NODE - budget.steps;
+  return answer;
+}
+
+function questionOf(
+  state: DeviceState,
+  claims: readonly ClaimSpec[],
+  {
+    node,
+    budget,
+    uses,
+  }: {
+    readonly node: DeviceNode;
+    readonly budget: { steps: number };
+    readonly uses?: readonly Use[];
+  },
+): DeviceQuestion<Here> {
+  return {
     claims,
     list: listOf(state, node),
-    taken: state.ledger.taken(node.holder, KIND, state.seed),
+    taken: state.ledger.taken(node.holder, { kind: KIND, seed: state.seed, uses }),
     nodes: {
-      from: 0 as Here,
+      from: KIND,
       ways: ({ reach }: PooledDevice) => (canReach(node, reach) ? HERE : NOWHERE),
     },
     matcher: state.matcher,
     budget,
-  });
-  state.steps += STEPS_PER_NODE - budget.steps;
-  return answer;
+  };
 }
 
 function listOf(state: DeviceState, node: DeviceNode): DeviceList {

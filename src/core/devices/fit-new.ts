@@ -13,6 +13,7 @@ import {
   setBit,
 } from "../scheduling/bits.ts";
 import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
+import { inAnyOrder, isOrderSensitive, type NodeAsk, type PodClaims } from "./any-order.ts";
 import { type DeviceState, STEPS_PER_KIND, STEPS_PER_NODE } from "./device-state.ts";
 import type { TemplateDevices } from "./inventory.ts";
 import type { Holder } from "./ledger.ts";
@@ -44,6 +45,8 @@ export interface DeviceFit {
   readonly placed: readonly Need[];
   /** Kind of instance types → for each of those claims: the devices. */
   readonly uses: ReadonlyMap<number, readonly (readonly Use[])[]>;
+  /** Kind of instance types → what all pods of the node take, for kinds where this pod changes what others have. */
+  readonly held: ReadonlyMap<number, readonly Use[]>;
 }
 
 /** A planned node that is asked. */
@@ -86,20 +89,30 @@ export class NewNodeDevices {
     for (const set of this.#nodes.waysOfAll(reaches, asked.set)) {
       const types = commonBits(asked.types, asked.table.compatible(set));
       if (isEmptyBits(types)) continue;
-      if (toSearch.length === 0) fits.push({ set, types, placed: NO_NEEDS, uses: NO_USES });
+      if (toSearch.length === 0)
+        fits.push({ set, types, placed: NO_NEEDS, uses: NO_USES, held: NO_HELD });
       else fits.push(...this.#searched(toSearch, { ...asked, set, types }));
     }
     return fits;
   }
 
   /** The devices become the node's. */
-  commit(holder: Holder, { placed, uses }: DeviceFit): void {
+  commit(holder: Holder, { placed, uses, held }: DeviceFit): void {
     if (placed.length === 0) return;
     const { ledger } = this.state;
     const before = ledger.usesOf(holder);
     ledger.setUses(
       holder,
-      new Map([...uses].map(([kind, own]) => [kind, [...(before.get(kind) ?? []), ...own.flat()]])),
+      new Map(
+        [...uses].map(([kind, own]) => [
+          kind,
+          held.get(kind) ?? [...(before.get(kind) ?? []), ...own.flat()],
+        ]),
+      ),
+    );
+    ledger.addPod(
+      holder,
+      placed.map(({ spec }) => spec),
     );
     this.state.place(holder, placed, uses);
   }
@@ -177,7 +190,8 @@ export class NewNodeDevices {
       types,
     })) {
       if (isFound(answer)) continue;
-      const question = this.#questionOf(wanted.toSearch, { ...asked, set, kind }, { steps: 0 });
+      const specs = wanted.toSearch.map(({ spec }) => spec);
+      const question = this.#questionOf(specs, { ...asked, set, kind }, { steps: 0 });
       const verdict = verdictOf(question, wanted.toSearch, answer);
       if (nearest !== undefined && verdict.nearness <= nearest.nearness) continue;
       const name = asked.table.types[bitIndices(own)[0] as number]?.name;
@@ -193,15 +207,35 @@ export class NewNodeDevices {
   ): SearchFound<SetId> | SearchFailure {
     const steps = Math.max(0, Math.min(STEPS_PER_KIND, total.steps));
     const budget = { steps };
-    const answer = search(this.#questionOf(claims, asked, budget));
+    const specs = claims.map(({ spec }) => spec);
+    const alone = search(this.#questionOf(specs, asked, budget));
+    const answer = isFound(alone) ? this.#besideOthers(specs, { ...asked, alone }, budget) : alone;
     total.steps -= steps - budget.steps;
     this.state.steps += steps - budget.steps;
     return answer;
   }
 
+  /** `alone`: what was found. Other pods of the node may be bound before or after this one. */
+  #besideOthers(
+    claims: PodClaims,
+    { alone, ...asked }: AskedKind & { readonly alone: SearchFound<SetId> },
+    budget: { steps: number },
+  ): SearchFound<SetId> | SearchFailure {
+    const { ledger } = this.state;
+    const pods = [...ledger.podsOn(asked.holder), claims];
+    if (!isOrderSensitive(pods)) return alone;
+    const held = ledger.usesOf(asked.holder).get(asked.kind.kind) ?? [];
+    if (![...held, ...alone.uses.flat()].every(({ device }) => device.isLocal)) return alone;
+    const ask: NodeAsk<SetId> = (own, uses, from) => ({
+      ...this.#questionOf(own, { ...asked, uses }, budget),
+      nodes: this.#nodes.from(from),
+    });
+    return inAnyOrder(pods, ask, asked.set);
+  }
+
   #questionOf(
-    claims: readonly Need[],
-    { holder, set, kind }: AskedKind,
+    claims: PodClaims,
+    { holder, set, kind, uses }: AskedKind & { readonly uses?: readonly Use[] },
     budget: { steps: number },
   ): DeviceQuestion<SetId> {
     const { state } = this;
@@ -210,9 +244,9 @@ export class NewNodeDevices {
       ...kind.devices,
     ]);
     return {
-      claims: claims.map(({ spec }) => spec),
+      claims,
       list,
-      taken: state.ledger.taken(holder, kind.kind, state.seed),
+      taken: state.ledger.taken(holder, { kind: kind.kind, seed: state.seed, uses }),
       nodes: this.#nodes.from(set),
       matcher: state.matcher,
       budget,
@@ -245,6 +279,7 @@ const UNREACHED = "a claim of the pod is allocated, and cannot be used from node
 const NONE: readonly DeviceFit[] = [];
 const NO_NEEDS: readonly Need[] = [];
 const NO_USES: DeviceFit["uses"] = new Map();
+const NO_HELD: DeviceFit["held"] = new Map();
 
 function fitOf(
   claims: readonly Need[],
@@ -253,11 +288,14 @@ function fitOf(
 ): DeviceFit {
   const types = noBits(table.size);
   const uses = new Map<number, readonly (readonly Use[])[]>();
+  const held = new Map<number, readonly Use[]>();
   for (const { kind, types: own, answer } of found) {
     for (const index of bitIndices(own)) setBit(types, index);
-    uses.set(kind.kind, (answer as SearchFound<SetId>).uses);
+    const { uses: ofPod, held: ofAll } = answer as SearchFound<SetId>;
+    uses.set(kind.kind, ofPod);
+    if (ofAll !== undefined) held.set(kind.kind, ofAll);
   }
-  return { set, types: commonBits(types, table.compatible(set)), placed: claims, uses };
+  return { set, types: commonBits(types, table.compatible(set)), placed: claims, uses, held };
 }
 
 function localDrivers(uses: readonly Use[]): readonly string[] {

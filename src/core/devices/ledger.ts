@@ -4,6 +4,7 @@
  * upstream: pkg/scheduling/dynamicresources/allocationtracker.go
  */
 import { within } from "../../base/within.ts";
+import type { PodClaims } from "./any-order.ts";
 import { type Amounts, addAmounts, largerAmounts, NO_AMOUNTS } from "./capacity.ts";
 import { type CounterUse, consume } from "./counters.ts";
 import type { DevicePool, PooledDevice } from "./inventory.ts";
@@ -25,13 +26,24 @@ export interface PlacedClaim {
   readonly reaches: readonly Reach[] | undefined;
 }
 
+/** Whose devices count as taken. */
+export interface TakenBy {
+  readonly kind: number;
+  readonly seed: Seed;
+  /** What pods of the node itself take. Default: what the ledger has. */
+  readonly uses?: readonly Use[] | undefined;
+}
+
 const NO_USES: KindUses = new Map();
+const NO_PODS: readonly PodClaims[] = [];
 
 export class DeviceLedger {
   readonly #holders = new Map<Holder, KindUses>();
   readonly #claims = new Map<string, PlacedClaim>();
   /** Published device → node → what it takes of it. */
   readonly #byDevice = new Map<PooledDevice, Map<Holder, Amounts>>();
+  /** Pods that get devices of the node in this pass, in order. */
+  readonly #pods = new Map<Holder, readonly PodClaims[]>();
   readonly #undo: (() => void)[] = [];
   /** Grows whenever a claim gets a place. */
   #revision = 0;
@@ -42,6 +54,19 @@ export class DeviceLedger {
 
   usesOf(holder: Holder): KindUses {
     return this.#holders.get(holder) ?? NO_USES;
+  }
+
+  podsOn(holder: Holder): readonly PodClaims[] {
+    return this.#pods.get(holder) ?? NO_PODS;
+  }
+
+  addPod(holder: Holder, claims: PodClaims): void {
+    const before = this.podsOn(holder);
+    this.#pods.set(holder, [...before, claims]);
+    this.#undo.push(() => {
+      if (before.length === 0) this.#pods.delete(holder);
+      else this.#pods.set(holder, before);
+    });
   }
 
   placed(claim: string): PlacedClaim | undefined {
@@ -80,8 +105,8 @@ export class DeviceLedger {
   }
 
   /** What is taken for a node that becomes one of this kind. */
-  taken(holder: Holder, kind: number, seed: Seed): Taken {
-    const own = takenBy(this.usesOf(holder).get(kind));
+  taken(holder: Holder, { kind, seed, uses = this.usesOf(holder).get(kind) }: TakenBy): Taken {
+    const own = takenBy(uses);
     const counters = new Map<DevicePool, CounterUse>();
     const byOthers = (device: PooledDevice) => {
       const holders = this.#byDevice.get(device);

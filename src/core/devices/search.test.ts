@@ -46,7 +46,7 @@ function find(
   const question = {
     claims: specs as never,
     list: deviceList(devices),
-    taken: ledger.taken(NODE, 0, seed),
+    taken: ledger.taken(NODE, { kind: 0, seed }),
     nodes: { from: 0, ways: () => [0] },
     matcher: new Matcher(),
     budget: { steps },

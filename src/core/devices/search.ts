@@ -52,6 +52,8 @@ export interface SearchFound<S> {
   readonly at: S;
   /** For each claim of the question. */
   readonly uses: readonly (readonly Use[])[];
+  /** What all pods of the node take, where this pod changes what the others have. Absent: it changes nothing. */
+  readonly held?: readonly Use[];
 }
 
 /** Why there is no answer, where more is known than that none was found. */

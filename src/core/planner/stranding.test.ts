@@ -1,7 +1,15 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { HOSTNAME_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { atOnce } from "../../base/steps.ts";
 import { instanceType, pod, poolInput, schedulingInput } from "../../testing/builders.ts";
+import {
+  claimsOf,
+  claimTemplate,
+  deviceClaim,
+  deviceFacts,
+  gpus,
+  templates,
+} from "../../testing/devices.ts";
 import { planByCheapestNode, prepare, solve } from "../provisioning/solve.ts";
 import { planBatch } from "./plan-batch.ts";
 import { priceMicroUsd } from "./plan-price.ts";
@@ -57,6 +65,45 @@ it("but not where those from elsewhere cannot come, or have room besides", () =>
   expect(atOnce(strandingNodes(mayNot.batch, mayNot.byPrice)).size).toBe(0);
   const haveRoom = planned([small("a-0"), small("g-0", team("green"))]);
   expect(atOnce(strandingNodes(haveRoom.batch, haveRoom.byPrice)).size).toBe(0);
+});
+
+describe("pods that claim devices", () => {
+  const count = (number: number) => ({ deviceClassName: "gpu", count: number });
+  const three = { name: "three", ...count(3) };
+  const TEMPLATES = [
+    claimTemplate("one", deviceClaim(count(1))),
+    claimTemplate("four", deviceClaim(count(4))),
+    claimTemplate("first", {
+      requests: [{ name: "gpu", firstAvailable: [three, { name: "one", ...count(1) }] }],
+    }),
+  ];
+  const gpuType = (devices: number, priceMicroUsd: number) => ({
+    ...at(16, priceMicroUsd),
+    name: `g-${devices}`,
+    dynamicResources: templates(gpus(devices)),
+  });
+  const POOL = poolInput({}, [gpuType(1, 10_000), gpuType(4, 100_000)]);
+  /** Devices of each node that should fill last. */
+  const last = (...names: readonly string[]) => {
+    const pods = names.map((name, index) =>
+      pod({ name: `${name}-${index}`, cpu: "100m", spec: claimsOf(`template:${name}`) }),
+    );
+    const input = schedulingInput({ pods, pools: [POOL] });
+    const batch = atOnce(prepare({ ...input, devices: deviceFacts({ templates: TEMPLATES }) }));
+    const plan = atOnce(planByCheapestNode(batch, 0));
+    const found = atOnce(strandingNodes(batch, plan));
+    return [...found].map(({ cheapest }) => cheapest.instanceType);
+  };
+
+  it("are stranded by pods that take devices of their node, although it has CPU for all", () => {
+    expect(last("four", "one")).toEqual(["g-4"]);
+    expect(last("four", "first")).toEqual(["g-4"]);
+  });
+
+  it("are not where the node has devices for all, or the others find none there", () => {
+    expect(last("one", "one")).toEqual([]);
+    expect(last("four")).toEqual([]);
+  });
 });
 
 it("nor where those who lose their room have the others' in exchange", () => {

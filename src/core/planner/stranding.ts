@@ -11,7 +11,7 @@ import { admittedSet, volumePlaces } from "../provisioning/feasibility/admission
 import type { Template } from "../provisioning/pools/pool-template.ts";
 import type { PlannedClaim, SchedulingResult } from "../provisioning/result.ts";
 import type { Batch } from "../provisioning/solve.ts";
-import { hasBit } from "../scheduling/bits.ts";
+import { hasBit, noBits, setBit } from "../scheduling/bits.ts";
 import type { SetId } from "../scheduling/requirement-space.ts";
 import { setAsPlanned } from "./as-planned.ts";
 import { totalRequests } from "./packing/total-requests.ts";
@@ -87,7 +87,8 @@ export function* strandingNodes(
     yield;
     const { template, type, nodes } = group;
     // If one node can hold every pod that may run there, no pod is stranded.
-    if (hasBit(template.table.holding(totalRequests(counts, classes)), type)) continue;
+    const isRoomy = hasBit(template.table.holding(totalRequests(counts, classes)), type);
+    if (isRoomy && hasDevicesForAll(base, { counts, classes }, group)) continue;
     // A pod from elsewhere leaves its own planned room free. Checks whether all pods of this node may run in that room.
     const left = [...guests].filter(([{ planned }]) => haveOneOf(planned, classes));
     const isStranding = (own: ReadonlySet<PodClass>) =>
@@ -138,18 +139,47 @@ function addNode(
  * Whether a pod of the class may run on an empty node. Preferences do not count, because kube-scheduler does not
  * require them.
  */
-function mayRunOn(
-  { context: { space }, classes }: Base,
-  podClass: PodClass,
-  to: AlikeNodes,
-): boolean {
+function mayRunOn(base: Base, podClass: PodClass, to: AlikeNodes): boolean {
+  const { context, classes } = base;
+  const { space } = context;
   const { template, type, set } = to;
   if (!hasBit(template.table.holding(podClass.requests), type)) return false;
   for (const variant of variantsOf(classes, podClass)) {
     const admitted = admittedSet({ taints: template.taints, set }, variant, space);
     if (admitted === undefined) continue;
     const places = volumePlaces(admitted, podClass, space);
-    if (places.some((place) => hasBit(template.table.compatible(place), type))) return true;
+    const there = places.filter((place) => hasBit(template.table.compatible(place), type));
+    if (there.some((place) => mayHaveDevices(base, podClass, { ...to, set: place }))) return true;
   }
   return false;
+}
+
+/** Whether an empty node has the devices that a pod of the class claims. */
+function mayHaveDevices(
+  { context: { devices } }: Base,
+  podClass: PodClass,
+  { template: { table }, type, set }: AlikeNodes,
+): boolean {
+  const needs = podClass.claimsDevices ? devices?.needsOf(podClass.sample) : undefined;
+  if (needs === undefined || devices === undefined) return true;
+  const types = noBits(table.size);
+  setBit(types, type);
+  return devices.ofNewNodes.fits(needs, { holder: {}, set, types, table }).length > 0;
+}
+
+/** Whether one node has devices for every pod of these classes, whichever of them kube-scheduler takes. */
+function hasDevicesForAll(
+  { context: { devices } }: Base,
+  {
+    counts,
+    classes,
+  }: { readonly counts: ReadonlyMap<PodClass, number>; readonly classes: ReadonlySet<PodClass> },
+  { template: { table }, type }: AlikeNodes,
+): boolean {
+  const pods = [...classes]
+    .filter(({ claimsDevices }) => claimsDevices)
+    .map((podClass) => ({ sample: podClass.sample, count: counts.get(podClass) ?? 0 }));
+  const instanceType = table.types[type];
+  if (devices === undefined || instanceType === undefined || pods.length === 0) return true;
+  return devices.haveEnough(pods, instanceType);
 }

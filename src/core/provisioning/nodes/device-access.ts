@@ -7,10 +7,12 @@ import { INSTANCE_TYPE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import type { ResourceSlice } from "../../../apis/resource/kinds.ts";
 import type { Resources } from "../../../apis/resources.ts";
 import type { DynamicResources } from "../../cloudprovider/dynamic-resources.ts";
+import type { InstanceType } from "../../cloudprovider/instance-type.ts";
 import type { DeviceFacts } from "../../devices/device-facts.ts";
 import { DeviceState } from "../../devices/device-state.ts";
 import { commitOnExisting, type DeviceNode, fitOnExisting } from "../../devices/fit-existing.ts";
 import { NewNodeDevices } from "../../devices/fit-new.ts";
+import { holdsAll } from "../../devices/holds-all.ts";
 import type { DeviceNeeds } from "../../devices/needs.ts";
 import { isFound } from "../../devices/search.ts";
 import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
@@ -98,6 +100,19 @@ export class DeviceAccess {
   /** Whether the existing node has the pod's devices. */
   canServe(place: AskedPlace, needs: DeviceNeeds): boolean {
     return isFound(fitOnExisting(this.state, needs, this.#nodeOf(place)));
+  }
+
+  /** Whether one node of the type has devices for all these pods, whichever of them kube-scheduler takes. */
+  haveEnough(
+    pods: readonly { readonly sample: Pod; readonly count: number }[],
+    { dynamicResources }: InstanceType,
+  ): boolean {
+    const claiming = pods.flatMap(({ sample, count }) => {
+      const needs = this.needsOf(sample);
+      return needs === undefined ? [] : [{ needs, count }];
+    });
+    const { devices } = this.state.templatesOf(dynamicResources);
+    return holdsAll(claiming, devices, this.state.matcher);
   }
 
   /** Gives the pod its devices on the existing node. */
