@@ -1,4 +1,4 @@
-/** What every Kubernetes object has, and how a kind is named: the raw JSON shapes of apimachinery. */
+/** What every Kubernetes object has, and how a kind is named. The shapes are the JSON of apimachinery. */
 import { fromRfc3339 } from "../base/clock.ts";
 
 /** `controller: true` marks the one owner that manages the object. */
@@ -36,7 +36,7 @@ export interface KubeObject {
   readonly metadata: ObjectMeta;
 }
 
-/** `metav1.Condition`, and what older kinds use of it. */
+/** `metav1.Condition`, with all fields optional that older kinds leave out. */
 export interface Condition {
   readonly type: string;
   readonly status: "True" | "False" | "Unknown";
@@ -69,7 +69,7 @@ export interface Kind<T extends KubeObject = KubeObject> {
   /** The resource in URLs: `nodepools`. */
   readonly plural: string;
   readonly namespaced: boolean;
-  /** Never set; carries `T`. */
+  /** Never set. It only lets TypeScript infer `T`. */
   readonly shape?: T;
 }
 

@@ -1,14 +1,14 @@
 /**
- * Resource amounts as the deciding code counts them: integers, milli for cpu, units (bytes, counts)
- * for everything else. Parsing never throws: bad text is reported by validation, and counts as 0 here.
+ * Resource amounts for the deciding code: integers, in milli for cpu and in units (bytes, counts) for
+ * everything else. Parsing never throws: validation reports invalid text, which counts as 0 here.
  */
 import { formatBytes, formatMilli, parseMilli, parseUnits } from "../base/quantity.ts";
 import type { ResourceAmounts } from "./meta.ts";
 
-/** Resource name → integer amount. A missing name is 0. Never mutated. */
+/** Amount by resource name. A missing name is 0. Never changed after it is made. */
 export type Resources = Readonly<Record<string, number>>;
 
-/** Shared and frozen: an object without resources. */
+/** No resources at all. Shared and frozen. */
 export const NO_RESOURCES: Resources = Object.freeze({});
 
 /** `{"cpu": "500m", "memory": "1Gi"}` → `{cpu: 500, memory: 1073741824}`. */
@@ -22,7 +22,10 @@ export function parseResources(amounts: ResourceAmounts | undefined): Resources 
   return result;
 }
 
-/** The inverse, in Kubernetes' spelling: cpu in cores or milli, memory-like names in binary units. */
+/**
+ * The inverse of {@link parseResources}, in Kubernetes' spelling: cpu in cores or milli, memory-like names in
+ * binary units.
+ */
 export function formatResources(resources: Resources): Record<string, string> {
   const result: Record<string, string> = {};
   for (const name of Object.keys(resources).sort()) {
@@ -46,21 +49,21 @@ export function addResources(a: Resources, b: Resources): Resources {
   return result;
 }
 
-/** May go below zero: the caller decides what that means. */
+/** The difference by name. It may be negative. */
 export function subtractResources(a: Resources, b: Resources): Resources {
   const result: Record<string, number> = { ...a };
   for (const name in b) result[name] = (result[name] ?? 0) - (b[name] as number);
   return result;
 }
 
-/** The larger of each: how init containers and limits combine. */
+/** The larger amount of each name, for init containers and limits. */
 export function maxResources(a: Resources, b: Resources): Resources {
   const result: Record<string, number> = { ...a };
   for (const name in b) result[name] = Math.max(result[name] ?? 0, b[name] as number);
   return result;
 }
 
-/** Whether `wanted` is within `available`; a missing name on either side is 0. */
+/** Whether every amount in `wanted` is at most that in `available`. A missing name counts as 0. */
 export function fits(wanted: Resources, available: Resources): boolean {
   for (const name in wanted) {
     if ((wanted[name] as number) > (available[name] ?? 0)) return false;

@@ -12,7 +12,7 @@ const BINARY = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 const cache = new Map<string, string>();
 const CACHE_LIMIT = 10_000;
 
-/** Undefined when the value is no quantity. */
+/** The canonical text of a quantity. Undefined if the value is not a quantity. */
 export function canonicalQuantity(value: string | number): string | undefined {
   const text = String(value);
   const known = cache.get(text);
@@ -28,7 +28,7 @@ function spell(text: string, nano: bigint): string {
   if (nano === 0n) return "0";
   if (text.endsWith("i")) {
     const magnitude = nano < 0n ? -nano : nano;
-    // Less than 1024 or with a fraction falls back to decimal, as apimachinery does.
+    // A value below 1024 or with a fraction uses decimal suffixes, as in apimachinery.
     if (magnitude >= 1_024n * NANO && nano % NANO === 0n) {
       return scaled(nano / NANO, 1_024n, BINARY, 0);
     }

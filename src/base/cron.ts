@@ -14,7 +14,10 @@ export interface Cron {
   readonly daysOfMonth: readonly boolean[];
   readonly months: readonly boolean[];
   readonly weekdays: readonly boolean[];
-  /** A day must fit both fields when either is unrestricted. */
+  /**
+   * A day must match both fields, because at least one of them is unrestricted. If both are restricted, one
+   * match is enough.
+   */
   readonly bothDays: boolean;
   readonly zone: Zone | undefined;
 }
@@ -73,7 +76,7 @@ const DAY_MS = 24 * HOUR_MS;
  */
 const KNOWN_OFFSETS = 4_096;
 
-/** Undefined: the text is no cron expression. */
+/** Parses a cron expression. Undefined if it is invalid. */
 export function parseCron(text: string): Cron | undefined {
   const { place, rest } = split(text.trim());
   const zone = place === undefined ? undefined : zoneOf(place);
@@ -95,7 +98,7 @@ export function parseCron(text: string): Cron | undefined {
   };
 }
 
-/** Which field is wrong, and what it may contain. Undefined: {@link parseCron} can read the text. */
+/** Which field is invalid, and what it may contain. Undefined if {@link parseCron} can parse the text. */
 export function cronProblem(text: string): string | undefined {
   if (parseCron(text) !== undefined) return undefined;
   const { place, rest } = split(text.trim());
@@ -127,7 +130,7 @@ function split(text: string): { readonly place?: string; readonly rest: string }
 const zones = new Map<string, Zone | undefined>();
 const KNOWN_ZONES = 100;
 
-/** Undefined for an unknown time zone. */
+/** The time zone of this name. Undefined if it is unknown. */
 function zoneOf(timeZone: string): Zone | undefined {
   if (!zones.has(timeZone)) {
     if (zones.size >= KNOWN_ZONES) zones.clear();

@@ -1,6 +1,7 @@
 /**
- * What turns one JSON value into another, as a JSON patch (RFC 6902). Only what differs is in it, so nothing else of an
- * object is told. A member of a list is changed in place where the lists are equally long, behind a test of its name.
+ * Computes a JSON patch (RFC 6902) from two JSON values. It contains only differences, so it reveals nothing
+ * else of the object. If two lists have equal lengths, their items are changed in place, after a test of the
+ * item's name.
  */
 import { canonicalJson, isObject } from "./json.ts";
 
@@ -11,7 +12,7 @@ export interface PatchStep {
   readonly value?: unknown;
 }
 
-/** In the order of the keys of the values. Keys whose value is undefined are not there. */
+/** The steps follow the order of the keys. A key whose value is undefined counts as absent. */
 export function jsonPatchOf(before: unknown, after: unknown): readonly PatchStep[] {
   return steps("", before, after);
 }
@@ -36,7 +37,7 @@ function steps(path: string, before: unknown, after: unknown): readonly PatchSte
 function memberSteps(path: string, before: unknown, after: unknown): readonly PatchStep[] {
   const changed = steps(path, before, after);
   if (changed.length === 0 || !isObject(before) || !isObject(after)) return changed;
-  // The list may have another order by the time somebody applies the patch.
+  // The test guards against a list whose order changed before the patch is applied.
   const name = ["name", "key", "topologyKey"].find((one) => typeof before[one] === "string");
   if (name === undefined) return changed;
   return [{ op: "test", path: `${path}/${name}`, value: before[name] }, ...changed];

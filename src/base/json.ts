@@ -27,7 +27,7 @@ export function setField(target: Record<string, unknown>, name: string, value: u
   }
 }
 
-/** A field whose name a user may have chosen; undefined when the object does not have it itself. */
+/** A field whose name a user may have chosen. Undefined if the object has no own field of that name. */
 export function fieldOf<T>(target: Readonly<Record<string, T>>, name: string): T | undefined {
   return Object.hasOwn(target, name) ? target[name] : undefined;
 }
@@ -85,7 +85,7 @@ export function deepFreeze<T>(value: T): T {
   return Object.freeze(value);
 }
 
-/** RFC 7396: what `patch` makes of `target`. Neither is changed. */
+/** Applies a merge patch (RFC 7396) to `target`. Neither is changed. */
 export function applyMergePatch(target: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return clone(patch);
   const result: Record<string, unknown> = isObject(target) ? { ...target } : {};
@@ -98,7 +98,7 @@ export function applyMergePatch(target: unknown, patch: unknown): unknown {
   return result;
 }
 
-/** The RFC 7396 patch that turns `before` into `after`; `undefined` when there is nothing to do. */
+/** The merge patch (RFC 7396) that turns `before` into `after`. Undefined if they are equal. */
 export function createMergePatch(before: unknown, after: unknown): unknown {
   if (!isObject(before) || !isObject(after)) return deepEqual(before, after) ? undefined : after;
   const patch: Record<string, unknown> = {};

@@ -14,8 +14,8 @@ const LETTERS = 5;
 const LETTER = 128;
 
 /**
- * `items.toSorted`, at most {@link MOST_AT_ONCE} of them, by `texts` (parallel to the items), in the order
- * that `<` has; equal texts by `tie`.
+ * Sorts like `items.toSorted`, by the parallel list `texts` and the operator `<`; equal texts by `tie`. At
+ * most {@link MOST_AT_ONCE} items.
  */
 export function sortedByText<T>(
   items: readonly T[],
@@ -25,7 +25,7 @@ export function sortedByText<T>(
   return atOnce(sortedByTextInSteps(items, texts, tie));
 }
 
-/** As {@link sortedByText}. */
+/** As {@link sortedByText}, in steps and for lists of any length. */
 export function* sortedByTextInSteps<T>(
   items: readonly T[],
   texts: readonly string[],

@@ -1,7 +1,7 @@
-/** The line of a terminal that asks what a page asked: `karpenter simulate …`, quoted for a POSIX shell. */
+/** The `karpenter simulate …` command that asks the same as the page did, quoted for a POSIX shell. */
 import type { Supposition } from "./source.ts";
 
-/** NodePools come by a here-document, as standard input. */
+/** The command. NodePools are in a here-document on standard input. */
 export function commandLine(asked: Supposition): string {
   const { nodes, zones, consolidate, prices = [], scales = [], pools = "" } = asked;
   const hasPools = pools.trim() !== "";
@@ -26,7 +26,7 @@ function option(name: string, values: readonly string[]): readonly string[] {
   return values.length === 0 ? [] : [`${name} ${values.map(quoted).join(" ")}`];
 }
 
-/** As it is where no shell reads anything into it. */
+/** Quotes a word unless no shell would change it. */
 export function quoted(word: string): string {
   return /^[\w.,:=@%+/-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

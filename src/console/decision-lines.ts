@@ -1,11 +1,11 @@
 /**
- * Decisions for other tools: one JSON object on each line, oldest first, then each new one as it comes. An event that
- * happens again comes again, with a higher count and the same `id`.
+ * Decisions for other tools, as one JSON object on each line: old ones first, then new ones as they happen.
+ * If an event repeats, its line is sent again with a higher count and the same `id`.
  */
 import type { DecisionRow } from "./views/decisions.ts";
 import type { ViewPatch } from "./views/view.ts";
 
-/** The version of a line's shape. It changes only when a field changes its meaning or goes. */
+/** The version of a line's shape. It changes only if a field is removed or changes its meaning. */
 const SCHEMA = "karpenter-ts/decision/v1";
 
 /** The lines of a patch (JSON) of the view `decisions`, in order of time. */

@@ -1,19 +1,20 @@
 /**
- * Who may look. On one's own machine: whoever has the address that was printed. In a cluster: whoever the API server
- * knows by a token, and lets read `/console`. What is shown to the page afterwards is a random value of a session.
+ * Who may see the console. On a local machine, everybody who knows the printed address. In a cluster,
+ * everybody whose token the API server accepts and who may read `/console`. After that the browser gets a
+ * random session value as a cookie.
  */
 import type { Clock } from "../base/clock.ts";
 
 export interface ConsoleDoor {
-  /** What the page asks a person for. */
+  /** What the page asks the person to enter. */
   readonly wants: "address" | "token";
-  /** The value of the cookie for whoever may look; undefined: not with what was given. */
+  /** The value of the cookie, if the person may look; otherwise undefined. */
   enter(given: string): Promise<string | undefined>;
-  /** Whether a cookie has such a value. */
+  /** Whether this is the value of a valid cookie. */
   isKnown(value: string): boolean;
 }
 
-/** By the token of the printed address. `isEqual`: in constant time. */
+/** Checks the token in the printed address. `isEqual` must compare in constant time. */
 export function addressDoor(
   token: string,
   isEqual: (a: string, b: string) => boolean,
@@ -25,21 +26,21 @@ export function addressDoor(
   };
 }
 
-/** The API server is asked again after so long. */
+/** Milliseconds until the API server is asked again. */
 const SESSION_MS = 15 * 60_000;
 const MOST_SESSIONS = 64;
-/** Guesses cost the API server a review each. */
+/** Most reviews at the same time, because each guess costs the API server one. */
 const MOST_REVIEWS = 4;
 
 export interface ReviewDoorOptions {
-  /** TokenReview and SubjectAccessReview: whether the bearer may look. */
+  /** Asks the API server by TokenReview and SubjectAccessReview whether the bearer may look. */
   readonly review: (token: string) => Promise<boolean>;
   readonly clock: Pick<Clock, "elapsedMs">;
-  /** A value that nobody can guess. */
+  /** Returns a random value that nobody can guess. */
   readonly draw: () => string;
 }
 
-/** By a token of the cluster. The token itself is not kept. */
+/** Checks a token of the cluster. The token itself is not kept. */
 export function reviewDoor({ review, clock, draw }: ReviewDoorOptions): ConsoleDoor {
   const sessions = new Map<string, number>();
   let reviews = 0;

@@ -1,6 +1,7 @@
 /**
- * Sends views to those who look, as patches of what each has. While nobody looks nothing is read or worked out.
- * A viewer that reads slowly is passed over until it has taken what it was sent. Then one patch has all changes.
+ * Sends views to all viewers, as patches of what each of them has. Without viewers nothing is read or
+ * computed. A viewer that reads slowly gets nothing until it has read what was sent. Then one patch has all
+ * changes.
  */
 import type { Clock, Timer } from "../base/clock.ts";
 import { firstLineOf } from "../base/error-text.ts";
@@ -32,19 +33,19 @@ export const VIEWS = [
 
 export type ConsoleViewName = (typeof VIEWS)[number];
 
-/** Where patches go. */
+/** The destination of patches. */
 export interface Sink {
   readonly isReady: boolean;
   send(event: string, data: string): void;
 }
 
-/** The time between two readings, at least: people do not read faster. */
+/** Shortest time between two updates, in milliseconds. People do not read faster. */
 const PACE_MS = 1_000;
-/** Views that took T ms to make are made anew after so many times T: they take at most 2 % of a core. */
+/** A view that took T ms to compute is computed again after T times this. So views take at most 2 % of a core. */
 const REST_FACTOR = 50;
-/** A page that is older says nothing of now. */
+/** Longest time between two updates, in milliseconds. Older data would mislead. */
 const MOST_REST_MS = 10_000;
-/** Watches stay open so long without a viewer: a page that is loaded anew finds them. */
+/** How long watches stay open without a viewer, in milliseconds, so that a reloaded page finds them. */
 const LINGER_MS = 60_000;
 
 interface Viewer {
@@ -54,7 +55,7 @@ interface Viewer {
   clockSaid: number;
 }
 
-/** A view, and what it was made of. */
+/** A view, and the scene that it was computed from. */
 interface Shown {
   readonly scene: ConsoleScene;
   readonly now: Written;
@@ -65,7 +66,7 @@ export class Feed {
   readonly #clock: Pick<Clock, "after" | "elapsedMs">;
   readonly #viewers = new Set<Viewer>();
   #history: readonly PricePoint[] = [];
-  /** As it was last worked out, while somebody looks at costs. */
+  /** The last computed lower bound of the cost, if somebody looks at costs. */
   #least: number | undefined;
   #close: (() => void) | undefined;
   #timer: Timer | undefined;
@@ -81,7 +82,7 @@ export class Feed {
     this.#clock = clock;
   }
 
-  /** Returns "looks no more". */
+  /** Adds a viewer. Returns a function that removes it. */
   watch(views: readonly ConsoleViewName[], sink: Sink): () => void {
     const viewer: Viewer = { views, sink, has: new Map(), clockSaid: 0 };
     this.#viewers.add(viewer);
@@ -95,7 +96,7 @@ export class Feed {
     };
   }
 
-  /** A question of somebody who may have no stream open. Opens the watches for a while. */
+  /** Answers a question, also for clients without an open stream. Opens the watches for some time. */
   async ask<T>(question: (scene: ConsoleScene) => T | Promise<T>): Promise<T> {
     if (this.#scene !== undefined && this.#viewers.size > 0) return question(this.#scene);
     this.#close ??= this.#source.open();
@@ -112,7 +113,7 @@ export class Feed {
     this.#close = undefined;
     this.#scene = undefined;
     this.#shown.clear();
-    // A gap in which nobody looked must not be drawn as if somebody had.
+    // Without this, the charts would draw a line across the time without viewers.
     this.#history = [];
     this.#least = undefined;
   }
@@ -154,7 +155,7 @@ export class Feed {
     this.#history = withPoint(this.#history, pricePoint(fleet, scene.nowMs, this.#least));
   }
 
-  /** A view that takes long comes when it is there: it keeps no other waiting. */
+  /** Sends each view when it is ready, so that a slow view does not delay the others. */
   #show(scene: ConsoleScene): void {
     for (const name of VIEWS) {
       if (![...this.#viewers].some(({ views }) => views.includes(name))) continue;
@@ -196,7 +197,7 @@ export class Feed {
     }
   }
 
-  /** What it takes is asked for; to put it together takes a few milliseconds. */
+  /** Waits for the parts of a view. Building the view from them takes a few milliseconds. */
   async #viewOf(name: ConsoleViewName, scene: ConsoleScene): Promise<() => View> {
     switch (name) {
       case "map": {

@@ -1,7 +1,7 @@
 /**
- * The console over HTTP: the page, the stream of views, questions, and in a sandbox acts. Data is for holders of a
- * cookie, which the token of the printed address is traded for. Pages of other sites, and of other ports of this
- * machine, are refused. See docs/designs/005-console.md.
+ * The console over HTTP: the page, the stream of views, questions, and actions in a sandbox. Data needs a
+ * cookie, which the browser gets for the token in the printed address. Requests from pages of other sites and
+ * other ports are refused. See docs/designs/005-console.md.
  */
 import { parseBoundedJson } from "../base/bounded-json.ts";
 import type { Clock } from "../base/clock.ts";
@@ -17,21 +17,21 @@ import type { ConsoleQuestion, ConsoleScene, ConsoleSource, Supposition } from "
 export interface Asset {
   readonly contentType: string;
   readonly body: Buffer;
-  /** Absent: as it is. */
+  /** Absent: the file is sent without compression. */
   readonly gzipped?: Buffer;
 }
 
 export interface ConsoleOptions {
   readonly source: ConsoleSource;
   readonly clock: Pick<Clock, "after" | "elapsedMs">;
-  /** By path, `/` among them. */
+  /** The page's files by path, including `/`. */
   readonly assets: ReadonlyMap<string, Asset>;
   readonly door: ConsoleDoor;
 }
 
 export interface ConsoleHandler {
   handle(exchange: Exchange): Promise<void>;
-  /** Opens the watches for a minute, so that the first page need not wait for all lists. */
+  /** Opens the watches for a minute, so that the first page need not wait for lists. */
   warm(): Promise<void>;
   close(): void;
 }
@@ -46,10 +46,10 @@ const HEADERS = {
 } as const;
 
 const MOST_BODY_BYTES = 16 * 1_024;
-/** A question may have NodePools in it. */
+/** Largest question in bytes. It may contain NodePools. */
 const MOST_QUESTION_BYTES = 256 * 1_024;
 
-/** One handler serves all who look; `close` ends its watches. */
+/** Creates the handler for all viewers. `close` ends its watches. */
 export function createConsole(options: ConsoleOptions): ConsoleHandler {
   const feed = new Feed(options.source, options.clock);
   return {
@@ -66,7 +66,10 @@ export function createConsole(options: ConsoleOptions): ConsoleHandler {
   };
 }
 
-/** For the listener another port of this machine is no other machine; for the console it is another site. */
+/**
+ * Refuses requests from pages of other ports. The listener accepts all of this machine, but for the console
+ * another port is another site.
+ */
 function refuseOtherSites({ request, method }: Exchange): void {
   const { origin, host = "" } = request.headers;
   const site = request.headers["sec-fetch-site"];
@@ -117,7 +120,8 @@ async function answer(exchange: Exchange, options: ConsoleOptions, feed: Feed): 
 }
 
 function cookieName({ request }: Exchange): string {
-  // Cookies know no ports: two consoles of one machine must not take each other's.
+  // Cookies do not distinguish ports, so the port is in the cookie's name. Otherwise two consoles on one
+  // machine would overwrite each other's cookie.
   const port = /:(\d+)$/.exec(request.headers.host ?? "")?.[1] ?? "80";
   return `karpenter-console-${port}`;
 }
@@ -127,7 +131,7 @@ const HOW_TO_ENTER = {
   token: "log in at / with a token of the cluster",
 } as const;
 
-/** By the cookie of a page, or by the token itself, as other tools give it. */
+/** Whether the request has a valid cookie, or the token itself, as other tools send it. */
 async function isKnown(exchange: Exchange, { door }: ConsoleOptions): Promise<boolean> {
   const name = cookieName(exchange);
   const bearer = /^Bearer (\S+)$/.exec(exchange.request.headers.authorization ?? "")?.[1];
@@ -177,7 +181,7 @@ async function decisions(exchange: Exchange, { clock }: ConsoleOptions, feed: Fe
   });
 }
 
-/** A question about the scene of now. */
+/** Answers a question about the present scene. */
 async function ask(
   exchange: Exchange,
   feed: Feed,
@@ -206,7 +210,7 @@ function suppositionIn(query: URLSearchParams): Supposition {
   };
 }
 
-/** A question that was written as JSON. What has another type counts as not said. */
+/** Parses a question from JSON. Values of a wrong type are ignored. */
 function writtenSupposition(value: unknown): Supposition {
   const fields = isObject(value) ? value : {};
   const list = (name: string): readonly string[] => {
@@ -245,7 +249,7 @@ async function readJson(exchange: Exchange, mostBytes = MOST_BODY_BYTES): Promis
   }
 }
 
-/** The string members of an object; none of anything else. */
+/** The members of an object that are text. Nothing for other values. */
 function stringsIn(value: unknown): Readonly<Record<string, string>> {
   if (typeof value !== "object" || value === null) return {};
   const strings = Object.entries(value).filter((one) => typeof one[1] === "string");

@@ -1,7 +1,7 @@
 /**
- * Where the console gets what it shows. A scene is one moment of a cluster. Each part of it is worked out when somebody
- * asks, by what `karpenter explain`, `top` and `plan` use. Today scenes come from a live cluster.
- * A recording can be another source.
+ * The source of the console's data. A scene is one moment of a cluster. Its parts are computed on demand, by
+ * the same code as `karpenter explain`, `top` and `plan`. Today scenes come from a live cluster; a recording
+ * could be another source.
  */
 import type { Event } from "../apis/core/kinds.ts";
 import type { CommandAnswer } from "../core/answers/command-answer.ts";
@@ -15,7 +15,7 @@ import type { VitalPoint } from "./views/vitals.ts";
 /** A pod that fits nowhere. */
 export interface UnplacedPod {
   readonly pod: string;
-  /** RFC 3339. */
+  /** Since when, in RFC 3339. */
   readonly since?: string | undefined;
   readonly reason: string;
   /** The smallest change that would place it. */
@@ -27,44 +27,44 @@ export interface UnplacedPod {
 }
 
 /**
- * Each function answers the same at every call, so a change is seen by identity or value. What takes long may be of an
- * earlier moment.
+ * Each function returns the same object on each call, so a change is visible by identity or value. Slow parts
+ * may be from an earlier moment.
  */
 export interface ConsoleScene {
-  /** Of the cluster's clock. */
+  /** The time on the cluster's clock. */
   readonly nowMs: number;
-  /** What could not be seen, and what was assumed. */
+  /** What could not be read, and what was assumed. */
   readonly notes: readonly string[];
   readonly events: readonly Event[];
   fleet(): Promise<Fleet>;
-  /** Where the pods of leaving nodes go. */
+  /** Where the pods of nodes that are being removed go. */
   moves(): Promise<MovesUnderWay>;
   pools(): Promise<readonly ConsolePool[]>;
   /** What the disruption loop would do next. */
   next(): Promise<readonly CommandAnswer[]>;
-  /** Who the nodes are paid for. */
+  /** Which workloads cause the cost of the nodes. */
   costs(): Promise<ConsoleCosts>;
   unplaced(): Promise<readonly UnplacedPod[]>;
-  /** The answer of `karpenter explain`. Throws an error whose message is for people. */
+  /** The answer of `karpenter explain`. Throws an error with a message for people. */
   explain(question: ConsoleQuestion): Promise<unknown>;
-  /** The answer of `karpenter simulate`. Throws an error whose message is for people. */
+  /** The answer of `karpenter simulate`. Throws an error with a message for people. */
   simulate(supposition: Supposition): Promise<unknown>;
-  /** What a {@link Supposition} can be about. */
+  /** The objects that a {@link Supposition} can change. */
   editable(): Promise<Editable>;
-  /** What the API server would refuse of NodePools written as YAML, a sentence each. */
+  /** Errors that the API server would report for these NodePools (YAML), one sentence each. */
   poolProblems(pools: string): readonly string[];
 }
 
 export interface ConsolePool extends PoolAnswer {
   readonly week: readonly ReasonWeek[];
-  /** Nodes that differ from what the pool asks for now. */
+  /** Number of nodes that have drifted. */
   readonly drifted: number;
 }
 
 export interface ConsoleCosts {
-  /** Most dear first. */
+  /** The most expensive first. */
   readonly workloads: readonly WorkloadCost[];
-  /** What nodes for these requests must cost at least, at prices of now; absent: no NodePool offers anything. */
+  /** A lower bound for nodes that run these requests, at present prices. Absent: no NodePool offers anything. */
   readonly leastMicroUsdPerHour?: number;
 }
 
@@ -74,20 +74,23 @@ export interface ConsoleQuestion {
   readonly namespace: string;
 }
 
-/** What if: nodes go, zones are drained, objects and prices are other, the cluster is consolidated to its end. */
+/**
+ * The assumptions of a what-if question: nodes are removed, zones are drained, objects and prices change, the
+ * cluster is consolidated completely.
+ */
 export interface Supposition {
   readonly nodes: readonly string[];
   readonly zones: readonly string[];
   readonly consolidate: boolean;
-  /** `TYPE=USD`, or `TYPE:spot=USD`, an hour. */
+  /** Prices an hour: `TYPE=USD` or `TYPE:spot=USD`. */
   readonly prices?: readonly string[];
-  /** Deployments: `NAMESPACE/NAME=REPLICAS`. */
+  /** Replicas of Deployments: `NAMESPACE/NAME=REPLICAS`. */
   readonly scales?: readonly string[];
-  /** NodePools as they are to be, as YAML. */
+  /** The changed NodePools as YAML. */
   readonly pools?: string;
 }
 
-/** NodePools as their owners write them, Deployments (`namespace/name`), and instance types on offer. */
+/** NodePools as their owners wrote them, Deployments (`namespace/name`), and the instance types on offer. */
 export interface Editable {
   readonly pools: readonly {
     readonly kind: string;
@@ -98,31 +101,31 @@ export interface Editable {
   readonly types: readonly string[];
 }
 
-/** Something that may be done to a sandbox. */
+/** An action that a person may do in a sandbox. */
 export interface Act {
   readonly name: string;
-  /** What the button says. */
+  /** The text of the button. */
   readonly label: string;
-  /** What the person is asked for, in order; the names of the values. */
+  /** The values that the person must enter, in order, by name. */
   readonly wants: readonly string[];
-  /** Of what is asked for: what it may be, where that is known. */
+  /** The allowed values, if they are known, by name. */
   readonly choices?: Readonly<Record<string, readonly string[]>>;
 }
 
 export interface ConsoleSource {
-  /** Of the cluster. */
+  /** Name of the cluster. */
   readonly name: string;
   readonly mode: "sandbox" | "cluster";
-  /** Empty: nothing may be done. */
+  /** Empty: there are no actions. */
   readonly acts: readonly Act[];
-  /** Throws an error whose message is for people. Resolves with what was done. */
+  /** Does an action and resolves with a description. Throws an error with a message for people. */
   act(name: string, values: Readonly<Record<string, string>>): Promise<string>;
-  /** How well the controller was, oldest first. Absent: its metrics cannot be read from here. */
+  /** The controller's health over time, oldest first. Absent: its metrics cannot be read. */
   readonly vitals?: () => readonly VitalPoint[];
-  /** Somebody looks: watches open. Returns "nobody looks any more". */
+  /** Opens the watches for a viewer. Returns a function to call when the viewer leaves. */
   open(): () => void;
-  /** Views of the scene took so long. The source may rest for it before it makes another scene. */
+  /** Tells how many milliseconds the views of a scene took. The source may rest as long before it makes the next scene. */
   readonly worked?: (ms: number) => void;
-  /** How things are now; the same scene until something changes. */
+  /** The present scene. It is the same object until something changes. */
   scene(): Promise<ConsoleScene>;
 }

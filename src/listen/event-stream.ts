@@ -1,32 +1,32 @@
 /**
- * An answer without an end: server-sent events, or lines of JSON; gzip where the caller takes it. Whoever sends asks
- * `isReady` first: while the caller reads slowly nothing more should be sent, so nothing piles up here.
+ * Responses that do not end: server-sent events or lines of JSON, with gzip if the client accepts it. Senders
+ * must check `isReady` first and send nothing while the client reads slowly. So no data piles up in memory.
  */
 import { constants, createGzip, type Gzip } from "node:zlib";
 import type { Clock, Timer } from "../base/clock.ts";
 import type { Exchange } from "./exchange.ts";
 
-/** Proxies and browsers give up on a stream that is silent for long. */
+/** Milliseconds between two signs of life. Proxies and browsers close a stream that is silent for long. */
 const BEAT_MS = 15_000;
 
 /** A response of server-sent events. */
 export interface EventStream {
-  /** The caller has read everything that was sent. */
+  /** Whether the client has read everything that was sent. */
   readonly isReady: boolean;
-  /** `data`: one line, as JSON is. */
+  /** Sends one event. `data` must be one line, such as JSON. */
   send(event: string, data: string): void;
   end(): void;
 }
 
-/** Headers, and what happens when the caller is gone. */
+/** Headers of the response, and what to do when it ends. */
 export interface EventStreamOptions {
   readonly clock: Pick<Clock, "after">;
   readonly headers: Readonly<Record<string, string>>;
-  /** The caller has gone, or `end` was called. */
+  /** Called when the client disconnected or `end` was called. */
   readonly over: () => void;
 }
 
-/** Begins the answer. It lasts until the caller goes. */
+/** Begins a response of server-sent events. It lasts until the client disconnects. */
 export function openEventStream(exchange: Exchange, options: EventStreamOptions): EventStream {
   const out = openStream(exchange, options, {
     contentType: "text/event-stream; charset=utf-8",
@@ -41,9 +41,9 @@ export function openEventStream(exchange: Exchange, options: EventStreamOptions)
   };
 }
 
-/** As {@link openEventStream}, with the data alone: a line each. */
+/** As {@link openEventStream}, with one line for the data of each event. */
 export function openLineStream(exchange: Exchange, options: EventStreamOptions): EventStream {
-  // An empty line between objects keeps the connection alive; readers of NDJSON skip it.
+  // An empty line keeps the connection alive. Readers of NDJSON skip it.
   const out = openStream(exchange, options, {
     contentType: "application/x-ndjson; charset=utf-8",
     sign: "\n",
@@ -59,7 +59,7 @@ export function openLineStream(exchange: Exchange, options: EventStreamOptions):
 
 interface Form {
   readonly contentType: string;
-  /** What is sent so that the connection is not silent. */
+  /** The text that keeps the connection alive. */
   readonly sign: string;
 }
 

@@ -1,13 +1,13 @@
 /**
- * One request and its answer, as a handler sees them. The body is read only when the handler asks for it, so that a
- * handler can refuse a stranger before it spends memory on what the stranger sends.
+ * One request and its response, for a handler. The body is read only when the handler asks for it. So a
+ * handler can refuse an unknown client before the body takes memory.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { TLSSocket } from "node:tls";
 import type { Limits } from "./limits.ts";
 import type { Shares } from "./shares.ts";
 
-/** The request is not taken. Thrown in a handler it becomes the answer: status and text. */
+/** A refused request. If a handler throws it, its status and text are the response. */
 export class Refusal extends Error {
   override readonly name = "Refusal";
   readonly status: number;
@@ -27,7 +27,7 @@ export class CallerGone extends Error {
   }
 }
 
-/** What all requests of a listener share. */
+/** What all requests of one listener share. */
 export interface Common {
   readonly limits: Limits;
   readonly heldBytes: Shares;
@@ -47,7 +47,7 @@ export class Exchange {
   #hasSlot = true;
   #isReleased = false;
 
-  /** The caller has taken a slot of `common.requests`; `release` gives it back. */
+  /** The caller has taken a slot of `common.requests`. `release` returns it. */
   constructor(
     request: IncomingMessage,
     response: ServerResponse,
@@ -56,7 +56,7 @@ export class Exchange {
   ) {
     this.request = request;
     this.response = response;
-    // A closed socket has forgotten it.
+    // Read now, because a closed socket has no address.
     this.address = request.socket.remoteAddress ?? "";
     this.#common = common;
     this.#onLong = onLong;
@@ -71,17 +71,17 @@ export class Exchange {
     return this.request.url ?? "/";
   }
 
-  /** Without the query. */
+  /** The path without the query. */
   get path(): string {
     return this.url.split("?")[0] ?? "/";
   }
 
-  /** The caller showed a certificate that an authority of the listener's `clientCaPem` signed. */
+  /** Whether the client showed a certificate that is signed by an authority in the listener's `clientCaPem`. */
   get isClientKnown(): boolean {
     return (this.request.socket as TLSSocket).authorized === true;
   }
 
-  /** Aborted when the caller has gone, when the answer is complete or when its time is up. */
+  /** Aborted when the client disconnected, when the response is complete or when its time is over. */
   get signal(): AbortSignal {
     // Created on first use, because most handlers never need it.
     this.#gone ??= new AbortController();
@@ -90,8 +90,8 @@ export class Exchange {
   }
 
   /**
-   * This request may last, as a watch does: it no longer counts as a request under way, and its total time is not
-   * limited. What is read of it stays limited.
+   * Marks the request as long-lasting, such as a watch. It no longer counts as a running request, and its
+   * total time is not limited. Limits for reading still apply.
    */
   lastsLong(): void {
     this.#onLong();
@@ -99,8 +99,8 @@ export class Exchange {
   }
 
   /**
-   * The whole body. Throws Refusal 413 when it is larger than `maxBytes`, 429 when all bodies together take too much
-   * memory, and CallerGone when the rest of it never came. To be called once.
+   * Reads the whole body. Throws Refusal 413 if it is larger than `maxBytes`, 429 if all bodies together take
+   * too much memory, and CallerGone if the client disconnected. Call it once.
    */
   readBody(maxBytes: number = this.#common.limits.maxBodyBytes): Promise<Buffer> {
     const { request, response } = this;
@@ -113,7 +113,8 @@ export class Exchange {
       const chunks: Buffer[] = [];
       let size = 0;
       let isOver = false;
-      // What comes after a refusal is read and dropped: a client that is still sending would miss the answer.
+      // The rest of the body is read and dropped. A client that still sends would otherwise not see the
+      // response.
       const refuse = (error: Error): void => {
         isOver = true;
         chunks.length = 0;
@@ -136,7 +137,7 @@ export class Exchange {
     });
   }
 
-  /** The answer is complete or the caller is gone: frees everything that the request held. */
+  /** Call when the response is complete or the client has disconnected. Frees everything that the request held. */
   release(): void {
     this.#giveSlot();
     this.#common.heldBytes.give(this.address, this.#heldBytes);
@@ -161,7 +162,7 @@ function tooLarge(maxBytes: number): Refusal {
   return new Refusal(413, `Request entity too large: limit is ${maxBytes}`);
 }
 
-/** As kube-apiserver says it; clients of Kubernetes try again. */
+/** The 429 with kube-apiserver's text, after which Kubernetes clients try again. */
 export function tooBusy(): Refusal {
   return new Refusal(429, "Too many requests, please try again later.");
 }

@@ -1,31 +1,34 @@
-/** What a listener takes from strangers: each limit with its default, and the reason for it. */
+/** The limits of a listener against unknown clients, each with its default and reason. */
 
 /** Bounds of a listener. Each has a default. */
 export interface Limits {
-  /** Body of one request, in bytes; a larger one is answered 413. A handler may ask for another limit. */
+  /** Largest body of a request in bytes; a larger one gets 413. A handler may ask for another limit. */
   readonly maxBodyBytes: number;
-  /** Bodies of all requests that are held in memory at the same time; a request beyond is answered 429. */
+  /** Bytes of all bodies in memory together; a request beyond that gets 429. */
   readonly maxHeldBytes: number;
-  /** Request line and headers together; more is answered 431. */
+  /** Bytes of request line and headers together; more gets 431. */
   readonly maxHeaderBytes: number;
-  /** Path and query; a longer one is answered 414. */
+  /** Characters of path and query; a longer URL gets 414. */
   readonly maxUrlLength: number;
   /** Open connections; further ones are closed at once. */
   readonly maxConnections: number;
   /** Requests at the same time, without long-lasting ones such as watches. A further request gets 429. */
   readonly maxRequests: number;
   /**
-   * Share of `maxHeldBytes`, `maxConnections` and `maxRequests` that one address may have, in percent. Below 100 one
-   * stranger cannot keep the API server, the kubelet or Prometheus out.
+   * Percentage of `maxHeldBytes`, `maxConnections` and `maxRequests` that one address may use. Below 100, one
+   * client cannot block the API server, the kubelet or Prometheus.
    */
   readonly sharePercent: number;
-  /** From the connection, or the last request, until the headers are there. */
+  /** Milliseconds from the connection or the last request until the headers are complete. */
   readonly headerMs: number;
-  /** From the connection, or the last request, until the body is there, too; half-sent ones are closed. */
+  /**
+   * Milliseconds from the connection or the last request until the body is complete. Connections that take
+   * longer are closed.
+   */
   readonly receiveMs: number;
-  /** From the headers to the end of the answer; later it is answered 503, or cut. */
+  /** Milliseconds from the headers to the end of the response. Later it gets 503, or the connection is cut. */
   readonly requestMs: number;
-  /** How long a connection without a request is kept. */
+  /** How long a connection without a request stays open, in milliseconds. */
   readonly idleMs: number;
 }
 

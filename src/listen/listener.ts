@@ -1,7 +1,7 @@
 /**
- * The one HTTP(S) listener of the product: webhooks, metrics, health, the sandbox's API server and its simulated AWS
- * are handlers behind it. It bounds what strangers can make it hold, closes connections that stay half sent, answers
- * 500 when a handler fails, and writes its log lines at a bounded rate. No request can end the process.
+ * The one HTTP(S) listener of the product. Webhooks, metrics, health, the sandbox's API server and its
+ * simulated AWS are handlers behind it. It limits what unknown clients can make it hold, closes half-sent
+ * requests, answers 500 if a handler fails, and limits its log lines. No request can end the process.
  */
 import {
   createServer as createHttpServer,
@@ -30,19 +30,19 @@ export interface TlsIdentity {
   readonly clientCaPem?: string | undefined;
 }
 
-/** Where to listen, and what answers. */
+/** Where to listen, and who answers. */
 export interface ListenOptions {
-  /** In log lines: `webhook`, `metrics`. */
+  /** Name in log lines, such as `webhook` or `metrics`. */
   readonly name: string;
-  /** 0 = any free port. */
+  /** 0 means any free port. */
   readonly port: number;
   /** Default: all interfaces. */
   readonly host?: string | undefined;
-  /** Absent: plain HTTP. On loopback plain HTTP is for this machine only: `Host` and `Origin` are checked. */
+  /** Absent: plain HTTP. On loopback it accepts only programs on this machine: `Host` and `Origin` are checked. */
   readonly tls?: TlsIdentity;
-  /** What differs from DEFAULT_LIMITS. */
+  /** Differences from DEFAULT_LIMITS. */
   readonly limits?: Partial<Limits>;
-  /** Answers by `exchange.response`. A Refusal that it throws becomes the answer, any other error 500. */
+  /** Answers through `exchange.response`. A thrown Refusal becomes the response, any other error a 500. */
   readonly handle: (exchange: Exchange) => Promise<void>;
   readonly log?: Logger;
   /** The clock of the request time limit and the log. Default: the machine's, because limits protect the machine. */
@@ -52,13 +52,13 @@ export interface ListenOptions {
 /** An open port. */
 export interface Listener {
   readonly port: number;
-  /** For HTTPS: from the next connection on. */
+  /** Replaces the certificate for new connections. Only for HTTPS. */
   use(identity: TlsIdentity): void;
-  /** Requests under way have `graceMs` to end; then they are cut. Default: cut at once. */
+  /** Stops listening. Running requests have `graceMs` to finish before they are cut. Default: cut at once. */
   close(graceMs?: number): Promise<void>;
 }
 
-/** The port cannot be had. */
+/** The port cannot be opened. */
 export class PortError extends Error {
   override readonly name = "PortError";
   /** `EADDRINUSE`, `EACCES`, … */
@@ -76,7 +76,7 @@ export class PortError extends Error {
   }
 }
 
-/** Rejects with PortError. */
+/** Opens the port. Rejects with PortError. */
 export async function startListener(options: ListenOptions): Promise<Listener> {
   const clock = options.clock ?? new SystemClock();
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
@@ -90,7 +90,7 @@ export async function startListener(options: ListenOptions): Promise<Listener> {
     use: (identity) => {
       if (!isHttps(server)) return;
       server.setSecureContext(contextOf(identity));
-      // A kept connection has shown the old certificate: its caller comes again.
+      // Open connections use the old certificate. Closing idle ones makes their clients reconnect.
       server.closeIdleConnections();
     },
     close: async (graceMs = 0) => {
@@ -104,7 +104,7 @@ export async function startListener(options: ListenOptions): Promise<Listener> {
   };
 }
 
-/** Rejects with PortError when the port cannot be had: to be asked before a long start. */
+/** Rejects with PortError if the port cannot be opened. Call it before a long start. */
 export async function checkPort(port: number, host?: string): Promise<void> {
   const server = createTcpServer();
   await listen(server, port, host);
@@ -134,9 +134,9 @@ function serverFor(tls: TlsIdentity | undefined, limits: Limits): Server | Https
     headersTimeout: limits.headerMs,
     requestTimeout: Math.max(limits.headerMs, limits.receiveMs),
     keepAliveTimeout: limits.idleMs,
-    // How often Node looks for connections whose time is up.
+    // How often Node checks connections for timeouts.
     connectionsCheckingInterval: Math.min(1_000, Math.ceil(limits.headerMs / 4)),
-    // A peer that vanished without a word is found by the kernel.
+    // The kernel detects clients that vanished.
     keepAlive: true,
     keepAliveInitialDelay: 60_000,
   };
@@ -163,12 +163,12 @@ function isHttps(server: Server | HttpsServer): server is HttpsServer {
   return "setSecureContext" in server;
 }
 
-/** The connection broke, or its caller closed it in the middle of a request: no event. */
+/** Whether the connection broke or the client closed it during a request. That is no problem to report. */
 function isGone({ code, syscall }: NodeJS.ErrnoException): boolean {
   return syscall !== undefined || code === "HPE_INVALID_EOF_STATE" || code === "ECONNRESET";
 }
 
-/** How Node's own complaints about a request are answered. All others: 400. */
+/** The status for each error that Node itself reports about a request. All others: 400. */
 const STATUS_OF_FAULT: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: "431 Request Header Fields Too Large",
   ERR_HTTP_REQUEST_TIMEOUT: "408 Request Timeout",
@@ -182,7 +182,7 @@ class Guard {
   readonly #common: Common;
   readonly #connections: Shares;
   readonly #sockets = new Set<Socket>();
-  /** The last answer on each connection, as long as it is not complete. */
+  /** The last response on each connection, while it is not complete. */
   readonly #answers = new WeakMap<Socket, ServerResponse>();
   readonly #bound: string | undefined;
 
@@ -212,7 +212,7 @@ class Guard {
     // Without this listener, Node asks the client for its body before the request has been checked.
     server.on("checkContinue", (request, response) => this.#take(request, response));
     server.on("request", (request, response) => this.#take(request, response));
-    // Also failed TLS handshakes.
+    // Also called for failed TLS handshakes.
     server.on("clientError", (error: NodeJS.ErrnoException, socket) =>
       this.#fault(error, socket as Socket),
     );
@@ -273,7 +273,7 @@ class Guard {
   }
 
   #failed({ request, response }: Exchange, error: unknown): void {
-    // The caller is gone, or the timeout has been answered already.
+    // The client has disconnected, or the timeout has been answered already.
     if (error instanceof CallerGone || response.writableEnded || response.destroyed) return;
     if (error instanceof Refusal) this.#refuse(request, response, error);
     else {
@@ -301,7 +301,10 @@ class Guard {
     this.#end(response, status, message);
   }
 
-  /** Of an answer that has begun a half must not look like the whole: the connection is cut. */
+  /**
+   * Ends the response. If it has already begun, the connection is cut, so that a part does not look like the
+   * whole.
+   */
   #end(response: ServerResponse, status: number, text: string): void {
     if (response.headersSent) {
       response.destroy();
@@ -312,7 +315,7 @@ class Guard {
     response.end(`${text}\n`);
   }
 
-  /** Node gave up on a request: too slow, too many headers, not HTTP. */
+  /** Answers a request that Node rejected: too slow, headers too large, or not HTTP. */
   #fault(error: NodeJS.ErrnoException, socket: Socket): void {
     if (!isGone(error)) {
       const { remoteAddress: address } = socket;

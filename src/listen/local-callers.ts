@@ -1,11 +1,11 @@
 /**
- * Keeps web pages away from a plain HTTP listener on loopback. A page of any site can let a browser call 127.0.0.1, and
- * by DNS rebinding even read the answers. `Host` then names the page's site, and `Origin` or `Sec-Fetch-Site` say
- * where the call comes from.
+ * Keeps web pages away from a plain HTTP listener on loopback. Any web page can make a browser call
+ * 127.0.0.1, and with DNS rebinding even read the answers. Then `Host` has the page's site, and `Origin` or
+ * `Sec-Fetch-Site` tell where the call comes from.
  */
 import type { IncomingHttpHeaders } from "node:http";
 
-/** Why the request is refused; undefined when nothing speaks against it. `bound`: the address that is listened on. */
+/** Why the request is refused; undefined if it is accepted. `bound` is the address of the listener. */
 export function foreignCaller(headers: IncomingHttpHeaders, bound: string): string | undefined {
   const { host = "", origin } = headers;
   if (!isLocal(nameIn(`http://${host}`), bound))
@@ -17,7 +17,7 @@ export function foreignCaller(headers: IncomingHttpHeaders, bound: string): stri
   return undefined;
 }
 
-/** True for an address that only this machine reaches. */
+/** True for an address that only this machine can reach. */
 export function isLoopback(address: string): boolean {
   return /^(127(\.\d{1,3}){3}|::1|localhost)$/.test(address);
 }

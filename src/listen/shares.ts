@@ -1,9 +1,9 @@
 /**
- * An amount that is shared by all addresses: connections, requests, bytes. No address may have more than its share, and
- * together they may not have more than there is.
+ * Shares a total (of connections, requests or bytes) among client addresses. No address gets more than its
+ * share, and all together not more than the total.
  */
 
-/** Divides a total among callers, so that no address takes more than its share. */
+/** Hands out parts of a total to addresses. */
 export class Shares {
   readonly #total: number;
   readonly #perAddress: number;
@@ -15,7 +15,7 @@ export class Shares {
     this.#perAddress = Math.ceil((total * sharePercent) / 100);
   }
 
-  /** False: there is not as much left, and nothing was taken. */
+  /** Takes an amount. False if it is not available; then nothing is taken. */
   take(address: string, amount: number): boolean {
     const held = (this.#held.get(address) ?? 0) + amount;
     if (held > this.#perAddress || this.#sum + amount > this.#total) return false;
@@ -24,7 +24,7 @@ export class Shares {
     return true;
   }
 
-  /** Gives back what was taken. */
+  /** Returns an amount. */
   give(address: string, amount: number): void {
     const held = (this.#held.get(address) ?? 0) - amount;
     if (held > 0) this.#held.set(address, held);

@@ -1,4 +1,4 @@
-/** URLs of strangers in log lines: short, and without characters that a terminal would obey. */
+/** Makes URLs from unknown clients fit for log lines: short, and without control characters. */
 import { printable } from "../base/printable.ts";
 
 const LONGEST = 200;

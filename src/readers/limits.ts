@@ -1,6 +1,6 @@
 /**
- * How much text each use may have. A reader checks these numbers before it starts, so they bound its time (about
- * 0.1 s for each million characters) and its memory.
+ * Limits of text for each use. A reader checks them before it parses, so they bound its time (about 0.1 s for
+ * each million characters) and its memory.
  */
 
 /** Bounds of one use. Text beyond them is refused before a parser sees it. */
@@ -13,7 +13,7 @@ export interface TextLimits {
    */
   readonly parts: number;
   readonly documents: number;
-  /** What the user can do instead: the end of the error's sentence. */
+  /** The end of the error's sentence: what the user can do instead. */
   readonly remedy: string;
 }
 

@@ -7,7 +7,7 @@ import { Memo } from "../base/memo.ts";
 
 const compiled = new Memo(compile);
 
-/** A compiled expression; a string is what is wrong with it. */
+/** A compiled expression. A text is its error. */
 export function compileRe2(expression: string): RE2JS | string {
   return compiled.get(expression);
 }

@@ -19,7 +19,7 @@ const MOST_MERGED = 100_000;
 /** The parser counts the keys and values in the innermost list or map as one level more. */
 const PARSER_LEVELS = MOST_NESTED + 2;
 
-/** Where a document begins. What ends a document early or gives directives only the parser knows. */
+/** The line that separates documents. Only the parser knows other ends of documents, and directives. */
 const MARKER = /(?<![^\n])(?=---(?:[ \t\r\n]|$))/;
 const OTHER_MARKER = /(?<![^\n])(?:%|\.\.\.(?:[ \t\r\n]|$))/;
 
@@ -40,7 +40,7 @@ export function readYaml(text: string, from: YamlSource): unknown[] {
   return values;
 }
 
-/** The one document of a text; undefined when the text is empty or says null. Throws ReadError. */
+/** The only document of a text; undefined if the text is empty or null. Throws ReadError. */
 export function readYamlValue(text: string, from: YamlSource): unknown {
   const [value, another] = readYaml(text, from);
   if (another !== undefined)

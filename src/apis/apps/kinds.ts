@@ -89,7 +89,7 @@ export interface DaemonSet extends KubeObject {
   readonly status?: { readonly [f: string]: unknown };
 }
 
-/** An earlier (or the present) template of a StatefulSet or DaemonSet: what a rollback goes back to. */
+/** One template that a StatefulSet or DaemonSet has or had. A rollback returns to it. */
 export interface ControllerRevision extends KubeObject {
   readonly revision: number;
   readonly data?: {
@@ -170,7 +170,7 @@ export const CONTROLLER_REVISION: Kind<ControllerRevision> = apps(
   "ControllerRevision",
   "controllerrevisions",
 );
-/** Before ReplicaSets there were these. */
+/** The predecessor of ReplicaSets. */
 export const REPLICATION_CONTROLLER: Kind<KubeObject> = {
   group: "",
   version: "v1",

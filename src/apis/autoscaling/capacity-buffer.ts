@@ -1,7 +1,7 @@
 /**
- * The CapacityBuffer kind: room that is kept free for pods that may come. It is served as v1beta1 and v1alpha1, whose
- * fields are equal; v1beta1 is stored. Shared with Cluster Autoscaler.
- * upstream: pkg/apis/autoscaling/v1beta1/capacitybuffer.go
+ * The CapacityBuffer kind: room that is kept free for later pods. It is served as v1beta1 and v1alpha1, with
+ * equal fields; v1beta1 is stored. Cluster Autoscaler has the same kind. upstream:
+ * pkg/apis/autoscaling/v1beta1/capacitybuffer.go
  */
 import type { PodTemplateSpec } from "../apps/kinds.ts";
 import type { Condition, Kind, KubeObject, ResourceAmounts } from "../meta.ts";
@@ -18,9 +18,9 @@ export interface CapacityBufferSpec {
   readonly podTemplateRef?: { readonly name: string };
   readonly scalableRef?: ScalableRef;
   readonly replicas?: number;
-  /** Of the pods of {@link scalableRef}. */
+  /** Percentage of the replicas of {@link scalableRef}. */
   readonly percentage?: number;
-  /** Most that all pods of the buffer request together. */
+  /** Most resources that all pods of the buffer may request together. */
   readonly limits?: ResourceAmounts;
 }
 
@@ -35,12 +35,12 @@ export interface CapacityBuffer extends KubeObject {
   };
 }
 
-/** A pod template that is an object of its own. */
+/** A PodTemplate object. */
 export interface StoredPodTemplate extends KubeObject {
   readonly template: PodTemplateSpec;
 }
 
-/** The one strategy that this controller serves: nodes run for the buffer. */
+/** The only strategy that this controller supports: it keeps nodes running for the buffer. */
 export const ACTIVE_CAPACITY = "buffer.x-k8s.io/active-capacity";
 
 export const CAPACITY_BUFFER: Kind<CapacityBuffer> = {

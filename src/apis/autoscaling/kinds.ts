@@ -1,7 +1,7 @@
 /** HorizontalPodAutoscalers of autoscaling/v2, and the Scale through which they size their target. */
 import type { Condition, Kind, KubeObject, LabelSelector } from "../meta.ts";
 
-/** The value that an autoscaler keeps a metric at. `type` says which of the other fields counts. */
+/** The target value of a metric. `type` says which of the other fields applies. */
 export interface MetricTarget {
   readonly type: string;
   /** Percent of what the pods request. */

@@ -1,6 +1,7 @@
 /**
- * VerticalPodAutoscaler: what the pods of a workload should request, by what they used. Its webhook writes that into
- * pods as they are created, so a pod that is not created yet will differ from its template, and from its predecessor.
+ * VerticalPodAutoscaler: what the pods of a workload should request, by their past usage. Its webhook writes
+ * the recommendation into new pods. So a new pod can differ from its template and from the pod that it
+ * replaces.
  */
 
 import type { Container } from "../core/pod.ts";
@@ -8,7 +9,7 @@ import type { Kind, KubeObject, ResourceAmounts } from "../meta.ts";
 import { formatResources, parseResources } from "../resources.ts";
 
 interface ContainerPolicy {
-  /** `*`: all containers without a policy of their own. */
+  /** A container's name, or `*` for all containers without a policy of their own. */
   readonly containerName?: string;
   readonly mode?: string;
   readonly minAllowed?: ResourceAmounts;
@@ -19,7 +20,7 @@ interface ContainerPolicy {
   readonly controlledValues?: string;
 }
 
-/** The fields that say what new pods request. */
+/** A VerticalPodAutoscaler, with the fields that decide what new pods request. */
 export interface VerticalPodAutoscaler extends KubeObject {
   readonly spec?: {
     readonly targetRef?: {
@@ -48,7 +49,7 @@ export const VERTICAL_POD_AUTOSCALER: Kind<VerticalPodAutoscaler> = {
   namespaced: true,
 };
 
-/** Modes in which new pods get the recommendation. In mode `Off` it is only told. */
+/** Modes in which new pods get the recommendation. In mode `Off` it is only shown. */
 const ACTING: ReadonlySet<string> = new Set([
   "Initial",
   "Recreate",
@@ -58,7 +59,7 @@ const ACTING: ReadonlySet<string> = new Set([
 ]);
 const CONTROLLED = ["cpu", "memory"];
 
-/** Whether new pods of its target get what it recommends. */
+/** Whether new pods of the target get the recommendation. */
 export function changesNewPods({ spec, status }: VerticalPodAutoscaler): boolean {
   const isTold = (status?.recommendation?.containerRecommendations ?? []).length > 0;
   return isTold && ACTING.has(spec?.updatePolicy?.updateMode ?? "Auto");
@@ -83,7 +84,7 @@ export function withRecommendation(
   for (const [name, recommended] of Object.entries(parseResources(target))) {
     if (recommended === 0 || !(policy.controlledResources ?? CONTROLLED).includes(name)) continue;
     const limit = limits[name] ?? 0;
-    // A request above the limit would be refused.
+    // The API server would refuse a request above the limit.
     const ceiling = isRequestsOnly && limit > 0 ? limit : Number.POSITIVE_INFINITY;
     const inPolicy = Math.min(Math.max(recommended, least[name] ?? 0), most[name] ?? ceiling);
     wanted[name] = Math.min(inPolicy, ceiling);
@@ -109,7 +110,10 @@ function policyOf(name: string, policies: readonly ContainerPolicy[]): Container
   return of(name) ?? of("*") ?? {};
 }
 
-/** The limit that is to the new request as the old limit was to the old request. Exact: bytes exceed 2^53 here. */
+/**
+ * The new limit, with the old ratio of limit to request. Computed as a bigint, because bytes can exceed 2^53
+ * here.
+ */
 function inProportion(wanted: number, limit: number, request: number): number {
   if (request === 0) return wanted;
   return Number((BigInt(wanted) * BigInt(limit)) / BigInt(request));

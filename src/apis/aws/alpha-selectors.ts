@@ -1,7 +1,8 @@
 /**
- * Alpha's map selectors → the terms that later generations spell out. Keys of a map are ANDed and commas
- * are alternatives, so a map is the cartesian product of its alternatives: exact for tags. Order as the
- * converter's: keys sorted, the first one varies fastest, ids outside. upstream: karpenter-convert v0.32
+ * Converts alpha's selectors, which are maps, to the selector terms of later generations. In a map, all keys
+ * must match, and a comma separates alternatives. Terms are alternatives. So a map becomes one term for each
+ * combination of its alternatives. The order is that of upstream's converter: keys sorted, the first key
+ * varies fastest, ids outermost. upstream: karpenter-convert v0.32
  */
 import type {
   AmiSelectorTerm,
@@ -15,7 +16,10 @@ const ID_KEYS: readonly string[] = ["aws-ids", "aws::ids"];
 const NAME_KEY = "aws::name";
 const OWNERS_KEY = "aws::owners";
 
-/** `{"karpenter.sh/discovery": "a,b"}` → two terms; ids beside tags stay ANDed in one term. */
+/**
+ * The subnet terms: `{"karpenter.sh/discovery": "a,b"}` gives two terms. Ids are combined with the tags in
+ * each term.
+ */
 export function subnetTerms(selector: Selector | undefined): readonly SubnetSelectorTerm[] {
   return combine(idsOf(selector), tagCombinations(selector, ID_KEYS));
 }
@@ -30,7 +34,7 @@ export function securityGroupTerms(
   return combine(idsOf(selector), tagCombinations(selector, ID_KEYS));
 }
 
-/** Owners outermost, then ids, names, tag combinations. */
+/** The image terms. Owners vary slowest, then ids, names and tag combinations. */
 export function amiTerms(selector: Selector | undefined): readonly AmiSelectorTerm[] {
   const special = [...ID_KEYS, NAME_KEY, OWNERS_KEY];
   const owners = alternatives(selector?.[OWNERS_KEY]);
@@ -63,7 +67,7 @@ function idsOf(selector: Selector | undefined): readonly string[] {
   return ID_KEYS.flatMap((key) => alternatives(selector?.[key]));
 }
 
-/** Every choice of one alternative a key; `[{}]` when there are no tag keys. */
+/** Every combination of one alternative for each key; `[{}]` without tag keys. */
 function tagCombinations(
   selector: Selector | undefined,
   special: readonly string[],
@@ -81,7 +85,7 @@ function tagCombinations(
   return combinations;
 }
 
-/** Comma list; `\,` is a comma inside a value. */
+/** Splits a comma-separated list. `\,` is a comma inside a value. */
 function alternatives(text: string | undefined): readonly string[] {
   if (text === undefined) return [];
   return text.split(/(?<!\\),/).map((part) => part.replaceAll("\\,", ",").trim());

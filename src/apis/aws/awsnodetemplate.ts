@@ -1,7 +1,7 @@
 /**
- * AWSNodeTemplate, karpenter.k8s.aws/v1alpha1, and the AWS block it shares with `spec.provider` of a
- * Provisioner. Selectors are maps: keys ANDed, commas are alternatives, `*` any value, `aws-ids` and
- * `aws::ids` name ids. upstream: provider's pkg/apis/v1alpha1 at v0.31
+ * AWSNodeTemplate (karpenter.k8s.aws/v1alpha1), and the AWS block that it shares with `spec.provider` of a
+ * Provisioner. Selectors are maps: all keys must match, commas separate alternatives, `*` matches any value,
+ * and `aws-ids` and `aws::ids` give ids. upstream: provider's pkg/apis/v1alpha1 at v0.31
  */
 import type { RequirementSpec } from "../karpenter/nodepool.ts";
 import type { Kind, KubeObject } from "../meta.ts";
@@ -19,7 +19,7 @@ export interface AwsProviderBlock {
   readonly subnetSelector?: StringMap;
   readonly securityGroupSelector?: StringMap;
   readonly tags?: StringMap;
-  /** Name of an unmanaged launch template; little else may be set beside it. */
+  /** Name of a launch template that Karpenter does not manage. Most other fields must be empty then. */
   readonly launchTemplate?: string;
   readonly metadataOptions?: MetadataOptions;
   readonly blockDeviceMappings?: readonly BlockDeviceMapping[];

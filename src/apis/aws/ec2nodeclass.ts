@@ -1,5 +1,5 @@
 /**
- * EC2NodeClass, karpenter.k8s.aws/v1 (the hub) and v1beta1: what AWS needs to know to launch a node.
+ * EC2NodeClass (karpenter.k8s.aws/v1 and v1beta1): the AWS settings of nodes. Code uses the v1 shape.
  * upstream: provider's pkg/apis/v1/ec2nodeclass.go
  */
 import type { KubeletConfiguration } from "../karpenter/kubelet.ts";
@@ -27,7 +27,7 @@ export interface AmiSelectorTerm {
   readonly name?: string;
   readonly owner?: string;
   readonly tags?: Tags;
-  /** v1: `al2023@latest`, alone in the list. */
+  /** v1 only: `al2023@latest`. It must be the only term in the list. */
   readonly alias?: string;
   readonly ssmParameter?: string;
 }
@@ -41,12 +41,12 @@ export interface BlockDevice {
   readonly snapshotID?: string;
   readonly throughput?: number;
   readonly volumeInitializationRate?: number;
-  /** A quantity: `20Gi`. Alpha also takes numbers. */
+  /** A quantity such as `20Gi`. Alpha also allows numbers. */
   readonly volumeSize?: string | number;
   readonly volumeType?: string;
 }
 
-/** A volume of the instance. `rootVolume` marks the one that ephemeral storage is counted from. */
+/** A volume of the instance. The volume with `rootVolume` counts for ephemeral storage. */
 export interface BlockDeviceMapping {
   readonly deviceName?: string;
   readonly rootVolume?: boolean;
@@ -78,7 +78,7 @@ export interface NetworkInterface {
   readonly interfaceType: "interface" | "efa-only";
 }
 
-/** Seconds. */
+/** Timeouts in seconds. */
 export interface ConnectionTracking {
   readonly tcpEstablishedTimeout?: number;
   readonly udpStreamTimeout?: number;
@@ -143,7 +143,7 @@ export interface EC2NodeClass extends KubeObject {
     readonly connectionTracking?: ConnectionTracking;
     readonly cpuOptions?: {
       readonly nestedVirtualization?: "enabled" | "disabled";
-      /** karpenter-ts only, as the next one. */
+      /** karpenter-ts only, like `threadsPerCore`. */
       readonly coreCount?: number;
       readonly threadsPerCore?: number;
     };
@@ -152,7 +152,7 @@ export interface EC2NodeClass extends KubeObject {
   readonly status?: EC2NodeClassStatus;
 }
 
-/** As v1beta1 travels: no aliases, no kubelet block, the family names the image. */
+/** The v1beta1 shape. It has no aliases and no kubelet block, and `amiFamily` selects the image. */
 export interface EC2NodeClassV1Beta1 extends KubeObject {
   readonly spec: EC2NodeClassSpecBase;
   readonly status?: EC2NodeClassStatus;

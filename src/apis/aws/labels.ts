@@ -1,6 +1,6 @@
 /**
  * Labels, annotations and tags of the AWS provider. upstream: provider's pkg/apis/v1/labels.go, and the
- * v1alpha1 names that alpha objects still carry.
+ * v1alpha1 names, which alpha objects still have.
  */
 
 /** On instances and nodes: the name of the EC2NodeClass. */
@@ -57,7 +57,10 @@ export const LABEL_INSTANCE_ACCELERATOR_COUNT = "karpenter.k8s.aws/instance-acce
 export const LABEL_INSTANCE_CAPABILITY_FLEX = "karpenter.k8s.aws/instance-capability-flex";
 /** `default` or `dedicated`. */
 export const LABEL_INSTANCE_TENANCY = "karpenter.k8s.aws/instance-tenancy";
-/** `true` for types that can run Nitro Enclaves. Gone in upstream v1.15; pools that name it still work here. */
+/**
+ * `true` for types that can run Nitro Enclaves. Upstream removed it in v1.15; pools that name it still work
+ * here.
+ */
 export const LABEL_NITRO_SANDBOX = "karpenter.k8s.aws/nitro-sandbox";
 /** `default` or `capacity-block`. */
 export const LABEL_CAPACITY_RESERVATION_TYPE = "karpenter.k8s.aws/capacity-reservation-type";
@@ -71,7 +74,7 @@ export const LABEL_PLACEMENT_GROUP_PARTITION = "karpenter.k8s.aws/placement-grou
 /** The reservation that the instance was launched into. */
 export const LABEL_CAPACITY_RESERVATION_ID = "karpenter.k8s.aws/capacity-reservation-id";
 
-/** What the provider adds to the labels that are never restricted. */
+/** The labels that the provider adds to the well-known ones, which users may always use. */
 export const AWS_WELL_KNOWN_LABELS: readonly string[] = [
   LABEL_INSTANCE_HYPERVISOR,
   LABEL_INSTANCE_ENCRYPTION_IN_TRANSIT,
@@ -105,26 +108,26 @@ export const AWS_WELL_KNOWN_LABELS: readonly string[] = [
   LABEL_TOPOLOGY_ZONE_ID,
 ];
 
-/** Hash of the class's static fields; a claim with another hash has drifted. */
+/** Hash of the class's static fields. A claim with another hash has drifted. */
 export const ANNOTATION_EC2NODECLASS_HASH = "karpenter.k8s.aws/ec2nodeclass-hash";
-/** Version of the hash's rules; hashes of another version are not compared. */
+/** Version of the hash's rules. Hashes of different versions are not compared. */
 export const ANNOTATION_EC2NODECLASS_HASH_VERSION = "karpenter.k8s.aws/ec2nodeclass-hash-version";
-/** The instance has the tag of the cluster name that older claims lack. */
+/** Marks a claim whose instance has the tag of the cluster name, which older instances lack. */
 export const ANNOTATION_CLUSTER_NAME_TAGGED = "compatibility.karpenter.k8s.aws/cluster-name-tagged";
-/** The same of an AWSNodeTemplate. */
+/** Hash of an AWSNodeTemplate's static fields. */
 export const ANNOTATION_NODETEMPLATE_HASH = "karpenter.k8s.aws/nodetemplate-hash";
 /** The instance profile that the claim was launched with. */
 export const ANNOTATION_INSTANCE_PROFILE = "karpenter.k8s.aws/instance-profile-name";
-/** The instance has the tags that follow from its claim and node. */
+/** Marks a claim whose instance has the tags with the names of its claim and node. */
 export const ANNOTATION_INSTANCE_TAGGED = "karpenter.k8s.aws/tagged";
 /** On a class: how claims share the GPUs of its nodes. A number, `memory`, `unlimited` or `disabled`. */
 export const ANNOTATION_NVIDIA_CONSUMABLE_CAPACITY = "karpenter.k8s.aws/nvidia-consumable-capacity";
-/** Conversion between v1beta1 and v1. */
+/** Annotations that conversion between v1beta1 and v1 writes, so that nothing is lost on the way back. */
 export const ANNOTATION_UBUNTU_COMPATIBILITY = "compatibility.karpenter.k8s.aws/v1beta1-ubuntu";
 export const ANNOTATION_ALIAS_VERSION_COMPATIBILITY =
   "compatibility.karpenter.k8s.aws/v1-alias-version";
-/** Our own: JSON of the v1 fields of a class that v1beta1 has no place for. */
+/** karpenter-ts only: JSON of the v1 fields of a class that v1beta1 does not have. */
 export const ANNOTATION_V1_ONLY = "compatibility.karpenter.k8s.aws/v1-only";
 
-/** Keeps the class until no claim uses it. */
+/** Keeps a deleted class until no claim uses it. */
 export const EC2NODECLASS_TERMINATION_FINALIZER = "karpenter.k8s.aws/termination";

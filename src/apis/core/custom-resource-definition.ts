@@ -1,4 +1,7 @@
-/** Definitions of custom kinds, as far as others need to know: whether a kind has one, and whether it is on its way out. */
+/**
+ * CustomResourceDefinitions, with the fields that Karpenter reads: whether a kind has a definition, and
+ * whether that is being deleted.
+ */
 import type { Kind, KubeObject } from "../meta.ts";
 
 /** Where the API server calls a webhook. */
@@ -8,7 +11,7 @@ export interface ClientConfig {
   readonly caBundle?: string;
 }
 
-/** The fields that the controller reads. */
+/** A CustomResourceDefinition, with the fields that the controller reads. */
 export interface Crd extends KubeObject {
   readonly spec: {
     readonly group: string;

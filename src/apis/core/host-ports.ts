@@ -1,10 +1,10 @@
-/** Host ports of pods and when two of them collide. upstream: pkg/scheduling/hostportusage.go */
+/** The host ports of pods, and when two of them conflict. upstream: pkg/scheduling/hostportusage.go */
 import type { Pod, PodSpec } from "./pod.ts";
 import { perTemplate } from "./pod-template.ts";
 
 /** A port of the node that a container takes. `protocol` is TCP, UDP or SCTP. */
 export interface HostPort {
-  /** `0.0.0.0` = every address. */
+  /** `0.0.0.0` means every address. */
   readonly ip: string;
   readonly port: number;
   readonly protocol: string;
@@ -31,7 +31,7 @@ const portsOf = perTemplate((spec): readonly HostPort[] => {
   );
 });
 
-/** On the host's network a container port is a host port. */
+/** The host port for a container port. With hostNetwork every container port is a host port. */
 function hostPortOf(spec: PodSpec, port: { hostPort?: number; containerPort: number }): number {
   return port.hostPort || (spec.hostNetwork === true ? port.containerPort : 0);
 }

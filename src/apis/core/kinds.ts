@@ -1,4 +1,4 @@
-/** The other kinds of the core group that we read or write, with the fields we use. */
+/** Other kinds of the core group that this project uses, with the fields that it reads. */
 import type { Kind, KubeObject, ResourceAmounts } from "../meta.ts";
 import type { NodeSelectorTerm } from "./pod.ts";
 
@@ -8,7 +8,7 @@ export interface Namespace extends KubeObject {
   readonly status?: { readonly phase?: "Active" | "Terminating" };
 }
 
-/** Values are text; binary data is not read here. */
+/** Only text values; binary data is not read. */
 export interface ConfigMap extends KubeObject {
   readonly data?: Readonly<Record<string, string>>;
 }
@@ -103,7 +103,7 @@ export const NAMESPACE: Kind<Namespace> = core("Namespace", "namespaces", false)
 export const CONFIG_MAP: Kind<ConfigMap> = core("ConfigMap", "configmaps", true);
 export const SECRET: Kind<Secret> = core("Secret", "secrets", true);
 export const SERVICE: Kind<Service> = core("Service", "services", true);
-/** Kept for clients of old versions; EndpointSlices replace it. */
+/** Older than EndpointSlices, which replace it. */
 export const ENDPOINTS: Kind = core("Endpoints", "endpoints", true);
 /** The addresses behind a Service. */
 export const ENDPOINT_SLICE: Kind = {

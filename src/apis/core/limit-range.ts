@@ -1,6 +1,6 @@
 /**
- * LimitRange: what containers of a namespace get that say nothing of their own. Admission writes it into
- * pods; who works out a pod before there is one has to do the same.
+ * LimitRange: default requests and limits for the containers of a namespace. Admission writes them into pods.
+ * Code that predicts a pod before it exists must apply them too.
  */
 import type { Kind, KubeObject, ResourceAmounts } from "../meta.ts";
 import type { Container, PodSpec } from "./pod.ts";
@@ -26,7 +26,7 @@ export const LIMIT_RANGE: Kind<LimitRange> = {
   namespaced: true,
 };
 
-/** The spec with the defaults that admission would add. `ranges`: the LimitRanges of the pod's namespace. */
+/** The spec with the defaults that admission would add. `ranges` are the LimitRanges of the pod's namespace. */
 export function withLimitRanges(spec: PodSpec, ranges: readonly LimitRange[]): PodSpec {
   const items = ranges.flatMap(({ spec: { limits } }) =>
     limits.filter(({ type }) => type === "Container"),
@@ -34,7 +34,7 @@ export function withLimitRanges(spec: PodSpec, ranges: readonly LimitRange[]): P
   if (items.length === 0) return spec;
   const complete = (container: Container): Container => {
     let { limits = {}, requests = {} } = container.resources ?? {};
-    // The container's own limit counts as its request, before any default does.
+    // Admission copies a container's own limit to its request before it applies defaults.
     requests = { ...limits, ...requests };
     for (const item of items) {
       limits = { ...item.default, ...limits };

@@ -1,6 +1,6 @@
 /**
- * Questions about one pod that several floors ask: does it run, may it be moved, does it need a node.
- * upstream: pkg/utils/pod/scheduling.go
+ * Questions about one pod: is it running, may it be moved, does it need a node. upstream:
+ * pkg/utils/pod/scheduling.go
  */
 import { fromRfc3339 } from "../../base/clock.ts";
 import { parseDuration } from "../../base/duration.ts";
@@ -21,7 +21,7 @@ import {
 } from "./pod.ts";
 import { tolerates } from "./tolerations.ts";
 
-/** After this much longer than its deletion a pod counts as stuck: its node is not coming back. */
+/** A pod counts as stuck this long after its deletion should have ended. Its node is probably gone. */
 const STUCK_TERMINATING_MS = 60_000;
 
 /** Whether the pod needs another node when its own is removed. */
@@ -30,7 +30,7 @@ export function isReschedulable(pod: Pod): boolean {
   return comesBack && !isTerminal(pod) && !isOwnedByDaemonSet(pod) && !isOwnedByNode(pod);
 }
 
-/** Tolerates being on a node that leaves: neither evicted nor waited for. */
+/** Whether the pod tolerates the taint of a node that is drained. Such a pod is neither evicted nor waited for. */
 function toleratesDisruption(pod: Pod): boolean {
   return (
     tolerates(pod.spec.tolerations, DISRUPTED_NO_SCHEDULE_TAINT) ||
@@ -38,13 +38,13 @@ function toleratesDisruption(pod: Pod): boolean {
   );
 }
 
-/** Deleted more than a minute past its grace, and still there. */
+/** Whether the pod's grace period ended more than a minute ago, and the pod still exists. */
 function isStuckTerminating(pod: Pod, nowMs: number): boolean {
   const deletionMs = fromRfc3339(pod.metadata.deletionTimestamp);
   return deletionMs !== undefined && nowMs - deletionMs > STUCK_TERMINATING_MS;
 }
 
-/** Whether a drain has to wait for this pod. */
+/** Whether a drain evicts this pod. */
 export function isDrainable(pod: Pod, nowMs: number): boolean {
   return !toleratesDisruption(pod) && !isStuckTerminating(pod, nowMs) && !isOwnedByNode(pod);
 }
@@ -54,7 +54,7 @@ export function isWaitingEviction(pod: Pod, nowMs: number): boolean {
   return !isTerminal(pod) && isDrainable(pod, nowMs);
 }
 
-/** What a pod's do-not-disrupt annotation says now; `invalid` is reported and otherwise ignored. */
+/** The present effect of a pod's do-not-disrupt annotation. An invalid one is reported and otherwise ignored. */
 export type DoNotDisrupt =
   | { readonly kind: "none" }
   | { readonly kind: "always" }
@@ -63,8 +63,8 @@ export type DoNotDisrupt =
   | { readonly kind: "invalid"; readonly why: string };
 
 /**
- * Reads the annotation: `true`, or a positive duration from the pod's start (not started = not yet over).
- * Alpha's do-not-evict `true` counts the same.
+ * Reads the annotation: `true`, or a positive duration from the pod's start. Before the start, the duration
+ * is not over. Alpha's do-not-evict with `true` has the same effect.
  */
 export function doNotDisrupt(pod: Pod, nowMs: number): DoNotDisrupt {
   const annotations = pod.metadata.annotations;
@@ -90,7 +90,7 @@ export function hasDoNotDisrupt(pod: Pod, nowMs: number): boolean {
   return kind === "always" || kind === "until";
 }
 
-/** Ready=True. */
+/** Whether the condition Ready is True. */
 export function isReady(pod: Pod): boolean {
   return (
     pod.status?.conditions?.some((one) => one.type === "Ready" && one.status === "True") ?? false

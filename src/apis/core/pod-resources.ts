@@ -1,6 +1,6 @@
 /**
- * What a pod asks for, as the scheduler counts it: containers, init containers, sidecars, overhead,
- * pod-level amounts, and resizes in flight. upstream: k8s.io/component-helpers/resource
+ * The requests of a pod, as the scheduler counts them: containers, init containers, sidecars, overhead,
+ * pod-level resources, and resizes in progress. upstream: k8s.io/component-helpers/resource
  */
 import {
   addResources,
@@ -12,14 +12,14 @@ import {
 import type { Container, ContainerStatus, Pod, PodSpec, PodStatus } from "./pod.ts";
 import { perTemplate } from "./pod-template.ts";
 
-/** Requests plus `pods: 1`. A limit without a request counts as the request, as the API defaults it. */
+/** Requests plus `pods: 1`. A limit without a request counts as the request, as API defaulting does. */
 export function podRequests(pod: Pod): Resources {
   return isResized(pod) ? sumOf(pod.spec, pod.status) : asWritten(pod.spec);
 }
 
 /**
- * Whether what the kubelet holds for it counts, and not only what it asks for. From 1.33 on the kubelet says
- * of every pod what it holds: mostly that is what was asked for.
+ * Whether the amounts that the kubelet allocated differ from those in the spec, so that both must be counted.
+ * Since Kubernetes 1.33 the kubelet reports amounts for every pod, and mostly they are equal.
  */
 export function isResized({ spec, status }: Pod): boolean {
   if (status === undefined) return false;
@@ -33,7 +33,10 @@ export function isResized({ spec, status }: Pod): boolean {
   );
 }
 
-/** Pods of one template have the very same containers, and mostly the very same statuses of them. */
+/**
+ * Answers by containers and statuses. Pods of one template share the same containers, and mostly the same
+ * statuses.
+ */
 const known = new WeakMap<readonly ContainerStatus[], WeakMap<readonly Container[], boolean>>();
 
 function holdsMore(
@@ -57,7 +60,7 @@ function heldIsMore(container: Container, statuses: readonly ContainerStatus[]):
   return Object.entries(heldFor(status)).some(([name, amount]) => amount > (asked[name] ?? 0));
 }
 
-/** Whether the kubelet reports the amounts that it allocated, for a container or for the whole pod. */
+/** Whether the kubelet reports its allocated amounts, for a container or for the whole pod. */
 export function isSized({ allocatedResources, resources }: Held): boolean {
   return allocatedResources !== undefined || resources !== undefined;
 }
@@ -72,7 +75,7 @@ function sumOf(spec: PodSpec, status: PodStatus | undefined): Resources {
   return Object.freeze(addResources(result, parseResources(spec.overhead)));
 }
 
-/** Limits; a resource that one container does not limit is summed over the others. */
+/** The sum of all limits. A container without a limit adds nothing. */
 export function podLimits(pod: Pod): Resources {
   const limits = totalOf(pod.spec, (one) => parseResources(one.resources?.limits));
   const result = { ...limits, ...parseResources(pod.spec.resources?.limits) };
@@ -84,7 +87,7 @@ export function podLimits(pod: Pod): Resources {
   return total;
 }
 
-/** Sum of containers and sidecars, or the peak of the init phase where that is higher. */
+/** The sum over containers and sidecars, or the peak during init containers if that is higher. */
 function totalOf(spec: PodSpec, amountsOf: (container: Container) => Resources): Resources {
   let running = NO_RESOURCES;
   for (const container of spec.containers ?? [])
@@ -102,8 +105,8 @@ function totalOf(spec: PodSpec, amountsOf: (container: Container) => Resources):
 }
 
 /**
- * What is asked for, or what the kubelet still holds for it: while a resize is on its way, the more
- * counts. One that the node cannot do asks for nothing.
+ * The requests of a container. During a resize the larger of requested and allocated amounts counts. A resize
+ * that the node cannot do does not count.
  */
 function containerRequests(container: Container, pod: PodStatus | undefined): Resources {
   const asked = askedFor(container);
@@ -141,8 +144,8 @@ function isResizeInfeasible(status: PodStatus | undefined): boolean {
 }
 
 /**
- * Amounts set for the pod as a whole replace the containers' sum, name by name; what the kubelet holds for it as
- * one counts as it does of a container.
+ * Pod-level resources replace the sum of the containers, for each resource. During a resize they count like
+ * those of a container.
  */
 function podLevelRequests(spec: PodSpec, status: PodStatus | undefined): Resources {
   if (spec.resources === undefined) return NO_RESOURCES;

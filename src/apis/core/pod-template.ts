@@ -1,33 +1,32 @@
 /**
- * What pods of one template have in common. A mirror holds the parts of their specs once (see
- * controllers/pod-projection.ts): specs of the very same parts are alike, whatever their nodes and volumes
- * are. What depends on those parts alone is worked out once a template, and a million pods need no notes of
- * their own.
+ * Finds pods of the same template. Mirrors share equal parts of pod specs (controllers/pod-projection.ts), so
+ * pods of one template have the same part objects, whatever their nodes and volumes are. Answers that depend
+ * only on these parts are computed once for each template, and no memory is needed for each pod.
  */
 import type { PodSpec } from "./pod.ts";
 
-/** What specs of the same parts have in common: all but node and volumes. */
+/** The spec of a pod without node and volumes. */
 export type PodTemplate = PodSpec;
 
-/** Parts that are each pod's own. */
+/** Parts of a spec that differ between pods of one template. */
 const OWN: ReadonlySet<string> = new Set(["nodeName", "volumes"]);
-/** The most templates that are kept for one set of containers. Beyond that the list is emptied. */
+/** Most templates that are kept for one list of containers. Beyond that the list is emptied. */
 const MOST_ALIKE = 8;
 
 interface Known {
   readonly template: PodTemplate;
-  /** Of {@link template}, without its own. */
+  /** Number of parts in {@link template}, except those that differ between pods. */
   readonly parts: number;
 }
 
-/** By their containers: two templates rarely share those. */
+/** Templates by their list of containers. Two templates rarely share one. */
 const templates = new WeakMap<PodSpec["containers"], Known[]>();
 
-/** Undefined: the spec is not frozen, so it may still change. */
+/** The template of a spec. Undefined if the spec is not frozen, because it may still change. */
 export function templateOf(spec: PodSpec): PodTemplate | undefined {
   const { containers } = spec;
   const known = templates.get(containers);
-  // Frozen once, frozen for good: asking takes longer than looking.
+  // A spec that is already a known template needs no check whether it is frozen, which is slower.
   if (known?.[0]?.template === spec) return spec;
   if (!Object.isFrozen(spec)) return undefined;
   if (known !== undefined)
@@ -38,7 +37,7 @@ export function templateOf(spec: PodSpec): PodTemplate | undefined {
   if (!Object.isFrozen(containers)) return undefined;
   const template = commonPart(spec);
   const parts = Object.keys(template).filter((key) => !OWN.has(key)).length;
-  // Not pushed: a list that grows takes room for many.
+  // A new array of one item, because arrays that grow by `push` reserve room for more.
   if (known === undefined) templates.set(containers, [{ template, parts }]);
   else {
     if (known.length >= MOST_ALIKE) known.length = 0;

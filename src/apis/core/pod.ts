@@ -1,6 +1,6 @@
 /**
- * The Pod kind: the fields that scheduling, draining and the sandbox read, and the plain questions about
- * a pod, `isProvisionable` first. Those that need labels or time are in pod-predicates.ts.
+ * The Pod kind: the fields that scheduling, draining and the sandbox read, and simple questions about a pod,
+ * such as `isProvisionable`. Questions that need labels or the time are in pod-predicates.ts.
  */
 import type { Condition, Kind, KubeObject, LabelSelector, ResourceAmounts } from "../meta.ts";
 
@@ -13,7 +13,7 @@ export interface ContainerPort {
   readonly protocol?: string;
 }
 
-/** Scheduling counts requests. A limit without a request is the request, too. */
+/** Scheduling counts requests. A limit without a request counts as the request. */
 export interface ResourceRequirements {
   readonly requests?: ResourceAmounts;
   readonly limits?: ResourceAmounts;
@@ -34,7 +34,7 @@ export interface Container {
   readonly lifecycle?: { readonly preStop?: LifecycleHandler };
 }
 
-/** What is done before a container is stopped. */
+/** An action before a container is stopped. */
 export interface LifecycleHandler {
   readonly sleep?: { readonly seconds: number };
   readonly exec?: { readonly command?: readonly string[] };
@@ -77,8 +77,8 @@ export interface NodeAffinity {
 }
 
 /**
- * Pods that match the selector, in these namespaces, in the same value of `topologyKey`. No namespaces: the pod's
- * own.
+ * Pods that match the selector, in these namespaces, within one value of `topologyKey`. Without namespaces:
+ * in the pod's own.
  */
 export interface PodAffinityTerm {
   readonly topologyKey: string;
@@ -98,7 +98,7 @@ export interface PodAffinity {
   }[];
 }
 
-/** Rules about nodes, about pods to be near, and about pods to be away from. */
+/** Rules about nodes (nodeAffinity), about pods to be near to, and about pods to keep away from. */
 export interface Affinity {
   readonly nodeAffinity?: NodeAffinity;
   readonly podAffinity?: PodAffinity;
@@ -171,7 +171,7 @@ export interface ContainerStatus {
   readonly [field: string]: unknown;
 }
 
-/** `phase` Succeeded and Failed are final: the pod takes no room any more. */
+/** The phases Succeeded and Failed are final: the pod uses no resources any more. */
 export interface PodStatus {
   readonly phase?: "Pending" | "Running" | "Succeeded" | "Failed" | "Unknown";
   readonly conditions?: readonly Condition[];
@@ -201,22 +201,22 @@ export const POD: Kind<Pod> = {
   namespaced: true,
 };
 
-/** Done for good: Succeeded or Failed. */
+/** Whether the pod has ended: Succeeded or Failed. */
 export function isTerminal(pod: Pod): boolean {
   return pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed";
 }
 
-/** Asked to go. */
+/** Whether the pod is being deleted. */
 export function isTerminating(pod: Pod): boolean {
   return pod.metadata.deletionTimestamp !== undefined;
 }
 
-/** Neither done nor going. */
+/** Whether the pod has neither ended nor is being deleted. */
 export function isActive(pod: Pod): boolean {
   return !isTerminal(pod) && !isTerminating(pod);
 }
 
-/** Bound to a node. */
+/** Whether the pod is bound to a node. */
 function isScheduled(pod: Pod): boolean {
   return Boolean(pod.spec.nodeName);
 }
@@ -226,7 +226,7 @@ export function isOwnedByDaemonSet(pod: Pod): boolean {
   return isOwnedBy(pod, "apps/v1", "DaemonSet");
 }
 
-/** A static pod's mirror: the kubelet's own, nothing can move it. */
+/** True for the mirror of a static pod, which belongs to its kubelet and cannot be moved. */
 export function isOwnedByNode(pod: Pod): boolean {
   return isOwnedBy(pod, "v1", "Node");
 }
@@ -236,7 +236,10 @@ export function isOwnedByStatefulSet(pod: Pod): boolean {
   return isOwnedBy(pod, "apps/v1", "StatefulSet");
 }
 
-/** Undefined: it is of none. Its ReplicaSet is called after the Deployment and the hash of the template. */
+/**
+ * The name of the pod's Deployment. Undefined if it has none. The ReplicaSet's name is that of the Deployment
+ * plus the template's hash.
+ */
 export function deploymentNameOf({ metadata }: Pod): string | undefined {
   const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
   const hash = metadata.labels?.["pod-template-hash"];
@@ -252,7 +255,7 @@ function isOwnedBy(pod: Pod, apiVersion: string, kind: string): boolean {
   );
 }
 
-/** The scheduler tried and found no node. */
+/** Whether the scheduler tried and found no node. */
 function isUnschedulable(pod: Pod): boolean {
   return (
     pod.status?.conditions?.some(
@@ -261,12 +264,12 @@ function isUnschedulable(pod: Pod): boolean {
   );
 }
 
-/** The scheduler means to make room by preemption. */
+/** Whether the scheduler nominated a node, on which it makes room by preemption. */
 export function isPreempting(pod: Pod): boolean {
   return Boolean(pod.status?.nominatedNodeName);
 }
 
-/** Whether a new node could help this pod: the entrance of provisioning. */
+/** Whether a new node could help this pod. The provisioner considers only such pods. */
 export function isProvisionable(pod: Pod): boolean {
   return (
     isUnschedulable(pod) &&

@@ -1,5 +1,5 @@
 /**
- * Label selectors and node selector terms as Kubernetes means them, and the text form of label selectors for
+ * Label selectors and node selector terms with Kubernetes' meaning, and the text form of label selectors for
  * list requests. upstream: apimachinery pkg/labels, component-helpers scheduling/corev1/nodeaffinity
  */
 import type { LabelSelector, LabelSelectorRequirement } from "../meta.ts";
@@ -18,7 +18,7 @@ export function matchesLabelSelector(
   return matchExpressions?.every((one) => matchesOne(one, labels?.[one.key])) ?? true;
 }
 
-/** Whether all of a Service-like map of labels is there. An empty map matches everything. */
+/** Whether all wanted labels are present, as for a Service's selector. An empty map matches everything. */
 export function matchesLabels(wanted: Labels | undefined, labels: Labels | undefined): boolean {
   for (const key in wanted) if (labels?.[key] !== wanted[key]) return false;
   return true;
@@ -36,8 +36,8 @@ export function formatLabelSelector(selector: LabelSelector): string {
 }
 
 /**
- * Whether a node satisfies one term of required node affinity; terms are ORed by the caller. A term
- * without any expression matches nothing. `fields` knows `metadata.name`.
+ * Whether a node satisfies one term of required node affinity. A term without any expression matches nothing.
+ * `fields` has `metadata.name`. The caller combines terms: one must match.
  */
 export function matchesNodeSelectorTerm(
   term: NodeSelectorTerm,
@@ -52,7 +52,7 @@ export function matchesNodeSelectorTerm(
   );
 }
 
-/** One requirement of a label or node selector against the value that is there, if any. */
+/** Whether a value, or its absence, satisfies one requirement. */
 function matchesOne(
   one: LabelSelectorRequirement | NodeSelectorRequirement,
   value: string | undefined,

@@ -1,4 +1,4 @@
-/** Taints and tolerations as Kubernetes means them. upstream: k8s.io/component-helpers scheduling/corev1 */
+/** Taints and tolerations with Kubernetes' meaning. upstream: k8s.io/component-helpers scheduling/corev1 */
 import type { Taint } from "./node.ts";
 import type { TaintEffect, Toleration } from "./pod.ts";
 
@@ -9,7 +9,7 @@ export function tolerates(tolerations: readonly Toleration[] | undefined, taint:
   return tolerations?.some((toleration) => covers(toleration, taint)) ?? false;
 }
 
-/** The first taint (of the named effects; default: all three) that is not covered. */
+/** The first taint that no toleration covers, among taints with these effects (default: all three). */
 export function firstUntolerated(
   tolerations: readonly Toleration[] | undefined,
   taints: readonly Taint[] | undefined,
@@ -20,7 +20,7 @@ export function firstUntolerated(
   );
 }
 
-/** Same key and effect: how taints are matched for merging and removal. */
+/** Whether two taints have the same key and effect. Such taints replace each other. */
 export function isSameTaint(a: Taint, b: Taint): boolean {
   return a.key === b.key && a.effect === b.effect;
 }

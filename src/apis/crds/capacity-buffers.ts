@@ -1,7 +1,7 @@
 /**
- * The CapacityBuffer definition. v1beta1 is stored; v1alpha1, which Cluster Autoscaler had first, has the same fields.
- * The controller acts on buffers with the gate CapacityBuffer.
- * upstream: pkg/apis/crds/autoscaling.x-k8s.io_capacitybuffers.yaml
+ * The CRD of CapacityBuffer. v1beta1 is stored. v1alpha1 has the same fields; Cluster Autoscaler had it
+ * first. The controller acts on buffers if the feature gate CapacityBuffer is on. upstream:
+ * pkg/apis/crds/autoscaling.x-k8s.io_capacitybuffers.yaml
  */
 import { ACTIVE_CAPACITY, CAPACITY_BUFFER } from "../autoscaling/capacity-buffer.ts";
 import {
@@ -22,7 +22,7 @@ import {
   text,
 } from "./schema.ts";
 
-/** The definition of CapacityBuffers, for both versions. */
+/** The CRD of CapacityBuffer, with both versions. */
 export function capacityBufferDefinition(): CustomResourceDefinition {
   return definition(CAPACITY_BUFFER, [version("v1beta1", true), version("v1alpha1", false)], {
     shortNames: ["cb"],

@@ -1,4 +1,4 @@
-/** CustomResourceDefinition objects: names, versions, columns and conversion around the schemas. */
+/** Builds CustomResourceDefinition objects: names, versions, columns and conversion, around a schema. */
 import type { Kind, KubeObject } from "../meta.ts";
 import type { JsonSchema } from "./schema.ts";
 
@@ -7,7 +7,7 @@ export interface PrinterColumn {
   readonly name: string;
   readonly type: "string" | "integer" | "date";
   readonly jsonPath: string;
-  /** 1 = shown by `-o wide` only. */
+  /** 1 means: shown only by `-o wide`. */
   readonly priority?: number;
 }
 
@@ -22,7 +22,7 @@ export interface CrdVersion {
   readonly deprecated?: string;
 }
 
-/** apiextensions.k8s.io/v1, as far as CRDs made here use it. */
+/** A CustomResourceDefinition, with the fields that are used here. */
 export interface CustomResourceDefinition extends KubeObject {
   readonly spec: {
     readonly group: string;
@@ -39,15 +39,15 @@ export interface CustomResourceDefinition extends KubeObject {
   };
 }
 
-/** The operator's service: webhooks of every kind are served by it. */
+/** The operator's Service, which serves all webhooks. */
 export const WEBHOOK_SERVICE = { name: "karpenter", namespace: "karpenter", port: 8443 } as const;
 
-/** What the names of a kind say beyond the kind itself. */
+/** Options that the kind itself does not have. */
 export interface DefinitionOptions {
   readonly shortNames?: readonly string[];
   /** Default: `karpenter`. */
   readonly category?: string;
-  /** All versions have the same fields: the API server converts by itself. */
+  /** All versions have the same fields, so the API server converts them without a webhook. */
   readonly isAlike?: boolean;
 }
 
@@ -104,7 +104,7 @@ function conversion(group: string) {
   };
 }
 
-/** Time since creation; kubectl shows no age of custom kinds without this column. */
+/** The age. For custom kinds kubectl shows it only if there is such a column. */
 export const AGE_COLUMN: PrinterColumn = {
   name: "Age",
   type: "date",

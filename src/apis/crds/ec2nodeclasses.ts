@@ -1,4 +1,4 @@
-/** The EC2NodeClass definition: v1 (stored) and v1beta1 (served through conversion). */
+/** The CRD of EC2NodeClass: v1 (stored) and v1beta1 (served through conversion). */
 import { EC2_NODE_CLASS } from "../aws/ec2nodeclass.ts";
 import {
   AGE_COLUMN,
@@ -51,10 +51,10 @@ const EXACTLY_ONE_PROFILE: Rule = [
   "must specify exactly one of ['role', 'instanceProfile']",
 ];
 
-/** Upstream's words of a field that stands alone; the list follows. */
+/** Upstream's text for a field that excludes others. The list of these fields follows it. */
 const COMBINED = "with a combination of other fields in";
 
-/** A family named beside an alias must be the alias' own, or Custom. */
+/** Allowed families beside an alias: the alias's own family, or Custom. */
 const ALIAS_FAMILIES: readonly (readonly [prefix: string, family: string])[] = [
   ["al2", "AL2"],
   ["al2023", "AL2023"],
@@ -112,7 +112,7 @@ const INTERFACE_RULES: readonly Rule[] = [
   ],
 ];
 
-/** What came after v1.0. */
+/** Fields that were added after v1.0. */
 function newFields(): Record<string, JsonSchema> {
   return {
     capacityReservationSelectorTerms: list(
@@ -449,7 +449,7 @@ function reservationsStatus(): JsonSchema {
   );
 }
 
-/** What selectors resolved to; AWSNodeTemplate has the same. */
+/** The status with the resources that the selectors found. AWSNodeTemplate has the same. */
 export function resolvedStatus(): Record<string, JsonSchema> {
   const requirement = object(
     "One constraint.",

@@ -1,7 +1,7 @@
-/** Schema of the options of an EC2NodeClass that go into the launch template as they are. */
+/** Schema of EC2NodeClass options that are copied unchanged to the launch template. */
 import { boolean, integer, type JsonSchema, object, rules, text } from "./schema.ts";
 
-/** By field of `spec`. */
+/** The schemas by field of `spec`. */
 export function instanceOptions(): Record<string, JsonSchema> {
   return {
     connectionTracking: object(

@@ -18,9 +18,8 @@ import {
 const THRESHOLD = `^((\\d{1,2}(\\.\\d{1,2})?|100(\\.0{1,2})?)%|${QUANTITY.slice(1, -1)})?$`;
 
 /**
- * `cel`: beta and v1 check by rules in the schema; alpha left it to the webhook. `open`: any other setting of the
- * kubelet may stand there too, for images that read it, and maxPods may be an expression, as reserved amounts always
- * can by their type.
+ * The schema of the block. `cel`: CEL rules check it (beta and v1); alpha leaves that to the webhook. `open`:
+ * unknown kubelet settings are allowed, for images that read them, and maxPods may be a CEL expression.
  */
 export function kubeletSchema(
   checks: "cel" | "webhook",
@@ -28,7 +27,8 @@ export function kubeletSchema(
 ): JsonSchema {
   const cel = checks === "cel";
   const signals = (name: string) => (cel ? rules(keysRule(name, EVICTION_SIGNALS)) : {});
-  // Where expressions may stand the schema cannot say what an amount is: the class' conditions do.
+  // Where expressions are allowed, the schema cannot check amounts. The conditions of the class report
+  // problems instead.
   const sized = cel && !open;
   const thresholds = (name: string) => ({
     ...signals(name),
@@ -90,7 +90,7 @@ function podsOrExpression(): JsonSchema {
   };
 }
 
-/** Which fields of the block belong together. */
+/** Pairs of fields of which neither may be set alone. */
 const PAIRS: readonly (readonly [string, string])[] = [
   [
     "!(has(self.imageGCHighThresholdPercent) && has(self.imageGCLowThresholdPercent)) || self.imageGCHighThresholdPercent > self.imageGCLowThresholdPercent",

@@ -1,4 +1,4 @@
-/** The NodeOverlay definition (v1alpha1). The controller acts on overlays with the gate NodeOverlay. */
+/** The CRD of NodeOverlay (v1alpha1). The controller acts on overlays if the feature gate NodeOverlay is on. */
 import { NODE_OVERLAY } from "../karpenter/nodeoverlay.ts";
 import {
   AGE_COLUMN,

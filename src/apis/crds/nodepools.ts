@@ -1,4 +1,4 @@
-/** The NodePool definition: v1 (stored) and v1beta1 (served through conversion). */
+/** The CRD of NodePool: v1 (stored) and v1beta1 (served through conversion). */
 import { NODE_POOL } from "../karpenter/nodepool.ts";
 import {
   AGE_COLUMN,

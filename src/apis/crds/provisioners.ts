@@ -1,4 +1,4 @@
-/** Alpha's pool definition. Its content is checked by the admission webhook (hub/admission.ts). */
+/** The CRD of alpha's Provisioner. The admission webhook checks its content (hub/admission.ts). */
 import { PROVISIONER } from "../karpenter/provisioner.ts";
 import { type CustomResourceDefinition, column, definition } from "./definition.ts";
 import { kubeletSchema } from "./kubelet-schema.ts";

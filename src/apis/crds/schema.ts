@@ -1,6 +1,6 @@
 /**
- * Builders for the structural schemas of our custom resources: plain data in, plain data out. Only what
- * our kinds need; the vocabulary is apiextensions.k8s.io/v1's.
+ * Functions that build structural schemas for the CRDs of this project. They have only the parts of
+ * apiextensions.k8s.io/v1 that these CRDs need.
  */
 
 /** A rule of x-kubernetes-validations: `message` is shown when the expression `rule` is false. */
@@ -9,7 +9,7 @@ export interface CelRule {
   readonly message: string;
 }
 
-/** A structural schema, as CRDs hold it. */
+/** A structural schema, as in a CRD. */
 export interface JsonSchema {
   readonly type?: string;
   readonly description?: string;
@@ -38,11 +38,11 @@ export interface JsonSchema {
 
 type More = Omit<JsonSchema, "type" | "properties" | "items" | "description">;
 
-/** apimachinery's qualified name, as label keys have it. */
+/** Pattern of apimachinery's qualified name, which label keys follow. */
 export const QUALIFIED_NAME =
   "^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*(\\/))?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$";
 export const LABEL_VALUE = "^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$";
-/** How Kubernetes writes an amount. */
+/** Pattern of a Kubernetes quantity. */
 export const QUANTITY =
   "^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))))?$";
 
@@ -51,7 +51,7 @@ export function text(description: string, more: More = {}): JsonSchema {
   return { description, type: "string", ...more };
 }
 
-/** A whole number. Go's types are int32 or int64: say which by `format` in `more`. */
+/** A whole number. `format` in `more` says whether Go's type is int32 or int64. */
 export function integer(description: string, more: More = {}): JsonSchema {
   return { description, type: "integer", ...more };
 }
@@ -61,7 +61,7 @@ export function boolean(description: string, more: More = {}): JsonSchema {
   return { description, type: "boolean", ...more };
 }
 
-/** An object with these fields only; the API server drops others. */
+/** An object with only these fields. The API server drops all others. */
 export function object(
   description: string,
   properties: Readonly<Record<string, JsonSchema>>,
@@ -70,7 +70,7 @@ export function object(
   return { description, type: "object", properties, ...more };
 }
 
-/** A list of items of one shape. */
+/** A list with one schema for all items. */
 export function list(description: string, items: JsonSchema, more: More = {}): JsonSchema {
   return { description, type: "array", items, ...more };
 }
@@ -101,7 +101,7 @@ export function rules(...pairs: readonly (readonly [rule: string, message: strin
   return { "x-kubernetes-validations": pairs.map(([rule, message]) => ({ rule, message })) };
 }
 
-/** The conditions of a status. `strict`: metav1's shape with reason and message required. */
+/** The conditions of a status. `strict` is metav1's shape, which requires reason and message. */
 export function conditions(shape: "strict" | "lenient" | "alpha"): JsonSchema {
   const properties = {
     type: text("Name of the condition.", shape === "alpha" ? {} : { maxLength: 316 }),

@@ -1,4 +1,4 @@
-/** Parts that pools and claims of several generations share: taints, requirements, references. */
+/** Schema parts that pools and claims of several generations share: taints, requirements, references. */
 import {
   integer,
   type JsonSchema,
@@ -60,10 +60,13 @@ const KUBERNETES_KEYS = [
   "topology.kubernetes.io/zone",
 ];
 
-/** Which generation's restrictions apply: beta also closes Kubernetes' own domains. */
+/** Whose restrictions on label keys apply. v1beta1 also forbids Kubernetes' own domains. */
 export type Restrictions = "v1beta1" | "v1";
 
-/** Rules on one label key named `x`: `self` for a key, a loop variable for the keys of a map. */
+/**
+ * CEL rules for one label key. `x` is its name in the expression: `self` for a key, or a loop variable for
+ * the keys of a map.
+ */
 function keyRules(
   x: string,
   restrictions: Restrictions,
@@ -101,7 +104,7 @@ function keyRules(
   ];
 }
 
-/** Labels of a pool's template. */
+/** Labels in a pool's template. */
 export function templateLabels(restrictions: Restrictions): JsonSchema {
   const all = keyRules("k", restrictions, "restricted").map(
     ([rule, message]) => [`self.all(k, ${rule})`, message] as const,
@@ -111,7 +114,7 @@ export function templateLabels(restrictions: Restrictions): JsonSchema {
     type: "object",
     additionalProperties: { type: "string", maxLength: 63, pattern: LABEL_VALUE },
     maxProperties: 100,
-    // v1's are one value to server-side apply: who applies them says all of them.
+    // In v1, server-side apply treats the map as one value, so an applier must send all of it.
     ...(restrictions === "v1" ? { "x-kubernetes-map-type": "atomic" as const } : {}),
     ...rules(...all),
   };
@@ -167,7 +170,7 @@ export function requirements(
   });
 }
 
-/** Requirements as alpha's schema has them: content is checked by the webhook. */
+/** Requirements in alpha. The webhook checks their content. */
 export function looseRequirements(): JsonSchema {
   return list(
     "Constraints on the nodes, all of which hold.",
@@ -183,7 +186,7 @@ export function looseRequirements(): JsonSchema {
   );
 }
 
-/** `strict`: content is checked by the schema; alpha left it to the webhook. */
+/** Taints. With `strict` the schema checks the content; in alpha the webhook does. */
 export function taints(description: string, checks: "strict" | "webhook"): JsonSchema {
   const strict = checks === "strict";
   const item = object(
@@ -202,7 +205,7 @@ export function taints(description: string, checks: "strict" | "webhook"): JsonS
   return list(description, item, strict ? { "x-kubernetes-list-type": "atomic" } : {});
 }
 
-/** v1's reference; `immutable` for pools, whose class may change by name only. */
+/** v1's reference to a node class. `immutable` is for pools: only the class's name may change. */
 export function nodeClassRef(mutability: "immutable" | "free"): JsonSchema {
   const fixed = (field: string) =>
     mutability === "immutable"
@@ -224,7 +227,7 @@ export function nodeClassRef(mutability: "immutable" | "free"): JsonSchema {
   );
 }
 
-/** Beta's and alpha's reference. */
+/** The reference to a node class in beta and alpha. */
 export function looseClassRef(description: string): JsonSchema {
   return object(
     description,

@@ -1,6 +1,7 @@
 /**
- * Whether an object of ours has the types that its schema asks for. Code that reads a spec relies on them, and not
- * every object was judged by an API server: files of the command line, and reviews, which anybody may send.
+ * Checks that an object has the types of its schema. Code that reads a spec relies on that. But not every
+ * object was checked by an API server: files for the command line, and webhook reviews, which anybody can
+ * send.
  */
 import { isObject, textOf } from "../../base/json.ts";
 import { customResourceDefinitions } from "./all.ts";
@@ -14,7 +15,7 @@ const METADATA: JsonSchema = object("", {
   finalizers: list("", { type: "string" }),
 });
 
-/** Schemas by `apiVersion kind`; made once, because a tenth of a second is long for a review. */
+/** Schemas by `apiVersion kind`. Built once, because that takes about 0.1 s, too long for each review. */
 let schemas: ReadonlyMap<string, JsonSchema> | undefined;
 
 function schemaOf(apiVersion: unknown, kind: unknown): JsonSchema | undefined {
@@ -30,9 +31,9 @@ function schemaOf(apiVersion: unknown, kind: unknown): JsonSchema | undefined {
 }
 
 /**
- * The first field of another type than the schema of `apiVersion` and kind has, in words:
- * `spec.template.spec: wanted an object, got null`. Absent lists and null in place of an absent field pass: clients write
- * both. An object of an unknown kind has no problem. Status is not looked at.
+ * The first field of a wrong type, in words: `spec.template.spec: wanted an object, got null`. Undefined if
+ * there is none, or if the kind is unknown. A null in place of an absent field is accepted, and the status is
+ * not checked.
  */
 export function typeProblem(
   value: object,
@@ -44,7 +45,7 @@ export function typeProblem(
   return wrongType(metadata, METADATA, "metadata") ?? wrongType(spec, schema, "spec");
 }
 
-/** The first part of `value` whose type differs from the schema's; undefined without one. */
+/** The first part of `value` with a wrong type, or undefined. */
 function wrongType(value: unknown, schema: JsonSchema, path: string): string | undefined {
   if (schema["x-kubernetes-int-or-string"] === true)
     return typeof value === "string" || typeof value === "number"
@@ -82,7 +83,7 @@ function wrongField(
   return firstOf(Object.keys(value), (name) => {
     const given = value[name];
     const known = Object.hasOwn(properties, name) ? properties[name] : undefined;
-    // null is how some clients write absent; in a map it is a value.
+    // Some clients write null for an absent field. In a map, null is a value.
     const isAbsent = given === undefined || (given === null && known !== undefined);
     const schema = known ?? additionalProperties;
     return isAbsent || schema === undefined

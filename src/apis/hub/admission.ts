@@ -1,8 +1,7 @@
 /**
- * Admission of alpha's kinds, whose schemas say little: a defaulting and a validating webhook for
- * Provisioners and AWSNodeTemplates, and one for config-logging. AdmissionReview in, AdmissionReview out;
- * serving them is others' business. Later kinds are checked by their
- * schemas alone.
+ * Admission for alpha's kinds, whose schemas check little: a defaulting and a validating webhook for
+ * Provisioners and AWSNodeTemplates, and a validating one for the ConfigMap config-logging. The functions
+ * take and return an AdmissionReview; the operator serves them. For later kinds the schemas are enough.
  */
 
 import { base64Encode } from "../../base/base64.ts";
@@ -34,9 +33,9 @@ import { type FieldProblem, problem, problemsText } from "./validation.ts";
 /** Settings on which defaults and validation of objects depend. */
 export interface AdmissionSettings {
   readonly clusterName: string;
-  /** The seeds write ttlSecondsAfterEmpty: -1 for "never"; upstream denies every negative. */
+  /** Accept ttlSecondsAfterEmpty: -1 as "never". upstream refuses every negative number. */
   readonly acceptMinusOne: boolean;
-  /** aws.defaultInstanceProfile: with it an inline provider need not name one. */
+  /** The setting aws.defaultInstanceProfile. If it is set, an inline provider need not name a profile. */
   readonly defaultInstanceProfile: string | undefined;
 }
 
@@ -46,7 +45,7 @@ const VALIDATING_PATH = "/validate/karpenter.sh";
 const VALIDATING_CONFIG_PATH = "/validate/config.karpenter.sh";
 const CONVERSION_PATHS = ["/conversion/karpenter.sh", "/conversion/karpenter.k8s.aws"] as const;
 
-/** Answers a review; undefined for a path that is not a webhook's. */
+/** Answers a review. Undefined if the path is not that of a webhook. */
 export function answerWebhook(
   path: string,
   review: unknown,
@@ -59,10 +58,10 @@ export function answerWebhook(
   return undefined;
 }
 
-/** Fills in what alpha's webhook fills in; the answer carries a JSON patch. */
+/** Adds alpha's defaults. The answer has a JSON patch. */
 function defaultingReview(review: unknown, settings: AdmissionSettings): KubeReview {
   const { uid, object } = requestOf(review);
-  // What has wrong types is refused by the validating webhook, in words.
+  // An object with wrong types gets no defaults. The validating webhook refuses it with a message.
   if (object?.kind !== "Provisioner" || alphaTypeProblem(object) !== undefined)
     return answer(uid, { allowed: true });
   const before = object as Provisioner;
@@ -103,8 +102,8 @@ function problemsOf(
 }
 
 /**
- * The requirements alpha adds where the key is absent. An inline provider is the oldest generation: it
- * gets capacity type, architecture and two selectors, and labels count as given.
+ * Adds the default requirements of alpha for missing keys. An inline provider, the oldest form, gets capacity
+ * type, architecture and two selectors, and labels count as present keys.
  */
 export function defaultedProvisioner(
   provisioner: Provisioner,
@@ -146,7 +145,7 @@ export function defaultedProvisioner(
   };
 }
 
-/** The cluster's own subnets and groups, unless others are named. */
+/** Selects the cluster's own subnets and security groups, unless the provider selects others. */
 function withSelectors(
   provider: Readonly<Record<string, unknown>>,
   settings: AdmissionSettings,
@@ -161,7 +160,10 @@ function withSelectors(
 
 const LEVELS = ["debug", "info", "warn", "error", "dpanic", "panic", "fatal"];
 
-/** ConfigMap config-logging: broken JSON and unknown levels are refused before the controller reads them. */
+/**
+ * Checks the ConfigMap config-logging: invalid JSON and unknown log levels are refused before the controller
+ * reads them.
+ */
 function validateLoggingConfig(object: KubeObject): readonly FieldProblem[] {
   const { data: given } = object as { data?: unknown };
   const data = isObject(given) ? given : {};
@@ -178,7 +180,7 @@ function validateLoggingConfig(object: KubeObject): readonly FieldProblem[] {
   return problems;
 }
 
-/** A JSON object, or nothing at all. */
+/** True for the text of a JSON object, and for no text. */
 function isJsonObject(text: unknown): boolean {
   if (typeof text !== "string") return false;
   try {
@@ -204,7 +206,7 @@ function answer(uid: unknown, response: Readonly<Record<string, unknown>>): Kube
   };
 }
 
-/** The configurations that send alpha's kinds to us; `caBundle` where the service is called over TLS. */
+/** The webhook configurations for alpha's kinds. `caBundle` is for a Service with TLS. */
 export function webhookConfigurations(
   service: { readonly name: string; readonly namespace: string } = WEBHOOK_SERVICE,
   caBundle?: string,

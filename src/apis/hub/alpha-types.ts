@@ -1,11 +1,14 @@
-/** Checks the types of v1alpha5 objects by kind, not by apiVersion, with the AWS block of a Provisioner. */
+/**
+ * Checks the types in v1alpha5 objects, including the AWS block of a Provisioner. The kind selects the
+ * schema, whatever the apiVersion is.
+ */
 import { isObject } from "../../base/json.ts";
 import { AWS_NODE_TEMPLATE } from "../aws/awsnodetemplate.ts";
 import { typeProblem } from "../crds/type-problem.ts";
 import { PROVISIONER } from "../karpenter/provisioner.ts";
 import { apiVersionOf, type KubeObject } from "../meta.ts";
 
-/** The first field of a wrong type, in words; undefined where there is none, and for every other kind. */
+/** The first field of a wrong type, in words. Undefined if there is none, and for all other kinds. */
 export function alphaTypeProblem(object: KubeObject): string | undefined {
   if (object.kind === AWS_NODE_TEMPLATE.kind)
     return typeProblem(object, apiVersionOf(AWS_NODE_TEMPLATE));
@@ -13,7 +16,10 @@ export function alphaTypeProblem(object: KubeObject): string | undefined {
   return typeProblem(object, apiVersionOf(PROVISIONER)) ?? blockProblem(object);
 }
 
-/** The schema of a Provisioner says nothing of the block in it, which is that of an AWSNodeTemplate. */
+/**
+ * Checks the AWS block of a Provisioner with the schema of AWSNodeTemplate, because the Provisioner's own
+ * schema does not describe it.
+ */
 function blockProblem({ spec }: KubeObject & { readonly spec?: unknown }): string | undefined {
   const provider = isObject(spec) ? spec["provider"] : undefined;
   if (!isObject(provider)) return undefined;

@@ -1,9 +1,9 @@
-/** Annotations that carry JSON, and setting or dropping several at once. */
+/** Annotations with JSON, and changes of several annotations at once. */
 import { parseBoundedJson } from "../../base/bounded-json.ts";
 import { isObject } from "../../base/json.ts";
 import type { KubeObject } from "../meta.ts";
 
-/** Sets each key, or removes it where the value is undefined; without any annotation the field is left out. */
+/** Sets each annotation, or removes it if its value is undefined. Without any annotation, the field is left out. */
 export function annotated<T extends KubeObject>(
   object: T,
   changes: Readonly<Record<string, string | undefined>>,
@@ -19,7 +19,7 @@ export function annotated<T extends KubeObject>(
   return { ...object, metadata: some ? { ...metadata, annotations } : metadata };
 }
 
-/** The JSON object in an annotation; `{}` when it is absent or broken. */
+/** The JSON object in an annotation; `{}` if it is absent or invalid. */
 export function parseObject(object: KubeObject, key: string): Record<string, unknown> {
   const text = object.metadata.annotations?.[key];
   if (text === undefined) return {};

@@ -1,7 +1,7 @@
 /**
  * The hub form of an AWS node class: one shape for EC2NodeClass, AWSNodeTemplate and the provider block of a
- * Provisioner. Selectors are terms, and the defaults of the generation are filled in. Reading never fails;
- * validation reports faults elsewhere.
+ * Provisioner. Selectors are terms, and the defaults of the generation are filled in. Conversion to it never
+ * fails; validation reports problems elsewhere.
  */
 import { amiTerms, securityGroupTerms, subnetTerms } from "../aws/alpha-selectors.ts";
 import {
@@ -33,7 +33,7 @@ import { identityOf } from "./identity.ts";
 import { CLASS_SHAPE, type Sound, sound } from "./shape.ts";
 import { nodePoolGeneration } from "./to-pool.ts";
 
-/** What image a node boots. `Custom` needs selector terms and its own user data. */
+/** The operating system family of the image. `Custom` needs selector terms and its own user data. */
 export type AmiFamily =
   | "AL2"
   | "AL2023"
@@ -44,7 +44,7 @@ export type AmiFamily =
   | "Windows2025"
   | "Custom";
 
-/** Families by the name that an alias has for them. */
+/** The family for each name in an alias. */
 export const ALIAS_FAMILIES: Readonly<Record<string, AmiFamily>> = {
   al2: "AL2",
   al2023: "AL2023",
@@ -54,13 +54,13 @@ export const ALIAS_FAMILIES: Readonly<Record<string, AmiFamily>> = {
   windows2025: "Windows2025",
 };
 
-/** Conversion writes this id for v1beta1's Ubuntu family, which v1 does not have. */
+/** Stands for v1beta1's Ubuntu family, which v1 does not have. Conversion writes it. */
 export const PLACEHOLDER_AMI_ID = "ami-placeholder";
 
 /** The AWS settings of nodes, read from any generation's object. */
 export interface AwsClass {
   readonly generation: Generation;
-  /** Unique over generations: `ec2nodeclass/x`, `awsnodetemplate/x`, `provisioner/x` (inline). */
+  /** Unique among all generations: `ec2nodeclass/x`, `awsnodetemplate/x`, `provisioner/x` (inline). */
   readonly id: string;
   readonly name: string;
   readonly uid: string;
@@ -70,13 +70,13 @@ export interface AwsClass {
   /** Fields of the spec with a wrong type. Such a class is never ready. */
   readonly unreadable?: string;
   readonly amiFamily: AmiFamily;
-  /** Empty: the family's own images, latest. ORed; an `alias` stands alone. */
+  /** The terms are alternatives. An `alias` is the only term. Empty: the newest images of the family. */
   readonly amiTerms: readonly AmiSelectorTerm[];
-  /** Alpha: well-known labels among an image's tags restrict the instance types that it fits. */
+  /** Alpha: well-known labels among an image's tags limit the instance types for that image. */
   readonly amiTagRequirements: boolean;
   readonly subnetTerms: readonly SubnetSelectorTerm[];
   readonly securityGroupTerms: readonly SecurityGroupSelectorTerm[];
-  /** Neither of the two: the default profile of the settings (alpha only). */
+  /** If both role and instance profile are missing, the settings' default profile is used (alpha only). */
   readonly role: string | undefined;
   readonly instanceProfile: string | undefined;
   /** Alpha: the name of an existing launch template, which is used unchanged. */
@@ -91,28 +91,28 @@ export interface AwsClass {
   readonly detailedMonitoring: boolean;
   readonly associatePublicIpAddress: boolean | undefined;
   readonly context: string | undefined;
-  /** Empty: none are used. ORed. */
+  /** The terms are alternatives. Empty: no reservations are used. */
   readonly reservationTerms: readonly CapacityReservationSelectorTerm[];
   readonly placementGroup: { readonly id?: string; readonly name?: string } | undefined;
   /** Empty: one interface. */
   readonly networkInterfaces: readonly NetworkInterface[];
   readonly connectionTracking: ConnectionTracking | undefined;
   readonly nestedVirtualization: "enabled" | "disabled" | undefined;
-  /** Cores that machines use, and threads of each; undefined: as many as the type has. */
+  /** Number of cores to use, with `threadsPerCore` threads each. Undefined: all that the type has. */
   readonly coreCount: number | undefined;
   readonly threadsPerCore: number | undefined;
   /** Instances can run Nitro Enclaves. */
   readonly enclaves: boolean;
   readonly ipPrefixCount: number | undefined;
-  /** How claims share GPUs, as the annotation has it. */
+  /** How ResourceClaims share GPUs: the value of the annotation. */
   readonly gpuSharing: string | undefined;
-  /** v1 only; older pools bring their own. */
+  /** v1 only. In older generations the kubelet settings are in the pool. */
   readonly kubelet: KubeletConfiguration | undefined;
-  /** Static drift: a claim stamped with another one has drifted. */
+  /** Hash for static drift. A claim with another hash has drifted. */
   readonly hash: string;
 }
 
-/** An EC2NodeClass (v1 shape), an AWSNodeTemplate, or a Provisioner with an inline block. */
+/** Converts an EC2NodeClass (v1 shape), an AWSNodeTemplate, or a Provisioner with an inline provider. */
 export function toAwsClass(native: EC2NodeClass | AWSNodeTemplate | Provisioner): AwsClass {
   if (native.kind === AWS_NODE_TEMPLATE.kind) return fromTemplate(native as AWSNodeTemplate);
   if (native.kind === PROVISIONER.kind) return fromInline(native as Provisioner);
@@ -121,12 +121,12 @@ export function toAwsClass(native: EC2NodeClass | AWSNodeTemplate | Provisioner)
   return problems.length === 0 ? read : { ...read, ready: false, unreadable: problems.join("; ") };
 }
 
-/** The well-typed parts of a stored EC2NodeClass, and a problem for each other part. */
+/** The parts of a stored EC2NodeClass with correct types, and a problem for each other part. */
 export function soundClass(native: EC2NodeClass): Sound<EC2NodeClass> {
   return sound(native, CLASS_SHAPE);
 }
 
-/** The family that counts: the named one, else the alias', else Custom. */
+/** The family of the images: the one in the spec, else that of the alias, else Custom. */
 function amiFamilyOf(native: EC2NodeClass): AmiFamily {
   const { amiFamily, amiSelectorTerms } = native.spec;
   if (native.metadata.annotations?.[ANNOTATION_UBUNTU_COMPATIBILITY] !== undefined) return "Ubuntu";
@@ -229,7 +229,7 @@ function fromBlock(block: AwsProviderBlock) {
   } as const;
 }
 
-/** Absent options have the generation's defaults at use. */
+/** The metadata options. Missing ones get the defaults of their generation. */
 function metadataOptions(
   written: MetadataOptions | undefined,
   hopLimit: number,
@@ -242,7 +242,10 @@ function metadataOptions(
   };
 }
 
-/** Selectors are compared with what they resolve to, not by text; apiVersion and kind say nothing. */
+/**
+ * Fields without static drift. Selectors drift by the resources that they find, not by their text. apiVersion
+ * and kind are not settings.
+ */
 const NOT_STATIC: readonly string[] = [
   "subnetSelectorTerms",
   "securityGroupSelectorTerms",

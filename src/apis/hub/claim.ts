@@ -1,7 +1,7 @@
 /**
- * Claims in hub shape: a v1 NodeClaim whose apiVersion and kind still name what it really is. NodeClaims
- * pass through; Machines are translated word by word and back without loss, so that controllers write
- * one kind of code and `fromClaim` puts the native words on the wire.
+ * Claims in hub shape: a v1 NodeClaim whose apiVersion and kind still say what it really is. NodeClaims stay
+ * as they are. Machines are translated without loss, so controllers need only one kind of code, and
+ * `fromClaim` restores the native form for the API server.
  */
 import { parseBoundedJson } from "../../base/bounded-json.ts";
 import { isObject } from "../../base/json.ts";
@@ -23,7 +23,7 @@ import { CLAIM_SHAPE, sound } from "./shape.ts";
 // biome-ignore lint/suspicious/noExplicitAny: the kinds differ in shape, and callers treat both as hub claims
 export const CLAIM_KINDS: readonly Kind<any>[] = [NODE_CLAIM, MACHINE];
 
-/** Hub condition → Machine condition. Others keep their name. */
+/** The Machine condition for each hub condition with another name. */
 const MACHINE_CONDITIONS: Readonly<Record<string, string>> = {
   Launched: "MachineLaunched",
   Registered: "MachineRegistered",
@@ -37,7 +37,7 @@ const HUB_CONDITIONS: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries(MACHINE_CONDITIONS).map(([hub, machine]) => [machine, hub]),
 );
 
-/** What a hub claim made from a Machine carries beyond v1, to lose nothing. */
+/** Fields of a hub claim from a Machine that v1 does not have. */
 interface MachineExtras {
   readonly kubelet?: KubeletConfiguration;
   readonly machineTemplateRef?: ProviderRef;
@@ -47,7 +47,7 @@ function isMachine(object: KubeObject): boolean {
   return object.kind === MACHINE.kind;
 }
 
-/** A NodeClaim or Machine as read → hub shape. */
+/** Converts a NodeClaim or Machine to hub shape. */
 export function toClaim(native: KubeObject): NodeClaim {
   if (!isMachine(native)) return sound(native as NodeClaim, CLAIM_SHAPE).value;
   const machine = native as Machine;
@@ -64,8 +64,8 @@ export function toClaim(native: KubeObject): NodeClaim {
 }
 
 /**
- * The inverse of `toClaim`: what goes to the API server. Of a Machine, expireAfter and
- * terminationGracePeriod have no place and are left out (its Provisioner has the first).
+ * The inverse of `toClaim`, for the API server. A Machine has no expireAfter (its Provisioner has it) and no
+ * terminationGracePeriod, so they are left out.
  */
 export function fromClaim(claim: NodeClaim): KubeObject {
   if (!isMachine(claim)) return claim;
@@ -84,19 +84,19 @@ export function fromClaim(claim: NodeClaim): KubeObject {
   return machine;
 }
 
-/** The kind to send requests for this claim with. */
+/** The kind for API requests about this claim. */
 // biome-ignore lint/suspicious/noExplicitAny: see CLAIM_KINDS
 export function claimKind(claim: KubeObject): Kind<any> {
   return isMachine(claim) ? MACHINE : NODE_CLAIM;
 }
 
-/** The generation whose rules and words a claim lives by; the planner stamps beta ones. */
+/** The generation of the claim. The planner marks those of v1beta1 pools. */
 export function claimGeneration(claim: KubeObject): Generation {
   if (isMachine(claim)) return "alpha";
   return claim.metadata.annotations?.[GENERATION_ANNOTATION_KEY] === "v1beta1" ? "beta" : "v1";
 }
 
-/** `Pool.id` of the owner named by a claim's or node's labels; undefined for standalone ones. */
+/** The `Pool.id` of the owner in the labels of a claim or node. Undefined if it has no owner. */
 export function poolIdOfLabels(
   labels: Readonly<Record<string, string>> | undefined,
 ): string | undefined {
@@ -119,14 +119,14 @@ export function poolIdOfClaim(claim: KubeObject): string | undefined {
   return poolIdOfLabels(claim.metadata.labels);
 }
 
-/** Kubelet settings a claim brought from an alpha or beta pool; v1 claims have theirs on the class. */
+/** The kubelet settings that a claim got from an alpha or beta pool. v1 claims use those of their class. */
 export function claimKubelet(claim: NodeClaim): KubeletConfiguration | undefined {
   const own = (claim.spec as MachineExtras).kubelet;
   if (own !== undefined) return own;
   return parseKubelet(claim.metadata.annotations?.[KUBELET_COMPATIBILITY_ANNOTATION_KEY]);
 }
 
-/** Puts a pool's kubelet settings where `claimKubelet` finds them, by the claim's kind. */
+/** Stores a pool's kubelet settings so that `claimKubelet` finds them. The place depends on the claim's kind. */
 export function withClaimKubelet(
   claim: NodeClaim,
   kubelet: KubeletConfiguration | undefined,
@@ -140,7 +140,7 @@ export function withClaimKubelet(
   return { ...claim, metadata: { ...claim.metadata, annotations } };
 }
 
-/** The JSON of the kubelet annotation; undefined when absent or broken. */
+/** The settings in the kubelet annotation. Undefined if it is absent or invalid. */
 export function parseKubelet(text: string | undefined): KubeletConfiguration | undefined {
   if (text === undefined) return undefined;
   try {
@@ -151,7 +151,7 @@ export function parseKubelet(text: string | undefined): KubeletConfiguration | u
   }
 }
 
-/** A template reference as a node class reference. An inline class has the empty name. */
+/** Converts a provider reference to a node class reference. An inline provider has the empty name. */
 export function classRefOf(ref: ProviderRef | undefined): NodeClassReference {
   const group = ref?.apiVersion?.includes("/") ? ref.apiVersion.split("/")[0] : undefined;
   return {
@@ -180,7 +180,7 @@ function translateConditions(
   return { status: { ...status, conditions } };
 }
 
-/** `karpenter.sh/v1alpha5` and `Machine`, or NodeClaim's: the head of a new claim of a generation. */
+/** apiVersion and kind of a new claim in this generation. */
 export function claimHead(generation: Generation): { apiVersion: string; kind: string } {
   const kind = generation === "alpha" ? MACHINE : NODE_CLAIM;
   return { apiVersion: apiVersionOf(kind), kind: kind.kind };

@@ -1,6 +1,6 @@
 /**
- * v1beta1 ↔ v1 of EC2NodeClass: beta names images by family, v1 by alias; Ubuntu, which v1 has no word
- * for, travels as AL2 with an annotation.
+ * Conversion of EC2NodeClass between v1beta1 and v1. v1beta1 selects images by family, v1 by alias. The
+ * family Ubuntu does not exist in v1; it becomes AL2 with an annotation.
  */
 import type { BlockDeviceMapping, EC2NodeClass, EC2NodeClassV1Beta1 } from "../aws/ec2nodeclass.ts";
 import {
@@ -16,7 +16,7 @@ import type { KubeObject } from "../meta.ts";
 import { annotated, parseObject } from "./annotations.ts";
 import { ALIAS_FAMILIES, PLACEHOLDER_AMI_ID } from "./aws-class.ts";
 
-/** v1's fields that beta has no word for. */
+/** Fields of v1 that v1beta1 does not have. */
 const V1_ONLY = [
   "kubelet",
   "capacityReservationSelectorTerms",
@@ -37,7 +37,7 @@ const UBUNTU_DEVICES: readonly BlockDeviceMapping[] = [
   },
 ];
 
-/** v1beta1 to v1. What v1 has no field for is kept in annotations, so that nothing is lost on the way back. */
+/** v1beta1 to v1. Values without a field in v1 are kept in annotations, so that nothing is lost on the way back. */
 export function nodeClassToV1(object: KubeObject): KubeObject {
   const beta = object as EC2NodeClassV1Beta1;
   const annotations = beta.metadata.annotations ?? {};
@@ -83,7 +83,7 @@ function fromUbuntu(beta: EC2NodeClassV1Beta1) {
   };
 }
 
-/** v1 to v1beta1. What v1beta1 has no field for is kept in an annotation. */
+/** v1 to v1beta1. Values without a field in v1beta1 are kept in an annotation. */
 export function nodeClassToV1Beta1(object: KubeObject): KubeObject {
   const v1 = object as EC2NodeClass;
   const spec: Record<string, unknown> = { ...v1.spec };

@@ -1,7 +1,7 @@
 /**
- * v1beta1 ↔ v1 of NodePool, NodeClaim and EC2NodeClass, and the webhook around it. Nothing is lost either
- * way: what one version cannot say travels in annotations, upstream's where it has one and ours
- * (`…/v1-only`) where upstream drops the value.
+ * Conversion of NodePool, NodeClaim and EC2NodeClass between v1beta1 and v1, and the conversion webhook.
+ * Nothing is lost: values that one version does not have are kept in annotations. These are upstream's where
+ * it has one, and `…/v1-only` where upstream drops the value.
  */
 import { deepEqual, isObject, textOf } from "../../base/json.ts";
 import { typeProblem } from "../crds/type-problem.ts";
@@ -21,7 +21,7 @@ import { annotated, parseObject } from "./annotations.ts";
 import { parseKubelet } from "./claim.ts";
 import { nodeClassToV1, nodeClassToV1Beta1 } from "./conversion-aws.ts";
 
-/** There is no conversion between these two versions. */
+/** These two versions cannot be converted. */
 export class ConversionError extends Error {
   override readonly name = "ConversionError";
 }
@@ -38,7 +38,7 @@ const TO_V1BETA1: Readonly<Record<string, (object: KubeObject) => KubeObject>> =
   EC2NodeClass: nodeClassToV1Beta1,
 };
 
-/** The object at `karpenter.sh/v1`, `karpenter.k8s.aws/v1beta1`, …; throws ConversionError. */
+/** Converts an object to `karpenter.sh/v1`, `karpenter.k8s.aws/v1beta1` and so on. Throws ConversionError. */
 export function convertObject(object: KubeObject, toApiVersion: string): KubeObject {
   if (object.apiVersion === toApiVersion) return object;
   const [group, version] = toApiVersion.split("/");
@@ -65,7 +65,7 @@ function nameOf({ kind, metadata }: KubeObject): string {
   return `${textOf(kind)} ${textOf(metadata?.name)}`;
 }
 
-/** ConversionReview in, ConversionReview out. Fails as a whole, as Kubernetes has it. */
+/** Answers a ConversionReview. If one object fails, the whole review fails, as Kubernetes requires. */
 export function conversionReview(review: unknown): KubeReview {
   const request = isObject(review) && isObject(review["request"]) ? review["request"] : {};
   const desired = textOf(request["desiredAPIVersion"]);
@@ -85,14 +85,14 @@ export function conversionReview(review: unknown): KubeReview {
   }
 }
 
-/** A review that was answered. */
+/** A review with its answer. */
 export interface KubeReview {
   readonly apiVersion: string;
   readonly kind: string;
   readonly response: Readonly<Record<string, unknown>>;
 }
 
-/** v1 fields of a pool that beta cannot say, as kept in the annotation. */
+/** The v1 fields of a pool that v1beta1 does not have, as kept in the annotation. */
 interface PoolV1Only {
   readonly consolidateAfter?: string;
   readonly consolidationPolicy?: string;
@@ -179,7 +179,7 @@ function poolToV1Beta1(pool: NodePool): KubeObject {
   });
 }
 
-/** v1 annotations that mean nothing in beta, whose fields say it. */
+/** v1 annotations that v1beta1 does not need, because it has fields for them. */
 const BETA_HAS_NO = {
   [GENERATION_ANNOTATION_KEY]: undefined,
   [KUBELET_COMPATIBILITY_ANNOTATION_KEY]: undefined,
@@ -199,12 +199,12 @@ function claimToV1(beta: NodeClaimV1Beta1): KubeObject {
   const spec = {
     ...rest,
     nodeClassRef: referenceToV1(nodeClassRef),
-    // v1's own default: beta had the lifetime on the pool, which is not at hand here.
+    // v1's default. In v1beta1 the lifetime is in the pool, which is not known here.
     expireAfter: kept.expireAfter ?? "720h",
     ...defined({ terminationGracePeriod: kept.terminationGracePeriod }),
   };
   return annotated({ ...beta, spec } as KubeObject, {
-    // A claim that was v1 stays v1, also after a v1beta1 client changed its labels.
+    // A claim that was created as v1 stays v1, even if a v1beta1 client changes its labels.
     [GENERATION_ANNOTATION_KEY]: kept.generation === "v1" ? undefined : "v1beta1",
     [KUBELET_COMPATIBILITY_ANNOTATION_KEY]: json(kubelet),
     [NODECLASS_REFERENCE_ANNOTATION_KEY]: json(nodeClassRef),
@@ -252,7 +252,7 @@ function referenceToBeta(object: KubeObject, ref: NodeClassReference): NodeClass
   return { ...(foreign ? { apiVersion: `${ref.group}/v1` } : {}), kind: ref.kind, name: ref.name };
 }
 
-/** Whether the beta list still says what the kept v1 list said, reasons aside. */
+/** Whether the v1beta1 list equals the kept v1 list, except for reasons. */
 function sameWithoutReasons(
   kept: readonly Budget[] | undefined,
   budgets: readonly Budget[] | undefined,
@@ -273,7 +273,7 @@ function jsonUnlessEmpty(value: object): string | undefined {
   return Object.keys(value).length === 0 ? undefined : JSON.stringify(value);
 }
 
-/** Without keys whose value is undefined. */
+/** The object without keys whose value is undefined. */
 function defined<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(
     Object.entries(value).filter(([, item]) => item !== undefined),

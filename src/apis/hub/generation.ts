@@ -1,27 +1,29 @@
 /**
- * The three API generations that live side by side, and the words each uses for the same thing.
- * v1 is the hub: decisions see one form, and what is written back goes out in the words of the
- * object's own generation.
+ * The three API generations, and their different names for the same things. Decisions use one form, the v1
+ * form ("hub"). Writes use the names of the object's own generation.
  */
 
-/** `alpha` = Provisioner/Machine (v1alpha5), `beta` and `v1` = NodePool/NodeClaim by last spec writer. */
+/**
+ * `alpha` is Provisioner/Machine (v1alpha5). `beta` and `v1` are NodePool/NodeClaim, by the version that
+ * wrote the spec last.
+ */
 export type Generation = "alpha" | "beta" | "v1";
 
-/** The words of one generation. Wire strings equal upstream's at the release that spoke it. */
+/** The names of one generation, as upstream's release of that generation has them. */
 export interface Vocabulary {
   readonly generation: Generation;
-  /** The label on claims and nodes that names the owner pool. */
+  /** The label on claims and nodes with the name of the owner pool. */
   readonly ownerLabel: "karpenter.sh/provisioner-name" | "karpenter.sh/nodepool";
-  /** The annotation that carries the pool's static hash. */
+  /** The annotation with the pool's static hash. */
   readonly hashAnnotation: "karpenter.sh/provisioner-hash" | "karpenter.sh/nodepool-hash";
-  /** How a node leaving service is closed to new pods. */
+  /** How a node that is drained is closed to new pods. */
   readonly cordon:
     | { readonly by: "unschedulable" }
     | { readonly by: "taint"; readonly key: string; readonly value?: string };
-  /** `machine` or `nodeclaim`; `provisioner` or `nodepool`: nouns of log lines and events. */
+  /** Nouns in log lines and events: `machine` or `nodeclaim`, `provisioner` or `nodepool`. */
   readonly claimNoun: "machine" | "nodeclaim";
   readonly poolNoun: "provisioner" | "nodepool";
-  /** `Machine`/`Provisioner` or `NodeClaim`/`NodePool`: field names of v1 logs, kinds of events. */
+  /** Kinds in events, and field names in v1 logs. */
   readonly claimKind: "Machine" | "NodeClaim";
   readonly poolKind: "Provisioner" | "NodePool";
   /** First word of disruption event reasons: `DeprovisioningBlocked`, `DisruptionBlocked`. */

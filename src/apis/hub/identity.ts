@@ -1,4 +1,7 @@
-/** What every view of a pool or class says first: which object it is, and which state of it was read. */
+/**
+ * The fields with which the hub form of a pool or class begins: which object it is, and which state of it was
+ * read.
+ */
 import type { KubeObject } from "../meta.ts";
 
 /** `noun` distinguishes kinds of different generations with the same name: `nodepool`, `provisioner`. */

@@ -1,7 +1,7 @@
 /**
- * Provisioner and AWSNodeTemplate → v1beta1 NodePool and EC2NodeClass, as files: what karpenter-convert does
- * without a cluster. Where alpha's meaning has no word in v1beta1 it is said as a remark, or refused.
- * upstream: tools/karpenter-convert at v0.32
+ * Converts Provisioners and AWSNodeTemplates in files to v1beta1 NodePools and EC2NodeClasses, as
+ * karpenter-convert does without a cluster. Where v1beta1 cannot express alpha's meaning, there is a remark
+ * or an error. upstream: tools/karpenter-convert at v0.32
  */
 import { canonicalQuantity } from "../../base/canonical-quantity.ts";
 import { formatDuration, parseDuration } from "../../base/duration.ts";
@@ -13,29 +13,32 @@ import type { KubeObject } from "../meta.ts";
 import { type AdmissionSettings, defaultedProvisioner } from "./admission.ts";
 import { alphaTypeProblem } from "./alpha-types.ts";
 
-/** To be filled in by hand, or by envsubst: which role the nodes had is known to IAM only. */
+/** Placeholder for a person or envsubst to replace: only IAM knows the role of the nodes. */
 const ROLE_PLACEHOLDER = "$KARPENTER_NODE_ROLE";
 
-/** Only an inline provider's defaults would ask for more, and those are not the tool's. */
+/**
+ * Admission settings of a tool without a cluster. Only the defaults of an inline provider would need a
+ * cluster name, and the tool does not add those.
+ */
 const ADMISSION: AdmissionSettings = {
   clusterName: "",
   acceptMinusOne: true,
   defaultInstanceProfile: undefined,
 };
 
-/** An object that has no counterpart. */
+/** An object that cannot be converted. */
 export class MigrationError extends Error {
   override readonly name = "MigrationError";
 }
 
-/** Objects of a newer generation, made from older ones. */
+/** The converted objects. */
 export interface Migrated {
   readonly objects: readonly KubeObject[];
-  /** What a person should look at before applying them. */
+  /** What a person should check before applying them. */
   readonly remarks: readonly string[];
 }
 
-/** `ignoreDefaults`: without the requirements that alpha adds where a key is absent. */
+/** Converts one object. `ignoreDefaults`: do not add alpha's default requirements for missing keys. */
 export function migrate(given: KubeObject, { ignoreDefaults = false } = {}): Migrated {
   const object = withoutNulls(given);
   const { kind = "", metadata } = object;
@@ -105,7 +108,7 @@ function fromProvisioner(provisioner: Provisioner, ignoreDefaults: boolean): Mig
             startupTaints: spec.startupTaints,
             kubelet: kubeletOf(spec.kubeletConfiguration),
           }),
-          // Needed by the CRD: null says that it is to be filled.
+          // The CRD requires this field. null shows that it must be filled in.
           requirements: requirementsOf(provisioner, ignoreDefaults) ?? null,
           nodeClassRef,
         },
@@ -122,7 +125,7 @@ function fromProvisioner(provisioner: Provisioner, ignoreDefaults: boolean): Mig
 function requirementsOf(provisioner: Provisioner, ignoreDefaults: boolean) {
   if (ignoreDefaults) return provisioner.spec.requirements;
   const { provider: _, ...spec } = provisioner.spec;
-  // The tool knows the newest defaults only, also for an inline provider.
+  // The tool knows only the newest defaults, even for an inline provider.
   return defaultedProvisioner({ ...provisioner, spec }, ADMISSION).spec.requirements;
 }
 
@@ -195,12 +198,16 @@ function classRemarks(name: string, spec: ClassSpec): readonly string[] {
   ];
 }
 
-/** EC2NodeClasses take 30 terms. Many more are a mistake, and their combinations would fill the memory. */
+/**
+ * An EC2NodeClass may have 30 terms. A selector with many more combinations is a mistake and would fill the
+ * memory.
+ */
 const MOST_TERMS = 1_000;
 
 /**
- * A map whose keys are ANDed and whose values are comma-separated alternatives → terms that are ORed: every
- * combination. Owners outermost, then ids, names, tags, of which the first key varies fastest.
+ * Converts a selector map to terms. All keys must match, and commas separate alternatives; terms are
+ * alternatives, so each combination becomes a term. Owners vary slowest, then ids, names and tags, whose
+ * first key varies fastest.
  */
 function selectorTerms(
   selector: Readonly<Record<string, string>> | null | undefined,

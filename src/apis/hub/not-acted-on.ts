@@ -1,27 +1,27 @@
 /**
- * Fields that some generation defines and we accept, but do not act on (yet): schema and storage know them,
- * behaviour does not. A controller that meets one says so once; docs/reference/fields.md is made from this.
+ * Fields that this project accepts and stores, but that have no effect (yet). A controller logs each one
+ * once. docs/reference/fields.md is generated from this list.
  */
 import { isObject } from "../../base/json.ts";
 import { LABEL_NITRO_SANDBOX } from "../aws/labels.ts";
 import type { KubeObject } from "../meta.ts";
 
-/** A field that the API accepts and that has no effect here. */
+/** A field that the API accepts and that has no effect. */
 export interface FieldNotActedOn {
   readonly kind: string;
-  /** Dots between names, `[]` for each item of a list. */
+  /** Path with dots between names, and `[]` for each item of a list. */
   readonly path: string;
-  /** Only this value is not acted on; absent: any. */
+  /** Only this value has no effect. Absent: no value has. */
   readonly value?: string;
-  /** A feature gate under which the field is acted on. */
+  /** With this feature gate the field has its effect. */
   readonly unlessGate?: string;
   /** What happens instead. */
   readonly note: string;
-  /** It works as before, but upstream's current release has it no more. */
+  /** The field still works here, but upstream's current release removed it. */
   readonly isOutdated?: true;
 }
 
-/** Exported for the test that holds it against the kinds. */
+/** All such fields. Exported for a test that compares them with the kinds. */
 export const NOT_ACTED_ON: readonly FieldNotActedOn[] = [
   {
     kind: "NodePool",
@@ -38,7 +38,7 @@ export const NOT_ACTED_ON: readonly FieldNotActedOn[] = [
   },
 ];
 
-/** The fields an object uses that nothing acts on, for one log line each. */
+/** The fields of an object that have no effect, for one log line each. */
 export function fieldsNotActedOn(
   object: KubeObject,
   table: readonly FieldNotActedOn[] = NOT_ACTED_ON,
@@ -61,7 +61,7 @@ function valuesAt(value: unknown, steps: readonly string[]): readonly unknown[] 
   return Array.isArray(items) ? items.flatMap((item) => valuesAt(item, rest)) : [];
 }
 
-/** The reference page, as Markdown. */
+/** The reference page as Markdown. */
 export function fieldsPage(): string {
   const rows = NOT_ACTED_ON.map(({ kind, path, value, note }) => {
     const what = value === undefined ? `\`${path}\`` : `\`${path}: ${value}\``;

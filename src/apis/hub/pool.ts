@@ -1,6 +1,6 @@
 /**
- * The hub form of a pool: what the deciding code knows of a NodePool or a Provisioner. A superset of
- * v1, flat and parsed, so that no decision asks which generation it serves. Made by `toPool`.
+ * The hub form of a NodePool or Provisioner: flat and parsed, so that no decision asks for the generation. It
+ * has all settings of v1 and some of alpha. `toPool` makes it.
  */
 import type { NillableMs } from "../../base/duration.ts";
 import type { Taint } from "../core/node.ts";
@@ -10,12 +10,12 @@ import type { Resources } from "../resources.ts";
 import type { Generation } from "./generation.ts";
 import type { PoolReturns } from "./returns.ts";
 
-/** The disruption settings of a pool. Durations are texts as in the API, `Never` included. */
+/** The disruption settings of a pool. Durations are text as in the API, including `Never`. */
 export interface PoolDisruption {
-  /** `none`: an alpha pool with neither consolidation nor ttlSecondsAfterEmpty. */
+  /** `none` is for an alpha pool with neither consolidation nor ttlSecondsAfterEmpty. */
   readonly policy: "none" | "WhenEmpty" | "WhenEmptyOrUnderutilized" | "Balanced";
   readonly consolidateAfter: NillableMs;
-  /** Lifetime of the pool's claims. `voluntary` respects budgets and replaces first. */
+  /** Lifetime of the pool's claims. If `voluntary`, expiration respects budgets and launches replacements first. */
   readonly expireAfter: NillableMs;
   readonly expireMode: "voluntary" | "forceful";
   readonly budgets: readonly Budget[];
@@ -24,41 +24,44 @@ export interface PoolDisruption {
 /** A NodePool or Provisioner in one flat shape: what decisions read. */
 export interface Pool {
   readonly generation: Generation;
-  /** Unique over generations: `nodepool/default`, `provisioner/default`. */
+  /** Unique among all generations: `nodepool/default`, `provisioner/default`. */
   readonly id: string;
   readonly name: string;
   readonly uid: string;
   /** metadata.generation of the source object. */
   readonly observedGeneration: number;
   readonly deleting: boolean;
-  /** Ready=True (or a generation without that condition). Other pools launch nothing. */
+  /**
+   * Whether the condition Ready is True, or the generation has no such condition. A pool that is not ready
+   * launches nothing.
+   */
   readonly ready: boolean;
   /** Fields of the stored object with a wrong type. Such a pool is never ready. */
   readonly unreadable?: string;
-  /** Template labels and annotations for claims and nodes, without Karpenter's own. */
+  /** Labels and annotations of the template, without Karpenter's own. */
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
   readonly taints: readonly Taint[];
   readonly startupTaints: readonly Taint[];
   readonly requirements: readonly RequirementSpec[];
   readonly classRef: NodeClassReference;
-  /** Kubelet settings of alpha and beta pools, as written; v1 has them on the class. */
+  /** Kubelet settings of alpha and beta pools, as written. In v1 the class has them. */
   readonly kubelet: Readonly<Record<string, unknown>> | undefined;
   /** An alpha pool's inline `spec.provider`, as written. */
   readonly inlineProvider: Readonly<Record<string, unknown>> | undefined;
-  /** Absent names are unlimited. `nodes` counts nodes. */
+  /** Limits by resource. A missing name is unlimited; `nodes` counts nodes. */
   readonly limits: Resources;
   readonly weight: number;
   readonly replicas: number | undefined;
   readonly disruption: PoolDisruption;
   readonly terminationGracePeriodMs: number | undefined;
-  /** Which nodes go back to what is preferred; absent: none. */
+  /** Which nodes return to preferred capacity; absent: none. */
   readonly returns?: PoolReturns | undefined;
-  /** Static hash of the template: a claim stamped with another one has drifted. */
+  /** Static hash of the template. A claim with another hash has drifted. */
   readonly hash: string;
 }
 
-/** Whether the pool's node class is of one of these kinds; others are another provider's, and left alone. */
+/** Whether the pool's node class is one of these kinds. Other kinds belong to other providers and are ignored. */
 export function isOfClassKinds(
   { classRef: { group, kind } }: Pick<Pool, "classRef">,
   kinds: readonly Pick<Kind, "group" | "kind">[],

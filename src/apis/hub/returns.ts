@@ -1,24 +1,27 @@
 /**
- * Which nodes of a pool go back to what is preferred once that can be had again: an annotation on the pool, for
- * karpenter-ts only.
+ * The active return: nodes of a pool are replaced when preferred capacity is available again. An annotation
+ * on the pool turns it on. karpenter-ts only.
  */
 import { meantName } from "../../base/slips.ts";
 import { RETURN_TO_PREFERRED_ANNOTATION_KEY } from "../karpenter/labels.ts";
 import type { KubeObject } from "../meta.ts";
 
-/** What a pool asks for. */
+/** The kinds of return that a pool asks for. */
 export interface PoolReturns {
   /** To a pool of higher weight. */
   readonly nodePool: boolean;
-  /** From on-demand to spot, and from either into a reservation, where the pool allows both. */
+  /** From on-demand to spot, and from both into a reservation, if the pool allows them. */
   readonly capacityType: boolean;
-  /** Also where that costs more. */
+  /** Even if the preferred capacity is more expensive. */
   readonly dearer: boolean;
 }
 
 const WORDS: readonly string[] = ["nodepool", "capacity-type", "dearer"];
 
-/** Words by comma: `nodepool`, `capacity-type`, `dearer`. Undefined: nothing is asked for. */
+/**
+ * Parses the annotation, which is comma-separated: `nodepool`, `capacity-type`, `dearer`. Undefined if
+ * nothing is asked for.
+ */
 export function returnsOf({ metadata }: KubeObject): PoolReturns | undefined {
   const words = new Set(wordsOf(metadata).map((word) => word.toLowerCase()));
   const returns = {
@@ -29,7 +32,7 @@ export function returnsOf({ metadata }: KubeObject): PoolReturns | undefined {
   return returns.nodePool || returns.capacityType ? returns : undefined;
 }
 
-/** What of the annotation has no effect, and what to write. Undefined: all of it has, or there is none. */
+/** Which part of the annotation has no effect, and what to write instead. Undefined if there is no problem. */
 export function returnsProblem({ metadata }: KubeObject): string | undefined {
   const words = wordsOf(metadata);
   const unknown = words.filter((word) => !WORDS.includes(word.toLowerCase()));

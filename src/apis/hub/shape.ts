@@ -1,27 +1,25 @@
 /**
- * What of an object has the shape that its schema asks for. Schemas keep broken objects out, but not those
- * of another writer who went around them: of such an object the sound parts count, and it is said what is
- * not. Whoever decides may then rely on shapes, and one broken object never stops the rest.
+ * Keeps the parts of an object that have the right types. Schemas normally guarantee types, but a stored
+ * object may have bypassed them. Then its sound parts are used and the problems are reported. So deciding
+ * code can rely on types, and one broken object does not stop all others.
  */
 import { isObject } from "../../base/json.ts";
 
-/**
- * What a stored object's field may be. Objects that were stored without schema validation can have any JSON there.
- */
+/** The allowed type of a stored object's field. */
 export type Shape =
   | "text"
   | "number"
   | "boolean"
-  /** A quantity: `500m`, 2. */
+  /** A quantity such as `500m` or 2. */
   | "amount"
   | { readonly listOf: Shape }
   | { readonly mapOf: Shape }
   /** Other fields are not checked. */
   | { readonly fields: Readonly<Record<string, Shape>>; readonly required?: readonly string[] };
 
-/** An object without the fields of a wrong shape, and one problem for each such field. */
+/** An object without the fields of a wrong type, and one problem for each such field. */
 export interface Sound<T> {
-  /** The same object when nothing was wrong. */
+  /** The same object if nothing was wrong. */
   readonly value: T;
   /** `spec.template.spec.taints: is no list`. */
   readonly problems: readonly string[];
@@ -34,7 +32,7 @@ export function sound<T>(value: T, shape: Shape): Sound<T> {
   return { value: (result === undefined ? emptyOf(shape) : result) as T, problems };
 }
 
-/** The value, or the part of it that has the shape; undefined if nothing has. */
+/** The value, or the part of it with the right types. Undefined if there is none. */
 function mend(value: unknown, shape: Shape, path: string, problems: string[]): unknown {
   const refuse = (what: string): undefined => {
     problems.push(`${path}: is no ${what}`);
@@ -87,7 +85,7 @@ function mendFields(
   const result: Record<string, unknown> = { ...value };
   for (const [name, shape] of Object.entries(fields)) {
     const at = path === "" ? name : `${path}.${name}`;
-    // null is how some writers say absent.
+    // Some writers use null for an absent field.
     const given = value[name] ?? undefined;
     if (given === undefined) {
       if (required.includes(name)) problems.push(`${at}: is missing`);
@@ -124,7 +122,7 @@ const REQUIREMENTS: Shape = {
 };
 const CLASS_REF: Shape = { fields: { group: "text", kind: "text", name: "text" } };
 
-/** NodePool as stored. */
+/** The shape of a stored NodePool. */
 export const POOL_SHAPE: Shape = {
   fields: {
     spec: {
@@ -195,7 +193,7 @@ export const PROVISIONER_SHAPE: Shape = {
   },
 };
 
-/** A NodeClaim as stored. Claims that Karpenter creates have all required fields. */
+/** The shape of a stored NodeClaim. Claims that Karpenter creates have all required fields. */
 export const CLAIM_SHAPE: Shape = {
   fields: {
     spec: {
@@ -214,7 +212,7 @@ export const CLAIM_SHAPE: Shape = {
   required: ["spec"],
 };
 
-/** NodeOverlay as stored. */
+/** The shape of a stored NodeOverlay. */
 export const OVERLAY_SHAPE: Shape = {
   fields: {
     spec: {
@@ -238,7 +236,7 @@ const TERMS: Shape = {
   },
 };
 
-/** EC2NodeClass as stored. */
+/** The shape of a stored EC2NodeClass. */
 export const CLASS_SHAPE: Shape = {
   fields: {
     spec: {

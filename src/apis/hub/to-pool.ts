@@ -1,6 +1,6 @@
 /**
- * NodePools and Provisioners → the one form that decisions know. Reading
- * never fails: what validation should have refused counts as absent, and validation says so elsewhere.
+ * Converts NodePools and Provisioners to the hub form. Conversion never fails: an invalid value counts as
+ * absent, and validation reports it elsewhere.
  */
 import {
   MOST_DURATION_MS,
@@ -30,19 +30,19 @@ import { POOL_SHAPE, PROVISIONER_SHAPE, sound } from "./shape.ts";
 // biome-ignore lint/suspicious/noExplicitAny: the kinds differ in shape; toPool takes both
 export const POOL_KINDS: readonly Kind<any>[] = [NODE_POOL, PROVISIONER];
 
-/** v1's default lifetime, and v1beta1's. */
+/** The default lifetime in v1 and v1beta1. */
 const DEFAULT_EXPIRE_AFTER_MS = 720 * 3_600_000;
 
-/** Of a pool that went around its schema. */
+/** For a pool without a class reference, which must have bypassed its schema. */
 const NO_CLASS = { group: "", kind: "", name: "" };
 
-/** The kind a pool was made from: for patches, events and owner references. */
+/** The kind of the pool's object, for patches, events and owner references. */
 // biome-ignore lint/suspicious/noExplicitAny: see POOL_KINDS
 export function poolKind(pool: Pool): Kind<any> {
   return pool.generation === "alpha" ? PROVISIONER : NODE_POOL;
 }
 
-/** Objects are immutable and the hash costs something: one form for one object. */
+/** Hub forms by object. Objects do not change, and computing the hash is slow. */
 const poolOf = new WeakMap<KubeObject, Pool>();
 
 /** A NodePool (v1 shape) or Provisioner as read → hub form. */
@@ -54,7 +54,7 @@ export function toPool(native: NodePool | Provisioner): Pool {
   const read = isProvisioner
     ? fromProvisioner(value as Provisioner)
     : fromNodePool(value as NodePool);
-  // Some fields cannot be read. Launching by the others could ignore a requirement.
+  // If some fields are unreadable, a launch could ignore a requirement. So the pool is not ready.
   const pool =
     problems.length === 0 ? read : { ...read, ready: false, unreadable: problems.join("; ") };
   poolOf.set(native, pool);
@@ -62,8 +62,8 @@ export function toPool(native: NodePool | Provisioner): Pool {
 }
 
 /**
- * `beta` when v1beta1 wrote the spec last. Both versions are one stored object, so the writers' list
- * decides; conversion's own mark does where that list is missing.
+ * The generation: `beta` if v1beta1 wrote the spec last. Both versions are stored as one object, so
+ * managedFields tell the last writer. Without them the annotation of the conversion does.
  */
 export function nodePoolGeneration(pool: KubeObject): Generation {
   const writer = lastSpecWriter(pool);
@@ -133,7 +133,10 @@ function fromProvisioner(native: Provisioner): Pool {
   };
 }
 
-/** Alpha has no budgets: no budget, no cap. Without consolidation and ttl nothing is removed. */
+/**
+ * Alpha has no budgets, so the number of disrupted nodes is not limited. Without consolidation and
+ * ttlSecondsAfterEmpty nothing is disrupted.
+ */
 function provisionerDisruption(spec: Provisioner["spec"]): PoolDisruption {
   const shared = {
     expireAfter: seconds(spec.ttlSecondsUntilExpired),
@@ -148,7 +151,7 @@ function provisionerDisruption(spec: Provisioner["spec"]): PoolDisruption {
   return { ...shared, policy: "WhenEmpty", consolidateAfter };
 }
 
-/** Absent and -1 (the seeds' way to write it) mean never. */
+/** Seconds to milliseconds. Absent and -1 mean never. */
 function seconds(value: number | undefined): NillableMs {
   return value === undefined || value < 0 ? "Never" : Math.min(value * 1_000, MOST_DURATION_MS);
 }
@@ -161,7 +164,10 @@ function parseOptional(text: string | undefined): number | undefined {
   return text === undefined ? undefined : parseDuration(text);
 }
 
-/** apiVersion of the latest managedFields entry that owns part of spec; later entries win ties. */
+/**
+ * apiVersion of the newest managedFields entry with a field of spec. Among entries with equal times, the last
+ * one.
+ */
 function lastSpecWriter(object: KubeObject): string | undefined {
   let latest: { readonly time: string; readonly apiVersion: string } | undefined;
   for (const entry of object.metadata.managedFields ?? []) {

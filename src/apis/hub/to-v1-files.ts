@@ -1,7 +1,7 @@
 /**
- * v1 objects that were converted as files, completed: no cluster and no webhook stands beside them, so what the
- * conversion leaves in annotations is put where v1 has it, and what v1 would default otherwise is written out.
- * Kubelet settings were the NodePool's in v1beta1 and are the EC2NodeClass's in v1. Every loss is a remark.
+ * Completes v1 objects that were converted in files. There is no webhook later, so values in conversion
+ * annotations are moved to v1's fields, and defaults that differ in v1 are written out. Kubelet settings move
+ * from the NodePool (v1beta1) to the EC2NodeClass (v1). Every loss gives a remark.
  */
 import { deepEqual, isObject } from "../../base/json.ts";
 import { ANNOTATION_UBUNTU_COMPATIBILITY } from "../aws/labels.ts";
@@ -17,7 +17,7 @@ interface ClassObject extends KubeObject {
   readonly spec: Readonly<Record<string, unknown>>;
 }
 
-/** What v1beta1 defaults where a class says nothing; v1 defaults to one hop. */
+/** v1beta1's default metadata options. v1's default differs: one hop. */
 const BETA_METADATA_OPTIONS = {
   httpEndpoint: "enabled",
   httpProtocolIPv6: "disabled",
@@ -25,7 +25,7 @@ const BETA_METADATA_OPTIONS = {
   httpTokens: "required",
 };
 
-/** `given`: v1 objects, as `convertObject` made them of older ones. */
+/** `given` are v1 objects, made by `convertObject` from older ones. */
 export function completedV1(given: readonly KubeObject[]): {
   readonly objects: readonly KubeObject[];
   readonly remarks: readonly string[];
@@ -103,7 +103,7 @@ function withBetaDefaults(nodeClass: ClassObject): ClassObject {
   return { ...nodeClass, spec: { ...nodeClass.spec, metadataOptions } };
 }
 
-/** What v1 cannot say as v1beta1 said it. */
+/** Settings of v1beta1 that v1 cannot express. */
 function losses(object: KubeObject): readonly string[] {
   const { kind = "", metadata } = object;
   const { spec } = object as ClassObject;

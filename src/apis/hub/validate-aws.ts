@@ -1,6 +1,6 @@
 /**
- * What alpha's webhook checks of the AWS block, on an AWSNodeTemplate or inline in a Provisioner. Paths
- * start with `spec.provider` for both, as upstream's do. upstream: provider's v1alpha1 validation at v0.31
+ * Alpha's webhook checks of the AWS block in an AWSNodeTemplate, or inline in a Provisioner. All paths start
+ * with `spec.provider`, as upstream's do. upstream: provider's v1alpha1 validation at v0.31
  */
 import { isObject } from "../../base/json.ts";
 import { parseNano } from "../../base/quantity.ts";
@@ -24,7 +24,7 @@ const VOLUME_TYPES = ["standard", "io1", "io2", "gp2", "sc1", "st1", "gp3"];
 const ID_KEYS = ["aws-ids", "aws::ids"];
 const GIGABYTE_NANO = 1_000_000_000n * 1_000_000_000n;
 
-/** Tags that Karpenter finds its machines by. The last one is stricter than upstream (seed S0-65). */
+/** Tags by which Karpenter finds its instances. The last one is stricter than upstream (acceptance row S0-65). */
 const RESTRICTED_TAGS = [
   /^kubernetes\.io\/cluster\//,
   /^karpenter\.sh\/provisioner-name$/,
@@ -46,7 +46,10 @@ const INLINE_FIELDS: readonly string[] = [
   "blockDeviceMappings",
 ];
 
-/** The inline block: decoded strictly, and an instance profile is demanded unless one is set. */
+/**
+ * Checks the inline block. Unknown fields are errors, and an instance profile is required unless the settings
+ * have one.
+ */
 export function validateInlineProvider(
   provider: Readonly<Record<string, unknown>> | undefined,
   settings: { readonly defaultInstanceProfile: string | undefined },
@@ -64,7 +67,7 @@ export function validateInlineProvider(
   ];
 }
 
-/** The schema leaves the inline block open, so types are checked here. */
+/** The schema does not check the inline block, so its types are checked here. */
 function shapeProblems(provider: Readonly<Record<string, unknown>>): readonly FieldProblem[] {
   const problems: FieldProblem[] = [];
   for (const [field, value] of Object.entries(provider)) {
@@ -85,7 +88,7 @@ function shapeProblems(provider: Readonly<Record<string, unknown>>): readonly Fi
   return problems;
 }
 
-/** Problems of a v1alpha block of AWS settings, in a node template or inside a Provisioner. Empty: valid. */
+/** Problems of a v1alpha1 AWS block. Empty: valid. */
 export function validateAwsBlock(
   block: Block,
   where: "template" | "inline",
@@ -107,7 +110,7 @@ export function validateAwsBlock(
   ];
 }
 
-/** A launch template of one's own says all that these fields would say. */
+/** Fields that must be empty if `launchTemplate` names an existing launch template. */
 function launchTemplate(block: Block): readonly FieldProblem[] {
   if (block.launchTemplate === undefined) return [];
   const excluded = [

@@ -1,7 +1,7 @@
-/** Problems of fields and their text, in the form that alpha's webhooks answer with. */
+/** Problems of fields, and their text as alpha's webhooks answer it. */
 import { asText } from "../../base/json.ts";
 
-/** `message: path, path`, and a second line of details. upstream: knative.dev/pkg/apis FieldError */
+/** Printed as `message: path, path`, with details on a second line. upstream: knative.dev/pkg/apis FieldError */
 export interface FieldProblem {
   readonly message: string;
   readonly paths: readonly string[];
@@ -28,7 +28,7 @@ export function invalidKey(key: string, path: string, details?: string): FieldPr
   return problem(`invalid key name "${key}"`, path, details);
 }
 
-/** Of these fields both or none are set. upstream: apis.ErrMultipleOneOf and ErrMissingOneOf of Knative. */
+/** Exactly one of these fields must be set. upstream: apis.ErrMultipleOneOf and ErrMissingOneOf of Knative. */
 export function exactlyOne(got: "both" | "neither", ...paths: readonly string[]): FieldProblem {
   return { message: `expected exactly one, got ${got}`, paths, details: undefined };
 }
@@ -38,7 +38,7 @@ export function outOfBounds(value: number, low: number, high: number, path: stri
   return problem(`expected ${low} <= ${value} <= ${high}`, path);
 }
 
-/** One line a problem; details on the line below theirs. Order as found. */
+/** One line for each problem, in the given order. Details are on the line below. */
 export function problemsText(problems: readonly FieldProblem[]): string {
   return problems
     .map(({ message, paths, details }) => {

@@ -1,13 +1,13 @@
 /**
- * Status conditions by one set of rules: which feed `Ready`, when times move, how they are ordered.
- * Objects are never changed: each call returns the object itself when nothing differs, else a new one.
- * upstream: operatorpkg/status
+ * Status conditions: which of them decide `Ready`, when times change, and the order. Objects are never
+ * changed: each function returns the same object if nothing differs, otherwise a new one. upstream:
+ * operatorpkg/status
  */
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { deepEqual } from "../../base/json.ts";
 import type { Condition, KubeObject } from "../meta.ts";
 
-/** Conditions that together make `Ready`, by kind. Machines are in hub shape here. */
+/** The conditions that together decide `Ready`, by kind. Machines are in hub shape here. */
 const DEPENDENTS: Readonly<Record<string, readonly string[]>> = {
   NodeClaim: ["Launched", "Registered", "Initialized"],
   Machine: ["Launched", "Registered", "Initialized"],
@@ -29,7 +29,7 @@ const READY = "Ready";
 const AWAITING_RECONCILIATION = "AwaitingReconciliation";
 const AWAITING_MESSAGE = "object is awaiting reconciliation";
 
-/** An object with conditions; anything else in status is left alone. */
+/** An object with conditions. Other fields of the status are not changed. */
 export interface Conditioned extends KubeObject {
   readonly status?: { readonly conditions?: readonly Condition[] };
 }
@@ -38,7 +38,7 @@ export interface Conditioned extends KubeObject {
 export interface ConditionChange {
   readonly type: string;
   readonly status: "True" | "False" | "Unknown";
-  /** Defaults to the type: schemas want a reason that is not empty. */
+  /** Defaults to the type, because schemas require a reason. */
   readonly reason?: string;
   readonly message?: string;
 }
@@ -58,8 +58,8 @@ export function isTrue(object: KubeObject, type: string): boolean {
 }
 
 /**
- * Creates the conditions that feed Ready, and Ready, as Unknown since the object's creation. Done by
- * the first reconciler that meets an object. `dependents` defaults to those of the object's kind.
+ * Adds Ready and the conditions that decide it, as Unknown since the object's creation. `dependents` defaults
+ * to those of the object's kind.
  */
 export function initializeConditions<T extends KubeObject>(
   object: T,
@@ -93,7 +93,7 @@ export function withCondition<T extends KubeObject>(
   return withRoot(changed, nowMs, dependentsOf(object.kind));
 }
 
-/** Sets one condition of an object that has no `Ready`: a Provisioner's. */
+/** Sets one condition of an object without the condition `Ready`, such as a Provisioner. */
 export function withLoneCondition<T extends KubeObject>(
   object: T,
   change: ConditionChange,
@@ -102,7 +102,7 @@ export function withLoneCondition<T extends KubeObject>(
   return set(object, change, nowMs);
 }
 
-/** Several at once, in order. */
+/** Sets several conditions, in order. */
 export function withConditionChanges<T extends KubeObject>(
   object: T,
   changes: readonly ConditionChange[],
@@ -112,9 +112,8 @@ export function withConditionChanges<T extends KubeObject>(
 }
 
 /**
- * The change in the words that the object has already, where only numbers in them differ (times, numbers of
- * requests): a cloud may word the same failure otherwise each time, and what is stored anew is looked at anew at
- * once.
+ * The change with the message that the object already has, if the two differ only in numbers (times, request
+ * ids). A cloud may vary the text of the same failure, and each stored change causes another reconcile.
  */
 export function inSteadyWords(object: KubeObject, change: ConditionChange): ConditionChange {
   const known = condition(object, change.type);
@@ -159,7 +158,7 @@ function set<T extends KubeObject>(object: T, change: ConditionChange, nowMs: nu
     observedGeneration: object.metadata.generation ?? 0,
   };
   if (deepEqual(before, after)) return object;
-  // Deletion raised the generation. No controller will observe the other conditions again.
+  // Deletion raised the generation, and no controller will observe the other conditions again.
   const deleting = object.metadata.deletionTimestamp !== undefined;
   const others = conditionsOf(object)
     .filter((one) => one.type !== change.type)
@@ -169,7 +168,7 @@ function set<T extends KubeObject>(object: T, change: ConditionChange, nowMs: nu
   return withConditions(object, ordered([...others, after]));
 }
 
-/** By transition time, ties as they were, Ready last. */
+/** Sorted by transition time. Equal ones stay in order, and Ready is last. */
 function ordered(conditions: readonly Condition[]): readonly Condition[] {
   return conditions.toSorted((a, b) => {
     if (a.type === READY || b.type === READY) return a.type === READY ? 1 : -1;

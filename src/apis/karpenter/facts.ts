@@ -1,49 +1,52 @@
 /**
- * ConfigMap `karpenter-facts` (ours): what a running Karpenter works with and no other object tells, its
- * settings and prices, for those who ask what it would do (`karpenter explain`, `simulate`, `plan`).
+ * The ConfigMap `karpenter-facts` (karpenter-ts only). The controller writes its settings and its prices
+ * there, because no other object has them. `karpenter explain`, `simulate` and `plan` read it.
  */
 import { parseBoundedJson } from "../../base/bounded-json.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { isObject } from "../../base/json.ts";
 import type { ConfigMap } from "../core/kinds.ts";
 
-/** Its name, in the namespace of the controller. */
+/** Name of the ConfigMap, in the controller's namespace. */
 export const FACTS = "karpenter-facts";
 
 /** A quota of the account, in vCPUs. */
 export interface VcpuQuotaUse {
-  /** Without spaces. */
+  /** Quota code without spaces. */
   readonly code: string;
   readonly name: string;
   readonly allowed: number;
   readonly used: number;
 }
 
-/** What an hour costs, in micro-dollars. */
+/** Prices an hour, in micro-dollars. */
 export interface PriceList {
   readonly region: string;
-  /** When the cloud was last asked with success; undefined: not yet, these came with the program. */
+  /**
+   * When the cloud last answered, in epoch milliseconds. Undefined: never; the prices are those built into
+   * the program.
+   */
   readonly readAtMs: number | undefined;
   readonly onDemand: ReadonlyMap<string, number>;
-  /** By `type/zone`. Empty: spot prices are not known yet, and on-demand prices are used. */
+  /** Spot prices by `type/zone`. Empty: not known yet, and on-demand prices are used. */
   readonly spot: ReadonlyMap<string, number>;
-  /** By the id of a capacity reservation: how many more instances it has room for. Undefined: not told. */
+  /** Number of free instances in each capacity reservation, by id. Undefined: not known. */
   readonly reserved?: ReadonlyMap<string, number> | undefined;
-  /** By code. Undefined: they are not followed. */
+  /** Quotas. Undefined: the controller does not read them. */
   readonly quotas?: readonly VcpuQuotaUse[] | undefined;
 }
 
-/** What the running controller tells `plan`, `explain` and `simulate`, through the ConfigMap karpenter-facts. */
+/** What the controller writes to the ConfigMap. */
 export interface Facts {
-  /** Settings that were given, by flag name, as text. */
+  /** Settings that were set, by flag name, as text. */
   readonly settings: Readonly<Record<string, string>>;
-  /** Absent: the provider's prices never change. */
+  /** Absent: the provider has fixed prices. */
   readonly prices?: PriceList | undefined;
 }
 
 const ON_DEMAND = "on-demand";
 
-/** What of the ConfigMap's data is ours. */
+/** The keys of the ConfigMap's data that the controller writes. */
 const KEYS = [
   "settings",
   "region",
@@ -55,8 +58,8 @@ const KEYS = [
 type FactsData = Readonly<Partial<Record<(typeof KEYS)[number], string>>>;
 
 /**
- * The ConfigMap's data. For each type `m5.large on-demand=96000 us-west-2a=30100`, for each reservation `cr-1=3`, for
- * each quota `L-1 30/32 its name`.
+ * The ConfigMap's data. Each type has a line `m5.large on-demand=96000 us-west-2a=30100`, each reservation
+ * `cr-1=3`, each quota `L-1 30/32 its name`.
  */
 export function factsData({ settings, prices }: Facts): FactsData {
   const data = { settings: JSON.stringify(settings) };
@@ -95,8 +98,8 @@ export function factsData({ settings, prices }: Facts): FactsData {
 }
 
 /**
- * What a merge patch of the data must say so that it tells `wanted`: null takes a key away. Undefined: nothing.
- * Where nobody knows what stands there, each key.
+ * The merge patch that changes the known data to `wanted`. null removes a key. Undefined: nothing changes. If
+ * the present data is unknown, the patch has every key.
  */
 export function factsChanges(
   stored: ConfigMap | undefined,

@@ -1,4 +1,4 @@
-/** Kubelet settings as every generation spells them; alpha alone knows containerRuntime. */
+/** Kubelet settings of all generations. Only alpha has containerRuntime. */
 import type { ResourceAmounts } from "../meta.ts";
 
 /** Settings of the kubelet, of all generations. Amounts are quantities; periods are Go durations. */
@@ -6,12 +6,12 @@ export interface KubeletConfiguration {
   readonly clusterDNS?: readonly string[];
   /** Alpha only: `dockerd` or `containerd`. */
   readonly containerRuntime?: string;
-  /** Text is an expression of the instance type: v1 classes, gate NodeClassCEL. */
+  /** Text is a CEL expression over the instance type (v1 classes, with the gate NodeClassCEL). */
   readonly maxPods?: number | string;
   readonly podsPerCore?: number;
   readonly systemReserved?: ResourceAmounts;
   readonly kubeReserved?: ResourceAmounts;
-  /** Signal → quantity or percentage. */
+  /** Eviction thresholds: signal → quantity or percentage. */
   readonly evictionHard?: Readonly<Record<string, string>>;
   readonly evictionSoft?: Readonly<Record<string, string>>;
   readonly evictionSoftGracePeriod?: Readonly<Record<string, string>>;
@@ -22,7 +22,7 @@ export interface KubeletConfiguration {
   readonly [field: string]: unknown;
 }
 
-/** What eviction thresholds may be about. */
+/** The signals that eviction thresholds may use. */
 export const EVICTION_SIGNALS: readonly string[] = [
   "memory.available",
   "nodefs.available",
@@ -32,8 +32,8 @@ export const EVICTION_SIGNALS: readonly string[] = [
   "pid.available",
 ];
 
-/** Of what a kubelet can keep some back. */
+/** Resources that may be reserved for the kubelet or the system. */
 export const RESERVABLE: readonly string[] = ["cpu", "memory", "ephemeral-storage", "pid"];
 
-/** For one instance type: without expressions. */
+/** Settings for one instance type, with all expressions evaluated. */
 export type ResolvedKubelet = KubeletConfiguration & { readonly maxPods?: number };

@@ -1,7 +1,7 @@
 /**
- * Labels, annotations, taints and finalizers of Karpenter's own group, and which label keys users may
- * set. Constants keep upstream's names in screaming case so either can be searched for.
- * upstream: pkg/apis/v1/labels.go, pkg/apis/v1/taints.go (and v1alpha5, v1beta1 for the older words)
+ * Labels, annotations, taints and finalizers of Karpenter's own group, and which label keys users may set.
+ * Constants have upstream's names, so that one search finds both. upstream: pkg/apis/v1/labels.go,
+ * pkg/apis/v1/taints.go (and v1alpha5, v1beta1 for the older names)
  */
 import type { Taint } from "../core/node.ts";
 
@@ -42,21 +42,21 @@ export const CAPACITY_TYPE_LABEL_KEY = "karpenter.sh/capacity-type";
 export const CAPACITY_TYPE_SPOT = "spot";
 /** At the list price, and not taken back. */
 export const CAPACITY_TYPE_ON_DEMAND = "on-demand";
-/** Out of a reservation that is paid for already. */
+/** In a reservation, which is paid for already. */
 export const CAPACITY_TYPE_RESERVED = "reserved";
 
 /** On pods, nodes and claims: no voluntary disruption. On pods also a duration. */
 export const DO_NOT_DISRUPT_ANNOTATION_KEY = "karpenter.sh/do-not-disrupt";
-/** On Nodes and claims, `true`: node repair leaves the node alone. */
+/** On Nodes and claims, `true`: node repair ignores the node. */
 export const DO_NOT_REPAIR_ANNOTATION_KEY = "karpenter.sh/do-not-repair";
-/** On claims: the boot ID of the Node before its reboot was asked for. */
+/** On claims: the boot ID of the Node before the requested reboot. */
 export const REBOOT_PRE_BOOT_ID_ANNOTATION_KEY = "karpenter.sh/reboot-pre-boot-id";
 /** On claims: the longest time of the drain before a reboot, as a Go duration. Absent: no bound; 0: no drain. */
 export const REBOOT_TERMINATION_GRACE_PERIOD_ANNOTATION_KEY =
   "karpenter.sh/reboot-termination-grace-period";
-/** On claims: when repair asked for the last reboots, RFC 3339, by comma. karpenter-ts only. */
+/** On claims: when repair requested the last reboots, as comma-separated RFC 3339 times. karpenter-ts only. */
 export const REBOOTS_ANNOTATION_KEY = "karpenter.sh/repair-reboots";
-/** Alpha and beta. */
+/** The form of do-not-disrupt in alpha and beta. */
 export const DO_NOT_EVICT_ANNOTATION_KEY = "karpenter.sh/do-not-evict";
 /** The older form of do-not-disrupt, on nodes of v1alpha5. */
 export const DO_NOT_CONSOLIDATE_ANNOTATION_KEY = "karpenter.sh/do-not-consolidate";
@@ -76,60 +76,60 @@ export const NODECLAIM_MIN_VALUES_RELAXED_ANNOTATION_KEY =
 export const PRICE_OVERLAY_APPLIED_ANNOTATION_KEY = "karpenter.sh/price-overlay-applied";
 /** On claims: a NodeOverlay changed the capacity. */
 export const CAPACITY_OVERLAY_APPLIED_ANNOTATION_KEY = "karpenter.sh/capacity-overlay-applied";
-/** On pods: what it costs to move them, an int32; consolidation prefers nodes with cheap pods. */
+/** On pods: the cost of moving them, an int32. Consolidation prefers nodes whose pods have low costs. */
 export const DISRUPTION_COST_ANNOTATION_KEY = "karpenter.sh/disruption-cost";
 /**
- * On pods: the deletion cost that Karpenter wrote. If the pod has another one, that is its user's. karpenter-ts
- * only.
+ * On pods: the deletion cost that Karpenter wrote. If the pod has another one, a user wrote that.
+ * karpenter-ts only.
  */
 export const MANAGED_DELETION_COST_ANNOTATION_KEY = "karpenter.sh/managed-pod-deletion-cost";
-/** On claims: drivers of the devices that its pods claim, by comma. upstream: pkg/apis/v1/labels.go */
+/** On claims: the device drivers that the claim's pods need, comma-separated. upstream: pkg/apis/v1/labels.go */
 export const REQUESTED_DRA_DRIVERS_ANNOTATION_KEY = "karpenter.sh/requested-dra-drivers";
 /** The object was written again in the stored version. */
 export const STORED_VERSION_MIGRATED_ANNOTATION_KEY = "karpenter.sh/stored-version-migrated";
 
-/** Conversion keeps what the other version cannot say. */
+/** Keeps the kubelet settings of a v1beta1 pool through conversion to v1. */
 export const KUBELET_COMPATIBILITY_ANNOTATION_KEY =
   "compatibility.karpenter.sh/v1beta1-kubelet-conversion";
 /** Keeps a v1beta1 reference through conversion to v1. */
 export const NODECLASS_REFERENCE_ANNOTATION_KEY =
   "compatibility.karpenter.sh/v1beta1-nodeclass-reference";
-/** Our own: `v1beta1` on objects that live by beta's rules. */
+/** karpenter-ts only: `v1beta1` on objects that follow the rules of v1beta1. */
 export const GENERATION_ANNOTATION_KEY = "compatibility.karpenter.sh/generation";
-/** Our own: the lifetime that entered the hash of a claim of beta's, where it is not the claim's own. */
+/** karpenter-ts only: the lifetime in the hash of a v1beta1 claim, if it differs from the claim's own. */
 export const HASHED_LIFETIME_ANNOTATION_KEY = "compatibility.karpenter.sh/hashed-expire-after";
-/** Our own: JSON of the v1 fields that v1beta1 has no place for. */
+/** karpenter-ts only: JSON of the v1 fields that v1beta1 does not have. */
 export const V1_ONLY_ANNOTATION_KEY = "compatibility.karpenter.sh/v1-only";
 
 /**
- * karpenter-ts only, an annotation on Pods: how long a node that is launched for it may live. A label on such nodes and
- * their claims.
+ * karpenter-ts only, an annotation on Pods: the longest lifetime of a node that is launched for the pod. A
+ * label on such nodes and their claims.
  */
 export const MAX_RUN_DURATION_KEY = "karpenter.sh/max-run-duration";
-/** karpenter-ts only, on a pool: which of its nodes go back to what is preferred, see apis/hub/returns.ts. */
+/** karpenter-ts only, on a pool: which of its nodes return to preferred capacity, see apis/hub/returns.ts. */
 export const RETURN_TO_PREFERRED_ANNOTATION_KEY = "karpenter.sh/return-to-preferred";
-/** karpenter-ts only, on a Namespace: the pool for its pods that name none. `provisioner/NAME`: a Provisioner. */
+/** karpenter-ts only, on a Namespace: the pool for pods that select none. `provisioner/NAME` is a Provisioner. */
 export const DEFAULT_NODEPOOL_ANNOTATION_KEY = "karpenter.sh/default-nodepool";
 /** karpenter-ts only, on a pool: `true` pauses all voluntary disruption of its nodes. */
 export const DISRUPTION_PAUSED_ANNOTATION_KEY = "karpenter.sh/disruption-paused";
 /** karpenter-ts only, on a claim: JSON of the pods it was planned for, see core/state/planned-pods.ts. */
 export const PLANNED_PODS_ANNOTATION_KEY = "karpenter.sh/planned-pods";
-/** karpenter-ts only: JSON of the command that removes the claim's node, so that a new leader can go on. */
+/** karpenter-ts only: JSON of the command that removes the claim's node, so that a new leader can continue it. */
 export const DISRUPTION_COMMAND_ANNOTATION_KEY = "karpenter.sh/disruption-command";
-/** Our own, on a replacement: the id of the command that it was made for. */
+/** karpenter-ts only, on a replacement: the id of its command. */
 export const REPLACEMENT_ANNOTATION_KEY = "karpenter.sh/replacement-for-command";
 
 /** karpenter-ts only, on a Deployment or its pods: `true` asks for a new pod elsewhere before the old one ends. */
 export const ZERO_DOWNTIME_ANNOTATION_KEY = "karpenter.sh/zero-downtime";
-/** Our own, on a Deployment's pod template: when it was rolled over so that its pod leaves a node. */
+/** karpenter-ts only, on a Deployment's pod template: when it was rolled out so that a pod leaves a node. */
 export const SURGED_AT_ANNOTATION_KEY = "karpenter.sh/surged-at";
-/** Our own, on a claim: JSON of the moves of pods that were made in favour of its node. */
+/** karpenter-ts only, on a claim: JSON of the pods that were moved to its node. */
 export const MOVES_ANNOTATION_KEY = "karpenter.sh/disruption-moves";
-/** Our own, on a NodePool: JSON of what the last moves of several of its nodes at once came to. */
+/** karpenter-ts only, on a NodePool: JSON of the results of its last repacks. */
 export const REPACK_OUTCOME_ANNOTATION_KEY = "karpenter.sh/repack-outcome";
-/** karpenter-ts only, on a NodePool: JSON of how many replacements failed in a row, and of the wait that follows. */
+/** karpenter-ts only, on a NodePool: JSON of how many replacements failed in a row, and of the wait after that. */
 export const REPLACEMENTS_FAILED_ANNOTATION_KEY = "karpenter.sh/replacements-failed";
-/** Annotations of NodePools and Provisioners that Karpenter writes. All others are their owners'. */
+/** Annotations of NodePools and Provisioners that Karpenter writes. Users write all others. */
 export const WRITTEN_POOL_ANNOTATION_KEYS: ReadonlySet<string> = new Set([
   "karpenter.sh/nodepool-hash",
   "karpenter.sh/provisioner-hash",
@@ -143,15 +143,15 @@ export const WRITTEN_POOL_ANNOTATION_KEYS: ReadonlySet<string> = new Set([
 export const TERMINATION_FINALIZER = "karpenter.sh/termination";
 
 /**
- * Our own, with the effect PreferNoSchedule: pods that a command moves are to go to other nodes first. On a
- * node for seconds.
+ * karpenter-ts only, with the effect PreferNoSchedule: pods that a command moves should prefer other nodes.
+ * It is on a node for seconds only.
  */
 export const OTHERS_FIRST_TAINT_KEY = "karpenter.sh/other-nodes-first";
 
 const DISRUPTED_TAINT_KEY = "karpenter.sh/disrupted";
 /** On Nodes that have joined and are not registered yet. */
 export const UNREGISTERED_TAINT_KEY = "karpenter.sh/unregistered";
-/** Beta's. */
+/** The key of v1beta1's disruption taint. */
 const DISRUPTION_TAINT_KEY = "karpenter.sh/disruption";
 const DISRUPTING_TAINT_VALUE = "disrupting";
 
@@ -165,7 +165,7 @@ export const REBOOTING_NO_SCHEDULE_TAINT: Taint = {
   key: "karpenter.sh/rebooting",
   effect: "NoSchedule",
 };
-/** The same of v1beta1. */
+/** On nodes that are being disrupted or deleted (v1beta1). */
 export const DISRUPTION_NO_SCHEDULE_TAINT: Taint = {
   key: DISRUPTION_TAINT_KEY,
   value: DISRUPTING_TAINT_VALUE,
@@ -177,7 +177,7 @@ export const UNREGISTERED_NO_EXECUTE_TAINT: Taint = {
   effect: "NoExecute",
 };
 
-/** Taints a node carries for a while as it starts: ignored until it is initialized. */
+/** Taints that a node may have while it starts. They are ignored until it is initialized. */
 export const KNOWN_EPHEMERAL_TAINTS: readonly Taint[] = [
   { key: "node.kubernetes.io/not-ready", effect: "NoSchedule" },
   { key: "node.kubernetes.io/not-ready", effect: "NoExecute" },
@@ -186,10 +186,10 @@ export const KNOWN_EPHEMERAL_TAINTS: readonly Taint[] = [
   UNREGISTERED_NO_EXECUTE_TAINT,
 ];
 
-/** Prefix of readiness-gate taints, ephemeral as well. */
+/** Prefix of the taints of readiness gates, which are temporary too. */
 export const READINESS_TAINT_PREFIX = "readiness.k8s.io/";
 
-/** Labels Karpenter itself understands: never restricted, may be undefined on a claim. */
+/** Labels that Karpenter understands: never restricted. A claim need not define them. */
 export const WELL_KNOWN_LABELS: readonly string[] = [
   NODEPOOL_LABEL_KEY,
   TOPOLOGY_ZONE_LABEL_KEY,
@@ -204,7 +204,7 @@ export const WELL_KNOWN_LABELS: readonly string[] = [
 const RESTRICTED_LABEL_DOMAINS: readonly string[] = [GROUP];
 const RESTRICTED_LABELS: readonly string[] = [HOSTNAME_LABEL_KEY];
 
-/** Old spellings → the stable key. */
+/** The stable key for each older key. */
 export const NORMALIZED_LABELS: ReadonlyMap<string, string> = new Map([
   ["failure-domain.beta.kubernetes.io/zone", TOPOLOGY_ZONE_LABEL_KEY],
   ["failure-domain.beta.kubernetes.io/region", TOPOLOGY_REGION_LABEL_KEY],
@@ -213,25 +213,25 @@ export const NORMALIZED_LABELS: ReadonlyMap<string, string> = new Map([
   ["beta.kubernetes.io/instance-type", INSTANCE_TYPE_LABEL_KEY],
 ]);
 
-/** The stable key of a label. */
+/** The stable key for a label key. */
 export function normalizedLabel(key: string): string {
   return NORMALIZED_LABELS.get(key) ?? key;
 }
 
-/** The part before the slash, `""` when there is none. */
+/** The part before the slash; `""` if there is none. */
 export function labelDomain(key: string): string {
   const slash = key.indexOf("/");
   return slash < 0 ? "" : key.slice(0, slash);
 }
 
-/** Whether `domain` is `of` or lies below it: `a.karpenter.sh` is below `karpenter.sh`. */
+/** Whether `domain` is `of` or a subdomain of it: `a.karpenter.sh` is below `karpenter.sh`. */
 export function isDomainOrBelow(domain: string, of: string): boolean {
   return domain === of || domain.endsWith(`.${of}`);
 }
 
 /**
- * Whether pools and pods may not name this key: Karpenter's own domain and the hostname, except what
- * is well known (`alsoKnown`: the provider's well-known labels). upstream: IsRestrictedLabel
+ * Whether pools and pods must not use this key: Karpenter's own domain and the hostname, except for
+ * well-known labels. `alsoKnown` are the provider's well-known labels. upstream: IsRestrictedLabel
  */
 export function isRestrictedLabel(key: string, alsoKnown: readonly string[] = []): boolean {
   if (WELL_KNOWN_LABELS.includes(key) || alsoKnown.includes(key)) return false;
@@ -241,8 +241,8 @@ export function isRestrictedLabel(key: string, alsoKnown: readonly string[] = []
 }
 
 /**
- * Whether a requirement's key stays out of node labels: restricted and well-known ones are set from
- * what was launched, never from the pool. upstream: IsRestrictedNodeLabel
+ * Whether a requirement's key must not become a node label. Restricted and well-known labels come from the
+ * launched instance instead. upstream: IsRestrictedNodeLabel
  */
 export function isRestrictedNodeLabel(key: string, alsoKnown: readonly string[] = []): boolean {
   if (WELL_KNOWN_LABELS.includes(key) || alsoKnown.includes(key)) return true;
@@ -254,24 +254,27 @@ export function nodeClassLabelKey(ref: { readonly group: string; readonly kind: 
   return `${ref.group}/${ref.kind.toLowerCase()}`;
 }
 
-/** On one pool: ends that nobody asked for, by minute, for whichever process counts next. karpenter-ts only. */
+/**
+ * karpenter-ts only, on one pool: numbers of nodes that ended without a request, by minute, so that a new
+ * leader can go on counting.
+ */
 export const INVOLUNTARY_ENDS_ANNOTATION_KEY = "karpenter.sh/involuntary-ends";
 
 /**
- * On any pool, an RFC 3339 time: the brake on involuntary ends that came on before it is released. karpenter-ts
- * only.
+ * karpenter-ts only, on any pool, an RFC 3339 time: releases the brake on involuntary ends if the brake began
+ * before this time.
  */
 export const INVOLUNTARY_ENDS_RELEASED_ANNOTATION_KEY = "karpenter.sh/involuntary-ends-released";
 
 /**
- * Tag of what a launch makes, and annotation of what `CloudProvider.list` answers: the UID of namespace kube-system
- * of the cluster it was made for. Two clusters may have one name. karpenter-ts only.
+ * karpenter-ts only. A tag of everything that a launch creates, and an annotation in the answers of
+ * `CloudProvider.list`: the UID of the cluster's namespace kube-system. Two clusters may have the same name.
  */
 export const CLUSTER_UID_KEY = "karpenter.sh/cluster-uid";
 
-/** On pods that only stand for the room of a CapacityBuffer; they are never stored. */
+/** On pods that only represent the room of a CapacityBuffer. They are never stored. */
 export const CAPACITY_BUFFER_FAKE_POD_ANNOTATION_KEY = "karpenter.sh/capacity-buffer-fake-pod";
-/** Name of the CapacityBuffer that such a pod stands for. */
+/** Name of the CapacityBuffer of such a pod. */
 export const CAPACITY_BUFFER_NAME_ANNOTATION_KEY = "karpenter.sh/capacity-buffer-name";
 /** Namespace of that CapacityBuffer. */
 export const CAPACITY_BUFFER_NAMESPACE_ANNOTATION_KEY = "karpenter.sh/capacity-buffer-namespace";

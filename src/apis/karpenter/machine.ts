@@ -13,13 +13,13 @@ export interface Machine extends KubeObject {
     readonly requirements?: readonly RequirementSpec[];
     readonly resources?: { readonly requests?: ResourceAmounts };
     readonly kubelet?: KubeletConfiguration;
-    /** Absent when the Provisioner's class is inline. */
+    /** Absent if the Provisioner has an inline provider. */
     readonly machineTemplateRef?: ProviderRef;
   };
   readonly status?: {
     readonly nodeName?: string;
     readonly providerID?: string;
-    /** Our additions to the kind, so that drift and emptiness work as for NodeClaims. */
+    /** karpenter-ts only, so that drift and emptiness work as for NodeClaims. */
     readonly imageID?: string;
     readonly lastPodEventTime?: string;
     readonly capacity?: ResourceAmounts;

@@ -6,7 +6,7 @@ import type { NodeClaim } from "./nodeclaim.ts";
 import type { RequirementSpec } from "./nodepool.ts";
 import type { NodeClassReferenceV1Beta1 } from "./nodepool-v1beta1.ts";
 
-/** karpenter.sh/v1beta1: one requested node. It never expires by itself; its NodePool says when. */
+/** karpenter.sh/v1beta1: one requested node. Its lifetime is in the NodePool. */
 export interface NodeClaimV1Beta1 extends KubeObject {
   readonly spec: {
     readonly taints?: readonly Taint[];

@@ -36,15 +36,18 @@ export const NODE_CLAIM: Kind<NodeClaim> = {
   namespaced: false,
 };
 
-/** The condition of a claim whose node node repair reboots. */
+/** The condition of a claim whose node is rebooted by node repair. */
 export const REBOOTING = "Rebooting";
 
-/** Node repair has asked for a reboot, and the node is not back yet. */
+/** Whether node repair requested a reboot and the node is not back yet. */
 export function isRebooting(claim: KubeObject): boolean {
   return isTrue(claim, REBOOTING);
 }
 
-/** How a claim of any generation ends, as stored: `graceful` without a grace period, `forceful` with none left to give, else `eventual`. */
+/**
+ * How a claim of any generation ends: `graceful` without a grace period, `forceful` if no grace time is left,
+ * otherwise `eventual`.
+ */
 export function terminationMode(claim: KubeObject): "graceful" | "forceful" | "eventual" {
   const text = (claim as Partial<NodeClaim>).spec?.terminationGracePeriod;
   if (typeof text !== "string") return "graceful";

@@ -1,6 +1,6 @@
 /**
- * The NodeOverlay kind (v1alpha1): prices and extended resources that the cloud does not tell, laid over
- * the instance types that match.
+ * The NodeOverlay kind (v1alpha1): prices and extended resources that replace or extend those of matching
+ * instance types.
  */
 import type { Kind, KubeObject, ResourceAmounts } from "../meta.ts";
 import type { RequirementSpec } from "./nodepool.ts";
@@ -11,15 +11,15 @@ import type { RequirementSpec } from "./nodepool.ts";
  */
 export interface NodeOverlay extends KubeObject {
   readonly spec: {
-    /** Without minValues. */
+    /** Requirements without minValues. */
     readonly requirements: readonly RequirementSpec[];
-    /** `+0.5`, `-0.5`, `+10%`, `-10%`: dollars an hour, or a share of the price. */
+    /** Such as `+0.5` or `-0.5` (dollars an hour), `+10%` or `-10%` (share of the price). */
     readonly priceAdjustment?: string;
-    /** Dollars an hour. Not with priceAdjustment. */
+    /** Dollars an hour. Must not be set together with priceAdjustment. */
     readonly price?: string;
     /** Extended resources only. */
     readonly capacity?: ResourceAmounts;
-    /** The heaviest wins; absent = 0. */
+    /** The highest weight wins. Absent means 0. */
     readonly weight?: number;
   };
 }

@@ -49,7 +49,10 @@ export function templateHash({ metadata, spec }: HashedTemplate): string {
   return String(struct("NodeClaimTemplate", { ObjectMeta: meta, Spec: claimSpec }) ?? 0n);
 }
 
-/** Alpha's: what shapes the machine without being a requirement. upstream: Provisioner.Hash() v0.31 */
+/**
+ * The hash of a Provisioner: fields that shape the node, without requirements. upstream: Provisioner.Hash()
+ * v0.31
+ */
 export function provisionerHash(provisioner: Provisioner): string {
   const spec: Provisioner["spec"] = provisioner.spec ?? {};
   const hash = struct("ProvisionerSpec", {
@@ -64,7 +67,10 @@ export function provisionerHash(provisioner: Provisioner): string {
   return String(hash ?? 0n);
 }
 
-/** Order does not matter; keys that are absent or zero do not enter. Used by class hashes too. */
+/**
+ * The hash of JSON. The order of keys does not matter, and absent or zero values are left out. Node classes
+ * use it too.
+ */
 export function contentHash(value: unknown): string {
   return String(fnv64Text(canonicalJson(value)));
 }

@@ -1,10 +1,10 @@
-/** NodePool as karpenter.sh/v1beta1 writes it; stored and decided upon as v1 (hub/conversion.ts). */
+/** NodePool as karpenter.sh/v1beta1 writes it. It is stored and used in decisions as v1 (hub/conversion.ts). */
 import type { Taint } from "../core/node.ts";
 import type { Condition, KubeObject, ResourceAmounts } from "../meta.ts";
 import type { KubeletConfiguration } from "./kubelet.ts";
 import type { Budget, RequirementSpec } from "./nodepool.ts";
 
-/** kind and apiVersion are informational in beta. */
+/** kind and apiVersion have no effect in v1beta1. */
 export interface NodeClassReferenceV1Beta1 {
   readonly apiVersion?: string;
   readonly kind?: string;

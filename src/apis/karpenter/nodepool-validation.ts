@@ -1,6 +1,6 @@
 /**
- * What a NodePool's schema cannot check and the controller `nodepool.validation` does: the verdict goes
- * into the condition ValidationSucceeded. upstream: pkg/apis/v1/nodepool_validation.go
+ * Checks of a NodePool that its schema cannot do. The controller `nodepool.validation` writes the result to
+ * the condition ValidationSucceeded. upstream: pkg/apis/v1/nodepool_validation.go
  */
 import { parseDuration, parseNillableDuration } from "../../base/duration.ts";
 import { parseNano } from "../../base/quantity.ts";
@@ -15,7 +15,7 @@ export const NODE_POOL_VALIDATION_FAILED = "NodePoolValidationFailed";
 
 const EFFECTS: readonly string[] = ["NoSchedule", "PreferNoSchedule", "NoExecute", ""];
 
-/** Everything wrong with the pool, each as `path: why`; empty when it can be used. */
+/** All problems of the pool, each as `path: reason`. Empty if it is valid. */
 export function nodePoolProblems(
   pool: NodePool,
   alsoKnown: readonly string[] = [],
@@ -71,7 +71,7 @@ function taintProblems(
   return [...taints.flatMap(check("taints")), ...startupTaints.flatMap(check("startupTaints"))];
 }
 
-/** Texts that are read as amounts and spans: a typo must not count as zero. */
+/** Problems of texts that are parsed as amounts and durations. Without this check a typo would count as zero. */
 function amountProblems({ spec }: NodePool): readonly string[] {
   const problems: string[] = [];
   for (const [name, amount] of Object.entries(spec.limits ?? {})) {

@@ -1,4 +1,7 @@
-/** NodePool, karpenter.sh/v1: the hub shape of every generation's pool. upstream: pkg/apis/v1/nodepool.go */
+/**
+ * NodePool (karpenter.sh/v1). Decisions use this shape for pools of all generations. upstream:
+ * pkg/apis/v1/nodepool.go
+ */
 
 import type { Taint } from "../core/node.ts";
 import type { Condition, Kind, KubeObject, ResourceAmounts } from "../meta.ts";
@@ -14,7 +17,7 @@ export type RequirementOperator =
   | "Gte"
   | "Lte";
 
-/** One constraint on one label, with the least number of values that must stay possible. */
+/** A requirement for one label key. `minValues` is the number of values that must stay possible. */
 export interface RequirementSpec {
   readonly key: string;
   readonly operator: RequirementOperator;
@@ -34,12 +37,12 @@ export type DisruptionReason = "Underutilized" | "Empty" | "Drifted" | "Unhealth
 
 /** A limit on the nodes of a NodePool that are disrupted at the same time. */
 export interface Budget {
-  /** A count (`"5"`) or a share of the pool's nodes (`"10%"`, rounded up). */
+  /** A number of nodes (`"5"`), or a percentage of the pool's nodes (`"10%"`, rounded up). */
   readonly nodes: string;
   readonly reasons?: readonly DisruptionReason[];
-  /** Cron start; absent = always active. Comes with `duration`. */
+  /** Cron expression for the start; absent: always active. Needs `duration`. */
   readonly schedule?: string;
-  /** IANA name of the place whose clocks {@link schedule} is about; absent = UTC. karpenter-ts only. */
+  /** IANA name of the time zone for {@link schedule}; absent: UTC. karpenter-ts only. */
   readonly timeZone?: string;
   readonly duration?: string;
 }

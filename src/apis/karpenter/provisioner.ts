@@ -4,14 +4,14 @@ import type { Condition, Kind, KubeObject, ResourceAmounts } from "../meta.ts";
 import type { KubeletConfiguration } from "./kubelet.ts";
 import type { RequirementSpec } from "./nodepool.ts";
 
-/** Names an AWSNodeTemplate; kind and apiVersion are informational. */
+/** Names an AWSNodeTemplate. kind and apiVersion have no effect. */
 export interface ProviderRef {
   readonly apiVersion?: string;
   readonly kind?: string;
   readonly name: string;
 }
 
-/** karpenter.sh/v1alpha5: what became the NodePool. */
+/** karpenter.sh/v1alpha5: the predecessor of the NodePool. */
 export interface Provisioner extends KubeObject {
   readonly spec: {
     readonly annotations?: Readonly<Record<string, string>>;
@@ -20,7 +20,7 @@ export interface Provisioner extends KubeObject {
     readonly startupTaints?: readonly Taint[];
     readonly requirements?: readonly RequirementSpec[];
     readonly kubeletConfiguration?: KubeletConfiguration;
-    /** The inline AWS block of old: exactly one of this and providerRef. */
+    /** The older inline AWS block. Either this or providerRef must be set. */
     readonly provider?: Readonly<Record<string, unknown>>;
     readonly providerRef?: ProviderRef;
     readonly ttlSecondsAfterEmpty?: number;

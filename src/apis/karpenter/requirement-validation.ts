@@ -1,6 +1,6 @@
 /**
- * Whether one requirement can be worked with, judged at run time: of pools, where the schema cannot know
- * the provider's labels, and of pods' selectors. upstream: pkg/apis/v1/nodeclaim_validation.go
+ * Whether one requirement is valid, checked at run time: for pools, because the schema does not know the
+ * provider's labels, and for pods' selectors. upstream: pkg/apis/v1/nodeclaim_validation.go
  */
 import { labelValueProblem, qualifiedNameProblem } from "./label-syntax.ts";
 import {
@@ -27,7 +27,7 @@ interface RequirementLike {
   readonly minValues?: number;
 }
 
-/** Why it cannot be used; undefined when it can. `alsoKnown`: the provider's well-known labels. */
+/** Why the requirement is invalid; undefined if it is valid. `alsoKnown` are the provider's well-known labels. */
 export function requirementProblem(
   requirement: RequirementLike,
   alsoKnown: readonly string[] = [],
@@ -64,8 +64,8 @@ export function valuesProblem(key: string, values: readonly string[]): string | 
 }
 
 /**
- * Why the value of `Gt`, `Lt`, `Gte` or `Lte` cannot be used; undefined for other operators and for valid values. A
- * JavaScript number would change larger values. Upstream allows 64 bits, which no label needs.
+ * Why the value of `Gt`, `Lt`, `Gte` or `Lte` is invalid; undefined for other operators and for valid values.
+ * Values that a JavaScript number cannot hold are invalid. Upstream allows 64 bits, which no label needs.
  */
 export function boundProblem(
   key: string,

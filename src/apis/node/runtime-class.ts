@@ -1,7 +1,7 @@
 /**
- * RuntimeClass: which runtime runs a pod's containers, what that costs on top of them, and on which nodes it is
- * there. Admission writes it into pods; who works out a pod before there is one has to do the same.
- * upstream: kubernetes plugin/pkg/admission/runtimeclass, pkg/util/tolerations
+ * RuntimeClass: the runtime of a pod's containers, its overhead, and the nodes that have it. Admission writes
+ * this into pods. Code that predicts a pod before it exists must do the same. upstream: kubernetes
+ * plugin/pkg/admission/runtimeclass, pkg/util/tolerations
  */
 import { parseNano } from "../../base/quantity.ts";
 import type { PodSpec, Toleration } from "../core/pod.ts";
@@ -25,12 +25,12 @@ export const RUNTIME_CLASS: Kind<RuntimeClass> = {
   namespaced: false,
 };
 
-/** The spec as admission would complete it, or kube-apiserver's words for why it lets the pod not in. */
+/** The spec as admission would complete it, or kube-apiserver's message if it would refuse the pod. */
 export type RuntimeClassOutcome =
   | { readonly spec: PodSpec; readonly problem?: undefined }
   | { readonly problem: string };
 
-/** `runtimeClass`: the one that the spec names; undefined when it names none. */
+/** Applies a RuntimeClass. `runtimeClass` is the one that the spec names; undefined if it names none. */
 export function withRuntimeClass(
   spec: PodSpec,
   runtimeClass: RuntimeClass | undefined,
@@ -73,7 +73,7 @@ export function withRuntimeClass(
 
 const OTHER_OVERHEAD = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
 
-/** Why a pod's overhead is not that of its class, in kube-apiserver's words; undefined when it is. */
+/** Why the pod's overhead differs from that of its class, in kube-apiserver's words. Undefined if it does not. */
 export function overheadProblem(
   { overhead }: PodSpec,
   runtimeClass: RuntimeClass | undefined,
@@ -116,7 +116,7 @@ function isSame(a: Toleration, b: Toleration): boolean {
   );
 }
 
-/** Whether `wide` tolerates everything that `narrow` does, and as long. */
+/** Whether `wide` tolerates everything that `narrow` does, for at least as long. */
 function covers(wide: Toleration, narrow: Toleration): boolean {
   if (isSame(wide, narrow)) return true;
   const { key = "", operator = "", effect = "", tolerationSeconds } = wide;

@@ -1,7 +1,7 @@
-/** Kinds that guard and order pods: policy/v1, scheduling.k8s.io/v1, coordination.k8s.io/v1. */
+/** PodDisruptionBudget, PriorityClass and Lease. */
 import type { Condition, Kind, KubeObject, LabelSelector } from "../meta.ts";
 
-/** How many matching pods may be evicted: `status.disruptionsAllowed` counts down with each eviction. */
+/** Limits evictions of matching pods. Each eviction reduces `status.disruptionsAllowed`. */
 export interface PodDisruptionBudget extends KubeObject {
   readonly spec: {
     readonly selector?: LabelSelector;

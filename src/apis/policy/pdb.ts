@@ -1,6 +1,6 @@
 /**
- * Which disruption budgets guard a pod, and whether they forbid an eviction now. An eviction under two
- * budgets is refused by the API server. upstream: pkg/utils/pdb/pdb.go
+ * Which PodDisruptionBudgets select a pod, and whether they forbid an eviction now. The API server refuses to
+ * evict a pod with two budgets. upstream: pkg/utils/pdb/pdb.go
  */
 
 import { isTerminating, type Pod } from "../core/pod.ts";
@@ -9,7 +9,7 @@ import { matchesLabelSelector } from "../core/selectors.ts";
 import { keyOf } from "../meta.ts";
 import type { PodDisruptionBudget } from "./kinds.ts";
 
-/** Budgets of the pod's namespace that select it, by name. */
+/** Budgets in the pod's namespace that select it, sorted by name. */
 export function budgetsOf(
   { metadata: { namespace, labels } }: Pod,
   pdbs: readonly PodDisruptionBudget[],
@@ -34,8 +34,8 @@ export function budgetsOf(
 }
 
 /**
- * For each list of budgets what was found in it: by namespace, then by labels. Lists and labels never
- * change, and pods of one template have the very same labels.
+ * Earlier answers for each list of budgets, by namespace and labels. Lists and labels never change, and pods
+ * of one template share their labels object.
  */
 const byLabels = new WeakMap<
   readonly PodDisruptionBudget[],
@@ -59,18 +59,18 @@ export type PdbBlock =
   | { readonly reason: "multiple"; readonly pdbs: readonly string[] }
   | { readonly reason: "noDisruptionsAllowed"; readonly pdbs: readonly string[] };
 
-/** Why the pod cannot be evicted now (budgets by `namespace/name`); undefined when it can. */
+/** Why the pod cannot be evicted now (budgets as `namespace/name`). Undefined if it can. */
 export function pdbBlock(pod: Pod, pdbs: readonly PodDisruptionBudget[]): PdbBlock | undefined {
   const guards = budgetsOf(pod, pdbs);
   if (guards.length > 1) return { reason: "multiple", pdbs: guards.map(keyOf) };
   const guard = guards[0];
   if (guard === undefined || passesUnhealthy(pod, guard)) return undefined;
-  // A budget that no controller has looked at yet allows nothing, as the eviction API has it.
+  // A budget without status allows nothing, as in the eviction API.
   if ((guard.status?.disruptionsAllowed ?? 0) > 0) return undefined;
   return { reason: "noDisruptionsAllowed", pdbs: [keyOf(guard)] };
 }
 
-/** The budgets that count for the pod's eviction. A budget may let unready pods be evicted freely. */
+/** The budgets that apply to an eviction of the pod. A budget may allow to evict unready pods freely. */
 export function holdingBudgets(
   pod: Pod,
   pdbs: readonly PodDisruptionBudget[],
@@ -79,9 +79,9 @@ export function holdingBudgets(
 }
 
 /**
- * Whether the pod will want another node once its own is gone, and something may move it there now. What is being
- * deleted goes whatever guards it: it was evicted before the guard was there, or not by eviction at all.
- * upstream: IsCurrentlyReschedulable, which leaves the guarded out in any case
+ * Whether the pod will need another node when its own is removed, and may be moved there now. A pod that is
+ * already being deleted always counts, whatever its budgets say. upstream: IsCurrentlyReschedulable, which
+ * never counts pods with blocking budgets
  */
 export function isCurrentlyReschedulable(
   pod: Pod,

@@ -1,4 +1,4 @@
-/** Roles, as those read them who judge by them and who put them together. Shapes: rbac.authorization.k8s.io/v1. */
+/** Roles of rbac.authorization.k8s.io/v1. */
 import type { Kind, KubeObject, LabelSelector } from "../meta.ts";
 
 /** Grants the verbs on the resources. Without `resourceNames` it covers all objects. */
@@ -10,9 +10,9 @@ export interface PolicyRule {
   readonly nonResourceURLs?: readonly string[];
 }
 
-/** A Role of a namespace looks the same, but for the last field. */
+/** Also the shape of a Role, which has no aggregationRule. */
 export interface ClusterRole extends KubeObject {
-  /** Go writes null for none. */
+  /** Go writes null for an empty list. */
   readonly rules?: readonly PolicyRule[] | null;
   /** The rules are copied from the roles that any of these selectors matches. */
   readonly aggregationRule?: { readonly clusterRoleSelectors?: readonly LabelSelector[] };

@@ -1,15 +1,15 @@
-/** The kinds of Dynamic Resource Allocation (DRA), `resource.k8s.io/v1`: claims of pods, and what devices there are. */
+/** The kinds of Dynamic Resource Allocation (DRA), `resource.k8s.io/v1`: the claims of pods, and the devices. */
 import type { Kind, KubeObject } from "../meta.ts";
 
 const GROUP = "resource.k8s.io";
 
-/** A full attribute or capacity name is `domain/name`; without a domain, the driver's own. */
+/** Name of an attribute or capacity: `domain/name`. Without a domain it is the driver's own. */
 export type QualifiedName = string;
 
 /** A quantity as the API has it: `40Gi`. */
 export type WireQuantity = string;
 
-/** Exactly one member is set. */
+/** An attribute of a device. Exactly one member is set. */
 export interface DeviceAttribute {
   readonly bool?: boolean;
   readonly int?: number;
@@ -17,7 +17,7 @@ export interface DeviceAttribute {
   readonly version?: string;
 }
 
-/** How much of a capacity one claim may take of a device that several claims share. */
+/** How much of a capacity one claim may take from a shared device. */
 export interface CapacityRequestPolicy {
   readonly default?: WireQuantity;
   readonly validValues?: readonly WireQuantity[];
@@ -33,7 +33,7 @@ export interface DeviceCapacity {
   readonly requestPolicy?: CapacityRequestPolicy;
 }
 
-/** What a device takes of a counter set of its pool, as a slice of a partitioned GPU does. */
+/** Amounts that a device takes from a counter set of its pool, as a partition of a GPU does. */
 export interface CounterConsumption {
   readonly counterSet: string;
   readonly counters: Readonly<Record<string, { readonly value: WireQuantity }>>;
@@ -77,10 +77,10 @@ export interface Device {
   readonly attributes?: Readonly<Record<QualifiedName, DeviceAttribute>>;
   readonly capacity?: Readonly<Record<QualifiedName, DeviceCapacity>>;
   readonly consumesCounters?: readonly CounterConsumption[];
-  /** Several claims may have the device, each a part of its capacity. */
+  /** Several claims may share the device. Each takes a part of its capacity. */
   readonly allowMultipleAllocations?: boolean;
   readonly taints?: readonly DeviceTaint[];
-  /** The next three only where the slice has `perDeviceNodeSelection`. */
+  /** This field and the next two are used only if the slice has `perDeviceNodeSelection`. */
   readonly nodeName?: string;
   readonly nodeSelector?: NodeSelector;
   readonly allNodes?: boolean;
@@ -111,7 +111,7 @@ export interface DeviceSelector {
   readonly cel?: { readonly expression: string };
 }
 
-/** What one request asks; `count` only with ExactCount, where it defaults to 1. */
+/** What one request asks for. `count` is only for ExactCount, and defaults to 1. */
 export interface ExactDeviceRequest {
   readonly deviceClassName: string;
   readonly selectors?: readonly DeviceSelector[];
@@ -122,14 +122,17 @@ export interface ExactDeviceRequest {
   readonly capacity?: { readonly requests?: Readonly<Record<QualifiedName, WireQuantity>> };
 }
 
-/** One of `exactly` and `firstAvailable`; of the latter the first that can be had is taken. */
+/** Either `exactly` or `firstAvailable` is set. Of the latter, the first alternative that is available is taken. */
 export interface DeviceRequest {
   readonly name: string;
   readonly exactly?: ExactDeviceRequest;
   readonly firstAvailable?: readonly (ExactDeviceRequest & { readonly name: string })[];
 }
 
-/** Devices of these requests (none named: of all) agree in, or differ by, an attribute. */
+/**
+ * The devices of these requests must have an equal attribute, or different ones. Without `requests` it
+ * applies to all.
+ */
 export interface DeviceConstraint {
   readonly requests?: readonly string[];
   readonly matchAttribute?: QualifiedName;
@@ -150,7 +153,7 @@ export interface DeviceAllocationResult {
   readonly device: string;
   readonly adminAccess?: boolean;
   readonly tolerations?: readonly DeviceToleration[];
-  /** Tells parts of one shared device apart. */
+  /** Distinguishes the shares of one device. */
   readonly shareID?: string;
   readonly consumedCapacity?: Readonly<Record<QualifiedName, WireQuantity>>;
 }
@@ -163,7 +166,7 @@ export interface ResourceClaim extends KubeObject {
         readonly results?: readonly DeviceAllocationResult[];
         readonly config?: readonly unknown[];
       };
-      /** Where pods that use the claim can run. Absent: everywhere. */
+      /** Nodes on which pods with this claim can run. Absent: all nodes. */
       readonly nodeSelector?: NodeSelector;
       readonly allocationTimestamp?: string;
     };

@@ -1,12 +1,12 @@
-/** The resource claims that a pod names. */
+/** The ResourceClaims that a pod names. */
 import type { Pod } from "../core/pod.ts";
 
 /** One entry of `spec.resourceClaims`. */
 export interface PodClaimEntry {
   readonly name: string;
-  /** The claim. Null: nothing is to be allocated. Undefined: it is not generated yet. */
+  /** Name of the claim. Null: no claim is needed. Undefined: it does not exist yet. */
   readonly claimName: string | null | undefined;
-  /** The template of which the claim is, or will be, generated. */
+  /** Name of the template from which the claim is created. */
   readonly templateName: string | undefined;
 }
 
@@ -27,7 +27,7 @@ export function hasResourceClaims(pod: Pod): boolean {
   return Array.isArray(claims) && claims.length > 0;
 }
 
-/** In the pod's order. */
+/** The entries in the order of the pod's spec. */
 export function podClaimEntries(pod: Pod): readonly PodClaimEntry[] {
   const entries = (pod.spec["resourceClaims"] ?? []) as readonly WireEntry[];
   const statuses = (pod.status?.["resourceClaimStatuses"] ?? []) as readonly WireStatus[];

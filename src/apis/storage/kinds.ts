@@ -1,4 +1,4 @@
-/** storage.k8s.io/v1: what ties volumes to zones and nodes. */
+/** Kinds of storage.k8s.io/v1 that connect volumes with zones and nodes. */
 import type { Kind, KubeObject } from "../meta.ts";
 
 /** With WaitForFirstConsumer a volume is created in the zone of its first pod. */

@@ -1,23 +1,32 @@
-/** Who the nodes are paid for: a row per workload, and what nodes for their requests must cost at least. */
+/**
+ * Which workloads cause the cost of the nodes: one row for each, and a lower bound of the cost for the same
+ * requests.
+ */
 import type { WorkloadCost } from "../../core/answers/costs.ts";
 import type { ConsoleCosts } from "../source.ts";
 import type { View } from "./view.ts";
 
 export interface CostsHead {
-  /** Proven: no nodes of these NodePools could run what is requested for less, at prices of now. Absent: not known. */
+  /**
+   * A proven lower bound: no nodes of these NodePools could run the same requests for less, at present
+   * prices. Absent: not known.
+   */
   readonly leastMicroUsdPerHour?: number;
-  /** How sure prices are, a sentence each. */
+  /** How certain the prices are, one sentence each. */
   readonly notes: readonly string[];
-  /** Workloads that are in the row "others". */
+  /** Number of workloads in the row "others". */
   readonly others: number;
 }
 
 export type CostRow = WorkloadCost;
 
-/** A page that holds more is read by nobody. */
+/** Most rows of the table. */
 const MOST_ROWS = 1_000;
 
-/** Most dear first; what is left out is summed up in one row, so that all rows together are the price. */
+/**
+ * The most expensive workloads first. All that do not fit are summed up in one row, so that the rows add up
+ * to the whole price.
+ */
 export function costsView(costs: ConsoleCosts, notes: readonly string[]): View<CostsHead, CostRow> {
   const { workloads, leastMicroUsdPerHour } = costs;
   const shown = workloads.slice(0, MOST_ROWS);

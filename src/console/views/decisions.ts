@@ -1,15 +1,18 @@
-/** What Karpenter did and said, newest last. From events: they live an hour by default. */
+/**
+ * What Karpenter did and reported, newest last. It comes from Events, which Kubernetes keeps for an hour by
+ * default.
+ */
 import type { Event } from "../../apis/core/kinds.ts";
 import { compareText } from "../../base/text-order.ts";
 import type { View } from "./view.ts";
 
 export interface DecisionsHead {
-  /** Events that were left out because there are too many. */
+  /** Number of events that were left out because there are too many. */
   readonly dropped: number;
 }
 
 export interface DecisionRow {
-  /** RFC 3339: the last time. */
+  /** When it last happened, in RFC 3339. */
   readonly at: string;
   readonly reason: string;
   readonly says: string;
@@ -20,10 +23,10 @@ export interface DecisionRow {
   readonly namespace?: string;
 }
 
-/** A page that holds more is read by nobody. */
+/** Most rows of the table. */
 const MOST_ROWS = 2_000;
 
-/** A row per event, oldest first. */
+/** One row for each event, oldest first. */
 export function decisionsView(events: readonly Event[]): View<DecisionsHead, DecisionRow> {
   const ours = events
     .filter(isOurs)
@@ -38,7 +41,7 @@ export function decisionsView(events: readonly Event[]): View<DecisionsHead, Dec
   };
 }
 
-/** Also kube-scheduler's word on pods without a place. */
+/** Whether an event is from Karpenter, or from kube-scheduler about a pod that fits nowhere. */
 function isOurs({ source, reportingComponent, reason }: Event): boolean {
   const by = source?.component || reportingComponent;
   return by === "karpenter" || reason === "FailedScheduling";

@@ -1,18 +1,21 @@
-/** Whether what the console shows can be trusted: how old it is, what it cannot see, what it costs. */
+/**
+ * Whether the console's data can be trusted: how old it is, what could not be read, and what computing it
+ * costs.
+ */
 import type { ConsoleScene } from "../source.ts";
 import type { View } from "./view.ts";
 
 export interface HealthHead {
-  /** How long the views took to make the last time, in real milliseconds. */
+  /** How long computing the views took last time, in real milliseconds. */
   readonly readingMs: number;
-  /** Pages that look. */
+  /** Number of open pages. */
   readonly viewers: number;
-  /** What could not be seen, and what was assumed. */
+  /** What could not be read, and what was assumed. */
   readonly notes: readonly string[];
   readonly events: number;
 }
 
-/** A head alone. */
+/** A view with a head and no rows. */
 export function healthView(
   { notes, events }: Pick<ConsoleScene, "notes" | "events">,
   readingMs: number,

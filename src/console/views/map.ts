@@ -1,4 +1,4 @@
-/** The map: every node, where it belongs, how full it is, what happens to it and what keeps it. */
+/** The map: every node with its pool and zone, its usage, what is happening to it and what blocks that. */
 import type { Fleet, FleetNode } from "../../core/answers/fleet.ts";
 import type { MovesUnderWay } from "../../core/answers/moves-under-way.ts";
 import { ViewNotes } from "../../core/state/view-notes.ts";
@@ -9,18 +9,18 @@ export interface MapHead {
   readonly pods: number;
   readonly waiting: number;
   readonly priceMicroUsdPerHour: number;
-  /** Nodes of ours whose price is not known: they are not in the sum. */
+  /** Karpenter's nodes without a known price. They are not in the sum. */
   readonly unpriced: number;
-  /** Nodes that come up or leave. */
+  /** Nodes that are not ready yet, or that are being removed. */
   readonly moving: number;
-  /** Milli-cores, then bytes: requested, allocatable. */
+  /** Requested and allocatable amounts: cpu in milli-cores, memory in bytes. */
   readonly cpu: Share;
   readonly memory: Share;
 }
 
 type Share = readonly [requested: number, allocatable: number];
 
-/** Short names: there may be thousands of rows. */
+/** Field names are short because there may be thousands of rows. */
 export interface MapRow {
   readonly pool?: string;
   readonly type?: string;
@@ -36,11 +36,14 @@ export interface MapRow {
   readonly pods: number;
   readonly held?: string;
   readonly drifted?: true;
-  /** Of a leaving node: where its pods go, and how many. "": a node that is not asked for yet. 0: a replacement. */
+  /**
+   * For a node that is being removed: which nodes get its pods, and how many. The name "" is a node that does
+   * not exist yet. The number 0 means that the node is a replacement.
+   */
   readonly to?: readonly (readonly [node: string, pods: number])[];
 }
 
-/** A row per node, by name. */
+/** One row for each node, sorted by name. */
 export function mapView(
   { nodes, totals }: Fleet,
   moves: MovesUnderWay = new Map(),
@@ -67,7 +70,7 @@ function movingRow(node: FleetNode, moves: MovesUnderWay): MapRow {
 
 const known = new ViewNotes<MapRow>();
 
-/** The row of a node. As long as the node is the same object, so is its row, and it is not sent again. */
+/** The row of a node. The same node object gives the same row, which is then not sent again. */
 function mapRow(node: FleetNode): MapRow {
   let row = known.get(node);
   if (row === undefined) {

@@ -1,4 +1,4 @@
-/** What the fleet costs an hour, by NodePool and capacity type; and how that changed while somebody looked. */
+/** What the nodes cost an hour, by NodePool and capacity type, and how that changed while the console was open. */
 import type { Fleet } from "../../core/answers/fleet.ts";
 import type { View } from "./view.ts";
 
@@ -7,16 +7,16 @@ export interface MoneyHead {
   readonly unpriced: number;
 }
 
-/** What the fleet cost at one moment at which somebody looked. */
+/** The cost at one moment. */
 export interface PricePoint {
-  /** By the cluster's clock. */
+  /** The time on the cluster's clock. */
   readonly atMs: number;
   readonly priceMicroUsdPerHour: number;
-  /** By capacity type. */
+  /** Cost by capacity type. */
   readonly parts: Readonly<Record<string, number>>;
-  /** By NodePool. */
+  /** Cost by NodePool. */
   readonly pools: Readonly<Record<string, number>>;
-  /** What it must cost at least; absent: nobody looked at that. */
+  /** The lower bound of the cost. Absent: nobody had that view open. */
   readonly least?: number;
 }
 
@@ -27,12 +27,13 @@ export interface MoneyRow {
   readonly unpriced: number;
   readonly priceMicroUsdPerHour: number;
   /**
-   * What is paid for room that no pod requests: of each node the smaller of its free shares of cpu and memory.
+   * The cost of room that no pod requests. For each node this is the smaller of the free shares of cpu and
+   * memory, times its price.
    */
   readonly idleMicroUsdPerHour: number;
 }
 
-/** A row per NodePool and capacity type. */
+/** One row for each NodePool and capacity type. */
 export function moneyView({ nodes, totals }: Fleet): View<MoneyHead, MoneyRow> {
   const rows = new Map<string, Sum>();
   for (const node of nodes) {
@@ -56,7 +57,7 @@ type Sum = { -readonly [K in keyof MoneyRow]: MoneyRow[K] };
 
 const NOTHING = { nodes: 0, unpriced: 0, priceMicroUsdPerHour: 0, idleMicroUsdPerHour: 0 };
 
-/** The points by their time, oldest first. */
+/** The points by time, oldest first. */
 export function historyView(
   points: readonly PricePoint[],
 ): View<Record<string, never>, PricePoint> {
@@ -72,7 +73,7 @@ function freeOf({ requested, allocatable }: Fleet["nodes"][number], name: string
   return there === 0 ? 1 : Math.max(0, 1 - (requested[name] ?? 0) / there);
 }
 
-/** For {@link historyView}. */
+/** A point for {@link historyView}. */
 export function pricePoint(
   { nodes, pools, totals }: Fleet,
   atMs: number,
@@ -92,10 +93,10 @@ export function pricePoint(
   };
 }
 
-/** Points that are kept. */
+/** Most points that are kept. */
 const MOST_POINTS = 1_000;
 
-/** With the new point at the end. Where there are too many, every second one of the older half is dropped. */
+/** Adds a point at the end. If there are too many points, every second one in the older half is dropped. */
 export function withPoint(
   history: readonly PricePoint[],
   point: PricePoint,

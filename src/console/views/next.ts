@@ -1,4 +1,7 @@
-/** What the disruption loop would do next: a row per command. It takes long to find out in a large cluster. */
+/**
+ * What the disruption loop would do next, one row for each command. In a large cluster this takes long to
+ * compute.
+ */
 import type { CommandAnswer } from "../../core/answers/command-answer.ts";
 import type { View } from "./view.ts";
 
@@ -15,7 +18,7 @@ export interface NextRow {
   readonly pods: number;
 }
 
-/** A row per command, in their order. */
+/** One row for each command, in their order. */
 export function nextView(next: readonly CommandAnswer[]): View<{ commands: number }, NextRow> {
   return {
     head: { commands: next.length },

@@ -1,6 +1,6 @@
 /**
- * The one shape of every view: a head and rows by key, and what differs between two of them. Rows that did not
- * change are not sent again.
+ * The shape that all views share: a head, and rows by key. Two views can be compared, so that unchanged rows
+ * are not sent again.
  */
 
 export interface View<Head = unknown, Row = unknown> {
@@ -8,26 +8,26 @@ export interface View<Head = unknown, Row = unknown> {
   readonly rows: ReadonlyMap<string, Row>;
 }
 
-/** What a page that has `before` needs to have `after`. */
+/** The changes that turn the view `before`, which a page has, into `after`. */
 export interface ViewPatch {
-  /** Everything is in it: what the page had before counts for nothing. */
+  /** The patch has the whole view. The page must drop everything that it had. */
   readonly whole?: true;
   readonly head?: unknown;
   readonly set: Readonly<Record<string, unknown>>;
   readonly del: readonly string[];
 }
 
-/** A view whose rows can be compared: each as the text that is sent. */
+/** A view in a form that can be compared: each row as JSON text. */
 export interface Written {
   readonly head: string;
   readonly rows: ReadonlyMap<string, string>;
-  /** What the texts were written from. */
+  /** The rows from which the texts were written. */
   readonly of: ReadonlyMap<string, unknown>;
 }
 
 /**
- * To be compared with what was sent before. A row that is the same object as in `before` is not written again: rows
- * never change.
+ * Converts a view for comparison with an earlier one. Rows never change, so the text of a row that is the same object as
+ * in `before` is used again.
  */
 export function written({ head, rows }: View, before?: Written): Written {
   const texts = new Map<string, string>();
@@ -38,7 +38,7 @@ export function written({ head, rows }: View, before?: Written): Written {
   return { head: JSON.stringify(head), rows: texts, of: rows };
 }
 
-/** As JSON of a {@link ViewPatch}; undefined: nothing changed. */
+/** A {@link ViewPatch} as JSON; undefined if nothing changed. */
 export function patchText(before: Written | undefined, after: Written): string | undefined {
   const set: string[] = [];
   const del: string[] = [];

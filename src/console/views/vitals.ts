@@ -1,12 +1,12 @@
 /**
- * How well the controller is, over time: a few numbers of its own metrics. Each is the value of a moment, or what came
- * since the moment before. What its metrics do not tell is absent, never 0.
+ * The controller's health over time: a few numbers from its metrics. Each is the value at a moment, or the
+ * increase since the moment before. A number that the metrics do not have is absent, never 0.
  */
 import type { View } from "./view.ts";
 
-/** Running totals and values of one moment, as metrics have them. Times in seconds. */
+/** Running totals and present values, as metrics have them. Times are in seconds. */
 export interface VitalReading {
-  /** By the cluster's clock. */
+  /** The time on the cluster's clock. */
   readonly atMs: number;
   readonly queued?: number;
   readonly unsyncedS?: number;
@@ -25,14 +25,14 @@ interface SumAndCount {
   readonly count: number;
 }
 
-/** One moment of the charts. Rates are a second of the cluster's clock. */
+/** One point in the charts. Rates are for each second of the cluster's clock. */
 export interface VitalPoint {
   readonly atMs: number;
   readonly queued?: number;
   readonly unsyncedS?: number;
   readonly leader?: number;
   readonly memoryBytes?: number;
-  /** Mean of what came since the point before; absent: nothing came. */
+  /** Mean over the time since the last point. Absent: nothing happened. */
   readonly waitedS?: number;
   readonly plannedS?: number;
   readonly apiCalls?: number;
@@ -41,7 +41,10 @@ export interface VitalPoint {
   readonly cloudErrors?: number;
 }
 
-/** The point of `now`; undefined: no time has passed. A total that was more before, in another process, is absent. */
+/**
+ * The point at `now`. Undefined if no time has passed. A total that became smaller, because the process
+ * restarted, is absent.
+ */
 export function vitalPoint(before: VitalReading, now: VitalReading): VitalPoint | undefined {
   const seconds = (now.atMs - before.atMs) / 1_000;
   if (seconds <= 0) return undefined;
@@ -74,10 +77,10 @@ function defined(point: { readonly [K in keyof Required<VitalPoint>]: VitalPoint
   return Object.fromEntries(known) as unknown as VitalPoint;
 }
 
-/** Six hours at one point each 15 seconds; about 300 bytes each. */
+/** Most points: six hours with one point every 15 seconds, about 300 bytes each. */
 const MOST_POINTS = 1_440;
 
-/** With the point at the end. Where there are too many, every second one of the older half is dropped. */
+/** Adds a point at the end. If there are too many points, every second one in the older half is dropped. */
 export function withVital(points: readonly VitalPoint[], point: VitalPoint): readonly VitalPoint[] {
   const all = [...points, point];
   if (all.length <= MOST_POINTS) return all;
@@ -85,7 +88,10 @@ export function withVital(points: readonly VitalPoint[], point: VitalPoint): rea
   return all.filter((_, index) => index >= half || index % 2 === 0);
 }
 
-/** A row per point, by its time. `undefined`: the console cannot read the controller's metrics. */
+/**
+ * One row for each point, by time. With `undefined`, the view says that the controller's metrics cannot be
+ * read.
+ */
 export function vitalsView(
   points: readonly VitalPoint[] | undefined,
 ): View<{ readonly isKnown: boolean }, VitalPoint> {

@@ -1,4 +1,4 @@
-/** Pods without a place, grouped by cause: why, since when, and the smallest change that would place them. */
+/** Pods that fit nowhere, grouped by cause: why, since when, and the smallest change that would place them. */
 import { compareText } from "../../base/text-order.ts";
 import type { Fleet } from "../../core/answers/fleet.ts";
 import type { UnplacedPod } from "../source.ts";
@@ -12,14 +12,14 @@ export interface WaitingRow {
   readonly waitingFor: "nodeExists" | "nodeWanted" | "nothing";
   readonly says: string;
   readonly pods: number;
-  /** At most five, by name. */
+  /** Names of at most five pods. */
   readonly examples: readonly string[];
-  /** RFC 3339: the oldest; absent: nobody tells. */
+  /** When the oldest pod began to wait, in RFC 3339. Absent: not known. */
   readonly since?: string;
   readonly fix?: string;
-  /** The fix as lines for a terminal. */
+  /** The fix as commands for a terminal. */
   readonly patch?: string;
-  /** Why the fix has no patch. */
+  /** Why there is no command for the fix. */
   readonly byHand?: string;
 }
 
@@ -30,7 +30,7 @@ const SAYS = {
   nodeWanted: "A new node will be launched.",
 } as const;
 
-/** A row per cause. */
+/** One row for each cause. */
 export function waitingView(
   { waiting, totals }: Fleet,
   unplaced: readonly UnplacedPod[],
@@ -72,7 +72,7 @@ function fixOf({ fix, patch = [], byHand }: Partial<UnplacedPod>): Fixed {
   };
 }
 
-/** Fix and patch are those of one pod. */
+/** The fix and the commands of one pod of the group. */
 function partOf({ fix, patch, byHand }: WaitingRow): Fixed {
   return {
     ...(fix === undefined ? {} : { fix }),
