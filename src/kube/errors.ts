@@ -1,6 +1,6 @@
-/** What can go wrong when talking to Kubernetes. Asked by question, never matched by message. */
+/** Errors of requests to Kubernetes. Callers use the functions below and never compare messages. */
 
-/** `metav1.Status` as far as errors need it. */
+/** `metav1.Status`, with the fields that errors need. */
 export interface StatusBody {
   readonly code?: number;
   readonly reason?: string;
@@ -33,22 +33,22 @@ export class KubeError extends Error {
   }
 }
 
-/** No answer: refused, reset, timed out. Worth trying again. */
+/** No answer: the connection was refused, reset or timed out. A retry may help. */
 export class ConnectionError extends Error {
   override readonly name = "ConnectionError";
 }
 
-/** What a watch brought cannot be read in the encoding it came in. */
+/** A frame of a watch cannot be decoded in the requested encoding. */
 export class UnreadableFrame extends Error {
   override readonly name = "UnreadableFrame";
 }
 
-/** A reconcile that fails like this is logged and counted but not tried again until something changes. */
+/** The reconcile failed and is not retried until something changes. The failure is logged and counted. */
 export class TerminalError extends Error {
   override readonly name = "TerminalError";
 }
 
-/** What went wrong in several steps of one piece of work. */
+/** Errors of several steps of one task. */
 export class SeveralErrors extends Error {
   override readonly name = "SeveralErrors";
   readonly errors: readonly unknown[];
@@ -59,25 +59,26 @@ export class SeveralErrors extends Error {
   }
 }
 
-/** One error that tells of them all; there is at least one. */
+/** One error for all of them. The list must not be empty. */
 export function joined(errors: readonly unknown[]): unknown {
   return errors.length === 1 ? errors[0] : new SeveralErrors(errors.flatMap(eachOf));
 }
 
-/** What an error is made of: itself, mostly. */
+/** The parts of an error: those of SeveralErrors, otherwise the error itself. */
 export function eachOf(error: unknown): readonly unknown[] {
   return error instanceof SeveralErrors ? error.errors : [error];
 }
 
 /**
- * The API server looked for this object and has none of its name. A 404 that names no object says nothing about
- * one: its kind may not be served just now, or a proxy answered. See {@link isNotServed}.
+ * 404 for an object: the API server serves the kind, but has no object of this name. A 404 without an
+ * object's name proves nothing about objects: the kind may not be served now, or a proxy answered. See {@link
+ * isNotServed}.
  */
 export function isNotFound(error: unknown): boolean {
   return error instanceof KubeError && error.status === 404 && namesObject(error);
 }
 
-/** 404 without an object's name: the path, and so the kind and version in it, is not served here and now. */
+/** 404 without an object's name: the path, with its kind and version, is not served now. */
 export function isNotServed(error: unknown): boolean {
   return error instanceof KubeError && error.status === 404 && !namesObject(error);
 }
@@ -87,7 +88,7 @@ function namesObject({ reason, body }: KubeError): boolean {
   return reason === "NotFound" && (body?.details?.name ?? "") !== "";
 }
 
-/** The account lacks the right; the message names verb, resource and account. */
+/** 403: the account lacks a right. The message names verb, resource and account. */
 export function isForbidden(error: unknown): boolean {
   return error instanceof KubeError && error.status === 403;
 }
@@ -102,7 +103,7 @@ export function isAlreadyExists(error: unknown): boolean {
   return error instanceof KubeError && error.status === 409 && error.reason === "AlreadyExists";
 }
 
-/** 410: the version asked for is compacted; list again. */
+/** 410: the requested version is no longer kept, so list again. */
 export function isTooOldResourceVersion(error: unknown): boolean {
   return error instanceof KubeError && error.status === 410;
 }

@@ -1,7 +1,8 @@
 /**
- * Leader election over a Lease, with client-go's timings: the holder renews every 2 s, gives up if it could not for 10 s,
- * and others take over 15 s after the last renewal. Ended on purpose, the lease is handed back at once. A replica that
- * the API server does not let lead says so at once and every minute: it would look like a standby and be none.
+ * Leader election with a Lease, and client-go's timings. The leader renews every 2 s and gives up after 10 s
+ * without success. Another replica takes over 15 s after the last renewal, or at once if the leader released
+ * the Lease. If the API server refuses a replica's requests, the replica logs that at once and then every
+ * minute. Otherwise it would look like a standby that can take over.
  */
 
 import { LEASE, type Lease } from "../apis/policy/kinds.ts";
@@ -22,7 +23,7 @@ import {
 const LEASE_DURATION_MS = 15_000;
 const RENEW_DEADLINE_MS = 10_000;
 const RETRY_PERIOD_MS = 2_000;
-/** A request that hangs is left to itself after this, so that the next try comes in time. */
+/** A request that takes longer is ignored, so that the next attempt is in time. */
 const TRY_LIMIT_MS = 5_000;
 
 /** The Lease, and who competes for it. */
@@ -36,17 +37,17 @@ export interface LeaderElectionDeps {
   readonly identity: string;
 }
 
-/** One candidacy. It ends with `lost` or with `release`. */
+/** One candidacy for the Lease. It ends with `lost` or with `release`. */
 export interface Leadership {
   /** Resolves when this replica leads. */
   readonly acquired: Promise<void>;
-  /** Resolves when it led and no longer does: the process must stop deciding at once. */
+  /** Resolves when this replica was the leader and no longer is. The process must stop deciding at once. */
   readonly lost: Promise<void>;
   /** Whether it leads now. */
   readonly leading: boolean;
-  /** Why this replica could not lead, by the last answer of the API server; undefined: it could. */
+  /** Why this replica cannot lead, by the last answer of the API server. Undefined: it can. */
   readonly trouble: string | undefined;
-  /** Hands the lease back and stops. */
+  /** Releases the Lease and stops. */
   release(): Promise<void>;
 }
 
@@ -57,7 +58,7 @@ export function electLeader(deps: LeaderElectionDeps): Leadership {
   return election;
 }
 
-/** What the API server refuses, and what to do; undefined for what passes by itself. */
+/** What the API server refused, and what to do. Undefined for problems that pass without action. */
 function refusalOf(
   error: unknown,
   namespace: string,
@@ -91,9 +92,12 @@ class Election implements Leadership {
   readonly #reminders: Reminders;
   #stopped = false;
   #renewedAtMs = 0;
-  /** What was last seen of another holder, and when: expiry is judged on our clock, not theirs. */
+  /**
+   * The last Lease of another holder, and when this replica first saw it. Expiry is measured with this
+   * machine's clock.
+   */
   #seen: { version: string; atMs: number } | undefined;
-  /** As we wrote it last: the next renewal need not read it again. */
+  /** The Lease as this replica wrote it last, so that a renewal needs no read. */
   #own: Lease | undefined;
 
   constructor(deps: LeaderElectionDeps) {
@@ -125,7 +129,8 @@ class Election implements Leadership {
       });
       if (this.#stopped) return;
       if (held !== undefined) this.#trouble = undefined;
-      // From when it was asked: others count from when they see it.
+      // Counts from the time of the request. Other replicas count from the moment they see the renewal, which
+      // is later.
       if (held === true) this.#renewedAtMs = askedMs;
       if (held === true && !this.#leading) {
         this.#leading = true;
@@ -137,7 +142,7 @@ class Election implements Leadership {
     }
   }
 
-  /** A server that is away is said by its transport, and makes no replica unfit to lead. */
+  /** Logs what the API server refused. The transport already logs that the server is unreachable. */
   #say(error: unknown): void {
     const { log, name, namespace } = this.#deps;
     const fields = { lease: `${namespace}/${name}`, error: String(error) };
@@ -156,7 +161,7 @@ class Election implements Leadership {
     });
   }
 
-  /** Rings by itself: a request that hangs must not keep a lead that others already take. */
+  /** A timer that ends the leadership, even if a renewal hangs while another replica takes over. */
   #guard(): void {
     const { clock, log, name } = this.#deps;
     if (this.#stopped) return;
@@ -167,7 +172,7 @@ class Election implements Leadership {
     }
     log.error("leader election lost", { lease: name });
     this.#stopped = true;
-    // What another holds is not ours to hand back.
+    // Another replica holds the Lease now, so it must not be released.
     this.#leading = false;
     this.#onLost();
   }

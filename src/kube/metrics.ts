@@ -1,11 +1,11 @@
 /**
- * What the manager, its queues, the election and the requests tell of themselves, under the names that
- * controller-runtime and client-go gave them: dashboards for any controller work with this one.
+ * Metrics of the manager, its queues, the leader election and requests. The names are those of
+ * controller-runtime and client-go, so dashboards for other controllers work.
  */
 import { DURATION_BUCKETS, type MetricSpec } from "../base/metrics.ts";
 
 const MINUTE_BUCKETS = DURATION_BUCKETS.filter((bound) => bound <= 60);
-/** 10 ns to 1,000 s, each ten times the one before. */
+/** From 10 ns to 1,000 s, in powers of ten. */
 const QUEUE_BUCKETS = Array.from({ length: 12 }, (_, index) => Number(`1e${index - 8}`));
 
 function spec(

@@ -1,6 +1,6 @@
 /**
- * The AWS provider in a small world for its tests: a fake API server, the simulated AWS in process, one
- * virtual clock. Nothing else of the product runs; tests act as the planner would.
+ * The AWS provider in a small world for its tests: a fake API server, the simulated AWS in process, and one
+ * virtual clock. Nothing else of the product runs. The tests do the planner's part.
  */
 
 import { EC2_NODE_CLASS, type EC2NodeClass } from "../apis/aws/ec2nodeclass.ts";
@@ -35,10 +35,10 @@ export const CLUSTER = "karpenter-demo";
 
 const FEW = /^(t3|t4g|c5n?|c6g|m5|m5d|m6g|r5|g4dn|g5|p3|inf2|p5|trn1)\./;
 
-/** What the provider says into its log. */
+/** The log of the provider. */
 interface Told {
   readonly lines: string[];
-  /** The same with their fields as JSON. */
+  /** The log lines with their fields as JSON. */
   readonly said: readonly string[];
   /** The log lines with the level error. */
   readonly errors: readonly string[];
@@ -53,9 +53,9 @@ export interface AwsWorld extends Told {
   readonly cloud: CloudProvider;
   readonly instances: InstanceEvent[];
   readonly events: EventToPublish[];
-  /** `interruption_received_messages_total spot_interrupted` → how often. */
+  /** Counters by name and labels, such as `interruption_received_messages_total spot_interrupted`. */
   readonly counts: ReadonlyMap<string, number>;
-  /** Time passes until the promise is settled. */
+  /** Advances the clock until the promise is settled. */
   settle<T>(promise: Promise<T>): Promise<T>;
   /** Data of every launch template made so far. */
   templates(): readonly LaunchTemplateData[];
@@ -63,11 +63,11 @@ export interface AwsWorld extends Told {
 }
 
 interface Region {
-  /** Without it the region sells some families only, so that a world costs little. */
+  /** Sell all instance types. By default the region sells a few families only, which is faster. */
   readonly everyType?: boolean;
-  /** The cluster's minor of Kubernetes 1; 34 when left out. */
+  /** The minor version of Kubernetes 1.x. Default 34. */
   readonly minor?: number;
-  /** Changes the account before the provider first looks at it. */
+  /** Changes the account before the provider first reads it. */
   readonly prepare?: (aws: SimulatedAws) => void;
 }
 
@@ -158,7 +158,7 @@ function withoutBrake(kube: FakeKube): EndImpaired {
   };
 }
 
-/** A log that keeps all lines. */
+/** A logger that keeps all lines. */
 function createEars(): Told & { readonly log: Logger } {
   const lines: string[] = [];
   const errors: string[] = [];
@@ -175,7 +175,7 @@ function createEars(): Told & { readonly log: Logger } {
   return { lines, errors, said, log };
 }
 
-/** Of metrics only what is counted. */
+/** Metrics that keep only counters. */
 function countingIn(counts: Map<string, number>): Metrics {
   return {
     count: (name, labels, by = 1) => {
@@ -189,7 +189,7 @@ function countingIn(counts: Map<string, number>): Metrics {
   };
 }
 
-/** A class that selects what the simulated account has, AL2023 by default. */
+/** A node class that selects the resources of the simulated account, with AL2023 by default. */
 export function ec2NodeClass(spec: Partial<EC2NodeClass["spec"]> = {}): EC2NodeClass {
   const terms = [{ tags: { "karpenter.sh/discovery": CLUSTER } }];
   return {
@@ -206,7 +206,7 @@ export function ec2NodeClass(spec: Partial<EC2NodeClass["spec"]> = {}): EC2NodeC
   };
 }
 
-/** A claim that asks for these requirements of class `default`. */
+/** A claim with these requirements and the node class `default`. */
 export function awsClaim(
   requirements: readonly RequirementSpec[],
   options: Parameters<typeof nodeClaim>[0] = {},

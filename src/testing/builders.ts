@@ -1,6 +1,6 @@
 /**
- * Objects for tests: the least that matters, the rest boring, fixed and valid. No random names, no
- * clocks: two equal calls give equal objects.
+ * Objects for tests, with fixed and valid defaults for all fields that a test does not set. No random names
+ * and no clocks: equal calls give equal objects.
  */
 import type { Node } from "../apis/core/node.ts";
 import type { Pod } from "../apis/core/pod.ts";
@@ -30,7 +30,7 @@ export interface PodOptions {
   readonly annotations?: Labels;
   readonly cpu?: string;
   readonly memory?: string;
-  /** Further requests. */
+  /** Additional requests. */
   readonly requests?: Labels;
   readonly nodeName?: string;
   readonly spec?: Partial<Pod["spec"]>;
@@ -38,7 +38,7 @@ export interface PodOptions {
   readonly status?: Pod["status"];
 }
 
-/** Pending and unschedulable, unless `nodeName` says where it runs. */
+/** A pod. It is pending and unschedulable, unless `nodeName` is set. */
 export function pod(options: PodOptions = {}): Pod {
   const {
     name = "pod",
@@ -318,7 +318,7 @@ export function nodeView(
   });
 }
 
-/** A pool with types to choose from and nothing used yet. */
+/** A pool with instance types, and no usage yet. */
 export function poolInput(
   options: Partial<Pool> = {},
   instanceTypes: readonly InstanceType[] = [2, 4, 8, 16].map((cpu) => instanceType({ cpu })),
@@ -334,7 +334,7 @@ export const SCHEDULING_OPTIONS: SchedulingOptions = {
   wellKnownLabels: [],
 };
 
-/** One pool of four types, and nothing else, unless said otherwise. */
+/** A scheduler input with one pool of four types; `options` replace parts of it. */
 export function schedulingInput(options: Partial<SchedulingInput> = {}): SchedulingInput {
   return {
     nowMs: 0,

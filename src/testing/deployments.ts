@@ -1,4 +1,4 @@
-/** Random workloads for property tests: small Deployments with one wish about topology each. */
+/** Random workloads for property tests: small Deployments with one topology rule each. */
 import fc from "fast-check";
 import type { Pod, PodSpec } from "../apis/core/pod.ts";
 import { deepFreeze } from "../base/json.ts";
@@ -52,7 +52,7 @@ export const deployment = (app: string): fc.Arbitrary<Deployment> =>
     tolerant: fc.boolean(),
   });
 
-/** Its replicas, pending; as a mirror holds them: they have one frozen spec in common. */
+/** The pending pods of a Deployment. They share one frozen spec, as in a mirror. */
 export function podsOf(of: Deployment): Pod[] {
   const labelSelector = { matchLabels: { app: of.app } };
   const near = (topologyKey: string) => ({

@@ -22,7 +22,7 @@ export const GPU_CLASS: DeviceClass = {
   spec: { selectors: [{ cel: { expression: `device.driver == "${DRIVER}"` } }] },
 };
 
-/** `count` devices `gpu-0`, `gpu-1`, … that are equal but for what `more` says. */
+/** Devices `gpu-0`, `gpu-1`, …, `count` of them. They are equal except for `more`. */
 export function gpus(
   count: number,
   more: (index: number) => Partial<Device> = () => ({}),
@@ -30,7 +30,7 @@ export function gpus(
   return Array.from({ length: count }, (_, index) => ({ name: `gpu-${index}`, ...more(index) }));
 }
 
-/** A slice of a pool that has this slice only; for all nodes unless `more` says otherwise. */
+/** The only slice of a pool. It is for all nodes unless `more` says otherwise. */
 export function slice(
   pool: string,
   devices: readonly Device[],
@@ -59,7 +59,7 @@ export function slice(
   };
 }
 
-/** What a node of an instance type will publish: one pool of the driver. */
+/** The slices that a node of an instance type will publish: one pool of the driver. */
 export function templates(
   devices: readonly Device[],
   more: Partial<DynamicResources["pools"][number]> &
@@ -69,7 +69,7 @@ export function templates(
   return { pools: [{ driver: DRIVER, pool: "gpus", devices, ...pool }], bindings };
 }
 
-/** A claim with one request `gpu`, unless `more` has others. */
+/** The spec of a claim with one request `gpu`; `more` can replace the requests. */
 export function deviceClaim(
   request: Partial<ExactDeviceRequest> = {},
   more: Partial<DeviceClaim> = {},
@@ -108,7 +108,7 @@ export function claimTemplate(
   };
 }
 
-/** A selector. */
+/** A CEL selector for devices. */
 export function cel(expression: string) {
   return { cel: { expression } };
 }
@@ -125,7 +125,7 @@ export function deviceFacts(more: Partial<DeviceFacts> = {}): DeviceFacts {
   };
 }
 
-/** The part of a pod's spec that names claims: `template:NAME` or the name of a claim. */
+/** The part of a pod's spec with claims: `template:NAME`, or the name of a claim. */
 export function claimsOf(...names: readonly string[]) {
   return {
     resourceClaims: names.map((name, at) =>

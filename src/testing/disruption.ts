@@ -1,4 +1,4 @@
-/** Candidates and what a disruption method may know of them, for tests. */
+/** Candidates and rounds for tests of disruption methods. */
 import type { Pod } from "../apis/core/pod.ts";
 import type { Generation } from "../apis/hub/generation.ts";
 import type { Pool, PoolDisruption } from "../apis/hub/pool.ts";
@@ -41,18 +41,18 @@ export interface CandidateOptions {
   readonly pool?: Partial<Pool>;
   readonly disruption?: Partial<PoolDisruption>;
   readonly types?: readonly InstanceType[];
-  /** Name of one of `types`; decides what fits and what it costs. */
+  /** Name of one of `types`. It decides the capacity and the price. */
   readonly type?: string;
   readonly capacityType?: string;
-  /** cpu of one pod each; they run on the node. */
+  /** The cpu requests of the pods on the node, one for each pod. */
   readonly pods?: readonly string[];
   readonly podLabels?: Readonly<Record<string, string>>;
-  /** Conditions that are True, and for how long. */
+  /** Conditions that are True, with their duration. */
   readonly conditions?: Readonly<Record<string, number>>;
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** What needs no work. */
+/** Steps that are done at once with this value. */
 export function* answered<T>(value: T): Steps<T> {
   yield;
   return value;
@@ -148,18 +148,18 @@ export interface RoundOptions
       RoundSettings &
       Pick<RoundHoldOffs, "fromRepack" | "isSettling" | "minRepackShare" | "backingOff">
   > {
-  /** Nodes of each pool that budgets allow. */
+  /** Number of nodes in each pool that budgets allow to disrupt. */
   readonly allowed?: number;
-  /** What the cluster's budgets allow for all pools together. */
+  /** Number of nodes that the cluster-wide budget allows. */
   readonly allowedInAll?: number;
   readonly types?: readonly InstanceType[];
-  /** `nodes` are there beside those of the candidates. */
+  /** `nodes` are added to those of the candidates. */
   readonly scheduling?: Partial<SchedulingInput>;
   readonly holdOff?: RoundHoldOffs["of"];
   readonly turns?: Partial<RoundHoldOffs["turns"]>;
 }
 
-/** What a method knows of these candidates. Without options nothing holds a command back. */
+/** The round for these candidates. By default nothing blocks a command. */
 export function roundOf(candidates: readonly Candidate[], options: RoundOptions = {}): Round {
   const { allowed = 10, types = TYPES, scheduling = {}, repack, turns = {} } = options;
   const everywhere = { nodes: 10, disrupting: 0, allowed: options.allowedInAll ?? 1_000 };
@@ -218,7 +218,7 @@ export function withFacts(round: Round, facts: Partial<RoundFacts>): Round {
   return { ...round, facts: { ...round.facts, ...facts } };
 }
 
-/** What is left of the command when its wait is over. */
+/** The command after its validation. Undefined if it is no longer valid. */
 export function validated(
   method: Pick<Method, "validate">,
   command: Command,

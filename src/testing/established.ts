@@ -1,11 +1,11 @@
-/** A node that joined long ago, in a fake world: its claim, its instance and its Node. */
+/** A node that joined a fake world long ago: its claim, its instance and its Node. */
 import { NODE } from "../apis/core/node.ts";
 import { NODE_CLAIM, type NodeClaim } from "../apis/karpenter/nodeclaim.ts";
 import { toRfc3339 } from "../base/clock.ts";
 import { node } from "./builders.ts";
 import type { FakeWorld } from "./fake-world.ts";
 
-/** What the NodePool of such nodes names. */
+/** The node class reference in the NodePool of such nodes. */
 export const FAKE_CLASS_REF = {
   group: "karpenter.test.sh",
   kind: "TestNodeClass",
@@ -14,7 +14,10 @@ export const FAKE_CLASS_REF = {
 
 const JOINED = { "karpenter.sh/registered": "true", "karpenter.sh/initialized": "true" };
 
-/** Its instance is `test://<name>`; it is of the NodePool `default`. `ageMs`: since when its conditions hold. */
+/**
+ * Creates the node. Its instance is `test://<name>`, its NodePool `default`. `ageMs` is the age of its
+ * conditions.
+ */
 export async function establish(world: FakeWorld, name: string, ageMs: number): Promise<void> {
   const at = toRfc3339(world.clock.now() - ageMs);
   const conditions = ["Launched", "Registered", "Initialized", "Ready"].map((type) => ({

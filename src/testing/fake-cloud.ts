@@ -1,6 +1,6 @@
 /**
- * A cloud in memory for controller tests: every launch is the cheapest type the claim allows, in the
- * claim's words. A test may make it refuse, forget an instance, or be slow to end one.
+ * A cloud in memory for controller tests. Every launch takes the cheapest type that the claim allows. A test
+ * can make it refuse a launch, forget an instance, or terminate slowly.
  */
 import type { Pool } from "../apis/hub/pool.ts";
 import {
@@ -29,7 +29,7 @@ export const FAKE_NODE_CLASS: Kind = {
   namespaced: false,
 };
 
-/** So that Machines are ours in tests too. */
+/** The node class kind of Machines, so that tests can use Machines too. */
 const FAKE_NODE_TEMPLATE: Kind = {
   group: "karpenter.k8s.aws",
   version: "v1alpha1",
@@ -41,18 +41,18 @@ const FAKE_NODE_TEMPLATE: Kind = {
 /** A cloud in memory, for tests of controllers. */
 export interface FakeCloud extends CloudProvider {
   readonly instances: Map<string, NodeClaim>;
-  /** Thrown by the next calls of `create`, one each. */
+  /** Errors for the next calls of `create`, one each. */
   readonly refusals: Error[];
-  /** How many claims were asked for, also refused ones. */
+  /** Number of calls of `create`, including refused ones. */
   creates: number;
-  /** Operations of `reboot`, in their order. */
+  /** Ids of the calls of `reboot`, in order. */
   readonly reboots: string[];
-  /** Thrown by the next calls of `reboot`, one each. */
+  /** Errors for the next calls of `reboot`, one each. */
   readonly rebootRefusals: Error[];
-  /** Polls of `delete` until an instance is gone. Default 1. */
+  /** Number of `delete` calls until an instance is gone. Default 1. */
   endsAfter: number;
   repairPolicies: readonly RepairPolicy[];
-  /** What a pool may launch; a test may throw instead. */
+  /** The instance types for a pool. A test can replace it, for example to throw. */
   instanceTypes: (pool: Pool) => readonly InstanceType[];
 }
 
@@ -150,7 +150,7 @@ export function fakeCloud(clock: Clock): FakeCloud {
   return cloud;
 }
 
-/** Nothing that a cloud may say beyond what it launched and ended. */
+/** The parts of the cloud provider that do nothing here. */
 const UNEVENTFUL: Pick<
   FakeCloud,
   "takeOver" | "quotaRoom" | "labelsOfRunning" | "isDrifted" | "isTakenBack"
@@ -185,13 +185,16 @@ function typeOf(claim: NodeClaim, types: readonly InstanceType[]): InstanceType 
   return found;
 }
 
-/** The instance as a cloud lists it that knows it to be of this cluster: of the namespace kube-system of that UID. */
+/**
+ * The instance with the UID of the cluster's namespace kube-system, as a cloud lists an instance of this
+ * cluster.
+ */
 export function ofCluster(instance: NodeClaim, clusterUid: string): NodeClaim {
   const annotations = { ...instance.metadata.annotations, [CLUSTER_UID_KEY]: clusterUid };
   return { ...instance, metadata: { ...instance.metadata, annotations } };
 }
 
-/** kube-system, whose UID tells one cluster from another. */
+/** The namespace kube-system. Its UID identifies the cluster. */
 export function kubeSystem(clusterUid: string): KubeObject {
   return { metadata: { name: "kube-system", uid: clusterUid } };
 }

@@ -1,7 +1,7 @@
 /**
- * A tiny API server in memory for controller tests: merge patches, status kept apart, finalizers, deletion,
- * evictions that a test may forbid, and watches. No schema, no garbage collection, no admission: the sandbox
- * has those. What it keeps is in fake-store.ts.
+ * A small API server in memory for controller tests: merge patches, a separate status, finalizers, deletion,
+ * evictions that a test can forbid, and watches. It has no schema, garbage collection or admission; the
+ * sandbox has those. fake-store.ts holds the objects.
  */
 import { POD } from "../apis/core/pod.ts";
 import type { Kind, KubeObject } from "../apis/meta.ts";
@@ -17,15 +17,15 @@ export interface FakeKube extends KubeClient {
   /** All objects of a kind by key. */
   all<T extends KubeObject>(kind: Kind<T>): readonly T[];
   find<T extends KubeObject>(kind: Kind<T>, key: string): T | undefined;
-  /** Writes any field, as another client would. */
+  /** Changes any field, as another client would. */
   change<T extends KubeObject>(kind: Kind<T>, key: string, patch: unknown): T;
-  /** Removes at once, whatever the finalizers. */
+  /** Removes an object at once, even if it has finalizers. */
   vanish(kind: Kind, key: string): void;
   /** Keys of pods whose eviction is refused with 429. */
   readonly guarded: Set<string>;
-  /** Keys of objects whose deletion meets a server that is away (503). */
+  /** Keys of objects whose deletion fails with 503. */
   readonly undeletable: Set<string>;
-  /** `evict default/a`, `delete nodes/x`, in order. */
+  /** The calls in order, such as `evict default/a` or `delete nodes/x`. */
   readonly journal: string[];
 }
 
@@ -84,7 +84,7 @@ export function fakeKube(clock: Clock): FakeKube {
   };
 }
 
-/** Pods of one node and objects of one name are all that is asked for so. */
+/** Supports only the two selectors that the code uses: pods of one node, and objects of one name. */
 function selected(selector: string | undefined): (object: Stored) => boolean {
   if (selector === undefined) return () => true;
   const [, field, value] = /^(spec\.nodeName|metadata\.name)=(.+)$/.exec(selector) ?? [];
@@ -102,7 +102,7 @@ function watch(store: FakeStore, kind: Kind, clock: Clock): Watch<KubeObject> {
     wake?.();
   };
   const hearNoMore = store.hear(kind, push);
-  // As servers do: who hears nothing takes the stream for dead.
+  // Sends bookmarks, because a silent stream would count as dead.
   const mark = (): void => {
     push({ type: "BOOKMARK", object: { metadata: { name: "" } } });
     timer = clock.after(BOOKMARK_MS, mark);

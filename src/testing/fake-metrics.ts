@@ -1,4 +1,4 @@
-/** A meter in memory: sums and values by name and labels, which must be those that the metric is declared with. */
+/** Metrics in memory: sums and values by name and labels. The labels must be those of the metric's declaration. */
 import { assert } from "../base/assert.ts";
 import { deepEqual } from "../base/json.ts";
 import type { Series } from "../base/metrics.ts";
@@ -11,7 +11,7 @@ export interface FakeMetrics {
   readonly meter: World["metrics"];
   /** `name{label=value}` → sum or value. */
   readonly measured: Map<string, number>;
-  /** What is read off the present, in the same form. */
+  /** Values that are computed when they are read, in the same form. */
   shown(): ReadonlyMap<string, number>;
 }
 

@@ -1,6 +1,6 @@
 /**
- * What the tiny API server keeps: objects by kind and key, one growing version, finalizers that hold what was deleted,
- * and whoever wants to hear of changes.
+ * The objects of the fake API server, by kind and key, with one growing version, finalizers that delay
+ * deletion, and listeners for changes.
  */
 import { apiVersionOf, type Kind, type KubeObject, keyOf } from "../apis/meta.ts";
 import { type Clock, toRfc3339 } from "../base/clock.ts";
@@ -11,7 +11,7 @@ import { KubeError } from "../kube/errors.ts";
 /** An object with spec and status. */
 export type Stored = KubeObject & { spec?: unknown; status?: unknown };
 
-/** Throws as the client does for an answer that is no. */
+/** Throws the error that the client throws for this status. */
 export function refuse(status: number, reason: string, message: string, name?: string): never {
   const details = name === undefined ? {} : { details: { name } };
   throw new KubeError(status, { code: status, reason, message, ...details }, "fake");
@@ -24,7 +24,7 @@ export function refKey({ namespace, name }: ObjectRef): string {
 
 /** The objects of a FakeKube. */
 export class FakeStore {
-  /** `delete nodes/x` and what the client adds, in order. */
+  /** The calls in order: `delete nodes/x`, and those that the client adds. */
   readonly journal: string[] = [];
   readonly #clock: Clock;
   readonly #objects = new Map<string, Map<string, Stored>>();
@@ -39,7 +39,7 @@ export class FakeStore {
     return String(this.#version);
   }
 
-  /** Of a kind, by key. */
+  /** The objects of a kind, by key. */
   of(kind: Kind): Map<string, Stored> {
     const name = `${kind.group}/${kind.plural}`;
     const found = this.#objects.get(name) ?? new Map<string, Stored>();
@@ -52,7 +52,7 @@ export class FakeStore {
     return found ?? refuse(404, "NotFound", `${kind.plural} "${refKey(ref)}" not found`, ref.name);
   }
 
-  /** Tells `push` of every change of the kind from now on. Returns the stop. */
+  /** Calls `push` for each later change of the kind. Returns a function that stops this. */
   hear(kind: Kind, push: (event: WatchEvent) => void): () => void {
     const hearer = { plural: `${kind.group}/${kind.plural}`, push };
     this.#hearers.add(hearer);
@@ -99,7 +99,7 @@ export class FakeStore {
     if (wanted !== undefined && wanted !== before.metadata.resourceVersion)
       refuse(409, "Conflict", `${kind.plural} "${refKey(ref)}" has changed`);
     const merged = applyMergePatch(before, body) as Stored;
-    // Pods and nodes of the tests are written whole; status is a subresource of everything else.
+    // Tests write pods and nodes as a whole. For all other kinds, status is a subresource.
     const after =
       subresource === "status"
         ? { ...before, status: merged.status }
@@ -107,7 +107,7 @@ export class FakeStore {
     return this.put(kind, before, after);
   }
 
-  /** Marks it; it goes at once where no finalizer holds it. */
+  /** Marks an object as deleted. Removes it at once if it has no finalizer. */
   remove(kind: Kind, ref: ObjectRef, uid?: string): void {
     const found = this.need(kind, ref);
     if (uid !== undefined && uid !== found.metadata.uid) refuse(409, "Conflict", "uid differs");
@@ -117,7 +117,7 @@ export class FakeStore {
     this.put(kind, found, { ...found, metadata });
   }
 
-  /** Removes at once, whatever the finalizers. */
+  /** Removes an object at once, even if it has finalizers. */
   vanish(kind: Kind, key: string): void {
     const found = this.of(kind).get(key);
     this.of(kind).delete(key);

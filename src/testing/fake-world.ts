@@ -1,4 +1,7 @@
-/** A whole `World` in memory for controller tests: the real mirrors and manager over fake doors. */
+/**
+ * A complete `World` in memory for controller tests: the real mirrors and manager with a fake API server and
+ * a fake cloud.
+ */
 
 import { NODE, type Node } from "../apis/core/node.ts";
 import type { NodeClaim } from "../apis/karpenter/nodeclaim.ts";
@@ -29,12 +32,12 @@ export interface FakeWorld extends World {
   readonly published: EventToPublish[];
   /** `name{label=value}` → sum or value. */
   readonly measured: Map<string, number>;
-  /** What is read off the present, in the same form. */
+  /** Values that are computed when they are read, in the same form. */
   shown(): ReadonlyMap<string, number>;
   /** Runs these controllers until `stop`. */
   run(...controllers: readonly Controller[]): Promise<void>;
   stop(): Promise<void>;
-  /** Lets the claim's machine join: a Ready node with its provider id. */
+  /** Creates the Node of a claim's instance: Ready, with its provider id. */
   join(claim: NodeClaim, patch?: Record<string, unknown>): Promise<void>;
 }
 
@@ -77,7 +80,10 @@ const SETTINGS: Settings = {
   },
 };
 
-/** `outside`: what outlives a process; a second world over the first one's is the first one restarted. */
+/**
+ * `outside` has what outlives a process. A second world with the first one's `outside` is a restart of the
+ * first.
+ */
 export function fakeWorld(
   settings: Partial<Omit<Settings, "gates">> & { gates?: Partial<Settings["gates"]> } = {},
   outside?: Pick<FakeWorld, "clock" | "api" | "cloud">,
@@ -131,7 +137,7 @@ export function fakeWorld(
   return world;
 }
 
-/** The Node of a claim's machine, Ready and not registered yet. */
+/** The Node of a claim's instance, Ready and not registered yet. */
 function joined({ metadata: { name }, status }: NodeClaim): Node {
   return {
     metadata: { name: `node-${name}`, labels: { "kubernetes.io/hostname": `node-${name}` } },

@@ -1,4 +1,4 @@
-/** A port of 127.0.0.1 that nobody listened on a moment ago, for servers that must be told theirs beforehand. */
+/** A free port of 127.0.0.1, for servers that need a port number at their start. */
 
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";

@@ -1,6 +1,6 @@
 /** Manifests that many tests apply, as YAML. */
 
-/** What a test's NodePool says beyond its name. Strings are YAML. */
+/** Fields of a test's NodePool. Texts are YAML. */
 interface PoolManifest {
   readonly nodeClass?: "EC2NodeClass" | "KWOKNodeClass";
   /** Further lines of the template's spec. */
@@ -40,7 +40,7 @@ export function poolManifest({
   ].join("\n");
 }
 
-/** The KWOKNodeClass `default` and a NodePool of it. */
+/** A KWOKNodeClass `default`, and a NodePool with it. */
 export function kwokPoolManifest(pool: Omit<PoolManifest, "nodeClass">): string {
   const nodeClass = [
     "",
@@ -80,7 +80,7 @@ export function awsPoolManifest({
   return awsClassManifest(more) + poolManifest({ requirements: [ON_DEMAND], ...pool });
 }
 
-/** A Deployment `web` whose pods want a core each. */
+/** A Deployment `web` whose pods request one core each. */
 export function webManifest(replicas: number): string {
   return `
 apiVersion: apps/v1

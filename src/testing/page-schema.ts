@@ -1,18 +1,21 @@
-/** Answers as JSON, held against the schema that their page in docs/reference prints. */
+/** Compares JSON answers with the schema that their page in docs/reference prints. */
 import { readFileSync } from "node:fs";
 import { expect } from "vitest";
 import { decode } from "../sandbox/apiserver/schema/decode.ts";
 import type { FieldError, Schema } from "../sandbox/apiserver/schema/schema.ts";
 import { validateSchema } from "../sandbox/apiserver/schema/validate.ts";
 
-/** The schema under "json schema" and, where a page has several, the word behind it. */
+/** The schema under the heading "json schema". `word` selects one if the page has several. */
 export function pageSchema(page: string, word?: string): Schema {
   const text = readFileSync(new URL(`../../docs/reference/${page}.md`, import.meta.url), "utf8");
   const fence = ["```json schema", ...(word === undefined ? [] : [word])].join(" ");
   return JSON.parse(new RegExp(`${fence}\\n([^\`]*)\`\`\``).exec(text)?.[1] ?? "");
 }
 
-/** The value is as the schema says, with nothing that it does not know; changed by `wrong` it is not. */
+/**
+ * Expects that the value matches the schema and has no unknown fields, and that it fails with the changes in
+ * `wrong`.
+ */
 export function keepsToSchema(schema: Schema, value: object, wrong: object): void {
   expect(errorsOf(schema, value)).toEqual([]);
   expect(decode(schema, value).unknown).toEqual([]);

@@ -1,4 +1,4 @@
-/** For tests of the planner: one improvement alone, and a plan without its record. */
+/** Helpers for tests of the planner: run one improvement alone, and compare plans without their record. */
 import { atOnce } from "../base/steps.ts";
 import { Contest } from "../core/planner/contest.ts";
 import type { Improvement } from "../core/planner/improvements/improvement.ts";
@@ -8,7 +8,7 @@ import { greedy } from "../core/planner/sources/greedy.ts";
 import type { SchedulingResult } from "../core/provisioning/result.ts";
 import type { Batch } from "../core/provisioning/solve.ts";
 
-/** The plan after the improvement; the very same plan where the improvement does not apply or is not accepted. */
+/** The plan after the improvement. The same object if the improvement does not apply or is not accepted. */
 export function improvedBy(
   improvement: Improvement,
   batch: Batch,
@@ -21,7 +21,7 @@ export function improvedBy(
   return contest.best;
 }
 
-/** The plan, to be compared with one that the rules make alone. */
+/** The plan without its record, to compare it with a plan of the greedy rules. */
 export function withoutRecord({ planner: _, ...plan }: PlannedBatch): SchedulingResult {
   return plan;
 }

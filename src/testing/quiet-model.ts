@@ -1,4 +1,4 @@
-/** A cluster in which nothing is under way, for tests of simulated disruption. */
+/** A cluster without any running command, for tests of simulated disruption. */
 import type { Model } from "../core/answers/model.ts";
 import { Ledger } from "../core/disruption/ledger.ts";
 import { createSimulator } from "../core/disruption/simulate.ts";
@@ -13,7 +13,7 @@ interface QuietModel {
   readonly repack?: Model["picture"]["repack"];
 }
 
-/** No budget of the cluster, no pause, no back-off, no PodDisruptionBudget. The time is NOW. */
+/** A model without cluster-wide budget, pause, back-off or PodDisruptionBudget. The time is NOW. */
 export function quietModel({ pools, nodes, restraint, repack }: QuietModel): Model {
   const scheduling = { ...schedulingInput({ pools, nodes }), nowMs: NOW };
   return {

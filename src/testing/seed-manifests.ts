@@ -1,4 +1,4 @@
-/** The seeds' manifests under test/fixtures/seeds, parsed as kubectl reads them; imported by tests only. */
+/** The manifests under test/fixtures/seeds, parsed as kubectl does. Only tests import this. */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parseAllDocuments } from "yaml";

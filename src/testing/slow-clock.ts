@@ -1,7 +1,7 @@
-/** A world whose work takes long: every step is a turn, and things happen in between. */
+/** A clock with which every step takes a whole turn, so that tests can change things in between. */
 import type { FakeWorld } from "./fake-world.ts";
 
-/** `between`: what is done in the first of the turns, or in each. */
+/** Runs steps. `between` runs in the first of the turns, or in each. */
 export function inManyTurns(
   world: FakeWorld,
   between: () => unknown,

@@ -1,6 +1,6 @@
 /**
- * Clusters as files, for tests of what is asked about them: a pool, its nodes with their claims, pods, all
- * as an API server would give them. Equal calls give equal objects.
+ * Clusters as files, for tests of `explain` and `simulate`: a pool, its nodes with claims, and pods, as an
+ * API server would return them. Equal calls give equal objects.
  */
 import type { KubeObject } from "../apis/meta.ts";
 
@@ -71,19 +71,19 @@ export interface SnapshotNodeOptions {
   readonly cpu?: number;
   readonly zone?: string;
   readonly capacityType?: string;
-  /** Types that the claim asked for, by cpu; default: this one and all larger ones. */
+  /** The instance types in the claim's requirements, by cpu. Default: this type and all larger ones. */
   readonly asked?: readonly number[];
   /** The requests of the NodeClaim. */
   readonly requests?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly claimAnnotations?: Readonly<Record<string, string>>;
   readonly createdAt?: string;
-  /** Conditions that are True, and since when; default: Consolidatable. */
+  /** Conditions that are True, and since when. Default: Consolidatable. */
   readonly conditions?: Readonly<Record<string, string>>;
   readonly lastPodEventAt?: string;
   /** Default: 720h. */
   readonly expireAfter?: string;
-  /** Since when node and claim are on their way out. */
+  /** When the deletion of node and claim began. */
   readonly deletedAt?: string;
 }
 
@@ -125,7 +125,7 @@ export function snapshotNode(name: string, options: SnapshotNodeOptions = {}): K
   ];
 }
 
-/** What a node and its claim say alike. */
+/** Fields that the node and its claim share. */
 interface Alike {
   readonly cpu: number;
   readonly createdAt: string;
@@ -207,7 +207,7 @@ export interface SnapshotPodOptions {
   readonly createdAt?: string;
 }
 
-/** Of a ReplicaSet named after `app`; waits, found unschedulable, unless it has a node. */
+/** A pod of a ReplicaSet named after `app`. Without a node it is pending and unschedulable. */
 export function snapshotPod(name: string, options: SnapshotPodOptions = {}): KubeObject {
   const { node, cpu = "500m", app = "web", createdAt = "2026-01-01T23:00:00Z" } = options;
   return {
@@ -249,7 +249,7 @@ export function snapshotPod(name: string, options: SnapshotPodOptions = {}): Kub
   } as KubeObject;
 }
 
-/** A node of 8 cpu for each letter, 5 of them used by one pod: three such pods would do with 16. */
+/** A node with 8 cpu for each letter. One pod uses 5 of them, so three such pods need 16 cpu. */
 export function snapshotSparse(names: string): KubeObject[] {
   return [...names].flatMap((node) => [
     ...snapshotNode(node, { cpu: 8 }),

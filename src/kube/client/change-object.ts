@@ -1,6 +1,6 @@
 /**
- * A small change of an object that others write too: a kubelet its node's status, a person a pool. Made anew on the
- * newest object where the race was lost, so that a stale read alone makes nothing fail.
+ * Changes an object that others also write, such as a Node's status or a pool. If another write came first,
+ * the change is computed again for the newest object.
  */
 import type { Kind, KubeObject } from "../../apis/meta.ts";
 import { isConflict, isNotFound } from "../errors.ts";
@@ -9,7 +9,10 @@ import { patchObject } from "./patch-object.ts";
 
 const ATTEMPTS = 3;
 
-/** Resolves `undefined` when the object is gone, another of its name counts as gone; rejects after the third lost race. */
+/**
+ * Resolves `undefined` if the object is gone, or if another object has its name now. Rejects after three
+ * conflicts.
+ */
 export function changeObject<T extends KubeObject>(
   client: KubeClient,
   kind: Kind<T>,
@@ -23,7 +26,7 @@ export function changeObject<T extends KubeObject>(
   );
 }
 
-/** The same where an object is read and written in another shape than the API has it. */
+/** The same for an object that is read and written in another shape than the API's. */
 export async function changeNewest<T extends KubeObject>(
   object: T,
   write: (latest: T) => Promise<T | undefined>,

@@ -1,6 +1,6 @@
 /**
- * The door to Kubernetes: typed requests over any transport. Objects that come back are frozen.
- * Everything rejects with `KubeError` (an answer that refuses) or `ConnectionError` (no answer).
+ * The client for Kubernetes: typed requests over any transport. Returned objects are frozen. Requests reject
+ * with `KubeError` (an error answer) or `ConnectionError` (no answer).
  */
 import type { Kind, KubeObject } from "../../apis/meta.ts";
 import type { KubeRequest, KubeResponse } from "../transport/transport.ts";
@@ -21,17 +21,18 @@ export interface ListOptions {
   readonly resourceVersion?: string;
 }
 
-/** `resourceVersion` is where a watch must begin to miss nothing. */
+/** A watch must begin at `resourceVersion`, so that it misses nothing. */
 export interface KubeList<T> {
   readonly items: readonly T[];
   readonly resourceVersion: string;
-  /** The items have been reduced by `keep` already, and are frozen. */
+  /** The items were already reduced by `keep`, and are frozen. */
   readonly kept?: true;
 }
 
 /**
- * `keep`: what is kept of each item, frozen; the rest is let go page by page. `readPage`: asks for protobuf where the
- * server and the transport have it; its items are what `keep` would make of them.
+ * `keep` reduces each item and freezes it, so that a page's memory is freed before the next page. `readPage`
+ * makes the request ask for protobuf, if the server and the transport support it. Its items are already
+ * reduced.
  */
 export interface KeepOptions<T extends KubeObject> {
   readonly keep?: ((item: T) => T) | undefined;
@@ -44,34 +45,34 @@ export interface ListPage<T> {
   readonly metadata: {
     readonly resourceVersion?: string;
     readonly continue?: string;
-    /** Objects of the list that later pages hold; absent: not known, or none. */
+    /** Number of objects on later pages. Absent: not known, or none. */
     readonly remainingItemCount?: number;
   };
 }
 
-/** Reads one page of a list in Kubernetes' protobuf encoding. Throws for what it cannot read. */
+/** Decodes a page of a list in protobuf. Throws for invalid bytes. */
 export type ReadPage<T extends KubeObject = KubeObject> = (page: Uint8Array) => ListPage<T>;
 
 /** BOOKMARK carries only a resourceVersion; ERROR carries a Status instead of an object. */
 export type WatchEventType = "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR";
 
-/** One line of a watch. */
+/** One event of a watch. */
 export interface WatchEvent<T extends KubeObject = KubeObject> {
   readonly type: WatchEventType;
   readonly object: T;
-  /** The object is what a mirror keeps of it already, frozen. */
+  /** The object is already reduced to the fields that a mirror keeps, and frozen. */
   readonly projected?: true;
 }
 
-/** Reads one frame of a watch in Kubernetes' protobuf encoding. Throws for what it cannot read. */
+/** Decodes a frame of a watch in protobuf. Throws for invalid bytes. */
 export type ReadFrame<T extends KubeObject = KubeObject> = (frame: Uint8Array) => WatchEvent<T>;
 
-/** An open watch. Iteration ends when the server ends it and throws when the connection breaks. */
+/** An open watch. Iteration ends if the server ends it, and throws if the connection breaks. */
 export interface Watch<T extends KubeObject> extends AsyncIterable<WatchEvent<T>> {
   close(): void;
 }
 
-/** A watch from `resourceVersion` on, exclusive. The server ends it after the timeout. */
+/** The watch sends changes after `resourceVersion`. The server ends it after the timeout. */
 export interface WatchOptions {
   readonly namespace?: string;
   readonly labelSelector?: string;
@@ -97,7 +98,7 @@ export type Patch =
       readonly force?: boolean;
     };
 
-/** With preconditions the server answers 409 if the object is another one by now. */
+/** With preconditions, the server answers 409 if another object has this name now. */
 export interface DeleteOptions {
   readonly gracePeriodSeconds?: number;
   readonly propagationPolicy?: "Background" | "Foreground" | "Orphan";
@@ -114,13 +115,13 @@ export interface KubeClient {
     kind: Kind<T>,
     options?: ListOptions & KeepOptions<T>,
   ): Promise<KubeList<T>>;
-  /** Iteration throws `UnreadableFrame` where `readFrame` throws. */
+  /** Iteration throws `UnreadableFrame` if `readFrame` throws. */
   watch<T extends KubeObject>(
     kind: Kind<T>,
     options: WatchOptions & ReadOptions<T>,
   ): Promise<Watch<T>>;
   create<T extends KubeObject>(kind: Kind<T>, object: T): Promise<T>;
-  /** PUT: the whole object, with its resourceVersion. */
+  /** PUT of the whole object, with its resourceVersion. */
   update<T extends KubeObject>(kind: Kind<T>, object: T): Promise<T>;
   updateStatus<T extends KubeObject>(kind: Kind<T>, object: T): Promise<T>;
   patch<T extends KubeObject>(
@@ -134,19 +135,18 @@ export interface KubeClient {
     ref: ObjectRef,
     options?: DeleteOptions,
   ): Promise<void>;
-  /** policy/v1 Eviction of a pod. 429 when a PDB forbids it now. */
+  /** Evicts a pod (policy/v1 Eviction). Rejects with 429 if a PodDisruptionBudget forbids it now. */
   evict(pod: ObjectRef, options?: DeleteOptions): Promise<void>;
-  /** Binding of a pod to a node (the sandbox's scheduler). */
+  /** Binds a pod to a node. Only the sandbox's scheduler uses it. */
   bind(pod: ObjectRef & { readonly uid?: string | undefined }, nodeName: string): Promise<void>;
-  /** Anything else; rejects with KubeError when the status is 400 or above. */
+  /** Any other request. Rejects with KubeError for a status of 400 or above. */
   raw(request: KubeRequest): Promise<KubeResponse>;
 }
 
 /**
- * Sends what turns `before` into `after` as one merge patch: metadata and spec first, then status
- * through its subresource. Sends nothing when equal. A list that changed makes the patch carry the
- * resourceVersion (optimistic lock), because merge patches replace lists whole. An object that is
- * gone counts as done: resolves `undefined`.
+ * Sends the difference between `before` and `after` as a merge patch: metadata and spec first, then status
+ * through its subresource. Equal objects send nothing. Merge patches replace whole lists, so a patch with a
+ * list carries the resourceVersion (optimistic lock). Resolves `undefined` if the object is gone.
  */
 export type PatchObject = <T extends KubeObject>(
   client: KubeClient,

@@ -1,9 +1,9 @@
-/** Deletes an object; an object that is gone already is no error. */
+/** Deletes an object. It is no error if the object is gone already. */
 import type { Kind, KubeObject } from "../../apis/meta.ts";
 import { isNotFound } from "../errors.ts";
 import type { DeleteOptions, KubeClient } from "./client.ts";
 
-/** Whether there was something to delete. Rejects as the client does, but for NotFound. */
+/** Returns whether the object existed. Rejects as the client does, except for NotFound. */
 export async function deleteIfThere<T extends KubeObject>(
   client: Pick<KubeClient, "delete">,
   kind: Kind<T>,

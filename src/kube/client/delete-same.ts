@@ -1,11 +1,11 @@
-/** Deleting the very object that was looked at: another of its name stays. */
+/** Deletes exactly the object that was read. Another object of the same name stays. */
 import type { Kind, KubeObject } from "../../apis/meta.ts";
 import { isConflict, isNotFound } from "../errors.ts";
 import type { KubeClient } from "./client.ts";
 
 /**
- * Whether this call began the deletion; false: the object is gone, or another one has its name. Rejects as the client
- * does for other refusals. An object without a UID was never stored: that is a bug of the caller.
+ * Returns true if this call began the deletion, false if the object is gone or another object has its name.
+ * Rejects for other errors. The object must have a UID.
  */
 export async function deleteSame<T extends KubeObject>(
   client: Pick<KubeClient, "delete">,

@@ -8,7 +8,7 @@ export function hasFinalizer(object: KubeObject, finalizer: string): boolean {
   return object.metadata.finalizers?.includes(finalizer) ?? false;
 }
 
-/** Resolves the object with the finalizer; `undefined` when it is gone. Rejects on a lost race. */
+/** Resolves the object with the finalizer, or `undefined` if it is gone. Rejects on a conflict. */
 export function addFinalizer<T extends KubeObject>(
   client: KubeClient,
   kind: Kind<T>,
@@ -20,7 +20,7 @@ export function addFinalizer<T extends KubeObject>(
   return patchObject(client, kind, object, withFinalizers(object, finalizers));
 }
 
-/** Resolves when the finalizer is off, also when the object is gone. Rejects on a lost race. */
+/** Resolves when the finalizer is removed or the object is gone. Rejects on a conflict. */
 export async function removeFinalizer<T extends KubeObject>(
   client: KubeClient,
   kind: Kind<T>,

@@ -1,7 +1,7 @@
 /**
- * The client: typed verbs over a transport. It turns refusals into `KubeError`, joins the pages of
- * lists, stamps list items with their kind (the API leaves that out) and freezes what it hands out, but
- * for watch events.
+ * The client: typed requests over a transport. It turns error answers into `KubeError` and joins the pages of
+ * lists. It adds the kind to list items, which the API leaves out. All returned objects except watch events
+ * are frozen.
  */
 
 import { apiVersionOf, type Kind, type KubeObject } from "../../apis/meta.ts";
@@ -65,7 +65,7 @@ export function createKubeClient(transport: Transport): KubeClient {
       const page = await pageOf(raw, listRequest(kind, options, token), { kind, keep, readPage });
       checkWhole(kind, page.metadata);
       for (const item of page.items) items.push(item);
-      // Later pages carry the version of the first: the whole list is one moment.
+      // All pages have the version of the first page: the list shows one moment.
       resourceVersion = page.metadata.resourceVersion ?? resourceVersion;
       token = page.metadata.continue || undefined;
     } while (token !== undefined);
@@ -110,7 +110,7 @@ async function pageOf<T extends KubeObject>(
     try {
       return readPage(body);
     } catch {
-      // What cannot be read like this can be as everybody reads it.
+      // If protobuf cannot be decoded, the request is repeated for JSON.
       body = (await raw(request)).body;
     }
   }
@@ -127,7 +127,7 @@ function listOf({ plural }: Kind, body: unknown): Pick<ListPage<KubeObject>, "it
   return { items: items ?? [], metadata: metadata ?? {} };
 }
 
-/** A page that says that more objects remain, and does not say where they go on, is part of a list. */
+/** If a page says that objects remain but has no continue token, the list is incomplete. */
 function checkWhole({ plural }: Kind, metadata: ListPage<KubeObject>["metadata"]): void {
   const { continue: token, remainingItemCount = 0 } = metadata;
   if (token || remainingItemCount === 0) return;
@@ -147,7 +147,7 @@ function watchOf<T extends KubeObject>(
   return {
     close: () => stream.close(),
     async *[Symbol.asyncIterator]() {
-      // Not frozen yet: the informer first drops fields that are not read.
+      // Not frozen yet: the informer removes unused fields first.
       for await (const frame of stream) {
         if (readFrame !== undefined && frame instanceof Uint8Array) yield read(frame, readFrame);
         else yield frame as WatchEvent<T>;

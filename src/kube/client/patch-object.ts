@@ -1,6 +1,6 @@
 /**
- * The one way a controller changes an object it has read: compare, send only what differs, lock when
- * a list is touched, take "gone" for done.
+ * How a controller changes an object that it has read. It sends only differences, locks if a list changes,
+ * and accepts that the object is gone.
  */
 
 import type { KubeObject } from "../../apis/meta.ts";
@@ -15,7 +15,8 @@ export const patchObject: PatchObject = async (client, kind, before, after) => {
   const { status: statusAfter, ...mainAfter } = after as KubeObject & { status?: unknown };
   const main = createMergePatch(mainBefore, mainAfter);
   const status = createMergePatch({ status: statusBefore ?? {} }, { status: statusAfter ?? {} });
-  // The first answer bears the newest version, which proves nothing of a status that was read before: both are locked.
+  // The answer to the first patch has the newest version. The status was read earlier, so both patches need a
+  // lock.
   const statusHoldsList = holdsList(status);
   let latest = before;
   try {
@@ -41,7 +42,7 @@ function lock(patch: unknown, object: KubeObject): unknown {
   return { ...patch, metadata: { ...metadata, resourceVersion: version } };
 }
 
-/** A merge patch replaces lists whole, so a list written from a stale read would undo others' work. */
+/** A merge patch replaces whole lists, so a list from an old read would undo the changes of others. */
 function holdsList(value: unknown): boolean {
   if (Array.isArray(value)) return true;
   return isObject(value) && Object.values(value).some(holdsList);

@@ -1,4 +1,4 @@
-/** The word that rights are granted in for what a request does to resources. */
+/** The RBAC verb of a request. */
 import type { KubeRequest } from "../transport/transport.ts";
 
 /** The verbs of RBAC. */
@@ -12,7 +12,10 @@ export type RequestVerb =
   | "delete"
   | "deletecollection";
 
-/** `named`: of one object, not of a collection. upstream: apiserver pkg/endpoints/request/requestinfo.go */
+/**
+ * `named` means that the request is about one object, not a collection. upstream: apiserver
+ * pkg/endpoints/request/requestinfo.go
+ */
 export function requestVerb(
   method: KubeRequest["method"],
   named: boolean,

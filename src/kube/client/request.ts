@@ -1,6 +1,6 @@
 /**
- * Requests as values: which path, verb, headers and body each typed verb becomes. No I/O, so one
- * builder serves a real cluster, the sandbox and the tests.
+ * Builds requests: path, verb, headers and body for each typed call. It does no I/O, so a real cluster, the
+ * sandbox and tests share it.
  */
 import { POD } from "../../apis/core/pod.ts";
 import type { Kind, KubeObject } from "../../apis/meta.ts";
@@ -18,7 +18,7 @@ const PATCH_CONTENT_TYPES = {
   merge: "application/merge-patch+json",
   json: "application/json-patch+json",
   strategic: "application/strategic-merge-patch+json",
-  // JSON is YAML, and this is the name every server version takes.
+  // JSON is valid YAML, and every server version accepts this content type.
   apply: "application/apply-patch+yaml",
 } as const;
 
@@ -47,7 +47,7 @@ export function listRequest(kind: Kind, options: ListOptions, continueToken?: st
   return { method: "GET", path: collectionPath(kind, options.namespace) + queryText(query) };
 }
 
-/** Asks for bookmarks, so that a silent stream can be distinguished from a dead one. */
+/** Bookmarks are requested, so that a quiet stream can be distinguished from a dead one. */
 export function watchRequest(kind: Kind, options: WatchOptions): KubeRequest {
   const query = {
     watch: "true",

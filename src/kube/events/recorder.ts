@@ -1,6 +1,7 @@
 /**
- * Publishes Kubernetes Events, each once per window: a repeated one after the window counts up on the
- * same Event, as `kubectl describe` shows it (`x3 over 5m`). Best effort: never waits, never throws.
+ * Publishes Kubernetes Events, each once within its window. A repetition after the window raises the count of
+ * the same Event, so that `kubectl describe` shows `x3 over 5m`. It never waits and never throws; events may
+ * be lost.
  */
 
 import { EVENT, type Event } from "../../apis/core/kinds.ts";
@@ -11,36 +12,36 @@ import type { Random } from "../../base/random.ts";
 import type { KubeClient } from "../client/client.ts";
 import type { EventRecorder, EventToPublish } from "./events.ts";
 
-/** upstream: pkg/events/recorder.go */
+/** Default window. upstream: pkg/events/recorder.go */
 const DEFAULT_DEDUPE_MS = 120_000;
-/** The most events that are remembered after their window, so that repetitions raise their count. */
+/** Number of events that are remembered after their window, so that repetitions raise their count. */
 const MEMORY = 4_096;
-/** The most events that are remembered in all, even within their window. */
+/** Number of events that are remembered in all, even within their window. */
 const MEMORY_LIMIT = 65_536;
-/** Writes at once. Others wait: thousands of events must not stand before a claim's write. */
+/** Concurrent writes. The others wait, so that thousands of events do not delay other requests. */
 const WRITES_AT_ONCE = 8;
 /** The most events that wait for a slow server. Beyond that, the newest are dropped. */
 const WAITING_LIMIT = 8_192;
 
-/** What a recorder needs; `log` hears of dropped events. */
+/** The recorder's dependencies. Dropped events are logged. */
 export interface RecorderDeps {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
-  /** `karpenter`, `kubelet`, `default-scheduler`. */
+  /** Such as `karpenter`, `kubelet` or `default-scheduler`. */
   readonly component: string;
   /** Called once for each published event. The sandbox's trace uses it. */
   readonly onPublish?: (event: EventToPublish) => void;
 }
 
 interface Remembered {
-  /** By elapsed time, not by the wall clock. */
+  /** End of the window, by elapsed time and not by the wall clock. */
   untilMs: number;
-  /** What the Event says: another sentence is another Event, whatever counts as equal within the window. */
+  /** The Event's text. Another text needs another Event, even if both count as equal within the window. */
   message: string;
   count: number;
-  /** Namespace and name of the Event once it is known to exist. */
+  /** Namespace and name of the stored Event. Undefined if it was not stored. */
   stored: Promise<{ namespace: string; name: string } | undefined>;
 }
 
@@ -52,14 +53,14 @@ export function createRecorder(deps: RecorderDeps): EventRecorder {
   let published = 0;
   let sweepAt = MEMORY;
 
-  /** Forgets what is out of its window; one still in it would be said again at once. */
+  /** Forgets events whose window is over. */
   function forget(nowMs: number): void {
     if (memory.size <= sweepAt) return;
     for (const [key, { untilMs }] of memory) if (untilMs <= nowMs) memory.delete(key);
     const full = memory.size > MEMORY_LIMIT;
     while (full && memory.size > (MEMORY_LIMIT * 3) / 4)
       memory.delete(memory.keys().next().value as string);
-    // Seldom enough that a flood costs each event the same.
+    // Rarely enough that the sweep's cost for each event is constant.
     sweepAt = Math.min(Math.max(MEMORY, 2 * memory.size), MEMORY_LIMIT);
   }
 
@@ -114,7 +115,7 @@ interface RateLimit {
   atMs: number;
 }
 
-/** Runs a write when its turn comes; rejects when too many wait. */
+/** Runs a write when a slot is free. Rejects if too many writes wait. */
 type WriteQueue = <T>(write: () => Promise<T>) => Promise<T>;
 type Writer = RecorderDeps & { readonly inTurn: WriteQueue };
 
@@ -128,7 +129,7 @@ function createWriteQueue(log: Logger): WriteQueue {
         if (dropped++ === 0) log.warn("too many events wait to be written, dropping some");
         throw new Error("too many events wait to be written");
       }
-      // A finished write starts the next waiting one.
+      // The end of a write starts the next waiting one.
       await new Promise<void>((resolve) => waiting.push(resolve));
     } else running++;
     try {
@@ -188,15 +189,15 @@ async function countUp(deps: Writer, known: Remembered, event: EventToPublish): 
     await deps.inTurn(() => deps.client.patch(EVENT, stored, { type: "merge", body }));
     return stored;
   } catch {
-    // Events expire after an hour on a real server: begin a new one.
+    // A real server removes Events after an hour. Then a new one begins.
     return create(deps, event, 0);
   }
 }
 
 /**
- * Nanoseconds in hexadecimal, as client-go names Events: a list by name is then a list by time, which
- * is the order `kubectl describe` shows. Our clock counts milliseconds; what is below them keeps
- * the order of publishing and apart from other components.
+ * The end of an Event's name: nanoseconds in hexadecimal, as in client-go. So a list by name is a list by
+ * time, the order in which `kubectl describe` shows it. The clock counts milliseconds; the digits below come
+ * from the order of publishing, and differ between components.
  */
 function nameTail({ clock, random }: Writer, sequence: number): string {
   const belowMs = (sequence % 1_000) * 1_000 + random.int(1_000);

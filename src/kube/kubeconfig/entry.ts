@@ -1,16 +1,16 @@
 /**
- * Entries of a kubeconfig: their texts, and their files, whose relative paths count from the folder of the kubeconfig
- * that names them. upstream: client-go tools/clientcmd, ResolvePaths
+ * Entries of a kubeconfig: text fields, and fields that name files. Relative paths start at the folder of the
+ * kubeconfig. upstream: client-go tools/clientcmd, ResolvePaths
  */
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 
-/** The kubeconfig cannot be used; `message` names the file, the entry and the remedy. */
+/** The kubeconfig is unusable. `message` names the file, the entry and the remedy. */
 export class KubeconfigError extends Error {
   override readonly name = "KubeconfigError";
 }
 
-/** One cluster, user or context, and the file it stands in. */
+/** One cluster, user or context, and the file that contains it. */
 export interface Entry {
   readonly name: string;
   /** Path of the kubeconfig. */
@@ -23,7 +23,7 @@ export function refused({ path, name }: Entry, what: string, why: string): Kubec
   return new KubeconfigError(`${path}: ${what} ${name} ${why}`);
 }
 
-/** Undefined when the field is absent, empty or no text. */
+/** A text field. Undefined if it is absent, empty or not text. */
 export function textOf({ fields }: Entry, field: string): string | undefined {
   const value = fields[field];
   return typeof value === "string" && value !== "" ? value : undefined;
@@ -35,7 +35,10 @@ export function fileOf(entry: Entry, field: string): string | undefined {
   return name === undefined ? undefined : resolve(dirname(resolve(entry.path)), name);
 }
 
-/** `<field>-data` holds base64, `<field>` a path. Throws KubeconfigError when the file cannot be read. */
+/**
+ * The content of `<field>-data` (base64) or of the file that `<field>` names. Throws KubeconfigError if the
+ * file cannot be read.
+ */
 export function pemOf(entry: Entry, field: string): string | undefined {
   const data = textOf(entry, `${field}-data`);
   if (data !== undefined) return Buffer.from(data, "base64").toString("utf8");

@@ -1,6 +1,6 @@
 /**
- * Credential plugins of a kubeconfig: a program that prints an ExecCredential (`aws eks get-token` and its
- * like). It is run when a credential is needed, its answer kept until it expires or is refused.
+ * Credential plugins of a kubeconfig: programs such as `aws eks get-token` that print an ExecCredential. A
+ * plugin runs when a credential is needed. The result is kept until it expires or the server refuses it.
  * upstream: client-go plugin/pkg/client/auth/exec
  */
 import { spawn } from "node:child_process";
@@ -13,7 +13,7 @@ import {
   type TimedCredential,
 } from "../transport/credentials.ts";
 
-/** `users[].user.exec`. */
+/** The entry `users[].user.exec`. */
 export interface ExecConfig {
   readonly command?: string;
   readonly args?: readonly string[] | null;
@@ -24,7 +24,7 @@ export interface ExecConfig {
   readonly interactiveMode?: "Never" | "IfAvailable" | "Always";
 }
 
-/** The cluster's data for plugins with provideClusterInfo. */
+/** The cluster's data, for plugins with provideClusterInfo. */
 export interface ExecCluster {
   readonly server: string;
   readonly caPem?: string | undefined;
@@ -39,7 +39,7 @@ export interface ExecCluster {
 const VERSIONS = ["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"];
 const TIMEOUT_MS = 60_000;
 
-/** What is wrong with the entry before anything is run; undefined when it can be used. */
+/** What is wrong with the entry. Undefined if it can be used. Runs nothing. */
 export function execProblem(
   { command, apiVersion, interactiveMode = "IfAvailable" }: ExecConfig,
   hasTerminal: boolean,
@@ -54,7 +54,7 @@ export function execProblem(
   return undefined;
 }
 
-/** Runs the plugin once. `folder` is the kubeconfig's: relative commands are meant from there. */
+/** Runs the plugin once. `folder` is the kubeconfig's; relative commands start there. */
 export async function runExecPlugin(
   config: ExecConfig,
   cluster: ExecCluster,
@@ -84,7 +84,7 @@ export async function runExecPlugin(
   return leaseOf(output, apiVersion, command);
 }
 
-/** upstream: client-go pkg/apis/clientauthentication, Cluster */
+/** The cluster in the form that plugins read. upstream: client-go pkg/apis/clientauthentication, Cluster */
 function clusterInfo(cluster: ExecCluster): object {
   const { server, caPem, tlsServerName, insecure, proxyUrl, disableCompression, config } = cluster;
   return {
@@ -107,11 +107,11 @@ function outputOf(
   interactive: boolean,
 ): Promise<string> {
   return new Promise((done, fail) => {
-    // The plugin's standard error is for the user, so it goes to this process's.
+    // The plugin's standard error is for the user, so it goes to the standard error of this process.
     const child = spawn(path, args, {
       env,
       stdio: [interactive ? "inherit" : "ignore", "pipe", "inherit"],
-      // Not `timeout`: its timer outlives a program that could not be started, and keeps ours from ending.
+      // Not the option `timeout`: if the program cannot start, its timer keeps this process running.
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
     let text = "";

@@ -1,7 +1,7 @@
 /**
- * Where the API server is and how to prove who we are: from kubeconfig files, or inside a pod from the service account's
- * files. Every field that client-go takes is taken; what it refuses is refused with a remedy.
- * upstream: client-go tools/clientcmd, rest.InClusterConfig
+ * Finds the API server and credentials: in kubeconfig files, or in a pod's service account. It supports every
+ * field that client-go supports. Other fields are refused with a remedy. upstream: client-go tools/clientcmd,
+ * rest.InClusterConfig
  */
 import { existsSync, readFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
@@ -16,23 +16,23 @@ import { credentialsOf, fileCredentials, impersonation, type PluginHost } from "
 
 /** How to reach one API server. */
 export interface ClusterAccess {
-  /** With scheme; may have a path, as behind a gateway. */
+  /** URL of the server. It may have a path, if the server is behind a gateway. */
   readonly server: string;
   readonly caPem?: string;
-  /** Name in the server's certificate, where it is not that of `server`. */
+  /** Name in the server's certificate, if it differs from the host in `server`. */
   readonly tlsServerName?: string;
   /** The server's certificate is not checked. */
   readonly insecure?: true;
-  /** `http`, `https` or `socks5`. May hold a password. */
+  /** `http`, `https` or `socks5` URL. It may contain a password. */
   readonly proxyUrl?: string;
   readonly credentials: Credentials;
-  /** Whom to act as: `Impersonate-…`. */
+  /** Headers for impersonation (`Impersonate-…`). */
   readonly headers?: Readonly<Record<string, string | string[]>>;
-  /** What a person should know, a sentence each. Absent: nothing. */
+  /** Warnings for a person, one sentence each. Absent: none. */
   readonly warnings?: readonly string[];
 }
 
-/** The machine as far as logging in depends on it. For tests. */
+/** Facts about the machine on which the login depends. Tests replace them. */
 export interface Machine {
   /** Folder of the pod's service account, as the kubelet mounts it. */
   readonly serviceAccount?: string;
@@ -62,8 +62,9 @@ interface LoadedConfig {
 }
 
 /**
- * `paths` as in KUBECONFIG: kubeconfig files, of which the first to name something counts; files that are missing do
- * not. Absent: the pod's own service account, and outside a pod `~/.kube/config`. Throws KubeconfigError.
+ * Reads the access data. `paths` is as in KUBECONFIG: a list of files, of which the first that defines a name
+ * wins. Missing files are ignored. Without `paths`: the pod's service account, or outside a pod
+ * `~/.kube/config`. Throws KubeconfigError.
  */
 export function clusterAccess(
   paths: string | undefined,
@@ -87,7 +88,7 @@ function inCluster(host: string, port: string, folder: string, clock: Clock): Cl
   return {
     server: `https://${host.includes(":") ? `[${host}]` : host}:${port}`,
     caPem: readFileSync(join(folder, "ca.crt"), "utf8"),
-    // The kubelet writes a new one long before this one is over.
+    // The kubelet writes a new token long before this one expires.
     credentials: fileCredentials({ tokenFile: join(folder, "token") }, clock),
   };
 }
@@ -125,7 +126,7 @@ function fromFiles(paths: readonly string[], host: PluginHost, clock: Clock): Cl
 
 type Reach = Pick<ClusterAccess, "server" | "caPem" | "tlsServerName" | "insecure" | "proxyUrl">;
 
-/** `disable-compression` changes nothing here: we never ask for compressed answers. */
+/** `disable-compression` changes nothing, because this client never asks for compression. */
 function reachOf(cluster: Entry): Reach {
   const server = textOf(cluster, "server");
   if (server === undefined) throw refused(cluster, "cluster", "has no server");
@@ -154,7 +155,10 @@ function reachOf(cluster: Entry): Reach {
   };
 }
 
-/** Without a scheme it is HTTPS where the entry speaks of TLS. upstream: client-go rest/url_utils.go, DefaultServerURL */
+/**
+ * Adds the scheme if it is missing: HTTPS if the entry has TLS fields. upstream: client-go rest/url_utils.go,
+ * DefaultServerURL
+ */
 function serverUrl(cluster: Entry, server: string, isTls: boolean): string {
   const url = server.includes("://") ? server : `${isTls ? "https" : "http"}://${server}`;
   if (isUrlOf(url, ["http:", "https:"])) return url.replace(/\/+$/, "");
@@ -181,7 +185,7 @@ function extension({ fields }: Entry, name: string): unknown {
   return listed(fields["extensions"]).find((one) => one.name === name)?.["extension"];
 }
 
-/** What a kubeconfig file holds, as plain JSON; `{}` for an empty one. Throws KubeconfigError. */
+/** The content of a kubeconfig file as JSON; `{}` for an empty file. Throws KubeconfigError. */
 export function loadKubeconfig(path: string): Readonly<Record<string, unknown>> {
   let content: string;
   try {
@@ -191,7 +195,7 @@ export function loadKubeconfig(path: string): Readonly<Record<string, unknown>> 
       `cannot read the kubeconfig ${path}: ${(error as NodeJS.ErrnoException).code ?? String(error)}`,
     );
   }
-  // An empty file says nothing, and is none the worse for that.
+  // An empty file is valid and has no entries.
   const config = parsed(path, content) ?? {};
   if (!isObject(config) || (config["kind"] ?? "Config") !== "Config")
     throw new KubeconfigError(
@@ -210,7 +214,7 @@ function parsed(path: string, content: string): unknown {
   }
 }
 
-/** Of several files the first that has the name counts. upstream: client-go tools/clientcmd/loader.go */
+/** The first file that defines the name wins. upstream: client-go tools/clientcmd/loader.go */
 function find(
   loaded: readonly LoadedConfig[],
   list: "contexts" | "clusters" | "users",

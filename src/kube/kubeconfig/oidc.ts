@@ -1,12 +1,12 @@
 /**
- * OpenID Connect logins of a kubeconfig (`auth-provider: oidc`): the id token is used until it expires, then
- * the issuer is asked for another with the refresh token. New tokens stay in memory: the file belongs to
- * whoever logs in. upstream: client-go plugin/pkg/client/auth/oidc
+ * OpenID Connect logins of a kubeconfig (`auth-provider: oidc`). The id token is used until it expires. Then
+ * the issuer gives a new one for the refresh token. New tokens stay in memory and are not written to the
+ * file. upstream: client-go plugin/pkg/client/auth/oidc
  */
 import { Agent, request } from "undici";
 import { CredentialsError, type TimedCredential } from "../transport/credentials.ts";
 
-/** `users[].user.auth-provider.config`. */
+/** The entry `users[].user.auth-provider.config`. */
 export interface OidcConfig {
   readonly "client-id"?: string;
   readonly "client-secret"?: string;
@@ -16,10 +16,13 @@ export interface OidcConfig {
   readonly [field: string]: string | undefined;
 }
 
-/** A token this close to its end is not used any more. upstream: the same package, expiryDelta */
+/** A token is not used in the last milliseconds before its expiry. upstream: the same package, expiryDelta */
 const EARLY_MS = 10_000;
 
-/** Answers the next token at each call. `caPem`: who signed the issuer's certificate, if not the system. */
+/**
+ * Returns a valid token on each call. `caPem` is the authority of the issuer's certificate, if it is not the
+ * system's.
+ */
 export function oidcTokens(
   config: OidcConfig,
   caPem: string | undefined,
@@ -31,7 +34,7 @@ export function oidcTokens(
   return async () => {
     const untilMs = idToken === undefined ? 0 : expiryMs(idToken) - EARLY_MS;
     if (idToken !== undefined && now() < untilMs) {
-      // Asked again although it is still good: the server refused it.
+      // The server refused this token although it has not expired.
       const token = idToken;
       idToken = undefined;
       return { credential: { token }, untilMs };
@@ -97,7 +100,7 @@ async function ask(url: string, agent: Agent, form?: string): Promise<Record<str
   }
 }
 
-/** `exp` of a JWT; 0 when there is none. The server checks the signature, not we. */
+/** Expiry (`exp`) of a JWT in milliseconds; 0 if it has none. The server checks the signature. */
 function expiryMs(token: string): number {
   try {
     const payload = Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8");

@@ -1,7 +1,7 @@
 /**
- * Who we are, by the user of a kubeconfig: a token, a certificate, a password, a credential plugin or OIDC, each alone
- * or in files that are read again. Also as whom we act.
- * upstream: client-go tools/clientcmd/validation.go, transport/round_trippers.go
+ * Credentials of a kubeconfig's user: a token, a certificate, a password, a credential plugin or OIDC. Files
+ * are read again from time to time. Also the headers for impersonation. upstream: client-go
+ * tools/clientcmd/validation.go, transport/round_trippers.go
  */
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
@@ -21,7 +21,7 @@ import { type OidcConfig, oidcTokens } from "./oidc.ts";
 /** Files with tokens and certificates are read again after this time. upstream: client-go transport */
 const FILE_LIFETIME_MS = 60_000;
 
-/** What client-go had built in until Kubernetes 1.26, and what replaces it. */
+/** Auth providers that client-go had until Kubernetes 1.26, and what replaces them. */
 const REMOVED_PROVIDERS: Readonly<Record<string, string>> = {
   gcp: "install gke-gcloud-auth-plugin and run gcloud container clusters get-credentials again",
   azure: "install kubelogin and run kubelogin convert-kubeconfig",
@@ -30,11 +30,14 @@ const REMOVED_PROVIDERS: Readonly<Record<string, string>> = {
 /** What the machine offers to credential plugins. */
 export interface PluginHost {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** A user can answer the questions of a plugin. */
+  /** Whether a user can answer a plugin's questions. */
   readonly hasTerminal: boolean;
 }
 
-/** Throws KubeconfigError with a remedy for unusable entries. `cluster`: the cluster's data for plugins. */
+/**
+ * The credentials of a user. `cluster` is the cluster's data for plugins. Throws KubeconfigError with a
+ * remedy for invalid entries.
+ */
 export function credentialsOf(
   user: Entry,
   cluster: ExecCluster,
@@ -54,7 +57,7 @@ export function credentialsOf(
   return ownCredentials(user, clock);
 }
 
-/** Fields that exclude each other. */
+/** Reports fields that exclude each other. */
 function userProblem(user: Entry): string | undefined {
   const has = (...fields: readonly string[]) =>
     fields.some((field) => textOf(user, field) !== undefined);
@@ -111,7 +114,7 @@ function ownCredentials(user: Entry, clock: Clock): Credentials {
     : fileCredentials(files, clock, given);
 }
 
-/** Absolute paths. */
+/** Absolute paths of credential files. */
 export interface CredentialFiles {
   readonly tokenFile?: string | undefined;
   readonly certFile?: string | undefined;
@@ -119,8 +122,9 @@ export interface CredentialFiles {
 }
 
 /**
- * Read again now and then; a file that cannot be read leaves the last credential in use. `given`: what does not come
- * from files, and the token until its file can be read.
+ * Credentials from files, which are read again from time to time. If a file cannot be read, the last
+ * credential stays. `given` has the credentials that are not in files, and the token until its file can be
+ * read.
  */
 export function fileCredentials(
   { tokenFile, certFile, keyFile }: CredentialFiles,
@@ -152,7 +156,7 @@ export function fileCredentials(
         keyFile === undefined ? given.clientCertificate?.keyPem : read(keyFile),
       ),
     };
-    // What did not change keeps its connections.
+    // Unchanged credentials keep their object, so connections stay open.
     if (JSON.stringify(next) !== JSON.stringify(last)) last = next;
     return { credential: last, forMs: FILE_LIFETIME_MS };
   };
@@ -166,8 +170,8 @@ function certificate(certPem: string | undefined, keyPem: string | undefined): C
 }
 
 /**
- * Headers for acting as somebody else, where one's rights allow that; a header with several values is sent several
- * times. Throws KubeconfigError. upstream: client-go transport/round_trippers.go, impersonatingRoundTripper
+ * Headers for impersonation. A header with several values is sent several times. Throws KubeconfigError.
+ * upstream: client-go transport/round_trippers.go, impersonatingRoundTripper
  */
 export function impersonation(user: Entry): Record<string, string | string[]> {
   const [as, uid] = [textOf(user, "as"), textOf(user, "as-uid")];
@@ -194,14 +198,17 @@ function textsOf(user: Entry, field: string, values: unknown): string[] {
   return values.map((value) => headerText(user, field, value));
 }
 
-/** UTF-8 as headers carry it, byte by byte. */
+/** The value as UTF-8 bytes, one character for each byte. */
 function headerText(user: Entry, field: string, value: string): string {
   const bytes = Buffer.from(value, "utf8").toString("latin1");
   if (/^[\t\x20-\x7e\x80-\xff]*$/.test(bytes)) return bytes;
   throw refused(user, "user", `has a control character in ${field}`);
 }
 
-/** What no header's name may hold is escaped as in URLs. upstream: the same file, headerKeyEscape */
+/**
+ * Escapes characters that a header's name must not contain, as in URLs. upstream: the same file,
+ * headerKeyEscape
+ */
 function escapedKey(key: string): string {
   return [...Buffer.from(key, "utf8")]
     .map((byte) => String.fromCharCode(byte))

@@ -1,7 +1,7 @@
 /**
- * Queues very many objects for one event, such as all claims of a pool. Some are queued in each step, so that other
- * work runs between. If the same object changes again meanwhile, its list starts anew. An error in one list does not
- * stop the others; nothing is thrown, because nobody would catch it.
+ * Queues very many requests for one event, such as all claims of a pool. Each step queues some, so that other
+ * work runs in between. If the same object changes meanwhile, its list starts anew. An error in one list does
+ * not stop the others, and is reported instead of thrown.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -9,24 +9,25 @@ import { mustNotFail } from "../../base/must-not-fail.ts";
 import { besideOthers, type Steps } from "../../base/steps.ts";
 import type { Request } from "./controller.ts";
 
-/** Looked at, or put into a queue: a few microseconds each. */
+/** Requests in one step. Each takes a few microseconds. */
 const PER_STEP = 256;
 
 /**
- * Gone through when its turn comes. Undefined: one that was looked at and is not asked for. Where it throws, it is asked
- * for the next: a generator is at its end then.
+ * The requests of one event, computed lazily. Undefined means that an object was visited and needs no
+ * request. If it throws, it
+ * is asked for the next request; a generator has then ended.
  */
 type Many = Iterable<Request | undefined>;
 
 /** Called with the number of failed requests for one event, and the first error. */
 type OnFailure = (about: string, failures: number, first: unknown) => void;
 
-/** Queues many objects for one event, some in each step, so that other work runs between. */
+/** Queues the requests of many events in steps. */
 export class Asker {
   readonly #clock: Pick<Clock, "turnMs" | "sleep">;
   readonly #add: (request: Request) => void;
   readonly #onFailure: OnFailure;
-  /** By what they are asked for about. */
+  /** Lists that are not complete yet, by the object of their event. */
   readonly #waiting = new Map<string, Many>();
   #isAsking = false;
   #isStopped = false;
@@ -41,7 +42,10 @@ export class Asker {
     this.#onFailure = onFailure;
   }
 
-  /** `about`: who waits to be asked about the same is not asked about it twice. */
+  /**
+   * Adds a list. `about` identifies the event's object: a list for the same object that still waits is
+   * replaced.
+   */
   ask(about: string, many: Many): void {
     this.#waiting.set(about, many);
     if (this.#isAsking) return;
@@ -50,7 +54,7 @@ export class Asker {
     if (rest !== undefined) mustNotFail(rest, "asking controllers");
   }
 
-  /** Asks for no more. */
+  /** Queues nothing more. */
   stop(): void {
     this.#waiting.clear();
     this.#isStopped = true;
@@ -58,7 +62,7 @@ export class Asker {
 
   *#all(): Steps<void> {
     try {
-      // More may come while this goes on.
+      // Lists may be added during this loop.
       for (const [about, many] of this.#waiting) {
         this.#waiting.delete(about);
         yield* this.#each(about, many);

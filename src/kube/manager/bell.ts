@@ -1,13 +1,13 @@
 /**
- * How code beside the watches asks a controller for work: whoever rings is heard while the controller runs. What is
- * rung for before it starts, or after it has stopped, nobody hears.
+ * Lets code outside of the watches ask a controller for a reconcile. A request before the controller starts
+ * or after it stops is lost.
  */
 import type { Controller, Request } from "./controller.ts";
 
 /** Lets other code ask a controller for a reconcile. */
 export interface Bell {
   ring(request: Request): void;
-  /** For the controller that is to hear it. */
+  /** For the controller that receives the requests. */
   readonly listen: NonNullable<Controller["listen"]>;
 }
 

@@ -1,23 +1,23 @@
-/** What a controller is, for the manager that runs it: data and one function. */
+/** What a controller is: data and one function. The manager runs it. */
 import type { Kind, KubeObject } from "../../apis/meta.ts";
 import type { MirrorEvent } from "../mirror/mirror.ts";
 
-/** What to look at. Equal requests (kind and key) waiting in the queue are one. */
+/** The object to reconcile. Requests with equal kind and key wait in the queue only once. */
 export interface Request {
   readonly kind: string;
   readonly namespace?: string | undefined;
   readonly name: string;
 }
 
-/** To look at this object, which is of kind `kind` (objects out of lists do not say). */
+/** The request for this object. `kind` is passed because objects in lists may lack it. */
 export function requestFor(kind: string, { metadata }: Pick<KubeObject, "metadata">): Request {
   return { kind, namespace: metadata.namespace, name: metadata.name };
 }
 
-/** Nothing to do until something watched changes. */
+/** No reconcile is needed until a watched object changes. */
 export const AWAIT_CHANGE = Object.freeze({ requeueAfterMs: undefined });
 
-/** `requeueAfterMs`: look again then, or earlier if something changes. */
+/** `requeueAfterMs`: reconcile again then, or earlier if something changes. */
 export interface Outcome {
   readonly requeueAfterMs: number | undefined;
 }
@@ -27,7 +27,7 @@ export function requeueAfter(ms: number): Outcome {
   return { requeueAfterMs: ms };
 }
 
-/** The sooner of several outcomes: how the steps of one reconcile join. */
+/** The earliest of several outcomes, such as those of the steps of one reconcile. */
 export function soonest(...outcomes: readonly Outcome[]): Outcome {
   let result: number | undefined;
   for (const { requeueAfterMs } of outcomes) {
@@ -37,7 +37,7 @@ export function soonest(...outcomes: readonly Outcome[]): Outcome {
   return { requeueAfterMs: result };
 }
 
-/** One source of requests. Without `toRequests` an object asks for itself. */
+/** One source of requests. Without `toRequests`, an object requests itself. */
 export interface Source<T extends KubeObject = KubeObject> {
   readonly kind: Kind<T>;
   readonly toRequests?: (
@@ -46,8 +46,8 @@ export interface Source<T extends KubeObject = KubeObject> {
     before: T | undefined,
   ) => readonly Request[];
   /**
-   * In its place, where one object may ask for all there are: they are gone through later, in turns. Undefined in it: not
-   * that one; in its place: nobody.
+   * Used instead of `toRequests` if one object may request very many. They are queued later, in steps. An
+   * undefined item means no request for that object; an undefined result means no requests at all.
    */
   readonly toMany?: (
     object: T,
@@ -56,7 +56,7 @@ export interface Source<T extends KubeObject = KubeObject> {
   ) => Iterable<Request | undefined> | undefined;
 }
 
-/** Helps inference when a list of sources mixes kinds. */
+/** Creates a source. It helps TypeScript infer types in a list of sources of different kinds. */
 export function source<T extends KubeObject>(
   kind: Kind<T>,
   toRequests?: (object: T, event: MirrorEvent, before: T | undefined) => readonly Request[],
@@ -64,7 +64,7 @@ export function source<T extends KubeObject>(
   return (toRequests === undefined ? { kind } : { kind, toRequests }) as unknown as Source;
 }
 
-/** As {@link source}, of many: see {@link Source.toMany}. */
+/** Like {@link source}, for very many requests: see {@link Source.toMany}. */
 export function sourceOfMany<T extends KubeObject>(
   kind: Kind<T>,
   toMany: NonNullable<Source<T>["toMany"]>,
@@ -74,28 +74,28 @@ export function sourceOfMany<T extends KubeObject>(
 
 /** One reconcile loop, as data: the manager runs it. */
 export interface Controller {
-  /** Karpenter's own name: `nodeclaim.lifecycle`. In logs, metrics and the docs. */
+  /** The name in logs, metrics and docs, as upstream's: `nodeclaim.lifecycle`. */
   readonly name: string;
   readonly watches: readonly Source[];
-  /** Requests worked on at once. 1 for singletons. */
+  /** Concurrent reconciles. 1 for singletons. */
   readonly concurrency: number;
-  /** Asked for once at start: singletons name themselves here. */
+  /** Requests at the start. A singleton requests itself here. */
   readonly initialRequests?: readonly Request[];
-  /** Backoff of failing requests; default 1 s doubling to 60 s. */
+  /** Wait after a failed reconcile, doubled with each failure. Default: 1 s up to 60 s. */
   readonly backoffMs?: { readonly base: number; readonly max: number };
   /**
-   * Lets something that is not a watched object ask for work (a queue in memory): is handed `ask` at
-   * start, returns "stop".
+   * For requests that do not come from a watch, such as a queue in memory. It gets `ask` at the start, and
+   * returns a function that stops it.
    */
   readonly listen?: (ask: (request: Request) => void) => () => void;
-  /** Resolve when done; throw to be tried again with backoff; TerminalError not to be. */
+  /** Resolves when done. If it throws, it is retried after a wait, except for TerminalError. */
   reconcile(request: Request): Promise<Outcome>;
 }
 
-/** Runs mirrors and controllers. `start` resolves once all mirrors are synced. */
+/** Runs mirrors and controllers. `start` resolves when all mirrors have their first list. */
 export interface Manager {
   add(controller: Controller): void;
   start(): Promise<void>;
-  /** Stops taking requests, lets running reconciles end, closes watches. */
+  /** Takes no more requests, waits for running reconciles, and closes the watches. */
   stop(): Promise<void>;
 }

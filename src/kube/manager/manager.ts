@@ -1,7 +1,7 @@
 /**
- * Runs controllers: one work queue each, fed by mirrors. Nothing is worked on before every mirror has
- * taken in its first list, so that no decision is made on half a picture; and nothing while a vital one is
- * behind the server, so that none is made on an old one.
+ * Runs controllers. Each has a work queue that mirrors fill. No reconcile starts before every mirror has its
+ * first list, because decisions need the whole cluster. No reconcile starts while a vital mirror is behind
+ * the server, because decisions need the present state.
  */
 import { keyOf } from "../../apis/meta.ts";
 import { AssertionError } from "../../base/assert.ts";
@@ -22,17 +22,17 @@ import {
 } from "./controller.ts";
 import { WorkQueue } from "./work-queue.ts";
 
-/** How soon to look again whether the picture is current. */
+/** Milliseconds until an out-of-date copy is checked again. */
 const STALE_RETRY_MS = 250;
 /** A reopened watch is behind for a moment. After this many milliseconds the log says so. */
 const STALE_TOLD_MS = 5_000;
 const DEFAULT_BACKOFF_MS = { base: 1_000, max: 60_000 } as const;
 
-/** Surrounds reconciles, so that log lines can tell which one they come from. */
+/** Wraps reconciles, so that log lines can name the reconcile that they come from. */
 export interface ReconcileScope {
-  /** Runs the reconcile itself. */
+  /** Runs the reconcile. */
   during<T>(controller: Controller, request: Request, work: () => T): T;
-  /** Runs what follows from the last reconcile of the request. */
+  /** Runs work that belongs to the last reconcile of the request. */
   after<T>(request: Request, work: () => T): T;
 }
 
@@ -41,13 +41,13 @@ const NO_SCOPE: ReconcileScope = {
   after: (_request, work) => work(),
 };
 
-/** What the manager runs its controllers with. */
+/** The manager's dependencies. */
 export interface ManagerDeps {
   readonly mirrors: LiveMirrors;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
-  /** Moves `KUBE_METRICS`' part about controllers and queues. */
+  /** Gets the metrics of controllers and queues in `KUBE_METRICS`. */
   readonly metrics?: Metrics;
   readonly scope?: ReconcileScope;
 }
@@ -93,7 +93,7 @@ export function createManager(deps: ManagerDeps): Manager {
   return {
     add: (controller) => {
       controllers.push(controller);
-      // Asked for now, so that `start` waits for them all.
+      // Opened now, so that `start` waits for all mirrors.
       for (const { kind } of controller.watches) deps.mirrors.of(kind);
     },
     start: async () => {
@@ -131,7 +131,10 @@ function askerFor(
   return new Asker(clock, (request) => queue.add(request), tell);
 }
 
-/** Whether the picture is current; says when it has not been for long, and when it is again. */
+/**
+ * Returns whether all vital copies are current. Logs if one has been out of date for long, and when it is
+ * current again.
+ */
 function createGate({ mirrors, clock, log }: ManagerDeps): () => boolean {
   let sinceMs: number | undefined;
   let told = false;
@@ -186,13 +189,14 @@ function queueOf(
     onError: (request, error) => {
       const all = eachOf(error);
       const fields = { ...request, error: describe(error) };
-      // Losing a race is the normal way to learn of a change: look again, say little, and it is no error.
+      // Conflicts are a normal way to learn of a change. They are retried with little logging, and are no
+      // errors.
       if (all.every(isConflict)) {
         metrics?.count("controller_runtime_reconcile_total", { ...own, result: "requeue" });
         scope.after(request, () => log.debug("reconcile lost a race, trying again", fields));
         return "soon";
       }
-      // What waits for a change does so only if nothing else went wrong.
+      // The request waits for a change only if all its errors are terminal.
       const terminal = all.every((one) => one instanceof TerminalError);
       metrics?.count("controller_runtime_reconcile_total", { ...own, result: "error" });
       metrics?.count("controller_runtime_reconcile_errors_total", own);
@@ -258,14 +262,14 @@ function showQueues(
   ];
 }
 
-/** Of a class of its own: its message says all. Others are bugs or foreign. */
+/** Whether the error has a class of its own, so that its message is enough. Others need a stack trace. */
 function isKnown(error: Error): boolean {
   return error.name !== "Error" && error.name !== "TypeError" && error.name !== "AssertionError";
 }
 
 /**
- * The message chain of an error with its causes; bugs also show where they happened. What a message
- * has said of its cause is not repeated.
+ * The messages of an error and its causes. Unknown errors also show their place in the code. A cause's
+ * message is not repeated.
  */
 export function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
@@ -278,7 +282,7 @@ export function describe(error: unknown): string {
   return isKnown(error) ? `${textOf(error)}${cause}` : `${error.stack ?? error.message}${cause}`;
 }
 
-/** With the call it answers and the service's code, where the error has them. */
+/** The error's text, with the failed call and the service's error code if it has them. */
 function textOf(error: Error): string {
   const { action, code } = error as { action?: unknown; code?: unknown };
   const known = [action, code].filter(

@@ -1,6 +1,6 @@
 /**
- * A queue of things to look at: each waits at most once, is worked on by one worker at a time, and is
- * looked at again if it was asked for meanwhile. Failing items come back with growing delay.
+ * A queue of items to process. An item waits at most once and is processed by one worker at a time. If it is
+ * added during processing, it is processed again. Failed items return after a growing delay.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -9,27 +9,30 @@ import { mustNotFail } from "../../base/must-not-fail.ts";
 import { turnIsOver } from "../../base/steps.ts";
 import type { Outcome } from "./controller.ts";
 
-/** `soon`: it only came too late, and counts as no failure. `never`: until it is asked for again. */
+/**
+ * `later`: retry after the backoff. `soon`: retry after a conflict, which does not count as a failure.
+ * `never`: wait until the item is added again.
+ */
 export type Retry = "later" | "soon" | "never";
 
-/** How soon at first; then twice as long each time, up to what a failure waits at first. */
+/** First wait after a conflict. It doubles with each one, up to the first wait after a failure. */
 const SOON_MS = 100;
 
-/** Equal keys are never processed at the same time; at most `concurrency` items are. */
+/** Items with equal keys are never processed at the same time. At most `concurrency` items are. */
 export interface WorkQueueOptions<T> {
   readonly clock: Clock;
   readonly concurrency: number;
   readonly keyOf: (item: T) => string;
-  /** Resolves with when to look again; rejects to be tried again with backoff. */
+  /** Processes an item. Resolves with the time of the next processing; a rejection is retried. */
   readonly work: (item: T) => Promise<Outcome>;
-  /** What to do about a failure. */
+  /** Decides how an error is retried. */
   readonly onError: (item: T, error: unknown) => Retry;
   readonly backoffMs: { readonly base: number; readonly max: number };
-  /** In [0, 1): how much of the second half of its wait who came too late waits. Absent: all of it. */
+  /** In [0, 1): random share of the second half of the wait after a conflict. Absent: the whole wait. */
   readonly jitter?: () => number;
   /** Called with the waiting time of an item and the time of its processing. */
   readonly onDone?: (waitedMs: number, workedMs: number) => void;
-  /** Takes items in, and works on none before it is opened. */
+  /** Adds items, but processes none before `open` is called. */
   readonly held?: boolean;
 }
 
@@ -37,11 +40,11 @@ interface Entry<T> {
   readonly item: T;
   state: "idle" | "ready" | "running" | "again";
   failures: number;
-  /** How often in a row it came too late. */
+  /** Number of conflicts in a row. */
   races: number;
-  /** The one delayed call that counts; later ones replace it, sooner ones win. */
+  /** Due time of the delayed retry. An earlier one replaces it. */
   dueMs: number | undefined;
-  /** Since when it waits, then since when it is worked on. */
+  /** Since when the item waits or is processed. */
   sinceMs: number;
 }
 
@@ -62,9 +65,9 @@ export class WorkQueue<T> {
   #armedForMs: number | undefined;
   #stopped = false;
   #idle: (() => void)[] = [];
-  /** Held back until `open`. */
+  /** True until `open` is called. */
   #held: boolean;
-  /** Items that wait for another turn, and the last of them. */
+  /** Number of items that wait for another turn of the event loop. */
   #queueing = 0;
   #last: Promise<void> = Promise.resolve();
 
@@ -73,28 +76,28 @@ export class WorkQueue<T> {
     this.#held = options.held === true;
   }
 
-  /** Begins to work, where it was held back. */
+  /** Starts processing, if the queue was created as held. */
   open(): void {
     this.#held = false;
     this.#pump();
   }
 
-  /** Items waiting now (not the delayed ones). */
+  /** Number of items that wait now, without delayed ones. */
   get depth(): number {
     return this.#ready.length - this.#readyAt;
   }
 
-  /** Items taken in so far; one that waits already is not taken in again. */
+  /** Number of added items so far. An item that waits already is not counted again. */
   get adds(): number {
     return this.#adds;
   }
 
-  /** Items that failed and are to be tried again, so far. */
+  /** Number of retries so far. */
   get retries(): number {
     return this.#retries;
   }
 
-  /** Since when each item under way is worked on. */
+  /** The start times of items that are being processed. */
   runningSinceMs(): readonly number[] {
     return [...this.#working].map(({ sinceMs }) => sinceMs);
   }
@@ -130,7 +133,7 @@ export class WorkQueue<T> {
     this.#arm();
   }
 
-  /** Takes no more items; resolves when the running ones have ended. */
+  /** Takes no more items. Resolves when the running ones have ended. */
   stop(): Promise<void> {
     this.#stopped = true;
     if (this.#running === 0) return Promise.resolve();
@@ -188,7 +191,7 @@ export class WorkQueue<T> {
     this.#leave();
   }
 
-  /** Makes room for the next. */
+  /** Frees a slot for the next item. */
   #leave(): void {
     this.#running--;
     this.#pump();
@@ -196,8 +199,8 @@ export class WorkQueue<T> {
   }
 
   /**
-   * Work that needs no answer from outside goes on in one turn, whatever it awaits: with a hundred thousand items nobody
-   * else would get one. So items begin one after the other, as many as a turn has room for.
+   * Work that waits for no I/O stays in one turn of the event loop. With 100,000 such items other work would
+   * not run. So items start one after the other, as many as fit into a turn.
    */
   #anotherTurn(): Promise<void> {
     this.#queueing++;
@@ -218,14 +221,14 @@ export class WorkQueue<T> {
     if (entry.state === "idle" && entry.dueMs === undefined && isFine) this.#entries.delete(key);
   }
 
-  /** Undefined: not at all. */
+  /** The wait before a retry. Undefined: no retry. */
   #retryMs(entry: Entry<T>, retry: Retry): number | undefined {
     if (retry === "never") return undefined;
     this.#retries++;
     const { backoffMs, jitter } = this.#options;
     const { base, max } = backoffMs;
     if (retry === "later") return Math.min(max, doubled(base, entry.failures++));
-    // Not in step with the rival, nor with all others that lost to the same one.
+    // A random wait, so that the losers of one conflict do not meet again.
     const waitMs = Math.min(base, doubled(SOON_MS, entry.races++));
     return jitter === undefined ? waitMs : Math.round((waitMs * (1 + jitter())) / 2);
   }
@@ -248,7 +251,7 @@ export class WorkQueue<T> {
       if (next === undefined || next.dueMs > nowMs) break;
       this.#delayed.pop();
       const entry = this.#entries.get(next.key);
-      // An entry that was added or re-timed meanwhile has another due time.
+      // If the item was added or rescheduled meanwhile, its due time differs.
       if (entry !== undefined && entry.dueMs === next.dueMs) this.add(entry.item);
     }
     if (!this.#stopped) this.#arm();

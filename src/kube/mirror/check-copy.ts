@@ -1,7 +1,7 @@
 /**
- * Compares a copy with the server while its watch stands still. A list may have lacked an object, or an event was lost:
- * no later event tells, and for pods that have a machine another would be bought.
- * karpenter-ts only: client-go never lists anew while its watch goes on.
+ * Compares a mirror's copy with the server. A list may have lacked an object, or a watch event may be lost,
+ * and no later event would reveal it. For a missed pod, another node would be launched. karpenter-ts only:
+ * client-go does not list again while its watch works.
  */
 import { type Kind, type KubeObject, keyOf } from "../../apis/meta.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -9,15 +9,15 @@ import type { Logger } from "../../base/log.ts";
 import { inTurns, type Steps, TURN_MS } from "../../base/steps.ts";
 import type { KubeClient, ListOptions } from "../client/client.ts";
 
-/** The copy, as it is at the version where its watch stands. */
+/** The mirror's copy at the version of its watch. */
 export interface Copy<T extends KubeObject> {
-  /** What the copy holds of an object. */
+  /** The fields of an object that the copy keeps. */
   keep(object: T): T;
-  /** Whether the copy has no such object, or an older one. */
+  /** Whether the copy lacks this object or has an older version of it. */
   lacks(object: T): boolean;
-  /** Objects up to this version whose keys are not listed, by key. */
+  /** Objects up to this version whose keys are not in `listed`, by key. */
   notIn(listed: ReadonlySet<string>, upTo: number): Steps<readonly T[]>;
-  /** Takes in what was missed, and lets go of what is gone. */
+  /** Adds missed objects, and removes those that are gone. */
   heal(difference: Difference<T>): void;
 }
 
@@ -35,14 +35,14 @@ interface CheckOptions<T extends KubeObject> {
   readonly copy: Copy<T>;
 }
 
-/** How long a copy rests between two lists of its kind, */
+/** Milliseconds between two checks of one kind. */
 const REST_MS = 60 * 60_000;
-/** and how much longer at least than a check takes, in which nothing is heard. */
+/** The pause is at least this many times as long as the check, during which the watch stands still. */
 const REST_TIMES = 500;
-/** Objects that are asked for by name in one check; each is a request. The others wait for the next check. */
+/** Most objects that one check reads by name, with one request each. The others wait for the next check. */
 const MOST_ASKED = 100;
 
-/** The check of one copy. It asks for no right but to list. */
+/** The checks of one copy. They need only the right to list. */
 export class CopyCheck<T extends KubeObject> {
   readonly #options: CheckOptions<T>;
   #dueMs = 0;
@@ -51,14 +51,14 @@ export class CopyCheck<T extends KubeObject> {
     this.#options = options;
   }
 
-  /** The kind was listed. */
+  /** Call when the kind was listed. The next check waits. */
   rest(): void {
     this.#dueMs = this.#options.clock.elapsedMs() + REST_MS;
   }
 
   /**
-   * Where it is due, once the watch stands at this version. Never rejects: whatever becomes of it, the watch goes on
-   * from there.
+   * Runs a check if it is due. The watch must stand at this version. Never rejects, because the watch
+   * continues after it.
    */
   async run(upTo: number, isWanted: () => boolean): Promise<void> {
     const { clock, copy, kind, log } = this.#options;
@@ -84,18 +84,19 @@ export class CopyCheck<T extends KubeObject> {
     );
   }
 
-  /** A list alone takes nothing away: what it lacks is asked for by its name. */
+  /** An object that the list lacks is read by name before it counts as gone. */
   async #compare(upTo: number): Promise<Difference<T>> {
     const { client, clock, kind, selection, copy } = this.#options;
     const missed: T[] = [];
-    // Of a million objects only the names are held. What is newer than the watch, it brings.
+    // Only names are kept, because there may be a million objects. Objects newer than the watch will come
+    // with the watch.
     const keep = (item: T): T => {
       if (versionOf(item.metadata) <= upTo && copy.lacks(item)) missed.push(copy.keep(item));
       const { name, namespace } = item.metadata;
       return { metadata: { name, ...(namespace === undefined ? {} : { namespace }) } } as T;
     };
     const list = await client.list(kind, { ...selection, keep });
-    // A server that lags behind: its list says nothing about now.
+    // The list comes from a server that lags behind, so it proves nothing.
     if (versionOf(list) < upTo) return { missed: [], gone: [] };
     const listed = new Set(list.items.map(keyOf));
     const surplus = await inTurns(clock, copy.notIn(listed, upTo), TURN_MS);
@@ -116,19 +117,20 @@ export class CopyCheck<T extends KubeObject> {
   }
 }
 
-/** Selects no object: a list by it costs the server one look. */
+/** Selects no object, so the list costs the server little. */
 const NO_OBJECT = "metadata.name=none";
 
 /**
- * The version of the server's store. It is lower than before after etcd was restored from a backup: no watch that
- * began at a higher one brings anything until it is reached. Undefined: the server does not say.
+ * The present version of the server's store. After etcd was restored from a backup it is lower than before,
+ * and a watch from a higher version gets no events until it is reached. Undefined if the server does not
+ * tell.
  */
 export async function storeVersion<T extends KubeObject>(
   client: Pick<KubeClient, "list">,
   kind: Kind<T>,
   selection: CheckOptions<T>["selection"],
 ): Promise<number | undefined> {
-  // A right to one object by its name is none to any other.
+  // If the account may read only one object by name, the request must name it.
   const fieldSelector = selection.fieldSelector ?? NO_OBJECT;
   const list = await client.list(kind, { ...selection, fieldSelector });
   return versionOf(list) || undefined;

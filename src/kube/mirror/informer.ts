@@ -1,7 +1,7 @@
 /**
- * The mirror of one kind: takes in lists, watch events and answers to our own writes, and tells its
- * handlers `{added, updated, removed}`. The newer resourceVersion wins, and what a watch has already
- * removed is not brought back by a late answer.
+ * The mirror of one kind. It takes lists, watch events and answers to this process's own writes, and tells
+ * its handlers what was added, updated and removed. The newer resourceVersion wins. An object that the watch
+ * removed is not restored by a late answer.
  */
 import type { Kind, KubeObject } from "../../apis/meta.ts";
 import { keyOf } from "../../apis/meta.ts";
@@ -28,7 +28,7 @@ export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
   readonly #onFailure: (error: unknown) => void;
   #synced = false;
   #newestSeen = 0;
-  /** Outlive what only changes. */
+  /** Kept while objects only change, because the keys stay the same. */
   readonly #keys = new SortedKeys();
   #list: readonly T[] | undefined;
 
@@ -89,7 +89,8 @@ export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
       yield* this.#keys.ready();
       const keys = this.#keys.all();
       let fed = -1;
-      // An object that the handler has not received yet is passed in its latest state, so its changes are skipped.
+      // Objects that the handler has not received yet will be passed in their latest state, so their changes
+      // are skipped.
       const isToCome = (object: T) => fed < keys.length && placeOf(keys, keyOf(object)) > fed;
       const unlessToCome: MirrorHandler<T> = (event, object, before) => {
         if (!isToCome(object)) handler(event, object, before);
@@ -111,12 +112,15 @@ export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
     return { feeding: feeding.call(this), stop: end };
   }
 
-  /** The whole truth up to its version: what it does not name is gone, but for what we wrote after it. */
+  /**
+   * Replaces the content by a list. Objects that the list lacks are gone, except for own writes after the
+   * list's version.
+   */
   replace(list: KubeList<T>): void {
     atOnce(this.replaceInSteps(list));
   }
 
-  /** As {@link replace}. Our own writes may come in between. */
+  /** As {@link replace}, in steps. Own writes may happen in between. */
   *replaceInSteps({ items, resourceVersion, kept }: KubeList<T>): Steps<void> {
     yield* this.#removeOthers(items, this.#coveredBy(resourceVersion));
     yield* eachInSteps(items, OBJECTS_PER_STEP, (item) => this.#put(item, kept));
@@ -125,8 +129,8 @@ export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
   }
 
   /**
-   * Up to which version a list knows all. Only our own writes are newer: what was listed or watched is not, unless the
-   * server was set back. Then, and where versions are no numbers, the list is all that there is.
+   * Version up to which a list is complete. Only own writes can be newer, unless the server's store was set
+   * back. Then, and if versions are not numbers, the list is complete.
    */
   #coveredBy(resourceVersion: string): number {
     const version = Number(resourceVersion) || 0;
@@ -134,7 +138,7 @@ export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
   }
 
   *#removeOthers(items: readonly T[], upTo: number): Steps<void> {
-    // What comes meanwhile is newer than the list.
+    // Objects that arrive meanwhile are newer than the list.
     const known = [...this.#objects.keys()];
     if (known.length === 0) return;
     const listed = new Set<string>();
@@ -144,13 +148,13 @@ export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
     const gone = yield* filterInSteps(known, KEYS_PER_STEP, (key) => !listed.has(key));
     yield* eachInSteps(gone.sort(), OBJECTS_PER_STEP, (key) => {
       const object = this.#objects.get(key);
-      // Written by us while the list was under way, or since: that it goes, the watch tells.
+      // An object of an own write after the list stays. The watch will tell if it is deleted.
       if (object !== undefined && versionOf(object) <= upTo) this.#remove(key);
     });
     yield;
   }
 
-  /** What is kept of an object. */
+  /** The fields of an object that are kept. */
   keep(object: T): T {
     return deepFreeze(this.#project(object));
   }
@@ -180,7 +184,7 @@ export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
     else this.#put(event.object, event.projected);
   }
 
-  /** The answer to a write of ours: known at once, before the watch brings it. */
+  /** Takes the answer to an own write, before the watch brings it. */
   observe(object: T): void {
     if (!this.#synced || this.#partial) return;
     const known = this.#objects.has(keyOf(object));
@@ -193,7 +197,7 @@ export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
     const before = this.#objects.get(key);
     if (before !== undefined && versionOf(incoming) <= versionOf(before)) return;
     if (before !== undefined && before.metadata.uid !== incoming.metadata.uid) {
-      // Deleted and created again between two looks: two objects, so two events.
+      // The object was deleted and created again in between. These are two objects, so there are two events.
       this.#remove(key);
       this.#put(incoming, projected);
       return;
@@ -266,7 +270,7 @@ function versionOf(object: KubeObject): number {
   return Number(object.metadata.resourceVersion) || 0;
 }
 
-/** managedFields are a third of many objects and no decision reads them. */
+/** managedFields are a third of many objects, and no decision reads them. */
 function dropManagedFields<T extends KubeObject>(object: T): T {
   if (object.metadata.managedFields === undefined) return object;
   const { managedFields: _, ...metadata } = object.metadata;

@@ -1,6 +1,6 @@
 /**
- * All mirrors of one process, and the client that shows them our own writes at once: what a
- * reconcile wrote, the next one reads, without waiting for the watch to bring it.
+ * All mirrors of one process, and a client that puts the answers to own writes into them. So a reconcile sees
+ * the writes of an earlier one without waiting for the watch.
  */
 
 import type { Kind, KubeObject } from "../../apis/meta.ts";
@@ -13,7 +13,7 @@ import { Informer } from "./informer.ts";
 import type { Freshness, Mirror, MirrorOptions, Mirrors } from "./mirror.ts";
 import { type Reflection, reflect, type ViewState } from "./watch.ts";
 
-/** What watches need. */
+/** Dependencies of the watches. */
 export interface MirrorsDeps {
   readonly client: KubeClient;
   readonly clock: Clock;
@@ -21,20 +21,20 @@ export interface MirrorsDeps {
   readonly log: Logger;
 }
 
-/** One mirror for each kind, made when it is first asked for and shared by all controllers. */
+/** One mirror for each kind, created on first use and shared by all controllers. */
 export class LiveMirrors implements Mirrors, Freshness {
   readonly #deps: MirrorsDeps;
   readonly #informers = new Map<string, Informer<KubeObject>>();
   readonly #loops: Reflection[] = [];
   #waiting: (() => void)[] = [];
-  /** How far each mirror can be trusted: id → state. Absent: behind. */
+  /** State of each mirror, by id. Absent: behind. */
   readonly #views = new Map<string, ViewState>();
-  /** Vital mirrors that are behind: id → kind. */
+  /** Kinds of the vital mirrors that are behind, by id. */
   readonly #behind = new Map<string, string>();
-  /** Kinds that the server serves, and those that it does not: id → group. */
+  /** Groups by the id of the kind: kinds that the server serves, and those that it does not. */
   readonly #served = new Map<string, string>();
   readonly #unserved = new Set<string>();
-  /** Talks to the server and folds each answer into the mirrors. */
+  /** A client that puts the server's answers into the mirrors. */
   readonly client: KubeClient;
 
   constructor(deps: MirrorsDeps) {
@@ -69,7 +69,8 @@ export class LiveMirrors implements Mirrors, Freshness {
       copy: informer,
       onList: (list) => {
         this.#notice(id, kind, list.resourceVersion !== "");
-        // There may be a million objects. The lease, for example, must be renewed while they are read.
+        // There may be a million objects, so they are added in steps. Otherwise the lease would not be
+        // renewed in time.
         const rest = besideOthers(this.#deps.clock, informer.replaceInSteps(list));
         if (rest !== undefined) return rest.then(() => this.#wake());
         this.#wake();
@@ -113,7 +114,7 @@ export class LiveMirrors implements Mirrors, Freshness {
     for (const loop of this.#loops.splice(0)) loop.close();
   }
 
-  /** Kinds are installed together: when one comes, the others that are not there may be, too. */
+  /** Kinds of one group are usually installed together. If one appears, the missing ones are looked for again. */
   #notice(id: string, { group }: Kind, isServed: boolean): void {
     if (!isServed) {
       this.#served.delete(id);
@@ -157,7 +158,7 @@ function observing(
     update: (kind, object) => seen(kind, client.update(kind, object)),
     updateStatus: (kind, object) => seen(kind, client.updateStatus(kind, object)),
     patch: (kind, ref, patch, subresource) =>
-      // The scale subresource answers a Scale, which is not the object.
+      // The answer of the scale subresource is a Scale, not the object.
       subresource === "scale"
         ? client.patch(kind, ref, patch, subresource)
         : seen(kind, client.patch(kind, ref, patch, subresource)),

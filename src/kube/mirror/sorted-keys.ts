@@ -1,13 +1,13 @@
 /**
- * The keys of a mirror in order. They come and go by the thousand, and there may be a million: what has changed since
- * somebody last looked is put in its place, and a first look can be made ready in steps.
+ * The sorted keys of a mirror, of which there may be a million. Only keys that changed since the last call
+ * are sorted. The first sort can run in steps before the first call.
  */
 import { mergeInSteps, type Steps, sortInSteps } from "../../base/steps.ts";
 
-/** New keys that are sorted in one step. */
+/** Number of new keys that are sorted in one step. */
 const AT_ONCE = 4_096;
 
-/** The keys of a mirror in order, sorted again only for what changed since the last look. */
+/** Sorted keys that sort only the changes since the last call. */
 export class SortedKeys {
   /** All keys in order, as of the last call of `all`. */
   #sorted: readonly string[] = [];
@@ -25,10 +25,10 @@ export class SortedKeys {
     if (!this.#fresh.delete(key)) this.#lost.add(key);
   }
 
-  /** The same array until a key comes or goes. */
+  /** All keys in order. The same array until a key is added or removed. */
   all(): readonly string[] {
     if (this.#ordering !== undefined) {
-      // `all` was called before the steps were done.
+      // `all` was called before the steps ended, so the keys are sorted now.
       this.#sorted = [...this.#sorted, ...this.#ordering].sort();
       this.#ordering = undefined;
     }
@@ -74,7 +74,7 @@ function ascending(a: string, b: string): number {
   return a < b ? -1 : 1;
 }
 
-/** Where a key stands among sorted ones; -1 when it is not there. */
+/** The index of a key among sorted keys; -1 if it is missing. */
 export function placeOf(sorted: readonly string[], key: string): number {
   let [low, high] = [0, sorted.length];
   while (low < high) {

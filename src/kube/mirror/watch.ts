@@ -1,8 +1,7 @@
 /**
- * List and watch as one endless loop: list in pages, watch from there, begin again where it broke.
- * A broken watch resumes from the last version seen (bookmarks keep that fresh) after a backoff; 410
- * means that version is gone, so list again. Now and then the copy is compared (check-copy.ts). Never gives up until
- * closed.
+ * Lists and watches a kind in an endless loop. A broken watch resumes from the last version after a backoff;
+ * bookmarks keep that version recent. On 410 the version is gone, and the kind is listed again. From time to time the
+ * copy is compared with the server (check-copy.ts). The loop runs until it is closed.
  */
 
 import {
@@ -35,34 +34,37 @@ import {
 } from "../errors.ts";
 import { type Copy, CopyCheck, storeVersion } from "./check-copy.ts";
 
-/** Same growth as client-go's reflector: 800 ms doubling to 30 s. */
+/** Backoff of client-go's reflector: 800 ms, doubled up to 30 s. */
 const BACKOFF_BASE_MS = 800;
 const BACKOFF_MAX_MS = 30_000;
-/** How often a kind that is not installed is looked for again, */
+/** How often a kind that is not installed is tried again. */
 const UNSERVED_RETRY_MS = 30_000;
-/** and how seldom in the end where it serves others of the group: an older generation that is not installed. */
+/**
+ * Longest pause between these attempts if other kinds of the group are served. Then the kind is probably an older
+ * generation.
+ */
 const UNSERVED_RETRY_MAX_MS = 300_000;
-/** How often a kind that is installed but not served is complained about. */
+/** How often the log reports a kind that is installed but not served. */
 const UNSERVED_TOLD_MS = 60_000;
-/** How often a kind that we work without is tried again when reading it was forbidden. */
+/** How often an optional kind is tried again if reading it is forbidden. */
 const FORBIDDEN_RETRY_MS = 300_000;
-/** A watch that ends sooner than this without an event was no watch. upstream: client-go reflector */
+/** A watch that ends sooner and without an event counts as failed. upstream: client-go reflector */
 const SHORT_WATCH_MS = 1_000;
 /** The server ends a watch after 5 to 10 minutes, as client-go requests it. */
 const WATCH_TIMEOUT_SECONDS = 300;
 /** A server sends a bookmark each minute: a stream that is quiet for longer may be dead, whatever TCP says. */
 const QUIET_LIMIT_MS = 75_000;
-/** For kinds on which no decision depends: kube-apiserver sends no bookmarks for kinds without writes. */
+/** The limit for kinds on which no decision depends. kube-apiserver sends no bookmarks for kinds without writes. */
 const RELAXED_QUIET_LIMIT_MS = 300_000;
 
 /**
- * How far a mirror's picture can be trusted.
+ * How far a copy can be trusted.
  *
  * - `current`: its watch is open, or the kind is proven not to be installed.
- * - `behind`: the watch broke, or the kind is not served just now. The picture is the last one that was listed.
- * - `unproven`: empty because the kind is not served or may not be read, and nothing proves that it is not
- *   installed; or listed at an older version than was seen before. Good enough to plan with; no proof that an object
- *   is gone.
+ * - `behind`: the watch broke, or the kind is not served now. The copy is that of the last list or event.
+ * - `unproven`: either empty, because the kind may not be read or is not served, without proof that it is not
+ *   installed; or listed at an older version than before. It is good enough for planning, but no proof that
+ *   an object is gone.
  */
 export type ViewState = "current" | "behind" | "unproven";
 
@@ -76,21 +78,21 @@ export interface ReflectOptions<T extends KubeObject> {
   readonly fieldSelector?: string | undefined;
   readonly labelSelector?: string | undefined;
   readonly namespace?: string | undefined;
-  /** A kind that may not be read lists as empty, too. Default: it is waited for. */
+  /** If reading the kind is forbidden, it counts as empty. Default: wait until it is allowed. */
   readonly optional?: boolean | undefined;
-  /** A stream may be silent for some minutes before it counts as dead. Default: little more than one. */
+  /** The stream may be silent for some minutes before it counts as dead. Default: a little more than one minute. */
   readonly relaxed?: boolean | undefined;
   readonly readFrame?: ReadFrame<T> | undefined;
   readonly readPage?: ReadPage<T> | undefined;
-  /** Whether other kinds of the group are served. If so, a missing kind is looked for ever less often. */
+  /** Whether other kinds of the group are served. If so, a missing kind is looked for less and less often. */
   readonly groupIsServed?: () => boolean;
-  /** Reduces an object to what is kept of it. Absent: the whole object is kept. */
+  /** Reduces an object to the fields that are kept. Absent: all are kept. */
   readonly keep?: ((object: T) => T) | undefined;
-  /** What is compared with the server now and then. Absent: it is not. */
+  /** The copy to compare with the server from time to time. Absent: no comparison. */
   readonly copy?: Copy<T>;
   /**
-   * The whole truth, after a list. An unserved kind lists as empty, at no version. The watch begins when it is taken in:
-   * at once, or when the promise that comes back is kept.
+   * Called after each list. A kind that is not served gives an empty list without version. The watch begins after
+   * this returns, or after the returned promise resolves.
    */
   readonly onList: (list: KubeList<T>) => unknown;
   readonly onEvent: (event: WatchEvent<T>) => void;
@@ -101,13 +103,13 @@ export interface ReflectOptions<T extends KubeObject> {
 /** A running watch of one kind. */
 export interface Reflection {
   close(): void;
-  /** Another request reached the server: end the backoff and connect now. */
+  /** Call when another request reached the server. Ends the backoff and connects now. */
   retryNow(): void;
-  /** A kind has been installed: this one, if it was not served, may be as well. */
+  /** Call when some kind was installed. This one may be installed now, too. */
   lookAgain(): void;
 }
 
-/** What the server sent was in order; who takes it in failed. */
+/** The server's data was valid, but the receiving code failed. */
 class HandlerError extends Error {
   override readonly name = "HandlerError";
 }
@@ -125,28 +127,28 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
   #closed = false;
   #watch: Watch<T> | undefined;
   #pause: { timer: Timer; wake: () => void } | undefined;
-  /** Where to resume; undefined = list first. */
+  /** The version to resume from. Undefined: list first. */
   #resourceVersion: string | undefined;
   #failures = 0;
   /** How often in a row the version to resume from was gone. */
   #expired = 0;
   #state: ViewState = "behind";
-  /** The wait is for a server that was away. */
+  /** The present wait is because the server did not answer. */
   #away = false;
-  /** The last failure was the server's: away, on its way up, or overloaded. */
+  /** The last failure was the server's: unreachable, starting or overloaded. */
   #troubled = false;
   #heardMs = 0;
-  /** The newest version that came, of a list or an event. */
+  /** The newest version in any list or event so far. */
   #newest = 0;
-  /** The list is older than what came before it: a server that lags behind, or a store that was set back. */
+  /** The last list is older than earlier data: the server lags behind, or its store was set back. */
   #isSetBack = false;
-  /** There was a list before. Its objects stay until the kind's definition is gone. */
+  /** The kind was listed before. Its objects count until the kind's definition is gone. */
   #listed = false;
-  /** How often in a row it was found not to be installed. */
+  /** How often in a row the kind was not installed. */
   #absent = 0;
-  /** When it was last said that the kind is not served. */
+  /** When the log last said that the kind is not served. */
   #unservedToldMs: number | undefined;
-  /** Undefined after a frame that it could not read: then JSON is used. */
+  /** Undefined after a frame that could not be decoded. Then JSON is used. */
   #readFrame: ReadFrame<T> | undefined;
 
   constructor(options: ReflectOptions<T>) {
@@ -164,7 +166,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
   }
 
   retryNow(): void {
-    // The server is back, and this kind may need a moment: the backoff starts again from its shortest wait.
+    // The server answers again, but this kind may need some time. So the backoff starts from its shortest wait.
     if (this.#troubled) this.#failures = 0;
     if (this.#away) this.#wake();
   }
@@ -192,7 +194,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     }
   }
 
-  /** The loop must survive every error: without it the copy would stay stale for ever. */
+  /** Handles any error. The loop must go on, because otherwise the copy would stay out of date. */
   async #survive(error: unknown): Promise<void> {
     try {
       await this.#recover(error);
@@ -231,13 +233,13 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     if (this.#isSetBack) this.#saySetBack(version);
     await this.#handOver(list);
     this.#check?.rest();
-    // Not before: half a list is no picture to go on from.
+    // Set only now, because an incomplete list is no base for a watch.
     this.#resourceVersion = list.resourceVersion;
     this.#failures = 0;
     this.#tellOpen(version);
   }
 
-  /** The stream is open, and this version of it is known. */
+  /** The stream is open at this version. */
   #tellOpen(version: number): void {
     if (version >= this.#newest) {
       this.#newest = version;
@@ -246,13 +248,13 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     this.#tell(this.#isSetBack ? "unproven" : "current");
   }
 
-  /** Reports an empty list, because reading the kind is forbidden or the kind is not installed. */
+  /** Reports an empty list, because the kind may not be read or is not installed. */
   async #takeNone(state: ViewState): Promise<void> {
     await this.#handOver({ items: [], resourceVersion: "" });
     this.#tell(state);
   }
 
-  /** Resolves when the server ended the watch: whether it brought anything or at least lasted. */
+  /** Resolves when the server ended the watch, with whether it brought events or lasted long enough. */
   async #follow(): Promise<boolean> {
     const { client, clock, kind, random } = this.#options;
     const startMs = clock.elapsedMs();
@@ -288,7 +290,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     return brought || clock.elapsedMs() - startMs >= SHORT_WATCH_MS;
   }
 
-  /** A store that was set back sends nothing for what may be hours. */
+  /** After a store was set back, a watch may get no events for hours. So the kind is listed again. */
   async #listAnewIfSetBack(): Promise<void> {
     if (this.#closed) return;
     const { client, kind } = this.#options;
@@ -308,7 +310,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
         timer = clock.after(limitMs - quietMs, ring);
         return;
       }
-      // Normal for a kind without writes: kube-apiserver sends no bookmarks for it.
+      // This is normal for a kind without writes: kube-apiserver sends no bookmarks for it.
       log.debug("watch went silent, resuming", { kind: kind.kind, quietMs });
       this.#tell("behind");
       ended();
@@ -324,7 +326,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     this.#options.onState?.(state);
   }
 
-  /** A server that ends watches at once is not asked again at once. */
+  /** Waits if the server ended the watch at once. */
   async #pauseAfterNothing(): Promise<void> {
     if (!this.#closed) await this.#sleep(this.#backoffMs());
   }
@@ -343,7 +345,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     try {
       this.#options.onEvent(event);
     } catch (error) {
-      // The stream is in order, and nothing is gained by hearing it again.
+      // The data was valid, so receiving it again would not help.
       this.#say(error);
     }
   }
@@ -354,8 +356,8 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     if (error instanceof HandlerError) throw error;
     if (isTooOldResourceVersion(error)) {
       this.#resourceVersion = undefined;
-      // The first relist is free, whatever failed before: the server is there, and any other wait would only
-      // prolong being stale. One that keeps saying 410 is not hammered.
+      // The first list after a 410 needs no wait, because the server is reachable and the copy is out of date.
+      // Further ones wait.
       if (this.#expired++ === 0) return;
       this.#failures = Math.max(this.#failures, this.#expired - 2);
     }
@@ -372,21 +374,21 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     log.debug("watch broke, resuming", { kind: kind.kind, error: String(error), waitMs });
     this.#tell("behind");
     this.#away = !(error instanceof KubeError) || error.status >= 500;
-    // 429 is also what a server says that has not filled its caches yet.
+    // A server also answers 429 while its caches are not filled.
     this.#troubled = this.#away || (error instanceof KubeError && error.status === 429);
     await this.#sleep(waitMs);
     this.#away = false;
   }
 
   /**
-   * 404 for the whole kind. Only its definition tells whether that means "there are none": a server on its way up,
-   * a version that is switched off and a failing aggregation give the same answer while every object is still stored.
+   * Handles 404 for the whole kind. It may be a server that is starting, a version that is switched off, or a failing
+   * aggregated API: then the objects still exist. Only the kind's definition shows whether it was removed.
    */
   async #recoverUnserved(): Promise<void> {
     this.#resourceVersion = undefined;
     const definition = await this.#definition();
     if (definition === "gone" || (definition === "unknown" && !this.#listed)) {
-      // Gone: Kubernetes removes a definition only after its objects.
+      // The definition is gone. Kubernetes removes it only after all its objects.
       this.#listed = false;
       await this.#takeNone(definition === "gone" ? "current" : "unproven");
       return this.#sleep(this.#absenceMs());
@@ -396,10 +398,11 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     return this.#sleep(this.#backoffMs());
   }
 
-  /** Whether the kind's CustomResourceDefinition is stored, read live. A built-in kind has none. */
+  /** Whether the kind's CustomResourceDefinition exists, by a request. Built-in kinds have none. */
   async #definition(): Promise<"there" | "gone" | "unknown"> {
     const { client, kind } = this.#options;
-    // A Kubernetes without the kind never lists it; one that has listed it still has it.
+    // A built-in kind that was listed before still exists. One that was never listed does not exist in this
+    // Kubernetes version.
     if (!isCustom(kind)) return this.#listed ? "there" : "gone";
     try {
       await client.get(CUSTOM_RESOURCE_DEFINITION, { name: definitionName(kind) });
@@ -438,8 +441,8 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
   }
 
   /**
-   * Nothing mends this but an administrator, so it is said where it is seen. What has been listed before stays
-   * true meanwhile: a server on its way up may not know the roles yet.
+   * Handles 403. Only an administrator can solve it, so it is logged. Objects from earlier lists stay valid, because
+   * a server that is starting may not know its roles yet.
    */
   async #recoverForbidden(error: unknown): Promise<void> {
     const { kind, log, optional } = this.#options;
@@ -480,7 +483,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     return mayGrow ? Math.min(waitMs, UNSERVED_RETRY_MAX_MS) : UNSERVED_RETRY_MS;
   }
 
-  /** Longer with each failure in a row, and never in step with other replicas. */
+  /** Longer with each failure in a row, and random, so that replicas do not retry together. */
   #backoffMs(): number {
     const backoffMs = Math.min(BACKOFF_MAX_MS, BACKOFF_BASE_MS * 2 ** Math.min(this.#failures, 6));
     this.#failures++;
@@ -488,7 +491,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
   }
 
   #sleep(ms: number): Promise<void> {
-    // Closed during an await: nothing would end this wait any more.
+    // Closed during an await. Nothing else would end this wait.
     if (this.#closed) return Promise.resolve();
     return new Promise((wake) => {
       this.#pause = { timer: this.#options.clock.after(ms, wake), wake };

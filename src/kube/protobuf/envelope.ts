@@ -1,19 +1,18 @@
 /**
- * What every object in Kubernetes' protobuf encoding is wrapped in: a magic number, and what kind of message
- * follows. A refusal comes like this as well, whatever was asked for.
- * upstream: k8s.io/apimachinery/pkg/runtime/generated.proto, Unknown
+ * The wrapper of each object in Kubernetes' protobuf encoding: a magic number, and the kind of the message.
+ * Errors have the same wrapper. upstream: k8s.io/apimachinery/pkg/runtime/generated.proto, Unknown
  */
 import type { StatusBody } from "../errors.ts";
 import { Fields } from "./fields.ts";
 import { readMessage } from "./messages.ts";
 
-/** The content type. Custom kinds are not available in it. */
+/** The content type. Custom kinds do not support it. */
 export const PROTOBUF = "application/vnd.kubernetes.protobuf";
 
-/** `k8s` and a zero byte begin every object. */
+/** Every object begins with `k8s` and a zero byte. */
 const MAGIC = Buffer.from("k8s\0", "latin1");
 
-/** Throws if the message is not such an object. */
+/** The kind and the message in a wrapper. Throws if the bytes are not such a wrapper. */
 export function unwrap(object: Fields): { readonly kind: string; readonly message: Fields } {
   const { bytes, at, end } = object;
   if (bytes.compare(MAGIC, 0, MAGIC.length, at, Math.min(at + MAGIC.length, end)) !== 0)
@@ -33,7 +32,7 @@ function kindOf(type: Fields): string {
   return "";
 }
 
-/** The body of a refusal; undefined where it is something else. */
+/** The Status in a body; undefined if it is something else. */
 export function readStatusBody(body: Uint8Array): StatusBody | undefined {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   const { kind, message } = unwrap(new Fields(bytes));

@@ -1,21 +1,21 @@
 /**
- * Walks the fields of one message, and of those inside it, over one `BinaryReader`: where each begins and
- * ends, so that whoever walks decides what is worth reading. Nothing is copied.
+ * Reads the fields of a message and of nested messages with one `BinaryReader`. It gives the position of each
+ * field, and the caller decides what to decode. Nothing is copied.
  * https://protobuf.dev/programming-guides/encoding
  */
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 
-/** A reader of protobuf fields. It reads without copying, and throws on a truncated message. */
+/** A cursor over protobuf fields. It reads without copying, and throws on a truncated message. */
 export class Fields {
   readonly bytes: Buffer;
   readonly end: number;
-  /** Where the next field begins. */
+  /** Position of the next field. */
   at: number;
-  /** The number of the field that `next` reached. */
+  /** Number of the present field, which `next` reached. */
   number = 0;
-  /** Where it begins, its number included. */
+  /** Position of the present field, at the bytes of its number. */
   begin = 0;
-  /** Its content, without its length: `bytes[from..to)`. `to` is where the next field begins. */
+  /** Content of the present field without its length: `bytes[from..to)`. The next field begins at `to`. */
   from = 0;
   to = 0;
   readonly #reader: BinaryReader;
@@ -27,7 +27,7 @@ export class Fields {
     this.#reader = reader;
   }
 
-  /** False at the end. Throws for bytes that are no message. */
+  /** Moves to the next field. False at the end. Throws for invalid bytes. */
   next(): boolean {
     if (this.at >= this.end) return false;
     const reader = this.#reader;
@@ -53,7 +53,7 @@ export class Fields {
     return this.bytes.toString("utf8", this.from, this.to);
   }
 
-  /** Of a varint: up to 64 bits, signed; whole beyond 2^53 only as far as a number can be. */
+  /** Value of a varint as a signed number. Beyond 2^53 it is not exact. */
   value(): number {
     this.#reader.pos = this.from;
     return Number(this.#reader.int64());
@@ -64,7 +64,7 @@ export class Fields {
     return this.part(this.from, this.to);
   }
 
-  /** The message in these bytes of the same buffer. */
+  /** A cursor over the message in these bytes of the same buffer. */
   part(from: number, to: number): Fields {
     return new Fields(this.bytes, from, to, this.#reader);
   }

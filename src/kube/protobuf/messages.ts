@@ -1,12 +1,15 @@
 /**
- * What decisions read of a pod, as messages of Kubernetes' protobuf encoding: field numbers and names, and a
- * reader that makes of them what JSON would say. Fields that are not listed are skipped.
- * upstream: k8s.io/api/core/v1/generated.proto, k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto
+ * The fields of a pod that decisions read, as Kubernetes' protobuf messages: numbers, names and types, and a
+ * reader that returns the same values as JSON. Other fields are skipped. upstream:
+ * k8s.io/api/core/v1/generated.proto, k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto
  */
 import { toRfc3339 } from "../../base/clock.ts";
 import type { Fields } from "./fields.ts";
 
-/** `number name type`; `[]` a list, `{}` a map by text, `!` spelled out among the fields around it. For tests, too. */
+/**
+ * Lines of `number name type`. `[]` is a list, `{}` a map with text keys. With `!`, the message's fields
+ * belong to the surrounding object. Exported for tests.
+ */
 export const MESSAGES = {
   Pod: "1 metadata ObjectMeta, 2 spec PodSpec, 3 status PodStatus",
   ObjectMeta:
@@ -88,7 +91,7 @@ type Message = ReadonlyMap<number, Field>;
 
 const known = new Map<string, Message>();
 
-/** Numbers that Go leaves out of JSON when they are 0, because the field is not a pointer. */
+/** Numbers that Go leaves out of JSON if they are 0, because the field is not a pointer. */
 const NOTHING_IS_ABSENT: ReadonlySet<string> = new Set([
   "generation",
   "hostNetwork",
@@ -98,7 +101,7 @@ const NOTHING_IS_ABSENT: ReadonlySet<string> = new Set([
   "readOnly",
 ]);
 
-/** What JSON would say of the listed fields. */
+/** The listed fields as JSON values. */
 export function readMessage(name: MessageName, fields: Fields): Record<string, unknown> {
   return readFields(messageNamed(name), fields);
 }
@@ -124,7 +127,7 @@ function readFields(message: Message, fields: Fields): Record<string, unknown> {
 }
 
 function isAbsent(name: string, value: unknown): boolean {
-  // A class of this name means "none", no name means "whichever is the default".
+  // For storageClassName an empty name means "no class", and a missing one "the default class".
   if (value === "") return name !== "storageClassName";
   return value === undefined || ((value === 0 || value === false) && NOTHING_IS_ABSENT.has(name));
 }
@@ -148,13 +151,13 @@ function readValue(type: string, fields: Fields): unknown {
   }
 }
 
-/** Seconds since 1970. Undefined without seconds. */
+/** The time as text from seconds since 1970. Undefined without seconds. */
 export function readTime(fields: Fields): string | undefined {
   while (fields.next()) if (fields.number === 1) return timeText(fields.value());
   return undefined;
 }
 
-/** Pods come many in a second: their times are written once, and held once. */
+/** Many pods share the same second, so the text of a time is made once and shared. */
 const timeTexts = new Map<number, string>();
 const TIMES_LIMIT = 4_096;
 

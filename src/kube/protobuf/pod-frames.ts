@@ -1,9 +1,8 @@
 /**
- * Reads frames of a watch on pods, and pages of their list, in Kubernetes' protobuf encoding straight into what a
- * mirror keeps of them. Of ten thousand pods of one Deployment nearly all bytes are alike: the parts that a template
- * decides are recognised by their bytes and read once; only name, version and node are read for each. What a part
- * means is decided in one place, by the projection: a part not seen before is read as JSON would have it and
- * projected.
+ * Decodes watch frames and list pages of pods from protobuf, directly to the fields that a mirror keeps. Pods
+ * of one Deployment have nearly the same bytes. Parts that come from the template are recognized by their
+ * bytes and decoded once. Only name, version and node are decoded for each pod. A new part is decoded as JSON
+ * and then reduced by `project`, so the projection alone decides what is kept.
  */
 import type { Pod, PodSpec, PodStatus, Volume } from "../../apis/core/pod.ts";
 import { deepFreeze } from "../../base/json.ts";
@@ -12,16 +11,19 @@ import { unwrap } from "./envelope.ts";
 import { Fields } from "./fields.ts";
 import { readMessage, readTime } from "./messages.ts";
 
-/** The most different parts of one sort that are remembered. Beyond that the memory is emptied. */
+/** Number of different parts of one sort that are remembered. Beyond it, all are forgotten. */
 const PARTS_LIMIT = 4_096;
-/** Network plug-ins write each pod's address into annotations. Parts that differ by pod are not worth keeping. */
+/**
+ * Network plug-ins write each pod's address into annotations. Such parts are not worth remembering, so the
+ * limit is low.
+ */
 const ANNOTATIONS_LIMIT = 256;
 const ANNOTATIONS = 12;
 const MANAGED_FIELDS = 17;
 
 /**
- * Of frames without their length. `project`: what is kept of a pod; pods come as it makes them, frozen. One that
- * is gone comes with its metadata alone: whoever follows it has seen the rest.
+ * Reads frames without their length. `project` reduces and freezes a pod. A deleted pod has only its
+ * metadata, because the mirror knows the rest.
  */
 export function createPodFrameReader(project: (pod: Pod) => Pod): ReadFrame<Pod> {
   const readPod = createPodReader(project);
@@ -73,13 +75,13 @@ export function createPodPageReader(project: (pod: Pod) => Pod): ReadPage<Pod> {
   };
 }
 
-/** runtime.RawExtension. */
+/** The raw object inside a runtime.RawExtension. */
 function rawOf(fields: Fields): Fields | undefined {
   while (fields.next()) if (fields.number === 1) return fields.inner();
   return undefined;
 }
 
-/** Of a pod that is gone nothing else is read. */
+/** The spec of a deleted pod, which is not decoded. */
 const NO_SPEC: PodSpec = Object.freeze({ containers: Object.freeze([]) as never });
 
 function createPodReader(project: (pod: Pod) => Pod): (message: Fields, isGone: boolean) => Pod {
@@ -99,7 +101,7 @@ function createPodReader(project: (pod: Pod) => Pod): (message: Fields, isGone: 
       else if (message.number === 3) status = message.inner();
     }
     let projected: Pod | undefined;
-    // Read only when a part is new.
+    // Only called if a part is new.
     const whole = (): Pod => {
       projected ??= project(readWhole(message.part(at, end)));
       return projected;
@@ -119,10 +121,10 @@ function createPodReader(project: (pod: Pod) => Pod): (message: Fields, isGone: 
   };
 }
 
-/** As JSON has it, without unread fields and without fields that differ between pods of one template. */
+/** A pod as in JSON, without unread fields and without fields that differ between pods of one template. */
 function readWhole(message: Fields): Pod {
   const { metadata, spec, status } = readMessage("Pod", message);
-  // A bookmark is a pod with a version and nothing else.
+  // A bookmark is a pod with only a version.
   const {
     nodeName: _,
     volumes: __,
@@ -131,7 +133,7 @@ function readWhole(message: Fields): Pod {
   return { apiVersion: "v1", kind: "Pod", metadata, spec: common, status } as unknown as Pod;
 }
 
-/** Parts of one sort by their bytes. */
+/** Decoded parts of one sort, by their bytes. */
 class Parts<T> {
   readonly #known = new Map<string, T>();
   readonly #limit: number;
@@ -174,7 +176,7 @@ function readMetadata(
     else if (number !== MANAGED_FIELDS) key.add(fields, fields.begin);
   }
   const shared = parts.of(key.text(), () => sharedOf(whole().metadata));
-  // One by one is many times faster than spreading.
+  // Copying fields in a loop is many times faster than object spread.
   for (const name in shared) own[name] = shared[name];
   const noted = annotated.text();
   if (noted !== "")
@@ -217,7 +219,7 @@ function readSpec(fields: Fields | undefined, specs: Parts<PodSpec>, whole: () =
   });
 }
 
-/** Name, ports, resources, restartPolicy. */
+/** The fields of a container that are read: name, ports, resources, restartPolicy. */
 function isReadOfContainer(number: number): boolean {
   return number === 1 || number === 6 || number === 8 || number === 24;
 }
@@ -248,24 +250,24 @@ function readStatus(fields: Fields, statuses: Parts<PodStatus>, whole: () => Pod
   return startTime === undefined ? shared : Object.freeze({ ...shared, startTime });
 }
 
-/** All but its times. */
+/** The fields of a condition that are read: all except its times. */
 function isReadOfCondition(number: number): boolean {
   return number === 1 || number === 2 || number === 5 || number === 6;
 }
 
-/** Name, ready, and what resizing says. */
+/** The fields of a container's status that are read: name, ready and the resources during a resize. */
 function isReadOfContainerStatus(number: number): boolean {
   return number === 1 || number === 4 || number === 10 || number === 11;
 }
 
-/** Bytes of a message that were found worth reading, as a text to look up. Neighbours are taken as one. */
+/** The bytes of the read fields, as a text for a map's key. Adjacent fields are added together. */
 class Key {
   #text = "";
   #bytes: Buffer | undefined;
   #from = 0;
   #to = 0;
 
-  /** The field that `fields` stands at, from `from` on. */
+  /** Adds the present field of `fields`, starting at `from`. */
   add({ bytes, to }: Fields, from: number): void {
     if (from !== this.#to || this.#bytes !== bytes) {
       this.#flush();
@@ -275,10 +277,11 @@ class Key {
     this.#to = to;
   }
 
-  /** Some fields of the message that `fields` stands at. */
+  /** Adds the wanted fields of the present message. */
   addSome(fields: Fields, isWanted: (number: number) => boolean): void {
     this.#flush();
-    // Its number, and how far it goes once the rest is left out: so two messages are never taken for one.
+    // The field's number and the length of the wanted parts are in the key, so that two different messages
+    // never have equal keys.
     const before = this.#text.length;
     const inner = fields.inner();
     while (inner.next()) if (isWanted(inner.number)) this.add(inner, inner.begin);

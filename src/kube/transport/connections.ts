@@ -1,26 +1,32 @@
 /**
- * Connections to one API server: straight or through a proxy, with or without a check of its certificate. Connections
- * that have shown one client certificate are of no use for the next, so another certificate means new ones.
+ * Connections to one API server: direct or through a proxy, with or without a check of its certificate. A
+ * connection belongs to one client certificate. So another certificate needs new connections.
  */
 import { createSecureContext, type SecureContextOptions } from "node:tls";
 import { Agent, type Dispatcher, ProxyAgent } from "undici";
 import type { Credential } from "./credentials.ts";
 
-/** Watches hold some twenty of them; what more calls there are at a time wait. A new one costs both sides milliseconds. */
+/**
+ * Most connections. Watches use about twenty. Calls beyond the limit wait, because a new connection costs
+ * both sides milliseconds.
+ */
 const MOST_CONNECTIONS = 64;
-/** kube-apiserver ends connections that are idle for 90 s: we are first, so that no call meets a closed one. */
+/**
+ * Milliseconds until an idle connection is closed. kube-apiserver closes it after 90 s, and a call must not
+ * meet a closed one.
+ */
 const KEEP_ALIVE_MS = 45_000;
 
 /** TLS and timeouts of the connections to one server. */
 export interface ConnectionOptions {
-  /** PEM of the authority that signed the server's certificate; absent = the system's. */
+  /** PEM of the authority of the server's certificate. Absent: those of the system. */
   readonly caPem?: string;
   readonly tlsServerName?: string;
   /** The server's certificate is not checked. */
   readonly insecure?: boolean;
   /** `http`, `https` or `socks5`. */
   readonly proxyUrl?: string;
-  /** Longest wait for the head of an answer. */
+  /** Longest wait for the headers of an answer. */
   readonly timeoutMs: number;
 }
 
@@ -37,7 +43,7 @@ export class ConnectionsByCertificate {
   of({ clientCertificate }: Credential): Dispatcher {
     if (this.#dispatcher !== undefined && this.#certPem === clientCertificate?.certPem)
       return this.#dispatcher;
-    // What runs on the old connections may end there.
+    // Running requests may finish on the old connections.
     this.#dispatcher?.close().catch(alreadyClosed);
     this.#certPem = clientCertificate?.certPem;
     this.#dispatcher = dispatcherOf(this.#options, {
@@ -54,7 +60,7 @@ export class ConnectionsByCertificate {
   }
 }
 
-/** Closed twice is closed. */
+/** It is no error to close twice. */
 function alreadyClosed(): void {}
 
 function dispatcherOf(options: ConnectionOptions, secrets: SecureContextOptions): Dispatcher {
@@ -64,13 +70,13 @@ function dispatcherOf(options: ConnectionOptions, secrets: SecureContextOptions)
     pipelining: 1,
     keepAliveTimeout: KEEP_ALIVE_MS,
     headersTimeout: timeoutMs,
-    // A quiet watch is healthy; the server's timeoutSeconds ends it.
+    // No limit, because a watch may be quiet. The server's timeoutSeconds ends it.
     bodyTimeout: 0,
   };
   const tls = {
     ...(tlsServerName === undefined ? {} : { servername: tlsServerName }),
     ...(insecure === true ? { rejectUnauthorized: false } : {}),
-    // Once for all connections: reading certificates is half of what a new one costs us.
+    // Created once, because parsing certificates is half of the cost of a new connection.
     secureContext: createSecureContext(secrets),
   };
   return proxyUrl === undefined

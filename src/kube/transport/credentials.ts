@@ -1,6 +1,6 @@
 /**
- * Who we are to the API server, now: tokens and certificates that change while we run are asked for at each
- * request and cached by whoever knows how long they last.
+ * The credentials for the API server. Tokens and certificates change over time, so each request asks for the
+ * present ones. The source caches them for as long as they are valid.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -8,20 +8,20 @@ import type { Clock } from "../../base/clock.ts";
 /** What one request authenticates with: a token, a password or a client certificate. */
 export interface Credential {
   readonly token?: string;
-  /** A password: kube-apiserver takes none, some gateways before it do. */
+  /** Username and password. kube-apiserver does not accept them, but some gateways in front of it do. */
   readonly basic?: { readonly username: string; readonly password: string };
   readonly clientCertificate?: { readonly certPem: string; readonly keyPem: string };
 }
 
-/** Where credentials come from; they are asked for before each request, and may change. */
+/** A source of credentials. Each request asks it. */
 export interface Credentials {
   /** Rejects with CredentialsError if no credential can be read. */
   current(): Promise<Credential>;
-  /** The server answered 401 to this credential: the next one is fetched again. */
+  /** Call when the server answered 401 to this credential. The next one is fetched again. */
   refused(used: Credential): void;
 }
 
-/** No credential can be had; `message` names the source and the remedy. */
+/** No credential is available. `message` names the source and the remedy. */
 export class CredentialsError extends Error {
   override readonly name = "CredentialsError";
 }
@@ -33,18 +33,18 @@ export function fixedCredentials(credential: Credential): Credentials {
 
 const RETRY_MS = 1_000;
 
-/** How long one credential may be used. */
+/** A credential with its expiry. */
 export interface TimedCredential {
   readonly credential: Credential;
-  /** Epoch milliseconds; absent = until it is refused. */
+  /** Expiry in epoch milliseconds. Absent: valid until the server refuses it. */
   readonly untilMs?: number | undefined;
-  /** Milliseconds that it stays valid, by elapsed time. Absent: `untilMs` counts. */
+  /** Milliseconds of validity, by elapsed time. Absent: `untilMs` applies. */
   readonly forMs?: number;
 }
 
 /**
- * Keeps what `fetch` brought until its time is over or the server refuses it. Those who ask meanwhile share
- * one fetch. What is over but cannot be replaced right now is still tried when `keepOnFailure`.
+ * Caches a fetched credential until it expires or the server refuses it. Concurrent callers share one fetch.
+ * With `keepOnFailure`, an expired credential is used if fetching a new one fails.
  */
 export function cachedCredentials(
   fetch: () => Promise<TimedCredential>,
@@ -52,7 +52,7 @@ export function cachedCredentials(
   keepOnFailure: boolean,
 ): Credentials {
   let held: TimedCredential | undefined;
-  /** This and when it failed by the clock that never goes back. */
+  /** Times of renewal and of the last failure, by elapsed time, which never goes back. */
   let renewAtMs = Number.POSITIVE_INFINITY;
   let stale = false;
   let fetching: Promise<Credential> | undefined;
@@ -79,14 +79,14 @@ export function cachedCredentials(
         clock.elapsedMs() >= renewAtMs ||
         clock.now() >= (held?.untilMs ?? Number.POSITIVE_INFINITY);
       if (held !== undefined && !stale && !isOver) return Promise.resolve(held.credential);
-      // Many ask at once, and again: a source that fails is not run for each.
+      // Many requests ask at once. A source that just failed is not run for each of them.
       if (failed !== undefined && !keepOnFailure && clock.elapsedMs() - failed.atMs < RETRY_MS)
         return Promise.reject(failed.error);
       fetching ??= fetchOnce();
       return fetching;
     },
     refused: (used) => {
-      // An answer to an earlier credential says nothing about this one.
+      // If an older credential was refused, the present one may still be good.
       if (used === held?.credential) stale = true;
     },
   };

@@ -1,6 +1,6 @@
 /**
- * Requests over HTTPS with undici: keep-alive for short calls, a connection of its own for each
- * watch, frames split as they arrive: JSON line by line, protobuf by the length before each.
+ * Requests over HTTPS with undici. Short calls share connections; each watch has its own. Frames of a watch
+ * are split as they arrive: JSON by lines, protobuf by the length before each frame.
  */
 import type { Dispatcher } from "undici";
 import { ConnectionError } from "../errors.ts";
@@ -9,23 +9,26 @@ import { type ConnectionOptions, ConnectionsByCertificate } from "./connections.
 import { type Credential, type Credentials, fixedCredentials } from "./credentials.ts";
 import type { KubeRequest, KubeResponse, KubeStream, Transport } from "./transport.ts";
 
-/** Longest wait for the head of an answer, and for the rest of a short one. */
+/** Longest wait for the headers of an answer, and for the body of a short one. */
 const TIMEOUT_MS = 60_000;
-/** Before each frame of a watch in protobuf. */
+/** Bytes of the length before each protobuf frame. */
 const LENGTH_BYTES = 4;
 
 /** The server's address, its authority and the credentials. */
 export interface HttpTransportOptions extends Omit<ConnectionOptions, "timeoutMs"> {
-  /** `https://127.0.0.1:6443`; a path counts before that of each request, as behind a gateway. */
+  /**
+   * Such as `https://127.0.0.1:6443`. A path in it, as behind a gateway, is put before the path of each
+   * request.
+   */
   readonly server: string;
   readonly token?: string;
   /** Credentials that may change. Default: `token`. */
   readonly credentials?: Credentials;
-  /** Sent with every request; one with several values several times. */
+  /** Headers of every request. A header with several values is sent several times. */
   readonly headers?: Readonly<Record<string, string | string[]>>;
-  /** `karpenter/1.2.3`. */
+  /** Such as `karpenter/1.2.3`. */
   readonly userAgent: string;
-  /** Longest wait for the head of an answer. Default 60 s. */
+  /** Longest wait for the headers of an answer. Default 60 s. */
   readonly timeoutMs?: number;
 }
 
@@ -67,7 +70,7 @@ export function createHttpTransport(options: HttpTransportOptions): Transport {
         headers: headersOf(request, options, credential),
         body: bodyOf(request),
         signal: abort.signal,
-        // A quiet watch is healthy, and its reader decides for how long. A short answer must arrive in time.
+        // A watch may be quiet, and its reader decides how long. A short answer must arrive in time.
         bodyTimeout: isStream(request) ? 0 : timeoutMs,
         headersTimeout: timeoutMs,
       });
@@ -162,7 +165,7 @@ function streamOf(
       try {
         yield* frames;
       } catch (error) {
-        // Closing it ourselves is no failure.
+        // It is no failure if this side closed the stream.
         if (!closed) throw new ConnectionError(`watching ${request.path}`, { cause: error });
       }
     },
@@ -182,7 +185,7 @@ async function* jsonLines(body: AsyncIterable<Uint8Array>): AsyncGenerator<unkno
   for await (const line of linesOf(body)) yield JSON.parse(line);
 }
 
-/** Each frame stands behind its length in four bytes. */
+/** Splits protobuf frames. Each has its length in the four bytes before it. */
 async function* lengthDelimited(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let rest: Buffer = Buffer.alloc(0);
   for await (const chunk of body) {

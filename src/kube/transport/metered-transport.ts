@@ -1,16 +1,16 @@
 /**
- * A transport that counts requests and times their answers. No answer at all counts as code `<error>`, as
- * client-go has it. upstream: operatorpkg, metrics of client-go
+ * A transport that counts requests and measures their time. A request without an answer has the code
+ * `<error>`, as in client-go. upstream: operatorpkg, metrics of client-go
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Metrics } from "../../base/metrics.ts";
 import type { KubeRequest, KubeResponse, Transport } from "./transport.ts";
 
-/** What a request is about; empty where the path does not say. */
+/** The kind and namespace of a request, from its path. Empty if the path has none. */
 export interface RequestTarget {
   readonly group: string;
   readonly version: string;
-  /** The resource as in the path: `pods`. */
+  /** The resource in the path, such as `pods`. */
   readonly kind: string;
   readonly subresource: string;
 }
@@ -38,13 +38,16 @@ export function meteredTransport(
   return { send, close: () => transport.close() };
 }
 
-/** Of `/api/v1/namespaces/a/pods/b/eviction`, `/apis/apps/v1/deployments?limit=1`, `/version`. Exported for tests. */
+/**
+ * The target of paths such as `/api/v1/namespaces/a/pods/b/eviction`, `/apis/apps/v1/deployments?limit=1` or
+ * `/version`. Exported for tests.
+ */
 export function targetOf(path: string): RequestTarget {
   const [root, ...rest] = (path.split("?")[0] ?? "").split("/").filter((step) => step !== "");
   const isCore = root === "api";
   if (!isCore && root !== "apis") return { group: "", version: "", kind: "", subresource: "" };
   const [group = "", version = "", ...steps] = isCore ? ["", ...rest] : rest;
-  // A namespace itself is named by the same word.
+  // `namespaces` in a path can also be the resource itself.
   const inNamespace = steps[0] === "namespaces" && steps.length > 2 && !ofNamespace(steps[2]);
   const [kind = "", , subresource = ""] = inNamespace ? steps.slice(2) : steps;
   return { group, version, kind, subresource };

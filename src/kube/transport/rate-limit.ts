@@ -1,6 +1,6 @@
 /**
- * A transport that asks no faster than it may: a bucket of `burst` tokens that fills at `perSecond`, each
- * request takes one and waits its turn. upstream: client-go util/flowcontrol, set by kube-client-qps and -burst
+ * A transport with a rate limit. A bucket has `burst` tokens and fills at `perSecond`. Each request takes
+ * one, or waits for it. upstream: client-go util/flowcontrol, set by kube-client-qps and -burst
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Transport } from "./transport.ts";
@@ -14,7 +14,7 @@ export interface RateLimit {
 /** Requests above the limit wait in order; none is refused. */
 export function rateLimited(transport: Transport, clock: Clock, limit: RateLimit): Transport {
   const tokenMs = 1_000 / limit.perSecond;
-  /** When the bucket is full again, without further requests. */
+  /** When the bucket will be full again, if no request comes. */
   let fullAtMs = clock.elapsedMs();
   return {
     send: async (request) => {

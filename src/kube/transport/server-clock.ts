@@ -1,17 +1,18 @@
 /**
- * How far this machine's clock is from the API server's, by the `Date` header of its answers. Whoever ends a node
- * because of the time of day asks here first: either clock may have been set wrong.
+ * The difference between this machine's clock and the API server's, from the `Date` header of answers. Code
+ * that ends a node because of the time of day checks it first, because either clock may be wrong.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Transport } from "./transport.ts";
 
 /** Learns the difference between the server's clock and this machine's. */
 export interface ServerClock {
-  /** Use in place of the transport that was given. */
+  /** Replaces the given transport. */
   readonly transport: Transport;
   /**
-   * This machine's clock now, minus the server's, in ms, to about a second. Between two answers the server's goes on by
-   * elapsed time, so a clock that jumps is seen at once. Undefined before the first answer.
+   * This machine's clock now minus the server's, in milliseconds, exact to about a second. Between two answers the
+   * server's time advances by elapsed time, so a jump of this machine's clock shows at once. Undefined before the first
+   * answer.
    */
   skewMs(): number | undefined;
 }

@@ -1,7 +1,7 @@
 /**
- * How a request reaches an API server. Requests and answers are plain values: the HTTP transport
- * turns them into bytes, the in-process one hands them to the sandbox's API server as they are, so a
- * simulated cluster runs without a socket and without serialising anything.
+ * How a request reaches an API server. Requests and answers are plain values. The HTTP transport encodes
+ * them. The in-process transport passes them to the sandbox's API server unchanged, without a socket and
+ * without serialization.
  */
 
 /** A request to the API server, without its address and credentials. */
@@ -9,11 +9,11 @@ export interface KubeRequest {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Path with query: `/api/v1/pods?limit=500`. */
   readonly path: string;
-  /** Lower-case names. */
+  /** Header names are in lower case. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** A JSON value (already parsed), or over HTTP the bytes of a body. Absent = no body. */
+  /** A JSON value, or bytes over HTTP. Absent: no body. */
   readonly body?: unknown;
-  /** The caller can read Kubernetes' protobuf: watch frames, or the body, may come as bytes. */
+  /** The caller can decode protobuf, so watch frames or the body may be bytes. */
   readonly takesBytes?: boolean;
 }
 
@@ -21,20 +21,23 @@ export interface KubeRequest {
 export interface KubeResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** The parsed JSON answer, bytes where those were asked for, or text for logs; absent when `stream` is set. Treat as frozen. */
+  /**
+   * The parsed JSON, or bytes if they were requested, or text for logs. Absent if `stream` is set. Do not
+   * change it.
+   */
   readonly body?: unknown;
-  /** For watches (and followed logs): parsed frames until the server or `close()` ends it. */
+  /** For watches and followed logs: the frames, until the server or `close()` ends the stream. */
   readonly stream?: KubeStream;
 }
 
-/** Frames of a long answer. Iteration throws when the connection breaks. `close` is idempotent. */
+/** Frames of a long answer. Iteration throws if the connection breaks. `close` may be called twice. */
 export interface KubeStream extends AsyncIterable<unknown> {
   close(): void;
 }
 
-/** The only way to the API server, so that tests and the sandbox can answer instead. */
+/** Sends requests to an API server. Tests and the sandbox can replace it. */
 export interface Transport {
-  /** Rejects only when no answer came (refused, reset, timeout); an HTTP error status is an answer. */
+  /** Rejects only if no answer came (refused, reset, timeout). An HTTP error is an answer. */
   send(request: KubeRequest): Promise<KubeResponse>;
   /** Frees sockets and timers. */
   close(): void;

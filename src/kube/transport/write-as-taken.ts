@@ -1,18 +1,18 @@
 /**
- * Writing to a connection no faster than the other side reads: what it does not take would pile up in memory.
- * For all who answer over HTTP, the operator's endpoints as much as the sandbox's API server.
+ * Writes to a connection no faster than the other side reads. Otherwise data would pile up in memory. Used by
+ * all HTTP servers: the operator's endpoints and the sandbox's API server.
  */
 
-/** What is needed of Node's streams. */
+/** The part of Node's streams that is used. */
 interface Sink {
   readonly destroyed: boolean;
-  /** False: enough for now. */
+  /** False: the buffer is full for now. */
   write(part: string | Uint8Array): boolean;
   on(event: "drain" | "close", listener: () => void): unknown;
   off(event: "drain" | "close", listener: () => void): unknown;
 }
 
-/** Resolves when there is room for more, or when the reader is gone: then `destroyed` is true. */
+/** Resolves when there is room for more, or when the reader is gone (`destroyed` is then true). */
 export async function writeAsTaken(sink: Sink, part: string | Uint8Array): Promise<void> {
   if (sink.write(part) || sink.destroyed) return;
   await new Promise<void>((resolve) => {
