@@ -108,6 +108,35 @@ describe("the ledger of consolidation", () => {
     expect(objection(ledger, drift, NOW + HOUR_MS)).toBeUndefined();
   });
 
+  it("lets a workload of more pods move more often, as counted on all nodes", () => {
+    const ledger = new Ledger(restraint);
+    const owner = { kind: "ReplicaSet", name: "web" };
+    const on = (name: string): Candidate => {
+      const running = pod({ name: `web-${name}`, nodeName: name, owner });
+      const base = candidate(name, { pods: ["1"] } satisfies CandidateOptions);
+      const node = { ...base.node, pods: [running] };
+      return { ...base, node, pods: [running], reschedulablePods: [running] };
+    };
+    const [first, second, third] = [on("a"), on("b"), on("c")];
+    const one = command([first]);
+    const moves = (count: number) => {
+      for (let at = 0; at < count; at++)
+        ledger.note(moved(one, `${ledger.recent(NOW).length}`, NOW), NOW);
+    };
+    const among = (...some: readonly Candidate[]) =>
+      ledger.holdOff(
+        one,
+        some.map(({ node }) => node),
+        NOW,
+      )?.message;
+    moves(3);
+    expect(among(first, second)).toBeUndefined();
+    expect(among(first)).toContain("moved 3 times within the hour; the limit is 2");
+    moves(1);
+    expect(among(first, second)).toContain("moved 4 times within the hour; the limit is 4");
+    expect(among(first, second, third)).toBeUndefined();
+  });
+
   it("counts the moves of a Deployment's pods across its ReplicaSets, of which each move without downtime makes one", () => {
     const ledger = new Ledger(restraint);
     const of = (hash: string) => {

@@ -1,5 +1,7 @@
 import { expect, it } from "vitest";
 import { instanceType, pod, poolInput, schedulingInput } from "../../../testing/builders.ts";
+import type { InstanceType } from "../../cloudprovider/instance-type.ts";
+import type { PlannedClaim } from "../result.ts";
 import { solve } from "../solve.ts";
 import { supposedLabels } from "./unlaunched.ts";
 
@@ -26,4 +28,29 @@ it("supposes what differs from offering to offering by the cheapest offering alo
   ]);
   expect(supposed.map((one) => one[RESERVATION])).toEqual(["cr-1", undefined]);
   expect(supposed.map((one) => one[ZONE_ID])).toEqual(["id-b", "id-b"]);
+});
+
+it("supposes no value of a label that its types or offerings leave open", () => {
+  const FAMILY = "test.sh/family";
+  const RACK = "test.sh/rack";
+  const sold = (rack: string) => ({
+    ...{ zone: "zone-a", capacityType: "on-demand" as const, priceMicroUsd: 1, available: true },
+    labels: { [RACK]: rack },
+  });
+  const type = (family: string, ...racks: readonly string[]) =>
+    instanceType({
+      name: family,
+      cpu: 4,
+      labels: { [FAMILY]: [family], [RACK]: ["r1", "r2"] },
+      offerings: racks.map(sold),
+    });
+  const supposed = (...types: readonly InstanceType[]) => {
+    const input = schedulingInput({ pods: [pod({ cpu: "3" })], pools: [poolInput({}, types)] });
+    const [plan] = solve(input).newClaims;
+    const labels = supposedLabels(plan as PlannedClaim, new Set([FAMILY, RACK]));
+    return [labels[FAMILY], labels[RACK]];
+  };
+  expect(supposed(type("a", "r1"))).toEqual(["a", "r1"]);
+  expect(supposed(type("a", "r1"), type("b", "r1"))).toEqual([undefined, "r1"]);
+  expect(supposed(type("a", "r1", "r2"))).toEqual(["a", undefined]);
 });

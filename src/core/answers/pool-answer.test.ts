@@ -1,0 +1,130 @@
+import { describe, expect, it } from "vitest";
+import type { Pool } from "../../apis/hub/pool.ts";
+import { instanceType } from "../../testing/builders.ts";
+import { type CandidateOptions, candidate, NOW } from "../../testing/disruption.ts";
+import { quietModel } from "../../testing/quiet-model.ts";
+import type { Picture } from "../disruption/make-round.ts";
+import { poolAnswer } from "./pool-answer.ts";
+
+const HOUR_MS = 3_600_000;
+const QUIET = { Initialized: HOUR_MS, Consolidatable: HOUR_MS };
+
+interface Question {
+  /** cpu of the pods of each node. */
+  readonly nodes?: readonly (readonly string[])[];
+  readonly pool?: Partial<Pool>;
+  readonly disruption?: CandidateOptions["disruption"];
+  readonly conditions?: CandidateOptions["conditions"];
+  readonly picture?: Partial<Picture>;
+}
+
+function asked({ nodes = [["1"], ["2"]], pool = {}, disruption = {}, ...more }: Question = {}) {
+  const types = [instanceType({ cpu: 4, capacityTypes: ["on-demand"] })];
+  const { conditions = QUIET, picture = {} } = more;
+  const options = { types, pool, disruption, conditions };
+  const candidates = nodes.map((pods, index) =>
+    candidate("abcdefgh"[index] as string, { ...options, pods }),
+  );
+  const own = (candidates[0] ?? candidate("none", options)).pool;
+  const restraint = {
+    minSavingsPercent: 0,
+    maxPaybackMs: HOUR_MS,
+    replacementRestMs: HOUR_MS,
+    maxMovesPerPodHour: 4,
+  };
+  const model = quietModel({
+    pools: [{ pool: own, instanceTypes: types, usage: {} }],
+    nodes: candidates.map(({ node }) => node),
+    restraint,
+  });
+  const aside = { next: undefined, brake: undefined };
+  return poolAnswer({ ...model.picture, ...picture }, own, aside);
+}
+
+describe("the answer about a NodePool", () => {
+  it("has its nodes, their price, and its limits in percent", () => {
+    const found = asked({ pool: { limits: { cpu: 16_000, nodes: 0 }, replicas: 3 } });
+    expect(found.says).toContain(
+      "NodePool default has 2 nodes for $0.4000 an hour; limits.nodes is 0, so it launches nothing",
+    );
+    expect(found.nodes).toEqual({ total: 2, leaving: 0, wanted: 3 });
+    expect(found.limits).toEqual([
+      { resource: "cpu", used: "8", limit: "16", percent: 50 },
+      { resource: "nodes", used: "2", limit: "0", percent: 100 },
+    ]);
+  });
+
+  it("says what budgets allow now, and when they allow the next disruption", () => {
+    const now = asked({ disruption: { budgets: [{ nodes: "50%" }] } });
+    expect(now.says).toContain("; a disruption is allowed now");
+    expect(now.disruptions.map(({ reason, allowed, says }) => [reason, allowed, says])).toEqual([
+      ["Empty", 1, "budgets allow 1 of 2 nodes to be disrupted now"],
+      ["Drifted", 1, "budgets allow 1 of 2 nodes to be disrupted now"],
+      ["Underutilized", 1, "budgets allow 1 of 2 nodes to be disrupted now"],
+    ]);
+    const window = { nodes: "0", schedule: "0 0 * * *", duration: "8h" };
+    const later = asked({ disruption: { budgets: [window] } });
+    expect(later.nextAllowedDisruption).toBe("2026-01-05T08:00:00Z");
+    expect(later.says).toContain("; next allowed disruption: 2026-01-05T08:00:00Z");
+    expect(later.budgets).toEqual([{ ...window, active: true, changesAt: "2026-01-05T08:00:00Z" }]);
+    const never = asked({ disruption: { budgets: [{ nodes: "0" }] } });
+    expect(never.says).toContain("budgets allow no disruption, and no schedule ever ends that");
+    expect(never.nextAllowedDisruption).toBeUndefined();
+  });
+
+  it("says that a pool without nodes has none to disrupt", () => {
+    const found = asked({ nodes: [], disruption: { budgets: [{ nodes: "100%" }] } });
+    expect(found.disruptions[0]).toMatchObject({ allowed: 0, says: "it has no node to disrupt" });
+  });
+
+  it("says which reason its policy rules out", () => {
+    const says = (question: Question) =>
+      asked(question).disruptions.map((one) => (one.allowed === 0 ? one.says : one.allowed));
+    expect(says({ disruption: { policy: "WhenEmpty" } })).toEqual([
+      1,
+      1,
+      "only empty nodes go (policy WhenEmpty)",
+    ]);
+    const off = ["consolidation is disabled", 1, "consolidation is disabled"];
+    expect(says({ disruption: { consolidateAfter: "Never" } })).toEqual(off);
+    const fixed = "a pool with replicas is not consolidated";
+    expect(says({ pool: { replicas: 2 } })).toEqual([fixed, 1, fixed]);
+  });
+
+  it("says that disruption of its nodes is paused", () => {
+    const message = "paused by a person";
+    const found = asked({ picture: { paused: () => ({ kind: "paused", message }) as never } });
+    expect(found.paused).toBe(message);
+    expect(found.says).toContain(`; ${message}`);
+    expect(found.disruptions.map(({ allowed, says }) => [allowed, says])).toEqual([
+      [0, message],
+      [0, message],
+      [0, message],
+    ]);
+  });
+
+  it("says whose budgets are in the way: the pool's or the cluster's", () => {
+    const budgets = [{ nodes: "1" }];
+    const cluster = asked({
+      disruption: { budgets },
+      picture: { clusterBudgets: [{ nodes: "0" }] },
+    });
+    expect(cluster.disruptions[0]?.says).toContain("the cluster's budgets (disruption-budgets)");
+    const own = asked({ disruption: { budgets: [{ nodes: "0" }] } });
+    expect(own.disruptions[0]?.says).toMatch(/^budgets /);
+  });
+
+  it("counts its nodes by what holds them first", () => {
+    const found = asked({
+      nodes: [["3"], ["3"], ["3"]],
+      disruption: { policy: "WhenEmpty", budgets: [{ nodes: "100%" }] },
+    });
+    expect(found.held).toEqual([{ block: "policy", count: 3, nodes: ["a", "b", "c"] }]);
+  });
+
+  it("has the commands that the pool alone would have", () => {
+    const all = { budgets: [{ nodes: "100%" }] };
+    expect(asked({ disruption: all }).at).toBe(new Date(NOW).toISOString().replace(".000", ""));
+    expect(asked({ nodes: [["3"], ["3"]], disruption: all }).next).toEqual([]);
+  });
+});
