@@ -1,6 +1,7 @@
-/** Why: the answer of `karpenter explain` for what was chosen. */
+/** Why: the answer of `karpenter explain` for what was chosen. Of a group of nodes: its nodes. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { plain } from "./format.ts";
+import { NodesOfGroup } from "./listed-nodes.tsx";
 import { go, place } from "./place.ts";
 import { nowMs } from "./store.ts";
 
@@ -13,7 +14,7 @@ export function Drawer() {
   // Asked anew as the cluster changes, at most every ten seconds.
   const moment = Math.floor(nowMs.value / 10_000);
   useEffect(() => {
-    if (about === "") return undefined;
+    if (about === "" || about.startsWith("group/")) return undefined;
     let isOver = false;
     void ask(about).then((found) => {
       if (!isOver) setAnswer(found);
@@ -29,7 +30,12 @@ export function Drawer() {
   if (about === "") return null;
   const [kind = "", ...rest] = about.split("/");
   return (
-    <section ref={box} class="drawer" tabIndex={-1} aria-label={`Why: ${about}`}>
+    <section
+      ref={box}
+      class="drawer"
+      tabIndex={-1}
+      aria-label={kind === "group" ? `Nodes of ${rest.join("/")}` : `Why: ${about}`}
+    >
       <header>
         <h2>
           {kind} {plain(rest.join("/"))}
@@ -38,7 +44,13 @@ export function Drawer() {
           Close
         </button>
       </header>
-      {answer === undefined ? <p class="skeleton" /> : <Explained answer={answer} />}
+      {kind === "group" ? (
+        <NodesOfGroup group={rest.join("/")} />
+      ) : answer === undefined ? (
+        <p class="skeleton" />
+      ) : (
+        <Explained answer={answer} />
+      )}
     </section>
   );
 }

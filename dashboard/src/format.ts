@@ -38,9 +38,14 @@ export function gibibytes(bytes: number): string {
   return `${(bytes / 2 ** 30).toLocaleString("en-US", { maximumFractionDigits: 1 })} GiB`;
 }
 
+/** `100,000` */
+export function grouped(count: number): string {
+  return count.toLocaleString("en-US");
+}
+
 /** `1 pod`, `2 pods`. */
 export function counted(count: number, noun: string): string {
-  return `${count.toLocaleString("en-US")} ${noun}${count === 1 ? "" : "s"}`;
+  return `${grouped(count)} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 /** `1h 5m`; the two largest units. */

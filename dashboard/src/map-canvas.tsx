@@ -5,8 +5,9 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { arrowsOf, drawArrow } from "./arrows.ts";
 import { counted, percent, perHour, plain } from "./format.ts";
-import { categoriesOf, groupOf, isMeant } from "./node-list.ts";
+import { aboutRow, categoriesOf, groupOf, isMeant } from "./node-list.ts";
 import { type Drawn, paint, paletteOf, prepared, type Size, tileGap, type View } from "./paint.ts";
+import { statesText } from "./pieces.tsx";
 import { go, place } from "./place.ts";
 import { layoutOf, placeOfSlot, type Slotted, slotAt, slotted } from "./slots.ts";
 import type { MapRow } from "./wire.ts";
@@ -64,6 +65,7 @@ export function MapCanvas({
     });
     const slots = slotted(before, new Map(wanted));
     known.current = { group, slots };
+    const isGrouped = [...rows.values()].some(({ nodes }) => nodes !== undefined);
     const meant = [...rows].filter(([name, row]) => isMeant(name, row, filter));
     return {
       slots,
@@ -71,7 +73,8 @@ export function MapCanvas({
       rows,
       fill,
       categories: categoriesOf(rows.values(), fill),
-      meant: filter === "" ? undefined : new Set(meant.map(([name]) => name)),
+      // Of groups it is not known here which of their nodes the filter names.
+      meant: filter === "" || isGrouped ? undefined : new Set(meant.map(([name]) => name)),
     };
   }, [rows, group, fill, filter, size]);
 
@@ -91,7 +94,7 @@ export function MapCanvas({
     };
     for (const { from, to, pods } of arrowsOf(rows).drawn)
       drawArrow(context, { from: middleOf(from), to: middleOf(to), pods }, colours);
-    const selected = about.startsWith("node/") ? about.slice("node/".length) : undefined;
+    const selected = /^(?:node|group)\/(.*)$/.exec(about)?.[1];
     for (const [name, width] of [
       [hovered?.name, 1],
       [marked, 2],
@@ -123,7 +126,9 @@ export function MapCanvas({
       ref={frame}
       class="map"
       aria-hidden="true"
-      {...useMovement(view, setView, nameAt, setHovered, (name) => go({ about: `node/${name}` }))}
+      {...useMovement(view, setView, nameAt, setHovered, (name) =>
+        go({ about: aboutRow(name, rows.get(name)) }),
+      )}
     >
       <canvas ref={base} />
       <canvas ref={over} class="overlay" />
@@ -136,12 +141,14 @@ export function MapCanvas({
           }}
         >
           <b>{plain(hovered.name)}</b>
+          {hoveredRow.nodes === undefined ? "" : ` · ${counted(hoveredRow.nodes, "node")}`}
           <br />
           {[hoveredRow.type, hoveredRow.zone, hoveredRow.capacity].filter(Boolean).join(" · ")}
           <br />
-          {perHour(hoveredRow.price)} · CPU {percent(...hoveredRow.cpu)} · {hoveredRow.pods} pods
+          {perHour(hoveredRow.price)} · CPU {percent(...hoveredRow.cpu)} ·{" "}
+          {counted(hoveredRow.pods, "pod")}
           <br />
-          {hoveredRow.state}
+          {statesText(hoveredRow)}
           {hoveredRow.to === undefined
             ? ""
             : ` · pods move to ${counted(hoveredRow.to.length, "node")}`}

@@ -3,39 +3,16 @@ import { useMemo, useState } from "preact/hooks";
 import { ActButton } from "./acts.tsx";
 import { arrowsOf } from "./arrows.ts";
 import { Feed } from "./decisions-page.tsx";
-import { ageOf, cores, counted, gibibytes, percent, perHour, plain, shortName } from "./format.ts";
+import { cores, counted, gibibytes, grouped, plain, shortName } from "./format.ts";
 import { type Column, Grid } from "./grid.tsx";
+import { FoundNodes } from "./listed-nodes.tsx";
 import { MapCanvas } from "./map-canvas.tsx";
-import { categoriesOf, inOrder } from "./node-list.ts";
-import { Empty, StateMark } from "./pieces.tsx";
+import { GROUP_COLUMNS, NODE_COLUMNS } from "./node-columns.tsx";
+import { aboutRow, categoriesOf, inOrder, nodesIn } from "./node-list.ts";
+import { Empty } from "./pieces.tsx";
 import { FILLS, GROUPINGS, go, place } from "./place.ts";
-import { about, nowMs, views } from "./store.ts";
+import { about, views } from "./store.ts";
 import type { MapRow } from "./wire.ts";
-
-const COLUMNS: readonly Column<MapRow>[] = [
-  { title: "Node", cell: (_, name) => plain(name) },
-  { title: "State", cell: ({ state }) => <StateMark state={state} /> },
-  { title: "NodePool", cell: ({ pool }) => plain(pool ?? "") },
-  { title: "Type", cell: ({ type }) => type ?? "–", isMinor: true },
-  { title: "Zone", cell: ({ zone }) => zone ?? "–", isMinor: true },
-  { title: "Capacity", cell: ({ capacity }) => capacity ?? "–", isMinor: true },
-  { title: "CPU requested", cell: ({ cpu }) => percent(...cpu), isNumber: true },
-  {
-    title: "Memory requested",
-    cell: ({ memory }) => percent(...memory),
-    isNumber: true,
-    isMinor: true,
-  },
-  { title: "Pods", cell: ({ pods }) => pods, isNumber: true },
-  { title: "Price", cell: ({ price }) => perHour(price), isNumber: true },
-  {
-    title: "Age",
-    cell: ({ created }) => ageOf(created, nowMs.value),
-    isNumber: true,
-    isMinor: true,
-  },
-  { title: "Held by", cell: ({ held }) => plain(held ?? ""), isMinor: true },
-];
 
 /** There while pods move. */
 const MOVES: Column<MapRow> = {
@@ -49,26 +26,48 @@ function moveText([node, pods]: readonly [string, number]): string {
   return `${who} ${node === "" ? "a new node" : shortName(node)}`;
 }
 
+function columnsOf(isMoving: boolean): readonly Column<MapRow>[] {
+  return isMoving ? [...NODE_COLUMNS.slice(0, 2), MOVES, ...NODE_COLUMNS.slice(2)] : NODE_COLUMNS;
+}
+
+const PARTS = { pool: "NodePool", capacity: "capacity type", zone: "zone", type: "type" } as const;
+
+/** More nodes than a picture can show: it says so, and how to come to them. */
+function Grouped() {
+  const { head, rows } = views.map.value;
+  const by = (head?.groupedBy ?? []).map((part) => PARTS[part]).join(", ");
+  return (
+    <p role="note">
+      {counted(head?.nodes ?? 0, "node")}, drawn as {counted(rows.size, "group")} by {by}. Choose a
+      group to list its nodes, or write a filter to find some.
+    </p>
+  );
+}
+
 export function MapPage() {
-  const { rows } = views.map.value;
+  const { head, rows } = views.map.value;
   const { filter, asTable } = place.value;
+  const isGrouped = head?.groupedBy !== undefined;
   const [marked, setMarked] = useState<string | undefined>();
-  const listed = useMemo(() => inOrder(rows, filter), [rows, filter]);
+  const words = isGrouped ? "" : filter;
+  const listed = useMemo(() => inOrder(rows, words), [rows, words]);
   const isMoving = [...rows.values()].some(({ to }) => to !== undefined);
   const isOurs = [...rows.values()].some(({ state }) => state !== "unmanaged");
   return (
     <div class="map-page">
       <div class="main-column">
-        <Tools count={listed.length} />
-        {!isOurs && views.map.value.head !== undefined && <NoNodes />}
+        <Tools count={nodesIn(listed.map(([, row]) => row))} />
+        {!isOurs && head !== undefined && <NoNodes />}
+        {isGrouped && <Grouped />}
+        {isGrouped && filter !== "" && <FoundNodes filter={filter} />}
         {!asTable && <MapCanvas rows={rows} marked={marked} />}
         <Grid
-          label="Nodes"
+          label={isGrouped ? "Groups of nodes" : "Nodes"}
           rows={listed}
-          columns={isMoving ? [...COLUMNS.slice(0, 2), MOVES, ...COLUMNS.slice(2)] : COLUMNS}
+          columns={isGrouped ? GROUP_COLUMNS : columnsOf(isMoving)}
           isHidden={!asTable}
           onMark={setMarked}
-          onOpen={(name) => go({ about: `node/${name}` })}
+          onOpen={(name, row) => go({ about: aboutRow(name, row) })}
         />
         {!asTable && <Legend />}
       </div>
@@ -140,7 +139,7 @@ function Tools({ count }: { count: number }) {
           Fit
         </button>
       )}
-      <span class="muted">{count} shown</span>
+      <span class="muted">{grouped(count)} shown</span>
     </div>
   );
 }

@@ -14,6 +14,18 @@ export function isMeant(name: string, row: MapRow, filter: string): boolean {
     .every((word) => text.includes(word));
 }
 
+/** How many nodes rows stand for: a row may be a group. */
+export function nodesIn(rows: Iterable<Pick<MapRow, "nodes">>): number {
+  let count = 0;
+  for (const { nodes } of rows) count += nodes ?? 1;
+  return count;
+}
+
+/** What opens when a row is chosen. */
+export function aboutRow(name: string, row: MapRow | undefined): string {
+  return row?.nodes === undefined ? `node/${name}` : `group/${name}`;
+}
+
 export function groupOf(row: MapRow, by: Grouping): string {
   return row[by] ?? "";
 }
@@ -22,7 +34,8 @@ export function groupOf(row: MapRow, by: Grouping): string {
 export function categoriesOf(rows: Iterable<MapRow>, by: Fill): readonly string[] {
   if (by === "cpu" || by === "memory" || by === "held") return [];
   const counts = new Map<string, number>();
-  for (const row of rows) counts.set(row[by] ?? "", (counts.get(row[by] ?? "") ?? 0) + 1);
+  for (const row of rows)
+    counts.set(row[by] ?? "", (counts.get(row[by] ?? "") ?? 0) + (row.nodes ?? 1));
   return [...counts].sort(([a, n], [b, m]) => m - n || (a < b ? -1 : 1)).map(([name]) => name);
 }
 

@@ -1,5 +1,6 @@
 /** Draws the map's tiles on a canvas: fill, bars, pods as marks, the shape of what happens to a node. */
-import { perHour, plain, shortName } from "./format.ts";
+import { counted, grouped, perHour, plain, shortName } from "./format.ts";
+import { nodesIn } from "./node-list.ts";
 import type { Fill } from "./place.ts";
 import { HEADER, type Layout, placeOfSlot, type Slotted } from "./slots.ts";
 import type { MapRow } from "./wire.ts";
@@ -73,7 +74,7 @@ export interface Drawn {
 const LABELS = { nodepool: "no NodePool" } as const;
 
 function groupLabel(name: string, count: number): string {
-  return `${plain(name === "" ? LABELS.nodepool : name)} · ${count}`;
+  return `${plain(name === "" ? LABELS.nodepool : name)} · ${grouped(count)}`;
 }
 
 /** Where the person looks: layout pixels × scale + offset are pixels of the screen. */
@@ -103,7 +104,7 @@ export function paint(
     context.font = "600 13px system-ui, sans-serif";
     context.textBaseline = "middle";
     const members = slots.groups.get(box.name)?.slots ?? new Map<string, number>();
-    const count = [...members.keys()].filter((name) => rows.has(name)).length;
+    const count = nodesIn([...members.keys()].flatMap((name) => rows.get(name) ?? []));
     const label = groupLabel(box.name, count);
     context.fillText(label, Math.max(left, 0) + 8, top + (HEADER * scale) / 2, wide - 16);
     for (const [name, slot] of members) {
@@ -143,7 +144,7 @@ function tile(context: CanvasRenderingContext2D, one: Tile, drawn: Drawn, colour
   context.lineWidth = 1;
   context.strokeRect(x + 0.5, y + 0.5, size - 1, size - 1);
   if (size >= 84) card(context, one, colours);
-  else if (size >= 22) podMarks(context, one, colours);
+  else if (size >= 22 && row.nodes === undefined) podMarks(context, one, colours);
   if (size >= 8) stateMark(context, one, colours);
   const accent = drawn.accents?.get(one.name);
   if (accent !== undefined) accentMark(context, one, accent, colours);
@@ -213,9 +214,10 @@ function card(
     context.fillStyle = colours.text;
     context.fillText(shown, x + 5, y + at, size - 10);
   };
-  line(shortName(name), 12, "600");
-  line(row.type ?? "", 27, "400");
-  line(`${perHour(row.price)} · ${row.pods} pods`, 42, "400");
+  const isGroup = row.nodes !== undefined;
+  line(isGroup ? counted(row.nodes ?? 0, "node") : shortName(name), 12, "600");
+  line((isGroup ? [row.type, row.zone] : [row.type]).filter(Boolean).join(" "), 27, "400");
+  line(`${perHour(row.price)} · ${counted(row.pods, "pod")}`, 42, "400");
 }
 
 function podMarks(context: CanvasRenderingContext2D, { row, x, y, size }: Tile, colours: Palette) {
@@ -226,11 +228,17 @@ function podMarks(context: CanvasRenderingContext2D, { row, x, y, size }: Tile, 
     context.fillRect(x + 3 + (at % across) * 5, y + 3 + Math.floor(at / across) * 5, 3, 3);
 }
 
+/** Of a group: what happens to most of those nodes to which something happens. */
+function markedState({ state, states }: MapRow): MapRow["state"] {
+  const all = Object.keys(states ?? {}) as MapRow["state"][];
+  return all.find((one) => one !== "running" && one !== "unmanaged") ?? state;
+}
+
 /** A shape, so that colour is never the only sign: half circle = comes up, triangle = chosen, bar = leaves, dot = drifted. */
 function stateMark(context: CanvasRenderingContext2D, { row, x, y, size }: Tile, colours: Palette) {
   const r = Math.max(3, Math.min(8, size / 5));
   const [cx, cy] = [x + size - r - 2, y + size - r - 2];
-  const { state } = row;
+  const state = markedState(row);
   if (state === "running" && row.drifted !== true) return;
   if (state === "unmanaged") return;
   context.fillStyle = colours.surface;

@@ -1,6 +1,7 @@
 /** The nodes before and after, as two maps in which each node has the same place. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { categoriesOf, groupOf } from "./node-list.ts";
+import { counted } from "./format.ts";
+import { categoriesOf, groupOf, nodesIn } from "./node-list.ts";
 import { type Accent, type Drawn, paint, paletteOf, prepared } from "./paint.ts";
 import { place } from "./place.ts";
 import { layoutOf, type Slotted, slotted } from "./slots.ts";
@@ -93,7 +94,7 @@ function OneMap({
   return (
     <section aria-label={`${title}, as a map`}>
       <h3>
-        {title} <span class="muted">· {rows.size} nodes</span>
+        {title} <span class="muted">· {counted(nodesIn(rows.values()), "node")}</span>
       </h3>
       <div
         ref={frame}

@@ -1,5 +1,6 @@
 /** Small pieces that several pages use. */
 import type { ComponentChildren } from "preact";
+import { grouped } from "./format.ts";
 import type { MapRow } from "./wire.ts";
 
 /** What is missing, and what to do next. */
@@ -42,6 +43,14 @@ export function StateMark({ state }: { state: MapRow["state"] }) {
       <span aria-hidden="true">{mark}</span> {state}
     </span>
   );
+}
+
+/** `running`; of a group `118 running, 2 draining`. */
+export function statesText({ state, states }: Pick<MapRow, "state" | "states">): string {
+  const counts = Object.entries(states ?? {});
+  return counts.length === 0
+    ? state
+    : counts.map(([one, count]) => `${grouped(count)} ${one}`).join(", ");
 }
 
 export function Bar({ part, whole, label }: { part: number; whole: number; label: string }) {

@@ -13,7 +13,7 @@ export type Fill = (typeof FILLS)[number];
 export interface Place {
   readonly view: Page;
   readonly filter: string;
-  /** `node/NAME`, `pod/NAMESPACE/NAME`, `nodepool/NAME`; "": nothing. */
+  /** `node/NAME`, `pod/NAMESPACE/NAME`, `nodepool/NAME`, `group/KEY` of a map drawn as groups; "": nothing. */
   readonly about: string;
   readonly group: Grouping;
   readonly fill: Fill;

@@ -14,7 +14,12 @@ export interface Vital {
     readonly of: (point: VitalPoint) => number | undefined;
   }[];
   readonly written: (value: number) => string;
+  /** There is nothing between two whole numbers: the axis has whole numbers alone. */
+  readonly isWhole?: boolean;
 }
+
+/** Steps of an axis of whole numbers. */
+const WHOLE_STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 100_000];
 
 export function VitalChart({ vital, points }: { vital: Vital; points: readonly VitalPoint[] }) {
   const data = useMemo<uPlot.AlignedData>(
@@ -32,8 +37,17 @@ export function VitalChart({ vital, points }: { vital: Vital; points: readonly V
     options: ({ colour, axis, time }) => ({
       legend: { show: false },
       cursor: { drag: { x: true, y: false } },
-      scales: { y: { range: fromZero(1e-3) } },
-      axes: [time, { ...axis, size: 64, space: 32, values: (_, ticks) => ticks.map(written) }],
+      scales: { y: { range: fromZero(vital.isWhole === true ? 1 : 1e-3) } },
+      axes: [
+        time,
+        {
+          ...axis,
+          size: 64,
+          space: 32,
+          values: (_, ticks) => ticks.map(written),
+          ...(vital.isWhole === true ? { incrs: WHOLE_STEPS } : {}),
+        },
+      ],
       series: [
         {},
         ...vital.lines.map(({ label }, index) => ({

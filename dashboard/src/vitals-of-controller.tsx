@@ -20,7 +20,12 @@ const VITALS: readonly Vital[] = [
     lines: [{ label: "state behind by", of: ({ unsyncedS }) => unsyncedS }],
     written: seconds,
   },
-  { title: "Queued", lines: [{ label: "items", of: ({ queued }) => queued }], written: digits },
+  {
+    title: "Queued",
+    lines: [{ label: "items", of: ({ queued }) => queued }],
+    written: digits,
+    isWhole: true,
+  },
   {
     title: "Wait in queues",
     lines: [{ label: "mean", of: ({ waitedS }) => waitedS }],
@@ -51,6 +56,7 @@ const VITALS: readonly Vital[] = [
     title: "Leader",
     lines: [{ label: "leads", of: ({ leader }) => leader }],
     written: (value) => (value > 0.5 ? "yes" : "no"),
+    isWhole: true,
   },
   {
     title: "Memory",

@@ -1,7 +1,9 @@
 /** What is supposed: nodes and zones that go, a NodePool that is edited, prices, replicas, consolidation. */
 import { useEffect, useId, useState } from "preact/hooks";
 import { counted, plain } from "./format.ts";
+import { useListed } from "./listed-nodes.tsx";
 import { inOrder } from "./node-list.ts";
+import { place } from "./place.ts";
 import { views } from "./store.ts";
 import {
   askWhatIf,
@@ -15,14 +17,19 @@ import {
 } from "./supposition.ts";
 
 export function WhatIfForm() {
-  const { rows } = views.map.value;
+  const { head, rows } = views.map.value;
   const { nodes, zones, prices, scales, consolidate } = supposed.value;
   const known = editable.value;
   useEffect(() => {
     void readEditable();
   }, []);
   const zoneNames = [...new Set([...rows.values()].flatMap((row) => row.zone ?? []))].sort();
-  const nodeNames = inOrder(rows, "")
+  // A map of groups has no names of nodes: those that the filter names can be chosen.
+  const { filter } = place.value;
+  const isGrouped = head?.groupedBy !== undefined;
+  const listed = useListed(isGrouped ? new URLSearchParams({ filter }).toString() : undefined);
+  const nodeRows = isGrouped ? new Map(Object.entries(listed?.rows ?? {})) : rows;
+  const nodeNames = inOrder(nodeRows, "")
     .filter(([, { state }]) => state !== "unmanaged")
     .map(([name]) => name);
   return (
@@ -35,7 +42,7 @@ export function WhatIfForm() {
     >
       <Picked
         label="Node"
-        verb="goes"
+        verb={isGrouped ? "goes (the first ones that the filter names)" : "goes"}
         names={nodeNames}
         chosen={nodes}
         onChange={(chosen) => suppose({ nodes: chosen })}

@@ -22,8 +22,11 @@ export function atOnce<T>(steps: Steps<T>): T {
  */
 export const TURN_MS = 10;
 
+/** What it takes to run a computation in turns. */
+type TurnClock = Pick<Clock, "elapsedMs" | "sleep">;
+
 /** Runs the computation, and lets the event loop run after about `turnMs`. On a virtual clock it runs in one turn. */
-export function inTurns<T>(clock: Clock, steps: Steps<T>, turnMs: number): Promise<T> {
+export function inTurns<T>(clock: TurnClock, steps: Steps<T>, turnMs: number): Promise<T> {
   return stepRunner(clock, turnMs)(steps);
 }
 
@@ -34,7 +37,7 @@ export type StepRunner = <T>(steps: Steps<T>) => Promise<T>;
  * As {@link inTurns} for several computations, one after the other: the next one uses the rest of a turn. Time from
  * this call on counts, and so does time between two computations.
  */
-export function stepRunner(clock: Clock, turnMs: number): StepRunner {
+export function stepRunner(clock: TurnClock, turnMs: number): StepRunner {
   let startedMs = clock.elapsedMs();
   return async (steps) => {
     for (;;) {
@@ -45,6 +48,21 @@ export function stepRunner(clock: Clock, turnMs: number): StepRunner {
       startedMs = clock.elapsedMs();
     }
   };
+}
+
+/** The same steps; what each takes is told. */
+export function* timed<T>(
+  clock: Pick<Clock, "elapsedMs">,
+  steps: Steps<T>,
+  tell: (ms: number) => void,
+): Steps<T> {
+  for (;;) {
+    const begunMs = clock.elapsedMs();
+    const { done, value } = steps.next();
+    tell(clock.elapsedMs() - begunMs);
+    if (done === true) return value;
+    yield;
+  }
 }
 
 /**

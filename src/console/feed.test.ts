@@ -57,6 +57,7 @@ class FakeSource implements ConsoleSource {
       next: () => this.next,
       costs: async () => ({ workloads: [] }),
       unplaced: async () => [],
+      nodes: async () => ({ total: 0, rows: {} }),
       explain: async ({ name }) => ({ says: name }),
       simulate: async () => ({}),
       editable: async () => ({ pools: [], workloads: [], types: [] }),

@@ -6,11 +6,12 @@
 import type { Clock, Timer } from "../base/clock.ts";
 import { firstLineOf } from "../base/error-text.ts";
 import { mustNotFail } from "../base/must-not-fail.ts";
+import { inTurns, type Steps, timed } from "../base/steps.ts";
 import type { ConsoleScene, ConsoleSource } from "./source.ts";
 import { costsView } from "./views/costs.ts";
 import { decisionsView } from "./views/decisions.ts";
 import { healthView } from "./views/health.ts";
-import { mapView } from "./views/map.ts";
+import { mapViewInSteps } from "./views/map.ts";
 import { historyView, moneyView, type PricePoint, pricePoint, withPoint } from "./views/money.ts";
 import { nextView } from "./views/next.ts";
 import { poolsView } from "./views/pools.ts";
@@ -45,8 +46,13 @@ const PACE_MS = 1_000;
 const REST_FACTOR = 50;
 /** Longest time between two updates, in milliseconds. Older data would mislead. */
 const MOST_REST_MS = 10_000;
+/** Longest work in one go, in milliseconds: other requests wait no longer than about this. */
+const TURN_MS = 5;
 /** How long watches stay open without a viewer, in milliseconds, so that a reloaded page finds them. */
 const LINGER_MS = 60_000;
+
+/** The parts of a clock that the feed needs. */
+export type FeedClock = Pick<Clock, "after" | "elapsedMs" | "sleep">;
 
 interface Viewer {
   readonly views: readonly ConsoleViewName[];
@@ -63,7 +69,7 @@ interface Shown {
 
 export class Feed {
   readonly #source: ConsoleSource;
-  readonly #clock: Pick<Clock, "after" | "elapsedMs">;
+  readonly #clock: FeedClock;
   readonly #viewers = new Set<Viewer>();
   #history: readonly PricePoint[] = [];
   /** The last computed lower bound of the cost, if somebody looks at costs. */
@@ -77,7 +83,7 @@ export class Feed {
   readonly #shown = new Map<ConsoleViewName, Shown>();
   readonly #making = new Set<ConsoleViewName>();
 
-  constructor(source: ConsoleSource, clock: Pick<Clock, "after" | "elapsedMs">) {
+  constructor(source: ConsoleSource, clock: FeedClock) {
     this.#source = source;
     this.#clock = clock;
   }
@@ -176,9 +182,7 @@ export class Feed {
       const begunMs = this.#clock.elapsedMs();
       this.#shown.set(name, { scene, now: written(make(), this.#shown.get(name)?.now) });
       this.#send(name);
-      const tookMs = this.#clock.elapsedMs() - begunMs;
-      this.#readingMs += tookMs;
-      this.#source.worked?.(tookMs);
+      this.#worked(this.#clock.elapsedMs() - begunMs);
     } catch (error) {
       this.#tell(error);
     } finally {
@@ -197,12 +201,27 @@ export class Feed {
     }
   }
 
+  /** Does work on many rows in turns. Its time counts as time spent on the views. */
+  async #run<T>(steps: Steps<T>): Promise<T> {
+    return inTurns(
+      this.#clock,
+      timed(this.#clock, steps, (ms) => this.#worked(ms)),
+      TURN_MS,
+    );
+  }
+
+  #worked(ms: number): void {
+    this.#readingMs += ms;
+    this.#source.worked?.(ms);
+  }
+
   /** Waits for the parts of a view. Building the view from them takes a few milliseconds. */
   async #viewOf(name: ConsoleViewName, scene: ConsoleScene): Promise<() => View> {
     switch (name) {
       case "map": {
         const [fleet, moves] = [await scene.fleet(), await scene.moves()];
-        return () => mapView(fleet, moves);
+        const view = await this.#run(mapViewInSteps(fleet, moves));
+        return () => view;
       }
       case "money": {
         const fleet = await scene.fleet();

@@ -4,15 +4,15 @@
  * other ports are refused. See docs/designs/005-console.md.
  */
 import { parseBoundedJson } from "../base/bounded-json.ts";
-import type { Clock } from "../base/clock.ts";
 import { firstLineOf } from "../base/error-text.ts";
 import { isObject } from "../base/json.ts";
 import { openEventStream, openLineStream } from "../listen/event-stream.ts";
 import { type Exchange, Refusal } from "../listen/exchange.ts";
 import { decisionLines } from "./decision-lines.ts";
 import type { ConsoleDoor } from "./door.ts";
-import { type ConsoleViewName, Feed, VIEWS } from "./feed.ts";
+import { type ConsoleViewName, Feed, type FeedClock, VIEWS } from "./feed.ts";
 import type { ConsoleQuestion, ConsoleScene, ConsoleSource, Supposition } from "./source.ts";
+import type { NodeQuestion } from "./views/node-groups.ts";
 
 export interface Asset {
   readonly contentType: string;
@@ -23,7 +23,7 @@ export interface Asset {
 
 export interface ConsoleOptions {
   readonly source: ConsoleSource;
-  readonly clock: Pick<Clock, "after" | "elapsedMs">;
+  readonly clock: FeedClock;
   /** The page's files by path, including `/`. */
   readonly assets: ReadonlyMap<string, Asset>;
   readonly door: ConsoleDoor;
@@ -106,6 +106,8 @@ async function answer(exchange: Exchange, options: ConsoleOptions, feed: Feed): 
       const asked = writtenSupposition(await readJson(exchange, MOST_QUESTION_BYTES));
       return ask(exchange, feed, (scene) => scene.simulate(asked));
     }
+    case "GET /api/nodes":
+      return ask(exchange, feed, async (scene, query) => scene.nodes(nodesIn(query)));
     case "GET /api/editable":
       return ask(exchange, feed, (scene) => scene.editable());
     case "POST /api/pool-problems": {
@@ -200,6 +202,10 @@ function questionIn(query: URLSearchParams): ConsoleQuestion {
     name: query.get("name") ?? "",
     namespace: query.get("namespace") ?? "default",
   };
+}
+
+function nodesIn(query: URLSearchParams): NodeQuestion {
+  return { group: query.get("group") ?? undefined, filter: query.get("filter") ?? "" };
 }
 
 function suppositionIn(query: URLSearchParams): Supposition {

@@ -10,6 +10,7 @@ import type { Fleet } from "../core/answers/fleet.ts";
 import type { MovesUnderWay } from "../core/answers/moves-under-way.ts";
 import type { PoolAnswer } from "../core/answers/pool-answer.ts";
 import type { ReasonWeek } from "../core/answers/week.ts";
+import type { ListedNodes, NodeQuestion } from "./views/node-groups.ts";
 import type { VitalPoint } from "./views/vitals.ts";
 
 /** A pod that fits nowhere. */
@@ -45,6 +46,8 @@ export interface ConsoleScene {
   /** Which workloads cause the cost of the nodes. */
   costs(): Promise<ConsoleCosts>;
   unplaced(): Promise<readonly UnplacedPod[]>;
+  /** The nodes that match the question, each as a row of the map. */
+  nodes(question: NodeQuestion): Promise<ListedNodes>;
   /** The answer of `karpenter explain`. Throws an error with a message for people. */
   explain(question: ConsoleQuestion): Promise<unknown>;
   /** The answer of `karpenter simulate`. Throws an error with a message for people. */

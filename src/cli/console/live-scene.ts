@@ -7,7 +7,7 @@ import { NODE } from "../../apis/core/node.ts";
 import { POD } from "../../apis/core/pod.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
 import { type Kind, keyOf } from "../../apis/meta.ts";
-import type { Steps } from "../../base/steps.ts";
+import { inTurns, type Steps, TURN_MS } from "../../base/steps.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 import type {
   ConsoleCosts,
@@ -16,6 +16,7 @@ import type {
   ConsoleScene,
   UnplacedPod,
 } from "../../console/source.ts";
+import { listedNodesInSteps } from "../../console/views/node-groups.ts";
 import type { CommandAnswer } from "../../core/answers/command-answer.ts";
 import { costsInSteps } from "../../core/answers/costs.ts";
 import { type Fleet, fleetInSteps } from "../../core/answers/fleet.ts";
@@ -187,6 +188,8 @@ function sceneOf(
       const planned = await plan();
       return long.unplaced.do((run) => run(unplacedOf(read, planned)));
     }),
+    nodes: async (question) =>
+      inTurns(new SystemClock(), listedNodesInSteps(await fleet(), question), TURN_MS),
     explain: async (question) => explained(read, question, await next()),
     simulate: (supposition) => supposed(read, supposition, moment),
     editable: async () => editable(read),

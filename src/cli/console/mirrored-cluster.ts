@@ -17,7 +17,7 @@ import type { Kind, KubeObject } from "../../apis/meta.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Random } from "../../base/random.ts";
-import { inTurns, TURN_MS } from "../../base/steps.ts";
+import { inTurns, TURN_MS, timed } from "../../base/steps.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 import { createPodProjection } from "../../controllers/pod-projection.ts";
 import {
@@ -38,7 +38,6 @@ import { LiveMirrors } from "../../kube/mirror/mirrors.ts";
 import { createPodFrameReader, createPodPageReader } from "../../kube/protobuf/pod-frames.ts";
 import type { Transport } from "../../kube/transport/transport.ts";
 import { currentVersion } from "../plan/manifests.ts";
-import { timed } from "./rested.ts";
 
 export interface MirroredCluster {
   readonly client: Pick<KubeClient, "get" | "list">;
@@ -172,10 +171,10 @@ class KeptState {
         if (!isOf(mirror.kind, feed.kind.group, feed.kind.plural) || this.#fed.has(mirror))
           continue;
         this.#fed.add(mirror);
-        await inTurns(this.#clock, timed(follow(mirror, feed), tell), TURN_MS);
+        await inTurns(this.#clock, timed(this.#clock, follow(mirror, feed), tell), TURN_MS);
       }
     this.#mark();
-    await inTurns(this.#clock, timed(this.#state.catchUp(), tell), TURN_MS);
+    await inTurns(this.#clock, timed(this.#clock, this.#state.catchUp(), tell), TURN_MS);
     return this.#state;
   }
 

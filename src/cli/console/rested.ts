@@ -2,7 +2,7 @@
  * Work that takes long is not done again and again: after T ms of work its answer stays for many times T.
  * So each kind of work takes a small share of a core at most, however large the cluster is.
  */
-import { type Steps, stepRunner } from "../../base/steps.ts";
+import { type Steps, stepRunner, timed } from "../../base/steps.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 
 /** After T ms of work its answer stays for so many times T: at most 2 % of a core. */
@@ -45,7 +45,7 @@ export class Rested<T> {
     let spentMs = 0;
     const run = stepRunner(clock, TURN_MS);
     const value = await work(async (steps) => {
-      const measured = timed(steps, (ms) => {
+      const measured = timed(clock, steps, (ms) => {
         spentMs += ms;
         this.#tell(ms);
       });
@@ -54,16 +54,5 @@ export class Rested<T> {
     const restMs = Math.min(MOST_REST_MS, this.#factor * spentMs);
     this.#known = { value, untilMs: clock.elapsedMs() + restMs };
     return value;
-  }
-}
-
-/** The same steps; what each takes is told. */
-export function* timed<T>(steps: Steps<T>, tell: (ms: number) => void): Steps<T> {
-  for (;;) {
-    const begunMs = clock.elapsedMs();
-    const { done, value } = steps.next();
-    tell(clock.elapsedMs() - begunMs);
-    if (done === true) return value;
-    yield;
   }
 }

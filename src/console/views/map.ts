@@ -1,7 +1,12 @@
-/** The map: every node with its pool and zone, its usage, what is happening to it and what blocks that. */
+/**
+ * The map: every node with its pool and zone, its usage, what is happening to it and what blocks that. If there are very
+ * many nodes, only groups of them are sent: a page takes seconds to draw 100,000 rows, and nobody can tell them apart.
+ */
+import { atOnce, eachInSteps, type Steps } from "../../base/steps.ts";
 import type { Fleet, FleetNode } from "../../core/answers/fleet.ts";
 import type { MovesUnderWay } from "../../core/answers/moves-under-way.ts";
-import { ViewNotes } from "../../core/state/view-notes.ts";
+import { type MapRow, mapRow, type RequestedOf, share } from "./map-row.ts";
+import { type GroupPart, groupsInSteps } from "./node-groups.ts";
 import type { View } from "./view.ts";
 
 export interface MapHead {
@@ -14,40 +19,35 @@ export interface MapHead {
   /** Nodes that are not ready yet, or that are being removed. */
   readonly moving: number;
   /** Requested and allocatable amounts: cpu in milli-cores, memory in bytes. */
-  readonly cpu: Share;
-  readonly memory: Share;
+  readonly cpu: RequestedOf;
+  readonly memory: RequestedOf;
+  /** The facts by which nodes are grouped into rows. Absent: each row is one node. */
+  readonly groupedBy?: readonly GroupPart[];
 }
 
-type Share = readonly [requested: number, allocatable: number];
+/** If there are more nodes than this, groups are sent. */
+const MOST_NODES = 20_000;
+/** Most rows are known from before and cost little. */
+const NODES_PER_STEP = 1_024;
 
-/** Field names are short because there may be thousands of rows. */
-export interface MapRow {
-  readonly pool?: string;
-  readonly type?: string;
-  readonly zone?: string;
-  readonly capacity?: string;
-  readonly state: FleetNode["state"];
-  readonly since?: string;
-  readonly created?: string;
-  /** Micro-dollars an hour; absent: not known. */
-  readonly price?: number;
-  readonly cpu: Share;
-  readonly memory: Share;
-  readonly pods: number;
-  readonly held?: string;
-  readonly drifted?: true;
-  /**
-   * For a node that is being removed: which nodes get its pods, and how many. The name "" is a node that does
-   * not exist yet. The number 0 means that the node is a replacement.
-   */
-  readonly to?: readonly (readonly [node: string, pods: number])[];
+/** One row for each node, sorted by name; if there are very many nodes, one row for each group. */
+export function mapView(fleet: Fleet, moves?: MovesUnderWay): View<MapHead, MapRow> {
+  return atOnce(mapViewInSteps(fleet, moves));
 }
 
-/** One row for each node, sorted by name. */
-export function mapView(
+/** As {@link mapView}. */
+export function* mapViewInSteps(
   { nodes, totals }: Fleet,
   moves: MovesUnderWay = new Map(),
-): View<MapHead, MapRow> {
+  mostNodes = MOST_NODES,
+): Steps<View<MapHead, MapRow>> {
+  const groups = nodes.length > mostNodes ? yield* groupsInSteps(nodes) : undefined;
+  const rows = new Map<string, MapRow>();
+  let moving = 0;
+  yield* eachInSteps(nodes, NODES_PER_STEP, (node) => {
+    if (node.state !== "running" && node.state !== "unmanaged") moving += 1;
+    if (groups === undefined) rows.set(node.name, movingRow(node, moves));
+  });
   return {
     head: {
       nodes: totals.nodes,
@@ -55,54 +55,16 @@ export function mapView(
       waiting: totals.waiting,
       priceMicroUsdPerHour: totals.priceMicroUsdPerHour,
       unpriced: totals.unpriced,
-      moving: nodes.filter(({ state }) => state !== "running" && state !== "unmanaged").length,
+      moving,
       cpu: share(totals, "cpu"),
       memory: share(totals, "memory"),
+      ...(groups === undefined ? {} : { groupedBy: groups.by }),
     },
-    rows: new Map(nodes.map((node) => [node.name, movingRow(node, moves)])),
+    rows: groups?.rows ?? rows,
   };
 }
 
 function movingRow(node: FleetNode, moves: MovesUnderWay): MapRow {
   const to = moves.get(node.name);
   return to === undefined ? mapRow(node) : { ...mapRow(node), to: [...to] };
-}
-
-const known = new ViewNotes<MapRow>();
-
-/** The row of a node. The same node object gives the same row, which is then not sent again. */
-function mapRow(node: FleetNode): MapRow {
-  let row = known.get(node);
-  if (row === undefined) {
-    row = freshRow(node);
-    known.set(node, row);
-  }
-  return row;
-}
-
-function freshRow(node: FleetNode): MapRow {
-  const { nodePool, instanceType, zone, capacityType, createdAt, priceMicroUsdPerHour } = node;
-  const { state, since, pods, held, drifted } = node;
-  return {
-    ...(nodePool === undefined ? {} : { pool: nodePool }),
-    ...(instanceType === undefined ? {} : { type: instanceType }),
-    ...(zone === undefined ? {} : { zone }),
-    ...(capacityType === undefined ? {} : { capacity: capacityType }),
-    state,
-    ...(since === undefined ? {} : { since }),
-    ...(createdAt === undefined ? {} : { created: createdAt }),
-    ...(priceMicroUsdPerHour === undefined ? {} : { price: priceMicroUsdPerHour }),
-    cpu: share(node, "cpu"),
-    memory: share(node, "memory"),
-    pods,
-    ...(held === undefined ? {} : { held }),
-    ...(drifted === undefined ? {} : { drifted }),
-  };
-}
-
-function share(
-  { requested, allocatable }: Pick<FleetNode, "requested" | "allocatable">,
-  resource: "cpu" | "memory",
-): Share {
-  return [requested[resource] ?? 0, allocatable[resource] ?? 0];
 }

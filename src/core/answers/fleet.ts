@@ -14,7 +14,7 @@ import { isRebooting, type NodeClaim, REBOOTING } from "../../apis/karpenter/nod
 import { keyOf } from "../../apis/meta.ts";
 import type { Resources } from "../../apis/resources.ts";
 import { toRfc3339 } from "../../base/clock.ts";
-import { atOnce, mapInSteps, type Steps } from "../../base/steps.ts";
+import { atOnce, eachInSteps, mapInSteps, type Steps } from "../../base/steps.ts";
 import { compareText } from "../../base/text-order.ts";
 import { type Block, blocksOf, priceOf } from "../disruption/candidates.ts";
 import type { Picture } from "../disruption/make-round.ts";
@@ -139,21 +139,21 @@ export function* fleetInSteps({ picture, pools }: Model, plan: SchedulingResult)
     return fleetNode(picture, view, of);
   });
   yield;
-  const managed = nodes.filter(({ state }) => state !== "unmanaged");
   const waiting = waitingOf(plan);
+  const { all, pools: byPool } = yield* sumsInSteps(nodes);
   return {
     at: toRfc3339(picture.nowMs),
     nodes,
-    pools: poolsOf(nodes),
+    pools: poolsOf(byPool),
     waiting,
     totals: {
       nodes: nodes.length,
-      pods: nodes.reduce((sum, { pods }) => sum + pods, 0),
+      pods: all.pods,
       waiting: waiting.reduce((sum, { pods }) => sum + pods, 0),
-      allocatable: sumOf(nodes.map(({ allocatable }) => allocatable)),
-      requested: sumOf(nodes.map(({ requested }) => requested)),
-      priceMicroUsdPerHour: priceSum(nodes),
-      unpriced: managed.filter((one) => one.priceMicroUsdPerHour === undefined).length,
+      allocatable: all.allocatable,
+      requested: all.requested,
+      priceMicroUsdPerHour: all.priceMicroUsdPerHour,
+      unpriced: all.unpriced,
     },
   };
 }
@@ -272,24 +272,67 @@ function holdOn(picture: Picture, view: NodeView, { pool, pause }: Of): Hold {
   return { block, pdbs, movesFirst, pause };
 }
 
-function poolsOf(nodes: readonly FleetNode[]): readonly FleetPool[] {
-  const byPool = new Map<string, FleetNode[]>();
-  for (const node of nodes) {
-    if (node.state === "unmanaged") continue;
+/** What is added up over nodes. */
+interface Sums {
+  readonly allocatable: Record<string, number>;
+  readonly requested: Record<string, number>;
+  nodes: number;
+  pods: number;
+  priceMicroUsdPerHour: number;
+  /** Nodes with a claim whose price is not known. */
+  unpriced: number;
+  moving: number;
+  held: number;
+}
+
+/** Of all nodes, and of the nodes with a claim by the name of their pool. */
+function* sumsInSteps(
+  nodes: readonly FleetNode[],
+): Steps<{ readonly all: Sums; readonly pools: ReadonlyMap<string, Sums> }> {
+  const all = noSums();
+  const pools = new Map<string, Sums>();
+  yield* eachInSteps(nodes, NODES_PER_STEP, (node) => {
+    addNode(all, node);
+    if (node.state === "unmanaged") return;
     const name = node.nodePool ?? "";
-    const own = byPool.get(name);
-    if (own === undefined) byPool.set(name, [node]);
-    else own.push(node);
-  }
-  return [...byPool]
-    .map(([name, own]) => ({
+    const own = pools.get(name) ?? noSums();
+    pools.set(name, own);
+    addNode(own, node);
+  });
+  return { all, pools };
+}
+
+function noSums(): Sums {
+  const counts = { nodes: 0, pods: 0, priceMicroUsdPerHour: 0, unpriced: 0, moving: 0, held: 0 };
+  return { allocatable: {}, requested: {}, ...counts };
+}
+
+function addNode(sums: Sums, node: FleetNode): void {
+  const { state, priceMicroUsdPerHour } = node;
+  addTo(sums.allocatable, node.allocatable);
+  addTo(sums.requested, node.requested);
+  sums.nodes += 1;
+  sums.pods += node.pods;
+  sums.priceMicroUsdPerHour += priceMicroUsdPerHour ?? 0;
+  if (priceMicroUsdPerHour === undefined && state !== "unmanaged") sums.unpriced += 1;
+  if (state !== "running") sums.moving += 1;
+  if (node.held !== undefined) sums.held += 1;
+}
+
+function addTo(sum: Record<string, number>, more: Resources): void {
+  for (const name in more) sum[name] = (sum[name] ?? 0) + (more[name] as number);
+}
+
+function poolsOf(pools: ReadonlyMap<string, Sums>): readonly FleetPool[] {
+  return [...pools]
+    .map(([name, sums]) => ({
       name,
-      nodes: own.length,
-      allocatable: sumOf(own.map(({ allocatable }) => allocatable)),
-      requested: sumOf(own.map(({ requested }) => requested)),
-      priceMicroUsdPerHour: priceSum(own),
-      moving: own.filter(({ state }) => state !== "running").length,
-      held: own.filter(({ held }) => held !== undefined).length,
+      nodes: sums.nodes,
+      allocatable: sums.allocatable,
+      requested: sums.requested,
+      priceMicroUsdPerHour: sums.priceMicroUsdPerHour,
+      moving: sums.moving,
+      held: sums.held,
     }))
     .sort((a, b) => compareText(a.name, b.name));
 }
@@ -335,11 +378,6 @@ function earlier(a: string | undefined, b: string | undefined): string | undefin
 
 function sumOf(amounts: readonly Resources[]): Resources {
   const sum: Record<string, number> = {};
-  for (const one of amounts)
-    for (const name in one) sum[name] = (sum[name] ?? 0) + (one[name] as number);
+  for (const one of amounts) addTo(sum, one);
   return sum;
-}
-
-function priceSum(nodes: readonly FleetNode[]): number {
-  return nodes.reduce((sum, { priceMicroUsdPerHour = 0 }) => sum + priceMicroUsdPerHour, 0);
 }

@@ -1,0 +1,69 @@
+/** The rows of the map: a node, or a group of nodes. */
+import type { FleetNode } from "../../core/answers/fleet.ts";
+import { ViewNotes } from "../../core/state/view-notes.ts";
+
+/** Milli-cores or bytes. */
+export type RequestedOf = readonly [requested: number, allocatable: number];
+
+/** A node, or a group of nodes. Short names: there may be thousands of rows. */
+export interface MapRow {
+  readonly pool?: string;
+  readonly type?: string;
+  readonly zone?: string;
+  readonly capacity?: string;
+  readonly state: FleetNode["state"];
+  readonly since?: string;
+  readonly created?: string;
+  /** Micro-dollars an hour; absent: not known. */
+  readonly price?: number;
+  readonly cpu: RequestedOf;
+  readonly memory: RequestedOf;
+  readonly pods: number;
+  readonly held?: string;
+  readonly drifted?: true;
+  /** Of a group: how many nodes it has, and how many are in each state, most first. */
+  readonly nodes?: number;
+  readonly states?: Readonly<Partial<Record<FleetNode["state"], number>>>;
+  /** Of a leaving node: where its pods go, and how many. "": a node that is not asked for yet. 0: a replacement. */
+  readonly to?: readonly (readonly [node: string, pods: number])[];
+}
+
+const known = new ViewNotes<MapRow>();
+
+/** The row of a node. As long as the node is the same object, so is its row, and it is not sent again. */
+export function mapRow(node: FleetNode): MapRow {
+  let row = known.get(node);
+  if (row === undefined) {
+    row = freshRow(node);
+    known.set(node, row);
+  }
+  return row;
+}
+
+function freshRow(node: FleetNode): MapRow {
+  const { nodePool, instanceType, zone, capacityType, createdAt, priceMicroUsdPerHour } = node;
+  const { state, since, pods, held, drifted } = node;
+  return {
+    ...(nodePool === undefined ? {} : { pool: nodePool }),
+    ...(instanceType === undefined ? {} : { type: instanceType }),
+    ...(zone === undefined ? {} : { zone }),
+    ...(capacityType === undefined ? {} : { capacity: capacityType }),
+    state,
+    ...(since === undefined ? {} : { since }),
+    ...(createdAt === undefined ? {} : { created: createdAt }),
+    ...(priceMicroUsdPerHour === undefined ? {} : { price: priceMicroUsdPerHour }),
+    cpu: share(node, "cpu"),
+    memory: share(node, "memory"),
+    pods,
+    ...(held === undefined ? {} : { held }),
+    ...(drifted === undefined ? {} : { drifted }),
+  };
+}
+
+/** What is requested of a resource, and what there is. */
+export function share(
+  { requested, allocatable }: Pick<FleetNode, "requested" | "allocatable">,
+  resource: "cpu" | "memory",
+): RequestedOf {
+  return [requested[resource] ?? 0, allocatable[resource] ?? 0];
+}
