@@ -4,12 +4,17 @@ import { type DevicePool, type PooledDevice, repeatedName } from "./inventory.ts
 
 export interface DeviceList {
   readonly devices: readonly PooledDevice[];
+  /** Those of the devices, and others that the node may reach slices of. */
+  readonly pools: ReadonlySet<DevicePool>;
   /** With the reason. */
   readonly closed: ReadonlyMap<DevicePool, string>;
 }
 
-/** `devices`: in the order in which they are tried. */
-export function deviceList(devices: readonly PooledDevice[]): DeviceList {
+/** `devices`: in the order in which they are tried. `others`: pools that may have no device for the node. */
+export function deviceList(
+  devices: readonly PooledDevice[],
+  others: readonly DevicePool[] = [],
+): DeviceList {
   const byPool = new Map<DevicePool, PooledDevice[]>();
   for (const device of devices)
     within(byPool, device.pool, () => [] as PooledDevice[]).push(device);
@@ -19,5 +24,5 @@ export function deviceList(devices: readonly PooledDevice[]): DeviceList {
     if (pool.problem !== undefined) closed.set(pool, pool.problem);
     else if (repeated !== undefined) closed.set(pool, `has device ${repeated} twice`);
   }
-  return { devices, closed };
+  return { devices, closed, pools: new Set([...byPool.keys(), ...others]) };
 }

@@ -8,7 +8,7 @@ import { hasResourceClaims } from "../../apis/resource/pod-claims.ts";
 import { within } from "../../base/within.ts";
 import type { DynamicResources } from "../cloudprovider/dynamic-resources.ts";
 import type { DeviceFacts } from "./device-facts.ts";
-import { type DeviceList, deviceList } from "./device-list.ts";
+import type { DeviceList } from "./device-list.ts";
 import { ExtendedResources } from "./extended-resources.ts";
 import { ClusterDevices, Contents, DeviceKinds, type TemplateDevices } from "./inventory.ts";
 import { DeviceLedger, type Holder, type PlacedClaim } from "./ledger.ts";
@@ -129,8 +129,8 @@ export class DeviceState {
   }
 
   /** The list of this name, made once. */
-  listOf(name: string, make: () => DeviceList["devices"]): DeviceList {
-    return within(this.#lists, name, () => deviceList(make()));
+  listOf(name: string, make: () => DeviceList): DeviceList {
+    return within(this.#lists, name, make);
   }
 
   /** Notes which node has the claims, and from where others can use them. */

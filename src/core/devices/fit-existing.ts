@@ -7,7 +7,7 @@ import type { DynamicResources } from "../cloudprovider/dynamic-resources.ts";
 import type { Requirements } from "../scheduling/requirements.ts";
 import { inAnyOrder, isOrderSensitive, type NodeAsk } from "./any-order.ts";
 import type { ClaimSpec } from "./claim-specs.ts";
-import type { DeviceList } from "./device-list.ts";
+import { type DeviceList, deviceList } from "./device-list.ts";
 import { type DeviceState, STEPS_PER_NODE } from "./device-state.ts";
 import type { PooledDevice } from "./inventory.ts";
 import type { Holder } from "./ledger.ts";
@@ -161,7 +161,7 @@ function questionOf(
     taken: state.ledger.taken(node.holder, { kind: KIND, seed: state.seed, uses }),
     nodes: {
       from: KIND,
-      ways: ({ reach }: PooledDevice) => (canReach(node, reach) ? HERE : NOWHERE),
+      ways: ({ reach }: Pick<PooledDevice, "reach">) => (canReach(node, reach) ? HERE : NOWHERE),
     },
     matcher: state.matcher,
     budget,
@@ -169,7 +169,10 @@ function questionOf(
 }
 
 function listOf(state: DeviceState, node: DeviceNode): DeviceList {
-  return state.listOf(`node ${node.name}`, () => devicesOf(state, node));
+  const { cluster } = state;
+  return state.listOf(`node ${node.name}`, () =>
+    deviceList(devicesOf(state, node), [...cluster.sharedPools, ...cluster.poolsOn(node.name)]),
+  );
 }
 
 function devicesOf(state: DeviceState, node: DeviceNode): readonly PooledDevice[] {

@@ -14,6 +14,7 @@ import {
 } from "../scheduling/bits.ts";
 import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
 import { inAnyOrder, isOrderSensitive, type NodeAsk, type PodClaims } from "./any-order.ts";
+import { deviceList } from "./device-list.ts";
 import { type DeviceState, STEPS_PER_KIND, STEPS_PER_NODE } from "./device-state.ts";
 import type { TemplateDevices } from "./inventory.ts";
 import type { Holder } from "./ledger.ts";
@@ -239,10 +240,11 @@ export class NewNodeDevices {
     budget: { steps: number },
   ): DeviceQuestion<SetId> {
     const { state } = this;
-    const list = state.listOf(`${set} ${kind.kind}`, () => [
-      ...state.cluster.shared.filter(({ reach }) => this.#nodes.ways(reach, set).length > 0),
-      ...kind.devices,
-    ]);
+    const { shared, sharedPools } = state.cluster;
+    const list = state.listOf(`${set} ${kind.kind}`, () => {
+      const reached = shared.filter(({ reach }) => this.#nodes.ways(reach, set).length > 0);
+      return deviceList([...reached, ...kind.devices], sharedPools);
+    });
     return {
       claims,
       list,

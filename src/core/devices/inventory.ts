@@ -15,6 +15,10 @@ export interface DevicePool {
   readonly name: string;
   /** All slices of the highest generation are there. Devices of other pools are not picked one by one. */
   readonly isComplete: boolean;
+  /** For each slice: from where its devices can be used; one of these must hold. */
+  readonly slices: readonly (readonly Reach[])[];
+  /** A node reaches all slices or none. */
+  readonly isAlike: boolean;
   /** Counter set → counter → what the whole pool has of it. */
   readonly counters: ReadonlyMap<string, Counters>;
   /** The devices consume a counter that the pool does not have, or a set is named twice: it offers no device. */
@@ -55,6 +59,9 @@ export class ClusterDevices {
   readonly pools: readonly DevicePool[];
   /** Devices that no node owns: attached by a network. */
   readonly shared: readonly PooledDevice[];
+  /** Pools that are not of one node alone. */
+  readonly sharedPools: readonly DevicePool[];
+  readonly #poolsByNode = new Map<string, DevicePool[]>();
   readonly #byNode = new Map<string, PooledDevice[]>();
   readonly #byName = new Map<string, PooledDevice[]>();
   #count = 0;
@@ -78,6 +85,19 @@ export class ClusterDevices {
       }
     }
     this.shared = shared;
+    const sharedPools: DevicePool[] = [];
+    for (const pool of this.pools) {
+      const [[reach] = []] = pool.slices;
+      if (pool.isAlike && typeof reach === "object" && "node" in reach)
+        within(this.#poolsByNode, reach.node, () => [] as DevicePool[]).push(pool);
+      else sharedPools.push(pool);
+    }
+    this.sharedPools = sharedPools;
+  }
+
+  /** Pools that only the node can use. */
+  poolsOn(name: string): readonly DevicePool[] {
+    return this.#poolsByNode.get(name) ?? [];
   }
 
   /** Devices that the node's drivers published for it. */
@@ -98,6 +118,7 @@ export class ClusterDevices {
     const [{ spec }] = slices as [ResourceSlice];
     const sets = slices.flatMap(({ spec: { sharedCounters = [] } }) => sharedCounters);
     const pool = newPool({
+      ...reachesOf(slices),
       driver: spec.driver,
       name: spec.pool.name,
       isComplete: slices.length === spec.pool.resourceSliceCount,
@@ -152,6 +173,8 @@ export class DeviceKinds {
     const devices: PooledDevice[] = [];
     for (const template of pools) {
       const pool = newPool({
+        slices: [[EVERYWHERE]],
+        isAlike: true,
         driver: template.driver,
         name: template.pool,
         isComplete: true,
@@ -206,7 +229,24 @@ function boundDevices(
   return bound;
 }
 
-interface PoolParts extends Pick<DevicePool, "driver" | "name" | "isComplete" | "isTemplate"> {
+function reachesOf(slices: readonly ResourceSlice[]): Pick<DevicePool, "slices" | "isAlike"> {
+  const choices = slices.map(({ spec: { nodeName, allNodes, nodeSelector, ...spec } }) =>
+    spec.perDeviceNodeSelection === true
+      ? spec.devices?.map((device) => [device.nodeName, device.allNodes, device.nodeSelector])
+      : [nodeName, allNodes, nodeSelector],
+  );
+  return {
+    isAlike: new Set(choices.map((one) => canonicalJson(one ?? []))).size < 2,
+    slices: slices.map(({ spec }) => {
+      const devices = spec.perDeviceNodeSelection === true ? (spec.devices ?? []) : [{ name: "" }];
+      return devices.flatMap((device) => reachOf(spec, device) ?? []);
+    }),
+  };
+}
+
+type PoolFacts = "driver" | "name" | "isComplete" | "isTemplate" | "slices" | "isAlike";
+
+interface PoolParts extends Pick<DevicePool, PoolFacts> {
   readonly sets: readonly CounterSet[];
   readonly devices: readonly Device[];
 }

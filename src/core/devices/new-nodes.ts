@@ -14,7 +14,10 @@ export class NewNodes {
   }
 
   from(set: SetId): Narrowable<SetId> {
-    return { from: set, ways: ({ reach }: PooledDevice, at) => this.ways(reach, at) };
+    return {
+      from: set,
+      ways: ({ reach }: Pick<PooledDevice, "reach">, at) => this.ways(reach, at),
+    };
   }
 
   /** The sets of requirements under which a node of `at` reaches it, one for each term. */

@@ -11,6 +11,7 @@ import { type CounterUse, consume, shortCounter } from "./counters.ts";
 import type { DeviceList } from "./device-list.ts";
 import type { DevicePool, PooledDevice } from "./inventory.ts";
 import type { Match, Matcher } from "./match.ts";
+import type { Reach } from "./reach.ts";
 
 /** A device that a request takes. */
 export interface Use {
@@ -35,7 +36,7 @@ export interface Taken {
 export interface Narrowable<S> {
   readonly from: S;
   /** The ways in which such a node can use the device, each narrower or the same. Empty: it cannot. */
-  ways(device: PooledDevice, at: S): readonly S[];
+  ways(device: Pick<PooledDevice, "reach">, at: S): readonly S[];
 }
 
 export interface DeviceQuestion<S> {
@@ -110,6 +111,8 @@ class Search<S> {
   }
 
   run(): SearchFound<S> | SearchFailure {
+    const problem = problemForAll(this.#question);
+    if (problem !== undefined) return { problem };
     const at = this.#next({ claim: 0, request: 0 }, this.#question.nodes.from);
     return at === undefined ? this.#failure : { at, uses: this.#uses };
   }
@@ -214,14 +217,6 @@ class Search<S> {
     budget.steps -= Math.ceil(list.devices.length / LOOKED_AT_PER_STEP);
     for (const device of list.devices) {
       if (nodes.ways(device, at).length === 0) continue;
-      const problem = this.#question.list.closed.get(device.pool);
-      if (problem !== undefined || !device.pool.isComplete) {
-        const why = problem ?? "is not complete yet";
-        this.#failure = {
-          problem: `request ${alternative.name} asks for all devices, and pool ${device.pool.name} of ${device.pool.driver} ${why}`,
-        };
-        return [];
-      }
       const match = matcher.of(alternative, device);
       if (match.mismatch === undefined) found.push(device);
       else if (match.mismatch.isError === true) {
@@ -284,6 +279,34 @@ class Search<S> {
     return `${device.content} ${held} ${[...used].sort().join()}`;
   }
 }
+
+/**
+ * Why kube-scheduler would refuse the node because of a request for all devices, whether or not another alternative
+ * would do. It looks at every pool of which the node reaches a slice, of whatever driver. Kubernetes 1.34 also takes a
+ * pool for incomplete if other slices of it are for other nodes; 1.35 counts those slices.
+ * upstream: dynamic-resource-allocation/structured, validateDeviceRequest and GatherPools
+ */
+function problemForAll<S>({ claims, list, nodes }: DeviceQuestion<S>): string | undefined {
+  const all = claims.flatMap(({ requests }) => requests.flat()).find(({ wantsAll }) => wantsAll);
+  if (all === undefined) return undefined;
+  const { from } = nodes;
+  const isReached = (reaches: readonly Reach[]) =>
+    reaches.some((reach) => nodes.ways({ reach }, from).includes(from));
+  const mayBeReached = (reaches: readonly Reach[]) =>
+    reaches.some((reach) => nodes.ways({ reach }, from).length > 0);
+  for (const pool of list.pools) {
+    if (!pool.slices.some(mayBeReached)) continue;
+    const why =
+      list.closed.get(pool) ??
+      (pool.isComplete ? undefined : "is not complete yet") ??
+      (pool.isAlike || pool.slices.every(isReached) ? undefined : PARTED);
+    if (why !== undefined)
+      return `request ${all.name} asks for all devices, and pool ${pool.name} of ${pool.driver} ${why}`;
+  }
+  return undefined;
+}
+
+const PARTED = "has slices that not every such node reaches";
 
 function newUse(): CounterUse {
   return new Map();
