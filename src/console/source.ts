@@ -127,7 +127,7 @@ export interface ConsoleSource {
   readonly vitals?: () => readonly VitalPoint[];
   /** Opens the watches for a viewer. Returns a function to call when the viewer leaves. */
   open(): () => void;
-  /** Tells how many milliseconds the views of a scene took. The source may rest as long before it makes the next scene. */
+  /** Tells how many milliseconds the views of a scene took. The source may rest as long before the next scene. */
   readonly worked?: (ms: number) => void;
   /** The present scene. It is the same object until something changes. */
   scene(): Promise<ConsoleScene>;

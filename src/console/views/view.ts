@@ -26,8 +26,8 @@ export interface Written {
 }
 
 /**
- * Converts a view for comparison with an earlier one. Rows never change, so the text of a row that is the same object as
- * in `before` is used again.
+ * Converts a view for comparison with an earlier one. Rows never change, so the text of a row that is the same
+ * object as in `before` is used again.
  */
 export function written({ head, rows }: View, before?: Written): Written {
   const texts = new Map<string, string>();

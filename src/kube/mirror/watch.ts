@@ -3,7 +3,6 @@
  * bookmarks keep that version recent. On 410 the version is gone, and the kind is listed again. From time to time the
  * copy is compared with the server (check-copy.ts). The loop runs until it is closed.
  */
-
 import {
   CUSTOM_RESOURCE_DEFINITION,
   definitionName,
