@@ -6,13 +6,13 @@ import { describe, expect, it } from "vitest";
 import { atOnce } from "../../src/base/steps.ts";
 import type { PodClass, Variant } from "../../src/core/provisioning/batch/pod-class.ts";
 import { admittedSet } from "../../src/core/provisioning/feasibility/admission.ts";
+import type { NodeRefusal } from "../../src/core/provisioning/feasibility/node-refusal.ts";
 import { typeRefusals } from "../../src/core/provisioning/feasibility/type-refusals.ts";
 import { ExistingNode } from "../../src/core/provisioning/nodes/existing-node.ts";
 import { NewNodeClaim } from "../../src/core/provisioning/nodes/new-nodeclaim.ts";
 import { type Template, unlimited } from "../../src/core/provisioning/pools/pool-template.ts";
 import { rowsUnder } from "../../src/core/provisioning/pools/whole-types.ts";
 import { hardestVariants, refusalByNewNode } from "../../src/core/provisioning/refusals/explain.ts";
-import type { RejectionReason } from "../../src/core/provisioning/result.ts";
 import { type Batch, prepare } from "../../src/core/provisioning/solve.ts";
 import { allBits, bitIndices, commonBits, hasBit } from "../../src/core/scheduling/bits.ts";
 import { anyValue } from "../../src/core/scheduling/requirement.ts";
@@ -22,9 +22,6 @@ import { drawScenario } from "./draw.ts";
 import { inputOf } from "./ours.ts";
 
 const SEEDS = 250;
-
-/** More of each resource than any pod of the batches requests. */
-const PLENTY = 1e12;
 
 type Base = Batch["base"];
 
@@ -103,19 +100,19 @@ describe("an instance type", () => {
 });
 
 describe("an existing node", () => {
-  it("gives another answer without what the stage that refuses the pod looks at", () => {
+  it("gives another answer without the object of the refusal", () => {
     const stages = new Set<string>();
     eachClass((base, podClass, variant) => {
       for (const node of base.nodes) {
         const ask = (asked: ExistingNode, as = variant) =>
           asked.refusal(base.attempt.begin(podClass.sample, podClass, as));
-        const stage = ask(node);
+        const refusal = ask(node);
         const verdict = node.accepts(base.attempt.begin(podClass.sample, podClass, variant));
-        expect(verdict === "yes").toBe(stage === undefined);
-        if (stage === undefined) continue;
-        stages.add(stage);
-        const fresh = new ExistingNode(lifted(node.view, stage, variant), []);
-        expect(ask(fresh, withoutRules(variant, stage))).not.toBe(stage);
+        expect(verdict === "yes").toBe(refusal === undefined);
+        if (refusal === undefined) continue;
+        stages.add(refusal.stage);
+        const fresh = new ExistingNode(withoutObject(node.view, refusal), []);
+        expect(ask(fresh, withoutRule(variant, refusal))).not.toEqual(refusal);
       }
     });
     expect([...stages].sort()).toEqual([
@@ -150,22 +147,21 @@ const liftedByStage: Readonly<Record<string, (one: NewNodeQuestion) => NewNodeQu
 };
 
 /** The node as it would have to be for this stage. */
-function lifted(view: NodeView, stage: RejectionReason, { requirements }: Variant): NodeView {
-  switch (stage) {
+function withoutObject(view: NodeView, refusal: NodeRefusal): NodeView {
+  switch (refusal.stage) {
     case "taints":
-      return { ...view, taints: [] };
+      return { ...view, taints: view.taints.filter((one) => one !== refusal.taint) };
     case "resources": {
-      const names = Object.keys(view.available);
-      return { ...view, available: Object.fromEntries(names.map((name) => [name, PLENTY])) };
+      const { resource, requested, left } = refusal;
+      const available = { ...view.available };
+      available[resource] = (available[resource] ?? 0) + requested + Math.abs(left);
+      return { ...view, available };
     }
     case "requirements": {
-      const labels = { ...view.labels };
-      for (const one of requirements.all()) {
-        const value = anyValue(one);
-        if (value === undefined) delete labels[one.key];
-        else labels[one.key] = value;
-      }
-      return { ...view, labels };
+      const { [refusal.requirement.key]: _, ...others } = view.labels;
+      const value = anyValue(refusal.requirement);
+      const own = value === undefined ? {} : { [refusal.requirement.key]: value };
+      return { ...view, labels: { ...others, ...own } };
     }
     case "hostPorts":
       return { ...view, pods: [] };
@@ -174,7 +170,9 @@ function lifted(view: NodeView, stage: RejectionReason, { requirements }: Varian
   }
 }
 
-function withoutRules(variant: Variant, stage: RejectionReason): Variant {
-  if (stage !== "topology") return { ...variant, metNodes: variant.deadNodes };
-  return { ...variant, rules: [], hostRules: [], narrowingRules: [] };
+function withoutRule(variant: Variant, refusal: NodeRefusal): Variant {
+  if (refusal.stage !== "topology") return { ...variant, metNodes: variant.deadNodes };
+  const others = (rules: Variant["rules"]) => rules.filter((one) => one !== refusal.rule);
+  const { hostRules, narrowingRules } = variant;
+  return { ...variant, hostRules: others(hostRules), narrowingRules: others(narrowingRules) };
 }

@@ -9,8 +9,8 @@
  *
  * - `--from N` leaves out the first N mutants.
  * - `--files TEXT` tries only mutants of files whose path contains the text.
- * - `--lots 1-4` says which tests are asked. 1: the fast tests of the core, nearest first; 2: its slow tests; 3: fast
- *   tests of controllers and commands; 4: suites of whole programs. A later lot is asked only if no earlier test fails.
+ * - `--lots N` asks fewer tests. 1: the fast tests of the core; 2: its slow tests, too; 3: tests of controllers and
+ *   commands, too; 4, which is the default: suites of whole programs, too.
  * - `--only survivors` tries the survivors of an earlier output again.
  */
 import { type ChildProcess, fork } from "node:child_process";
@@ -42,10 +42,10 @@ type Tried = SourceMutation & Fate;
 
 /** Tests of the core that take a second. They run after the fast ones. */
 const SLOW_TESTS = /prop\.test|remedy\.test|plan-batch\.test/;
+/** Tests of controllers and commands that take at most two seconds, 30 together. */
 const OUTSIDE = /^src\/(controllers|cli\/(plan\/plan\.|answers))|^test\/plan-passes/;
-/** Suites that see wrong plans of whole programs, and slow tests of controllers. */
-const WHOLE =
-  /^test\/(answers|places|sticky-passes|fuzz\/(inputs|passes))|plan-order|\/(replacement|reboot|roll-back)\./;
+/** Suites of whole programs that see wrong plans, 60 seconds together. */
+const WHOLE = /^test\/(answers|places|sticky-passes|fuzz\/(inputs|passes))|plan-order/;
 /** Milliseconds. The tests of one lot take much less, on a busy machine, too. */
 const HANGS = 120_000;
 /** What tests read besides their imports. */
@@ -63,7 +63,7 @@ const { values: options } = parseArgs({
     from: { type: "string", default: "0" },
     files: { type: "string", default: "" },
     out: { type: "string", default: "mutants.jsonl" },
-    lots: { type: "string", default: "1-4" },
+    lots: { type: "string", default: "4" },
     only: { type: "string", default: "" },
   },
 });
@@ -154,11 +154,10 @@ function lotsFor(file: string): string[][] {
   const lots = [
     inCore.filter((path) => !isSlow(path)),
     inCore.filter(isSlow),
-    related.filter((path) => OUTSIDE.test(path) && !WHOLE.test(path)),
+    related.filter((path) => OUTSIDE.test(path)),
     related.filter((path) => WHOLE.test(path)),
   ];
-  const [from = 1, to = from] = options.lots.split("-").map(Number);
-  return lots.slice(from - 1, to).filter((lot) => lot.length > 0);
+  return lots.slice(0, Number(options.lots)).filter((lot) => lot.length > 0);
 }
 
 /** `src/core/provisioning` for a file below it. */

@@ -7,6 +7,7 @@ import { keyOf } from "../../apis/meta.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
 import { type PodClass, variantsOf } from "./batch/pod-class.ts";
 import { inOrderInSteps, type QueuedPod } from "./batch/queue.ts";
+import { reasonOf } from "./feasibility/node-refusal.ts";
 import type { ExistingNode } from "./nodes/existing-node.ts";
 import { addTo, type Pass } from "./place.ts";
 import type { RejectionReason, Unstuck } from "./result.ts";
@@ -160,7 +161,9 @@ function isTaken(pass: Pass, { pod, podClass }: QueuedPod, node: ExistingNode): 
 /** The stage that refuses the pod after all preferences are dropped. */
 function obstacleOf(pass: Pass, { pod, podClass }: QueuedPod, node: ExistingNode): RejectionReason {
   let obstacle: RejectionReason | undefined;
-  for (const variant of variantsOf(pass.classes, podClass))
-    obstacle = node.refusal(pass.attempt.begin(pod, podClass, variant));
+  for (const variant of variantsOf(pass.classes, podClass)) {
+    const refusal = node.refusal(pass.attempt.begin(pod, podClass, variant));
+    obstacle = refusal && reasonOf(refusal);
+  }
   return obstacle ?? "requirements";
 }

@@ -20,9 +20,6 @@ interface Host extends Place {
   domain(key: string): string | undefined;
 }
 
-/** What a node answers. `never`: it refuses every pod of this variant for the rest of the pass. */
-export type Verdict = "yes" | "notNow" | "never";
-
 export class Attempt {
   readonly space: RequirementSpace;
   readonly volumes: VolumeIndex;

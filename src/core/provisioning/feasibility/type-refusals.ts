@@ -10,6 +10,7 @@ import { allows, allowsAbsence } from "../../scheduling/requirement.ts";
 import type { Requirements } from "../../scheduling/requirements.ts";
 import type { TypeTable } from "../pools/instance-types.ts";
 import type { TypeRow } from "../pools/type-rows.ts";
+import type { ShortResource } from "./node-refusal.ts";
 
 /** What a pod asks of an instance type. */
 export interface AskedType {
@@ -23,13 +24,7 @@ export interface AskedType {
 }
 
 export type TypeRefusal =
-  /** The type has less of the resource left than the pod requests. */
-  | {
-      readonly stage: "resources";
-      readonly resource: string;
-      readonly requested: number;
-      readonly left: number;
-    }
+  | ShortResource
   /** The type has these values of the label, and none of them is allowed. */
   | { readonly stage: "requirements"; readonly key: string; readonly values: readonly string[] }
   /** The nearest offering has this value of the label, which is not allowed. */

@@ -97,9 +97,10 @@ export class DeviceAccess {
     );
   }
 
-  /** Whether the existing node has the pod's devices. */
-  canServe(place: AskedPlace, needs: DeviceNeeds): boolean {
-    return isFound(fitOnExisting(this.state, needs, this.#nodeOf(place)));
+  /** Why the existing node cannot have the pod's devices; undefined: it can. */
+  refusalOn(place: AskedPlace, needs: DeviceNeeds): string | undefined {
+    const answer = fitOnExisting(this.state, needs, this.#nodeOf(place));
+    return isFound(answer) ? undefined : (answer.problem ?? "its devices are not those, or in use");
   }
 
   /** Whether one node of the type has devices for all these pods, whichever of them kube-scheduler takes. */

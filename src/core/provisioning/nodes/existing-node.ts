@@ -17,6 +17,7 @@ import {
 import { mapInSteps, type Steps, sortInSteps } from "../../../base/steps.ts";
 import {
   type Amounts,
+  amountOf,
   amountsOf,
   type Demand,
   isWithin,
@@ -26,37 +27,36 @@ import { NodeLabels } from "../../scheduling/node-labels.ts";
 import { type DaemonTerm, daemonTerms, isMeantByName } from "../../scheduling/pod-requirements.ts";
 import type { Requirement } from "../../scheduling/requirement.ts";
 import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
-import type { Requirements } from "../../scheduling/requirements.ts";
+import { Requirements } from "../../scheduling/requirements.ts";
 import { forbiddingTaints } from "../../scheduling/taints.ts";
 import { claimName, type VolumeIndex } from "../../scheduling/volumes.ts";
 import type { NodeView } from "../../state/node-view.ts";
 import type { PodClass, Variant } from "../batch/pod-class.ts";
-import type { Attempt, Verdict } from "../feasibility/attempt.ts";
-import type { RejectionReason } from "../result.ts";
+import type { Attempt } from "../feasibility/attempt.ts";
+import type { NodeRefusal, ShortResource, Verdict } from "../feasibility/node-refusal.ts";
 import { UNNUMBERED } from "../topology/host-numbers.ts";
-import { isPermanent, type Place } from "../topology/topology-group.ts";
+import { isPermanent, type Place, type Rule } from "../topology/topology-group.ts";
 import type { DeviceAccess } from "./device-access.ts";
 
 /** A stage of the check that refuses a pod. */
 interface Refusing {
-  /** As plans report it. */
-  readonly reason: RejectionReason;
+  readonly stage: NodeRefusal["stage"];
   /** The node refuses every pod of the variant for the rest of the pass. */
   readonly lasts: boolean;
 }
 
-const NO_ROOM: Refusing = { reason: "resources", lasts: true };
-const TAINTED: Refusing = { reason: "taints", lasts: true };
-const OTHER_LABELS: Refusing = { reason: "requirements", lasts: true };
-const VOLUMES_ELSEWHERE: Refusing = { reason: "volumes", lasts: true };
-const PORTS_HELD: Refusing = { reason: "hostPorts", lasts: true };
+const NO_ROOM: Refusing = { stage: "resources", lasts: true };
+const TAINTED: Refusing = { stage: "taints", lasts: true };
+const OTHER_LABELS: Refusing = { stage: "requirements", lasts: true };
+const VOLUMES_ELSEWHERE: Refusing = { stage: "volumes", lasts: true };
+const PORTS_HELD: Refusing = { stage: "hostPorts", lasts: true };
 /** Volumes are checked for each pod: pods of one variant may have different ones. */
-const TOO_MANY_VOLUMES: Refusing = { reason: "volumes", lasts: false };
+const TOO_MANY_VOLUMES: Refusing = { stage: "attachSlots", lasts: false };
 /** Devices may be free in the next question. */
-const NO_DEVICES_NOW: Refusing = { reason: "devices", lasts: false };
-const NO_DEVICES: Refusing = { reason: "devices", lasts: true };
-const RULED_OUT: Refusing = { reason: "topology", lasts: true };
-const RULED_OUT_NOW: Refusing = { reason: "topology", lasts: false };
+const NO_DEVICES_NOW: Refusing = { stage: "devices", lasts: false };
+const NO_DEVICES: Refusing = { stage: "devices", lasts: true };
+const RULED_OUT: Refusing = { stage: "topology", lasts: true };
+const RULED_OUT_NOW: Refusing = { stage: "topology", lasts: false };
 
 /** A DaemonSet's pod: on which nodes it runs, and what it requests. */
 export interface Daemon {
@@ -140,9 +140,10 @@ export class ExistingNode implements Place {
     return refusing.lasts ? "never" : "notNow";
   }
 
-  /** The stage that refuses the pod. Undefined: {@link accepts} says yes. */
-  refusal(attempt: Attempt): RejectionReason | undefined {
-    return this.#refusing(attempt)?.reason;
+  /** The stage that refuses the pod, with the object that it failed on. Undefined: {@link accepts} says yes. */
+  refusal(attempt: Attempt): NodeRefusal | undefined {
+    const refusing = this.#refusing(attempt);
+    return refusing === undefined ? undefined : this.#evidence(refusing.stage, attempt);
   }
 
   /** The one check, for placement and for explanation. Resources come first, because that stage is cheap. */
@@ -151,7 +152,7 @@ export class ExistingNode implements Place {
     const missing = this.#missing(podClass, variant, attempt.space);
     if (missing !== undefined) return missing;
     const { ports } = podClass;
-    if (ports.length > 0 && this.#holdsSome(ports)) return PORTS_HELD;
+    if (ports.length > 0 && this.#heldOf(ports) !== undefined) return PORTS_HELD;
     if (podClass.hasVolumes && !this.#canAttach(pod, attempt.volumes)) return TOO_MANY_VOLUMES;
     const rule = attempt.brokenRule(this);
     if (rule === undefined)
@@ -159,13 +160,55 @@ export class ExistingNode implements Place {
     return isPermanent(rule.group) ? RULED_OUT : RULED_OUT_NOW;
   }
 
+  /** The object that the stage fails on. */
+  #evidence(stage: NodeRefusal["stage"], attempt: Attempt): NodeRefusal {
+    const { pod, podClass, variant, volumes } = attempt;
+    switch (stage) {
+      case "resources":
+        return { stage, ...this.#shortResource(podClass.requests) };
+      case "taints":
+        return { stage, taint: firstUntolerated(variant.tolerations, this.taints) as Taint };
+      case "requirements": {
+        const own = this.#labels;
+        const [requirement] = [...variant.requirements.all()].filter(
+          (one) => !own.accept(Requirements.of([one])),
+        );
+        return { stage, requirement: requirement as Requirement };
+      }
+      case "volumes":
+        return { stage, places: podClass.volumeSets.map((one) => attempt.space.get(one)) };
+      case "hostPorts":
+        return { stage, port: this.#heldOf(podClass.ports) as HostPort };
+      case "attachSlots":
+        return { stage, drivers: this.#fullDrivers(pod, volumes) };
+      case "devices":
+        return { stage, why: this.#lackOfDevices(attempt) ?? "" };
+      case "topology":
+        return { stage, rule: attempt.brokenRule(this) as Rule };
+    }
+  }
+
   /** In a plan, devices only get fewer. A claim of several pods may get its devices elsewhere, and then come here. */
   #refusingByDevices(attempt: Attempt): Refusing | undefined {
-    const { pod, podClass, devices } = attempt;
-    const needs = devices?.needsOf(pod);
-    if (needs === undefined || devices?.canServe(this, needs) !== false) return undefined;
+    if (this.#lackOfDevices(attempt) === undefined) return undefined;
+    const { podClass, devices } = attempt;
     const lasts = !podClass.sharesClaims && devices?.isAskedAgain === false;
     return lasts ? NO_DEVICES : NO_DEVICES_NOW;
+  }
+
+  /** Why it does not have the devices that the pod claims; undefined: it has them. */
+  #lackOfDevices({ pod, devices }: Attempt): string | undefined {
+    const needs = devices?.needsOf(pod);
+    return needs === undefined ? undefined : devices?.refusalOn(this, needs);
+  }
+
+  #shortResource(requests: Resources): Omit<ShortResource, "stage"> {
+    for (const resource of Object.keys(requests).sort()) {
+      const requested = requests[resource] as number;
+      const left = this.gone ? 0 : amountOf(this.#remaining, resource);
+      if (requested > 0 && requested > left) return { resource, requested, left };
+    }
+    return { resource: "pods", requested: 1, left: 0 };
   }
 
   /** Resources, taints and labels: stages whose result holds until a pod is placed. */
@@ -200,9 +243,9 @@ export class ExistingNode implements Place {
     return volumeSets.length === 0 || volumeSets.some((set) => this.canMeet(space.get(set)));
   }
 
-  /** Whether a pod on the node holds one of these ports. */
-  #holdsSome(ports: readonly HostPort[]): boolean {
-    return ports.some((port) => this.#ports.some((own) => hostPortsConflict(own, port)));
+  /** The first of these ports that a pod on the node holds. */
+  #heldOf(ports: readonly HostPort[]): HostPort | undefined {
+    return ports.find((port) => this.#ports.some((own) => hostPortsConflict(own, port)));
   }
 
   /** The state now, for {@link restore}. */
@@ -271,12 +314,13 @@ export class ExistingNode implements Place {
     }
     const most = this.#mounts + mountsOf(pod);
     for (const limit of limits.values())
-      if (most > limit) return this.#hasSlots(pod, volumes, limits);
+      if (most > limit) return this.#fullDrivers(pod, volumes).length === 0;
     return true;
   }
 
-  /** Whether each driver of the pod's volumes has slots for all of them. A volume of several pods counts once. */
-  #hasSlots(pod: Pod, volumes: VolumeIndex, limits: ReturnType<VolumeIndex["limits"]>): boolean {
+  /** Drivers of the pod's volumes that would have more volumes than slots. A volume of several pods counts once. */
+  #fullDrivers(pod: Pod, volumes: VolumeIndex): readonly string[] {
+    const limits = volumes.limits(this.view.name);
     const wanted = volumes.usage(pod);
     const attached = new Map<string, Set<string>>();
     for (const own of [...this.view.pods, ...this.pods, pod]) {
@@ -285,7 +329,9 @@ export class ExistingNode implements Place {
         attached.set(driver, new Set([...(attached.get(driver) ?? []), ...claims]));
       }
     }
-    return [...attached].every(([driver, { size }]) => size <= (limits.get(driver) ?? size));
+    return [...attached]
+      .filter(([driver, { size }]) => size > (limits.get(driver) ?? size))
+      .map(([driver]) => driver);
   }
 }
 

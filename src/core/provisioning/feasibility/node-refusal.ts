@@ -1,0 +1,40 @@
+/** Why an existing node refuses a pod: the stage of the check, and the object that it failed on. */
+import type { HostPort } from "../../../apis/core/host-ports.ts";
+import type { Taint } from "../../../apis/core/node.ts";
+import type { Requirement } from "../../scheduling/requirement.ts";
+import type { Requirements } from "../../scheduling/requirements.ts";
+import type { RejectionReason } from "../result.ts";
+import type { Rule } from "../topology/topology-group.ts";
+
+/** `never`: the node refuses every pod of this variant for the rest of the pass. */
+export type Verdict = "yes" | "notNow" | "never";
+
+/** The node has less of the resource left than the pod requests. */
+export interface ShortResource {
+  readonly stage: "resources";
+  readonly resource: string;
+  readonly requested: number;
+  readonly left: number;
+}
+
+export type NodeRefusal =
+  | ShortResource
+  /** The pod does not tolerate the taint. */
+  | { readonly stage: "taints"; readonly taint: Taint }
+  /** The node's label does not satisfy the requirement. */
+  | { readonly stage: "requirements"; readonly requirement: Requirement }
+  /** The node is in none of the places where the pod's volumes can be reached. */
+  | { readonly stage: "volumes"; readonly places: readonly Requirements[] }
+  /** Another pod holds this host port of the pod. */
+  | { readonly stage: "hostPorts"; readonly port: HostPort }
+  /** The node has too few slots for volumes of these CSI drivers. */
+  | { readonly stage: "attachSlots"; readonly drivers: readonly string[] }
+  /** The node does not have the devices that the pod claims. */
+  | { readonly stage: "devices"; readonly why: string }
+  /** The topology rule does not allow the node. */
+  | { readonly stage: "topology"; readonly rule: Rule };
+
+/** The reason as plans report it. */
+export function reasonOf({ stage }: NodeRefusal): RejectionReason {
+  return stage === "attachSlots" ? "volumes" : stage;
+}
