@@ -5,6 +5,7 @@
 import { NODE, type Node } from "../../apis/core/node.ts";
 import { TERMINATION_FINALIZER } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { machineOf } from "../../apis/karpenter/provider-id.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import { errorText } from "../../base/error-text.ts";
 import { NodeClaimNotFoundError } from "../../core/cloudprovider/errors.ts";
@@ -185,7 +186,7 @@ async function isClaimed(
   for (const { name } of owners.filter(({ kind }) => kind === instance.kind)) {
     const named = { ...instance, metadata: { ...instance.metadata, name } };
     const live = await storedClaim(world, named);
-    if (live?.status?.providerID === instance.status?.providerID) return true;
+    if (machineOf(live?.status?.providerID) === machineOf(instance.status?.providerID)) return true;
   }
   return false;
 }
@@ -223,7 +224,10 @@ export async function mayEndClaimless(
 export async function deleteToDrain(world: Pick<World, "kube">, node: Node): Promise<void> {
   if (isDeleting(node)) return;
   const held = await addFinalizer(world.kube, NODE, node, TERMINATION_FINALIZER);
-  if (held !== undefined) await deleteNode(world, held);
+  if (held === undefined) return;
+  if (!hasFinalizer(held, TERMINATION_FINALIZER))
+    throw new Error(`Node ${node.metadata.name} loses its finalizer again, waiting`);
+  await deleteNode(world, held);
 }
 
 /** Deletes this Node, not a later one of the same name. Its finalizer drains it first. */

@@ -5,6 +5,7 @@
 import { NODE, type Node } from "../../apis/core/node.ts";
 import { POD, type Pod } from "../../apis/core/pod.ts";
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
+import { machineOf } from "../../apis/karpenter/provider-id.ts";
 import { eachInSteps, inTurns, TURN_MS } from "../../base/steps.ts";
 import { isNotFound } from "../../kube/errors.ts";
 import { nodes, pods } from "../mirrors.ts";
@@ -51,11 +52,17 @@ export async function standingNodes(
   const mirrored = nodes(world).byIndex("providerId", providerId);
   const known = [...mirrored.map(({ metadata }) => metadata.name), ...names, seenAs];
   const found = await namedNodes(world, providerId, known);
+  const untold = found.find(({ spec }) => !spec?.providerID);
+  if (untold !== undefined)
+    throw new Error(`Node ${untold.metadata.name} does not tell its instance yet, waiting`);
   if (found.length > 0 || seenAs !== undefined) return found;
   return nodesStandingFor(world, providerId);
 }
 
-/** Of these names, the Nodes that stand for the instance: a name may be another instance's by now. */
+/**
+ * Of these names, the Nodes that stand for the instance, or do not tell yet for which they do: a name may be another
+ * instance's by now.
+ */
 export async function namedNodes(
   world: Pick<World, "kube">,
   providerId: string,
@@ -64,8 +71,9 @@ export async function namedNodes(
   const asked = [...new Set(names)].filter((name) => name !== undefined && name !== "");
   const read = await Promise.all(asked.map((name) => namedNode(world, name as string)));
   return read.filter(
-    (node) => node !== undefined && (node.spec?.providerID || providerId) === providerId,
-  ) as Node[];
+    (node): node is Node =>
+      node !== undefined && (!node.spec?.providerID || standsFor(node, providerId)),
+  );
 }
 
 async function namedNode({ kube }: Pick<World, "kube">, name: string): Promise<Node | undefined> {
@@ -83,7 +91,11 @@ export async function nodesStandingFor(
   providerId: string | undefined,
 ): Promise<readonly Node[]> {
   if (!providerId) return [];
-  return (await allNodes(world)).filter(({ spec }) => spec?.providerID === providerId);
+  return (await allNodes(world)).filter((node) => standsFor(node, providerId));
+}
+
+function standsFor({ spec }: Node, providerId: string): boolean {
+  return machineOf(spec?.providerID) === machineOf(providerId);
 }
 
 /** All Nodes of the API server. Rejects where the list is older than the mirror, or lacks a Node that is there. */

@@ -50,7 +50,7 @@ import {
 import { concurrency } from "../concurrency.ts";
 import type { Steering } from "../disruption/steering.ts";
 import { deleteClaim } from "../ending/delete-claim.ts";
-import { endInstance, fateOf, mayEndClaimless } from "../ending/end-instance.ts";
+import { endInstance, fateOf, isEnding, mayEndClaimless } from "../ending/end-instance.ts";
 import { HELD_RETRY_MS } from "../ending/ended.ts";
 import { namedNodes } from "../ending/live-reads.ts";
 import { earlierNow } from "../ending/two-clocks.ts";
@@ -233,10 +233,13 @@ async function close(world: World, { node, claim, log }: Leaving): Promise<Node 
 /** Undefined once nothing is waited for. */
 async function drained(world: World, parts: Parts, leaving: Leaving): Promise<Outcome | undefined> {
   const { node, claim, deadlineMs = Number.POSITIVE_INFINITY, marks } = leaving;
-  if (claim !== undefined && condition(claim, "Drained")?.status === "True") return undefined;
   const nowMs = earlierNow(world);
   const plan = (of: readonly Pod[]) => drain({ nowMs, deadlineMs: leaving.deadlineMs, pods: of });
   const seen = plan(pods(world).byIndex("node", node.metadata.name));
+  // Somebody may have opened the node since, and pods have come back.
+  const isDrained = claim !== undefined && condition(claim, "Drained")?.status === "True";
+  if (isDrained && (seen.waiting === 0 || isEnding(world, node.spec?.providerID ?? "")))
+    return undefined;
   marks.push({ type: "Drained", status: "Unknown", reason: "Draining" });
   // Since when it has been drained is known only then.
   const marked = await writeMarks(world, leaving);

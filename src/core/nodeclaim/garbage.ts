@@ -6,6 +6,7 @@
 import type { Node } from "../../apis/core/node.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { machineOf } from "../../apis/karpenter/provider-id.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { eachInSteps, filterInSteps, type Steps } from "../../base/steps.ts";
 
@@ -26,21 +27,21 @@ export interface GarbageInput {
 
 /** Registered claims whose instance the cloud does not list, unless their Node still reports Ready. */
 export function* orphanedClaims(input: GarbageInput): Steps<readonly NodeClaim[]> {
-  const alive = new Set<string | undefined>();
+  const alive = new Set<string>();
   yield* eachInSteps(input.instances, PER_STEP, ({ metadata, status }) => {
-    if (metadata.deletionTimestamp === undefined) alive.add(status?.providerID);
+    if (metadata.deletionTimestamp === undefined) alive.add(machineOf(status?.providerID));
   });
   const lost = yield* filterInSteps(
     input.claims,
     PER_STEP,
-    (claim) => isOrphan(claim) && !alive.has(claim.status?.providerID),
+    (claim) => isOrphan(claim) && !alive.has(machineOf(claim.status?.providerID)),
   );
   if (lost.length === 0) return lost;
-  const nodes = new Map<string | undefined, Node>();
+  const nodes = new Map<string, Node>();
   yield* eachInSteps(input.nodes, PER_STEP, (node) => {
-    nodes.set(node.spec?.providerID, node);
+    nodes.set(machineOf(node.spec?.providerID), node);
   });
-  return lost.filter((claim) => !saysReady(nodes.get(claim.status?.providerID)));
+  return lost.filter((claim) => !saysReady(nodes.get(machineOf(claim.status?.providerID))));
 }
 
 /** Whether it is registered and not being deleted. */
@@ -68,10 +69,10 @@ export function isStillOrphan(
  * instance that was launched for it before, which may then be older than the grace period.
  */
 export function* leakedInstances(input: GarbageInput): Steps<readonly NodeClaim[]> {
-  const claimed = new Set<string | undefined>();
+  const claimed = new Set<string>();
   let waitingSinceMs = input.nowMs;
   yield* eachInSteps(input.claims, PER_STEP, ({ metadata, status }) => {
-    claimed.add(status?.providerID);
+    claimed.add(machineOf(status?.providerID));
     if (metadata.deletionTimestamp || status?.providerID) return;
     const sinceMs = fromRfc3339(metadata.creationTimestamp) ?? input.nowMs;
     waitingSinceMs = Math.min(waitingSinceMs, sinceMs);
@@ -80,6 +81,6 @@ export function* leakedInstances(input: GarbageInput): Steps<readonly NodeClaim[
     if (instance.metadata.deletionTimestamp !== undefined) return false;
     const launchedMs = fromRfc3339(instance.metadata.creationTimestamp) ?? input.nowMs;
     if (input.nowMs - launchedMs < LEAK_GRACE_MS || waitingSinceMs <= launchedMs) return false;
-    return !claimed.has(instance.status?.providerID);
+    return !claimed.has(machineOf(instance.status?.providerID));
   });
 }

@@ -5,6 +5,7 @@
 import type { Node } from "../../apis/core/node.ts";
 import { poolIdOfClaim, poolIdOfLabels } from "../../apis/hub/claim.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { machineOf } from "../../apis/karpenter/provider-id.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { originOf } from "./origin.ts";
 
@@ -35,11 +36,11 @@ export function unnamedInstances(
   claims: readonly NodeClaim[],
   instances: readonly NodeClaim[],
 ): readonly NodeClaim[] {
-  const named = new Set(claims.map(({ status }) => status?.providerID));
+  const named = new Set(claims.map(({ status }) => machineOf(status?.providerID)));
   return instances
     .filter(
       ({ metadata, status }) =>
-        metadata.deletionTimestamp === undefined && !named.has(status?.providerID),
+        metadata.deletionTimestamp === undefined && !named.has(machineOf(status?.providerID)),
     )
     .sort((a, b) => launchedMs(a) - launchedMs(b) || (idOf(a) < idOf(b) ? -1 : 1));
 }
@@ -80,7 +81,9 @@ function isOurs(
   claim: NodeClaim,
   { nodes, clusterUid }: Pick<LostLaunchFacts, "nodes" | "clusterUid">,
 ): boolean {
-  const standing = nodes.filter(({ spec }) => spec?.providerID === idOf(instance));
+  const standing = nodes.filter(
+    ({ spec }) => machineOf(spec?.providerID) === machineOf(idOf(instance)),
+  );
   const owners = standing
     .flatMap(({ metadata }) => metadata.ownerReferences ?? [])
     .filter(({ kind }) => kind === (claim.kind ?? "NodeClaim"));

@@ -638,13 +638,17 @@ describe("instance status", () => {
     expect(world.events.map((event) => event.reason)).toContain("InstanceUnhealthy");
   });
 
-  it("that fails drains a node that is Ready all the same", async () => {
+  it.each([
+    ["that its claim names", "n"],
+    ["whose name its claim has lost", ""],
+    ["that has another name by now", "before"],
+  ])("that fails drains a node %s and that is Ready all the same", async (_, nodeName) => {
     const id = await registered();
     const providerID = claim()?.status?.providerID;
     const node = { metadata: { name: "n" }, spec: { providerID } };
     const conditions = [{ type: "Ready", status: "True" }];
     await world.kube.create(NODE, { ...node, status: { conditions } } as never);
-    world.kube.change(NODE_CLAIM, "c", { status: { nodeName: "n" } });
+    world.kube.change(NODE_CLAIM, "c", { status: { nodeName } });
     world.aws.controls.impair(id, { SystemStatus: failedAt(world.clock.now()) });
     await world.clock.advance(210_000);
     expect(claim()?.metadata.deletionTimestamp).toBeDefined();

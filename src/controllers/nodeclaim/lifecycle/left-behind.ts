@@ -7,6 +7,7 @@ import type { Node } from "../../../apis/core/node.ts";
 import { claimKind, toClaim } from "../../../apis/hub/claim.ts";
 import { TERMINATION_FINALIZER } from "../../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
+import { machineOf } from "../../../apis/karpenter/provider-id.ts";
 import { inTurns, TURN_MS } from "../../../base/steps.ts";
 import { mayBeOf, unnamedInstances } from "../../../core/safety/lost-launch.ts";
 import { hasFinalizer } from "../../../kube/client/finalizer.ts";
@@ -105,7 +106,7 @@ function ownFirst(
   const uid = clusterUid(world);
   const standing = (id: string): readonly Node[] => [
     ...nodes(world).byIndex("providerId", id),
-    ...listed.filter(({ spec }) => spec?.providerID === id),
+    ...listed.filter(({ spec }) => machineOf(spec?.providerID) === machineOf(id)),
   ];
   return instances
     .map((instance) => ({ instance, id: instance.status?.providerID ?? "" }))

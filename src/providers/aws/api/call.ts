@@ -43,16 +43,23 @@ export interface Page {
   readonly NextToken?: string;
 }
 
-/** Joins all pages of a paged call: `next` is called with each token until none is left. */
+/**
+ * Joins all pages of a paged call: `next` is called with each token until none is left. Rejects where pages go in a
+ * circle.
+ */
 export async function allPages<P extends Page>(
   next: (token: { NextToken?: string }) => Promise<P>,
 ): Promise<readonly P[]> {
   const pages: P[] = [];
+  const asked = new Set<string>();
   let token: string | undefined;
   do {
     const page = await next(token === undefined ? {} : { NextToken: token });
     pages.push(page);
     token = page.NextToken === "" ? undefined : page.NextToken;
+    if (token !== undefined && asked.has(token))
+      throw new Error("AWS names a page again that it has answered, waiting");
+    asked.add(token ?? "");
   } while (token !== undefined);
   return pages;
 }

@@ -6,7 +6,7 @@
 import type { Clock } from "../../../base/clock.ts";
 import { canonicalJson } from "../../../base/json.ts";
 import type { Metrics } from "../../../base/metrics.ts";
-import { allPages } from "../api/call.ts";
+import { AwsError, allPages } from "../api/call.ts";
 import type { Ec2Api } from "../api/ec2.ts";
 import type { Instance } from "../api/instances.ts";
 import type { CreateFleetInput, FleetError, FleetInstance } from "../api/launches.ts";
@@ -142,7 +142,12 @@ async function describe(
   const failed = new Map<string, Error>();
   const read = async (InstanceIds: readonly string[]): Promise<void> => {
     const pages = await allPages((token) => ec2.describeInstances({ InstanceIds, ...token }));
-    for (const instance of instancesIn(pages)) found.set(instance.InstanceId, instance);
+    for (const instance of instancesIn(pages)) {
+      const known = found.get(instance.InstanceId);
+      // Two answers about one instance: that it lives is the one that does no harm.
+      if (known === undefined || known.State.Name === "terminated")
+        found.set(instance.InstanceId, instance);
+    }
   };
   try {
     await read(unique);
@@ -163,20 +168,43 @@ async function terminate(
   ec2: Batched,
   ids: readonly string[],
 ): Promise<readonly (undefined | Error)[]> {
-  const unique = [...new Set(ids)].sort();
-  try {
-    await ec2.terminateInstances({ InstanceIds: unique });
-    return ids.map(() => undefined);
-  } catch (error) {
-    if (unique.length === 1 || !isNotFound(error)) throw error;
-  }
   const failed = new Map<string, Error>();
-  await Promise.all(
-    unique.map((id) =>
-      ec2.terminateInstances({ InstanceIds: [id] }).catch((error) => failed.set(id, error)),
-    ),
-  );
+  await terminateEach(ec2, [...new Set(ids)].sort(), failed);
   return ids.map((id) => failed.get(id));
+}
+
+/** EC2 refuses a whole list for one instance that is protected, unknown or another's. So a refused list is halved. */
+async function terminateEach(
+  ec2: Batched,
+  ids: readonly string[],
+  failed: Map<string, Error>,
+): Promise<void> {
+  try {
+    await ec2.terminateInstances({ InstanceIds: ids });
+  } catch (error) {
+    if (ids.length === 1 || !isAboutOne(error)) {
+      for (const id of ids) failed.set(id, error as Error);
+      return;
+    }
+    const half = Math.ceil(ids.length / 2);
+    await Promise.all(
+      [ids.slice(0, half), ids.slice(half)].map((part) => terminateEach(ec2, part, failed)),
+    );
+  }
+}
+
+/** Codes with which EC2 refuses a list because of one of its instances. */
+const ABOUT_ONE = new Set([
+  "OperationNotPermitted",
+  "UnauthorizedOperation",
+  "IncorrectInstanceState",
+  "IncorrectState",
+  "UnsupportedOperation",
+  "InvalidInstanceID.Malformed",
+]);
+
+function isAboutOne(error: unknown): boolean {
+  return isNotFound(error) || (error instanceof AwsError && ABOUT_ONE.has(error.code));
 }
 
 /** Every instance that is not terminated and passes all of these filters. */

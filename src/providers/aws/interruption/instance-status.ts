@@ -6,10 +6,11 @@
  * stops.
  * upstream: pkg/controllers/interruption/instancestatus
  */
-import { NODE } from "../../../apis/core/node.ts";
+import { NODE, type Node } from "../../../apis/core/node.ts";
 import { claimKind, fromClaim, toClaim } from "../../../apis/hub/claim.ts";
 import { NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY } from "../../../apis/karpenter/labels.ts";
 import { isRebooting, type NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
+import { machineOf } from "../../../apis/karpenter/provider-id.ts";
 import type { KubeObject } from "../../../apis/meta.ts";
 import { fromRfc3339, toRfc3339 } from "../../../base/clock.ts";
 import { deleteSame } from "../../../kube/client/delete-same.ts";
@@ -155,21 +156,34 @@ async function hurry(deps: AwsDeps, live: NodeClaim): Promise<void> {
   const { metadata, status } = live;
   const key = NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY;
   if (metadata.annotations?.[key] !== undefined) return;
-  if (await isReadyNow(deps, status?.nodeName ?? "")) return;
+  if (await isReadyNow(deps, status)) return;
   const annotations = { ...metadata.annotations, [key]: toRfc3339(deps.clock.now()) };
   const native = fromClaim(live);
   const after = { ...native, metadata: { ...native.metadata, annotations } };
   await patchObject(deps.kube, claimKind(live), native, after);
 }
 
-/** Whether the Node is Ready, read from the API server: if the checks of a whole zone fail, the checks may be wrong. */
-async function isReadyNow({ kube }: AwsDeps, name: string): Promise<boolean> {
-  if (name === "") return false;
+/**
+ * Whether its Node is Ready, read from the API server: if the checks of a whole zone fail, the checks may be wrong. By
+ * name where the claim tells it, else from a list.
+ */
+async function isReadyNow({ kube }: AwsDeps, status: NodeClaim["status"]): Promise<boolean> {
+  const machine = machineOf(status?.providerID);
+  const isIts = (node: Node) => machineOf(node.spec?.providerID) === machine;
+  const named = await nodeNamed(kube, status?.nodeName ?? "");
+  const found =
+    named !== undefined && isIts(named) ? [named] : (await kube.list(NODE)).items.filter(isIts);
+  return found.some((node) =>
+    node.status?.conditions?.some((one) => one.type === "Ready" && one.status === "True"),
+  );
+}
+
+async function nodeNamed(kube: AwsDeps["kube"], name: string): Promise<Node | undefined> {
+  if (name === "") return undefined;
   try {
-    const { status } = await kube.get(NODE, { name });
-    return status?.conditions?.find(({ type }) => type === "Ready")?.status === "True";
+    return await kube.get(NODE, { name });
   } catch (error) {
-    if (isNotFound(error)) return false;
+    if (isNotFound(error)) return undefined;
     throw error;
   }
 }

@@ -1,0 +1,10 @@
+/**
+ * Whether two provider IDs name one machine. Programs write them in several ways: in another case, with or without a
+ * zone, with two slashes or three. Where a node would end, all of these count as the same.
+ */
+
+/** What names the machine: the last part of a provider ID, in lower case. Empty: there is none. */
+export function machineOf(providerId: string | undefined): string {
+  const id = providerId ?? "";
+  return id.slice(id.lastIndexOf("/") + 1).toLowerCase();
+}

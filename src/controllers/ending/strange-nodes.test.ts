@@ -1,0 +1,115 @@
+/** Nodes and claims that strangers and other programs have changed: what pods run on ends after a drain only. */
+import { describe, expect, it } from "vitest";
+import { NODE, type Node } from "../../apis/core/node.ts";
+import { POD } from "../../apis/core/pod.ts";
+import { withCondition } from "../../apis/karpenter/conditions.ts";
+import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { pod } from "../../testing/builders.ts";
+import { establish } from "../../testing/established.ts";
+import { ofCluster } from "../../testing/fake-cloud.ts";
+import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
+import { createEvictionQueue } from "../node/eviction-queue.ts";
+import { termination } from "../node/termination.ts";
+import { instanceGarbageCollection } from "../nodeclaim/garbage-collection.ts";
+import { lifecycle } from "../nodeclaim/lifecycle/controller.ts";
+import { createRegistrationTracker } from "../registration-tracker.ts";
+
+const MINUTE_MS = 60_000;
+
+/** Node a with a pod that may not go. */
+async function worldOf(before: (world: FakeWorld) => unknown): Promise<FakeWorld> {
+  const world = fakeWorld();
+  await establish(world, "a", 60 * MINUTE_MS);
+  await world.api.create(POD, pod({ name: "on-a", nodeName: "a" }));
+  world.api.guarded.add("default/on-a");
+  await before(world);
+  const queue = createEvictionQueue(world);
+  await world.run(
+    lifecycle(world, createRegistrationTracker()),
+    termination(world, queue, { mayLeave: () => true }),
+    instanceGarbageCollection(world),
+    queue.controller,
+  );
+  return world;
+}
+
+async function expectStays(world: FakeWorld): Promise<void> {
+  await world.clock.advance(3 * MINUTE_MS);
+  expect([...world.cloud.instances.keys()]).toContain("test://a");
+  expect(world.api.all(POD)).toHaveLength(1);
+}
+
+function withNode({ api }: FakeWorld, change: (node: Node) => Node): Promise<Node> {
+  const node = api.find(NODE, "a") as Node;
+  api.vanish(NODE, "a");
+  return api.create(NODE, change(node));
+}
+
+const named = (providerID: string) => (node: Node) => ({
+  ...node,
+  spec: { ...node.spec, providerID },
+});
+
+describe("a provider ID in another form", () => {
+  it.each(["TEST://A", "test:///zone-a/a"])(
+    "as %s on the Node: it is drained first",
+    async (id) => {
+      const world = await worldOf((one) => withNode(one, named(id)));
+      await world.api.delete(NODE_CLAIM, { name: "a" });
+      await expectStays(world);
+      await world.stop();
+    },
+  );
+
+  it("on the claim: its instance is not taken for one that nobody names", async () => {
+    const world = await worldOf((one) => {
+      one.api.change(NODE_CLAIM, "a", { status: { providerID: "TEST://A" } });
+      for (const [id, instance] of one.cloud.instances)
+        one.cloud.instances.set(id, ofCluster({ ...instance, kind: "NodeClaim" }, "ours"));
+    });
+    await expectStays(world);
+    expect(world.api.find(NODE, "a")?.metadata.deletionTimestamp).toBeUndefined();
+    await world.stop();
+  });
+});
+
+describe("the name of a claim's Node", () => {
+  it("may be a Node's that does not tell its instance yet: it stays, and so does the instance", async () => {
+    const world = await worldOf((one) => withNode(one, named("")));
+    await world.api.delete(NODE_CLAIM, { name: "a" });
+    await expectStays(world);
+    expect(world.api.find(NODE, "a")?.metadata.deletionTimestamp).toBeUndefined();
+    await world.stop();
+  });
+});
+
+describe("a webhook that takes our finalizer out of every write", () => {
+  it("keeps the Node from being deleted, and the instance from ending", async () => {
+    const world = await worldOf(({ api }) =>
+      api.change(NODE, "a", { metadata: { finalizers: null } }),
+    );
+    const { patch } = world.kube;
+    // As a mutating webhook answers.
+    const answered = async (...call: Parameters<typeof patch>) =>
+      call[0] === NODE ? world.api.find(NODE, "a") : patch(...call);
+    Object.assign(world.kube, { patch: answered });
+    await world.api.delete(NODE_CLAIM, { name: "a" });
+    await expectStays(world);
+    expect(world.api.find(NODE, "a")).toBeDefined();
+    await world.stop();
+  });
+});
+
+describe("a claim that says it is drained", () => {
+  it("is drained again where pods came back, as on a Node that somebody opened", async () => {
+    const world = await worldOf(({ api, clock }) => {
+      const claim = api.find(NODE_CLAIM, "a") as NodeClaim;
+      const drained = { type: "Drained", status: "True" } as const;
+      const { status } = withCondition(claim, drained, clock.now());
+      api.change(NODE_CLAIM, "a", { status });
+    });
+    await world.api.delete(NODE_CLAIM, { name: "a" });
+    await expectStays(world);
+    await world.stop();
+  });
+});
