@@ -4,12 +4,7 @@
  */
 import { NO_RESOURCES, type Resources, subtractResources } from "../../apis/resources.ts";
 import type { Steps } from "../../base/steps.ts";
-import {
-  affordable,
-  isLimited,
-  type Template,
-  unlimited,
-} from "../provisioning/pools/pool-template.ts";
+import { affordable, type Template, unlimited } from "../provisioning/pools/pool-template.ts";
 import type { SchedulingResult } from "../provisioning/result.ts";
 import type { Batch } from "../provisioning/solve.ts";
 import { bitIndices, hasBit } from "../scheduling/bits.ts";
@@ -49,7 +44,6 @@ export function limitCost(
 
 /** Whether the limits would keep some instance type from one more node, after the nodes of the plan. */
 function keepsTypesOut(template: Template, { newClaims }: SchedulingResult): boolean {
-  if (!isLimited(template)) return false;
   const own = newClaims.filter(({ pool }) => pool.id === template.pool.id);
   const used = own.map(({ instanceTypes: [cheapest] }) => ({ ...cheapest?.capacity, nodes: 1 }));
   const left = used.reduce<Resources>(subtractResources, NO_RESOURCES);

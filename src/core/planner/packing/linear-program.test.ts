@@ -1,0 +1,112 @@
+import { describe, expect, it } from "vitest";
+import { LinearProgram } from "./linear-program.ts";
+import { packingPrice } from "./packing.ts";
+
+/** Rows of these sizes and counts, and bins of room 10; a bin holds items of all rows. */
+function packingOf(rows: readonly (readonly [size: number, count: number])[], prices = [1]) {
+  const all = rows.map((_, index) => index);
+  return {
+    dimensions: 1,
+    rows: rows.map(([size, count]) => ({ amounts: Float64Array.of(size), count })),
+    bins: prices.map((price) => ({ amounts: Float64Array.of(10), price, rows: all })),
+  };
+}
+
+function start(packing: ReturnType<typeof packingOf>) {
+  const rows = packing.rows.map((_, index) => index);
+  const counts = packing.rows.map(({ count }) => count);
+  const bins = packing.bins.map((_, index) => index);
+  return LinearProgram.start(packing, bins, rows, counts) as LinearProgram;
+}
+
+/** A column of one bin with `times[row]` items of each row. */
+const column = (times: readonly number[], price = 1) => {
+  const rows = times.flatMap((count, row) => (count > 0 ? [row] : []));
+  return { pattern: { bin: 0, rows, times: times.filter((count) => count > 0) }, price };
+};
+const WORK = { units: 1_000 };
+
+/** `row×times … = bins` of each pattern of the mix. */
+const mixOf = (program: LinearProgram) =>
+  program
+    .mix()
+    .columns.map(
+      ({ pattern: { rows, times }, bins }) =>
+        `${rows.map((row, at) => `${row}×${times[at]}`).join(" ")} = ${bins.toFixed(3)}`,
+    )
+    .sort();
+
+const near = (program: LinearProgram) =>
+  [program.price, ...program.dualPrices].map((value) => Number(value.toFixed(6)) + 0);
+
+describe("the linear program of a packing", () => {
+  it("starts with each row alone in the bins that are cheapest for it", () => {
+    const packing = packingOf([
+      [3, 9],
+      [7, 6],
+    ]);
+    const program = start(packing);
+    expect(mixOf(program)).toEqual(["0×3 = 3.000", "1×1 = 6.000"]);
+    expect(near(program)).toEqual([9, 0.333333, 1]);
+    const twoKinds = start(packingOf([[3, 9]], [2, 1]));
+    expect(twoKinds.mix().columns.map(({ pattern }) => pattern.bin)).toEqual([1]);
+    expect(packingPrice(packing, program.mix().columns)).toBe(9);
+  });
+
+  it("has no start if a row fits no bin", () => {
+    const packing = packingOf([
+      [3, 9],
+      [11, 1],
+    ]);
+    expect(start(packing)).toBeUndefined();
+  });
+
+  it("takes in patterns until the price is least, and knows what one more item costs", () => {
+    const program = start(
+      packingOf([
+        [3, 9],
+        [7, 6],
+      ]),
+    );
+    expect(program.improve([column([1, 1])], { ...WORK })).toBe(true);
+    expect(mixOf(program)).toEqual(["0×1 1×1 = 6.000", "0×3 = 1.000"]);
+    expect(near(program)).toEqual([7, 0.333333, 0.666667]);
+    expect(program.improve([column([1, 1])], { ...WORK })).toBe(false);
+  });
+
+  it("mixes patterns that share rows", () => {
+    const counts = [
+      [6, 2],
+      [6, 2],
+      [6, 2],
+    ] as const;
+    const program = start(packingOf(counts));
+    const pairs = [column([1, 1, 0]), column([0, 1, 1]), column([1, 0, 1])];
+    program.improve(pairs, { ...WORK });
+    expect(mixOf(program)).toEqual(["0×1 1×1 = 1.000", "0×1 2×1 = 1.000", "1×1 2×1 = 1.000"]);
+    expect(near(program)).toEqual([3, 0.5, 0.5, 0.5]);
+  });
+
+  it("packs more items of a row than there are if that is cheaper", () => {
+    const program = start(
+      packingOf([
+        [3, 3],
+        [7, 6],
+      ]),
+    );
+    program.improve([column([1, 1], 0.9)], { ...WORK });
+    expect(mixOf(program)).toEqual(["0×1 1×1 = 6.000"]);
+    expect(near(program)).toEqual([5.4, 0, 0.9]);
+  });
+
+  it("stays as it is without work to spend", () => {
+    const program = start(
+      packingOf([
+        [3, 9],
+        [7, 6],
+      ]),
+    );
+    expect(program.improve([column([1, 1])], { units: 0 })).toBe(false);
+    expect(program.price).toBe(9);
+  });
+});
