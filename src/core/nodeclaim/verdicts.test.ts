@@ -121,6 +121,14 @@ describe("a claim whose node does not come up is kept for whoever looks into it"
     expect(of(late, annotated(broken))).toEqual(kept);
     expect(of(annotated(late), broken)).toEqual(kept);
   });
+
+  it("not if it never registered", () => {
+    const joining = claimWith(is("Launched", "True"), is("Registered", "Unknown", 900_000));
+    expect(of(annotated(joining), broken)).toEqual({
+      state: "late",
+      reason: "registration_timeout",
+    });
+  });
 });
 
 describe("a node is initialized", () => {

@@ -218,4 +218,19 @@ describe("pods that must be on one host", () => {
       "left: port-1",
     ]);
   });
+
+  it("count as often as a spread over zones lets them be in one zone", () => {
+    const rule = {
+      ...{ maxSkew: 1, topologyKey: ZONE, whenUnsatisfiable: "DoNotSchedule" as const },
+      labelSelector: { matchLabels: { tier: "front" } },
+    };
+    const spec = { affinity: near(WEB, HOST), topologySpreadConstraints: [rule] };
+    const labels = { app: "web", tier: "front" };
+    const spread = pods(2, { name: "s", cpu: "1", labels, spec });
+    const rooms = [
+      { zone: "zone-a", cpu: "2" },
+      { zone: "zone-b", cpu: "3" },
+    ];
+    expect(placed([...spread, ...three.slice(0, 1)], rooms)).toEqual(["a: p-0 s-0", "left: s-1"]);
+  });
 });
