@@ -135,16 +135,22 @@ function Strip() {
       {head !== undefined && (
         <>
           <span>{counted(head.nodes, "node")}</span>
-          <span>{counted(head.pods, "pod")}</span>
-          <span class={head.waiting > 0 ? "state warn" : ""}>
-            {head.waiting > 0 ? "▲ " : ""}
-            {head.waiting} waiting
-          </span>
+          {head.loading !== undefined ? (
+            <span class="state info">◐ listing {head.loading.join(", ")} …</span>
+          ) : (
+            <>
+              <span>{counted(head.pods, "pod")}</span>
+              <span class={head.waiting > 0 ? "state warn" : ""}>
+                {head.waiting > 0 ? "▲ " : ""}
+                {head.waiting} waiting
+              </span>
+            </>
+          )}
           <span>
             {perHour(head.priceMicroUsdPerHour)}
             {head.unpriced > 0 ? ` + ${head.unpriced} unknown` : ""}
           </span>
-          <span>CPU {percent(...head.cpu)} requested</span>
+          {head.loading === undefined && <span>CPU {percent(...head.cpu)} requested</span>}
           <span>{head.moving} moving</span>
         </>
       )}

@@ -58,6 +58,12 @@ export function MapPage() {
       <div class="main-column">
         <Tools count={nodesIn(listed.map(([, row]) => row))} />
         {!isOurs && head !== undefined && <NoNodes />}
+        {head?.loading !== undefined && (
+          <p role="note">
+            Nodes come first: {head.loading.join(", ")} are still being listed. What is requested
+            and what holds nodes follows.
+          </p>
+        )}
         {isGrouped && <Grouped />}
         {isGrouped && filter !== "" && <FoundNodes filter={filter} />}
         {!asTable && <MapCanvas rows={rows} marked={marked} />}

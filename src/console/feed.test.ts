@@ -32,6 +32,7 @@ class FakeSource implements ConsoleSource {
   pods = 0;
   problem: string | undefined;
   next: Promise<readonly CommandAnswer[]> = Promise.resolve([]);
+  loading: readonly string[] | undefined;
 
   open(): () => void {
     this.isOpen = true;
@@ -48,6 +49,7 @@ class FakeSource implements ConsoleSource {
       nowMs: this.readings,
       notes: [],
       events: [],
+      ...(this.loading === undefined ? {} : { loading: this.loading }),
       fleet: async () => fleet,
       moves: async () => new Map(),
       pools: async () => {
@@ -142,6 +144,19 @@ describe("the feed", () => {
     come([]);
     await clock.advance(2_000);
     expect(sink.of("next")).toHaveLength(1);
+  });
+
+  it("shows nodes while pods are being listed, and the rest soon after they came", async () => {
+    const { clock, source, feed, sink } = start();
+    source.loading = ["pods"];
+    feed.watch(["map", "money"], sink);
+    await clock.advance(500);
+    expect(sink.of("map")).toMatchObject([{ head: { loading: ["pods"] } }]);
+    expect(sink.of("money")).toEqual([]);
+    source.loading = undefined;
+    await clock.advance(300);
+    expect(sink.of("map").at(-1)).not.toHaveProperty("head.loading");
+    expect(sink.of("money")).toHaveLength(1);
   });
 
   it("tells a problem, keeps what was shown, and goes on", async () => {

@@ -42,6 +42,16 @@ export interface Sink {
 
 /** Shortest time between two updates, in milliseconds. People do not read faster. */
 const PACE_MS = 1_000;
+/** The same while something is still being listed. A look whether it has arrived costs nothing. */
+const LOADING_PACE_MS = 200;
+/** Views that can be shown while something is still being listed. */
+const EARLY: ReadonlySet<ConsoleViewName> = new Set([
+  "map",
+  "history",
+  "decisions",
+  "health",
+  "vitals",
+]);
 /** A view that took T ms to compute is computed again after T times this. So views take at most 2 % of a core. */
 const REST_FACTOR = 50;
 /** Longest time between two updates, in milliseconds. Older data would mislead. */
@@ -136,7 +146,7 @@ export class Feed {
     this.#isReading = true;
     this.#readingMs = 0;
     try {
-      const scene = await this.#source.scene();
+      const scene = await this.#source.scene({ early: true });
       if (this.#scene !== scene) {
         this.#scene = scene;
         mustNotFail(this.#remember(scene), "keeping a price");
@@ -147,7 +157,8 @@ export class Feed {
     }
     this.#isReading = false;
     const restMs = Math.min(MOST_REST_MS, REST_FACTOR * this.#readingMs);
-    if (this.#viewers.size > 0) this.#soon(Math.max(PACE_MS, restMs));
+    const isLoading = this.#scene?.loading !== undefined;
+    if (this.#viewers.size > 0) this.#soon(isLoading ? LOADING_PACE_MS : Math.max(PACE_MS, restMs));
   }
 
   #tell(error: unknown): void {
@@ -165,6 +176,7 @@ export class Feed {
   #show(scene: ConsoleScene): void {
     for (const name of VIEWS) {
       if (![...this.#viewers].some(({ views }) => views.includes(name))) continue;
+      if (scene.loading !== undefined && !EARLY.has(name)) continue;
       if (this.#shown.get(name)?.scene === scene) this.#send(name);
       else if (!this.#making.has(name)) mustNotFail(this.#make(name, scene), `making ${name}`);
     }
@@ -221,7 +233,8 @@ export class Feed {
       case "map": {
         const [fleet, moves] = [await scene.fleet(), await scene.moves()];
         const view = await this.#run(mapViewInSteps(fleet, moves));
-        return () => view;
+        const { loading } = scene;
+        return () => (loading === undefined ? view : { ...view, head: { ...view.head, loading } });
       }
       case "money": {
         const fleet = await scene.fleet();

@@ -37,6 +37,8 @@ export interface ConsoleScene {
   /** What could not be read, and what was assumed. */
   readonly notes: readonly string[];
   readonly events: readonly Event[];
+  /** Kinds that are still being listed. The fleet lacks them, and all other views wait for them. Absent: none. */
+  readonly loading?: readonly string[];
   fleet(): Promise<Fleet>;
   /** Where the pods of nodes that are being removed go. */
   moves(): Promise<MovesUnderWay>;
@@ -129,6 +131,9 @@ export interface ConsoleSource {
   open(): () => void;
   /** Tells how many milliseconds the views of a scene took. The source may rest as long before the next scene. */
   readonly worked?: (ms: number) => void;
-  /** The present scene. It is the same object until something changes. */
-  scene(): Promise<ConsoleScene>;
+  /**
+   * The present scene. It is the same object until something changes. `early`: what takes long to list may still be
+   * missing, see {@link ConsoleScene.loading}.
+   */
+  scene(options?: { readonly early?: boolean }): Promise<ConsoleScene>;
 }

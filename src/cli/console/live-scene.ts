@@ -84,20 +84,27 @@ export interface SceneDoors {
   readonly nowMs: () => number | Promise<number>;
   /** Notes that every scene carries. */
   readonly notes: readonly string[];
+  /** Pods that come within so many milliseconds are waited for: then no page shows nodes first. */
+  readonly podsSoonMs: number;
 }
 
-/** What it takes, without the requests to the server, is added to {@link LongWork.workedMs}. */
-export async function readScene(doors: SceneDoors): Promise<ConsoleScene> {
+/**
+ * What it takes, without the requests to the server, is added to {@link LongWork.workedMs}. `early`: without pods where
+ * their list takes long.
+ */
+export async function readScene(doors: SceneDoors, early = false): Promise<ConsoleScene> {
   const { cluster, cloud, long } = doors;
+  const clock = new SystemClock();
   const objects = await readObjects({ cluster: true }, async (_, further) => {
     const { found, notes } = await objectsOf(withoutKept(cluster), further);
     return { found, notes: [...doors.notes, ...notes], nowMs: await doors.nowMs() };
   });
+  await (early ? within(clock, doors.podsSoonMs, cluster.watched(POD)) : cluster.watched(POD));
+  const isWhole = cluster.isWatched(POD);
   const recommends = objects.settings.readsRecommendations === true;
   const state = await cluster.state((ms) => {
     long.workedMs += ms;
   }, recommends);
-  const clock = new SystemClock();
   const begunMs = clock.elapsedMs();
   const events = cluster.objects<Event>(EVENT);
   const sorted = sortManifests(objects.found);
@@ -125,20 +132,64 @@ export async function readScene(doors: SceneDoors): Promise<ConsoleScene> {
     unboundPods,
   };
   long.workedMs += clock.elapsedMs() - begunMs;
+  if (!isWhole) return earlyScene(read, events, () => readScene(doors));
   return sceneOf(read, events, long, moment);
+}
+
+/** Resolves when the work is done, or the time is over. */
+function within(clock: SystemClock, ms: number, work: Promise<void>): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = clock.after(ms, resolve);
+    work.then(resolve, reject).finally(() => timer.cancel());
+  });
+}
+
+/** Nodes without their pods. Whoever asks for more waits for the pods. */
+function earlyScene(
+  read: ReadPicture,
+  events: readonly Event[],
+  readWhole: () => Promise<ConsoleScene>,
+): ConsoleScene {
+  const whole = once(readWhole);
+  const clock = new SystemClock();
+  const { picture, settings, notes } = read;
+  const fleet = once(async () => {
+    const played = playBatchInSteps({ ...picture.scheduling, nodes: [] }, settings.planner);
+    const { result } = await inTurns(clock, played, TURN_MS);
+    return inTurns(clock, fleetInSteps(modelOf(read), result), TURN_MS);
+  });
+  return {
+    nowMs: picture.nowMs,
+    notes,
+    events,
+    loading: ["pods"],
+    fleet,
+    moves: async () => new Map(),
+    pools: async () => (await whole()).pools(),
+    next: async () => (await whole()).next(),
+    costs: async () => (await whole()).costs(),
+    unplaced: async () => (await whole()).unplaced(),
+    nodes: async (question) => (await whole()).nodes(question),
+    explain: async (question) => (await whole()).explain(question),
+    simulate: async (supposition) => (await whole()).simulate(supposition),
+    editable: async () => (await whole()).editable(),
+    poolProblems,
+  };
 }
 
 /** Kept kinds are watched, and not listed: a list of 50,000 pods that change all the time is sorted at each reading. */
 function withoutKept({
   client,
+  begun,
   watched,
-}: Pick<MirroredCluster, "client" | "watched">): MirroredCluster["client"] {
+}: Pick<MirroredCluster, "client" | "begun" | "watched">): MirroredCluster["client"] {
   const list: KubeClient["list"] = async (kind, options) => {
     const isKept = KEPT_KINDS.some(
       ({ group, plural }) => group === kind.group && plural === kind.plural,
     );
     if (!isKept || options?.fieldSelector !== undefined) return client.list(kind, options);
-    await watched(kind as Kind);
+    // Nodes need not wait for their pods, of which there are many more.
+    await (kind.plural === POD.plural ? begun(kind as Kind) : watched(kind as Kind));
     return { items: [], resourceVersion: "", kept: true };
   };
   return { ...client, list };

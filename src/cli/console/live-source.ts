@@ -2,6 +2,8 @@
  * The console's source on a live cluster, real or simulated. The cluster is looked at anew only when something changed,
  * or when time alone may have changed an answer. Watches open when somebody looks, and end when nobody does.
  */
+
+import { POD } from "../../apis/core/pod.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 import type { Act, ConsoleScene, ConsoleSource } from "../../console/source.ts";
 import { CliError } from "../program/cli-error.ts";
@@ -22,7 +24,11 @@ export interface LiveSourceOptions extends MirroredDoors {
   readonly act?: ConsoleSource["act"];
   /** What took T ms is done anew after so many times T. Default: 50. */
   readonly restFactor?: number;
+  /** Pods that come within so many milliseconds are waited for, also where nodes alone would do. Default: 300. */
+  readonly podsSoonMs?: number;
 }
+
+const PODS_SOON_MS = 300;
 
 /** Milliseconds until all is read again without a watch event, because budget windows and nominations end by time. */
 const STALE_MS = 10_000;
@@ -38,7 +44,7 @@ interface Last {
 /** Watches open when the first page connects, and end after the last one has left. */
 export function liveSource(options: LiveSourceOptions): ConsoleSource {
   const clock = new SystemClock();
-  const { nowMs, notes = [], restFactor = REST_FACTOR } = options;
+  const { nowMs, notes = [], restFactor = REST_FACTOR, podsSoonMs = PODS_SOON_MS } = options;
   let doors: SceneDoors | undefined;
   let last: Last | undefined;
   return {
@@ -54,6 +60,7 @@ export function liveSource(options: LiveSourceOptions): ConsoleSource {
         long: new LongWork(restFactor),
         nowMs,
         notes,
+        podsSoonMs,
       };
       return () => {
         doors?.cluster.close();
@@ -64,7 +71,7 @@ export function liveSource(options: LiveSourceOptions): ConsoleSource {
     worked: (ms) => {
       if (doors !== undefined) doors.long.workedMs += ms;
     },
-    scene: async () => {
+    scene: async ({ early = false } = {}) => {
       if (doors === undefined) throw new CliError("the cluster is not being watched");
       const { cluster, long } = doors;
       const changes = cluster.changes();
@@ -73,10 +80,11 @@ export function liveSource(options: LiveSourceOptions): ConsoleSource {
       // The first time much is done once for all.
       const worked = last?.workedMs === undefined ? 0 : long.workedMs - last.workedMs;
       const restMs = Math.min(STALE_MS, restFactor * worked);
-      const isFresh = age < (last?.changes === changes ? STALE_MS : restMs);
+      const isComplete = last?.scene.loading === undefined || (early && !cluster.isWatched(POD));
+      const isFresh = isComplete && age < (last?.changes === changes ? STALE_MS : restMs);
       if (last !== undefined && isFresh) return last.scene;
       const workedMs = last === undefined ? undefined : long.workedMs;
-      const scene = await readScene(doors);
+      const scene = await readScene(doors, early);
       last = { scene, changes, readMs, workedMs };
       return scene;
     },

@@ -9,9 +9,8 @@ import {
 } from "../../apis/autoscaling/vertical-pod-autoscaler.ts";
 import { EVENT } from "../../apis/core/kinds.ts";
 import { NODE } from "../../apis/core/node.ts";
-import { POD, type Pod } from "../../apis/core/pod.ts";
+import { POD } from "../../apis/core/pod.ts";
 import { CLAIM_KINDS, toClaim } from "../../apis/hub/claim.ts";
-import { POOL_KINDS } from "../../apis/hub/to-pool.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { Kind, KubeObject } from "../../apis/meta.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -19,7 +18,6 @@ import type { Logger } from "../../base/log.ts";
 import type { Random } from "../../base/random.ts";
 import { inTurns, TURN_MS, timed } from "../../base/steps.ts";
 import { SystemClock } from "../../base/system-clock.ts";
-import { createPodProjection } from "../../controllers/pod-projection.ts";
 import {
   daemonSetFeed,
   limitRangeFeed,
@@ -33,16 +31,19 @@ import type { ClusterState } from "../../core/state/cluster.ts";
 import { createClusterState } from "../../core/state/create-cluster-state.ts";
 import type { KubeClient, KubeList, ListOptions } from "../../kube/client/client.ts";
 import { createKubeClient } from "../../kube/client/kube-client.ts";
-import type { Mirror, MirrorOptions } from "../../kube/mirror/mirror.ts";
-import { LiveMirrors } from "../../kube/mirror/mirrors.ts";
-import { createPodFrameReader, createPodPageReader } from "../../kube/protobuf/pod-frames.ts";
+import type { Mirror } from "../../kube/mirror/mirror.ts";
 import type { Transport } from "../../kube/transport/transport.ts";
 import { currentVersion } from "../plan/manifests.ts";
+import { WatchedKinds } from "./watched-kinds.ts";
 
 export interface MirroredCluster {
   readonly client: Pick<KubeClient, "get" | "list">;
+  /** Resolves when the kind is known to be readable; it will be watched. Rejects where it cannot be read. */
+  begun(kind: Kind): Promise<void>;
   /** Resolves when the kind is watched, without a list of its objects. Rejects where it cannot be read. */
   watched(kind: Kind): Promise<void>;
+  /** Whether {@link watched} has come so far. */
+  isWatched(kind: Kind): boolean;
   /** All that is watched of these kinds, by ascending key; the same array until something changes. */
   objects<T extends KubeObject>(...kinds: readonly Kind<T>[]): readonly T[];
   /** By `namespace/name`; undefined: there is none, or the kind is not watched. */
@@ -74,63 +75,38 @@ export function openMirroredCluster({
   log,
 }: MirroredDoors): MirroredCluster {
   const direct = createKubeClient(transport);
-  const mirrors = new LiveMirrors({ client: direct, clock, random, log });
-  const opened = new Map<string, Promise<Mirror<KubeObject>>>();
-  const open = new Map<string, Mirror<KubeObject>>();
+  const kinds = new WatchedKinds({ client: direct, clock, random, log });
   const state = new KeptState();
-  let changes = 0;
-
-  async function watch(kind: Kind): Promise<Mirror<KubeObject>> {
-    // A mirror retries for ever. The user must hear at once that the kind cannot be read.
-    await direct.raw({ method: "GET", path: `${pathOf(kind)}?limit=1` });
-    const mirror = mirrors.of(kind, optionsOf(kind));
-    await mirrors.synced();
-    mirror.on(() => {
-      changes += 1;
-    });
-    open.set(pathOf(kind), mirror);
-    return mirror;
-  }
 
   async function list<T extends KubeObject>(
     kind: Kind<T>,
     options: ListOptions = {},
   ): Promise<KubeList<T>> {
     if (options.fieldSelector !== undefined) return direct.list(kind, options);
-    const mirror = await mirrorOf(kind as Kind);
+    const mirror = await kinds.watched(kind as Kind);
     const items = mirror.list() as readonly KubeObject[] as readonly T[];
     return { items, resourceVersion: "", kept: true };
   }
 
-  function mirrorOf(kind: Kind): Promise<Mirror<KubeObject>> {
-    const path = pathOf(kind);
-    let mirror = opened.get(path);
-    if (mirror === undefined) {
-      mirror = watch(kind);
-      opened.set(path, mirror);
-      // The next reading tries again.
-      mirror.catch(() => opened.delete(path));
-    }
-    return mirror;
-  }
-
-  const objects = <T extends KubeObject>(...kinds: readonly Kind<T>[]): readonly T[] =>
-    objectsOf([...open.values()], kinds);
+  const objects = <T extends KubeObject>(...wanted: readonly Kind<T>[]): readonly T[] =>
+    objectsOf(kinds.mirrors(), wanted);
   return {
     client: { get: direct.get, list },
+    begun: (kind) => kinds.begun(kind),
     watched: async (kind) => {
-      await mirrorOf(kind);
+      await kinds.watched(kind);
     },
+    isWatched: (kind) => kinds.mirror(kind) !== undefined,
     objects,
     object: <T extends KubeObject>(kind: Kind<T>, key: string) =>
-      open.get(pathOf(kind as Kind))?.get(key) as T | undefined,
+      kinds.mirror(kind as Kind)?.get(key) as T | undefined,
     claims: () => (objects(...(CLAIM_KINDS as readonly Kind[])) as KubeObject[]).map(claimOf),
     state: (tell, recommends) => {
       const autoscalers = recommends ? objects(VERTICAL_POD_AUTOSCALER) : [];
-      return state.of([...open.values()], { autoscalers, tell });
+      return state.of(kinds.mirrors(), { autoscalers, tell });
     },
-    changes: () => changes,
-    close: () => mirrors.close(),
+    changes: () => kinds.changes,
+    close: () => kinds.close(),
   };
 }
 
@@ -161,7 +137,16 @@ class KeptState {
   /** Provider ids of claims that a disruption command under way takes, by kind and name of the claim. */
   readonly #taken = new Map<string, string>();
 
-  async of(
+  #last: Promise<unknown> = Promise.resolve();
+
+  /** One call after the other, so that no caller gets a state to which half of a mirror was fed. */
+  of(mirrors: readonly Mirror<KubeObject>[], input: StateInput): Promise<ClusterState> {
+    const state = this.#last.then(() => this.#of(mirrors, input));
+    this.#last = state.catch(() => undefined);
+    return state;
+  }
+
+  async #of(
     mirrors: readonly Mirror<KubeObject>[],
     { autoscalers, tell }: StateInput,
   ): Promise<ClusterState> {
@@ -236,23 +221,4 @@ export const KEPT_KINDS: readonly Kind[] = [
 
 function isOf({ group, plural }: Kind, ofGroup: string, ofPlural: string): boolean {
   return group === ofGroup && plural === ofPlural;
-}
-
-function pathOf({ group, version, plural }: Kind): string {
-  return group === "" ? `/api/${version}/${plural}` : `/apis/${group}/${version}/${plural}`;
-}
-
-function optionsOf(kind: Kind): MirrorOptions<KubeObject> {
-  if (kind.plural === POD.plural) {
-    const project = createPodProjection();
-    const options: MirrorOptions<Pod> = {
-      project,
-      readFrame: createPodFrameReader(project),
-      readPage: createPodPageReader(project),
-    };
-    return options as unknown as MirrorOptions<KubeObject>;
-  }
-  // managedFields say who last changed a pool's spec.
-  if (POOL_KINDS.some(({ plural }) => plural === kind.plural)) return { project: (pool) => pool };
-  return kind.plural === EVENT.plural ? { optional: true } : {};
 }

@@ -24,6 +24,8 @@ export interface MapHead {
   readonly memory: RequestedOf;
   /** The facts by which nodes are grouped into rows. Absent: each row is one node. */
   readonly groupedBy?: readonly GroupPart[];
+  /** What is still being listed, so that its numbers are 0. Absent: nothing. */
+  readonly loading?: readonly string[];
 }
 
 /** If there are more nodes than this, groups are sent. */

@@ -26,7 +26,7 @@ export class LiveMirrors implements Mirrors, Freshness {
   readonly #deps: MirrorsDeps;
   readonly #informers = new Map<string, Informer<KubeObject>>();
   readonly #loops: Reflection[] = [];
-  #waiting: (() => void)[] = [];
+  #waiting: { readonly isSynced: () => boolean; readonly resolve: () => void }[] = [];
   /** State of each mirror, by id. Absent: behind. */
   readonly #views = new Map<string, ViewState>();
   /** Kinds of the vital mirrors that are behind, by id. */
@@ -90,11 +90,13 @@ export class LiveMirrors implements Mirrors, Freshness {
     return informer;
   }
 
-  /** Resolves when every mirror has its first list. */
-  synced(): Promise<void> {
-    if (this.#allSynced()) return Promise.resolve();
+  /** Resolves when every mirror has its first list, or that of one kind. */
+  synced(kind?: Kind): Promise<void> {
+    const isSynced = (): boolean =>
+      kind === undefined ? this.#allSynced() : this.#informers.get(idOf(kind))?.synced === true;
+    if (isSynced()) return Promise.resolve();
     return new Promise((resolve) => {
-      this.#waiting.push(resolve);
+      this.#waiting.push({ isSynced, resolve });
     });
   }
 
@@ -130,8 +132,9 @@ export class LiveMirrors implements Mirrors, Freshness {
   }
 
   #wake(): void {
-    if (!this.#allSynced()) return;
-    for (const resolve of this.#waiting.splice(0)) resolve();
+    const ready = this.#waiting.filter(({ isSynced }) => isSynced());
+    this.#waiting = this.#waiting.filter((one) => !ready.includes(one));
+    for (const { resolve } of ready) resolve();
   }
 
   #observe(kind: Kind, object: KubeObject): void {

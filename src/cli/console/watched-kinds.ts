@@ -1,0 +1,120 @@
+/**
+ * The kinds that a console watches, each from the first time that it is asked for. Pods are listed after nodes: there
+ * are many more of them, and a page can show nodes meanwhile.
+ */
+import { EVENT } from "../../apis/core/kinds.ts";
+import { NODE } from "../../apis/core/node.ts";
+import { POD, type Pod } from "../../apis/core/pod.ts";
+import { CLAIM_KINDS } from "../../apis/hub/claim.ts";
+import { POOL_KINDS } from "../../apis/hub/to-pool.ts";
+import type { Kind, KubeObject } from "../../apis/meta.ts";
+import { inTurns, TURN_MS } from "../../base/steps.ts";
+import { createPodProjection } from "../../controllers/pod-projection.ts";
+import type { Mirror, MirrorOptions } from "../../kube/mirror/mirror.ts";
+import { LiveMirrors, type MirrorsDeps } from "../../kube/mirror/mirrors.ts";
+import { createPodFrameReader, createPodPageReader } from "../../kube/protobuf/pod-frames.ts";
+
+/** A kind that was asked for. */
+interface Opened {
+  readonly begun: Promise<void>;
+  readonly watched: Promise<Mirror<KubeObject>>;
+}
+
+/** By kind: the copy that a watch keeps. */
+export class WatchedKinds {
+  readonly #deps: MirrorsDeps;
+  readonly #mirrors: LiveMirrors;
+  readonly #opened = new Map<string, Opened>();
+  /** Those that have their first list. */
+  readonly #there = new Map<string, Mirror<KubeObject>>();
+  #changes = 0;
+
+  constructor(deps: MirrorsDeps) {
+    this.#deps = deps;
+    this.#mirrors = new LiveMirrors(deps);
+  }
+
+  /** Changes that came so far. */
+  get changes(): number {
+    return this.#changes;
+  }
+
+  /** All that have their first list, in the order in which they got it. */
+  mirrors(): readonly Mirror<KubeObject>[] {
+    return [...this.#there.values()];
+  }
+
+  /** Undefined: its first list has not come. */
+  mirror(kind: Kind): Mirror<KubeObject> | undefined {
+    return this.#there.get(pathOf(kind));
+  }
+
+  /** Resolves when the kind is known to be readable; it will be watched. Rejects where it cannot be read. */
+  begun(kind: Kind): Promise<void> {
+    return this.#open(kind).begun;
+  }
+
+  /** Resolves with the first list. Rejects where the kind cannot be read. */
+  watched(kind: Kind): Promise<Mirror<KubeObject>> {
+    return this.#open(kind).watched;
+  }
+
+  close(): void {
+    this.#mirrors.close();
+  }
+
+  #open(kind: Kind): Opened {
+    const path = pathOf(kind);
+    let known = this.#opened.get(path);
+    if (known === undefined) {
+      const begun = this.#begin(kind);
+      known = { begun, watched: this.#watch(kind, begun) };
+      this.#opened.set(path, known);
+      // The next reading tries again.
+      known.watched.catch(() => this.#opened.delete(path));
+    }
+    return known;
+  }
+
+  /** A mirror retries for ever. The user must hear at once that the kind cannot be read. */
+  async #begin(kind: Kind): Promise<void> {
+    await this.#deps.client.raw({ method: "GET", path: `${pathOf(kind)}?limit=1` });
+  }
+
+  async #watch(kind: Kind, begun: Promise<void>): Promise<Mirror<KubeObject>> {
+    await begun;
+    if (kind.plural === POD.plural) await this.#nodesFirst();
+    const mirror = this.#mirrors.of(kind, optionsOf(kind));
+    await this.#mirrors.synced(kind);
+    const { feeding } = mirror.onInSteps(() => {
+      this.#changes += 1;
+    });
+    await inTurns(this.#deps.clock, feeding, TURN_MS);
+    this.#there.set(pathOf(kind), mirror);
+    return mirror;
+  }
+
+  async #nodesFirst(): Promise<void> {
+    const kinds = [NODE, ...CLAIM_KINDS] as readonly Kind[];
+    await Promise.allSettled(kinds.map((kind) => this.#opened.get(pathOf(kind))?.watched));
+  }
+}
+
+function pathOf({ group, version, plural }: Kind): string {
+  return group === "" ? `/api/${version}/${plural}` : `/apis/${group}/${version}/${plural}`;
+}
+
+function optionsOf(kind: Kind): MirrorOptions<KubeObject> {
+  if (kind.plural === POD.plural) {
+    const project = createPodProjection();
+    const options: MirrorOptions<Pod> = {
+      project,
+      readFrame: createPodFrameReader(project),
+      readPage: createPodPageReader(project),
+    };
+    return options as unknown as MirrorOptions<KubeObject>;
+  }
+  // managedFields say who last changed a pool's spec.
+  if (POOL_KINDS.some(({ plural }) => plural === kind.plural)) return { project: (pool) => pool };
+  return kind.plural === EVENT.plural ? { optional: true } : {};
+}
