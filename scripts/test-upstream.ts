@@ -58,6 +58,8 @@ async function main(): Promise<number> {
     target,
     who,
     withDevices: suite === "dra",
+    // The suite asks a pod's port 8080.
+    metricsPort: suite === "performance" ? 8080 : 0,
     tell: say,
     ...operator,
   });

@@ -61,6 +61,8 @@ export interface BedOptions {
   readonly operator?: string;
   /** Whether DRAConfig objects are served and turned into ResourceSlices. */
   readonly withDevices: boolean;
+  /** Where the operator serves its metrics; 0: nowhere. */
+  readonly metricsPort: number;
   readonly tell: (line: string) => void;
 }
 
@@ -93,6 +95,7 @@ export async function openBed(options: BedOptions): Promise<Bed> {
       labelSelector: "app.kubernetes.io/instance=karpenter",
       command: commandOf(options),
       env: { KUBECONFIG: kubeconfig },
+      instead: { METRICS_PORT: String(options.metricsPort) },
       logFile: join(directory, "karpenter.log"),
     });
     closers.push(() => standIn.stop());

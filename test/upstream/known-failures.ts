@@ -28,5 +28,5 @@ export const KNOWN_FAILURES: readonly KnownFailure[] = [
 ];
 
 function notBuilt(suite: Suite, spec: RegExp, reason: string): KnownFailure {
-  return { suite, spec, reason, isFlaky: false, isLeftOut: true };
+  return { suite, spec, reason, target: "cluster", isFlaky: false, isLeftOut: true };
 }

@@ -5,6 +5,7 @@
 
 import type { KubeRequest, KubeResponse, Transport } from "../../kube/transport/transport.ts";
 import type { LogSource } from "../log-lines.ts";
+import type { PodHttp } from "../pod-http.ts";
 
 /** The caller. The admin token belongs to `system:masters`; other users have the rights of their roles. */
 export interface User {
@@ -33,5 +34,7 @@ export interface ApiServer {
   transport(user: User): Transport;
   /** Sets the source of `pods/log`: log lines of the kubelet and the operator, by pod key. */
   setLogSource(source: LogSource): void;
+  /** Who answers `pods/proxy`: processes of pods that run outside of the sandbox. */
+  setPodHttp(http: PodHttp): void;
   close(): void;
 }

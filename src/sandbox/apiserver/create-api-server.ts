@@ -90,6 +90,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     registry,
     webhooks,
     logs: { source: undefined },
+    pods: { http: undefined },
     everyMinute: minutes.everyMinute,
     tokens: new TokenSigner(),
     open: new Set(),
@@ -114,6 +115,9 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     }),
     setLogSource: (source: LogSource) => {
       engine.logs.source = source;
+    },
+    setPodHttp: (http) => {
+      engine.pods.http = http;
     },
     close: () => {
       for (const stop of stops) stop();

@@ -162,6 +162,30 @@ describe("a binding", () => {
   });
 });
 
+describe("a port of a pod", () => {
+  it("is answered by the pod's process, where one runs, and else refused", async () => {
+    const { send, server } = await withPod(true);
+    const refused = await send("GET", `${PODS}/http:p:8080/proxy/metrics`);
+    expect([refused.status, refused.body.message]).toEqual([
+      400,
+      "pods/proxy is not available: the sandbox runs no containers, only their life in the API",
+    ]);
+    const asked: unknown[] = [];
+    server.setPodHttp(async (request) => {
+      asked.push(request);
+      return { status: 200, headers: { "content-type": "text/plain" }, body: "up 1\n" };
+    });
+    const { status, body } = await send("GET", `${PODS}/http:p:8080/proxy/metrics`);
+    expect([status, body]).toEqual([200, "up 1\n"]);
+    expect((await send("GET", `${PODS}/p/proxy`)).status).toBe(200);
+    expect(asked).toEqual([
+      { pod: "default/p", port: "8080", path: "/metrics" },
+      { pod: "default/p", port: undefined, path: "/" },
+    ]);
+    expect((await send("GET", `${PODS}/none:8080/proxy/metrics`)).status).toBe(404);
+  });
+});
+
 describe("a scale", () => {
   it("reads and writes one number", async () => {
     const { send } = start();

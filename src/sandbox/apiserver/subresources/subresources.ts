@@ -11,6 +11,7 @@ import { bindPod } from "./binding.ts";
 import { evictPod } from "./eviction.ts";
 import { finalizeNamespace } from "./finalize.ts";
 import { readLog } from "./log.ts";
+import { answerProxy } from "./proxy.ts";
 import { answerScale } from "./scale.ts";
 import { requestToken } from "./token.ts";
 
@@ -34,6 +35,11 @@ export async function answerSubresource(call: Call): Promise<KubeResponse> {
     case "pods/log":
       requireMethod(method, "GET");
       return readLog(call);
+    case "pods/proxy": {
+      const answer = method === "GET" ? await answerProxy(call) : undefined;
+      if (answer !== undefined) return answer;
+      throw containerless(what);
+    }
     case "serviceaccounts/token":
       requireMethod(method, "POST");
       return requestToken(call);
@@ -48,12 +54,16 @@ export async function answerSubresource(call: Call): Promise<KubeResponse> {
   }
   if (CONTAINERLESS.has(path.subresource as string)) {
     await refuseHostless(call);
-    throw badRequest(
-      `${what} is not available: the sandbox runs no containers, only their life in the API`,
-    );
+    throw containerless(what);
   }
   if (isCustom(definition)) throw notFound(definition, path.name ?? "");
   throw new ApiError(404, "NotFound", "the server could not find the requested resource", {});
+}
+
+function containerless(what: string): ApiError {
+  return badRequest(
+    `${what} is not available: the sandbox runs no containers, only their life in the API`,
+  );
 }
 
 /** kube-apiserver refuses a pod without a node first, whatever else is wrong. */

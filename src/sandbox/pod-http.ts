@@ -1,0 +1,15 @@
+/** Requests to ports of pods, as the API server hands them on. */
+import type { KubeResponse } from "../kube/transport/transport.ts";
+
+/** A request to a pod. */
+export interface PodRequest {
+  /** `namespace/name`. */
+  readonly pod: string;
+  /** Undefined: the first port of the pod. */
+  readonly port: string | undefined;
+  /** `/metrics` */
+  readonly path: string;
+}
+
+/** Answers for pods whose processes run outside of the sandbox. Undefined: none runs for this pod. */
+export type PodHttp = (request: PodRequest) => Promise<KubeResponse | undefined>;
