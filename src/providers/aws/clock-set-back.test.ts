@@ -137,14 +137,16 @@ describe("once the machine's clock is set back by an hour", () => {
       log: SILENT,
       clusterName: "c",
     });
-    await templates.ensure({ LaunchTemplateName: "one" } as CreateLaunchTemplateInput);
+    await templates.ensure({
+      LaunchTemplateName: "karpenter.k8s.aws/1",
+    } as CreateLaunchTemplateInput);
     clock.setBack(HOUR_MS);
     await clock.advance(299_000);
     await templates.sweep();
     expect(deleted).toEqual([]);
     await clock.advance(1_000);
     await templates.sweep();
-    expect(deleted).toEqual(["one"]);
+    expect(deleted).toEqual(["karpenter.k8s.aws/1"]);
   });
 
   it("what EC2 said of a placement group counts for a day", async () => {

@@ -4,6 +4,7 @@ import { EC2_NODE_CLASS, type EC2NodeClass } from "../../apis/aws/ec2nodeclass.t
 import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { RequirementSpec } from "../../apis/karpenter/nodepool.ts";
 import { formatResources, subtractResources } from "../../apis/resources.ts";
+import { SILENT } from "../../base/log.ts";
 import {
   CreateError,
   InsufficientCapacityError,
@@ -23,6 +24,7 @@ import {
 import { pool } from "../../testing/builders.ts";
 import type { SpotPrice } from "./api/images-and-types.ts";
 import type { CreateFleetInput } from "./api/launches.ts";
+import { LaunchTemplates } from "./launchtemplate/launch-templates.ts";
 import type { AwsSettings } from "./parts.ts";
 import { fromTagList } from "./tags/tags.ts";
 
@@ -362,6 +364,28 @@ describe("launching", () => {
     await world.clock.advance(600_000);
     const { LaunchTemplates } = await world.api.ec2.describeLaunchTemplates({});
     expect(LaunchTemplates.map((one) => one.LaunchTemplateName)).toEqual(["foreign"]);
+  });
+
+  it("deletes what Karpenter in Go left, by its tag, and no template of another name", async () => {
+    await begin();
+    const { ec2 } = world.api;
+    const Tags = [{ Key: "eks:eks-cluster-name", Value: CLUSTER }];
+    for (const LaunchTemplateName of ["karpenter.k8s.aws/1", "by-hand"])
+      await ec2.createLaunchTemplate({
+        LaunchTemplateName,
+        LaunchTemplateData: {},
+        TagSpecifications: [{ ResourceType: "launch-template", Tags }],
+      });
+    const names = async () =>
+      (await ec2.describeLaunchTemplates({})).LaunchTemplates.map((one) => one.LaunchTemplateName);
+    const clusterUid = () => undefined;
+    const ours = { ec2, clock: world.clock, log: SILENT, clusterName: CLUSTER, clusterUid };
+    const templates = new LaunchTemplates(ours);
+    await templates.sweep();
+    expect(await names()).toEqual(["karpenter.k8s.aws/1", "by-hand"]);
+    await world.clock.advance(300_000);
+    await templates.sweep();
+    expect(await names()).toEqual(["by-hand"]);
   });
 
   it("S0-16 prefers the subnet with most free addresses, less those in flight", async () => {

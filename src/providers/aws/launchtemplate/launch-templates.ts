@@ -1,6 +1,7 @@
 /**
  * Launch templates made by this controller: created when first needed, deleted when long unused or with their class.
- * Only templates with this cluster's tag, and without the UID of another cluster, are ever deleted.
+ * Only templates with this cluster's tag, and without the UID of another cluster, are ever deleted. Karpenter in Go
+ * deletes them in the same way, so what it leaves at a handover is deleted here.
  * upstream: pkg/providers/launchtemplate
  */
 import type { Clock } from "../../../base/clock.ts";
@@ -10,8 +11,8 @@ import type { Ec2Api } from "../api/ec2.ts";
 import type { CreateLaunchTemplateInput } from "../api/launches.ts";
 import { Pace } from "../batch/pace.ts";
 import { describeError, isAlreadyExists, isNotFound } from "../errors.ts";
-import { isAnothers, NODECLASS_TAG, TEMPLATE_CLUSTER_TAG } from "../tags/tags.ts";
-import { launchTemplate, type TemplateInput } from "./template-data.ts";
+import { EKS_CLUSTER_TAG, isAnothers, NODECLASS_TAG, TEMPLATE_CLUSTER_TAG } from "../tags/tags.ts";
+import { launchTemplate, TEMPLATE_PREFIX, type TemplateInput } from "./template-data.ts";
 
 /** How long a template is kept after its last launch, so that a workload that scales up and down can use it again. */
 const UNUSED_MS = 300_000;
@@ -87,8 +88,7 @@ export class LaunchTemplates {
   /** Deletes templates without a recent launch. The first run also finds the templates of an earlier process. */
   async sweep(): Promise<void> {
     if (!this.#hydrated) {
-      const filters = [this.#clusterFilter()];
-      for (const name of await this.#names(filters)) {
+      for (const name of await this.#names()) {
         if (!this.#usedMs.has(name)) this.#usedMs.set(name, this.#clock.elapsedMs());
       }
       this.#hydrated = true;
@@ -101,7 +101,7 @@ export class LaunchTemplates {
   /** Deletes the templates that were made for the class. */
   async deleteOf(className: string): Promise<void> {
     const tag: Filter = { Name: `tag:${NODECLASS_TAG}`, Values: [className] };
-    for (const name of await this.#names([this.#clusterFilter(), tag])) await this.#delete(name);
+    for (const name of await this.#names([tag])) await this.#delete(name);
   }
 
   async #findOrCreate(template: CreateLaunchTemplateInput): Promise<void> {
@@ -131,14 +131,7 @@ export class LaunchTemplates {
     this.forget(name);
     try {
       // The name alone is not enough: another cluster may have created such a template since.
-      if (
-        !(
-          await this.#names([
-            { Name: "launch-template-name", Values: [name] },
-            this.#clusterFilter(),
-          ])
-        ).includes(name)
-      )
+      if (!(await this.#names([{ Name: "launch-template-name", Values: [name] }])).includes(name))
         return;
       await this.#ec2.deleteLaunchTemplate({ LaunchTemplateName: name });
       this.#log.debug("deleted launch template", { "launch-template-name": name });
@@ -153,18 +146,22 @@ export class LaunchTemplates {
     }
   }
 
-  async #names(Filters: readonly Filter[]): Promise<readonly string[]> {
-    const pages = await allPages((token) =>
-      this.#ec2.describeLaunchTemplates({ Filters, MaxResults: 200, ...token }),
+  /** Templates of this cluster that match. Those of Karpenter in Go v1 have the second tag only. */
+  async #names(filters: readonly Filter[] = []): Promise<readonly string[]> {
+    const found = await Promise.all(
+      [TEMPLATE_CLUSTER_TAG, EKS_CLUSTER_TAG].map((key) => {
+        const Filters = [{ Name: `tag:${key}`, Values: [this.#clusterName] }, ...filters];
+        return allPages((token) =>
+          this.#ec2.describeLaunchTemplates({ Filters, MaxResults: 200, ...token }),
+        );
+      }),
     );
-    return pages
+    const names = found
+      .flat()
       .flatMap((page) => page.LaunchTemplates)
+      .filter((one) => one.LaunchTemplateName.startsWith(TEMPLATE_PREFIX))
       .filter((one) => !isAnothers(one.Tags, this.#clusterUid()))
-      .map((one) => one.LaunchTemplateName)
-      .sort();
-  }
-
-  #clusterFilter(): Filter {
-    return { Name: `tag:${TEMPLATE_CLUSTER_TAG}`, Values: [this.#clusterName] };
+      .map((one) => one.LaunchTemplateName);
+    return [...new Set(names)].sort();
   }
 }

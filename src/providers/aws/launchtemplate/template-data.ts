@@ -62,6 +62,9 @@ export interface TemplateInput {
   readonly tags: Tags;
 }
 
+/** How the names of all launch templates begin, upstream's, too. */
+export const TEMPLATE_PREFIX = "karpenter.k8s.aws/";
+
 /**
  * The input of CreateLaunchTemplate, with a name from its content. Throws if the user data of the class cannot be
  * merged with Karpenter's.
@@ -71,7 +74,7 @@ export function launchTemplate(input: TemplateInput): CreateLaunchTemplateInput 
   const tags = { ...input.tags, [TEMPLATE_CLUSTER_TAG]: input.clusterName };
   const hash = contentHash([input.nodeClass.id, data, tags]);
   return {
-    LaunchTemplateName: `karpenter.k8s.aws/${hash}`,
+    LaunchTemplateName: `${TEMPLATE_PREFIX}${hash}`,
     LaunchTemplateData: data,
     TagSpecifications: [{ ResourceType: "launch-template", Tags: toTagList(tags) }],
   };
