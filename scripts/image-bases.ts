@@ -4,16 +4,13 @@
  * ones. They are good for a check of the recipe, not for a cluster. Needs debootstrap, and to be root.
  */
 import { execFileSync, spawnSync } from "node:child_process";
-import { chmodSync, copyFileSync, cpSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { copyFileSync, cpSync, mkdirSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { imageNode } from "../bench/image-node.ts";
+import { AUTHORITIES, dressRoot, trustAuthorities } from "./image-run/machine-root.ts";
 
-/** Where this machine keeps whom it trusts; the stand-ins trust the same. */
-const AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt";
 const LIBRARIES =
   /^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|nss_dns|nss_files|stdc\+\+|gcc_s))\.so\.\d+$/;
-const PASSWD =
-  "root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:65532:65532::/home/nonroot:/sbin/nologin\n";
 
 /** Makes both in `folder` and gives them to `engine`; resolves to the build's arguments. */
 export function localBases(
@@ -27,7 +24,7 @@ export function localBases(
   const [build, run] = [join(folder, "build"), join(folder, "run")];
   tell("Debian for the build (minutes)");
   execFileSync("debootstrap", ["--variant=minbase", "bookworm", build], { stdio: "ignore" });
-  authorities(build);
+  trustAuthorities(build);
   copyFileSync(node, join(build, "usr/local/bin/node"));
   const modules = join(build, "usr/local/lib/node_modules");
   cpSync(dirname(dirname(npm)), join(modules, "npm"), { recursive: true, dereference: true });
@@ -45,10 +42,7 @@ export function localBases(
     for (const name of readdirSync(from))
       if (LIBRARIES.test(name)) copyFileSync(join(from, name), join(run, place, name));
   }
-  authorities(run);
-  writeFileSync(join(run, "etc/passwd"), PASSWD);
-  mkdirSync(join(run, "tmp"));
-  chmodSync(join(run, "tmp"), 0o1777);
+  dressRoot(run);
   return [
     ...base(engine, build, "BUILD_IMAGE", ["ENV", `NODE_EXTRA_CA_CERTS=${AUTHORITIES}`]),
     ...base(engine, run, "RUN_IMAGE", ["USER", "65532"]),
@@ -60,11 +54,6 @@ function librariesOf(root: string): readonly string[] {
   const usr = readdirSync(join(root, "usr/lib")).find((name) => name.endsWith("-linux-gnu"));
   if (usr === undefined) throw new Error("the Debian that was made has no libraries");
   return [join("lib", usr), usr.startsWith("x86_64") ? "lib64" : "lib"];
-}
-
-function authorities(root: string): void {
-  mkdirSync(dirname(join(root, AUTHORITIES)), { recursive: true });
-  copyFileSync(AUTHORITIES, join(root, AUTHORITIES));
 }
 
 function base(engine: string, root: string, argument: string, [key, value]: [string, string]) {

@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { imageEntry } from "../image-flags.ts";
 import { chartEntries } from "./chart-package.ts";
 import { type Architecture, writeImage } from "./image.ts";
 import { type Artefact, steadyBill } from "./statements.ts";
@@ -151,9 +152,7 @@ async function imageOf(
   }
   const layout = mkdtempSync(join(tmpdir(), "image-"));
   try {
-    const entrypoint = entrypointIn(
-      readFileSync(join(source, "deploy/image/Containerfile"), "utf8"),
-    );
+    const entrypoint = imageEntry(readFileSync(join(source, "deploy/image/Containerfile"), "utf8"));
     const program = entriesOf(bundle);
     const digest = await writeImage(layout, { program, base, version, commit, atMs, entrypoint });
     const content = await tarOf(entriesOf(layout), atMs);
@@ -161,11 +160,4 @@ async function imageOf(
   } finally {
     rmSync(layout, { recursive: true });
   }
-}
-
-/** One list of flags for both ways to an image. */
-function entrypointIn(containerfile: string): readonly string[] {
-  const list = /^ENTRYPOINT (\[.*\])$/m.exec(containerfile)?.[1];
-  if (list === undefined) throw new Error("deploy/image/Containerfile has no ENTRYPOINT");
-  return JSON.parse(list) as readonly string[];
 }

@@ -14,6 +14,10 @@ import { closeSync, mkdirSync, openSync, readdirSync, writeFileSync } from "node
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseAllDocuments, stringify } from "yaml";
+import type {
+  PodSecurityContext,
+  SecurityContext,
+} from "../../scripts/image-run/runtime-config.ts";
 import type { KubeObject } from "../../src/apis/meta.ts";
 import { imageCommand } from "./image-container.ts";
 import type { LiveCluster } from "./live-cluster.ts";
@@ -100,12 +104,21 @@ export interface Container {
   readonly image: string;
   readonly args: readonly string[];
   readonly env: readonly EnvironmentVariable[];
+  readonly resources?: { readonly limits?: { readonly memory?: string } };
+  readonly securityContext?: SecurityContext;
+  /** Of its pod. */
+  readonly podSecurityContext?: PodSecurityContext;
 }
 
 /** A document of a rendered chart. */
 export interface Rendered extends KubeObject {
   readonly spec?: {
-    readonly template?: { readonly spec: { readonly containers: readonly Container[] } };
+    readonly template?: {
+      readonly spec: {
+        readonly containers: readonly Container[];
+        readonly securityContext?: PodSecurityContext;
+      };
+    };
   };
   readonly [field: string]: unknown;
 }
@@ -123,9 +136,14 @@ export function ofKind(objects: readonly Rendered[], kind: string): readonly Ren
 
 /** The first container of the Deployment among them. */
 export function containerIn(objects: readonly Rendered[]): Container {
-  const container = ofKind(objects, "Deployment")[0]?.spec?.template?.spec.containers[0];
+  const pod = ofKind(objects, "Deployment")[0]?.spec?.template?.spec;
+  const [container] = pod?.containers ?? [];
   if (container === undefined) throw new Error("there is no Deployment");
-  return container;
+  const { securityContext } = pod ?? {};
+  return {
+    ...container,
+    ...(securityContext === undefined ? {} : { podSecurityContext: securityContext }),
+  };
 }
 
 /** The environment that a kubelet gives to the container, of those sources that the chart uses. */
@@ -188,7 +206,7 @@ export function runContainer(
   const stdio: StdioOptions = ["pipe", log, log];
   let child: ChildProcess;
   if (engine !== undefined && image !== undefined) {
-    const command = imageCommand(engine, image, kubeconfig, container.args, environment);
+    const command = imageCommand({ engine, image }, kubeconfig, { container, environment });
     child = spawn(command[0], command.slice(1), { stdio });
   } else {
     const args = [...readOnly(), "--import", END_WITH_STDIN, program, ...container.args];
@@ -200,12 +218,16 @@ export function runContainer(
   return child;
 }
 
-/** As a kubelet ends a container: asked first, killed after ten seconds. */
-export async function endContainer(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
+/**
+ * As a kubelet ends a container: asked first, killed after ten seconds. Resolves to its exit code; null:
+ * a signal killed it.
+ */
+export async function endContainer(child: ChildProcess): Promise<number | null> {
+  if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
   const ended = new Promise((resolve) => child.once("exit", resolve));
   child.kill("SIGTERM");
   const late = setTimeout(() => child.kill("SIGKILL"), 10_000);
   await ended;
   clearTimeout(late);
+  return child.exitCode;
 }

@@ -1,10 +1,12 @@
 /**
- * The container of a release, run by docker or podman from an image that was built before
- * (`npm run image:check`): as the chart's security context asks for it, and inside with what a kubelet mounts
- * for its ServiceAccount, so that the controller finds the cluster as it does in a pod.
+ * The container of a release: by docker or podman from an image that was built before (`npm run image:check`), or by
+ * runc from one that lies unpacked (`npm run image:run`). It is what the chart's security context asks for. Inside is
+ * what a kubelet mounts for its ServiceAccount, so that the controller finds the cluster as it does in a pod.
  */
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { parse } from "yaml";
+import { containerCommand } from "../../scripts/image-run/container.ts";
+import type { Container } from "./helm-release.ts";
 import { END_WITH_STDIN } from "./tied.ts";
 
 const MOUNTED = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -16,16 +18,22 @@ interface Kubeconfig {
   readonly users: readonly { readonly user: { readonly token: string } }[];
 }
 
+const MEMORY = /^(\d+)Mi$/;
+
 /**
- * What to start, program first: `image` is a name that `engine` knows, `kubeconfig` holds the ServiceAccount's
- * token. The container ends with its standard input.
+ * What to start, program first: `image` is a name that `engine` knows, for runc the folder where the image lies
+ * unpacked. `kubeconfig` holds the ServiceAccount's token. The container ends with its standard input.
  */
 export function imageCommand(
-  engine: string,
-  image: string,
+  { engine, image }: { readonly engine: string; readonly image: string },
   kubeconfig: string,
-  args: readonly string[],
-  environment: Readonly<Record<string, string>>,
+  {
+    container,
+    environment,
+  }: {
+    readonly container: Container;
+    readonly environment: Readonly<Record<string, string>>;
+  },
 ): readonly [string, ...string[]] {
   const { clusters, users } = parse(readFileSync(kubeconfig, "utf8")) as Kubeconfig;
   const [cluster, user] = [clusters[0]?.cluster, users[0]?.user];
@@ -41,15 +49,30 @@ export function imageCommand(
     KUBERNETES_SERVICE_PORT: port,
     NODE_OPTIONS: `${environment["NODE_OPTIONS"] ?? ""} --import=${END_WITH_STDIN}`.trim(),
   };
+  const memory = MEMORY.exec(container.resources?.limits?.memory ?? "")?.[1];
+  if (engine === "runc")
+    return containerCommand(image, {
+      ...container,
+      environment: variables,
+      isHostNetwork: true,
+      ...(memory === undefined ? {} : { memoryBytes: Number(memory) * 1_024 * 1_024 }),
+      mounts: { [MOUNTED]: folder, "/etc/hosts": "/etc/hosts", "/etc/resolv.conf": resolver() },
+    });
   return [
     engine,
     ..."run --rm --interactive --network host --read-only --cap-drop all".split(" "),
     ...["--security-opt", "no-new-privileges", "--user", "65532:65532"],
+    ...(memory === undefined ? [] : ["--memory", `${memory}m`]),
     ...["--volume", `${folder}:${MOUNTED}:ro`],
     ...Object.entries(variables).flatMap(([name, value]) => ["--env", `${name}=${value}`]),
     image,
-    ...args,
+    ...container.args,
   ];
+}
+
+/** Not a link: what it leads to is bound. */
+function resolver(): string {
+  return realpathSync("/etc/resolv.conf");
 }
 
 /** Its files can be read by whoever the container runs as. */

@@ -1,0 +1,102 @@
+/**
+ * `npm run image:run [-- --image FILE] [--no-cluster] [--where-possible] [-- command …]`: runs a release's image as
+ * a container with runc, without a daemon, and looks at it: its user, its rights, its time, its end. Then the release
+ * tests run with it on a real control plane (`npm run test:cluster -- helm-install`). A command of the program runs in
+ * place of all that. Without `--image` the image is made from this checkout, with this machine as its base.
+ */
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { imageNode } from "../bench/image-node.ts";
+import { imageEntry } from "./image-flags.ts";
+import {
+  containerCommand,
+  keepConfig,
+  whyNoContainer,
+  whyNoSeccomp,
+} from "./image-run/container.ts";
+import { look, POD } from "./image-run/look.ts";
+import { machineRoot } from "./image-run/machine-root.ts";
+import { unpackImage } from "./image-run/unpack.ts";
+import { writeImage } from "./release/image.ts";
+import { entriesOf } from "./release/tarball.ts";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const say = (line: string): void => {
+  process.stdout.write(`${line}\n`);
+};
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    image: { type: "string" },
+    "no-cluster": { type: "boolean", default: false },
+    "where-possible": { type: "boolean", default: false },
+  },
+});
+
+const missing = whyNoContainer();
+if (missing === undefined) process.exitCode = await run();
+else {
+  process.stderr.write(`no container is run here: ${missing}\n`);
+  process.exitCode = values["where-possible"] ? 0 : 1;
+}
+
+async function run(): Promise<number> {
+  const folder = mkdtempSync(join(tmpdir(), "karpenter-run-"));
+  try {
+    const image = values.image === undefined ? await ownImage(folder) : resolve(values.image);
+    keepConfig(folder, unpackImage(image, folder));
+    if (positionals.length > 0) return await foreground(folder, positionals);
+    const lacking = whyNoSeccomp();
+    if (lacking !== undefined) say(lacking);
+    say(await look(folder));
+    return values["no-cluster"] ? 0 : cluster(folder);
+  } catch (error) {
+    process.stderr.write(`image:run: ${(error as Error).message}\n`);
+    return 1;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** The image step of a release; the other platform gets an empty base. */
+async function ownImage(folder: string): Promise<string> {
+  const [bundle, root, other, image] = ["bundle", "base", "other", "image"].map((name) =>
+    join(folder, name),
+  ) as [string, string, string, string];
+  const tsx = join(ROOT, "node_modules/tsx/dist/cli.mjs");
+  execFileSync(process.execPath, [tsx, "scripts/bundle.ts", "--out", bundle], { cwd: ROOT });
+  mkdirSync(other);
+  machineRoot(root, imageNode(say).program);
+  const isArm = process.arch === "arm64";
+  const git = (...args: readonly string[]) =>
+    execFileSync("git", args, { cwd: ROOT, encoding: "utf8" }).trim();
+  await writeImage(image, {
+    program: entriesOf(bundle),
+    base: { amd64: isArm ? other : root, arm64: isArm ? root : other },
+    version: "0.0.0",
+    commit: git("rev-parse", "HEAD"),
+    atMs: Number(git("log", "-1", "--format=%ct")) * 1_000,
+    entrypoint: imageEntry(),
+  });
+  return image;
+}
+
+/** Signals go on to it. */
+function foreground(folder: string, args: readonly string[]): Promise<number> {
+  const [program, ...rest] = containerCommand(folder, { ...POD, args, isHostNetwork: true });
+  const child = spawn(program, rest, { stdio: "inherit" });
+  for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, () => child.kill(name));
+  return new Promise((resolve) => child.once("exit", (code) => resolve(code ?? 1)));
+}
+
+function cluster(folder: string): number {
+  const env = { ...process.env, CONTAINER_ENGINE: "runc", KARPENTER_IMAGE: folder };
+  const where = values["where-possible"] ? ["--where-possible"] : [];
+  const args = ["run", "test:cluster", "--", ...where, "helm-install"];
+  return spawnSync("npm", args, { cwd: ROOT, env, stdio: "inherit" }).status ?? 1;
+}

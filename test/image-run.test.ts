@@ -1,0 +1,155 @@
+/**
+ * What `npm run image:run` makes of an image and a pod, without running anything: the configuration for runc, the
+ * seccomp profile, the layers. The run itself needs root and runc.
+ */
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { POD } from "../scripts/image-run/look.ts";
+import { runtimeConfig } from "../scripts/image-run/runtime-config.ts";
+import { runtimeDefault } from "../scripts/image-run/seccomp.ts";
+import { applyLayer, type ImageConfig, unpackImage } from "../scripts/image-run/unpack.ts";
+import { writeImage } from "../scripts/release/image.ts";
+
+const IMAGE: ImageConfig = {
+  architecture: "amd64",
+  config: {
+    Env: ["NODE_ENV=production"],
+    Entrypoint: ["/nodejs/bin/node", "/app/karpenter.mjs"],
+    Cmd: ["controller"],
+    WorkingDir: "/app",
+    User: "65532:65532",
+  },
+  rootfs: { diff_ids: [] },
+};
+const ON = { root: "/root-of-it", seccomp: { defaultAction: "SCMP_ACT_ERRNO" } };
+const folder = (): string => mkdtempSync(join(tmpdir(), "image-run-"));
+
+describe("the container", () => {
+  it("is what the image and the chart's security context say", () => {
+    expect(runtimeConfig(IMAGE, { ...POD, environment: { A: "b=c" } }, ON)).toMatchObject({
+      process: {
+        user: { uid: 65_532, gid: 65_532, additionalGids: [65_532] },
+        args: ["/nodejs/bin/node", "/app/karpenter.mjs", "controller"],
+        env: [expect.stringMatching(/^PATH=/), "NODE_ENV=production", "A=b=c"],
+        cwd: "/app",
+        capabilities: { bounding: [], permitted: [], effective: [] },
+        noNewPrivileges: true,
+      },
+      root: { path: "/root-of-it", readonly: true },
+      linux: { seccomp: ON.seccomp },
+    });
+  });
+
+  it("is as loose as a pod that asks for nothing", () => {
+    const config = runtimeConfig(IMAGE, { args: ["--help"] }, ON) as {
+      process: { args: string[]; capabilities: { bounding: string[] }; noNewPrivileges: boolean };
+      root: { readonly: boolean };
+      linux: object;
+    };
+    expect(config.process.args.at(-1)).toBe("--help");
+    expect(config.process.capabilities.bounding).toContain("CAP_CHOWN");
+    expect([config.process.noNewPrivileges, config.root.readonly]).toEqual([false, false]);
+    expect(config.linux).not.toHaveProperty("seccomp");
+  });
+
+  it("has a memory limit, mounts and the machine's network where they are asked for", () => {
+    const asked = { memoryBytes: 1 << 28, isHostNetwork: true, mounts: { "/etc/hosts": "/tmp/h" } };
+    const text = JSON.stringify(runtimeConfig(IMAGE, asked, ON));
+    expect(text).toContain('"memory":{"limit":268435456,"swap":268435456}');
+    expect(text).toContain('{"destination":"/etc/hosts","source":"/tmp/h","type":"bind"');
+    expect(text).not.toContain('{"type":"network"}');
+  });
+
+  it.each([
+    ["0:0", {}, "runAsNonRoot is asked for, and the image runs as root"],
+    ["nonroot", {}, 'the image\'s user is "nonroot", and not a number'],
+  ])("is not made of an image that runs as %s", (User, more, why) => {
+    const image = { ...IMAGE, config: { ...IMAGE.config, User } };
+    const asked = { securityContext: { runAsNonRoot: true, ...more } };
+    expect(() => runtimeConfig(image, asked, ON)).toThrow(why);
+  });
+});
+
+it("leaves rules out of the seccomp profile that need a capability or another processor", () => {
+  const rule = (name: string, more: object = {}) => ({
+    names: [name],
+    action: "SCMP_ACT_ALLOW",
+    args: [],
+    ...more,
+  });
+  const profile = {
+    defaultAction: "SCMP_ACT_ERRNO",
+    archMap: [{ architecture: "SCMP_ARCH_X86_64", subArchitectures: ["SCMP_ARCH_X86"] }],
+    syscalls: [
+      rule("read"),
+      rule("mount", { includes: { caps: ["CAP_SYS_ADMIN"] } }),
+      rule("clone", { excludes: { caps: ["CAP_SYS_ADMIN"] } }),
+      rule("arch_prctl", { includes: { arches: ["amd64"] } }),
+      rule("breakpoint", { includes: { arches: ["arm64"] } }),
+      rule("personality", { excludes: { arches: ["amd64"] } }),
+    ],
+  };
+  const { architectures, syscalls } = runtimeDefault(profile, "amd64") as {
+    architectures: string[];
+    syscalls: { names: string[]; args?: object[] }[];
+  };
+  expect(architectures).toEqual(["SCMP_ARCH_X86_64", "SCMP_ARCH_X86"]);
+  expect(syscalls.map(({ names }) => names[0])).toEqual(["read", "clone", "arch_prctl"]);
+  expect(syscalls[0]).not.toHaveProperty("args");
+});
+
+describe("unpacking", () => {
+  const base = (): Readonly<Record<"amd64" | "arm64", string>> => {
+    const root = folder();
+    mkdirSync(join(root, "tmp"), { mode: 0o777 });
+    writeFileSync(join(root, "release"), process.arch);
+    return { amd64: root, arm64: root };
+  };
+  const image = async (): Promise<string> => {
+    const out = folder();
+    await writeImage(out, {
+      base: base(),
+      program: [{ path: "karpenter.mjs", content: Buffer.from("run()"), isExecutable: false }],
+      ...{ version: "1.2.3", commit: "c0ffee", atMs: 0, entrypoint: ["/nodejs/bin/node"] },
+    });
+    return out;
+  };
+
+  it.runIf(["x64", "arm64"].includes(process.arch))(
+    "gives the root file system of an image of the release, and its configuration",
+    async () => {
+      const into = folder();
+      const { config } = unpackImage(await image(), into);
+      expect(readFileSync(join(into, "root/app/karpenter.mjs"), "utf8")).toBe("run()");
+      expect(readFileSync(join(into, "root/release"), "utf8")).toBe(process.arch);
+      expect([config.User, config.WorkingDir]).toEqual(["65532:65532", "/app"]);
+    },
+  );
+
+  it("takes away what a layer hides", () => {
+    const [root, layer] = [folder(), folder()];
+    mkdirSync(join(root, "etc/old"), { recursive: true });
+    for (const name of ["gone", "stays", "old/a"]) writeFileSync(join(root, "etc", name), "below");
+    mkdirSync(join(layer, "etc/old"), { recursive: true });
+    for (const name of [".wh.gone", "old/.wh..wh..opq", "old/b"])
+      writeFileSync(join(layer, "etc", name), "");
+    applyLayer(execFileSync("tar", ["-c", "-C", layer, "etc"]), root);
+    const is = (name: string) => existsSync(join(root, "etc", name));
+    expect(["gone", "stays", "old/a", "old/b", ".wh.gone"].map(is)).toEqual([
+      false,
+      true,
+      false,
+      true,
+      false,
+    ]);
+  });
+
+  it("says what is not there", () => {
+    expect(() => unpackImage("none.oci.tar", folder())).toThrow(
+      "none.oci.tar is not there: npm run release makes it",
+    );
+  });
+});
