@@ -1,7 +1,7 @@
 /**
- * Puts the program together: doors, cloud, controllers, in one value that can be started and stopped.
- * A real cluster and the sandbox run exactly this; only the transport, the clock and the AWS behind
- * it differ.
+ * Builds the program from its parts (transport, clock, cloud, controllers) as one value that can be started and
+ * stopped. A real cluster and the sandbox run exactly this code; only the transport, the clock and the AWS API
+ * differ.
  */
 import { CAPACITY_BUFFER } from "../apis/autoscaling/capacity-buffer.ts";
 import { NODE_CLAIM } from "../apis/karpenter/nodeclaim.ts";
@@ -63,7 +63,7 @@ import { schedulerConfig } from "./settings/scheduler-config.ts";
 import { surgeNamespaces } from "./settings/surge-namespaces.ts";
 import { type GatedKind, type StartUp, watchStartUp } from "./start-up/start-up.ts";
 
-/** What a provider is made from, and what it brings. */
+/** What a provider is made from. */
 export interface ProviderDoors {
   readonly kube: KubeClient;
   readonly mirrors: Mirrors;
@@ -82,9 +82,9 @@ export interface Provider {
   readonly controllers: readonly Controller[];
   /** Metrics that the provider itself records. */
   readonly metrics?: readonly MetricSpec[];
-  /** Prices that change; absent: they are always the same. */
+  /** Prices that change over time. Absent: they never change. */
   readonly prices?: TellablePrices;
-  /** Stops its own background work, after the controllers have stopped. */
+  /** Stops the provider's background work, after the controllers have stopped. */
   readonly stop?: () => void;
 }
 
@@ -93,7 +93,9 @@ export interface OperatorDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly transport: Transport;
-  /** For the Lease alone, which must not wait behind other requests. Default: `transport`. */
+  /**
+   * A separate transport for the Lease, so that renewals do not wait behind other requests. Default: `transport`.
+   */
   readonly leaseTransport?: Transport;
   readonly log: RootLogger;
   readonly options: Options;
@@ -111,21 +113,21 @@ export interface OperatorDeps {
 /** All controllers of Karpenter, ready to run. */
 export interface Operator {
   readonly metrics: MetricsRegistry;
-  /** Nothing is waited for: it leads, or could at once. */
+  /** True if nothing is missing: this replica leads, or could lead at once. */
   readonly ready: boolean;
-  /** What keeps it from being ready, a few words each. */
+  /** What is missing for readiness, a few words each. */
   waitsFor(): readonly string[];
   /** Resolves when this replica leads and its controllers run. */
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** Resolves when leadership was lost: the process should end. */
+  /** Resolves when this replica lost the leadership. The process should exit then. */
   readonly lost: Promise<void>;
 }
 
-/** Controllers that only report: gauges, and events about conditions. */
+/** Controllers that only report: metrics, and events about conditions. */
 const OBSERVER = /^(metrics|operatorpkg)\./;
 
-/** Wires everything; it starts nothing. */
+/** Builds the operator without starting anything. */
 export function createOperator(given: OperatorDeps): Operator {
   const { clock, random, log, options } = given;
   const deps = options.observeOnly ? { ...given, transport: observing(given.transport) } : given;
@@ -139,7 +141,7 @@ export function createOperator(given: OperatorDeps): Operator {
     log,
   });
   const doors = doorsOf(deps, mirrors, metrics);
-  // Before the provider opens any: the first to ask sets a mirror's options.
+  // Opened before the provider opens any, because the first call sets a mirror's options.
   openMirrors(doors);
   const provider = deps.createProvider({ ...doors, endImpaired: endImpairedIn(() => world) });
   const { controllers, metrics: more = [], prices } = provider;
@@ -197,14 +199,14 @@ export function createOperator(given: OperatorDeps): Operator {
   };
 }
 
-/** Throws an Error for policies that contradict each other, before a node is repaired by them. */
+/** Throws an Error if repair policies contradict each other, before any node is repaired. */
 function checkRepairPolicies({ gates }: Settings, { repairPolicies }: CloudProvider): void {
   if (!gates.nodeRepair || gates.legacyNodeRepair) return;
   const problem = repairPoliciesProblem(repairPolicies);
   if (problem !== undefined) throw new Error(`cannot repair nodes: ${problem}`);
 }
 
-/** Gates that are about a kind of their own. */
+/** Feature gates that need a kind of their own. */
 const GATED: readonly GatedKind[] = [
   { gate: "CapacityBuffer", kind: CAPACITY_BUFFER as Kind },
   { gate: "NodeOverlay", kind: NODE_OVERLAY as Kind },
@@ -233,7 +235,7 @@ function waitsOf(startUp: StartUp | undefined, leadership: Leadership | undefine
   return [...startUp.waitsFor(), ...(trouble === undefined ? [] : [trouble])];
 }
 
-/** What providers and controllers alike see the world through. */
+/** The doors (client, clock, log and so on) that the provider and the controllers share. */
 function doorsOf(
   { clock, random, log, options }: OperatorDeps,
   mirrors: LiveMirrors,
@@ -251,7 +253,7 @@ function doorsOf(
   return { kube, mirrors, clock, random: random.fork("operator/provider"), log, events, metrics };
 }
 
-/** A provider is made before the world, and its controllers run after. */
+/** Deferred access to the world, because the provider is created before it. */
 function endImpairedIn(world: () => World): EndImpaired {
   return async (claim, prepare) =>
     (await deleteClaim(world(), claim, "impaired", { prepare })) === "ended";
@@ -276,7 +278,7 @@ function managerOf(
     if (options.disableClusterStateObservability && OBSERVER.test(controller.name)) continue;
     manager.add(controller);
   }
-  // A level given at the start stays.
+  // A log level that was set at the start stays.
   if (!options.changed.includes("logLevel"))
     manager.add(loggingConfig({ mirrors, log, namespace }));
   return manager;
@@ -301,7 +303,7 @@ function standForLead(deps: OperatorDeps, metrics: MetricsRegistry): Leadership 
   return leadership;
 }
 
-/** What the table of options means to the controllers. */
+/** Converts the options to the controllers' settings. */
 export function settingsOf(options: Options): Settings {
   const planner = plannerOptions({
     policy: options.plannerPolicy,

@@ -38,7 +38,7 @@ export interface Endpoints {
   close(): Promise<void>;
 }
 
-/** Rejects with ConfigError when a port is taken. */
+/** Opens the endpoints. Rejects with ConfigError if a port is in use. */
 export async function serveEndpoints(options: EndpointsOptions): Promise<Endpoints> {
   const { metricsPort, healthProbePort } = options;
   const metrics = await listen("metrics-port", metricsPort, options, (path) => {
@@ -111,7 +111,7 @@ async function send(
   if (answer === undefined) throw new Refusal(404, "not found");
   const { status, contentType, parts } = answer;
   for await (const part of parts) {
-    // The caller has gone.
+    // The client has disconnected.
     if (response.destroyed) return;
     if (!response.headersSent) response.writeHead(status, { "content-type": contentType });
     await writeAsTaken(response, part);

@@ -1,6 +1,6 @@
 /**
- * The reference page of events, made by the builders themselves with placeholders for what varies: a text
- * that changes in the code changes on the page.
+ * The reference page of events. It calls the functions that create events, with placeholders for variable parts. So
+ * a changed text in the code also changes on the page.
  */
 import type { Deployment } from "../apis/apps/kinds.ts";
 import type { Pod } from "../apis/core/pod.ts";
@@ -171,7 +171,7 @@ function pod(): Pod {
   return { ...object("Pod"), spec: { containers: [] } };
 }
 
-/** Asks for as many seconds as read as `<seconds>` on the page. */
+/** A pod whose grace period appears as `<seconds>` on the page. */
 function patient(): Pod {
   return { ...pod(), spec: { containers: [], terminationGracePeriodSeconds: 77 } };
 }
@@ -181,7 +181,7 @@ function deployment(): Deployment {
   return { ...object("Deployment"), spec };
 }
 
-/** As much of a consolidation as its events look at. */
+/** A consolidation command, with the fields that events use. */
 function command(): Command {
   return {
     reason: "Underutilized",
@@ -200,7 +200,7 @@ function candidate(): Candidate {
   return { node, claim: claim(), generation: "v1", priceMicroUsd: 0 } as unknown as Candidate;
 }
 
-/** With a do-not-disrupt that stands for so long; its begin lies ten minutes back. */
+/** A pod with a do-not-disrupt duration, which began ten minutes ago. */
 function guarded(grace: string): Pod {
   const began = new Date(SOME_TIME_MS - 600_000).toISOString().replace(".000Z", "Z");
   return {

@@ -27,7 +27,10 @@ export interface Right {
   readonly verbs: readonly RequestVerb[];
   /** Only objects of these names. */
   readonly names?: readonly string[];
-  /** Everywhere, or only in namespaces: the controller's own, kube-system, or those of `--surge-namespaces`. */
+  /**
+   * The scope of the rule: the cluster, the controller's own namespace, kube-system, or the namespaces of
+   * `--surge-namespaces`.
+   */
   readonly where: "cluster" | "own namespace" | "kube-system" | "surge namespaces";
   /** The namespaces of `--surge-namespaces`, once they are known. */
   readonly namespaces?: readonly string[];
@@ -42,7 +45,9 @@ export interface Right {
 
 const READ = ["list", "watch"] as const;
 
-/** Another name of the Lease needs a rule of its own: additionalClusterRoleRules. */
+/**
+ * The rights are for this name of the Lease. Another name needs a rule in the chart's additionalClusterRoleRules.
+ */
 const LEASE_NAME = "karpenter-leader-election";
 
 /** Every right of the controller, with the reason. The chart's roles are made from it. */
@@ -220,11 +225,14 @@ export const RIGHTS: readonly Right[] = [
 /** Moves without downtime: `--surge-timeout` above 0, and the namespaces of `--surge-namespaces`. */
 export interface SurgeRights {
   readonly isOn: boolean;
-  /** `*`: all. */
+  /** `*` means all namespaces. */
   readonly namespaces: readonly string[];
 }
 
-/** The rights of a controller with this provider. Default: as the chart has it, with no namespace to patch in. */
+/**
+ * The rights of a controller with this provider. By default no namespace may be patched for surges, as in the
+ * chart.
+ */
 export function rightsOf(
   provider: ProviderName,
   { isOn, namespaces }: SurgeRights = { isOn: true, namespaces: [] },
@@ -357,7 +365,8 @@ export interface Access {
 }
 
 /**
- * Undefined for paths that name no resource (`/apis`, `/version`): all who are known may read these. For tests, too.
+ * What a request needs. Undefined for paths without a resource (`/apis`, `/version`), which every authenticated
+ * user may read. Exported for tests.
  */
 export function accessOf({
   method,
@@ -386,7 +395,7 @@ export function accessOf({
   };
 }
 
-/** The first right that covers it; `own` is the controller's namespace. For tests, too. */
+/** The first right that allows the request. `own` is the controller's namespace. Exported for tests. */
 export function coveredBy(
   access: Access,
   rights: readonly Right[],

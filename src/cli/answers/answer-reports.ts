@@ -11,7 +11,7 @@ import { answerLines, poolRows } from "./explain-text.ts";
 import type { Simulated } from "./simulate.ts";
 import { ENDINGS, nextLine, stepRow } from "./simulate-text.ts";
 
-/** Two maps, and what leads from one to the other. */
+/** The report of a simulation: maps before and after, and the steps between them. */
 export function simulateReport(
   answer: Simulated,
   [before, after]: readonly [before: Model, after: Model],
@@ -51,7 +51,7 @@ export function simulateReport(
   };
 }
 
-/** Pods of one reason together. */
+/** Pods that fit nowhere, grouped by reason. */
 function unplacedOf(unplaced: Simulated["unplaced"]): readonly ReportUnplaced[] {
   const byReason = new Map<string, string[]>();
   for (const { pod, reason } of unplaced) {
@@ -62,7 +62,7 @@ function unplacedOf(unplaced: Simulated["unplaced"]): readonly ReportUnplaced[] 
   return [...byReason].map(([reason, pods]) => ({ reasons: [reason], pods }));
 }
 
-/** What the answer says, and the nodes that it is about. */
+/** The report of an explanation: its sentences, and a map of the nodes that it is about. */
 export function explainReport(
   answer: Answer | PoolList,
   model: Model,

@@ -1,4 +1,4 @@
-/** Answers for people: the essence in the first line, then what stands behind it, one fact a line. */
+/** Answers of `explain` as text: the essence in the first line, then one fact on each line. */
 
 import { counted } from "../../base/counted.ts";
 import { type Printed, printedLines } from "../../base/printable.ts";
@@ -17,7 +17,7 @@ import { PLAIN_SCREEN, type Screen } from "../program/terminal.ts";
 import type { Answer, PoolList, WaitingPodAnswer } from "./explain.ts";
 
 const NAMED = 5;
-/** Most nodes of a command with a line of their own. */
+/** Most nodes of a command that get a line of their own. */
 const LISTED = 10;
 
 /** Ends with a newline. */
@@ -26,7 +26,7 @@ export function explainText(answer: Answer, notes: readonly string[]): Printed {
   return printedLines([answer.says, ...answerLines(answer), ...notesBelow]);
 }
 
-/** What stands behind the first line, in sections. */
+/** The lines after the first one, in sections. */
 export function answerLines(answer: Answer): readonly string[] {
   if (answer.kind === "Node") return nodeLines(answer);
   return answer.kind === "Pod" ? podLines(answer) : poolLines(answer);
@@ -43,7 +43,7 @@ export function poolListText(
   return printedLines([...lines, ...notes.map((note) => `note: ${note}`)]);
 }
 
-/** The heads, then a row for each pool. */
+/** The column heads, then a row for each pool. */
 export function poolRows(items: PoolList["items"]): readonly (readonly string[])[] {
   const rows = items.map((one) => [
     one.kind === "NodePool" ? one.name : `${one.name} (${one.kind})`,
@@ -168,7 +168,7 @@ function nextLines(next: readonly CommandAnswer[]): readonly string[] {
     : section("Next command in the cluster", next.flatMap(commandLines));
 }
 
-/** No share is told of a limit of nothing: the pool may have none, whatever it has. */
+/** No percentage for a limit of 0, because the division has no result. */
 function limitLine({ resource, used, limit, percent }: PoolAnswer["limits"][number]): string {
   return limit === "0"
     ? `${resource}: ${used}, and the limit allows none`

@@ -1,6 +1,6 @@
 /**
- * Finds what a question is about, and answers it: a node or its claim, a pod, a pool. Described, with the
- * JSON schema of the answers, in docs/reference/explain.md.
+ * Answers `karpenter explain`: finds the node, claim, pod or pool in question, and describes it.
+ * docs/reference/explain.md has the JSON schema of the answers.
  */
 import { isOwnedByDaemonSet, isTerminal, type Pod } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
@@ -28,7 +28,7 @@ import type { ReadPicture } from "./read-picture.ts";
 import { policiesOf } from "./repair-rules.ts";
 import { unknown } from "./unknown.ts";
 
-/** A pod that is bound nowhere, or has ended. */
+/** A pod that is not bound, or has ended. */
 export interface WaitingPodAnswer {
   readonly kind: "Pod";
   readonly name: string;
@@ -37,9 +37,9 @@ export interface WaitingPodAnswer {
   readonly state: "pending" | "finished";
   readonly requests: Readonly<Record<string, string>>;
   readonly ties: readonly string[];
-  /** Why it lost a node that was planned for it; absent: it lost none, or the event is gone. */
+  /** Why the pod lost its planned node. Absent: it lost none, or the event is gone. */
   readonly lostNode?: string;
-  /** What planning makes of it now; absent when it is not planned for. */
+  /** The result of planning this pod now. Absent if it is not planned. */
   readonly plan?:
     | { readonly to: "node"; readonly node: string }
     | { readonly to: "launch"; readonly launch: PlannedNode }
@@ -52,7 +52,7 @@ export interface PoolList {
   readonly items: readonly PoolAnswer[];
 }
 
-/** What `explain` answers about one object. */
+/** The answer of `explain` about one object. */
 export type Answer = NodeAnswer | PoolAnswer | BoundPodAnswer | WaitingPodAnswer;
 
 /** The kinds that `explain` knows. */
@@ -75,7 +75,7 @@ const WORDS: Readonly<Record<string, Subject>> = {
   provisioners: "nodepool",
 };
 
-/** `node web-1`, `node/web-1`, `nodeclaim.karpenter.sh/web-1`: kinds as kubectl takes and writes them. */
+/** Parses the question: `node web-1`, `node/web-1`, `nodeclaim.karpenter.sh/web-1`. Kinds are as in kubectl. */
 export function subjectOf(words: readonly string[]): {
   readonly subject: Subject;
   /** Absent: all pools. */
@@ -102,7 +102,7 @@ export function explainPools(read: ReadPicture): PoolList {
   };
 }
 
-/** The brake as the stored pools show it: it is one for the cluster. Undefined: it is off. */
+/** The brake on involuntary ends, as stored on the pools. It applies to the whole cluster. Undefined: it is off. */
 export function brakeOf({ picture, manifests }: ReadPicture): BrakeAnswer | undefined {
   const shown = shownBrake(manifests.pools, picture.nowMs);
   return shown === undefined ? undefined : brakeAnswer(shown);
@@ -111,11 +111,11 @@ export function brakeOf({ picture, manifests }: ReadPicture): BrakeAnswer | unde
 interface Question {
   readonly subject: Subject;
   readonly name: string;
-  /** What the disruption loop would do. Default: it is worked out. */
+  /** Returns what the disruption loop would do. Default: it is computed here. */
   readonly next?: () => FoundCommands | undefined;
 }
 
-/** Throws CliError when there is no such object. */
+/** Answers the question. Throws CliError if the object does not exist. */
 export function explain(
   read: ReadPicture,
   { subject, name, next = () => nextCommands(read.picture) }: Question,
@@ -215,16 +215,16 @@ function planFor(
   return { says, plan: { to: "nowhere", ...unplaced } };
 }
 
-/** What keeps a node from being ready (taints, resources it lacks) as a rule keeps kube-scheduler from binding to it, too. */
+/** Why kube-scheduler would probably not bind the pod to this node now: what keeps the node from being ready. */
 function whatOf(picture: Picture, name: string): string {
   const node = picture.nodes.find((one) => one.name === name);
   const coming = node === undefined ? undefined : notReady(picture, node);
   return coming ?? `kube-scheduler: there is room for it on ${name}`;
 }
 
-/** What pools that nodes are made from at other times have to do with it. */
+/** The note about pools that are out of use at this time, if there are any. */
 function whileIdle({ input, pools, foreign }: PlanningInput): string {
-  // Then the reason tells of each pool.
+  // In this case the reason already names each pool.
   if (input.withoutPools !== undefined) return "";
   const asked = new Set(input.pools.map(({ pool }) => pool.id));
   const idle = pools
@@ -241,7 +241,7 @@ function whileIdle({ input, pools, foreign }: PlanningInput): string {
   return ` while ${idle.join(", ")} ${idle.length === 1 ? "is" : "are"} not ready`;
 }
 
-/** Only this pod needs an answer: a search for fixes takes long if many kinds of pods have no place. */
+/** Keeps only this pod as unschedulable. A search for fixes takes long if many kinds of pods have no place. */
 function onlyAbout(key: string, result: SchedulingResult): SchedulingResult {
   const own = result.unschedulable.find(({ pod }) => keyOf(pod) === key);
   return {

@@ -1,6 +1,4 @@
-/**
- * Where the running controller keeps room for CapacityBuffers, as planning would place it on the nodes that are there.
- */
+/** Where the controller keeps room for CapacityBuffers: their pods are planned onto the existing nodes. */
 import { atOnce } from "../../base/steps.ts";
 import { isBufferPod } from "../../core/buffers/pods.ts";
 import { type RoomKept, roomAmong } from "../../core/buffers/room.ts";
@@ -9,7 +7,7 @@ import type { PlannerOptions } from "../../core/planner/planner-options.ts";
 import { realPodsFirst } from "../../core/planner/real-pods-first.ts";
 import type { PlanningInput } from "../plan/planning-input.ts";
 
-/** Gives the pods of buffers their seats, and returns the room on each node that keeps any, by its name. */
+/** Gives the pods of buffers their seats. Returns the kept room by node name, for nodes that have any. */
 export function keptRoom(
   { input, seats }: Pick<PlanningInput, "input" | "seats">,
   options: PlannerOptions,

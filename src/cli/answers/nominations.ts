@@ -1,5 +1,5 @@
 /**
- * Which nodes were promised to pods that wait: the controller keeps that in memory, but says it in the event
+ * Which nodes are nominated for pending pods. The controller keeps that in memory, but reports it in the event
  * `Nominated` of each pod.
  */
 import type { Event } from "../../apis/core/kinds.ts";
@@ -11,7 +11,7 @@ import { nominationMs } from "../../controllers/provisioning/nomination.ts";
 import type { Settings } from "../../controllers/world.ts";
 import type { Found } from "../plan/documents.ts";
 
-/** By key of pods: why they lost a node that was planned for them. The last event of each. */
+/** Why pods lost their planned node, by pod key, from the last such event of each. */
 export function lostNodesOf(found: readonly Found[]): ReadonlyMap<string, string> {
   const lost = new Map<string, { readonly at: string; readonly message: string }>();
   for (const { object } of found) {
@@ -27,7 +27,7 @@ export function lostNodesOf(found: readonly Found[]): ReadonlyMap<string, string
   );
 }
 
-/** By name of the node or claim: until when it is safe. Pods that have a node by now promise nothing. */
+/** Until when a node or claim is nominated, by its name. Events of pods that are bound meanwhile do not count. */
 export function nominationsOf(
   found: readonly Found[],
   pods: readonly Pod[],

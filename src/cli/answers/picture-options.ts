@@ -1,4 +1,4 @@
-/** The flags of commands that look at a cluster, live or in files, without changing it. */
+/** Flags of commands that read a cluster, live or from files, without changing it. */
 import { type Command, Option } from "commander";
 import { REPORT_FORMATS, type ReportFormat } from "../report/format-names.ts";
 
@@ -24,7 +24,7 @@ export function pictureOptions(command: Command): Command {
     );
 }
 
-/** The forms that answers have. */
+/** The output formats of answers. */
 export type AnswerFormat = "text" | "json" | "yaml" | ReportFormat;
 
 /** `-o` of `explain` and `simulate`. */

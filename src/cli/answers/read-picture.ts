@@ -1,7 +1,6 @@
 /**
- * From files or a cluster to the picture that the disruption loop would have of it, for those who ask
- * about it: `karpenter explain` and `karpenter simulate`. What only the running controller knows is said
- * in a note.
+ * Reads files or a cluster, and builds the input that the disruption loop would have. `karpenter explain` and
+ * `karpenter simulate` use it. A note tells what only the running controller knows.
  */
 import { DEPLOYMENT, type Deployment } from "../../apis/apps/kinds.ts";
 import { VERTICAL_POD_AUTOSCALER } from "../../apis/autoscaling/vertical-pod-autoscaler.ts";
@@ -39,15 +38,15 @@ import { keptRoom } from "./kept-room.ts";
 import { lostNodesOf, nominationsOf } from "./nominations.ts";
 import { repairRules } from "./repair-rules.ts";
 
-/** The flags that say what to look at; the same for all who ask. */
+/** The flags that say what to read, shared by all such commands. */
 export interface PictureFlags {
   readonly filename?: readonly string[];
   readonly cluster?: true;
   readonly instanceTypes?: string;
   readonly region?: string;
-  /** `name=value` of the controller's settings. */
+  /** Settings of the controller, as `name=value`. */
   readonly setting?: readonly string[];
-  /** RFC 3339: as if it were then. */
+  /** Answer as of this time (RFC 3339). */
   readonly at?: string;
 }
 
@@ -58,7 +57,7 @@ export interface ReadPicture {
   readonly planning: PlanningInput;
   readonly settings: Settings;
   readonly notes: readonly string[];
-  /** By key of pods: why they lost a node that was planned for them, as events tell it. */
+  /** Why pods lost their planned node, by pod key, as events tell. */
   readonly lostNodes: ReadonlyMap<string, string>;
   /** Any pod by key, of a cluster whose manifests have only the pods without a node. */
   readonly podOf?: (key: string) => Pod | undefined;
@@ -78,12 +77,12 @@ const NO_FACTS = "no ConfigMap karpenter-facts: default settings of the controll
 const UNTOLD =
   "not known here: which offerings recently had no capacity (only the running controller knows)";
 
-/** `live`: how a cluster is read. Throws CliError for bad input. */
+/** `live` reads the cluster. Throws CliError for bad input. */
 export async function readObjects(
   flags: PictureFlags,
   live: ReadLive = liveObjects,
 ): Promise<ReadObjects> {
-  // As kubectl does: the cluster at hand, unless files are named.
+  // Reads the current cluster unless files are given, as kubectl does.
   const readsCluster = flags.cluster === true || flags.filename === undefined;
   const clock = new SystemClock();
   const given = settingFlags(flags.setting ?? []);
@@ -121,8 +120,8 @@ export interface Kept extends Pick<ReadPicture, "podOf"> {
 }
 
 /**
- * `withRoom`: with the room that CapacityBuffers keep. Throws CliError for the first object that the API server would
- * refuse.
+ * Builds the picture. `withRoom` adds the room that CapacityBuffers keep. Throws CliError for the first object that
+ * the API server would refuse.
  */
 export async function readPicture(
   flags: PictureFlags,
@@ -170,7 +169,7 @@ export async function pictureFrom(
   };
 }
 
-/** The planning input with what events say of promises. */
+/** The planning input with nominations from events. */
 function nominated(planning: PlanningInput, until: ReadonlyMap<string, number>): PlanningInput {
   if (until.size === 0) return planning;
   const nodes = planning.input.nodes.map((node) => {
@@ -227,7 +226,7 @@ type PictureManifests = Pick<
   "pools" | "budgets" | "claims" | "workloads" | "volumeClaims"
 >;
 
-/** The same picture as the controller's `look` makes from its mirrors. */
+/** Builds the same picture that the controller builds from its mirrors. */
 export function pictureOf(
   { pools: natives, budgets, claims, workloads, volumeClaims }: PictureManifests,
   { input, pools, foreign, seats }: Pick<PlanningInput, "input" | "pools" | "foreign" | "seats">,
@@ -315,7 +314,7 @@ function instant(text: string): number {
   return ms;
 }
 
-/** Nothing that this Karpenter does: whoever serves its node class disrupts its nodes. */
+/** The block on nodes of a pool that belongs to another provider. */
 function leftAlone(pool: Pool): Block {
   const message = `it is left to another provider, which serves its node class (${kindText(pool.classRef)})`;
   return { kind: "paused", message, by: poolObject(pool) };

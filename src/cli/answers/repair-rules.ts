@@ -1,4 +1,4 @@
-/** How the running Karpenter repairs nodes, as its settings and the classes of its nodes tell. */
+/** How the running Karpenter repairs nodes, by its settings and the node classes. */
 import { KWOK_NODE_CLASS } from "../../apis/kwok/kwoknodeclass.ts";
 import type { Settings } from "../../controllers/world.ts";
 import type { RepairPolicy } from "../../core/cloudprovider/repair-policy.ts";
@@ -17,7 +17,7 @@ export function policiesOf(
   return isKwok ? KWOK_REPAIR_POLICIES : awsRepairPolicies({ rebootForRepair, legacy });
 }
 
-/** Of repair as a disruption method; undefined: it is off. One controller has nodes of one provider. */
+/** The rules for repair as a disruption method. Undefined: repair is off. One controller serves one provider. */
 export function repairRules(
   nodes: readonly NodeView[],
   settings: Pick<Settings, "gates">,

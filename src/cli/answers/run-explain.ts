@@ -1,4 +1,4 @@
-/** What `karpenter explain` does: reads the cluster, answers one question, changes nothing. */
+/** Runs `karpenter explain`: reads the cluster and answers one question. Changes nothing. */
 import { printedLines } from "../../base/printable.ts";
 import { type PlanStreams, STANDARD_STREAMS } from "../plan/run-plan.ts";
 import { printed } from "../program/manifest-text.ts";
@@ -17,7 +17,7 @@ export interface ExplainFlags extends PictureFlags {
   readonly output: AnswerFormat;
 }
 
-/** Throws CliError for bad input, and when there is no such object. */
+/** Prints the answer. Throws CliError for bad input, or if the object does not exist. */
 export async function runExplain(
   words: readonly string[],
   flags: ExplainFlags,

@@ -1,4 +1,7 @@
-/** What `karpenter simulate` does: reads, supposes, plays it through, prints. Nothing is changed. */
+/**
+ * Runs `karpenter simulate`: reads the cluster, applies the assumptions, simulates, prints. Changes nothing in the
+ * cluster.
+ */
 import { counted } from "../../base/counted.ts";
 import { durationHint, parseDuration } from "../../base/duration.ts";
 import { printedLines } from "../../base/printable.ts";
@@ -40,7 +43,7 @@ export interface SimulateFlags extends PictureFlags {
   readonly output: AnswerFormat;
 }
 
-/** 0: every pod has a place at the end; 2: some have none. Throws CliError for bad input. */
+/** Returns the exit code. 0: every pod has a place at the end; 2: some have none. Throws CliError for bad input. */
 export async function runSimulate(
   flags: SimulateFlags,
   { out, err }: PlanStreams = STANDARD_STREAMS,

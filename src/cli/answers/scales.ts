@@ -1,6 +1,6 @@
 /**
- * Deployments with other numbers of replicas: the change that `karpenter simulate --scale` supposes. Pods beyond the
- * number go as the ReplicaSet controller chooses them. Missing pods are made by `expandWorkloads`.
+ * Deployments with changed replicas, for `karpenter simulate --scale`. Surplus pods are removed in the order of the
+ * ReplicaSet controller. `expandWorkloads` adds missing pods.
  */
 import { DEPLOYMENT, type Deployment } from "../../apis/apps/kinds.ts";
 import { deploymentNameOf, isActive, type Pod } from "../../apis/core/pod.ts";
@@ -10,7 +10,7 @@ import type { Found } from "../plan/documents.ts";
 import { CliError } from "../program/cli-error.ts";
 import { unknown } from "./unknown.ts";
 
-/** A Deployment, by `namespace/name`, and how many pods it is to have. */
+/** A Deployment (`namespace/name`) and its new number of replicas. */
 export interface ReplicaCount {
   readonly workload: string;
   readonly replicas: number;
@@ -31,7 +31,7 @@ export function parseScales(given: readonly string[]): readonly ReplicaCount[] {
   });
 }
 
-/** The objects with these numbers of replicas. Throws CliError for a Deployment that is not there. */
+/** The objects with these numbers of replicas. Throws CliError for a Deployment that does not exist. */
 export function withScales(
   found: readonly Found[],
   scales: readonly ReplicaCount[],
@@ -49,7 +49,7 @@ function scaled(found: readonly Found[], { workload, replicas }: ReplicaCount): 
   const { spec, ...rest } = own.object as Deployment;
   const { live: _, ...place } = own;
   const surplus = new Set(surplusPods(podsOf(found, workload), replicas));
-  // Not as of the cluster: what is applied gets the pods that it lacks.
+  // Marked as not read from the cluster, because only such workloads get missing pods.
   const changed: Found = {
     ...place,
     object: { ...rest, spec: { ...spec, replicas } } as Deployment,
@@ -65,13 +65,16 @@ function podsOf(found: readonly Found[], workload: string): readonly Pod[] {
     .filter((pod) => pod.kind === "Pod" && isActive(pod) && deploymentOf(pod) === workload);
 }
 
-/** As `namespace/name`. */
+/** The Deployment of a pod as `namespace/name`. */
 function deploymentOf(pod: Pod): string | undefined {
   const name = deploymentNameOf(pod);
   return name && `${pod.metadata.namespace ?? "default"}/${name}`;
 }
 
-/** upstream: k8s.io/kubernetes pkg/controller/controller_utils.go ActivePodsWithRanks. */
+/**
+ * The pods that are removed first. upstream: k8s.io/kubernetes pkg/controller/controller_utils.go
+ * ActivePodsWithRanks.
+ */
 function surplusPods(pods: readonly Pod[], replicas: number): readonly Pod[] {
   const onNode = new Map<string, number>();
   for (const { spec } of pods)

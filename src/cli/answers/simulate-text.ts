@@ -1,4 +1,4 @@
-/** The answer of `simulate` as text: one line for each step, with the price from then on. */
+/** The answer of `simulate` as text: one line for each step, with the price after it. */
 
 import { counted } from "../../base/counted.ts";
 import { type Printed, printedLines } from "../../base/printable.ts";
@@ -41,7 +41,7 @@ export const ENDINGS = {
   limit: "stopped: too many steps, and no end in sight",
 } as const;
 
-/** Its time, the price from then on, the pods that moved, what was done. */
+/** The cells of a step: time, price after it, moved pods, and what was done. */
 export function stepRow({ at, kind, says, moves, launched, priceMicroUsdPerHour }: Step): string[] {
   const nodes = launched.map(
     ({ node, instanceType, capacityType, zone }) =>

@@ -1,6 +1,6 @@
 /**
- * What would happen if: the answer of `karpenter simulate` as a contract that other programs read.
- * Described, with its JSON schema, in docs/reference/simulate.md.
+ * The answer of `karpenter simulate`, as a data format for other programs. docs/reference/simulate.md describes it
+ * and has its JSON schema.
  */
 
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
@@ -39,17 +39,17 @@ export interface Simulated {
   readonly before: Totals;
   readonly after: Totals;
   readonly steps: readonly Step[];
-  /** Moves from one node to another. */
+  /** Number of moves of pods from one node to another. */
   readonly podsMoved: number;
   readonly savesMicroUsdPerHour: number;
   readonly unplaced: readonly { readonly pod: string; readonly reason: string }[];
-  /** What would speak against removing nodes as asked: they go all the same here. */
+  /** What would block the removal of these nodes in the real cluster. The simulation removes them anyway. */
   readonly against: readonly { readonly node: string; readonly says: string }[];
-  /** What ails nodes that are supposed to be unhealthy, and what node repair does about it. */
+  /** The conditions of nodes that are assumed to be unhealthy, and what node repair does. */
   readonly unhealthy?: readonly { readonly node: string; readonly says: string }[];
-  /** Only after consolidation to the end. */
+  /** How consolidation ended. Only if it was simulated to its end. */
   readonly ended?: Ending;
-  /** What the loop would do next; empty: nothing. */
+  /** What the disruption loop would do next. Empty: nothing. */
   readonly next: readonly CommandAnswer[];
 }
 
@@ -59,11 +59,11 @@ export interface Supposed {
   readonly zones: readonly string[];
   readonly consolidate: boolean;
   readonly horizonMs: number;
-  /** Nodes are supposed to be unhealthy: the loop runs, by itself with node repair alone. */
+  /** Nodes are assumed to be unhealthy, so the loop runs. Without --consolidate it does node repair only. */
   readonly repairs: boolean;
 }
 
-/** The state that a simulation starts from; nothing is launched in it yet. */
+/** The start of a simulation, before anything is launched. */
 export function modelOf({ picture, planning }: ReadPicture): Model {
   return {
     picture,
@@ -72,7 +72,10 @@ export function modelOf({ picture, planning }: ReadPicture): Model {
   };
 }
 
-/** `before`: the cluster as read; `start`: the same with the changed NodePools, prices and workloads. */
+/**
+ * Runs a simulation. `before` is the cluster as read; `start` is the same with changed NodePools, prices and
+ * workloads.
+ */
 export function simulation(...given: Parameters<typeof simulationInSteps>): SimulationEnd {
   return atOnce(simulationInSteps(...given));
 }
@@ -118,7 +121,7 @@ export function* simulationInSteps(
   return { answer: { ...found, ...unhealthy }, after: model };
 }
 
-/** Notes on what the simulation left out, if the input has any of it. */
+/** Notes about what the simulation ignores, if the input has it. */
 export function leftOut({ picture, pools }: Model, { to }: Pick<Simulated, "to">): string[] {
   const owners = new Map(pools.map(({ pool }) => [pool.id, pool]));
   const ends = picture.nodes.filter(({ claim, poolId = "" }) => {
@@ -176,7 +179,10 @@ function* answer(
   };
 }
 
-/** `commands`: undefined without --consolidate, which alone simulates the disruption loop. */
+/**
+ * The sentence about the result. `commands` is undefined without --consolidate, because then the disruption loop is
+ * not simulated.
+ */
 function sentence(
   was: Totals,
   is: Totals,
@@ -204,7 +210,7 @@ function unhealthyNodes({ picture }: Model): readonly { node: string; says: stri
   });
 }
 
-/** What keeps a node that is to go, but for prices and waits. */
+/** What blocks the removal of a node, except for prices and waits. */
 function objections({ picture }: Model, node: NodeView | undefined): Simulated["against"] {
   const owned = node === undefined ? undefined : ownedNode(picture, node);
   if (owned === undefined) return [];

@@ -1,26 +1,26 @@
-/** The cluster as it was read, with other NodePools, further objects and other numbers of replicas. */
+/** The cluster as read, with changed NodePools, additional objects and changed replicas. */
 import type { Found } from "../plan/documents.ts";
 import type { Manifests } from "../plan/manifests.ts";
 import type { ReadPicture } from "./read-picture.ts";
 import { type ReplicaCount, withScales } from "./scales.ts";
 import { withDrift, withPools } from "./what-if.ts";
 
-/** What is supposed of objects. */
+/** The assumed changes to objects. */
 export interface SupposedObjects {
-  /** NodePools in place of those with their names. */
+  /** NodePools that replace those with the same names. */
   readonly pools: readonly Found[];
   readonly added: readonly Found[];
   readonly scales: readonly ReplicaCount[];
 }
 
-/** How a picture is made, by whoever has read `found`. */
+/** Functions that build a picture from objects. */
 export interface PictureMakers {
   readonly found: readonly Found[];
   readonly ofObjects: (found: readonly Found[]) => Promise<ReadPicture>;
   readonly ofManifests: (manifests: Manifests) => Promise<ReadPicture>;
 }
 
-/** `before` itself where nothing is supposed. Throws CliError for what the API server would refuse. */
+/** Returns `before` itself if nothing is changed. Throws CliError for objects that the API server would refuse. */
 export async function supposedPicture(
   before: ReadPicture,
   { pools, added, scales }: SupposedObjects,

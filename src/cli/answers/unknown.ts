@@ -1,4 +1,4 @@
-/** The sentence for a name that is not known, with the names that were probably meant, or the first few. */
+/** The error sentence for an unknown name. It lists names that were probably meant, or the first few names. */
 import { meantName } from "../../base/slips.ts";
 
 const NAMED = 5;

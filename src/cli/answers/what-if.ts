@@ -1,6 +1,6 @@
 /**
- * The changes that `karpenter simulate` supposes: other pools, more workloads, other prices, nodes and
- * zones that go. Each is made on what was read, before the engine looks at it.
+ * The assumptions of `karpenter simulate`: changed pools, more workloads, changed prices, removed nodes, drained
+ * zones. They are applied to the objects before the simulation.
  */
 import type { Pool } from "../../apis/hub/pool.ts";
 import { condition, withCondition } from "../../apis/karpenter/conditions.ts";
@@ -22,7 +22,9 @@ import { unknown } from "./unknown.ts";
 
 const POOL_KINDS = ["NodePool", "Provisioner"];
 
-/** The objects, with pools of `changed` instead of those with the same name. Throws CliError for other kinds. */
+/**
+ * The objects, with the pools in `changed` instead of those with the same names. Throws CliError for other kinds.
+ */
 export function withPools(found: readonly Found[], changed: readonly Found[]): readonly Found[] {
   const wrong = changed.find(({ object }) => !POOL_KINDS.includes(object.kind ?? ""));
   if (wrong !== undefined)
@@ -44,7 +46,7 @@ export interface Price {
   readonly priceMicroUsd: number;
 }
 
-/** `m5.large=0.08` is about on-demand, `m5.large:spot=0.03` about spot. */
+/** Parses prices: `m5.large=0.08` is on-demand, `m5.large:spot=0.03` is spot. */
 export function parsePrices(given: readonly string[]): readonly Price[] {
   return given.map((text) => {
     const match = /^([^:=]+)(?::(on-demand|spot|reserved))?=(\d+(?:\.\d+)?)$/.exec(text);
@@ -55,7 +57,7 @@ export function parsePrices(given: readonly string[]): readonly Price[] {
   });
 }
 
-/** Offerings at other prices, and none in zones that are drained. */
+/** Changes the prices of offerings, and removes offerings in drained zones. */
 export function withOfferings(
   model: Model,
   prices: readonly Price[],
@@ -106,7 +108,7 @@ function offered(
   };
 }
 
-/** Claims of pools that were changed are Drifted as the controller would find them. */
+/** Marks claims of changed pools as Drifted, as the controller would. */
 export function withDrift(
   { manifests, ...read }: ReadPicture,
   changed: readonly Found[],
@@ -130,7 +132,7 @@ export function driftedClaim(claim: NodeClaim, pool: Pool, nowMs: number): NodeC
   return withCondition(claim, { type: "Drifted", status: "True", reason }, nowMs);
 }
 
-/** Names of the nodes in these zones, and of those named. CliError for one that is not there. */
+/** Names of the given nodes, and of all nodes in these zones. Throws CliError for a name that does not exist. */
 export function nodesToRemove(
   { nodes }: Picture,
   names: readonly string[],
@@ -156,14 +158,16 @@ export function nodesToRemove(
     .map(({ name }) => name);
 }
 
-/** A condition that `--unhealthy` supposes on nodes. */
+/** A condition that `--unhealthy` sets on nodes. */
 export interface Unhealthy {
   readonly type: string;
   readonly status: "True" | "False" | "Unknown";
   readonly reason: string;
 }
 
-/** `Ready`, `Ready=Unknown`, `AcceleratedHardwareReady=False/NvidiaXID79Error`; False where no status is given. */
+/**
+ * Parses `Ready`, `Ready=Unknown`, `AcceleratedHardwareReady=False/NvidiaXID79Error`. The default status is False.
+ */
 export function parseUnhealthy(given: readonly string[]): readonly Unhealthy[] {
   return given.map((text) => {
     const match = /^([A-Za-z][\w.-]*)(?:=(True|False|Unknown))?(?:\/(.+))?$/.exec(text);
@@ -176,7 +180,7 @@ export function parseUnhealthy(given: readonly string[]): readonly Unhealthy[] {
   });
 }
 
-/** A note for each condition that no repair policy acts on. Without policies there is nothing to compare with. */
+/** A note for each condition that no repair policy covers. Without any policies there are no notes. */
 export function unknownConditions(
   conditions: readonly Unhealthy[],
   policies: readonly RepairPolicy[],
@@ -194,7 +198,7 @@ export function unknownConditions(
     );
 }
 
-/** Nodes of Karpenter that report these conditions from now on. CliError for a name that is none of them. */
+/** Sets these conditions on nodes. Throws CliError for a name that is not a node of Karpenter. */
 export function withUnhealthy(
   { manifests, picture }: ReadPicture,
   conditions: readonly Unhealthy[],

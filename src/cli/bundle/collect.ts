@@ -1,4 +1,7 @@
-/** The files of a support bundle: read by list and get alone, and scrubbed before anything is written. */
+/**
+ * Collects the files of a support bundle. It uses only list and get, and removes secrets before anything is
+ * written.
+ */
 import { DEPLOYMENT, type Deployment } from "../../apis/apps/kinds.ts";
 import { AWS_NODE_TEMPLATE } from "../../apis/aws/awsnodetemplate.ts";
 import { EC2_NODE_CLASS } from "../../apis/aws/ec2nodeclass.ts";
@@ -16,7 +19,7 @@ import type { KubeClient } from "../../kube/client/client.ts";
 import { isNotServed, KubeError } from "../../kube/errors.ts";
 import { scrubbed, scrubbedText } from "./scrub.ts";
 
-/** Kinds whose objects go into the bundle, all of each. No Secret and no ConfigMap is ever read. */
+/** Kinds whose objects are all in the bundle. Secrets and ConfigMaps are never read. */
 const KINDS = [
   ...POOL_KINDS,
   ...CLAIM_KINDS,
@@ -36,7 +39,7 @@ export interface BundleFile {
   readonly text: string;
 }
 
-/** `version`: of this program. */
+/** Collects the files. `version` is that of this program. */
 export async function collectBundle(
   client: Pick<KubeClient, "list" | "raw">,
   { namespace, version }: { readonly namespace: string; readonly version: string },
@@ -82,7 +85,7 @@ function fileName({ plural, group }: Kind): string {
   return `${plural}${group === "" ? "" : `.${group}`}.json`;
 }
 
-/** The schemas are long, and those of a release are known. */
+/** Removes the schemas of a CRD, because they are long and known for each release. */
 function withoutSchemas(crd: KubeObject): KubeObject {
   const { spec } = crd as KubeObject & {
     readonly spec: { readonly versions: readonly { readonly schema?: unknown }[] };
@@ -97,7 +100,7 @@ function isOurs({ source, reportingComponent }: Event): boolean {
   );
 }
 
-/** By the API server's proxy, from the first pod that answers. */
+/** The metrics of the first pod that answers, through the API server's proxy. */
 async function metricsOf(
   client: Pick<KubeClient, "list" | "raw">,
   namespace: string,

@@ -1,4 +1,4 @@
-/** What `karpenter support-bundle` does: collects, and writes a new folder. */
+/** Runs `karpenter support-bundle`: collects the files and writes them to a new folder. */
 import { existsSync } from "node:fs";
 import { NAMESPACE } from "../../apis/core/kinds.ts";
 import { counted } from "../../base/counted.ts";
@@ -21,7 +21,7 @@ export interface BundleFlags {
   readonly namespace: string;
 }
 
-/** Throws CliError where the folder is there already, or the cluster cannot be read. */
+/** Throws CliError if the folder exists already or the cluster cannot be read. */
 export async function runBundle({ out, namespace }: BundleFlags): Promise<void> {
   if (existsSync(out)) throw new CliError(`--out ${out}: it is there already; name a new folder`);
   const { transport } = currentCluster(new SystemClock(), { onlyLive: true });
@@ -45,7 +45,10 @@ export async function runBundle({ out, namespace }: BundleFlags): Promise<void> 
   }
 }
 
-/** Without it the bundle would lack the Deployment, its Lease and its metrics, and nobody would know why. */
+/**
+ * Checks that the namespace exists. Otherwise the bundle would silently lack the Deployment, its Lease and its
+ * metrics.
+ */
 async function checkNamespace(client: Pick<KubeClient, "raw">, namespace: string): Promise<void> {
   if (await isKnownMissing(client, NAMESPACE, { name: namespace }))
     throw new CliError(

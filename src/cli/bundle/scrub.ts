@@ -1,6 +1,6 @@
 /**
- * What a support bundle holds of an object. Secrets are found by the name of their field and by the look of a text.
- * Of pods, what they run is left out. Pure.
+ * Removes secrets from the objects of a support bundle. It finds them by field name and by the form of a text. Of
+ * pods it also removes what their containers run.
  */
 import type { KubeObject } from "../../apis/meta.ts";
 import { isObject } from "../../base/json.ts";
@@ -9,17 +9,17 @@ const REMOVED = "<removed>";
 /** Fields whose value is never shown. */
 const FIELDS =
   /^(userData|caBundle|token|password|secret|clientSecret|privateKey|accessKey|secretKey|stringData)$/i;
-/** Of maps of texts (annotations, environment variables): names that promise a secret. */
+/** Names in maps (annotations, environment variables) whose values are probably secret. */
 const NAMES =
   /(token|secret|password|passwd|credential|private[-_.]?key|access[-_.]?key|api[-_.]?key)/i;
-/** Texts that are secrets by their look: JWTs, AWS keys, PEM blocks, basic authentication in a URL. */
+/** Texts that look like secrets: JWTs, AWS keys, PEM blocks, passwords in a URL. */
 const LOOKS =
   /eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|-----BEGIN [A-Z ]+-----[\s\S]*?-----END [A-Z ]+-----|(?<=:\/\/)[^\s/:@]+:[^\s/@]+(?=@)/g;
-/** Repeats the whole object, secrets included. */
+/** This annotation repeats the whole object, including its secrets. */
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
-/** What a container runs, and with what. */
+/** Fields of a container with the program, its arguments and its environment. */
 const RUNS: ReadonlySet<string> = new Set(["env", "envFrom", "args", "command", "lifecycle"]);
-/** Upstream's own settings are no secrets, and a bundle without them helps nobody. */
+/** Karpenter's own pods keep these fields, because they show its settings and no secrets. */
 const OWN_LABEL = "app.kubernetes.io/name";
 
 /** The object without secrets and without managedFields. */
@@ -29,7 +29,7 @@ export function scrubbed(object: KubeObject): KubeObject {
   return cleaned({ ...object, metadata }, own) as KubeObject;
 }
 
-/** A text without what looks like a secret. */
+/** A text with everything removed that looks like a secret. */
 export function scrubbedText(text: string): string {
   return text.replaceAll(LOOKS, REMOVED);
 }

@@ -1,5 +1,5 @@
 /**
- * What `migrate check` and `doctor` print: one line for each item with its state, then what to do. The exit code
+ * The output of `migrate check` and `doctor`: one line for each item with its state, and remedies. The exit code
  * follows from the states.
  */
 import { counted } from "../../base/counted.ts";
@@ -8,26 +8,27 @@ import { table } from "../program/layout.ts";
 import { printed } from "../program/manifest-text.ts";
 
 /**
+ * The state of an item.
  * - `ready`: nothing to do.
- * - `differs`: works, and is not as before or as usual.
+ * - `differs`: works, but not as before or as usual.
  * - `drift`: a node would be replaced.
  * - `todo`: must be done first.
- * - `unknown`: could not be seen.
+ * - `unknown`: could not be checked.
  */
 export type CheckState = "ready" | "differs" | "drift" | "todo" | "unknown";
 
-/** One item that was looked at. */
+/** One item that was checked. */
 export interface CheckedItem {
   readonly area: string;
   readonly item: string;
   readonly state: CheckState;
-  /** What was found: one sentence. */
+  /** The finding in one sentence. */
   readonly says: string;
-  /** What to do, where something is to be done. */
+  /** What to do, if anything. */
   readonly remedy?: string;
 }
 
-/** Words of the states in the table. */
+/** The text of each state in the table. */
 const WORDS: Readonly<Record<CheckState, string>> = {
   ready: "ready",
   differs: "differs",
@@ -36,7 +37,7 @@ const WORDS: Readonly<Record<CheckState, string>> = {
   unknown: "unknown",
 };
 
-/** 0: nothing is to be done; 2: something is. */
+/** 0 if nothing is to be done, otherwise 2. */
 export function exitCodeOf(checks: readonly CheckedItem[]): 0 | 2 {
   return checks.some(({ state }) => state === "todo" || state === "drift") ? 2 : 0;
 }
@@ -48,7 +49,7 @@ export interface ChecksPrint {
   readonly notes?: readonly string[];
 }
 
-/** All checks: a table, then the remedies by item, or JSON for programs. */
+/** Prints all checks: a table and then the remedies, or JSON. */
 export function printedChecks(
   checks: readonly CheckedItem[],
   { output, version, notes = [] }: ChecksPrint,

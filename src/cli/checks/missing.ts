@@ -1,10 +1,10 @@
-/** Whether an object that a flag names is known to be absent. */
+/** Whether an object named by a flag certainly does not exist. */
 import type { Kind } from "../../apis/meta.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { objectPath } from "../../kube/client/request.ts";
 import { isNotFound, KubeError } from "../../kube/errors.ts";
 
-/** An object that may not be read is taken to be there. */
+/** False if the object cannot be read, because it may exist. */
 export async function isKnownMissing(
   client: Pick<KubeClient, "raw">,
   kind: Kind,

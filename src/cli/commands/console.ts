@@ -1,4 +1,4 @@
-/** `karpenter console`: the cluster, the money and the reasons in a browser. */
+/** `karpenter console`: a web page with the cluster, its cost and the reasons of decisions. */
 import { Command, InvalidArgumentError } from "commander";
 import type { ConsoleFlags } from "../console/run-console.ts";
 import { withExamples } from "../program/help.ts";
@@ -12,7 +12,7 @@ export function consoleCommand(): Command {
     .option("--port <n>", "port on 127.0.0.1; 0 = any that is free", port, 0)
     .allowExcessArguments(false)
     .action(async (flags: ConsoleFlags) => {
-      // Loaded when wanted, so that help and refused flags answer at once.
+      // Loaded only when needed, so that help and wrong flags are answered quickly.
       const { runConsole } = await import("../console/run-console.ts");
       await runConsole(flags);
     });

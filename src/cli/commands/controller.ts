@@ -1,4 +1,4 @@
-/** `karpenter controller`: the operator against a cluster that it did not bring itself. */
+/** `karpenter controller`: the operator for an existing cluster. */
 import { Command, Option } from "commander";
 import type { OptionDefinition } from "../../operator/settings/option-definition.ts";
 import { OPTION_GROUPS, optionGroup } from "../../operator/settings/option-groups.ts";
@@ -40,13 +40,13 @@ export function controllerCommand(): Command {
     ],
   );
   return command.action(async (flags: Readonly<Record<string, string>>) => {
-    // Loaded when wanted, so that help and refused flags answer at once.
+    // Loaded only when needed, so that help and wrong flags are answered quickly.
     const { runController } = await import("../controller/run-controller.ts");
     await runController(flags["provider"] === "kwok" ? "kwok" : "aws", byFlagName(flags));
   });
 }
 
-/** Commander's keys are in camel case; the table of settings has the flags themselves. */
+/** Converts commander's camel-case keys to the flag names in the table of settings. */
 function byFlagName(flags: Readonly<Record<string, string>>): Record<string, string> {
   const given: Record<string, string> = {};
   for (const { flag } of Object.values<OptionDefinition>(OPTIONS)) {

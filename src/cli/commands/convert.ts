@@ -1,6 +1,6 @@
 /**
- * `karpenter convert`, also installed as `karpenter-convert` with that tool's flags: Provisioners and
- * AWSNodeTemplates in files become NodePools and EC2NodeClasses. No cluster is asked.
+ * `karpenter convert`, also installed as `karpenter-convert` with that tool's flags. It converts Provisioners and
+ * AWSNodeTemplates in files to NodePools and EC2NodeClasses. It needs no cluster.
  */
 import { Command, Option } from "commander";
 import type { ConvertFlags } from "../convert/run-convert.ts";

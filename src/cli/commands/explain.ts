@@ -1,4 +1,7 @@
-/** `karpenter explain`: why a node is here and stays, why a pod waits, what a pool may lose and when. */
+/**
+ * `karpenter explain`: why a node exists and is kept, why a pod is pending, and which nodes of a pool may be
+ * disrupted when.
+ */
 import { Argument, Command } from "commander";
 import { answerOption, pictureOptions } from "../answers/picture-options.ts";
 import type { ExplainFlags } from "../answers/run-explain.ts";
@@ -26,7 +29,7 @@ export function explainCommand(): Command {
     .addOption(answerOption())
     .allowExcessArguments(false)
     .action(async (kind: string, name: string | undefined, flags: ExplainFlags) => {
-      // Loaded when wanted, so that help and refused flags answer at once.
+      // Loaded only when needed, so that help and wrong flags are answered quickly.
       const { runExplain } = await import("../answers/run-explain.ts");
       await runExplain(name === undefined ? [kind] : [kind, name], flags);
     });

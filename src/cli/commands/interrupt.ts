@@ -1,7 +1,6 @@
 /**
- * `karpenter interrupt`, also installed as `ec2-spot-interrupter` with that tool's flags: lets EC2 take
- * spot instances back, a rebalance recommendation first, the notice after a delay, the end two minutes
- * later.
+ * `karpenter interrupt`, also installed as `ec2-spot-interrupter` with that tool's flags. It interrupts spot
+ * instances: a rebalance recommendation first, the notice after a delay, and the end two minutes later.
  */
 import { Command, InvalidArgumentError, Option } from "commander";
 import { durationHint, parseDuration } from "../../base/duration.ts";
@@ -69,7 +68,7 @@ function idList(text: string, before: readonly string[] = []): readonly string[]
   return [...new Set([...before, ...ids])];
 }
 
-/** FIS takes 2 to 15 minutes from the start to the end, two of which are the notice. */
+/** Longest delay in milliseconds. FIS allows 2 to 15 minutes in all, and the notice takes two of them. */
 const LONGEST_DELAY_MS = 780_000;
 
 function delay(text: string): number {

@@ -1,4 +1,4 @@
-/** The whole command, under the name by which it was called: `karpenter`, or `kubectl karpenter`. */
+/** The whole program, under the name with which it was called: `karpenter` or `kubectl karpenter`. */
 import { Command } from "commander";
 import { BUILD } from "../program/build.ts";
 import { COMPLETE, complete, completionText } from "../program/completion.ts";
@@ -40,11 +40,11 @@ export function karpenterProgram(name: string): Command {
   return program;
 }
 
-/** Runs the command line, or answers a shell that asks how it could go on. */
+/** Runs the command line, or answers a shell that asks for completions. */
 export async function runKarpenter(name: string): Promise<void> {
   const program = karpenterProgram(name);
   const [, , first, ...words] = process.argv;
-  // Not a command of the tree: commander would act on `--version` and `--help` among the words.
+  // Handled before commander, which would act on `--version` and `--help` among the words.
   if (first === COMPLETE) toStdout(completionText(complete(program, words)));
   else await runProgram(program);
 }

@@ -1,4 +1,4 @@
-/** `karpenter migrate`: moving here from another autoscaler. */
+/** `karpenter migrate`: the move from another autoscaler to this one. */
 import { Command, Option } from "commander";
 import type { MigrateCheckFlags } from "../migrate/run-check.ts";
 import type { FromAutoscalerFlags } from "../migrate/run-from-autoscaler.ts";
@@ -16,7 +16,7 @@ export function migrateCommand(): Command {
   return command;
 }
 
-/** `karpenter migrate check`; for tests, too. Exit code 0: ready; 2: something is to be done; 1: bad input. */
+/** `karpenter migrate check`. Exit code 0: ready; 2: something must be done; 1: bad input. Exported for tests. */
 export function migrateCheckCommand(): Command {
   const command = new Command("check")
     .description(
@@ -46,7 +46,9 @@ export function migrateCheckCommand(): Command {
   );
 }
 
-/** `karpenter migrate handover`; for tests, too. Exit code 0: the new one leads; 2: something is in the way. */
+/**
+ * `karpenter migrate handover`. Exit code 0: the new controller leads; 2: something blocks it. Exported for tests.
+ */
 export function handoverCommand(): Command {
   const command = new Command("handover")
     .description(
@@ -84,7 +86,7 @@ export function handoverCommand(): Command {
   );
 }
 
-/** `karpenter migrate from-cluster-autoscaler`; for tests, too. */
+/** `karpenter migrate from-cluster-autoscaler`. Exported for tests. */
 export function fromAutoscalerCommand(): Command {
   const command = new Command("from-cluster-autoscaler")
     .description(

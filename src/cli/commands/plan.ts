@@ -1,6 +1,6 @@
 /**
- * `karpenter plan`: the engine without a cluster. Reads manifests, says what would be launched and
- * why. Exit code 0: every pod has a place; 2: some have none; 1: the input is at fault; 3: no pod needs a place.
+ * `karpenter plan`: planning without a cluster. It reads manifests and prints what would be launched and why. Exit
+ * code 0: every pod has a place; 2: some have none; 1: bad input; 3: no pod needs a place.
  */
 import { Command, InvalidArgumentError, Option } from "commander";
 import { OPTIONS } from "../../operator/settings/options.ts";
@@ -41,7 +41,7 @@ export function planCommand(): Command {
     .option("--no-fix", "do not search for changes that would place the remaining pods")
     .allowExcessArguments(false)
     .action(async (flags: PlanFlags) => {
-      // Loaded when wanted, so that help and refused flags answer at once.
+      // Loaded only when needed, so that help and wrong flags are answered quickly.
       const { runPlan } = await import("../plan/run-plan.ts");
       process.exitCode = await runPlan(flags);
     });

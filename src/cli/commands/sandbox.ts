@@ -1,6 +1,6 @@
 /**
- * `karpenter sandbox`: a cluster in a box on the machine's clock, which kubectl talks to, or with
- * `--scenario` a scripted story on virtual time.
+ * `karpenter sandbox`: a simulated cluster on this machine's clock, for kubectl; or with `--scenario` a scripted
+ * scenario on virtual time.
  */
 import { Command, InvalidArgumentError, Option } from "commander";
 import { isAwsRegion } from "../program/aws-region.ts";
@@ -95,7 +95,7 @@ function storyOptions(command: Command): Command {
     );
 }
 
-/** Loaded when wanted, so that help and refused flags answer at once. */
+/** Loaded only when needed, so that help and wrong flags are answered quickly. */
 async function sandbox(flags: SandboxFlags): Promise<void> {
   if (flags.scenario === undefined) {
     if (flags.html !== undefined)

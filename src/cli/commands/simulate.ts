@@ -1,6 +1,6 @@
 /**
- * `karpenter simulate`: what would happen if. Exit code 0: every pod has a place at the end; 2: some have
- * none; 1: the input is at fault.
+ * `karpenter simulate`: the result of assumed changes to a cluster. Exit code 0: every pod has a place at the end;
+ * 2: some have none; 1: bad input.
  */
 import { Command } from "commander";
 import { answerOption, pictureOptions } from "../answers/picture-options.ts";
@@ -37,7 +37,7 @@ export function simulateCommand(): Command {
     .addOption(answerOption())
     .allowExcessArguments(false)
     .action(async (flags: SimulateFlags) => {
-      // Loaded when wanted, so that help and refused flags answer at once.
+      // Loaded only when needed, so that help and wrong flags are answered quickly.
       const { runSimulate } = await import("../answers/run-simulate.ts");
       process.exitCode = await runSimulate(flags);
     });

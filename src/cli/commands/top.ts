@@ -1,4 +1,4 @@
-/** `karpenter top`: the fleet at one glance, live. */
+/** `karpenter top`: a live overview of all nodes. */
 import { Command, Option } from "commander";
 import { outputOption, pictureOptions } from "../answers/picture-options.ts";
 import { withExamples } from "../program/help.ts";
@@ -19,7 +19,7 @@ export function topCommand(): Command {
     .addOption(outputOption())
     .allowExcessArguments(false)
     .action(async (flags: TopFlags) => {
-      // Loaded when wanted, so that help and refused flags answer at once.
+      // Loaded only when needed, so that help and wrong flags are answered quickly.
       const { runTop } = await import("../top/run-top.ts");
       await runTop(flags);
     });

@@ -1,6 +1,6 @@
 /**
- * Completion scripts for shells. None knows a command or a flag: each asks the program itself, so that a script stays
- * right after an upgrade. The program filters by the word that was begun.
+ * Completion scripts for shells. They contain no commands or flags. They ask the program itself, so a script stays
+ * valid after an upgrade. The program filters by the word at the cursor.
  */
 
 export const SHELLS = ["bash", "zsh", "fish"] as const;

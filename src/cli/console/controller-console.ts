@@ -1,6 +1,6 @@
 /**
- * The console of a running controller: read-only, on loopback, for whom the API server lets in. It reads with the
- * controller's rights, by watches of its own, which are open only while somebody looks.
+ * The console of a running controller: read-only, on loopback, for users whom the API server permits. It reads with
+ * the controller's rights. Its watches are open only while somebody uses it.
  */
 import type { VitalPoint } from "../../console/views/vitals.ts";
 import { createKubeClient } from "../../kube/client/kube-client.ts";
@@ -15,7 +15,7 @@ export interface ControllerConsole {
   readonly vitals: () => readonly VitalPoint[];
 }
 
-/** Rejects with PortError. */
+/** Starts it. Rejects with PortError if the port cannot be used. */
 export function serveControllerConsole(
   doors: MirroredDoors,
   { port, clusterName, vitals }: ControllerConsole,

@@ -1,6 +1,6 @@
 /**
- * A fix that the engine found, as `kubectl patch` lines for the objects that owners write: NodePools, and the workload
- * of the pod, whose template is changed. Pods themselves take no more than a toleration.
+ * Turns a fix of the engine into `kubectl patch` commands for objects that owners write: NodePools, and the
+ * template of the pod's workload. A pod itself can only get additional tolerations.
  */
 import { deploymentNameOf, type Pod } from "../../apis/core/pod.ts";
 import { toPool } from "../../apis/hub/to-pool.ts";
@@ -18,14 +18,14 @@ import {
 import { mayNotBeOvercommitted } from "../../core/provisioning/refusals/lower-requests.ts";
 import type { Manifests } from "../plan/manifests.ts";
 
-/** `lines`: all of them together are the fix. `byHand`: why there are none. */
+/** `lines`: these commands together are the fix. `byHand`: why there are none. */
 export type FixPatch = { readonly lines: readonly string[] } | { readonly byHand: string };
 
 type Json = Readonly<Record<string, unknown>>;
 type Stored = KubeObject & { readonly spec: Json };
 type Objects = Pick<Manifests, "pools" | "liveWorkloads">;
 
-/** `edits`: of one fix; `pod`: one of those that it places. */
+/** The commands of a fix. `edits` are its edits; `pod` is one of the pods that it places. */
 export function fixPatch(edits: readonly Edit[], pod: Pod, objects: Objects): FixPatch {
   const ofPod = edits.filter((edit) => edit.on === "pod");
   const ofPools = edits.filter((edit) => edit.on === "pool");
@@ -66,13 +66,13 @@ function podLine(edits: readonly PodEdit[], pod: Pod, { liveWorkloads }: Objects
     : { lines: [line] };
 }
 
-/** Of a ReplicaSet its Deployment, as the names tell. */
+/** The workload of a pod. For a ReplicaSet its Deployment, found by the names. */
 function workloadOf(pod: Pod): { readonly kind: string; readonly name: string } | undefined {
   const name = deploymentNameOf(pod);
   return name === undefined ? controllerOf(pod) : { kind: "Deployment", name };
 }
 
-/** The API server refuses a request below the limit of what may not be overcommitted. */
+/** Also raises the limit, if the API server would refuse the new request otherwise. */
 function withPodEdit(pod: Pod, edit: PodEdit): Pod {
   const after = editedPod(pod, edit);
   if (edit.change !== "request" || !mayNotBeOvercommitted(edit.resource)) return after;
@@ -92,7 +92,7 @@ function withPodEdit(pod: Pod, edit: PodEdit): Pod {
   return { ...after, spec: { ...after.spec, [list]: containers } };
 }
 
-/** In the fields that the owner writes, which differ between generations. */
+/** Edits the fields of the stored generation, whose names differ between generations. */
 function withPoolEdit(stored: Stored, edit: PoolEdit): Stored {
   const pool = toPool(stored as never);
   const isFlat = pool.generation === "alpha";
@@ -134,7 +134,7 @@ const RESOURCES: Readonly<Record<string, string>> = {
   Pod: "pods",
 };
 
-/** "": the two are equal. */
+/** The command for the difference. "" if the objects are equal. */
 function patchLine(before: KubeObject, after: KubeObject): string {
   const patch = jsonPatchOf(before, after);
   if (patch.length === 0) return "";

@@ -1,6 +1,6 @@
 /**
- * What NodePools can launch, worked out once: the catalogue of a region takes a second to make, and the console asks
- * for it at each reading. It is made anew when node classes, prices or the region change.
+ * Caches what NodePools can launch. Building the catalogue of a region takes a second, and the console needs it on
+ * each refresh. It is built again if node classes, prices or the region change.
  */
 import type { Pool } from "../../apis/hub/pool.ts";
 import type { InstanceType } from "../../core/cloudprovider/instance-type.ts";
@@ -10,14 +10,14 @@ import type { Manifests } from "../plan/manifests.ts";
 import { regionOf } from "../plan/region.ts";
 import { cloudOf } from "../plan/sources.ts";
 
-/** Takes what was read, and gives the same cloud until something of it changes. */
+/** Returns a function that gives the same cloud object until its inputs change. */
 export function keptCloud(): (manifests: Manifests, facts?: ReadFacts) => Promise<Cloud> {
   let pools = "";
   let region: string | undefined;
   let key = "";
   let cloud: Cloud | undefined;
   return async (manifests, facts) => {
-    // To look for a region among all pods takes long, and what says it are nodes of pools.
+    // Only nodes of pools are searched for a region, because searching all pods takes long.
     const ofPools = versionsOf(manifests.pools);
     if (pools !== ofPools) region = regionOf(manifests);
     pools = ofPools;
@@ -36,7 +36,7 @@ function versionsOf(objects: Manifests["pools"] | Manifests["nodeClasses"]): str
     .join();
 }
 
-/** Types go by the pool's class and kubelet; the same list each time. */
+/** Caches instance types by the pool's class and kubelet settings. It returns the same list each time. */
 function remembering(cloud: Cloud): Cloud {
   const known = new Map<string, Promise<readonly InstanceType[]>>();
   const typesOf = (pool: Pool): Promise<readonly InstanceType[]> => {

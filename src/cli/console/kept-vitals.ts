@@ -1,4 +1,4 @@
-/** Reads a few of the controller's metrics every 15 seconds, and keeps what the page Health draws. */
+/** Reads some of the controller's metrics every 15 seconds, and keeps them for the page Health. */
 import type { Clock } from "../../base/clock.ts";
 import { errorText } from "../../base/error-text.ts";
 import type { Logger } from "../../base/log.ts";
@@ -22,14 +22,14 @@ export interface KeptVitals {
 type Read = Pick<MetricsRegistry, "valuesOf">;
 
 export interface VitalsDoors {
-  /** The cluster's, as that of the time bar. */
+  /** The cluster's clock, for the times on the page. */
   readonly clock: Pick<Clock, "now">;
   readonly log: Logger;
-  /** Tells when to read. Default: the machine's clock. */
+  /** The clock that triggers the readings. Default: the machine's. */
   readonly machine?: Pick<Clock, "after">;
 }
 
-/** `metrics`: of the controller that runs now. A reading that fails leaves a gap, and ends nothing. */
+/** Starts the readings. `metrics` are those of the present controller. A failed reading leaves a gap. */
 export function keepVitals(
   metrics: () => Read,
   { clock, log, machine = new SystemClock() }: VitalsDoors,
@@ -74,7 +74,7 @@ async function readVitals(metrics: Read, atMs: number): Promise<VitalReading> {
     const [total, count] = [await sum(name, ended("_sum")), await sum(name, ended("_count"))];
     return total === undefined || count === undefined ? undefined : { sum: total, count };
   };
-  // A name that is taken or gone is an answer like others: controllers expect it.
+  // Counts errors of requests. Conflicts and missing objects are normal answers, so they do not count.
   const isError = ({ labels }: MetricValue) =>
     /^(429|5..|<error>)$/.test(String(labels["code"] ?? ""));
   const apiCalls = await sum("client_go_request_total");

@@ -1,6 +1,6 @@
 /**
- * One moment of a live cluster: what `karpenter explain`, `top` and `plan` say, made of the cluster state that
- * watches keep. Long work is done in turns, and rests.
+ * One moment of a live cluster: the answers of `karpenter explain`, `top` and `plan`, from cluster state that
+ * watches keep up to date. Long computations run in steps, and pause after they ran.
  */
 import { EVENT, type Event } from "../../apis/core/kinds.ts";
 import { NODE } from "../../apis/core/node.ts";
@@ -48,7 +48,7 @@ import { Rested } from "./rested.ts";
 import type { SceneMoment } from "./supposed-picture.ts";
 import { editable, poolProblems, supposed } from "./suppositions.ts";
 
-/** What goes on from scene to scene. */
+/** Long computations whose results are used in several scenes. */
 export class LongWork {
   /** Milliseconds of work that every scene takes, since the start: all of it together rests before the next scene. */
   workedMs = 0;
@@ -80,9 +80,9 @@ export interface SceneDoors {
   readonly cluster: MirroredCluster;
   readonly cloud: ReturnType<typeof keptCloud>;
   readonly long: LongWork;
-  /** By the cluster's clock. */
+  /** The time on the cluster's clock. */
   readonly nowMs: () => number | Promise<number>;
-  /** Notes that every scene carries. */
+  /** Notes that are in every scene. */
   readonly notes: readonly string[];
   /** Pods that come within so many milliseconds are waited for: then no page shows nodes first. */
   readonly podsSoonMs: number;
@@ -119,7 +119,7 @@ export async function readScene(doors: SceneDoors, early = false): Promise<Conso
   };
   const kept: Kept = {
     state,
-    // Of pods only those that wait may name a zone that nothing else names.
+    // Only pods without a node can name a zone that no node is in.
     cloud: (of, facts) => cloud({ ...of, pods: state.unboundPods() }, facts),
     podOf: (key) => cluster.object(POD, key),
   };
@@ -205,7 +205,7 @@ function sceneOf(
   const plan = once(() =>
     long.plan.do(async (run) => {
       const { scheduling } = picture;
-      // Where no pod waits, no node need be looked at.
+      // Without pending pods no node needs to be checked.
       const nodes = scheduling.pods.length === 0 ? [] : scheduling.nodes;
       const played = await run(playBatchInSteps({ ...scheduling, nodes }, settings.planner));
       return played.result;
@@ -266,7 +266,7 @@ function* poolsOf(
 function* costsOf({ picture, planning }: ReadPicture, fleet: Fleet): Steps<ConsoleCosts> {
   const { workloads, demand } = yield* costsInSteps({ picture }, fleet);
   yield;
-  // Room on nodes of others is there already.
+  // Room on nodes that Karpenter does not manage exists already.
   const nodes = picture.nodes.filter(({ claim }) => claim === undefined);
   const pools = planning.pools.filter(({ instanceTypes }) => instanceTypes.length > 0);
   const least = leastPriceOf({ ...picture.scheduling, nodes, pools }, demand);

@@ -1,6 +1,6 @@
 /**
- * The console's source on a live cluster, real or simulated. The cluster is looked at anew only when something changed,
- * or when time alone may have changed an answer. Watches open when somebody looks, and end when nobody does.
+ * The console's source for a live cluster, real or simulated. A scene is made again only if something changed, or
+ * if time alone may have changed an answer. Watches are open only while somebody uses the console.
  */
 
 import { POD } from "../../apis/core/pod.ts";
@@ -15,14 +15,14 @@ import { REST_FACTOR } from "./rested.ts";
 export interface LiveSourceOptions extends MirroredDoors {
   readonly name: string;
   readonly mode: ConsoleSource["mode"];
-  /** By the cluster's clock. */
+  /** The time on the cluster's clock. */
   readonly nowMs: () => number | Promise<number>;
-  /** Said with every scene. */
+  /** Notes for every scene. */
   readonly notes?: readonly string[];
   readonly vitals?: ConsoleSource["vitals"];
   readonly acts?: readonly Act[];
   readonly act?: ConsoleSource["act"];
-  /** What took T ms is done anew after so many times T. Default: 50. */
+  /** A computation of T ms is repeated after T times this. Default: 50. */
   readonly restFactor?: number;
   /** Pods that come within so many milliseconds are waited for, also where nodes alone would do. Default: 300. */
   readonly podsSoonMs?: number;

@@ -1,7 +1,7 @@
 /**
- * A cluster whose lists are answered from watches, and the cluster state that the same watches feed, as the controller
- * has it: only nodes that changed are worked out anew. A kind is watched from the first time it is listed. What may not
- * be read, or is not served, is refused as the server refuses it.
+ * A cluster client whose lists come from watches, and a cluster state that is fed by the same watches, as in the
+ * controller: only changed nodes are computed again. A kind is watched from its first list on. If a kind may not be
+ * read or is not served, the server's error is returned.
  */
 import {
   VERTICAL_POD_AUTOSCALER,
@@ -67,7 +67,7 @@ export interface MirroredDoors {
   readonly log: Logger;
 }
 
-/** Nothing is asked of the server until the first list. */
+/** Creates the client. It sends no request before the first list. */
 export function openMirroredCluster({
   transport,
   clock,
@@ -193,7 +193,7 @@ function follow(mirror: Mirror<KubeObject>, { put, remove }: Feed<KubeObject>) {
     .feeding;
 }
 
-/** In the order in which they are fed first: pods of DaemonSets are known by their DaemonSets. */
+/** The feeds in order: DaemonSets before pods, because daemon pods are recognized by their DaemonSets. */
 function feedsOf(state: ClusterState): readonly Feed<KubeObject>[] {
   return [nodeFeed, limitRangeFeed, runtimeClassFeed, daemonSetFeed, podFeed].map(
     (feed) => feed(state) as unknown as Feed<KubeObject>,
@@ -211,7 +211,7 @@ function claimOf(native: KubeObject): NodeClaim {
   return claim;
 }
 
-/** Kinds that {@link MirroredCluster.state} is made of, and events: there are many, which nobody sorts. */
+/** Kinds from which {@link MirroredCluster.state} is made, and events. Their large lists are not sorted. */
 export const KEPT_KINDS: readonly Kind[] = [
   NODE,
   POD,

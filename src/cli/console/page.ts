@@ -1,4 +1,4 @@
-/** The built files of the dashboard, read once. They are made by `npm run dashboard` and committed. */
+/** The dashboard's built files, read once. `npm run dashboard` builds them, and they are committed. */
 import { readdirSync, readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import type { Asset } from "../../console/serve.ts";
@@ -12,7 +12,7 @@ const TYPES: Readonly<Record<string, string>> = {
   svg: "image/svg+xml",
 };
 
-/** By path; `/` is the page. */
+/** The files by path. `/` is the page. */
 export function dashboardFiles(): ReadonlyMap<string, Asset> {
   const assets = new Map<string, Asset>();
   for (const name of readdirSync(FOLDER).sort()) {

@@ -1,25 +1,25 @@
 /**
- * Work that takes long is not done again and again: after T ms of work its answer stays for many times T.
- * So each kind of work takes a small share of a core at most, however large the cluster is.
+ * Limits slow computations: after T ms of work the result is reused for many times T. So each kind of work takes a
+ * small share of a core, however large the cluster is.
  */
 import { type Steps, stepRunner, timed } from "../../base/steps.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 
-/** After T ms of work its answer stays for so many times T: at most 2 % of a core. */
+/** The result is reused for this many times the computing time, so at most 2 % of a core is used. */
 export const REST_FACTOR = 50;
 
-/** No answer stays longer than this if something changed. */
+/** Longest reuse of a result after a change, in milliseconds. */
 const MOST_REST_MS = 600_000;
 
-/** Others wait no longer than about this while work is done. */
+/** Milliseconds after which other work may run. */
 const TURN_MS = 5;
 
 const clock = new SystemClock();
 
-/** Does work in turns, and measures what it takes of the process. */
+/** Runs a computation in turns and measures its time. */
 export type Worker = <T>(steps: Steps<T>) => Promise<T>;
 
-/** One kind of work. `do` answers what is known while it rests. */
+/** One kind of computation. `do` returns the last result while it pauses. */
 export class Rested<T> {
   readonly #factor: number;
   readonly #tell: (ms: number) => void;

@@ -1,13 +1,13 @@
 /**
- * Who bears a token, and whether that user may `get` a non-resource URL: asked of the API server by TokenReview and
- * SubjectAccessReview, as servers in a cluster do.
+ * Asks the API server who bears a token, and whether that user may `get` a non-resource URL, by TokenReview and
+ * SubjectAccessReview.
  */
 import { isObject } from "../../base/json.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Answers false to a token that nobody knows. Rejects when the API server does not answer, or refuses the question. */
+/** False for an unknown token. Rejects if the API server does not answer or refuses the review. */
 export function reviewBy(
   client: Pick<KubeClient, "raw">,
 ): (token: string, path: string) => Promise<boolean> {

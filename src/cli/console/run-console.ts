@@ -1,4 +1,4 @@
-/** What `karpenter console` does: serves the console of the current cluster on loopback, read-only, until Ctrl-C. */
+/** Runs `karpenter console`: serves the console of the current cluster on loopback, read-only, until Ctrl-C. */
 
 import { randomInt } from "node:crypto";
 import { printedLines } from "../../base/printable.ts";
@@ -20,7 +20,7 @@ export interface ConsoleFlags {
   readonly port: number;
 }
 
-/** Throws CliError where there is no cluster, or the port is taken. */
+/** Throws CliError if there is no cluster or the port is in use. */
 export async function runConsole({ port }: ConsoleFlags): Promise<void> {
   const oldNode = nodeVersionNote(process.versions.node);
   if (oldNode !== undefined) toStderr(printedLines([oldNode]));
@@ -35,7 +35,7 @@ export async function runConsole({ port }: ConsoleFlags): Promise<void> {
     clock,
     random: new Random(randomInt(2 ** 31)),
     log,
-    // Read each time, because a simulated cluster's clock may run faster than this machine's.
+    // Read from the server each time, because a simulated cluster's clock may be faster than this machine's.
     nowMs: async () => (await timeOf(client)) ?? clock.now(),
     notes: warnings,
   });
@@ -49,7 +49,7 @@ export async function runConsole({ port }: ConsoleFlags): Promise<void> {
     "The address holds a secret: whoever has it sees what you may see. Ctrl-C ends it.",
   ];
   toStdout(printedLines(lines));
-  // What goes wrong is told to the page that asks next.
+  // An error here is shown by the page's next request.
   served.warm().catch(() => undefined);
   await interruption;
   await served.close();

@@ -1,4 +1,4 @@
-/** Opens the console on loopback, and says where. */
+/** Opens the console on loopback and returns its address. */
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import type { Logger } from "../../base/log.ts";
 import { SystemClock } from "../../base/system-clock.ts";
@@ -9,27 +9,27 @@ import { startListener } from "../../listen/listener.ts";
 import { dashboardFiles } from "./page.ts";
 
 export interface ServedConsole {
-  /** With the token: for the terminal of the person who started it, and for no log. */
+  /** The address with the token. Print it only on the terminal of the user, never in a log. */
   readonly url: string;
-  /** Opens the watches for a minute, before somebody looks. */
+  /** Opens the watches for a minute, before the first viewer. */
   warm(): Promise<void>;
   close(): Promise<void>;
 }
 
 const TOKEN_BYTES = 16;
 
-/** Pages that look keep a connection each, and load a few files. */
+/** Each page uses one connection and loads a few files. */
 export const CONSOLE_LIMITS = { maxConnections: 64, maxRequests: 32, sharePercent: 100 } as const;
 
 export interface ServeOptions {
-  /** 0: any free one. */
+  /** 0 means any free port. */
   readonly port: number;
   readonly log: Logger;
-  /** Whether the bearer of a token may look. Absent: whoever has the printed address may. */
+  /** Whether the bearer of a token may look. Absent: everybody with the printed address may. */
   readonly review?: (token: string) => Promise<boolean>;
 }
 
-/** Rejects with PortError. */
+/** Starts it. Rejects with PortError if the port cannot be used. */
 export async function serveConsole(
   source: ConsoleSource,
   { port, log, review }: ServeOptions,

@@ -1,6 +1,6 @@
 /**
- * The picture of a scene with other NodePools and other numbers of replicas. It is made from the picture that was read:
- * only nodes that the change is about are other. A large cluster is gone through in steps.
+ * The picture of a scene with changed NodePools and replicas. It starts from the picture that was read, and
+ * replaces only the nodes that a change affects. A large cluster is processed in steps.
  */
 import { DEPLOYMENT } from "../../apis/apps/kinds.ts";
 import type { Pod } from "../../apis/core/pod.ts";
@@ -21,7 +21,7 @@ import { expandInSteps } from "../plan/expand-workloads.ts";
 import { type Manifests, sortManifests } from "../plan/manifests.ts";
 import { asRecommended } from "../plan/planning-input.ts";
 
-/** Of a scene: what a further picture of the same moment is made from. */
+/** The parts of a scene from which a changed picture is made. */
 export interface SceneMoment {
   readonly objects: ReadObjects;
   readonly cloud: Kept["cloud"];
@@ -29,19 +29,19 @@ export interface SceneMoment {
 }
 
 export interface OtherObjects {
-  /** NodePools in place of those with their names. */
+  /** NodePools that replace those with the same names. */
   readonly pools: readonly Found[];
   readonly scales: readonly ReplicaCount[];
 }
 
-/** Nodes, pods without a node, and objects. */
+/** The nodes, unbound pods and objects of the changed picture. */
 interface Draft {
   readonly nodes: readonly NodeView[];
   readonly unbound: readonly Pod[];
   readonly manifests: Manifests;
 }
 
-/** `before` itself where nothing is supposed. Throws CliError for what the API server would refuse. */
+/** Returns `before` itself if nothing is changed. Throws CliError for objects that the API server would refuse. */
 export async function supposedPicture(
   before: ReadPicture,
   { pools, scales }: OtherObjects,
@@ -85,12 +85,12 @@ function withPools(manifests: Manifests, pools: readonly Found[]): Manifests {
   return { ...manifests, pools: all, placeOf: sorted.placeOf };
 }
 
-/** Deployments with other numbers of replicas: surplus pods are gone, missing ones wait. */
+/** Changes the replicas of Deployments: surplus pods are removed, missing ones become pending. */
 function* withReplicas(draft: Draft, scales: readonly ReplicaCount[]): Steps<Draft> {
   if (scales.length === 0) return draft;
   const { nodes, unbound, manifests } = draft;
   const own: Pod[] = [];
-  // Pods of other kinds may have the names that new pods would get.
+  // New pods must not get the names of existing pods.
   const starts = scales.map(({ workload }) => `${workload}-`);
   const keep = (pod: Pod): void => {
     if (starts.some((start) => keyOf(pod).startsWith(start))) own.push(pod);
@@ -127,7 +127,7 @@ function only(view: NodeView, isThere: (pod: Pod) => boolean): NodeView {
   return nodeView({ node, claim, pods, marked, nominatedUntilMs });
 }
 
-/** Claims of these NodePools are Drifted as the controller would find them. */
+/** Marks claims of these NodePools as Drifted, as the controller would. */
 function* withDrift(
   draft: Draft,
   { planning, picture }: ReadPicture,

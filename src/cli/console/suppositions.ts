@@ -1,6 +1,6 @@
 /**
- * What a page may suppose of a scene, and what would happen then: the answer of `karpenter simulate`, with the nodes
- * before and after, and the command line that asks the same.
+ * Answers a what-if question of the console: the answer of `karpenter simulate`, the nodes before and after, and
+ * the command line for the same question.
  */
 import { DEPLOYMENT, type Deployment } from "../../apis/apps/kinds.ts";
 import { WRITTEN_POOL_ANNOTATION_KEYS } from "../../apis/karpenter/labels.ts";
@@ -23,26 +23,26 @@ import { sortManifests } from "../plan/manifests.ts";
 import { CliError } from "../program/cli-error.ts";
 import { type SceneMoment, supposedPicture } from "./supposed-picture.ts";
 
-/** How far consolidation is played, as `karpenter simulate` does without `--horizon`. */
+/** How far consolidation is simulated, as in `karpenter simulate` without `--horizon`. */
 const HORIZON_MS = 24 * 3_600_000;
 
-/** What the page shows beside the answer. */
+/** The answer, with more data for the page. */
 export interface SupposedAnswer extends Simulated {
   readonly notes: readonly string[];
   readonly commandLine: string;
-  /** Nodes by name. */
+  /** Rows of the map before, by node name. */
   readonly nodesBefore: Readonly<Record<string, MapRow>>;
-  /** Rows that are new or other, and names of nodes that are gone. */
+  /** Rows that are new or changed, and names of removed nodes. */
   readonly nodesAfter: {
     readonly set: Readonly<Record<string, MapRow>>;
     readonly del: readonly string[];
   };
 }
 
-/** Others wait no longer than about this while a question is worked on. */
+/** Milliseconds after which other work may run. */
 const TURN_MS = 5;
 
-/** Works in turns, so that a large cluster holds nobody up. Throws CliError. */
+/** Answers the question in turns, so that other work can run. Throws CliError. */
 export async function supposed(
   read: ReadPicture,
   asked: Supposition,
@@ -71,14 +71,14 @@ export async function supposed(
   };
 }
 
-/** What a complaint calls the text of the editor. */
+/** The name of the editor's text in error messages. */
 const EDITOR = "NodePool";
 
 function poolsIn(text: string): readonly Found[] {
   return text.trim() === "" ? [] : objectsOf(EDITOR, text);
 }
 
-/** What the API server would refuse of these NodePools, a sentence each; empty: nothing. */
+/** Errors of the API server for these NodePools, one sentence each. Empty: none. */
 export function poolProblems(text: string): readonly string[] {
   try {
     const found = poolsIn(text);
@@ -96,7 +96,7 @@ export function poolProblems(text: string): readonly string[] {
 
 const POOL_KINDS = ["NodePool", "Provisioner"];
 
-/** What can be chosen and edited. */
+/** The objects that a page can choose and edit. */
 export function editable({ manifests, planning }: ReadPicture): Editable {
   const deployments = manifests.liveWorkloads.filter(({ kind }) => kind === DEPLOYMENT.kind);
   return {
@@ -119,7 +119,7 @@ export function editable({ manifests, planning }: ReadPicture): Editable {
 
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
-/** Without what the API server and controllers write. */
+/** The pool without fields that the API server and controllers write. */
 function asWritten(pool: KubeObject & { readonly spec?: unknown }): unknown {
   const { name, labels, annotations = {} } = pool.metadata;
   const own = Object.entries(annotations).filter(
@@ -137,7 +137,7 @@ function asWritten(pool: KubeObject & { readonly spec?: unknown }): unknown {
   };
 }
 
-/** Whose pods wait is told elsewhere. */
+/** An empty plan, because pending pods are shown elsewhere. */
 const NO_PLAN = { existing: [], newClaims: [], unschedulable: [], excludedByLimits: [] };
 
 function* rowsOf(model: Model): Steps<ReadonlyMap<string, MapRow>> {

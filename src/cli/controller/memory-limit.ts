@@ -1,9 +1,9 @@
 /**
- * The heap keeps within the container's memory limit. V8 takes its limit at the start alone, so the process replaces
- * itself by one that has it: same process ID, no child. Node has that call since 22.15.
+ * Keeps the heap within the container's memory limit. V8 takes a limit only at its start. So the process replaces
+ * itself (same process ID, no child) with one that has the limit. Node has that call since 22.15.
  */
 
-/** Of the limit; the rest is for buffers, code and stacks. */
+/** The heap's share of the limit. The rest is for buffers, code and stacks. */
 const HEAP_SHARE = 0.8;
 const MIB = 1_024 * 1_024;
 
@@ -15,13 +15,18 @@ interface Process {
   readonly execve?: (file: string, args: readonly string[], env: object) => never;
 }
 
-/** `bytes`: of the container, 128 MiB or more; -1: as Node decides. Returns if it changes nothing. */
+/**
+ * `bytes` is the container's limit, at least 128 MiB; -1 leaves it to Node. Returns only if nothing must change.
+ */
 export function keepMemoryLimit(bytes: number, of: Process = process as unknown as Process): void {
   const args = limitedArguments(bytes, of);
   if (args !== undefined) of.execve?.(of.execPath, [of.execPath, ...args], of.env);
 }
 
-/** Node's arguments with the limit; undefined: there is none, or Node was started with one. Exported for tests. */
+/**
+ * Node's arguments with the limit. Undefined if there is no limit, or Node was started with one. Exported for
+ * tests.
+ */
 export function limitedArguments(
   bytes: number,
   { execArgv, argv, env }: Pick<Process, "execArgv" | "argv" | "env">,

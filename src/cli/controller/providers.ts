@@ -19,7 +19,9 @@ export function kwokProvider(doors: ProviderDoors): Provider {
   return { cloud, controllers: [kwokNodeClass(doors)], stop: () => cloud.stop() };
 }
 
-/** Against AWS itself, or `AWS_ENDPOINT_URL`. The SDK is loaded only here: it takes its time. */
+/**
+ * The provider for AWS, or for `AWS_ENDPOINT_URL`. The SDK is imported only here, because loading it takes long.
+ */
 export async function awsProvider(options: Options): Promise<(doors: ProviderDoors) => Provider> {
   const region = process.env["AWS_REGION"] ?? process.env["AWS_DEFAULT_REGION"];
   if (region === undefined || region === "")
@@ -34,7 +36,10 @@ export async function awsProvider(options: Options): Promise<(doors: ProviderDoo
   };
 }
 
-/** In upper or lower case, as Go reads them. An empty value counts as unset. Exported for tests. */
+/**
+ * The proxy variables, in upper or lower case, as Go reads them. An empty value counts as unset. Exported for
+ * tests.
+ */
 export function proxiesOf(environment: Readonly<Record<string, string | undefined>>): Proxies {
   const read = (name: string) => environment[name] || environment[name.toLowerCase()] || undefined;
   const [https, http, except] = ["HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"].map(read);
@@ -45,7 +50,7 @@ export function proxiesOf(environment: Readonly<Record<string, string | undefine
   };
 }
 
-/** The provider for `--provider aws`, over the real AWS or a simulated one. */
+/** The AWS provider for an API, real or simulated. */
 export function awsProviderOf(
   doors: ProviderDoors,
   api: AwsApi,
@@ -58,7 +63,10 @@ export function awsProviderOf(
   return { ...provider, metrics: AWS_METRICS };
 }
 
-/** With `--observe-only`. The queue is not asked: a received message is hidden from the working Karpenter. */
+/**
+ * The API for `--observe-only`. It does not read the queue, because a received message would be hidden from the
+ * active Karpenter.
+ */
 function readingApi(api: AwsApi): AwsApi {
   return {
     ec2: readingOnly(api.ec2),
@@ -73,7 +81,7 @@ function readingApi(api: AwsApi): AwsApi {
   };
 }
 
-/** What the table of options means to the AWS provider. Exported for tests. */
+/** Converts the controller's options to settings of the AWS provider. Exported for tests. */
 export function awsSettingsOf(options: Options, region: string): AwsSettings {
   return {
     clusterName: options.clusterName,
@@ -114,7 +122,7 @@ function deviceGates(options: Options): NonNullable<AwsSettings["devices"]> {
   };
 }
 
-/** `aws.tags`: a JSON object of strings, as the ConfigMap had it. */
+/** Parses `aws.tags`: a JSON object with text values, as in the old ConfigMap. */
 function tagsOf(text: string): Readonly<Record<string, string>> {
   if (text === "") return {};
   let tags: unknown;

@@ -1,6 +1,6 @@
 /**
- * Runs the operator on the machine's clock until it is told to stop or loses the lead. Logs go to
- * standard output as JSON lines.
+ * Runs the operator on the machine's clock until it is stopped or loses the leadership. Logs go to standard output
+ * as JSON lines.
  */
 
 import { randomBytes, X509Certificate } from "node:crypto";
@@ -40,14 +40,14 @@ import { keepMemoryLimit } from "./memory-limit.ts";
 import { awsProvider, kwokProvider } from "./providers.ts";
 
 const NAMESPACE = process.env["SYSTEM_NAMESPACE"] ?? "karpenter";
-/** What Prometheus reads before there is anything to tell. */
+/** The answer to Prometheus before there are any metrics. */
 const NO_METRICS = { contentType: "text/plain; version=0.0.4", parts: none() };
 const EXIT_SOON_MS = 1_000;
 
-/** How long a controller that failed may take to give up the lease and to close its ports. */
+/** Milliseconds in which a failed controller must release its Lease and close its ports. */
 const CLOSE_WITHIN_MS = 8_000;
 
-/** A controller on its way up. */
+/** The state of a controller during its start. */
 interface Starting {
   readonly provider: "aws" | "kwok";
   readonly flags: Readonly<Record<string, string>>;
@@ -59,15 +59,15 @@ interface Starting {
 }
 
 /**
- * Runs until it is told to stop, loses the lead or fails. Start-up is all or nothing: what fails in it closes all
- * that is open already, gives the lease back, and rejects.
+ * Runs until it is stopped, loses the leadership or fails. If the start fails, everything that is open is closed,
+ * the Lease is released, and it rejects.
  */
 export async function runController(
   provider: "aws" | "kwok",
   flags: Readonly<Record<string, string>>,
 ): Promise<void> {
   const clock = new SystemClock();
-  // Bad flags are refused before anything else is done.
+  // Wrong flags are reported before anything else.
   const given = settings(flags);
   keepMemoryLimit(given.memoryLimit);
   if (given.changed.includes("clusterName")) requireClusterName(provider, given);
@@ -88,7 +88,7 @@ export async function runController(
     const start = { provider, flags, given, clock, log, parts, hasFailed: () => failed };
     const why = await runUntilEnd(start);
     log.info("stopping", { reason: why });
-    // After losing the lease this process must not finish its work: another replica decides now.
+    // After losing the leadership the process must exit at once, because another replica decides now.
     if (why === "lost the lead") process.exit(1);
     await close();
     process.exit(0);
@@ -103,7 +103,7 @@ export async function runController(
   }
 }
 
-/** Who asks for a profile is asked of the API server: there is none to ask before it is reached. */
+/** Access to profiles is checked by the API server, so there are none before it can be reached. */
 function profilesOf(
   { enableProfiling }: Options,
   running: Running,
@@ -117,7 +117,7 @@ function profilesOf(
   return { profiles: createProfiling({ review, clock }) };
 }
 
-/** What there is of it so far. */
+/** The parts that are open so far. */
 interface Running {
   client?: KubeClient;
   operator?: Operator;
@@ -154,7 +154,7 @@ function endpointsOf(
   }).catch(asCliError);
 }
 
-/** Opens all, ports first: one that is taken ends the start before the API server hears of it. */
+/** Opens all parts. Ports are first, so that a port in use ends the start before any request. */
 async function runUntilEnd(starting: Starting): Promise<"told to stop" | "lost the lead"> {
   const { provider, flags, given, clock, log, parts } = starting;
   const clientCaPem = clientAuthority(webhookPlace(given).clientCaFile);
@@ -168,7 +168,7 @@ async function runUntilEnd(starting: Starting): Promise<"told to stop" | "lost t
   const older = await readGlobalSettings({ client, clock, log, namespace: NAMESPACE });
   const options = settings(flags, older);
   requireClusterName(provider, options);
-  // With --observe-only no webhooks are registered: that is a write, and the working Karpenter would lose its own.
+  // With --observe-only no webhooks are registered, because that would replace those of the active Karpenter.
   const webhooks = isWithoutWebhooks(options)
     ? undefined
     : webhooksOf({ ...doors, clock, log, options, clientCaPem });
@@ -230,7 +230,10 @@ interface ConsoleOf {
   readonly operator: Operator;
 }
 
-/** In every replica, leading or not: each sees the whole cluster. It is loaded only where it is wanted. */
+/**
+ * Every replica serves the console, because each one sees the whole cluster. The code is loaded only if it is
+ * needed.
+ */
 async function openConsole(
   { clock, log, parts }: Starting,
   { transport, random, options, operator }: Doors & ConsoleOf,
@@ -277,7 +280,7 @@ export function requireClusterName(provider: "aws" | "kwok", options: Options): 
   }
 }
 
-/** In every replica, leading or not: the API server calls any of them. */
+/** Every replica serves the webhooks, because the API server may call any of them. */
 function webhooksOf(doors: {
   readonly client: KubeClient;
   readonly clock: Clock;
@@ -302,7 +305,7 @@ function webhooksOf(doors: {
   });
 }
 
-/** Where webhooks are served, and where the API server finds them. Exported for tests. */
+/** Port and address of the webhooks, for serving and for the API server. Exported for tests. */
 export function webhookPlace(options: Options) {
   const { karpenterService, webhookPort: port, webhookUrl, webhookClientCaFile } = options;
   const service = karpenterService || "karpenter";
@@ -322,7 +325,7 @@ function clientAuthority(file: string): string | undefined {
   const flag = `--webhook-client-ca-file ${file}`;
   try {
     const pem = readFileSync(file, "utf8");
-    // Without an authority in it every caller would be refused.
+    // Throws if the file has no certificate. Without one every caller would be refused.
     new X509Certificate(pem);
     return pem;
   } catch (error) {
@@ -330,7 +333,7 @@ function clientAuthority(file: string): string | undefined {
   }
 }
 
-/** How fast the API server is asked. Exported for tests. */
+/** Limits for requests to the API server. Exported for tests. */
 export function requestLimits({ kubeClientQps, kubeClientBurst }: Options) {
   return { perSecond: kubeClientQps, burst: kubeClientBurst };
 }

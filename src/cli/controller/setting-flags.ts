@@ -1,10 +1,13 @@
-/** `--setting NAME=VALUE` of several commands: flags of the controller, as it takes them itself. */
+/** Parses `--setting NAME=VALUE`, which several commands have for flags of the controller. */
 import { settingsOf } from "../../operator/create-operator.ts";
 import { OPTIONS } from "../../operator/settings/options.ts";
 import { ConfigError, parseOptions, unknownGates } from "../../operator/settings/parse-options.ts";
 import { CliError } from "../program/cli-error.ts";
 
-/** By flag name; throws CliError for what the controller would refuse, and for gates that it does not know. */
+/**
+ * The settings by flag name. Throws CliError for values that the controller would refuse and for unknown feature
+ * gates.
+ */
 export function settingFlags(given: readonly string[]): Readonly<Record<string, string>> {
   const flags: Record<string, string> = {};
   for (const one of given) {

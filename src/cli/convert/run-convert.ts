@@ -1,7 +1,7 @@
 /**
- * Reads manifests from files, folders, URLs and standard input, converts what is of an older generation, and
- * prints it; what a person should look at goes to standard error. The first object that cannot be converted
- * ends the run: half a migration is none.
+ * Runs `karpenter convert`: reads manifests from files, folders, URLs and standard input, converts older
+ * generations, and prints the result. Remarks go to standard error. The first object that cannot be converted ends
+ * the run, because an incomplete migration is useless.
  */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -46,7 +46,7 @@ const FETCH_REMEDY = "check the URL, or download it and give the file";
 const ALPHA: ReadonlySet<string> = new Set(["Provisioner", "AWSNodeTemplate"]);
 const BETA: ReadonlySet<string> = new Set(["NodePool", "NodeClaim", "EC2NodeClass"]);
 
-/** Rejects with CliError. */
+/** Converts and prints. Rejects with CliError. */
 export async function runConvert(flags: ConvertFlags, doors = PROCESS): Promise<void> {
   const { filename = [], to } = flags;
   if (filename.length === 0) throw new CliError("must specify -f");
@@ -86,7 +86,9 @@ export async function runConvert(flags: ConvertFlags, doors = PROCESS): Promise<
   doors.out(printed(completed, flags.output));
 }
 
-/** Why an object of Karpenter is not converted; nothing for other kinds, which pass in silence. */
+/**
+ * Why an object of Karpenter is not converted. Undefined for kinds of others, which are skipped without a message.
+ */
 function leftOut({ apiVersion = "", kind = "", metadata }: KubeObject, to: string): string[] {
   const version = apiVersion.split("/")[1] ?? "";
   if (!apiVersion.startsWith("karpenter.")) return [];
@@ -99,7 +101,7 @@ function leftOut({ apiVersion = "", kind = "", metadata }: KubeObject, to: strin
     : [`${what} is ${version}: nothing to convert`];
 }
 
-/** The conversion relies on both; `migrate` says so itself. */
+/** Throws for an object without the fields that the conversion needs. `migrate` has its own check. */
 function refuseIncomplete(object: KubeObject): void {
   const parts = object as { readonly metadata?: Partial<ObjectMeta>; readonly spec?: unknown };
   const missing = (["metadata", "spec"] as const).find((part) => !isObject(parts[part]));
@@ -133,7 +135,7 @@ async function textsOf(
   try {
     if (/^https?:\/\//.test(name)) {
       const answer = await fetch(name).catch((error: Error) => {
-        // What fetch says itself is that it failed.
+        // fetch's own message only says that it failed, so the cause is shown.
         throw new Error(`cannot be fetched: ${errorText(error.cause ?? error)}; ${FETCH_REMEDY}`);
       });
       if (!answer.ok) throw new Error(`the server answered ${answer.status}; ${FETCH_REMEDY}`);
@@ -153,7 +155,7 @@ async function textsOf(
   }
 }
 
-/** A file itself; of a folder its manifests, by name. */
+/** The file itself, or the manifests in a folder by name. */
 function filesOf(path: string, recursive: boolean): readonly string[] {
   const facts = statSync(path, { throwIfNoEntry: false });
   if (facts === undefined) throw new Error("no such file or folder");
@@ -167,7 +169,7 @@ function filesOf(path: string, recursive: boolean): readonly string[] {
     });
 }
 
-/** Lists are opened. */
+/** The objects in a text. Lists are replaced by their items. */
 function objectsIn(text: string, source: string): readonly KubeObject[] {
   return valuesOf(source, text).flatMap((value) => {
     const { kind, items } = headed(value, source);
@@ -176,7 +178,7 @@ function objectsIn(text: string, source: string): readonly KubeObject[] {
   });
 }
 
-/** An object whose apiVersion and kind are texts, where it has any. Throws CliError. */
+/** Checks that apiVersion and kind, if present, are text. Throws CliError. */
 function headed(value: unknown, source: string): KubeObject & { readonly items?: unknown } {
   if (!isObject(value)) throw new CliError(`${source}: not a Kubernetes object`);
   for (const field of ["apiVersion", "kind"])

@@ -1,4 +1,4 @@
-/** What the doctor says of node classes on AWS: an image for each architecture, and free addresses in the subnets. */
+/** Checks of EC2NodeClasses: an image for each architecture, and free addresses in the subnets. */
 import type { EC2NodeClass } from "../../apis/aws/ec2nodeclass.ts";
 import { ARCH_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodePool, RequirementSpec } from "../../apis/karpenter/nodepool.ts";
@@ -8,10 +8,12 @@ import type { CheckedItem } from "../checks/checks.ts";
 import type { DoctorFacts } from "./facts.ts";
 
 const ARCHITECTURES = ["amd64", "arm64"] as const;
-/** A node takes an address for itself, and with the VPC CNI one for each pod. */
+/**
+ * Fewer free addresses than this are reported. A node needs one for itself and, with the VPC CNI, one for each pod.
+ */
 const FEW_ADDRESSES = 16;
 
-/** Classes that no controller has resolved yet have no status: their readiness says so. */
+/** Runs the checks. A class without a status was not read by a controller yet; its readiness tells that. */
 export function checkClasses({ classes, pools, subnets }: DoctorFacts): readonly CheckedItem[] {
   return (classes as readonly EC2NodeClass[]).flatMap((one) => [
     ...checkImages(one, pools as readonly NodePool[]),
@@ -41,7 +43,7 @@ function checkImages(
   );
   const users = pools.filter(({ spec }) => spec?.template?.spec?.nodeClassRef?.name === name);
   const missing = ARCHITECTURES.filter((arch) => !served.includes(arch));
-  // A pool that can only launch what has no image can launch nothing.
+  // Pools whose every architecture lacks an image, so they can launch nothing.
   const idle = users.filter(
     ({ spec }) => !served.some((arch) => allows(spec.template.spec.requirements ?? [], arch)),
   );
@@ -72,7 +74,7 @@ function checkImages(
     : [{ ...at, state: "differs", says: `${found}; nothing of ${wanted.join(", ")} is launched` }];
 }
 
-/** Whether requirements leave an architecture open. */
+/** Whether the requirements allow this architecture. */
 function allows(requirements: readonly RequirementSpec[], arch: string): boolean {
   return requirements
     .filter(({ key }) => key === ARCH_LABEL_KEY)

@@ -1,4 +1,4 @@
-/** `karpenter doctor` as a function of facts: what is wrong, and what to do. */
+/** The checks of `karpenter doctor`, as pure functions of facts: what is wrong, and what to do. */
 
 import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
@@ -12,15 +12,15 @@ import { checkClasses } from "./check-classes.ts";
 import type { DoctorFacts } from "./facts.ts";
 import { checkQuotas } from "./quotas.ts";
 
-/** Above this nothing ends by the clock (docs/explanation/safety.md). */
+/** Above this difference, no node is ended because of the time (docs/explanation/safety.md). */
 const SKEW_LIMIT_MS = 5 * 60_000;
 const SKEW_SEEN_MS = 5_000;
 const LEASE_SECONDS = 15;
-/** A node usually comes up within some minutes, and drains within the hour. */
+/** A node usually starts within minutes and drains within an hour. */
 const SLOW_START_MS = 15 * 60_000;
 const SLOW_END_MS = 60 * 60_000;
 
-/** All checks, in the order in which a cause comes before its effects. */
+/** All checks. Causes are before their effects. */
 export function doctorChecks(
   facts: DoctorFacts,
   kinds: readonly KubeObject[],
@@ -81,7 +81,7 @@ function checkServer(facts: DoctorFacts): readonly CheckedItem[] {
   return [version, { area, item: "clock", state: "ready", says: "Both clocks agree" }];
 }
 
-/** The controller's namespace: its roles and its Lease are there. */
+/** Checks the controller's namespace, which contains its roles and its Lease. */
 function checkNamespace(facts: DoctorFacts): readonly CheckedItem[] {
   const { namespace, isNamespaceMissing, leases } = facts;
   if (!isNamespaceMissing) return [];
@@ -144,7 +144,7 @@ function checkDefinitions(
   return (kinds as readonly OwnDefinition[]).flatMap(
     ({ metadata: { name }, spec }): CheckedItem[] => {
       const crd = crds.find(({ metadata }) => metadata.name === name);
-      // Kinds of other providers and generations need not be there.
+      // Kinds of other providers and generations may be missing.
       const isNeeded = /^(nodepools|nodeclaims)\.karpenter\.sh$/.test(name);
       if (crd === undefined)
         return isNeeded
@@ -226,7 +226,7 @@ function checkLead({ leases, nowMs, isSandbox }: DoctorFacts): readonly CheckedI
   });
 }
 
-/** A sandbox calls whatever names a Service in its own process. */
+/** Checks the webhooks. In a sandbox their Services exist only in its process. */
 function checkWebhooks({ webhooks, isSandbox }: DoctorFacts): readonly CheckedItem[] {
   const area = "webhooks";
   return webhooks.map(({ name, service, url, ready }): CheckedItem => {

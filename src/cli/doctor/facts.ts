@@ -1,10 +1,13 @@
-/** What `karpenter doctor` knows: gathered from the cluster, from AWS and from this machine; the checks are pure. */
+/**
+ * The facts for `karpenter doctor`, from the cluster, AWS and this machine. The checks of these facts are pure
+ * functions.
+ */
 import type { Crd } from "../../apis/core/custom-resource-definition.ts";
 import type { VcpuQuotaUse } from "../../apis/karpenter/facts.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import type { Lease } from "../../apis/policy/kinds.ts";
 
-/** One right that was asked about. */
+/** One right, and whether the account has it. */
 export interface AskedRight {
   readonly verb: string;
   /** `nodeclaims.karpenter.sh` */
@@ -14,27 +17,27 @@ export interface AskedRight {
   readonly why: string;
 }
 
-/** One thing that was tried; `problem` says what came of it. */
+/** One attempt, such as a DNS lookup; `problem` says why it failed. */
 export interface Tried {
   readonly what: string;
   readonly problem?: string;
-  /** Not tried: why. */
+  /** Why it was not tried. */
   readonly skipped?: string;
-  /** Nodes are launched without it, too: what is done instead. */
+  /** What Karpenter does without it, if it is optional. */
   readonly instead?: string;
 }
 
-/** Where the API server is told to call a webhook. */
+/** A webhook in the cluster's configuration. */
 export interface WebhookTarget {
   readonly name: string;
-  /** `namespace/name` of a Service; absent: a URL. */
+  /** The Service as `namespace/name`. Absent: the webhook has a URL. */
   readonly service?: string;
   readonly url?: string;
-  /** Ready addresses behind the Service; undefined: it could not be read. */
+  /** Number of ready addresses of the Service. Undefined: it could not be read. */
   readonly ready?: number | undefined;
 }
 
-/** Free addresses of a subnet. */
+/** The number of free addresses of a subnet. */
 export interface SubnetRoom {
   readonly id: string;
   readonly free: number;
@@ -48,17 +51,20 @@ export type ReadQuotas =
 /** Everything that the checks read. */
 export interface DoctorFacts {
   readonly nowMs: number;
-  /** Ours minus the API server's; undefined: it does not tell the time. */
+  /** This machine's clock minus the API server's. Undefined: not known. */
   readonly skewMs: number | undefined;
   readonly serverVersion: string | undefined;
-  /** Whether this is our sandbox: Karpenter runs in its process, without a Lease, and answers webhooks there. */
+  /**
+   * Whether this is the sandbox. There Karpenter runs in the same process, without a Lease, and answers webhooks
+   * directly.
+   */
   readonly isSandbox: boolean;
-  /** Where the controller is said to run. */
+  /** The namespace of the controller. */
   readonly namespace: string;
   readonly isNamespaceMissing: boolean;
-  /** Whose rights these are. */
+  /** The account whose rights were checked. */
   readonly account: string;
-  /** There is no such ServiceAccount, so nothing was asked about its rights. */
+  /** The ServiceAccount does not exist, so its rights were not checked. */
   readonly isAccountMissing: boolean;
   readonly rights: readonly AskedRight[];
   readonly crds: readonly Crd[];
@@ -67,7 +73,7 @@ export interface DoctorFacts {
   readonly pools: readonly KubeObject[];
   readonly classes: readonly KubeObject[];
   readonly claims: readonly KubeObject[];
-  /** Free addresses of the subnets that classes chose; undefined: AWS was not asked, or did not tell. */
+  /** Free addresses of the classes' subnets. Undefined: AWS was not asked or did not answer. */
   readonly subnets: readonly SubnetRoom[] | undefined;
   /** The account's vCPU quotas; undefined: AWS was not asked. */
   readonly quotas: ReadQuotas | undefined;

@@ -1,4 +1,7 @@
-/** Gathers what `karpenter doctor` judges. It changes nothing: access reviews are questions sent by POST. */
+/**
+ * Gathers the facts for `karpenter doctor`. It changes nothing; access reviews are POST requests, but only
+ * questions.
+ */
 
 import { AWS_NODE_TEMPLATE } from "../../apis/aws/awsnodetemplate.ts";
 import { EC2_NODE_CLASS, type EC2NodeClass } from "../../apis/aws/ec2nodeclass.ts";
@@ -32,25 +35,25 @@ import type {
 } from "./facts.ts";
 
 const KARPENTER_GROUP = /^karpenter\./;
-/** Questions under way at once. */
+/** Number of concurrent requests. */
 const ASKED_AT_ONCE = 8;
 
-/** What is asked for. */
+/** Where to look and what to try. */
 export interface DoctorOptions {
   readonly provider: ProviderName;
-  /** Where the controller runs. */
+  /** The namespace of the controller. */
   readonly namespace: string;
-  /** `namespace/name`, whose rights are asked for; absent: those of whoever asks. */
+  /** The account (`namespace/name`) whose rights are checked. Absent: the user's own. */
   readonly serviceAccount?: string | undefined;
-  /** Checks beyond the cluster: DNS and AWS. */
+  /** Checks outside the cluster: DNS and AWS. */
   readonly tries: readonly (() => Promise<Tried>)[];
-  /** Asks AWS for free addresses; absent: AWS is not asked. */
+  /** Asks AWS for free addresses. Absent: AWS is not asked. */
   readonly roomOf?: ((subnetIds: readonly string[]) => Promise<readonly SubnetRoom[]>) | undefined;
   /** Asks AWS for the account's vCPU quotas; absent: AWS is not asked. */
   readonly quotasOf?: (() => Promise<ReadQuotas>) | undefined;
 }
 
-/** Throws CliError when the API server does not answer. */
+/** Gathers all facts. Throws CliError if the API server does not answer. */
 export async function gatherDoctor(
   client: Pick<KubeClient, "list" | "raw">,
   clock: Clock,
@@ -104,7 +107,7 @@ export async function gatherDoctor(
   };
 }
 
-/** Free addresses of the subnets in the classes' statuses. What goes wrong is told in `tried`. */
+/** Free addresses of the subnets in the classes' statuses. Errors are added to `tried`. */
 async function roomIn(
   classes: readonly (KubeObject & Pick<EC2NodeClass, "status">)[],
   roomOf: DoctorOptions["roomOf"],
@@ -131,7 +134,7 @@ async function serverFacts(
     const { headers, body } = await client.raw({ method: "GET", path: "/version" });
     const dateMs = Date.parse(headers["date"] ?? "");
     const version = isObject(body) ? body["gitVersion"] : undefined;
-    // The header has whole seconds, and the answer was on its way.
+    // The header has whole seconds, and half of the request's time has passed since.
     const nowMs = dateMs + 500 + (clock.elapsedMs() - startMs) / 2;
     return {
       ...(Number.isNaN(dateMs) ? {} : { nowMs: Math.round(nowMs) }),
@@ -162,7 +165,7 @@ interface Question {
   readonly name: string | undefined;
 }
 
-/** Asks the API server for each right of the controller's table. */
+/** Asks the API server about each right that the controller needs. */
 async function askRights(
   client: Pick<KubeClient, "raw">,
   { provider, namespace, serviceAccount }: DoctorOptions,
@@ -261,7 +264,7 @@ const CONFIGURATION_KINDS: readonly Kind[] = ["Mutating", "Validating"].map((wor
   namespaced: false,
 }));
 
-/** Admission and conversion of Karpenter, and how many ready pods stand behind each. */
+/** Karpenter's admission and conversion webhooks, with the number of ready pods of each. */
 async function webhookTargets(
   crds: readonly Crd[],
   list: <T extends KubeObject>(kind: Kind<T>) => Promise<readonly T[]>,

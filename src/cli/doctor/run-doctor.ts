@@ -1,4 +1,4 @@
-/** What `karpenter doctor` does: gathers, judges, prints. */
+/** Runs `karpenter doctor`: gathers facts, checks them, prints the results. */
 import { customResourceDefinitions } from "../../apis/crds/all.ts";
 import type { Clock } from "../../base/clock.ts";
 import { SystemClock } from "../../base/system-clock.ts";
@@ -23,7 +23,7 @@ export interface DoctorFlags {
   readonly output: "text" | "json";
 }
 
-/** Prints the checks; gives the exit code. Throws CliError where the cluster cannot be asked. */
+/** Prints the checks and returns the exit code. Throws CliError if the cluster cannot be reached. */
 export async function runDoctor(flags: DoctorFlags): Promise<0 | 2> {
   const { serviceAccount, provider, namespace } = flags;
   if (serviceAccount !== undefined && !/^[^/]+\/[^/]+$/.test(serviceAccount))
@@ -57,7 +57,7 @@ async function awsDoors(
     return {
       tries: [async () => ({ what: "AWS", skipped: "AWS was not asked: set AWS_REGION" })],
     };
-  // Which Node.js to run is said by the program's own note.
+  // The SDK warns about Node.js versions. This program has its own note about them.
   process.env["AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED"] = "true";
   const { createSdkApi } = await import("../../providers/aws/sdk.ts");
   const endpoint = process.env["AWS_ENDPOINT_URL"];

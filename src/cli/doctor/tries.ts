@@ -1,10 +1,10 @@
-/** What the doctor tries beyond the API: names that must resolve, and AWS where there are credentials and a region. */
+/** What the doctor tries outside the cluster: DNS names, and AWS calls if there are credentials and a region. */
 import { lookup } from "node:dns/promises";
 import { firstLineOf } from "../../base/error-text.ts";
 import type { AwsApi } from "../../providers/aws/api/aws-api.ts";
 import type { SubnetRoom, Tried } from "./facts.ts";
 
-/** Whether the host of an address has one. */
+/** Whether the host name in an address resolves. */
 export function tryName(
   what: string,
   url: string,
@@ -14,11 +14,11 @@ export function tryName(
   return attempt(`${what} ${host}`, () => resolve(host));
 }
 
-/** An image that EKS publishes in every region: whether SSM answers at all is the question. */
+/** A parameter that EKS publishes in every region, to test whether SSM answers. */
 const PUBLISHED =
   "/aws/service/eks/optimized-ami/1.34/amazon-linux-2023/x86_64/standard/recommended/image_id";
 
-/** Calls that read, one for each service that a launch needs; and the queue, if there is one. */
+/** One read-only call for each service that a launch needs, and one for the queue if there is one. */
 export function tryAws(
   api: Pick<AwsApi, "ec2" | "sts" | "sqs" | "ssm" | "pricing">,
   queue: string | undefined,
@@ -41,12 +41,12 @@ export function tryAws(
   ];
 }
 
-/** Asks EC2 how many addresses each subnet has left. Subnets that are gone are left out. */
+/** The number of free addresses of each subnet. Subnets that do not exist are left out. */
 export function roomOfSubnets(
   api: Pick<AwsApi, "ec2">,
 ): (ids: readonly string[]) => Promise<readonly SubnetRoom[]> {
   return async (ids) => {
-    // By a filter: an id that is gone is then no error.
+    // With a filter, a missing id is no error.
     const { Subnets } = await api.ec2.describeSubnets({
       Filters: [{ Name: "subnet-id", Values: ids }],
     });
@@ -57,7 +57,7 @@ export function roomOfSubnets(
   };
 }
 
-/** A service that knows no such thing has answered. */
+/** An error that the object does not exist counts as an answer of the service. */
 async function answers(call: () => Promise<unknown>): Promise<void> {
   try {
     await call();

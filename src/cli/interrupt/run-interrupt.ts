@@ -1,6 +1,6 @@
 /**
- * Interrupts spot instances through the Fault Injection Service of a sandbox, and tells how it goes. The
- * requests are FIS's own but not signed: real AWS refuses them, which is meant.
+ * Interrupts spot instances through the Fault Injection Service of a sandbox, and prints the progress. The requests
+ * are not signed, so real AWS refuses them, on purpose.
  */
 import { createInterface } from "node:readline/promises";
 import { setTimeout } from "node:timers/promises";
@@ -24,7 +24,7 @@ export interface InterruptFlags {
 }
 
 const NOTICE_S = 120;
-/** How often the experiment is looked at. */
+/** Milliseconds between two checks of the experiment. */
 const POLL_MS = 500;
 
 interface Experiment {
@@ -35,7 +35,7 @@ interface Experiment {
 /** Output and waiting, so that tests can replace them. */
 export interface InterruptDoors {
   readonly say: (line: string) => void;
-  /** Real time between two looks. */
+  /** Waits in real time between two checks. */
   readonly sleep: (ms: number) => Promise<void>;
 }
 
@@ -113,7 +113,7 @@ async function choose(
   { endpointUrl, region }: InterruptFlags,
   { say }: InterruptDoors,
 ): Promise<readonly string[]> {
-  // Its advice on Node versions is for its users' authors.
+  // The SDK's advice on Node.js versions is not for users of this command.
   process.env["AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED"] = "true";
   const { createSdkApi } = await import("../../providers/aws/sdk.ts");
   const credentials = { accessKeyId: "sandbox", secretAccessKey: "sandbox" };

@@ -1,4 +1,4 @@
-/** Checks of what is stored: definitions, fields that would be lost, drift, and what is under way. */
+/** Checks of stored objects: definitions, fields that would be lost, drift, and running operations. */
 import type { Node } from "../../apis/core/node.ts";
 import { poolIdOfClaim, toClaim } from "../../apis/hub/claim.ts";
 import { convertObject } from "../../apis/hub/conversion.ts";
@@ -19,10 +19,10 @@ import type { CheckedItem } from "../checks/checks.ts";
 import type { MigrationFacts, OwnFacts, ValueSchema } from "./facts.ts";
 import { unknownFields } from "./unknown-fields.ts";
 
-/** Upstream's provisioners and machines end with v0.32; ours serve them beside v1. */
+/** Kinds of claims. Upstream ended Machines with v0.32; this controller serves them beside v1. */
 const CLAIMS: ReadonlySet<string> = new Set(["NodeClaim", "Machine"]);
 const POOLS: ReadonlySet<string> = new Set(POOL_KINDS.map(({ kind }) => kind));
-/** Names that a sentence shows. */
+/** Most names in a sentence. */
 const MOST_NAMES = 5;
 
 interface Definition extends KubeObject {
@@ -35,7 +35,7 @@ interface Definition extends KubeObject {
   };
 }
 
-/** Each definition of Karpenter: which versions are stored, and whether ours takes its place. */
+/** Checks each CRD of Karpenter: which versions are stored, and whether this program's CRD replaces it. */
 export function checkDefinitions({ crds }: MigrationFacts, own: OwnFacts): readonly CheckedItem[] {
   const area = "definitions";
   if (crds.length === 0)
@@ -76,7 +76,7 @@ export function checkDefinitions({ crds }: MigrationFacts, own: OwnFacts): reado
   });
 }
 
-/** Objects by kind and version, and the fields that our definitions do not know. */
+/** Counts objects by kind and version, and finds fields that this program's CRDs do not have. */
 export function checkObjects({ objects }: MigrationFacts, own: OwnFacts): readonly CheckedItem[] {
   const counts = new Map<string, number>();
   for (const { apiVersion, kind } of objects) {
@@ -117,7 +117,7 @@ function schemaOf(
   return own?.spec.versions.find(({ name }) => name === version)?.schema.openAPIV3Schema;
 }
 
-/** Which nodes would be replaced because of the change, and which are to be replaced anyway. */
+/** Which nodes would be replaced because of the move, and which are to be replaced anyway. */
 export function checkDrift({ objects }: MigrationFacts): readonly CheckedItem[] {
   const area = "drift";
   const pools = new Map<string, Pool>();
@@ -170,7 +170,7 @@ export function checkDrift({ objects }: MigrationFacts): readonly CheckedItem[] 
   return [...checks, { area, item: "claims", state: "ready", says }];
 }
 
-/** Claims that come up or go, and nodes that a command has tainted. */
+/** Claims that are starting or being deleted, and nodes that a command has tainted. */
 export function checkUnderWay({ objects, nodes }: MigrationFacts): readonly CheckedItem[] {
   const area = "under way";
   const claims = claimsIn(objects);
@@ -212,7 +212,7 @@ function claimsIn(objects: readonly KubeObject[]): readonly NodeClaim[] {
   return objects.filter(({ kind }) => CLAIMS.has(kind ?? "")).map((one) => toClaim(asV1(one)));
 }
 
-/** Generations of v1beta1 are read by way of v1; v1alpha5 has kinds of its own. */
+/** Converts v1beta1 objects to v1. v1alpha5 has kinds of its own. */
 function asV1(object: KubeObject): KubeObject {
   const [group = "", version] = (object.apiVersion ?? "").split("/");
   return version === "v1beta1" ? convertObject(object, `${group}/v1`) : object;
@@ -227,7 +227,7 @@ function isDeleted({ metadata }: KubeObject): boolean {
   return metadata.deletionTimestamp !== undefined;
 }
 
-/** The first names, and how many more. */
+/** The first names, and the number of the others. */
 export function some(names: readonly string[]): string {
   const more = names.length - MOST_NAMES;
   const shown = [...names].sort().slice(0, MOST_NAMES).join(", ");

@@ -1,6 +1,6 @@
 /**
- * `karpenter migrate check` as a function of facts: whether this cluster can be handed over from another Karpenter.
- * Each item says what would differ and what is to be done first. It reads no clock and asks nobody.
+ * The checks of `karpenter migrate check`, as pure functions: whether another Karpenter can hand this cluster over.
+ * Each item says what would differ and what must be done first.
  */
 import type { Deployment } from "../../apis/apps/kinds.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
@@ -19,7 +19,7 @@ import {
 import type { MigrationFacts, OwnFacts, ValueSchema } from "./facts.ts";
 import { unknownFields } from "./unknown-fields.ts";
 
-/** Variables of upstream's chart that are not settings of the program, or that Node has no use for. */
+/** Environment variables of upstream's chart that are no settings of the program, or that Node.js does not use. */
 const NO_SETTINGS: ReadonlySet<string> = new Set([
   "KUBERNETES_MIN_VERSION",
   "SYSTEM_NAMESPACE",
@@ -32,7 +32,7 @@ const NO_SETTINGS: ReadonlySet<string> = new Set([
 const LEASE_SECONDS = 15;
 const PRESET = "upstream-compatible";
 
-/** Every check, in the order in which a person works through them. */
+/** All checks, in the order in which to work through them. */
 export function migrationChecks(facts: MigrationFacts, own: OwnFacts): readonly CheckedItem[] {
   return [
     ...checkDefinitions(facts, own),
@@ -55,7 +55,7 @@ export function migrationChecks(facts: MigrationFacts, own: OwnFacts): readonly 
   ];
 }
 
-/** Who leads, and which webhooks would be taken over. */
+/** Checks which replica leads, and which webhooks would be replaced. */
 function checkRunning({
   deployments,
   leases,
@@ -107,7 +107,7 @@ function checkRunning({
   return checks;
 }
 
-/** Variables of the running Deployment: those that karpenter-ts does not read, and the preset. */
+/** Checks the variables of the running Deployment: settings that this program does not read, and the preset. */
 function checkSettings({ deployments, values }: MigrationFacts): readonly CheckedItem[] {
   const area = "settings";
   const read = new Set(Object.values<OptionDefinition>(OPTIONS).map(({ env }) => env));
@@ -142,12 +142,15 @@ function checkSettings({ deployments, values }: MigrationFacts): readonly Checke
   return checks;
 }
 
-/** Upstream's image, in its own registry or in a mirror that keeps its path. upstream: charts/karpenter/values.yaml */
+/**
+ * Whether the image is upstream's, in its registry or in a mirror with the same path. upstream:
+ * charts/karpenter/values.yaml
+ */
 function isUpstreamsImage(repository: unknown): boolean {
   return typeof repository === "string" && /(^|\/)karpenter\/controller$/.test(repository);
 }
 
-/** The values file against the chart's schema. */
+/** Checks the values file with the chart's schema. */
 function checkValues(
   { values }: MigrationFacts,
   { valuesSchema }: OwnFacts,
@@ -199,7 +202,7 @@ function checkValues(
   return checks;
 }
 
-/** Values under a name of an older chart: the schema's description says what becomes of each. */
+/** Values with names of an older chart. The schema's description says what replaces each. */
 function olderValues(
   value: unknown,
   schema: ValueSchema | undefined,
@@ -216,7 +219,7 @@ function olderValues(
   });
 }
 
-/** IAM actions that are missing. Resources and conditions are not judged. */
+/** Finds missing IAM actions. It does not check resources and conditions. */
 function checkPolicy({ allowed }: MigrationFacts, { needed }: OwnFacts): readonly CheckedItem[] {
   const area = "IAM policy";
   if (allowed === undefined)
@@ -248,7 +251,7 @@ function checkPolicy({ allowed }: MigrationFacts, { needed }: OwnFacts): readonl
   }));
 }
 
-/** IAM's wildcards; action names are not case-sensitive. */
+/** Matches IAM wildcards. Action names are not case-sensitive. */
 function allows(pattern: string, action: string): boolean {
   const source = pattern.replaceAll(/[.+^${}()|[\]\\]/g, "\\$&");
   const expression = source.replaceAll("*", ".*").replaceAll("?", ".");

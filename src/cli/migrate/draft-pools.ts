@@ -1,4 +1,4 @@
-/** NodePools from node groups: one for each group, as alike as a NodePool can be, with notes on what it cannot be. */
+/** Drafts a NodePool for each node group, as similar as possible, with notes about the differences. */
 import type { Pod } from "../../apis/core/pod.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import { keyOf } from "../../apis/meta.ts";
@@ -12,19 +12,19 @@ const SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disable
 const DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt";
 const NAME_LENGTH = 63;
 
-/** What an EC2NodeClass is made from. */
+/** The data for an EC2NodeClass. */
 export interface ClassFacts {
   readonly clusterName: string;
   readonly role: string;
 }
 
-/** The drafts, and what a person must look at. */
+/** The drafts, and what a person must check. */
 export interface Drafted {
   readonly objects: readonly KubeObject[];
   readonly notes: readonly string[];
 }
 
-/** One EC2NodeClass for all, and one NodePool a group. */
+/** One EC2NodeClass for all groups, and one NodePool for each. */
 export function draftPools(
   groups: readonly NodeGroup[],
   pods: readonly Pod[],
@@ -77,7 +77,7 @@ function draftPool(group: NodeGroup): KubeObject {
       },
       disruption: {
         consolidationPolicy: "WhenEmptyOrUnderutilized",
-        // As Cluster Autoscaler's --scale-down-unneeded-time has it by default.
+        // The default of Cluster Autoscaler's --scale-down-unneeded-time.
         consolidateAfter: "10m",
         budgets: [{ nodes: "10%" }],
       },
@@ -94,7 +94,7 @@ function poolName(group: string): string {
     .slice(0, NAME_LENGTH);
 }
 
-/** As many CPUs as the largest group would have; undefined where its size or its types are not known. */
+/** The CPUs of the group at its largest size. Undefined if its size or types are not known. */
 function mostCpu({ sizes, types }: NodeGroup): string | undefined {
   const known = types.flatMap((name) => catalogue().types[name]?.cpu ?? []);
   if (sizes === undefined || known.length === 0) return undefined;
@@ -136,7 +136,7 @@ function groupNotes(group: NodeGroup, pods: readonly Pod[]): readonly string[] {
   return notes;
 }
 
-/** Well-known labels that Karpenter's nodes have, too. */
+/** Whether a label is well-known, so that Karpenter's nodes have it too. */
 function isKept(key: string): boolean {
   return /^(topology\.kubernetes\.io\/(zone|region)|kubernetes\.io\/(arch|os)|node\.kubernetes\.io\/instance-type)$/.test(
     key,

@@ -1,11 +1,11 @@
-/** What `karpenter migrate check` knows of a cluster. It is gathered by reading alone; the checks are pure. */
+/** The facts for `karpenter migrate check`, gathered by reading only. The checks are pure functions. */
 import type { Deployment } from "../../apis/apps/kinds.ts";
 import type { Crd } from "../../apis/core/custom-resource-definition.ts";
 import type { Node } from "../../apis/core/node.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import type { Lease } from "../../apis/policy/kinds.ts";
 
-/** A cluster with another Karpenter in it, or with none. */
+/** A cluster with another Karpenter or with none. */
 export interface MigrationFacts {
   readonly nowMs: number;
   /** CustomResourceDefinitions of Karpenter's groups. */
@@ -15,19 +15,19 @@ export interface MigrationFacts {
   readonly nodes: readonly Node[];
   /** Deployments that run a Karpenter. */
   readonly deployments: readonly Deployment[];
-  /** Leases by the name that every Karpenter uses. */
+  /** Leases with the name that every Karpenter uses. */
   readonly leases: readonly Lease[];
   /** Names of webhook configurations of Karpenter. */
   readonly webhooks: readonly string[];
   /** Chart values; absent: not given. */
   readonly values?: Readonly<Record<string, unknown>>;
-  /** Actions that the IAM policies allow, as written, wildcards included; absent: not given. */
+  /** Actions that the IAM policies allow, as written, including wildcards. Absent: not given. */
   readonly allowed?: readonly string[];
   /** What could not be read, and why. */
   readonly unread: readonly { readonly what: string; readonly why: string }[];
 }
 
-/** What this program brings: compared with the facts. */
+/** The facts about this program that are compared with the cluster. */
 export interface OwnFacts {
   readonly crds: readonly KubeObject[];
   /** JSON schema of the chart's values. */
@@ -36,7 +36,7 @@ export interface OwnFacts {
   readonly needed: readonly string[];
 }
 
-/** As much of a JSON schema as is read here. */
+/** The parts of a JSON schema that are used here. */
 export interface ValueSchema {
   readonly type?: string | readonly string[];
   readonly description?: string;

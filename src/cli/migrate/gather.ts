@@ -1,4 +1,4 @@
-/** Reads what `karpenter migrate check` judges: from the API server, with get and list alone, and from files. */
+/** Gathers the facts for `karpenter migrate check`: from the API server, with get and list only, and from files. */
 import { readdirSync, readFileSync } from "node:fs";
 import { DEPLOYMENT, type Deployment } from "../../apis/apps/kinds.ts";
 import {
@@ -36,13 +36,13 @@ export interface GivenFiles {
   readonly policy?: readonly string[] | undefined;
 }
 
-/** Throws CliError when the server does not answer, or a file is at fault. */
+/** Gathers all facts. Throws CliError if the server does not answer or a file is invalid. */
 export async function gatherMigration(
   client: Pick<KubeClient, "list">,
   nowMs: number,
   files: GivenFiles,
 ): Promise<MigrationFacts> {
-  // Files first: who mistyped a name need not wait for the cluster.
+  // Files are read first, so that a wrong name is reported without waiting for the cluster.
   const given = {
     ...(files.values === undefined ? {} : { values: valuesIn(files.values) }),
     ...(files.policy === undefined ? {} : { allowed: files.policy.flatMap(allowedIn) }),
@@ -100,7 +100,7 @@ function newestOf({ metadata, spec }: Crd): Kind {
   } as Kind;
 }
 
-/** By the label that every release of both charts has, or by the image. */
+/** Whether a Deployment is a Karpenter: by the label that both charts set, or by the image. */
 function isKarpenter({ metadata, spec }: Deployment): boolean {
   const { containers = [] } = spec.template.spec as unknown as {
     readonly containers?: readonly { readonly image?: string }[];
@@ -113,14 +113,14 @@ function isKarpenter({ metadata, spec }: Deployment): boolean {
 
 function valuesIn(path: string): Readonly<Record<string, unknown>> {
   const [value, ...more] = valuesOf(path, readText(path));
-  // `helm get values` prints null where none were given.
+  // `helm get values` prints null if no values were given.
   if (value === null || value === undefined) return {};
   if (!isObject(value) || more.length > 0)
     throw new CliError(`--values ${path}: wanted one YAML object, the values of the chart`);
   return value;
 }
 
-/** Actions of the Allow statements: of a policy document, or of what the AWS CLI prints around one. */
+/** Actions of the Allow statements in a policy document, also if the AWS CLI printed it inside another object. */
 function allowedIn(path: string): readonly string[] {
   const [value] = valuesOf(path, readText(path));
   const actions = statementsIn(value).flatMap((one) => {
@@ -143,10 +143,10 @@ function statementsIn(value: unknown): readonly unknown[] {
   return [Statement].flat().filter((one) => one !== undefined);
 }
 
-/** Policies for what somebody has to ask for first. */
+/** Policies for features that a user must turn on. */
 const UNASKED: ReadonlySet<string> = new Set(["former-generations.json", "service-quotas.json"]);
 
-/** What comes with this program. */
+/** The facts of this program, from its own files. */
 export function ownFacts(): OwnFacts {
   const schema = new URL("../../../deploy/charts/karpenter/values.schema.json", import.meta.url);
   const policies = new URL("../../../deploy/aws/policies/", import.meta.url);

@@ -1,4 +1,4 @@
-/** What the nodes of node groups cost, and what the drafted NodePools would cost for the same pods, by `plan`. */
+/** Compares the cost of node groups with the cost that `plan` finds for the drafted NodePools and the same pods. */
 import type { Node } from "../../apis/core/node.ts";
 import { POD, type Pod } from "../../apis/core/pod.ts";
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
@@ -14,7 +14,7 @@ import { playedPlan } from "../plan/run-plan.ts";
 import { cloudOf } from "../plan/sources.ts";
 import { capacityTypeOf, type NodeGroup } from "./node-groups.ts";
 
-/** As the controller has them. */
+/** The controller's default settings. */
 const SETTINGS = {
   preferencePolicy: "Respect",
   minValuesPolicy: "Strict",
@@ -27,18 +27,18 @@ const SETTINGS = {
   defaultSpread: [],
 } as const;
 
-/** Before and after, in micro-dollars an hour. */
+/** Costs before and after, in micro-dollars an hour. */
 export interface GroupCost {
   readonly before: { readonly nodes: number; readonly priceMicroUsd: number };
   readonly after: { readonly nodes: number; readonly priceMicroUsd: number };
-  /** Pods that the drafts would not place. */
+  /** Pods that fit nowhere with the drafts. */
   readonly left: readonly string[];
-  /** Names of nodes whose price is not known. */
+  /** Nodes without a known price. */
   readonly unpriced: readonly string[];
   readonly notes: readonly string[];
 }
 
-/** `found`: all objects of the cluster. `drafts`: what would be applied. */
+/** `found` are all objects of the cluster, `drafts` the objects that would be applied. */
 export async function groupCost(
   found: readonly Found[],
   groups: readonly NodeGroup[],
@@ -75,7 +75,7 @@ export async function groupCost(
   };
 }
 
-/** The nodes are gone, and their pods wait; pods that would not come back are gone, too. */
+/** Removes the nodes. Their pods become pending, and pods that nothing would create again are removed. */
 function withoutNodes(one: Found, names: ReadonlySet<string>): readonly Found[] {
   const { object } = one;
   if (object.kind === "Node") return names.has(object.metadata.name) ? [] : [one];

@@ -1,7 +1,7 @@
 /**
- * `karpenter migrate handover`: one Karpenter ends, and once its pods and its Lease are gone, another begins. Both ends
- * are Deployments, so the same steps lead back. Nothing but the two `replicas` is changed: claims, nodes and pods are
- * taken over as they are.
+ * `karpenter migrate handover`: stops one Karpenter and, when its pods and its Lease are gone, starts another. Both
+ * are Deployments, so the same steps lead back. It changes only the two `replicas`. Claims, nodes and pods stay as
+ * they are.
  */
 import { DEPLOYMENT, type Deployment } from "../../apis/apps/kinds.ts";
 import { POD } from "../../apis/core/pod.ts";
@@ -15,22 +15,22 @@ import { CliError } from "../program/cli-error.ts";
 
 const LOOK_MS = 500;
 const LEASE_NAME = OPTIONS.leaderElectionName.default;
-/** client-go's, where the Lease names none. */
+/** client-go's lease duration, if the Lease has none. */
 const LEASE_MS = 15_000;
 
-/** Who hands over to whom. */
+/** The two Deployments of a handover. */
 export interface HandoverOptions {
-  /** `namespace/name` of Deployments. */
+  /** The Deployment to stop, as `namespace/name`. */
   readonly from: string;
   readonly to: string;
-  /** Of the new one, if it has none yet. */
+  /** Replicas of the new Deployment, if it has none yet. */
   readonly replicas: number;
-  /** For each of the two waits. */
+  /** Timeout of each of the two waits. */
   readonly timeoutMs: number;
   readonly say: (line: string) => void;
 }
 
-/** Resolves to the Lease's new holder. Throws CliError with the way back where it got stuck. */
+/** Resolves to the Lease's new holder. If it gets stuck, throws CliError with the way back. */
 export async function handOver(
   client: Pick<KubeClient, "get" | "list" | "patch">,
   clock: Clock,
@@ -116,7 +116,9 @@ async function leases(client: Pick<KubeClient, "list">): Promise<readonly Lease[
   return (await client.list(LEASE)).items.filter(({ metadata }) => metadata.name === LEASE_NAME);
 }
 
-/** Identities of the Deployment's pods among the holders: a pod's name comes first in them. */
+/**
+ * Identities among the Lease holders that belong to pods of the Deployment. An identity begins with the pod's name.
+ */
 function holdersOf(all: readonly Lease[], { name }: ObjectRef): readonly string[] {
   const own = new RegExp(`^${name}-[a-z0-9]+-[a-z0-9]{5}_`);
   return all.flatMap(({ spec }) =>
@@ -125,8 +127,8 @@ function holdersOf(all: readonly Lease[], { name }: ObjectRef): readonly string[
 }
 
 /**
- * Waits until none of these holds a Lease. One that was not given back is free once it was not renewed for its
- * duration. Our own clock measures that, because the holder's may differ.
+ * Waits until none of these identities holds a Lease. A Lease that was not released is free when it was not renewed
+ * for its duration. That is measured with this machine's clock.
  */
 async function leaseIsFree(
   client: Pick<KubeClient, "list">,

@@ -1,13 +1,13 @@
 /**
- * Node groups as Cluster Autoscaler knows them: found by the labels of nodes, completed by what
- * `aws autoscaling describe-auto-scaling-groups` says. upstream: kubernetes/autoscaler,
+ * Finds the node groups of Cluster Autoscaler by node labels, and completes them from the output of `aws
+ * autoscaling describe-auto-scaling-groups`. upstream: kubernetes/autoscaler,
  * cluster-autoscaler/cloudprovider/aws/README.md (tags k8s.io/cluster-autoscaler/node-template/…)
  */
 import type { Node, Taint } from "../../apis/core/node.ts";
 import { isObject } from "../../base/json.ts";
 import { CliError } from "../program/cli-error.ts";
 
-/** Labels by which a node names its group, in the order in which they are looked for. */
+/** Labels with the name of a node's group, in the order of search. */
 export const GROUP_LABELS: readonly string[] = [
   "eks.amazonaws.com/nodegroup",
   "alpha.eksctl.io/nodegroup-name",
@@ -17,7 +17,7 @@ const TYPE_LABEL = "node.kubernetes.io/instance-type";
 const ZONE_LABEL = "topology.kubernetes.io/zone";
 const ARCH_LABEL = "kubernetes.io/arch";
 const TEMPLATE = "k8s.io/cluster-autoscaler/node-template/";
-/** Domains whose labels belong to the group, the cloud or Kubernetes, and which a NodePool may not set. */
+/** Domains of labels that belong to the group, the cloud or Kubernetes. A NodePool must not set them. */
 const FOREIGN =
   /(^|\.)(kubernetes\.io|k8s\.io|eks\.amazonaws\.com|k8s\.aws|eksctl\.io|karpenter\.sh)$/;
 
@@ -31,12 +31,12 @@ export interface NodeGroup {
   readonly capacityTypes: readonly ("on-demand" | "spot")[];
   readonly labels: Readonly<Record<string, string>>;
   readonly taints: readonly Taint[];
-  /** Labels of all its nodes that a NodePool cannot set. */
+  /** Labels that all its nodes have and that a NodePool cannot set. */
   readonly foreign: Readonly<Record<string, string>>;
   readonly sizes?: { readonly min: number; readonly max: number; readonly desired: number };
 }
 
-/** An Auto Scaling group, as far as it is read. */
+/** An Auto Scaling group, with the fields that are read. */
 export interface ScalingGroup {
   readonly name: string;
   readonly min: number;
@@ -50,7 +50,7 @@ export interface ScalingGroup {
   readonly tags: Readonly<Record<string, string>>;
 }
 
-/** Groups by name. Nodes that name no group, and nodes of Karpenter, are in none. */
+/** The groups by name. Nodes without a group and nodes of Karpenter are left out. */
 export function nodeGroups(
   nodes: readonly Node[],
   scaling: readonly ScalingGroup[],
@@ -144,7 +144,7 @@ function isForeign(key: string): boolean {
   return slash !== -1 && FOREIGN.test(key.slice(0, slash));
 }
 
-/** Taints that every node has, and those that the tags announce: `key` = `value:Effect`. */
+/** Taints that all nodes have, and those in the group's tags: `key` = `value:Effect`. */
 function taintsOf(nodes: readonly Node[], scaling: readonly ScalingGroup[]): readonly Taint[] {
   const lists = nodes.map(({ spec }) => spec?.taints ?? []);
   const common = (lists[0] ?? []).filter(
@@ -181,7 +181,7 @@ function sorted(values: readonly string[]): readonly string[] {
   return [...new Set(values)].sort();
 }
 
-/** What `aws autoscaling describe-auto-scaling-groups` prints. Throws CliError that names the file. */
+/** Parses the output of `aws autoscaling describe-auto-scaling-groups`. Throws CliError that names the file. */
 export function readScalingGroups(file: string, value: unknown): readonly ScalingGroup[] {
   const groups = isObject(value) ? value["AutoScalingGroups"] : undefined;
   if (!Array.isArray(groups))

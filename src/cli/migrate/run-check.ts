@@ -1,4 +1,4 @@
-/** What `karpenter migrate check` does: reads the cluster and the files that were given, judges, prints. */
+/** Runs `karpenter migrate check`: reads the cluster and the given files, checks them, prints the results. */
 import { SystemClock } from "../../base/system-clock.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { createKubeClient } from "../../kube/client/kube-client.ts";
@@ -17,7 +17,7 @@ export interface MigrateCheckFlags {
   readonly output: "text" | "json";
 }
 
-/** Prints the checks; gives the exit code. Throws CliError for bad input. */
+/** Prints the checks and returns the exit code. Throws CliError for bad input. */
 export async function runMigrateCheck(flags: MigrateCheckFlags): Promise<0 | 2> {
   const clock = new SystemClock();
   const { transport, warnings } = currentCluster(clock, { onlyLive: true });

@@ -1,4 +1,7 @@
-/** What `karpenter migrate from-cluster-autoscaler` does: node groups in, NodePools as YAML out, and what both cost. */
+/**
+ * Runs `karpenter migrate from-cluster-autoscaler`: reads node groups, prints NodePools as YAML, and compares the
+ * costs.
+ */
 import type { Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import type { KubeObject } from "../../apis/meta.ts";
@@ -25,7 +28,7 @@ export interface FromAutoscalerFlags {
   readonly region?: string;
 }
 
-/** Throws CliError for bad input, and where there is no node group. */
+/** Throws CliError for bad input, or if there is no node group. */
 export async function runFromAutoscaler(
   flags: FromAutoscalerFlags,
   out: (text: Printed) => void = toStdout,

@@ -1,4 +1,4 @@
-/** What `karpenter migrate handover` does: checks first, then hands over. */
+/** Runs `karpenter migrate handover`: the checks first, then the handover. */
 import { parseDuration } from "../../base/duration.ts";
 import { printedLines } from "../../base/printable.ts";
 import { SystemClock } from "../../base/system-clock.ts";
@@ -19,7 +19,7 @@ export interface HandoverFlags {
   readonly force?: true;
 }
 
-/** Throws CliError: 2 where something is to be done first or it got stuck, 1 for bad input. */
+/** Throws CliError with exit code 2 if something must be done first or the handover is stuck, 1 for bad input. */
 export async function runHandover(flags: HandoverFlags): Promise<void> {
   const timeoutMs = parseDuration(flags.timeout) ?? 0;
   if (timeoutMs <= 0)

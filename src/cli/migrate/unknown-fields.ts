@@ -1,4 +1,6 @@
-/** Fields of a value that a schema does not know: what the API server would drop, or helm would refuse. */
+/**
+ * Finds fields of a value that a schema does not have. The API server would drop them, and helm would refuse them.
+ */
 import { isObject } from "../../base/json.ts";
 import type { ValueSchema } from "./facts.ts";
 
@@ -13,7 +15,7 @@ export function unknownFields(
     return value.flatMap((item, index) => unknownFields(item, schema.items, `${path}[${index}]`));
   if (!isObject(value)) return [];
   const { properties, additionalProperties } = schema;
-  // A schema that names no fields takes all.
+  // A schema without properties allows all fields.
   if (properties === undefined && additionalProperties !== false) {
     if (!isObject(additionalProperties)) return [];
     const each = additionalProperties as ValueSchema;

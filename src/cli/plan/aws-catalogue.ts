@@ -1,8 +1,7 @@
 /**
- * What AWS sells, without asking AWS: the provider's own working out of labels, capacity, overhead
- * and offerings, over the simulated account's answers from the embedded catalogue. Prices are those that a
- * running Karpenter tells; without one, on-demand prices are those of us-east-1, and spot prices are
- * estimates of the simulation.
+ * What AWS sells, without calls to AWS. The provider's own code computes labels, capacity, overhead and offerings
+ * from the simulated account with the embedded catalogue. Prices are those of a running Karpenter. Without one,
+ * on-demand prices are those of us-east-1 and spot prices are estimates.
  */
 import { AWS_NODE_TEMPLATE, type AWSNodeTemplate } from "../../apis/aws/awsnodetemplate.ts";
 import {
@@ -46,19 +45,19 @@ const PRICE_NOTE =
 const DEFAULT_REGION = "us-east-1";
 const ANY_REGION = `region: ${DEFAULT_REGION}, for nothing in the input names a zone of AWS (see --region)`;
 
-/** What a plan needs of a cloud. */
+/** What planning needs from a cloud. */
 export interface Cloud {
   readonly wellKnownLabels: readonly string[];
   /** Kinds of node class that nodes are launched for. Absent: all. */
   readonly nodeClassKinds?: readonly Kind[];
   typesOf(pool: Pool): Promise<readonly InstanceType[]>;
-  /** Quota → units that may still be launched, as a running Karpenter told it. Absent: not known. */
+  /** Free units of each quota, as a running Karpenter reported. Absent: not known. */
   quotaRoom?(): ReadonlyMap<string, number>;
-  /** What the reader of a plan should know about pools and prices. Grows as pools are asked for. */
+  /** Notes about pools and prices for the reader of a plan. Notes are added as pools are used. */
   readonly notes: readonly string[];
 }
 
-/** Fits every instance: which images an account holds cannot be known here. */
+/** An image for every instance, because the images of an account are not known here. */
 const ANY_IMAGE: Ami = {
   id: "",
   name: "",
@@ -68,7 +67,7 @@ const ANY_IMAGE: Ami = {
 };
 const SPOT_SEED = 1;
 
-/** `known`: undefined when nothing says which region it is. `facts`: those of a running Karpenter. */
+/** Creates the cloud. `known` is the region, or undefined. `facts` are those of a running Karpenter. */
 export async function awsCatalogue(
   known: string | undefined,
   manifests: Manifests,
@@ -134,7 +133,7 @@ export async function awsCatalogue(
   };
 }
 
-/** Nobody moves it on, and nobody else wants a turn: a wait is over at once. */
+/** A clock that stands still. A wait on it ends at once. */
 function stoppedClock(): Clock {
   const stopped = new VirtualClock();
   return {
@@ -146,7 +145,10 @@ function stoppedClock(): Clock {
   };
 }
 
-/** A NodePool without its class is not ready in a cluster: what a plan supposes is to be said, and how to mend it. */
+/**
+ * The note if a NodePool's class is missing. In a cluster such a pool is not ready, so the note says what is
+ * assumed and how to fix it.
+ */
 function missingClassNote(
   { id, classRef: { kind, name } }: Pool,
   { nodeClasses }: Manifests,
@@ -160,7 +162,7 @@ function missingClassNote(
   return `${id}: its ${kind} ${name} is not in the input: taken to be AL2023; ${remedy}`;
 }
 
-/** One in each zone of the region. */
+/** One subnet in each zone of the region. */
 async function subnetsOf(api: AwsApi): Promise<readonly Subnet[]> {
   const { AvailabilityZones } = await api.ec2.describeAvailabilityZones({});
   return AvailabilityZones.map(({ ZoneName, ZoneId }) => subnetIn(ZoneName, ZoneId));
@@ -172,7 +174,7 @@ function embeddedPrices(): (readonly [string, number])[] {
   );
 }
 
-/** Selectors are not looked at: subnets in all zones of the region, an image for every type. */
+/** A class for planning: its selectors are ignored, it has subnets in all zones and an image for every type. */
 const DEFAULT_CLASS = toAwsClass({
   apiVersion: "karpenter.k8s.aws/v1",
   kind: "EC2NodeClass",
@@ -185,8 +187,8 @@ const DEFAULT_CLASS = toAwsClass({
 });
 
 /**
- * Those that the class has found in its account, of which its status tells in a cluster. Undefined: none that is in a
- * zone of these, so that a cluster can be planned for in another region.
+ * The subnets in the class's status. Undefined if none is in a zone of this region, so that a cluster can be
+ * planned for another region.
  */
 function discovered(
   status: EC2NodeClassStatus | undefined,
@@ -206,7 +208,7 @@ function statusOf({ classRef }: Pool, { nodeClasses }: Manifests): EC2NodeClassS
   return native?.status as EC2NodeClassStatus | undefined;
 }
 
-/** The images that the class has found; without a status any image is taken to exist. Throws CliError. */
+/** The images in the class's status. Without a status, every image is assumed to exist. Throws CliError. */
 function imagesIn(status: EC2NodeClassStatus | undefined, { classRef }: Pool): readonly Ami[] {
   const found = status?.amis ?? [];
   if (found.length === 0) return [ANY_IMAGE];
@@ -225,7 +227,7 @@ function imagesIn(status: EC2NodeClassStatus | undefined, { classRef }: Pool): r
   }));
 }
 
-/** The reservations that the class has found. Those of kinds that no provider serves are left out. */
+/** The reservations in the class's status, of kinds that a provider serves. */
 function reservationsIn(status: EC2NodeClassStatus | undefined): readonly Reservation[] {
   return (status?.capacityReservations ?? []).flatMap((one) => {
     const { id, instanceType, interruptible, state, endTime } = one;

@@ -1,6 +1,6 @@
 /**
- * Reads manifests as kubectl does: files, folders and standard input; YAML with many documents,
- * JSON, and Lists inside either. Each object knows where it was found, so that a complaint can say.
+ * Reads manifests as kubectl does: files, folders and standard input; YAML with several documents, JSON, and Lists
+ * in both. Each object keeps its place for error messages.
  */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -11,23 +11,23 @@ import { fileProblem } from "../program/file-problem.ts";
 import { valuesOf } from "../program/manifest-text.ts";
 import { shownValue } from "../program/shown.ts";
 
-/** An object as written, with the place to name in a complaint: `app.yaml, document 2`. */
+/** An object as written, and its place in words: `app.yaml, document 2`. */
 export interface Found {
   readonly where: string;
   readonly object: KubeObject;
-  /** Read from an API server, which has judged it already. */
+  /** Set if the object was read from an API server, which has validated it. */
   readonly live?: true;
 }
 
 const KUSTOMIZATIONS = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 const EXTENSIONS = [".yaml", ".yml", ".json"];
 
-/** All objects of the paths, in the order given; folders by file name. `-` is standard input. */
+/** All objects of the paths, in the given order; folders by file name. `-` is standard input. */
 export function readDocuments(paths: readonly string[]): Found[] {
   return paths.flatMap(filesOf).flatMap((path) => objectsOf(path, readText(path)));
 }
 
-/** Objects of one text; exported for tests. Throws CliError that names the place. */
+/** The objects of one text. Throws CliError that names the place. Exported for tests. */
 export function objectsOf(path: string, text: string): Found[] {
   const name = path === "-" ? "standard input" : path;
   const values = valuesOf(name, text);
@@ -56,7 +56,7 @@ function filesOf(path: string): string[] {
   return names.map((name) => join(path, name));
 }
 
-/** The file's text; CliError when it cannot be read. */
+/** The content of a file. Throws CliError if it cannot be read. */
 export function readText(path: string): string {
   try {
     return readFileSync(path === "-" ? 0 : path, "utf8").replace(/^\uFEFF/, "");
@@ -94,8 +94,8 @@ function flatten(value: unknown, where: string): Found[] {
 }
 
 /**
- * The metadata, without an empty namespace, which is none to kubectl. Throws CliError where what tells objects apart is of
- * another type; what of it must be there is said by kind.
+ * The metadata. An empty namespace is removed, as kubectl does. Throws CliError if a field that identifies the
+ * object has a wrong type.
  */
 function identityOf(given: unknown, where: string): Record<string, unknown> {
   const metadata = given ?? {};

@@ -1,6 +1,6 @@
 /**
- * Pods of workloads, as the controllers of a cluster would make them: one for each replica that is
- * not among the pods already, and one run of a CronJob. Pods that stand alone come through as they are.
+ * Creates the pods of workloads as a cluster's controllers would: one for each replica that has no pod yet, and one
+ * run of each CronJob. Other pods stay as they are.
  */
 import type { CronJob, Deployment, Job, StatefulSet } from "../../apis/apps/kinds.ts";
 import type { PersistentVolumeClaim } from "../../apis/core/kinds.ts";
@@ -20,30 +20,30 @@ import type { Manifests } from "./manifests.ts";
 import { claimsOfPod, claimsOfSet, completeClaims } from "./volume-claims.ts";
 import { nextRun, sizeField, wantedPods } from "./workload-size.ts";
 
-/** What the replicas of all workloads come to, with the pods that were there before. */
+/** The pods of all workloads, together with those that existed before. */
 export interface Expanded {
   readonly pods: readonly Pod[];
-  /** Those of the input and those that pods and StatefulSets make. */
+  /** Claims of the input, and those that pods and StatefulSets create. */
   readonly volumeClaims: readonly PersistentVolumeClaim[];
 }
 
-/** As many as a plan takes: replicas by mistake run to billions, which would keep it for minutes. */
+/** Most pods of a plan. A typo in replicas could ask for billions. */
 const MOST_PODS = 5_000_000;
 
-/** Pods that are made in one step. */
+/** Number of pods that are created in one step. */
 const MADE_PER_STEP = 64;
 
-/** What pods are made of. */
+/** A workload from which pods are created. */
 interface Maker {
   readonly workload: KubeObject;
-  /** As it is in the input: of a run its CronJob. */
+  /** The object in the input. For a run of a CronJob this is the CronJob. */
   readonly source: KubeObject;
-  /** Where `source` has the spec of the workload. */
+  /** Path of the workload's spec in `source`. */
   readonly path: string;
   readonly wanted: number;
 }
 
-/** Throws CliError for a workload whose pods nobody could make, and for more than MOST_PODS in all. */
+/** Creates the pods. Throws CliError for an invalid workload, or for more than MOST_PODS pods in all. */
 export function expandWorkloads(manifests: Manifests): Expanded {
   return atOnce(expandInSteps(manifests));
 }
@@ -84,7 +84,7 @@ export function* expandInSteps(manifests: Manifests): Steps<Expanded> {
 function makersOf(manifests: Manifests, running: ReadonlyMap<string, number>): Maker[] {
   const { workloads, autoscalers } = manifests;
   const owners = new Set(workloads.map(identity));
-  // A ReplicaSet of a Deployment that is here too: the Deployment says how many.
+  // A ReplicaSet whose Deployment is also in the input is skipped: the Deployment sets the number.
   const own = workloads.filter((one) => {
     const owner = controllerOf(one);
     return owner === undefined || !owners.has(ownerIdentity(one, owner));
@@ -94,7 +94,7 @@ function makersOf(manifests: Manifests, running: ReadonlyMap<string, number>): M
     source,
     path: "spec.jobTemplate.spec",
   }));
-  // Those whose pods have names of their own come first: the others number theirs past them.
+  // StatefulSets are first, because their pods have fixed names. Other pods get numbers that are still free.
   const sets = own.filter(({ kind }) => kind === "StatefulSet");
   const others = own.filter(({ kind }) => kind !== "StatefulSet");
   const made = [...sets, ...others].map((one) => ({ workload: one, source: one, path: "spec" }));
@@ -104,7 +104,7 @@ function makersOf(manifests: Manifests, running: ReadonlyMap<string, number>): M
   }));
 }
 
-/** Before any is made. The complaint is about the workload that makes most of them. */
+/** Checks the number before any pod is created. The error names the workload with the most pods. */
 function refuseTooMany(
   makers: readonly Maker[],
   { pods, autoscalers, placeOf }: Manifests,
@@ -126,7 +126,7 @@ function refuseTooMany(
   );
 }
 
-/** Those that have no run under way. */
+/** CronJobs without a running Job. */
 function idleCronJobs(
   { workloads, cronJobs }: Manifests,
   running: ReadonlyMap<string, number>,
@@ -140,7 +140,7 @@ function idleCronJobs(
   return cronJobs.filter((one) => !busy.has(identity(one)));
 }
 
-/** Pods of a StatefulSet are missing by name, those of other workloads by number. */
+/** The missing pods of a workload: by name for a StatefulSet, by number for all others. */
 function* missingPods(
   { workload, wanted }: Pick<Maker, "workload" | "wanted">,
   running: ReadonlyMap<string, number>,
@@ -163,7 +163,7 @@ function* missingPods(
   return made;
 }
 
-/** Live pods of each workload, through a ReplicaSet where there is one. */
+/** Number of live pods of each workload, also through a ReplicaSet. */
 function countByOwner(manifests: Manifests): Map<string, number> {
   const parents = new Map<string, string>();
   for (const workload of manifests.workloads) {
@@ -177,7 +177,7 @@ function countByOwner(manifests: Manifests): Map<string, number> {
     const own = ownerIdentity(pod, owner);
     const parent = parentOf(pod, owner);
     if (parent !== undefined && !parents.has(own)) parents.set(own, parent);
-    // What is written by hand may own itself.
+    // A manifest may contain an object that owns itself, so visited owners are remembered.
     const above = new Set<string>();
     for (let id: string | undefined = own; id && !above.has(id); id = parents.get(id))
       above.add(id);
@@ -187,8 +187,8 @@ function countByOwner(manifests: Manifests): Map<string, number> {
 }
 
 /**
- * What made the pod's owner, when that is not in the input: a Deployment calls its ReplicaSets by its own
- * name and the hash, a CronJob its Jobs by its own name and the minute since 1970.
+ * The owner of the pod's owner, if that is not in the input, derived from its name. A ReplicaSet is named after its
+ * Deployment plus a hash, a Job after its CronJob plus the minute since 1970.
  */
 function parentOf(pod: Pod, { kind, name }: OwnerReference): string | undefined {
   const { namespace } = pod.metadata;
@@ -208,7 +208,7 @@ function ownerIdentity(object: KubeObject, owner: OwnerReference): string {
   return `${owner.kind} ${object.metadata.namespace}/${owner.name}`;
 }
 
-/** Labels of every pod of a workload: the same for all of them, and dear to work out where they hold a hash. */
+/** Labels that all pods of a workload have. Computed once, because hashes are slow. */
 function templateLabels({
   kind,
   spec: { template },
@@ -253,7 +253,7 @@ function replica(
   };
 }
 
-/** Labels that a controller adds to one pod; spread rules may name them in matchLabelKeys. */
+/** Labels that a controller adds to each pod. Spread rules may use them in matchLabelKeys. */
 function ownLabels(workload: KubeObject, podName: string, index: number): Record<string, string> {
   if (workload.kind === "Job") return jobLabels(workload as Job, index);
   if (workload.kind !== "StatefulSet") return {};
@@ -284,7 +284,7 @@ function withClaims(spec: Pod["spec"], set: StatefulSet, podName: string): Pod["
   return { ...spec, volumes: [...others, ...own] };
 }
 
-/** As a cluster has it; a manifest that nobody has applied yet has no UID. */
+/** Whether the pod comes from a cluster. A pod in a manifest has no UID. */
 function isAdmitted(pod: Pod): boolean {
   return pod.metadata.uid !== undefined;
 }
@@ -311,15 +311,15 @@ function runtimeClassOf(
   return runtimeClasses.find(({ metadata }) => metadata.name === runtimeClassName);
 }
 
-/** Classes that each cluster has, whether or not the input names them. */
+/** Priority classes that every cluster has, even if the input lacks them. */
 const SYSTEM_PRIORITIES: ReadonlyMap<string, number> = new Map([
   ["system-cluster-critical", 2_000_000_000],
   ["system-node-critical", 2_000_001_000],
 ]);
 
 /**
- * Throws CliError for a pod that admission does not let in: of a class that the input does not have, or one that
- * contradicts its RuntimeClass. `source` is what the pod is written in, its spec at `path`.
+ * Throws CliError for a pod that admission would refuse: an unknown class, or a conflict with its RuntimeClass.
+ * `source` is the object with the pod's spec, at `path`.
  */
 function refuseUnadmitted(
   source: KubeObject,
@@ -356,7 +356,7 @@ function refuseRuntimeClass(
   );
 }
 
-/** A pod that has its number was let in. */
+/** A pod that has a priority number was already admitted. */
 function refuseUnknownPriority(
   source: KubeObject,
   path: string,
@@ -375,7 +375,7 @@ function refuseUnknownPriority(
   );
 }
 
-/** The number that admission takes from the pod's priority class, or from the default one. */
+/** Sets the priority number from the pod's priority class, or from the default class. */
 function withPriority(pod: Pod, { priorityClasses }: Manifests): Pod {
   if (pod.spec.priority !== undefined) return pod;
   const { priorityClassName = "" } = pod.spec;
@@ -386,7 +386,7 @@ function withPriority(pod: Pod, { priorityClasses }: Manifests): Pod {
   return priority === undefined ? pod : { ...pod, spec: { ...pod.spec, priority } };
 }
 
-/** Of several the least important, as admission takes it. */
+/** If there are several default classes, the one with the lowest value, as in admission. */
 function defaultPriorityClass(classes: readonly PriorityClass[]): PriorityClass | undefined {
   return classes
     .filter(({ globalDefault }) => globalDefault === true)

@@ -1,6 +1,6 @@
 /**
- * What a running Karpenter tells of itself (ConfigMap karpenter-facts) in what was read: its settings, and the prices
- * that it uses. Without it settings are the defaults, and spot prices are estimated.
+ * Finds the ConfigMap karpenter-facts, in which a running Karpenter publishes its settings and prices. Without it,
+ * settings are defaults and spot prices are estimates.
  */
 import { CONFIG_MAP } from "../../apis/core/kinds.ts";
 import { FACTS, type Facts, factsOf } from "../../apis/karpenter/facts.ts";
@@ -13,15 +13,15 @@ import { OPTIONS } from "../../operator/settings/options.ts";
 import { ConfigError, parseOptions, unknownGates } from "../../operator/settings/parse-options.ts";
 import type { Found } from "./documents.ts";
 
-/** Where people install Karpenter; asked when not all namespaces may be. */
+/** The usual namespaces of Karpenter, which are tried if listing all namespaces is forbidden. */
 const USUAL_NAMESPACES = ["karpenter", "kube-system"];
 
 export interface ReadFacts extends Facts {
-  /** `karpenter/karpenter-facts` */
+  /** Namespace and name of the ConfigMap. */
   readonly where: string;
 }
 
-/** The ConfigMaps of that name; none when none may be seen. Rejects when the server does not answer. */
+/** All ConfigMaps of this name. None if reading is forbidden. Rejects if the server does not answer. */
 export async function readFactMaps(client: Pick<KubeClient, "get" | "list">): Promise<Found[]> {
   const found = await listed(client);
   return found.map((object) => ({
@@ -46,7 +46,10 @@ async function listed(client: Pick<KubeClient, "get" | "list">) {
   return (await Promise.all(each)).filter((one) => one !== undefined);
 }
 
-/** Of several the one whose prices are newest, of equals the first by name; of the same one what is applied. */
+/**
+ * The facts of the ConfigMap with the newest prices; among equal ones the first by name. An object in a file
+ * replaces the same object in the cluster.
+ */
 export function factsIn(found: readonly Found[]): ReadFacts | undefined {
   let newest: ReadFacts | undefined;
   for (const { object } of found) {
@@ -64,7 +67,7 @@ function isBefore(a: ReadFacts, b: ReadFacts): boolean {
   return newer === 0 ? a.where < b.where : newer > 0;
 }
 
-/** Its settings as far as this program knows them, those of `given` before them; and what to say of it. */
+/** The settings of the facts, overridden by `given`, and notes. Unknown settings are left out. */
 export function settingsWith(
   facts: ReadFacts | undefined,
   given: Readonly<Record<string, string>>,
@@ -89,7 +92,7 @@ export function settingsWith(
   return { flags, notes };
 }
 
-/** How its prices are called in a note. */
+/** The words for these prices in a note. */
 export function priceNote({ prices, where }: ReadFacts): string {
   const age =
     prices?.readAtMs === undefined

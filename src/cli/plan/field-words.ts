@@ -1,6 +1,6 @@
 /**
- * What is wrong with a field of a manifest, in the words of whoever wrote it: where an unknown field belongs or what
- * it was probably meant to be, and what a duration of days is to be written as. Other complaints are the API server's.
+ * Error texts for fields of a manifest: where an unknown field belongs or what was probably meant, and how to write
+ * a duration in days. All other texts are the API server's.
  */
 import { AWS_WELL_KNOWN_LABELS } from "../../apis/aws/labels.ts";
 import { WELL_KNOWN_LABELS } from "../../apis/karpenter/labels.ts";
@@ -11,7 +11,10 @@ import { KWOK_WELL_KNOWN_LABELS } from "../../providers/kwok/instance-types.ts";
 import { printFieldError } from "../../sandbox/apiserver/schema/field-error.ts";
 import type { FieldError, Schema } from "../../sandbox/apiserver/schema/schema.ts";
 
-/** `spec.replica: unknown field; did you mean replicas?`; `path` as the schema's reader tells it. */
+/**
+ * The error for an unknown field: `spec.replica: unknown field; did you mean replicas?`. `path` comes from the
+ * schema's reader.
+ */
 export function unknownFieldText(schema: Schema, path: string): string {
   const steps = path.split(/\.|(?=\[)/).filter((step) => step !== "");
   const name = steps.at(-1) ?? "";
@@ -25,9 +28,9 @@ export function unknownFieldText(schema: Schema, path: string): string {
     : `${path}: unknown field; it belongs to ${elsewhere.join(" or ")}`;
 }
 
-/** More places than this tell nobody where a field belongs. */
+/** Most places that are suggested. More would not help. */
 const MOST_PLACES = 2;
-/** Fields below this depth are not looked through: nobody moves one so far by mistake. */
+/** Depth to which fields are searched. */
 const MOST_DEPTH = 6;
 
 function schemaAt(schema: Schema, steps: readonly string[]): Schema | undefined {
@@ -41,7 +44,7 @@ function schemaAt(schema: Schema, steps: readonly string[]): Schema | undefined 
   return at;
 }
 
-/** Paths of fields of this name, below `spec` only: `metadata` and `status` have many common names. */
+/** Paths of fields with this name. Only below `spec`, because `metadata` and `status` have many common names. */
 function placesOf(schema: Schema, name: string): string[] {
   const places: string[] = [];
   const look = (at: Schema, path: string, depth: number): void => {
@@ -59,8 +62,8 @@ function placesOf(schema: Schema, name: string): string[] {
 }
 
 /**
- * One line with field, value and message: `spec.template.spec.expireAfter: "14d": a duration has no days …`. Without
- * a hint for the value: the line as the API server prints it.
+ * One line with field, value and message: `spec.template.spec.expireAfter: "14d": a duration has no days …`.
+ * Without a hint, the line is the API server's.
  */
 export function fieldErrorText(error: FieldError, object: unknown): string {
   const { field, message } = error;
@@ -69,7 +72,7 @@ export function fieldErrorText(error: FieldError, object: unknown): string {
   const hint = DURATION_PATTERN.test(message) ? durationHint(value) : undefined;
   if (hint !== undefined) return `${field}: ${JSON.stringify(value)}: ${hint}`;
   if (!LABEL_DOMAIN.test(message)) return printFieldError(error);
-  // A rule in CEL shows the type of what it refuses, and not the value.
+  // A CEL rule's error shows the type of the value instead of the value.
   const shown = message.replace(
     'Invalid value: "string"',
     `Invalid value: ${JSON.stringify(value)}`,
@@ -78,17 +81,17 @@ export function fieldErrorText(error: FieldError, object: unknown): string {
   return `${field}: ${shown}${meant === undefined ? "" : `; did you mean ${meant}?`}`;
 }
 
-/** How CRDs of Karpenter describe durations, and refuse labels that are not for users. */
+/** How Karpenter's CRDs describe durations in errors. */
 const DURATION_PATTERN = /should match '.*\(s\|m\|h\)/;
 const LABEL_DOMAIN = /^Invalid value: .*label domain "[^"]*" is restricted/;
-/** Labels that requirements may name, of any provider. */
+/** Well-known labels of all providers, which requirements may use. */
 export const KNOWN_LABELS: readonly string[] = [
   ...WELL_KNOWN_LABELS,
   ...AWS_WELL_KNOWN_LABELS,
   ...KWOK_WELL_KNOWN_LABELS,
 ];
 
-/** That rules were skipped is no problem of its own, where it is told what is wrong. */
+/** True for the error that CEL rules were skipped. It is left out, because other errors say why. */
 export function isRemark({ field, message }: FieldError): boolean {
   return field === "<nil>" && message.includes("some validation rules were not checked");
 }

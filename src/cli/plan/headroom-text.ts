@@ -1,11 +1,11 @@
-/** Room that CapacityBuffers keep, for people: never as pods that somebody created. */
+/** Text about the room that CapacityBuffers keep. Their pods are never listed as real pods. */
 import { counted } from "../../base/counted.ts";
 import { usd } from "../../core/answers/command-answer.ts";
 import type { RoomKept } from "../../core/buffers/room.ts";
 import { perMonth } from "../program/figures.ts";
 import type { PlannedHeadroom } from "./headroom.ts";
 
-/** A line for each buffer. */
+/** One line for each buffer. */
 export function headroomLines({
   headroom = [],
 }: {
@@ -23,7 +23,7 @@ export function headroomLines({
   });
 }
 
-/** `room for 3 of shop/spare`; a part for each buffer. */
+/** Such as `room for 3 of shop/spare`, one part for each buffer. */
 export function roomText(rooms: readonly RoomKept[]): readonly string[] {
   const counts = new Map<string, number>();
   for (const { buffer, pods } of rooms) counts.set(buffer, (counts.get(buffer) ?? 0) + pods);

@@ -1,6 +1,6 @@
 /**
- * CapacityBuffers in a plan: the pods that they stand for, and what becomes of them, told apart from real pods. What
- * the running controller found for a buffer of a live cluster counts; a buffer of a file is worked out from the input.
+ * CapacityBuffers in a plan: their pods, and where they are placed, separate from real pods. For a buffer of a live
+ * cluster the controller's status counts; a buffer in a file is computed from the input.
  */
 import type { Job, PodTemplateSpec } from "../../apis/apps/kinds.ts";
 import type { CapacityBuffer, ScalableRef } from "../../apis/autoscaling/capacity-buffer.ts";
@@ -18,22 +18,22 @@ import { PodAdmission } from "../../core/state/pod-admission.ts";
 import { fillAdmission } from "./expand-workloads.ts";
 import type { Manifests } from "./manifests.ts";
 
-/** What the plan has for one CapacityBuffer. */
+/** The result of a plan for one CapacityBuffer. */
 export interface PlannedHeadroom {
-  /** `namespace/name`. */
+  /** Namespace and name of the buffer. */
   readonly buffer: string;
   readonly pods: number;
   readonly placed: number;
-  /** Its share of the new nodes; room on nodes that are there costs nothing more. */
+  /** The buffer's share of the new nodes' price. Room on existing nodes costs nothing more. */
   readonly priceMicroUsdPerHour: number;
-  /** Why pods have no place; absent: all have one. */
+  /** Why pods of the buffer have no place. Absent: all have one. */
   readonly reason?: string;
 }
 
 type Input = Pick<Manifests, "buffers" | "podTemplates" | "workloads" | "liveWorkloads"> &
   Pick<Manifests, "volumeClaims" | "limitRanges" | "runtimeClasses" | "verticalAutoscalers">;
 
-/** The pods of all buffers, by key of the buffer, and why a buffer has none or other than it asks for. */
+/** The pods of all buffers by the buffer's key, and why a buffer has none or fewer than it asks for. */
 export function headroomPods(manifests: Input): {
   readonly pods: readonly Pod[];
   readonly notes: readonly string[];
@@ -65,7 +65,7 @@ export function headroomPods(manifests: Input): {
   return { pods, notes };
 }
 
-/** As the controller worked it out, with ResourceQuotas; undefined: no controller has. */
+/** The number that the controller computed, including ResourceQuotas. Undefined: no controller has. */
 function countOf(buffer: CapacityBuffer): number | undefined {
   const isReady = condition(buffer, "ReadyForProvisioning")?.status === "True";
   return isReady ? buffer.status?.replicas : undefined;
@@ -73,7 +73,7 @@ function countOf(buffer: CapacityBuffer): number | undefined {
 
 interface Source {
   readonly template: PodTemplateSpec;
-  /** Absent: a PodTemplate has no number of pods. */
+  /** Absent for a PodTemplate, which has no replicas. */
   readonly replicas?: number;
 }
 
@@ -109,7 +109,7 @@ function sourceFrom(workload: KubeObject): Source {
   return { template: spec.template, replicas };
 }
 
-/** What a plan means for each buffer that it has pods of, by key. */
+/** The results for all buffers with pods, by key. */
 export function headroomOf(result: SchedulingResult): readonly PlannedHeadroom[] {
   const found = new Map<string, PlannedHeadroom>();
   const note = (pod: Pod, more: Partial<PlannedHeadroom>) => {
@@ -135,7 +135,7 @@ export function headroomOf(result: SchedulingResult): readonly PlannedHeadroom[]
   return [...found.values()].sort((a, b) => (a.buffer < b.buffer ? -1 : 1));
 }
 
-/** By key of each buffer's pod on the node: its share of the price, as the console shares it. */
+/** The share of the node's price of each buffer pod, by pod key, computed as on the dashboard. */
 function pricesOn({ cheapest, instanceTypes, pods }: PlannedClaim): ReadonlyMap<string, number> {
   const type = instanceTypes.find(({ name }) => name === cheapest.instanceType);
   if (type === undefined || !pods.some(isBufferPod)) return new Map();

@@ -1,7 +1,6 @@
 /**
- * Instance types from a file (docs/reference/plan.md): any cloud, or a made-up one. Prices are
- * micro-dollars an hour, amounts are Kubernetes quantities. Every complaint names file, entry and
- * field.
+ * Reads instance types from a file (docs/reference/plan.md), for any cloud. Prices are micro-dollars an hour,
+ * amounts are Kubernetes quantities. Every error names file, entry and field.
  */
 import { labelValueProblem, qualifiedNameProblem } from "../../apis/karpenter/label-syntax.ts";
 import {
@@ -26,7 +25,7 @@ import { shownValue } from "../program/shown.ts";
 
 export interface InstanceTypeFile {
   readonly instanceTypes: readonly InstanceType[];
-  /** Label keys of the file: a claim need not have them to satisfy a pod. */
+  /** Label keys in the file. A pod may require them even if the pool does not define them. */
   readonly wellKnownLabels: readonly string[];
 }
 
@@ -42,7 +41,7 @@ const OFFERING_FIELDS = [
   "reservation",
 ];
 
-/** Throws CliError. `path` is only for complaints. */
+/** Parses the file. `path` is only for error messages. Throws CliError. */
 export function parseInstanceTypes(path: string, text: string): InstanceTypeFile {
   const value = expected(() => readJson(text, { source: path, limits: LIMITS.jsonFiles }));
   if (!Array.isArray(value) || value.length === 0) {
@@ -140,7 +139,10 @@ function reservation(at: Place, value: unknown, isReserved: boolean): Partial<Of
   return { reservationCapacity: count, labels: { "karpenter.sh/reservation-id": id } };
 }
 
-/** `own`: what other fields say, which the file may say again but not otherwise. */
+/**
+ * Reads the labels. `own` are labels that follow from other fields; the file may repeat them, but not with other
+ * values.
+ */
 function labels(
   at: Place,
   value: unknown,
@@ -169,7 +171,7 @@ function isSameSet(left: readonly string[], right: readonly string[]): boolean {
   return left.every((one) => right.includes(one)) && right.every((one) => left.includes(one));
 }
 
-/** Part of the capacity: a planner that believed in more would plan for what no node holds. */
+/** The baseline, which must not exceed the capacity. */
 function baselineOf(
   at: Place,
   value: unknown,
@@ -200,7 +202,7 @@ function byZone(a: Offering, b: Offering): number {
   return (left as string) < (right as string) ? -1 : 1;
 }
 
-/** Where we are in the file, for complaints. */
+/** A place in the file, for error messages. */
 class Place {
   readonly #file: string;
   readonly #path: string;
@@ -242,7 +244,7 @@ class Place {
     return value;
   }
 
-  /** What nodes are to have as a label. */
+  /** A value that is valid as a label value. */
   labelValue(value: unknown, mayBeEmpty = false): string {
     const text = this.text(value, mayBeEmpty);
     if (labelValueProblem(text) !== undefined) throw this.wrong(text, LABEL_VALUE);

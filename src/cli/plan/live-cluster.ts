@@ -1,6 +1,6 @@
 /**
- * Reads from an API server what a plan is made from. What the cluster does not serve or does not let us
- * see is left out with a note, save for what a plan is nothing without.
+ * Reads everything for a plan from an API server. Kinds that are not served or may not be read are left out with a
+ * note, except for those that every plan needs.
  */
 import {
   DAEMON_SET,
@@ -46,7 +46,7 @@ import { CliError } from "../program/cli-error.ts";
 import type { Found } from "./documents.ts";
 import { readFactMaps } from "./facts.ts";
 
-/** Without these there is nothing to plan. */
+/** Without these kinds no plan is possible. */
 const NEEDED: readonly Kind[] = [POD, NODE];
 const USEFUL: readonly Kind[] = [
   DAEMON_SET,
@@ -67,21 +67,21 @@ const USEFUL: readonly Kind[] = [
   ...POOL_KINDS,
   ...CLAIM_KINDS,
 ];
-/** What a default spread takes its selectors from, beside Services. */
+/** Kinds whose selectors the default topology spread uses, besides Services. */
 export const SELECTING: readonly Kind[] = [REPLICA_SET, STATEFUL_SET, REPLICATION_CONTROLLER];
-/** What pods with resource claims need. */
+/** Kinds for pods with resource claims. */
 export const DEVICE_KINDS = [
   RESOURCE_SLICE,
   RESOURCE_CLAIM,
   RESOURCE_CLAIM_TEMPLATE,
   DEVICE_CLASS,
 ] as readonly Kind[];
-/** What CapacityBuffers may be about. */
+/** Kinds that a CapacityBuffer can refer to. */
 const BUFFERED = [POD_TEMPLATE, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, JOB] as readonly Kind[];
-/** Clusters of an older Karpenter serve only this one. */
+/** The only version in clusters with an older Karpenter. */
 const OLDER_VERSION = "v1beta1";
 
-/** By the clock of the API server; undefined when it does not tell. */
+/** The time of the API server's clock. Undefined if it does not tell. */
 export async function timeOf(client: Pick<KubeClient, "raw">): Promise<number | undefined> {
   try {
     const { headers } = await client.raw({ method: "GET", path: "/version" });
@@ -93,7 +93,10 @@ export async function timeOf(client: Pick<KubeClient, "raw">): Promise<number | 
   }
 }
 
-/** Workloads are read only as `further` names them: their pods are there. `further`: kinds beyond what a plan needs. Throws CliError when the server cannot be asked. */
+/**
+ * Reads the cluster. Workloads are read only if `further` (additional kinds) has them, because their pods exist
+ * already. Throws CliError if the server cannot be reached.
+ */
 export async function readCluster(
   client: Pick<KubeClient, "list">,
   further: readonly Kind[] = [],
@@ -130,10 +133,10 @@ async function readKind(
   }
 }
 
-/** What to say when the server cannot be asked at all. */
+/** The error if the server cannot be reached. */
 function noAnswer({ message, cause }: ConnectionError): CliError {
   const why = cause === undefined ? "" : firstLineOf(cause);
-  // Nobody was asked then.
+  // In this case no request was sent.
   if (cause instanceof CredentialsError)
     return new CliError(
       `--cluster: no credentials for the cluster: ${why}; mend its user in KUBECONFIG`,
@@ -145,7 +148,7 @@ function noAnswer({ message, cause }: ConnectionError): CliError {
   );
 }
 
-/** What Karpenter tells of itself. Throws CliError when the server cannot be asked, or refuses. */
+/** The ConfigMap karpenter-facts. Throws CliError if the server cannot be reached or refuses. */
 export async function readFacts(client: Pick<KubeClient, "get" | "list">): Promise<Found[]> {
   try {
     return await readFactMaps(client);
@@ -175,13 +178,15 @@ async function read(client: Pick<KubeClient, "list">, kind: Kind): Promise<Found
   }));
 }
 
-/** As the controller's mirror reads and keeps them: of a large cluster nearly all that is read is pods. */
+/**
+ * Reads pods reduced to the fields that the controller's mirror keeps, because pods are most of a large cluster.
+ */
 function podsOf(client: Pick<KubeClient, "list">): Promise<KubeList<Pod>> {
   const keep = createPodProjection();
   return client.list(POD, { keep, readPage: createPodPageReader(keep) });
 }
 
-/** Who wrote the spec of a pool last is told by its managedFields. Nobody asks that of others. */
+/** Keeps managedFields for pools only: they show who last wrote the spec. */
 function keeping({ plural }: Kind): KeepOptions<KubeObject> {
   if (POOL_KINDS.some((one) => one.plural === plural)) return {};
   return {

@@ -1,6 +1,6 @@
 /**
- * The kinds that a plan looks at, and what to say where one of them is written as nobody serves it: under another group
- * or version, in other letters, in the plural, or with a slip. Without a word its pods would not be planned.
+ * The kinds that a plan uses, and the error if such a kind is written wrongly: another group or version, other
+ * letter case, the plural, or a typo. Without the error its pods would silently be missing.
  */
 import type { KubeObject } from "../../apis/meta.ts";
 import { meantName } from "../../base/slips.ts";
@@ -9,7 +9,7 @@ import { CliError } from "../program/cli-error.ts";
 
 type Served = Pick<ResourceDefinition, "group" | "version" | "kind" | "plural">;
 
-/** Objects with a pod template that becomes pods. */
+/** Kinds with a pod template whose pods are planned. */
 export const WORKLOAD_KINDS = [
   "Deployment",
   "ReplicaSet",
@@ -18,7 +18,7 @@ export const WORKLOAD_KINDS = [
   "Job",
 ] as const;
 
-/** Kinds that a plan is made from; a slip in their names is no other kind that may be passed over. */
+/** Kinds that a plan uses. A typo in one of these names must not count as an unknown kind to skip. */
 const LOOKED_AT = [
   ...WORKLOAD_KINDS,
   "Pod",
@@ -53,12 +53,12 @@ const LOOKED_AT = [
 ] as const;
 export type LookedAt = (typeof LOOKED_AT)[number];
 
-/** All before the last slash: of `a/b/v1` a group that nobody has. */
+/** The part before the last slash. In `a/b/v1` that is a group that does not exist. */
 export function groupOf(apiVersion: string): string {
   return apiVersion.slice(0, Math.max(0, apiVersion.lastIndexOf("/")));
 }
 
-/** Throws for a known kind that is not served as it is written; of another group it is somebody else's. */
+/** Throws for a kind of this list that is not served as written. A kind of another group is skipped. */
 export function refuseSlip(
   served: readonly Served[],
   where: string,
@@ -87,8 +87,7 @@ export function refuseSlip(
 }
 
 /**
- * Definitions of the kind that a plan looks at, in whatever letters, in the singular or the plural; or of the nearest
- * one, if it is but a slip or two away.
+ * Kinds with this name in any letter case, singular or plural, or else the nearest name within one or two typos.
  */
 function likeKind(served: readonly Served[], kind: string): readonly Served[] {
   const lookedAt = served.filter((one) => (LOOKED_AT as readonly string[]).includes(one.kind));
@@ -98,7 +97,7 @@ function likeKind(served: readonly Served[], kind: string): readonly Served[] {
   );
   return lookedAt.filter((one) => one.kind === meant || one.plural === meant);
 }
-/** Custom kinds of others have a group with a dot in it, for the API server wants one; `.k8s.io` is Kubernetes' own. */
+/** Whether a group belongs to Kubernetes: custom groups must contain a dot, and `.k8s.io` is Kubernetes' own. */
 function isOurGroup(group: string): boolean {
   return !group.includes(".") || group.endsWith(".k8s.io") || group.startsWith("karpenter.");
 }

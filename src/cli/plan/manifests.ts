@@ -1,7 +1,7 @@
 /**
- * Sorts what was read by what it means to a plan. Every object is held to the rules the API server
- * would hold it to, with the same schemas and defaults; older generations of Karpenter's kinds are
- * brought to the newest. What a plan has no use for is counted and named, never an error.
+ * Sorts objects by their use in a plan. Each object is validated and defaulted as by the API server. Older
+ * generations of Karpenter's kinds are converted to the newest. Objects that a plan does not use are counted and
+ * named; they are no error.
  */
 import type { CronJob, DaemonSet } from "../../apis/apps/kinds.ts";
 import type { CapacityBuffer, StoredPodTemplate } from "../../apis/autoscaling/capacity-buffer.ts";
@@ -59,14 +59,14 @@ import { withoutField } from "./without-field.ts";
 import type { Autoscaler } from "./workload-size.ts";
 
 /**
- * What a plan is made from, by kind, each at its newest version with defaults filled in. In the order in which an API
- * server lists them, by namespace and name: who takes the first of several takes the same one however they were written.
+ * The input of a plan by kind, in the newest version, with defaults. The order is that of the API server
+ * (namespace, then name), so that the order in files makes no difference.
  */
 export interface Manifests {
   readonly pods: readonly Pod[];
-  /** Whose pods are to be made. */
+  /** Workloads whose pods must be created. */
   readonly workloads: readonly KubeObject[];
-  /** Of a live cluster: their pods are there. */
+  /** Workloads of a live cluster, whose pods exist. */
   readonly liveWorkloads: readonly KubeObject[];
   readonly cronJobs: readonly CronJob[];
   readonly autoscalers: readonly Autoscaler[];
@@ -76,7 +76,7 @@ export interface Manifests {
   readonly pools: readonly (NodePool | Provisioner)[];
   readonly nodeClasses: readonly (EC2NodeClass | AWSNodeTemplate)[];
   readonly nodes: readonly Node[];
-  /** In hub shape. */
+  /** Claims in hub shape. */
   readonly claims: readonly NodeClaim[];
   readonly volumeClaims: readonly PersistentVolumeClaim[];
   readonly volumes: readonly PersistentVolume[];
@@ -91,17 +91,17 @@ export interface Manifests {
   readonly overlays: readonly NodeOverlay[];
   readonly buffers: readonly CapacityBuffer[];
   readonly podTemplates: readonly StoredPodTemplate[];
-  /** What pods claim, and what there is of it. */
+  /** Device claims and devices. */
   readonly devices: Omit<DeviceFacts, "compile">;
-  /** Kind → how many were passed over. */
+  /** Number of skipped objects by kind. */
   readonly unused: ReadonlyMap<string, number>;
-  /** Where the object is in the files: `app.yaml, document 2`. Undefined for one of a live cluster. */
+  /** The place of an object in the files: `app.yaml, document 2`. Undefined for objects of a live cluster. */
   readonly placeOf: (object: KubeObject) => string | undefined;
-  /** Fills the API server's defaults into an object that planning itself makes. */
+  /** Adds the API server's defaults to an object that planning creates. */
   readonly withDefaults: <T extends KubeObject>(object: T) => T;
 }
 
-/** These have no bearing on where pods go, and are nothing to remark on. */
+/** Kinds that do not influence planning and are skipped without a note. */
 const SILENT = new Set(["ConfigMap", "Secret", "ServiceAccount", "KWOKNodeClass", "Event"]);
 const CURRENT: Readonly<Record<string, string>> = {
   NodePool: "karpenter.sh/v1",
@@ -111,7 +111,7 @@ const CURRENT: Readonly<Record<string, string>> = {
 
 let kinds: MutableRegistry | undefined;
 
-/** Made once, for it takes a tenth of a second; nobody changes it afterwards. */
+/** The registry of known kinds. Created once, because that takes 0.1 s. Never changed. */
 function knownKinds(): MutableRegistry {
   if (kinds === undefined) {
     kinds = createRegistry({ kubernetesVersion: "1.34" });
@@ -120,7 +120,7 @@ function knownKinds(): MutableRegistry {
   return kinds;
 }
 
-/** Throws CliError with place and field of all that the API server would refuse. */
+/** Sorts the objects. Throws CliError with place and field of everything that the API server would refuse. */
 export function sortManifests(found: readonly Found[]): Manifests {
   const registry = knownKinds();
   const { byKind, unused, seen } = readAll(registry, found);
@@ -179,7 +179,7 @@ export function sortManifests(found: readonly Found[]): Manifests {
   return manifests;
 }
 
-/** Objects by kind; kinds that nobody here knows, counted; where each object is. Throws CliError. */
+/** Reads all objects: by kind, the number of unknown kinds, and the place of each object. Throws CliError. */
 function readAll(registry: MutableRegistry, found: readonly Found[]) {
   const byKind = new Map<string, KubeObject[]>();
   const unused = new Map<string, number>();
@@ -197,7 +197,7 @@ function readAll(registry: MutableRegistry, found: readonly Found[]) {
     }
     const id = `${kind} ${keyOf(read)}`;
     const before = seen.get(id);
-    // What is applied replaces what the cluster has.
+    // An object in a file replaces the same object in the cluster.
     if (before !== undefined && !before.live) {
       problems.push(`${where}: ${id} is also in ${before.where}`);
       continue;
@@ -218,8 +218,8 @@ function inOrder(objects: readonly KubeObject[]): KubeObject[] {
 }
 
 /**
- * Instead of letters drawn by chance, as the API server completes `generateName`, a number: the first that no other object
- * of the kind has, from 0 on. Who gets which goes by what the objects say, not by where they stand.
+ * Gives names to objects with `generateName`. Instead of random letters they get numbers from 0, skipping names in
+ * use. The order depends on the objects' content, not on their place in the files.
  */
 function withNames(found: readonly Found[]): Found[] {
   const idOf = ({ kind, metadata }: KubeObject, name: unknown): string =>
@@ -255,7 +255,7 @@ function definitionOf(registry: MutableRegistry, { apiVersion = "", kind = "" }:
   return registry.findKind(groupOf(apiVersion), apiVersion.split("/").at(-1) as string, kind);
 }
 
-/** The object as the API server would keep it; undefined for kinds that nobody here knows. */
+/** The object as the API server would store it. Undefined for an unknown kind. */
 function readObject(
   registry: MutableRegistry,
   where: string,
@@ -275,10 +275,10 @@ function readObject(
   };
   const { value, problems, wrong } = readable(definition, where, named);
   const mistyped = alphaTypeProblem(value);
-  // Defaults and rules of the alpha kinds rely on the types.
+  // The defaults and rules of alpha kinds need correct types.
   if (mistyped !== undefined) throw refused(where, object, [...problems, mistyped]);
   const complete = withAlphaDefaults(definition.applyDefaults(value));
-  // A status is nobody's to write by hand: as on creation, that of a custom kind is not judged.
+  // The status of a custom kind is not checked, as on creation.
   const judged = isCustom(definition) ? definition.prepareCreate(complete) : complete;
   const errors = definition.validate(judged, undefined).filter(({ field }) => !wrong.has(field));
   const real = errors.filter((error) => !isRemark(error));
@@ -289,12 +289,12 @@ function readObject(
   return newest(where, complete);
 }
 
-/** More values of wrong types in one object are not looked for. */
+/** Most values of wrong types that are reported for one object. */
 const MOST_WRONG = 10;
 
 /**
- * The object as the schema reads it, and what is wrong with its fields: a reader stops at the first value that a field
- * cannot hold, so each such value (its path in `wrong`) is taken out, and the rest is read again.
+ * Decodes an object with its schema and collects the errors. A decoder stops at the first value of a wrong type. So
+ * that value (its path is in `wrong`) is removed, and the object is decoded again.
  */
 function readable(
   definition: ResourceDefinition,
@@ -308,7 +308,7 @@ function readable(
     problems.push(read.wrong === undefined ? read.malformed : wrongText(read.wrong));
     const path = read.wrong?.path;
     const rest = path === undefined ? undefined : withoutField(read.value, path);
-    // What cannot be taken out cannot be judged further.
+    // Checking ends if the wrong value cannot be removed.
     if (path === undefined || rest === undefined || wrong.has(path) || wrong.size === MOST_WRONG)
       throw refused(where, object, problems);
     wrong.add(path);
@@ -318,7 +318,7 @@ function readable(
   return { value: read.value, problems, wrong };
 }
 
-/** One object of a live cluster in the version that is planned with. Throws CliError. */
+/** Converts an object of a live cluster to the version for planning. Throws CliError. */
 export function currentVersion(object: KubeObject): KubeObject {
   return newest(`${object.kind} ${object.metadata.name} of the cluster`, object);
 }
@@ -346,7 +346,7 @@ function withAlphaDefaults(object: KubeObject): KubeObject {
     : object;
 }
 
-/** Alpha kinds have hardly a schema: their webhooks hold the rules. */
+/** Errors of alpha kinds, whose schemas check little. Their webhooks have the rules. */
 function alphaProblems(object: KubeObject): readonly string[] {
   if (object.kind === "AWSNodeTemplate") {
     return lines(validateAwsBlock((object as AWSNodeTemplate).spec ?? {}, "template"));
@@ -363,12 +363,12 @@ function lines(problems: readonly FieldProblem[]): readonly string[] {
   return problems.map((problem) => problemsText([problem]));
 }
 
-/** `spec.replicas: wanted a whole number, got "three"`. */
+/** The error for a wrong type: `spec.replicas: wanted a whole number, got "three"`. */
 function wrongText({ path, value, wanted }: WrongValue): string {
   const kind = /^(\[\]|u?int|float)/.exec(wanted)?.[1] ?? "";
   const isBeyond = wanted === "int32" && Number.isInteger(value);
   const words = isBeyond ? INT32 : (WANTED[wanted] ?? WANTED[kind] ?? "an object");
-  // What `name: on` or `disk: 1` was meant to be.
+  // Hints at missing quotes for values such as `name: on` or `disk: 1`.
   const unquoted = wanted === "string" && typeof value !== "object" ? "; put it in quotes" : "";
   return `${path}: wanted ${words}, got ${shownValue(value)}${unquoted}`;
 }
@@ -395,7 +395,7 @@ function refused(where: string, object: KubeObject, problems: readonly string[])
 
 const REFUSED = Symbol("refused");
 
-/** What `read` returns; REFUSED where it throws CliError, whose sentences go to `problems`. */
+/** Returns the result of `read`. If it throws CliError, adds its sentences to `problems` and returns REFUSED. */
 function collecting<T>(problems: string[], read: () => T): T | typeof REFUSED {
   try {
     return read();

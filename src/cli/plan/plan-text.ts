@@ -1,4 +1,4 @@
-/** A plan for people: what would be launched and for whom, what it costs, and who stays without. */
+/** A plan as text: what would be launched for which pods, what it costs, and which pods have no place. */
 
 import { counted } from "../../base/counted.ts";
 import type { Printed } from "../../base/printable.ts";
@@ -17,10 +17,10 @@ import {
 import { headroomLines, roomText } from "./headroom-text.ts";
 import type { Plan, PlannedNode, Unplaced } from "./plan.ts";
 
-/** Most pods named in one line; the rest are counted. */
+/** Most pods that are named in one line. The others are counted. */
 const NAMED = 4;
 
-/** Ends with a newline. `notes` go below the plan. Lines fit the screen, unless it is wide. */
+/** Ends with a newline. `notes` are below the plan. Lines fit the screen, unless the output is wide. */
 export function planText(
   plan: Plan,
   notes: readonly string[],
@@ -55,7 +55,7 @@ export function planText(
     lines.push(`no plan for these pods costs less than ${usd(bound)} an hour`);
   lines.push(...plan.risks.map(({ text }) => painted(`risk: ${text}`, paint.yellow)));
   lines.push(...notes.map((note) => painted(`note: ${note}`, paint.dim)));
-  // Lines are wrapped in a pipe, too, because people read them in pages and build logs.
+  // Lines are also wrapped in a pipe, because people read the text in pagers and build logs.
   return printedScreen(lines, screen.wide ? {} : { wrapAt: screen.wrapAt ?? screen.columns });
 }
 
@@ -74,7 +74,7 @@ function summary(plan: Plan): string {
   );
 }
 
-/** A row for each pool, and one for all. */
+/** A row for each pool and one for the sum. */
 function costRows({ nodePools, nodes, priceMicroUsdPerHour }: Plan["totals"]): string[][] {
   const pods = nodePools.reduce((sum, one) => sum + one.pods, 0);
   const all = { nodePool: "all", nodes, pods, priceMicroUsdPerHour };
@@ -91,7 +91,10 @@ function costRows({ nodePools, nodes, priceMicroUsdPerHour }: Plan["totals"]): s
   ];
 }
 
-/** Nodes share a row that differ only in how many other types they may become; `isWide`: and in what is requested. */
+/**
+ * Nodes that differ only in their other possible types share a row. With `isWide`, nodes with different requests
+ * have rows of their own.
+ */
 function launchRows(claims: readonly PlannedNode[], isWide: boolean): string[][] {
   const groups = new Map<string, [PlannedNode, ...PlannedNode[]]>();
   for (const claim of claims) {
@@ -133,21 +136,23 @@ function otherTypes(alike: readonly PlannedNode[]): string {
   return `${range} ${most === 1 ? "other" : "others"}`;
 }
 
-/** `2 cpu, 4Gi, 1 nvidia.com/gpu`: what machines are chosen by; how many pods it is stands beside. */
+/**
+ * The requests by which types were chosen: `2 cpu, 4Gi, 1 nvidia.com/gpu`. The number of pods has its own column.
+ */
 function requestsText({ cpu, memory, pods: _, ...others }: PlannedNode["requests"]): string {
   const more = Object.entries(others).map(([name, amount]) => `${amount} ${name}`);
   return [`${cpu ?? "0"} cpu`, ...(memory === undefined ? [] : [memory]), ...more].join(", ");
 }
 
-/** Pods without a place for which reason, nearest place and fix are the same. */
+/** Pods without a place that have the same reason, nearest place and fix. */
 interface UnplacedGroup {
   readonly one: Unplaced;
   readonly pods: readonly string[];
-  /** Why, a line for each pool. */
+  /** The reasons, one line for each pool. */
   readonly reasons: readonly string[];
 }
 
-/** Replicas fail alike: each reason is told once, with its pods. */
+/** Groups pods by reason, because replicas usually fail for the same reason. */
 export function unplacedGroups(all: readonly Unplaced[]): readonly UnplacedGroup[] {
   const alike = new Map<string, { readonly one: Unplaced; readonly pods: string[] }>();
   for (const one of all) {
@@ -172,7 +177,7 @@ function unplacedLines(all: readonly Unplaced[], paint: Paint): Line[] {
   });
 }
 
-/** The place that comes closest, and what it lacks. */
+/** The place that fits best, and what it lacks. */
 export function nearestText({
   instanceType,
   nodePool,
@@ -182,16 +187,13 @@ export function nearestText({
   return `${type}${nodePool}: ${missing.join("; ")}`;
 }
 
-/** A replica's own claim is named in its reason, and makes it no other. */
+/** The text that decides the group. The name of a replica's own claim is removed from the reason. */
 function toldOf({ reason, nearest, fix }: Unplaced): string {
   const told = reason.replace(/PersistentVolumeClaim=[^,)]*/, "");
   return JSON.stringify([told, nearest, fix?.text]);
 }
 
-/**
- * A line for each pool. Upstream's sentence is whole in the JSON; without the pool's name, what daemons take and all
- * that was asked for it can be read.
- */
+/** One line for each pool. JSON has upstream's whole sentence; here it is shortened to be readable. */
 function reasonLines({ reason, nodePools }: Unplaced): string[] {
   const parts = reason.split(/; (?=incompatible with )/);
   if (parts.length !== nodePools.length)
@@ -206,7 +208,10 @@ function reasonLines({ reason, nodePools }: Unplaced): string[] {
 
 const NO_FIX = "none found: no few changes of the pod or a NodePool place it";
 
-/** `general: instance types ruled out: 4 too small for its requests`; `why` stands before these. */
+/**
+ * Counts of the reasons: `general: instance types ruled out: 4 too small for its requests`. `why` is put before
+ * them.
+ */
 export function fellText({ nodePool, rejected }: Unplaced["nodePools"][number], why = ""): string {
   if (rejected["noInstanceTypes"] !== undefined)
     return `${nodePool}: its requirements leave no instance type`;

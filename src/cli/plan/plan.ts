@@ -1,6 +1,6 @@
 /**
- * The result of `karpenter plan` as a contract that other programs read: names, amounts and prices,
- * no objects of ours. Described, with its JSON schema, in docs/reference/plan.md.
+ * The result of `karpenter plan`, as a data format for other programs. docs/reference/plan.md describes it and has
+ * its JSON schema.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import type { RequirementSpec } from "../../apis/karpenter/nodepool.ts";
@@ -23,37 +23,37 @@ import { volumeFix } from "./volume-fix.ts";
 
 export interface Plan {
   readonly newNodeClaims: readonly PlannedNode[];
-  /** Those that take pods; nodes that only keep room are in `headroom`. */
+  /** Existing nodes that take pods. Nodes that only keep room are in `headroom`. */
   readonly existingNodes: readonly { readonly node: string; readonly pods: readonly string[] }[];
-  /** Room for CapacityBuffers, by buffer; absent: the input has none. Their pods count nowhere else. */
+  /** Room for CapacityBuffers, by buffer. Absent: the input has none. Their pods are counted only here. */
   readonly headroom?: readonly PlannedHeadroom[];
   readonly unschedulable: readonly Unplaced[];
   readonly totals: {
     readonly pods: number;
     readonly placed: number;
-    /** New ones. */
+    /** Number of new nodes. */
     readonly nodes: number;
     readonly priceMicroUsdPerHour: number;
-    /** What the new nodes of each pool cost, by name. */
+    /** Cost of the new nodes of each pool, by name. */
     readonly nodePools: readonly PoolTotal[];
-    /** Proven: no plan for these pods is cheaper. Only when asked for. */
+    /** A proven lower bound for the price of any plan for these pods. Only with `--lower-bound`. */
     readonly lowerBoundMicroUsdPerHour?: number;
-    /** What the limits of these NodePools make the plan dearer by; absent: nothing. */
+    /** How much the limits of these NodePools increase the price. Absent: not at all. */
     readonly limits?: {
       readonly nodePools: readonly string[];
       readonly priceMicroUsdPerHour: number;
     };
   };
-  /** Which plan source made the plan, and what became of the others; absent: `--planner greedy`. */
+  /** Which plan source made the plan, and why the others did not. Absent with `--planner greedy`. */
   readonly planner?: PlannerRecord;
-  /** Planning passes that placed pods: a later one sees what the earlier ones launched. */
+  /** Number of passes that placed pods. A later pass sees what earlier ones launched. */
   readonly passes: number;
-  /** What the price does not show. */
+  /** Risks that the price does not show. */
   readonly risks: readonly Risk[];
   readonly timings: { readonly parseMs: number; readonly solveMs: number };
 }
 
-/** New nodes of a pool, and what they cost together. */
+/** The new nodes of a pool and their cost. */
 export interface PoolTotal {
   readonly nodePool: string;
   readonly nodes: number;
@@ -64,12 +64,12 @@ export interface PoolTotal {
 export interface PlannedNode {
   readonly nodePool: string;
   readonly requirements: readonly RequirementSpec[];
-  /** Names, cheapest first. */
+  /** Names of the possible instance types, cheapest first. */
   readonly instanceTypes: readonly string[];
   readonly pods: readonly string[];
-  /** Room on it that CapacityBuffers keep; absent: none. */
+  /** Room on the node for CapacityBuffers. Absent: none. */
   readonly headroom?: readonly RoomKept[];
-  /** Kubernetes quantities: pods and daemons. */
+  /** Requests of pods and daemons, as Kubernetes quantities. */
   readonly requests: Readonly<Record<string, string>>;
   readonly cheapest: {
     readonly instanceType: string;
@@ -84,29 +84,31 @@ export interface Unplaced {
   readonly reason: string;
   readonly nodePools: readonly {
     readonly nodePool: string;
-    /** Reason → how many instance types fell by it. */
+    /** Number of rejected instance types by reason. */
     readonly rejected: Readonly<Record<string, number>>;
   }[];
-  /** The place that comes closest. */
+  /** The place that fits best. */
   readonly nearest?: {
     readonly nodePool: string;
     readonly instanceType?: string;
     readonly missing: readonly string[];
   };
-  /** The smallest change that gives the pod a place: made and planned, so it does. */
+  /** The smallest change that places the pod. It was verified by planning with it. */
   readonly fix?: { readonly text: string; readonly edits: readonly PlannedEdit[] };
 }
 
-/** What is known beyond the plan itself. */
+/** Data that is not in the plan itself. */
 export interface Extras {
-  /** By key of the pod. */
+  /** Fixes by pod key. */
   readonly remedies?: ReadonlyMap<string, Remedy>;
   readonly lowerBoundMicroUsd?: number;
   /** Default: 1. */
   readonly passes?: number;
-  /** What the plan was made from: then risks are told, and fixes of volumes. */
+  /** The input of the plan, for risks and fixes of volumes. */
   readonly input?: SchedulingInput;
-  /** Whether to say what would place the pods that planning refuses to look at. Default: with `input`. */
+  /**
+   * Whether to look for fixes for pods that planning refuses because of volumes. Default: if there is an `input`.
+   */
   readonly volumeFixes?: boolean;
 }
 
@@ -181,7 +183,7 @@ export function planOf(
   };
 }
 
-/** How many passes the plan took, where there was more than one, and whether more would follow. */
+/** Notes about the number of passes, if there was more than one or more would follow. */
 export function passNotes({ passes, isSettled }: PlayedPasses): string[] {
   if (!isSettled)
     return [
@@ -193,7 +195,7 @@ export function passNotes({ passes, isSettled }: PlayedPasses): string[] {
   ];
 }
 
-/** What limits of NodePools cost; none: nothing. */
+/** Notes about what the limits of NodePools cost. None if they cost nothing. */
 export function limitNotes({ totals: { limits } }: Plan): string[] {
   if (limits === undefined) return [];
   const price = usd(limits.priceMicroUsdPerHour);

@@ -1,18 +1,18 @@
-/** An edit that the engine found, as the field of an object that an owner opens in an editor. */
+/** An edit of the engine as a field that the owner of an object can change. */
 import { formatResource } from "../../apis/resources.ts";
 import type { Edit, PodEdit, PoolEdit } from "../../core/provisioning/refusals/edits.ts";
 
 export interface PlannedEdit {
-  /** `Pod shop/web-0`, `NodePool default`. */
+  /** Kind and name: `Pod shop/web-0`, `NodePool default`. */
   readonly object: string;
   readonly field: string;
   readonly action: "add" | "set" | "remove";
   readonly value: string;
-  /** What `set` replaces. */
+  /** The value that `set` replaces. */
   readonly from?: string;
 }
 
-/** `pod`: its `namespace/name`. */
+/** Describes an edit. `pod` is `namespace/name`. */
 export function plannedEdit(edit: Edit, pod: string): PlannedEdit {
   return edit.on === "pod"
     ? { object: `Pod ${pod}`, ...podField(edit) }
@@ -68,7 +68,7 @@ const RULES = {
   antiAffinity: "spec.affinity.podAntiAffinity",
 } as const;
 
-/** A Provisioner is flat where a NodePool has a template. */
+/** The field of a pool. A Provisioner has no template, so its paths are shorter. */
 function poolField(edit: PoolEdit, flat: boolean): Omit<PlannedEdit, "object"> {
   const requirements = flat ? "spec.requirements" : "spec.template.spec.requirements";
   switch (edit.change) {

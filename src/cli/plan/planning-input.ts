@@ -1,6 +1,6 @@
 /**
- * From what was read to what the engine takes: the picture of the cluster, the pods that need a
- * place, the pools with what they can launch. What is left out of a plan is said in a note.
+ * Builds the engine's input: the cluster, the pods that need a place, and the pools with their instance types. A
+ * note tells what is left out.
  */
 import {
   isOwnedByDaemonSet,
@@ -43,9 +43,9 @@ import type { Manifests } from "./manifests.ts";
 export interface PlanSettings {
   readonly preferencePolicy: SchedulingOptions["preferencePolicy"];
   readonly minValuesPolicy: SchedulingOptions["minValuesPolicy"];
-  /** Empty: all pools. */
+  /** The pools to use. Empty: all. */
   readonly poolNames: readonly string[];
-  /** For pods without a spread of their own. */
+  /** Default topology spread for pods without one. */
   readonly defaultSpread?: readonly TopologySpreadConstraint[];
   /** Pods that are created anew get what VerticalPodAutoscalers recommend. */
   readonly readsRecommendations?: boolean | undefined;
@@ -53,26 +53,26 @@ export interface PlanSettings {
   readonly compileSelector?: CompileSelector | undefined;
 }
 
-/** upstream: MaxInstanceTypes */
+/** Most instance types of a pool. upstream: MaxInstanceTypes */
 const MAX_INSTANCE_TYPES = 600;
 
 export interface PlanningInput {
   readonly input: SchedulingInput;
   readonly notes: readonly string[];
-  /** All of them; those that may not be used and have no nodes, without types. */
+  /** All pools. A pool that must not be used and has no nodes has no types. */
   readonly pools: readonly PoolInput[];
-  /** Ids of pools that are left to another provider. */
+  /** Ids of pools of other providers. */
   readonly foreign: ReadonlySet<string>;
-  /** Pods that earlier plans have for nodes, as far as claims tell it. */
+  /** The seats of earlier plans, as far as claims record them. */
   readonly seats: Placements;
 }
 
-/** What a plan needs of the cluster state. */
+/** The parts of the cluster state that a plan needs. */
 export type PlannedState = Pick<ClusterState, "nodes" | "unboundPods" | "daemonPods" | "poolUsage">;
 
 /**
- * `at`: epoch milliseconds. `kept`: the state of the live cluster that the manifests were read from.
- * Without it the state is made of the manifests.
+ * Builds the input. `at` is epoch milliseconds. `kept` is the state of the live cluster; without it, the state is
+ * built from the manifests.
  */
 export async function planningInput(
   found: Manifests,
@@ -100,7 +100,7 @@ export async function planningInput(
     ...leavingPods(manifests, cluster, nowMs),
     ...room.pods,
   ];
-  // What the controller remembers of earlier plans, as far as claims tell it.
+  // Seats that the controller would remember, as far as claims record them.
   const seats = new Placements();
   atOnce(seats.recall(cluster.nodes(), nowMs));
   const sticky = seats.assign(batch, nowMs);
@@ -160,7 +160,7 @@ function clusterOf(manifests: Manifests, pods: readonly Pod[]): ClusterState {
   fillAdmission(cluster.admission, manifests);
   for (const daemonSet of manifests.daemonSets) cluster.updateDaemonSet(daemonSet);
   for (const pod of pods) cluster.updatePod(pod);
-  // A disruption command under way takes them.
+  // Marks the nodes of running disruption commands.
   for (const claim of manifests.claims) {
     const { providerID } = claim.status ?? {};
     if (providerID && recordOf(claim) !== undefined) cluster.markForDeletion(providerID);
@@ -169,8 +169,8 @@ function clusterOf(manifests: Manifests, pods: readonly Pod[]): ClusterState {
 }
 
 /**
- * A manifest has no word of the scheduler yet: whatever is bound nowhere needs a place. Pods that have ended are
- * not in the picture at all.
+ * Pods that need a place. A pod in a manifest has no condition from kube-scheduler, so every unbound pod counts.
+ * Ended pods are not in the state.
  */
 function pendingPods(cluster: PlannedState, notes: string[]): Pod[] {
   const pods = cluster
@@ -187,7 +187,7 @@ function pendingPods(cluster: PlannedState, notes: string[]): Pod[] {
   return pods.filter((pod) => !gated.includes(pod) && !nominated.includes(pod));
 }
 
-/** Pods of nodes that are being deleted need another place, unless nothing may move them. */
+/** Pods on nodes that are being deleted. They need another place, unless they must not be moved. */
 function leavingPods(manifests: Manifests, cluster: PlannedState, nowMs: number): Pod[] {
   return cluster
     .nodes()
@@ -198,11 +198,11 @@ function leavingPods(manifests: Manifests, cluster: PlannedState, nowMs: number)
 
 interface UsablePools {
   readonly pools: readonly PoolInput[];
-  /** Ids of those that are planned with. */
+  /** Ids of pools that the plan uses. */
   readonly usable: ReadonlySet<string>;
-  /** Ids of those that are left to another provider. */
+  /** Ids of pools of other providers. */
   readonly foreign: ReadonlySet<string>;
-  /** Why no pool is planned with, if none is. */
+  /** Why no pool is used, if none is. */
   readonly withoutPools: string;
 }
 
@@ -246,7 +246,7 @@ async function poolInputs(
   return { pools, usable, foreign, withoutPools: noPools(every, nodeClassKinds, whys).text };
 }
 
-/** Prices and resources that NodeOverlays lay over the catalogue. */
+/** Changes prices and resources as NodeOverlays say. */
 function withOverlays(
   inputs: readonly PoolInput[],
   { overlays }: Manifests,
@@ -272,7 +272,7 @@ function isNamed(pool: Pool, name: string): boolean {
   return pool.name === name || pool.id === name;
 }
 
-/** Another provider's, which the controller leaves alone. */
+/** Why a pool is not used: it belongs to another provider, so this controller ignores it. */
 function unserved(pool: Pool, { nodeClassKinds }: Cloud): string | undefined {
   if (nodeClassKinds === undefined || foreignPools([pool], nodeClassKinds).length === 0)
     return undefined;
@@ -288,17 +288,14 @@ function unusable(pool: Pool, ready: Condition | undefined): string | undefined 
   return `its status says that it is not ready${more}`;
 }
 
-/**
- * What the controller's validation holds against the pool, of which it launches nothing then. In a file that is bad
- * input: throws CliError.
- */
+/** Why the controller's validation rejects the pool. In a file such a pool is bad input: throws CliError. */
 function invalid(
   { unreadable, name }: Pool,
   native: NodePool | Provisioner,
   { placeOf }: Manifests,
   { wellKnownLabels }: Cloud,
 ): string | undefined {
-  // A file of instance types may stand for those of any provider.
+  // A file of instance types may be for any provider, so all well-known labels are allowed.
   const known = [...wellKnownLabels, ...KNOWN_LABELS];
   const isJudged = unreadable === undefined && native.kind === NODE_POOL.kind;
   const problems = isJudged ? nodePoolProblems(native as NodePool, known) : [];
@@ -314,7 +311,7 @@ function invalid(
   );
 }
 
-/** The label that was probably meant, where a complaint is about one that may not be set. */
+/** The label that was probably meant, for an error about a label that must not be used. */
 function labelHint(problem: string, known: readonly string[]): string {
   const key = /^(?:spec\.template\.metadata\.labels\[(.+)\]|.*\blabel (\S+) is restricted)/.exec(
     problem,
@@ -323,7 +320,7 @@ function labelHint(problem: string, known: readonly string[]): string {
   return meant === undefined ? "" : `; did you mean ${meant}?`;
 }
 
-/** Every namespace in use exists, with the label that Kubernetes gives it. */
+/** All namespaces in use, each with the label that Kubernetes sets. */
 function namespacesOf({ namespaces }: Manifests, pods: readonly Pod[]) {
   const known = new Map(namespaces.map((one) => [one.metadata.name, one]));
   for (const pod of pods) {
@@ -346,7 +343,7 @@ function unusedNotes({ unused, verticalAutoscalers }: Manifests, found: Manifest
   ];
 }
 
-/** What the controller says of a pool by an event. */
+/** Notes for which the controller would create an event on the pool. */
 function annotationNotes(pool: KubeObject): readonly string[] {
   const problem = returnsProblem(pool);
   return problem === undefined ? [] : [`${pool.kind} ${pool.metadata.name}: ${problem}`];

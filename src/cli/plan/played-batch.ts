@@ -1,4 +1,6 @@
-/** What commands plan: all passes that the provisioner would make for a batch, never the first one alone. */
+/**
+ * The planning that commands use: all passes that the provisioner would make for a batch, not only the first one.
+ */
 import { atOnce, type Steps } from "../../base/steps.ts";
 import {
   type PlayedPasses,
@@ -12,7 +14,7 @@ import type { SchedulingResult } from "../../core/provisioning/result.ts";
 import type { SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
 import { solve } from "../../core/provisioning/solve.ts";
 
-/** The plan of all passes, as the provisioner makes them with this planner. */
+/** The plan after all passes, with this planner. */
 export function playBatch(
   input: SchedulingInput,
   options: PlannerOptions,
@@ -20,7 +22,7 @@ export function playBatch(
   return atOnce(playBatchInSteps(input, options));
 }
 
-/** As {@link playBatch}, for callers with other things to do in between. */
+/** As {@link playBatch}, in steps. */
 export function playBatchInSteps(
   input: SchedulingInput,
   options: PlannerOptions,
@@ -30,7 +32,7 @@ export function playBatchInSteps(
   );
 }
 
-/** The plan of all passes by the greedy rules: how a fix is tried. */
+/** The plan after all passes with the greedy rules. Fixes are verified with it. */
 export function settledPlan(input: SchedulingInput): SchedulingResult {
   return playPasses(input, solve).result;
 }

@@ -1,6 +1,6 @@
 /**
- * The AWS region that a plan is for, from what the input says of zones: where nodes are and pools may be, where
- * classes have found subnets, then where volumes are, then where pods want to go.
+ * Finds the AWS region of a plan from the zones in the input. The order: zones of nodes and pools, of classes'
+ * subnets, of volumes, and of pods' requirements.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { toPool } from "../../apis/hub/to-pool.ts";
@@ -8,19 +8,19 @@ import { TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import type { Manifests } from "./manifests.ts";
 
-/** `topology.kubernetes.io/zone`, and what CSI drivers call it. */
+/** The key `topology.kubernetes.io/zone`, and those of CSI drivers. */
 const ZONE_KEY = /\/zone$/;
 const REGION_KEY = "topology.kubernetes.io/region";
 const ZONE = /^([a-z]{2,}(?:-[a-z]+)+-\d)[a-z]$/;
 const REGION = /^[a-z]{2,}(?:-[a-z]+)+-\d$/;
 
-/** A label key with values that it is to have. */
+/** A label key with its wanted values. */
 interface Said {
   readonly key: string;
   readonly values?: readonly string[] | undefined;
 }
 
-/** Undefined when nothing names one. */
+/** The region. Undefined if nothing names a zone. */
 export function regionOf(manifests: Manifests): string | undefined {
   for (const { key, values = [] } of said(manifests)) {
     for (const value of values) {

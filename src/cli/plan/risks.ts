@@ -1,6 +1,6 @@
 /**
- * Risks of a finished plan that its price does not show: what one interruption or one zone's outage takes at once.
- * A plan stays as it is; a risk says which field of the workload changes it.
+ * Risks of a plan that its price does not show: what one interruption or the outage of one zone would stop at once.
+ * The plan is not changed. A risk names the field of the workload that would avoid it.
  */
 
 import { deploymentNameOf, type Pod } from "../../apis/core/pod.ts";
@@ -13,28 +13,28 @@ import type { SchedulingInput } from "../../core/provisioning/scheduling-input.t
 /** `code` is for programs, `text` for people. */
 export interface Risk {
   readonly code: RiskCode;
-  /** `Deployment shop/web`, `Pod shop/once`; by name. */
+  /** Such as `Deployment shop/web` or `Pod shop/once`, sorted by name. */
   readonly workloads: readonly string[];
   readonly text: string;
 }
 
 export type RiskCode = "oneSpotNode" | "singleReplicaOnSpot" | "oneZone";
 
-/** Workloads named in a sentence; the others are counted. */
+/** Most workloads that are named in a sentence. The others are counted. */
 const NAMED = 3;
 
-/** Where the replicas of a workload are: those that run and those of the plan. */
+/** Where the replicas of a workload are, running and planned ones. */
 interface Spread {
   replicas: number;
   readonly nodes: Set<string>;
   readonly zones: Set<string>;
-  /** Whether all of them are on spot nodes. */
+  /** Whether all replicas are on spot nodes. */
   isSpot: boolean;
-  /** Whether one of them is placed by this plan. */
+  /** Whether this plan places at least one of the replicas. */
   isPlanned: boolean;
 }
 
-/** Pods of Jobs are left out: they end by themselves, and a Job starts them again. */
+/** The risks. Pods of Jobs are left out: they end by themselves, and a Job starts them again. */
 export function risksOf(input: SchedulingInput, result: SchedulingResult): Risk[] {
   const spreads = spreadsOf(input, result);
   const having = (holds: (spread: Spread) => boolean): [string, Spread][] =>
@@ -122,7 +122,7 @@ function spreadsOf(input: SchedulingInput, result: SchedulingResult): Map<string
   return spreads;
 }
 
-/** `Deployment shop/web`: of a pod of a ReplicaSet its Deployment, where the name tells it. */
+/** The workload of a pod: `Deployment shop/web`. For a ReplicaSet it is the Deployment, if the name shows it. */
 function workloadOf(pod: Pod): string | undefined {
   const { namespace = "default" } = pod.metadata;
   const owner = controllerOf(pod);

@@ -1,6 +1,6 @@
 /**
- * What `karpenter plan` does: manifests in, what would be launched and why out. Nothing is sent
- * anywhere.
+ * Runs `karpenter plan`: reads manifests and prints what would be launched and why. It changes nothing in a
+ * cluster.
  */
 
 import { VERTICAL_POD_AUTOSCALER } from "../../apis/autoscaling/vertical-pod-autoscaler.ts";
@@ -49,22 +49,22 @@ export interface PlanFlags {
   readonly plannerMinSaving: number;
   readonly plannerMinPods: number;
   readonly output: "text" | "wide" | "json" | "yaml" | ReportFormat;
-  /** Default: on a terminal. */
+  /** Default: colours on a terminal only. */
   readonly color?: ColourWhen;
   readonly cluster?: true;
   readonly schedulerConfig?: string;
   /** Default: as a running Karpenter has it, else off. */
   readonly readVpaRecommendations?: true;
   readonly lowerBound?: true;
-  /** False: no search for what would place the pods that are left. */
+  /** False: do not look for fixes for pods without a place. */
   readonly fix: boolean;
 }
 
 type PlannerFlag = Extract<keyof PlanFlags, `planner${string}`>;
 
-/** Where the plan goes, and what is to be said beside it. */
+/** Where to print the plan and the notes. */
 export interface PlanStreams {
-  /** How text for people is laid out. Default: without colours, 100 columns wide. */
+  /** The layout of text. Default: no colours, 100 columns. */
   readonly screen?: (colour: ColourWhen | undefined) => Screen;
   readonly out: (text: Printed) => void;
   readonly err: (text: Printed) => void;
@@ -76,12 +76,12 @@ export const STANDARD_STREAMS: PlanStreams = {
   screen: stdoutScreen,
 };
 
-/** Every pod has a place; some have none; no pod needs one. Bad input ends with 1 (CliError). */
+/** The exit codes. Bad input is 1 (CliError). */
 const CLAIMS_PLANNED =
   "pods with resource claims are planned, as the controller does with --ignore-dra-requests=false";
 const EXIT_CODES = { placed: 0, someLeft: 2, nothingToPlan: 3 } as const;
 
-/** Prints the plan; gives the exit code, one of {@link EXIT_CODES}. Throws CliError for bad input. */
+/** Prints the plan and returns one of {@link EXIT_CODES}. Throws CliError for bad input. */
 export async function runPlan(
   flags: PlanFlags,
   { out, err, screen = () => PLAIN_SCREEN }: PlanStreams = STANDARD_STREAMS,
@@ -103,9 +103,9 @@ export async function runPlan(
 
 interface Made {
   readonly planned: Plan;
-  /** What the plan was read from. */
+  /** The scheduling result from which the plan was made. */
   readonly result: SchedulingResult;
-  /** What is to be said beside it. */
+  /** The notes to print. */
   readonly notes: readonly string[];
 }
 
@@ -182,7 +182,7 @@ export function playedPlan(
   return playBatch(input, options);
 }
 
-/** Why there is nothing to plan, and what to do. */
+/** Notes if there is nothing to plan: why, and what to do. */
 function emptyNotes(objects: number, pods: number): string[] {
   if (objects === 0) return ["the input has no objects; -f takes files, folders or -"];
   if (pods > 0) return [];

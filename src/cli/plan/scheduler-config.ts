@@ -1,4 +1,4 @@
-/** The file of `--scheduler-config`, as the controller takes it: default topology spread. */
+/** Reads the file of `--scheduler-config`, as the controller does: default topology spread. */
 import type { TopologySpreadConstraint } from "../../apis/core/pod.ts";
 import {
   schedulerConfig,
@@ -6,7 +6,7 @@ import {
 } from "../../operator/settings/scheduler-config.ts";
 import { CliError } from "../program/cli-error.ts";
 
-/** Throws CliError that names file and field. */
+/** Parses it. Throws CliError that names file and field. */
 export function parseSchedulerConfig(
   path: string,
   text: string,

@@ -1,4 +1,4 @@
-/** Where a plan gets its facts: the objects of a cluster, and what its NodePools can launch. */
+/** The two inputs of a plan: the objects of a cluster, and what its NodePools can launch. */
 import { KWOK_NODE_CLASS } from "../../apis/kwok/kwoknodeclass.ts";
 import type { Kind } from "../../apis/meta.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -22,13 +22,13 @@ import { regionOf } from "./region.ts";
 
 type Live = Awaited<ReturnType<typeof readCluster>> & { readonly nowMs: number };
 
-/** Kinds beyond what a plan needs, by what Karpenter tells of itself. */
+/** Returns the kinds to read beyond those that every plan needs, depending on Karpenter's facts. */
 type Further = (facts: ReadFacts | undefined) => readonly Kind[];
 
 /** Reads the objects of a cluster. */
 export type ReadLive = (clock: Clock, further: Further) => Promise<Live>;
 
-/** From the cluster that KUBECONFIG names, or the one this runs in; and what time it is there. */
+/** Reads the current cluster (KUBECONFIG, or the one that this runs in) and its time. */
 export async function liveObjects(clock: Clock, further: Further = () => []): Promise<Live> {
   const { transport, warnings } = currentCluster(clock);
   const client = createKubeClient(transport);
@@ -37,7 +37,7 @@ export async function liveObjects(clock: Clock, further: Further = () => []): Pr
   return { found, notes: [...warnings, ...notes], nowMs };
 }
 
-/** What is read of a cluster, Karpenter's facts among it. */
+/** The objects of a cluster, including Karpenter's facts. */
 export async function objectsOf(
   client: Pick<KubeClient, "get" | "list">,
   further: Further,
@@ -48,8 +48,8 @@ export async function objectsOf(
 }
 
 /**
- * The cluster that KUBECONFIG names, or the one this runs in. Throws CliError where there is none. `onlyLive`: the
- * command reads no files in its place.
+ * The current cluster: that of KUBECONFIG, or the one that this runs in. Throws CliError if there is none.
+ * `onlyLive`: the command cannot read files instead.
  */
 export function currentCluster(
   clock: Clock,
@@ -80,7 +80,8 @@ export async function cloudOf(
     throw new CliError(`--region: wanted a region of AWS such as eu-west-1, got "${flags.region}"`);
   }
   if (flags.instanceTypes === undefined) {
-    // Who launches there knows best: a zone that a pod asks for may be one that the cluster has not.
+    // The region of the running Karpenter is preferred, because a pod may ask for a zone that the cluster does not
+    // have.
     const region = flags.region ?? facts?.prices?.region ?? regionOf(manifests);
     if (region !== undefined && !isAwsRegion(region)) {
       const place = `ConfigMap ${facts?.where}`;
@@ -97,7 +98,7 @@ export async function cloudOf(
   return { wellKnownLabels, typesOf: async () => instanceTypes, notes };
 }
 
-/** NodePools of the kwok provider get its catalogue. */
+/** Adds the catalogue of the kwok provider for its NodePools. */
 function withKwok(aws: Cloud): Cloud {
   return {
     wellKnownLabels: [...aws.wellKnownLabels, ...KWOK_WELL_KNOWN_LABELS],

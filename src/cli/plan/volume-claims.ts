@@ -1,7 +1,7 @@
 /**
- * Volume claims as the controllers and admission of a cluster would leave them: made from the
- * templates of StatefulSets and of ephemeral volumes, with the default storage class where they name
- * none, bound when they name a volume of the input.
+ * Completes volume claims as a cluster's controllers and admission would. Claims are created from the templates of
+ * StatefulSets and of ephemeral volumes. They get the default storage class if they name none, and are bound if
+ * they name an existing volume.
  */
 
 import type { StatefulSet } from "../../apis/apps/kinds.ts";
@@ -15,7 +15,7 @@ import type { Manifests } from "./manifests.ts";
 
 const IS_DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class";
 
-/** Those of the input, and `made` ones as far as they are not there yet. */
+/** The claims of the input, and those of `made` that are missing, completed. */
 export function completeClaims(
   made: readonly PersistentVolumeClaim[],
   { volumeClaims, volumes, storageClasses, withDefaults }: Manifests,
@@ -29,14 +29,14 @@ export function completeClaims(
   return [...claims.values()].map((claim) => withBinding(withClass(claim, className), names));
 }
 
-/** Of the volumes that a StatefulSet makes for each of its pods. */
+/** The claims of one pod of a StatefulSet. */
 export function claimsOfSet({ spec }: StatefulSet, pod: Pod): PersistentVolumeClaim[] {
   return (spec.volumeClaimTemplates ?? []).map((template) =>
     claimFor(pod, `${template.metadata.name}-${pod.metadata.name}`, template),
   );
 }
 
-/** Of the volumes that come and go with the pod. */
+/** The claims of the pod's ephemeral volumes. */
 export function claimsOfPod(pod: Pod): PersistentVolumeClaim[] {
   return (pod.spec.volumes ?? []).flatMap(({ name, ephemeral }) =>
     ephemeral?.volumeClaimTemplate === undefined
@@ -59,7 +59,7 @@ function claimFor(
   };
 }
 
-/** Of several the newest, as admission takes it. */
+/** The newest default class, as in admission. */
 function defaultClass(classes: readonly StorageClass[]): string | undefined {
   const madeAt = ({ metadata }: StorageClass) => metadata.creationTimestamp ?? "";
   return classes

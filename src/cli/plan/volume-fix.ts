@@ -1,6 +1,6 @@
 /**
- * What to change where a pod has no place because of its volume claims: a StorageClass that is missing from the
- * input, a claim that is missing, a class that binds too early. Planning refuses such pods before it asks a NodePool.
+ * Fixes for pods whose volume claims prevent planning: a missing StorageClass, a missing claim, or a class that
+ * binds too early. Planning refuses such pods before it checks NodePools.
  */
 import type { PersistentVolumeClaim } from "../../apis/core/kinds.ts";
 import type { Pod } from "../../apis/core/pod.ts";
@@ -23,7 +23,7 @@ export interface VolumeFix {
 const INPUT = "with -f FILE, or read the cluster with --cluster";
 const DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class";
 
-/** For the first volume of the pod that the input does not complete; undefined when none is at fault in this way. */
+/** The fix for the pod's first volume that is incomplete. Undefined if there is none. */
 export function volumeFix(pod: Pod, { claims, classes }: Volumes): VolumeFix | undefined {
   for (const volume of pod.spec.volumes ?? []) {
     const name = claimName(pod, volume);
@@ -53,7 +53,7 @@ function addObject(kind: string, name: string): VolumeFix {
   };
 }
 
-/** Of a StatefulSet's template, as its claims are made from it. */
+/** The fix that sets a class: in the StatefulSet's template if the claim comes from one. */
 function nameClass(pod: Pod, claim: PersistentVolumeClaim): VolumeFix {
   const owner = controllerOf(pod);
   const { name } = claim.metadata;

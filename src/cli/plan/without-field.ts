@@ -1,13 +1,13 @@
-/** An object without one of its fields, found by its path as complaints write it. The object itself is not changed. */
+/** Copies an object without one field, which is given by the path in an error message. */
 import { isObject } from "../../base/json.ts";
 
-/** `path`: `spec.containers[0].tty`; keys may have dots in them. Undefined: there is no such field. */
+/** `path` is like `spec.containers[0].tty`. Keys may contain dots. Undefined if the field does not exist. */
 export function withoutField(value: unknown, path: string): unknown {
   if (Array.isArray(value)) {
     const [step = "", index = ""] = /^\[(\d+)\]/.exec(path) ?? [];
     if (step === "" || !(Number(index) in value)) return undefined;
     const rest = path.slice(step.length).replace(/^\./, "");
-    // An item keeps its place: later paths count on it.
+    // A list item becomes null, so that later indices stay valid.
     const item = rest === "" ? null : withoutField(value[Number(index)], rest);
     return item === undefined ? undefined : value.with(Number(index), item);
   }

@@ -1,8 +1,8 @@
-/** How many pods a workload wants to have at once, as the controllers of a cluster would read it. */
+/** How many pods a workload wants at once, as a cluster's controllers would compute it. */
 import type { CronJob, Deployment, Job } from "../../apis/apps/kinds.ts";
 import { type KubeObject, keyOf } from "../../apis/meta.ts";
 
-/** What counts of a HorizontalPodAutoscaler: the same in both of its versions. */
+/** The fields of a HorizontalPodAutoscaler that count. They are equal in both versions. */
 export interface Autoscaler extends KubeObject {
   readonly spec: {
     readonly scaleTargetRef: { readonly kind: string; readonly name: string };
@@ -11,20 +11,24 @@ export interface Autoscaler extends KubeObject {
   };
 }
 
-/** Replicas within the bounds of all its autoscalers; of a Job, what may run at once of what is not done. */
+/**
+ * The wanted pods: replicas within the bounds of all autoscalers; for a Job, the pods that may run at once and are
+ * not done.
+ */
 export function wantedPods(workload: KubeObject, autoscalers: readonly Autoscaler[]): number {
   if (workload.kind === "Job") return wantedOfJob(workload as Job);
   const replicas = (workload as Deployment).spec.replicas ?? 1;
   const own = autoscalers.filter((one) => targets(one, workload));
-  // Who scales to zero by hand switches the autoscaler off.
+  // Zero replicas switch the autoscaler off.
   if (own.length === 0 || replicas === 0) return replicas;
-  // Each enforces its bounds. Where they never agree the workload goes to and fro, and has room for the most.
+  // Each autoscaler enforces its bounds. If they contradict each other the size changes back and forth, so the
+  // largest counts.
   const least = Math.max(...own.map(({ spec }) => spec.minReplicas ?? 1));
   const most = Math.min(...own.map(({ spec }) => spec.maxReplicas));
   return Math.max(least, Math.min(most, replicas));
 }
 
-/** The field that says so: of the workload, or of the autoscaler that raises it. */
+/** The field that sets the size: of the workload, or of the autoscaler that raises it. */
 export function sizeField(workload: KubeObject, autoscalers: readonly Autoscaler[]): string {
   if (workload.kind === "Job") return "parallelism";
   const { replicas = 1 } = (workload as Deployment).spec;
@@ -36,7 +40,7 @@ export function sizeField(workload: KubeObject, autoscalers: readonly Autoscaler
   return `replicas, by spec.minReplicas of HorizontalPodAutoscaler ${raises?.metadata.name}`;
 }
 
-/** The next run of a CronJob, as the Job that it would make. */
+/** The Job that the next run of a CronJob would create. */
 export function nextRun({ metadata, spec }: CronJob): Job {
   const { jobTemplate, suspend } = spec;
   const { name, namespace = "default", uid = "", creationTimestamp } = metadata;
@@ -61,7 +65,7 @@ function wantedOfJob({ spec, status = {} }: Job): number {
   return Math.min(parallelism, Math.max(0, completions - (status.succeeded ?? 0)));
 }
 
-/** Complete, or failed for good. */
+/** Whether the Job is complete or has failed. */
 function isOver({ conditions = [] }: NonNullable<Job["status"]>): boolean {
   return conditions.some(
     ({ type, status }) => (type === "Complete" || type === "Failed") && status === "True",

@@ -1,6 +1,6 @@
 /**
- * Whether a text looks like the name of a region of AWS: what cannot be one is refused before anything is asked of it.
- * By its shape alone, as AWS has new ones sooner than we know of them.
+ * Whether a text has the form of an AWS region's name. Only the form is checked, because new regions appear all the
+ * time.
  */
 
 /** `eu-west-1`, `us-gov-east-1`, `eusc-de-east-1`. */

@@ -1,7 +1,7 @@
-/** Which build this is: the package's version, and its commit where that can be known. */
+/** Version and commit of this program. */
 import { readFileSync } from "node:fs";
 
-/** What a build outside of a checkout says. */
+/** The commit of a build outside of a git checkout. */
 const UNKNOWN_COMMIT = "0000000";
 
 function read(path: string): string | undefined {
@@ -14,13 +14,13 @@ function read(path: string): string | undefined {
 
 interface Manifest {
   readonly version?: string;
-  /** Written by `npm run bundle`, which has no checkout beside it later. */
+  /** Written by `npm run bundle`, because the bundle runs without a checkout. */
   readonly commit?: string;
 }
 
 const manifest = JSON.parse(read("package.json") ?? "{}") as Manifest;
 
-/** Seven digits, as upstream's log lines have them. */
+/** The commit's first seven digits, as in upstream's log lines. */
 function commit(): string {
   if (manifest.commit !== undefined) return manifest.commit;
   const head = read(".git/HEAD") ?? "";

@@ -1,11 +1,11 @@
-/** More problems than fit on a screen do not help. */
+/** Most problems that are listed. */
 const MOST_PROBLEMS = 20;
 
-/** A failure that the user can do something about: what happened, why, what to try. */
+/** An error that the user can fix. The message says what happened, why, and what to do. */
 export class CliError extends Error {
   override readonly name = "CliError";
   readonly exitCode: number;
-  /** A sentence each; the message has them all, a line each. */
+  /** One sentence for each problem. The message lists them, one on each line. */
   readonly problems: readonly string[];
 
   /** At most {@link MOST_PROBLEMS} problems are listed; the others are counted. */

@@ -1,12 +1,12 @@
 /**
- * Words for every code of an answer: the codes are for programs (`-o json`), the words for people. A new code has no
- * way to the screen without its words, for the tables below are complete by type.
+ * The text for every code in an answer. Codes are for programs (`-o json`), texts for people. The tables are
+ * complete by type, so a new code needs a text.
  */
 import type { HoldKind } from "../../core/answers/hold.ts";
 import type { RuledOutBy } from "../../core/answers/launch-choice.ts";
 import type { RejectionReason } from "../../core/provisioning/result.ts";
 
-/** Why instance types cannot take a pod, behind their number: `4 too small for its requests`. */
+/** Why instance types cannot take a pod. A number stands before the text: `4 too small for its requests`. */
 const REJECTIONS: Readonly<Record<RejectionReason, string>> = {
   taints: "with a taint that it does not tolerate",
   requirements: "outside its node selector or affinity",
@@ -21,7 +21,7 @@ const REJECTIONS: Readonly<Record<RejectionReason, string>> = {
   noInstanceTypes: "ruled out by the NodePool's own requirements",
 };
 
-/** Why cheaper instance types were not launched, behind their number. */
+/** Why cheaper instance types were not launched. A number stands before the text. */
 const RULED_OUT: Readonly<Record<RuledOutBy, string>> = {
   nodePool: "outside the NodePool's requirements",
   requirements: "outside the NodeClaim's requirements",
@@ -32,7 +32,10 @@ const RULED_OUT: Readonly<Record<RuledOutBy, string>> = {
   later: "not requested at the launch",
 };
 
-/** What keeps nodes, behind their number: `2 nodes: a PodDisruptionBudget allows no eviction`. */
+/**
+ * What blocks the disruption of nodes. A number stands before the text: `2 nodes: a PodDisruptionBudget allows no
+ * eviction`.
+ */
 const HOLDS: Readonly<Record<HoldKind, string>> = {
   noNode: "the NodeClaim has no node yet",
   notInitialized: "not initialized yet",
@@ -57,20 +60,20 @@ const HOLDS: Readonly<Record<HoldKind, string>> = {
   budget: "disruption budgets allow no disruption now",
 };
 
-/** All tables, for the test that walks them. */
+/** All tables, for the test that checks them. */
 export const CODE_WORDS = { rejections: REJECTIONS, ruledOut: RULED_OUT, holds: HOLDS } as const;
 
-/** `4 too small for its requests, 8 with its host port taken`. */
+/** Counts with their texts: `4 too small for its requests, 8 with its host port taken`. */
 export function rejectionText(rejected: Readonly<Record<string, number>>): string {
   return countsText(rejected, REJECTIONS);
 }
 
-/** `2 outside the NodePool's requirements`. */
+/** Counts with their texts: `2 outside the NodePool's requirements`. */
 export function ruledOutText(cheaper: Readonly<Partial<Record<RuledOutBy, number>>>): string {
   return countsText(cheaper, RULED_OUT);
 }
 
-/** What keeps a node, to follow a number and a colon. */
+/** The text for what blocks a node, after a number and a colon. */
 export function holdWords(kind: HoldKind): string {
   return HOLDS[kind];
 }

@@ -1,8 +1,8 @@
 /**
- * What may follow on a command line, read from commander's tree of commands: names, flags, the choices of an option, or
- * a file. The answer has the form in which programs made with cobra complete: a line `word<TAB>description` for each
- * candidate, then `:` and a number (cobra's completions.go). Our scripts for bash, zsh and fish read it, and so does
- * kubectl, which asks `kubectl_complete-karpenter` (kubectl's pkg/cmd/plugin/plugin_completion.go).
+ * Completes command lines from commander's tree of commands: names, flags, the choices of an option, or a file. The
+ * answer has cobra's format (cobra's completions.go): a line `word<TAB>description` for each candidate, then `:`
+ * and a number. Our scripts for bash, zsh and fish read it, and so does kubectl, through
+ * `kubectl_complete-karpenter` (kubectl's pkg/cmd/plugin/plugin_completion.go).
  */
 import type { Argument, Command, Option } from "commander";
 import {
@@ -13,13 +13,13 @@ import {
   printedLines,
 } from "../../base/printable.ts";
 
-/** The word by which a shell asks. */
+/** The hidden command by which a shell asks. */
 export const COMPLETE = "__complete";
 
-/** What may stand at the end of a command line. */
+/** The candidates for the last word of a command line. */
 export interface Completion {
   readonly candidates: readonly Candidate[];
-  /** A file's name may stand there, too. */
+  /** A file name is possible, too. */
   readonly files: boolean;
 }
 
@@ -28,16 +28,16 @@ interface Candidate {
   readonly about: string;
 }
 
-/** Words that are known for an argument which takes others, too. */
+/** Words that are proposed for an argument that also accepts others. */
 const SUGGESTED = new WeakMap<Argument, readonly string[]>();
 
-/** The argument, with words to propose for it. */
+/** Proposes words for an argument. */
 export function suggesting(argument: Argument, words: readonly string[]): Argument {
   SUGGESTED.set(argument, words);
   return argument;
 }
 
-/** `words`: those after the program's name; the last is the one to complete, and may be empty. */
+/** Completes the last of `words`, which may be empty. `words` begin after the program's name. */
 export function complete(program: Command, words: readonly string[]): Completion {
   const current = words.at(-1) ?? "";
   const line = readLine(program, words.slice(0, -1));
@@ -54,7 +54,7 @@ export function complete(program: Command, words: readonly string[]): Completion
   return wordsOf(program, line, current);
 }
 
-/** The answer as cobra prints it. */
+/** The answer in cobra's format. */
 export function completionText({ candidates, files }: Completion): Printed {
   const lines = candidates.map(({ word, about }) =>
     printedDocument(
@@ -64,24 +64,24 @@ export function completionText({ candidates, files }: Completion): Printed {
   return joined([...lines, printedLines([`:${files ? FILES_TOO : NO_FILES}`])]);
 }
 
-/** ShellCompDirectiveDefault: the shell completes files. */
+/** cobra's ShellCompDirectiveDefault: the shell also completes files. */
 const FILES_TOO = 0;
-/** ShellCompDirectiveNoFileComp. */
+/** cobra's ShellCompDirectiveNoFileComp: no files. */
 const NO_FILES = 4;
 
 const NOTHING: Completion = { candidates: [], files: false };
 
-/** What the words before the last one say. */
+/** What the words before the last one mean. */
 interface Line {
   readonly command: Command;
-  /** The option whose value comes next. */
+  /** The option whose value is expected next. */
   readonly pending: Option | undefined;
-  /** Values that `pending` already has. */
+  /** Number of values that `pending` already has. */
   readonly values: number;
   readonly used: ReadonlySet<Option>;
-  /** Arguments of the command so far. */
+  /** Number of the command's arguments so far. */
   readonly position: number;
-  /** After `--`. */
+  /** After `--` there are only arguments. */
   readonly onlyArguments: boolean;
 }
 
@@ -134,7 +134,7 @@ function visibleOptions(command: Command): readonly Option[] {
   return command.createHelp().visibleOptions(command);
 }
 
-/** Names by which commands call what they read. */
+/** Names of arguments that are files. */
 const FILE_NAMES = /<(?:file|path)(?:\.\.\.)?>$/;
 
 function valuesOf(option: Option, current: string): Completion {
@@ -159,7 +159,7 @@ function wordsOf(program: Command, { command, position }: Line, current: string)
   const argument = all[position] ?? (all.at(-1)?.variadic === true ? all.at(-1) : undefined);
   const known =
     argument === undefined ? [] : (argument.argChoices ?? SUGGESTED.get(argument) ?? []);
-  // The argument of commander's own `help`.
+  // The argument of commander's own command `help`.
   const topics = argument?.name() === "command" ? commandsOf(program) : [];
   return {
     candidates: beginning(current, [...commands, ...known.map(bare), ...topics]),

@@ -24,11 +24,11 @@ type Output = {
 
 const ENTER = "\u001b[?1049h\u001b[?25l\u001b[2J";
 const LEAVE = "\u001b[?25h\u001b[?1049l";
-/** Terminals that know these show all that is between them at once; others ignore them. */
+/** Escape codes around one update. Terminals that know them show it at once; others ignore them. */
 const BEGIN_UPDATE = "\u001b[?2026h";
 const END_UPDATE = "\u001b[?2026l";
 
-/** The size if the terminal does not report one. */
+/** The size to use if the terminal reports none. */
 const USUAL = { columns: 80, rows: 24 };
 
 /** Draws frames over each other on a terminal, and restores the terminal when it ends. */
@@ -107,7 +107,7 @@ export class FullScreen {
     else this.#onKey({ name: key?.name, text, ctrl: key?.ctrl });
   };
 
-  /** Gives the terminal back to the shell until it lets the process go on. */
+  /** Stops the process on Ctrl-Z, and gives the terminal to the shell until it continues. */
   #suspend(): void {
     this.close();
     process.once("SIGCONT", () => {

@@ -4,13 +4,13 @@ import type { Command, Help, HelpConfiguration } from "commander";
 /** Widest column of flags, at most a third of the line; a longer flag has its description on the lines below it. */
 const MOST_TERM = 34;
 const INDENT = "  ";
-/** Without a terminal. */
+/** Width without a terminal. */
 const DEFAULT_WIDTH = 80;
 
-/** For `Command.configureHelp`; subcommands inherit it. */
+/** Style for `Command.configureHelp`. Subcommands inherit it. */
 export const HELP_STYLE: HelpConfiguration = { formatItem, minWidthToWrap: 20 };
 
-/** `[command line, what it does]`. Each command has at least two. */
+/** A command line, and what it does. Each command has at least two examples. */
 export type Example = readonly [line: string, does: string];
 
 /** Appends the examples to the command's help. */

@@ -1,7 +1,6 @@
 /**
- * What happens to a failure that nobody caught: it is logged with its place, the command closes what it has opened,
- * and the process exits with code 1, at the latest after `EXIT_WITHIN_MS`. Going on would mean to decide with
- * state that the failure may have left half changed.
+ * Handles errors that nobody caught: it logs the error with its place, closes everything, and exits with code 1
+ * after `EXIT_WITHIN_MS` at the latest. Continuing would mean to decide with state that may be inconsistent.
  */
 import { errorText } from "../../base/error-text.ts";
 
@@ -10,17 +9,17 @@ const EXIT_WITHIN_MS = 10_000;
 interface UncaughtFailure {
   readonly kind: "uncaughtException" | "unhandledRejection";
   readonly error: string;
-  /** Where it was thrown. */
+  /** The stack trace. */
   readonly stack: string | undefined;
 }
 
 interface LastResort {
   readonly log: (failure: UncaughtFailure) => void;
-  /** Releases the lease and closes the ports. */
+  /** Releases the Lease and closes the ports. */
   readonly close: () => Promise<void>;
 }
 
-/** From now on, for this process. */
+/** Installs the handler for this process. */
 export function exitOnUncaught({ log, close }: LastResort): void {
   let isEnding = false;
   const end = (kind: UncaughtFailure["kind"], error: unknown): void => {
@@ -39,7 +38,7 @@ export function exitOnUncaught({ log, close }: LastResort): void {
   process.on("unhandledRejection", (reason) => end("unhandledRejection", reason));
 }
 
-/** With the stack of the cause, which is where it happened. */
+/** The stack of the innermost cause, which is the place of the error. */
 function stackOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
   const cause = stackOf(error.cause);

@@ -1,11 +1,11 @@
-/** How the answers of commands are laid out for people: titled sections, columns as wide as they need to be. */
+/** Layout of answers: titled sections, and tables with columns of fitting width. */
 
-/** No lines: the section is left out. */
+/** A section with a title. Without lines it is left out. */
 export function section(title: string, lines: readonly string[]): readonly string[] {
   return lines.length === 0 ? [] : ["", title, ...lines.map((line) => `  ${line}`)];
 }
 
-/** The sections that `lines` are made of: the inverse of {@link section}. */
+/** The sections in `lines`: the inverse of {@link section}. */
 export function sectionsIn(
   lines: readonly string[],
 ): readonly { readonly title: string; readonly lines: readonly string[] }[] {
@@ -18,17 +18,17 @@ export function sectionsIn(
   return sections;
 }
 
-/** Rows of cells, the first row being the heads, indented by two. */
+/** A table, indented by two. The first row has the heads. */
 export function table(rows: readonly (readonly string[])[]): string[] {
   return laidOut(rows, widthsOf(rows));
 }
 
-/** Below this many characters no column is cut. */
+/** Shortest width to which a column is cut, in characters. */
 const LEAST_CELL = 8;
 
 /**
- * A table of at most `columns` characters a line. The widest column is cut first, and its cells end in `…`. A table
- * of so many columns that all would be cut below 8 characters stays wider.
+ * A table with at most `columns` characters on a line. The widest column is cut first, and cut cells end in `…`. If
+ * all columns would be shorter than 8 characters, the table stays wider.
  */
 export function fittedTable(rows: readonly (readonly string[])[], columns: number): string[] {
   const widths = widthsOf(rows);
@@ -57,7 +57,7 @@ function laidOut(rows: readonly (readonly string[])[], widths: readonly number[]
   );
 }
 
-/** The text, or as much of it as has room before a `…`. */
+/** The text, cut to `width` with a `…`. */
 export function clipped(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`;
 }

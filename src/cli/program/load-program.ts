@@ -1,8 +1,8 @@
 /**
- * How the programs of the bundle start (`scripts/bundle.ts`): all of them are one CommonJS file, which V8 may be
- * given together with what it compiled of it in an earlier run, `<file>.cache`. Functions are compiled when they
- * are first called, and a cold run of 1,000 pods is mostly that. V8 refuses a cache of another V8, or of one with
- * other flags: then all is compiled as ever. NODE_DEBUG=karpenter tells what became of it.
+ * Starts the programs of the bundle (`scripts/bundle.ts`). They are one CommonJS file. V8's compiled code from an
+ * earlier run is in `<file>.cache`, because compiling is most of the time of a short run. V8 rejects a cache of
+ * another version or other flags; then everything is compiled again. NODE_DEBUG=karpenter prints whether the cache
+ * was used.
  */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -13,7 +13,7 @@ const debug = debuglog("karpenter");
 
 /** One compiled script of the bundle. */
 export interface Part {
-  /** What V8 keeps of it: `createCachedData()` after it has run holds all that has been called. */
+  /** After a run, `createCachedData()` of the script contains all functions that were called. */
   readonly script: Script;
   /** Runs the script again and returns its exports. */
   evaluate(): Record<string, unknown>;
@@ -23,7 +23,7 @@ export interface Part {
 export type LazyParts = Readonly<Record<string, string>>;
 
 /**
- * Reads a file of the bundle, which is one expression: a function of `require`, `module`, `exports` and `bundleUrl`.
+ * Reads a file of the bundle. It is one expression: a function of `require`, `module`, `exports` and `bundleUrl`.
  * `url` is that of the bundle's folder, with a slash at its end.
  */
 export function readPart(url: string, file: string, lazy: LazyParts = {}): Part {
@@ -41,7 +41,7 @@ export function readPart(url: string, file: string, lazy: LazyParts = {}): Part 
 }
 
 function compile(file: URL): Script {
-  // The bundle is ASCII. Read as Latin 1 nothing is decoded, and the text stays outside of the heap.
+  // The bundle is ASCII. Reading it as Latin 1 needs no decoding, and the text stays outside of the heap.
   const source = readFileSync(file, "latin1");
   const cachedData = cacheOf(file);
   if (cachedData === undefined) return new Script(source, { filename: file.href });

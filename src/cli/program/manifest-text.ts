@@ -1,4 +1,4 @@
-/** Texts of files that hold Kubernetes objects, and answers for programs. */
+/** Reads texts with Kubernetes objects, and prints answers as JSON or YAML. */
 
 import { type Printed, printedDocument, printedJson } from "../../base/printable.ts";
 import { notJson, readJsonTexts } from "../../readers/json.ts";
@@ -9,15 +9,15 @@ import { readYaml } from "../../readers/yaml.ts";
 import { CliError } from "./cli-error.ts";
 
 /**
- * The values of a text: JSON, several JSON texts, or the documents of YAML. Of keys given twice the last counts.
- * `source` is for complaints. Throws CliError.
+ * The values of a text: JSON, several JSON texts, or YAML documents. If a key is given twice, the last one counts.
+ * `source` is for error messages. Throws CliError.
  */
 export function valuesOf(source: string, text: string): unknown[] {
   return expected(() => {
     const limits = LIMITS.jsonFiles;
     const first = text.trimStart()[0];
     const isJson = first === "{" || first === "[";
-    // A file of thousands of pods is read in no time when it is plain JSON; YAML in flow style begins alike.
+    // JSON is much faster to parse than YAML. YAML in flow style looks similar, so YAML is tried if JSON fails.
     const values = isJson ? readJsonTexts(text, { source, limits }) : undefined;
     if (values !== undefined) return values;
     try {
@@ -28,12 +28,12 @@ export function valuesOf(source: string, text: string): unknown[] {
   });
 }
 
-/** By the file's name, or by a quoted key in the first bracket. What YAML can read counts as YAML all the same. */
+/** Whether the text is meant as JSON, by the file's name or by a quoted key after the first bracket. */
 function isMeantAsJson(source: string, text: string): boolean {
   return source.endsWith(".json") || /^\s*\[?\s*\{\s*"/.test(text);
 }
 
-/** What `read` returns. Throws CliError for what a reader refuses. */
+/** Returns the result of `read`. Throws CliError for a ReadError. */
 export function expected<T>(read: () => T): T {
   try {
     return read();
@@ -43,7 +43,7 @@ export function expected<T>(read: () => T): T {
   }
 }
 
-/** An answer for programs. A repeated value is written again, because not every YAML reader knows anchors. */
+/** An answer as JSON or YAML. Repeated values are written out, because not every YAML reader supports anchors. */
 export function printed(answer: unknown, format: "json" | "yaml"): Printed {
   return format === "json"
     ? printedJson(JSON.stringify(answer, null, 2))

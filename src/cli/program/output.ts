@@ -1,20 +1,23 @@
 /**
- * The way out: whatever a command says to a person or a program leaves here, and only as `Printed`. A test holds that
- * nothing else in `src` names the streams of the process.
+ * The only way to the standard streams. Text must have the type `Printed`. A test checks that no other file in
+ * `src` uses the process's streams.
  */
 import { type Printed, printable } from "../../base/printable.ts";
 
-/** Only text that was made printable gets here, so no control character of a stranger reaches the terminal. */
+/** Writes text that was made printable, so no control character from outside reaches the terminal. */
 export function toStdout(text: Printed): void {
   process.stdout.write(text);
 }
 
-/** The same for notes and errors. */
+/** Writes notes and errors. */
 export function toStderr(text: Printed): void {
   process.stderr.write(text);
 }
 
-/** Text for people on standard output; where that has data for a program, on standard error. */
+/**
+ * For text beside an answer: to standard error if standard output has data for a program, otherwise to standard
+ * output.
+ */
 export function besides(data: boolean): (text: Printed) => void {
   return data ? toStderr : toStdout;
 }
@@ -26,7 +29,7 @@ export function isTerminal(stream: "stdin" | "stdout" | "stderr"): boolean {
 
 /** Replaces the current line of standard error by this one, without ending it. An empty text clears the line. */
 export function overwriteStderr(line: string): void {
-  // To the start of the line, and all that follows erased.
+  // Moves to the start of the line and erases it.
   process.stderr.write(`\r\u001b[K${printable(line)}`);
 }
 
@@ -38,7 +41,7 @@ export function whenStdoutFails(failed: (error: Error) => never): void {
   });
 }
 
-/** For a question to the user at the terminal. */
+/** The terminal, to ask the user a question. */
 export function terminal(): {
   readonly input: NodeJS.ReadStream;
   readonly output: NodeJS.WriteStream;

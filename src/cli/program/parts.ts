@@ -1,6 +1,6 @@
 /**
- * What a long-running command has opened: ports, controllers, a cluster. It is closed in reverse order, even if some
- * closing fails.
+ * Everything that a long-running command has opened: ports, controllers, a cluster. It is closed in reverse order,
+ * even if some parts fail to close.
  */
 
 /** Collects what has to be closed, and closes it in the reverse order. */
@@ -14,8 +14,8 @@ export class Parts {
   }
 
   /**
-   * Closes all, once; `failed` hears of what could not be closed. With `withinMs` (real milliseconds) it resolves then
-   * at the latest: whatever hangs ends with the process.
+   * Closes all parts, once. `failed` gets the errors. With `withinMs` (real milliseconds) it resolves by then at
+   * the latest.
    */
   async close(failed: (error: unknown) => void, withinMs?: number): Promise<void> {
     this.#closing ??= this.#closeAll(failed);

@@ -1,13 +1,13 @@
 /**
- * One line on a terminal that says what long work is at, each stage in the place of the last; the end takes it away,
- * so that nothing of it stands among what the command has to say.
+ * One line on a terminal that shows the stage of long work. Each stage replaces the last one, and the end removes
+ * the line.
  */
 
 import { isTerminal, overwriteStderr } from "./output.ts";
 
 /** Says on standard error what a long command is doing. */
 export interface Progress {
-  /** What begins now. */
+  /** Shows a new stage. */
   stage(text: string): void;
   end(): void;
 }

@@ -53,7 +53,7 @@ export async function runProgram(program: Command): Promise<void> {
   }
 }
 
-/** To commands of commands, too. */
+/** Applies the settings to subcommands too. */
 function inheritSettings(parent: Command): void {
   for (const command of parent.commands) {
     command.exitOverride().copyInheritedSettings(parent);

@@ -1,7 +1,4 @@
-/**
- * What commands know of where their text goes: how wide it is, and whether it shows colours. A pipe or a file
- * has no width and no colours.
- */
+/** Width and colours of the terminal to which text goes. A pipe or a file has neither. */
 import { Option } from "commander";
 import pc from "picocolors";
 import { joined, type Printed, paintedLine, printedLines } from "../../base/printable.ts";
@@ -18,21 +15,21 @@ export interface Screen {
   /** Characters a line of a table may have. */
   readonly columns: number;
   readonly paint: Paint;
-  /** Lines of more characters are broken at a space. Absent: none is, as in a file. */
+  /** Longer lines are broken at a space. Absent: no line is broken, as in a file. */
   readonly wrapAt?: number;
   /** Show all columns of tables, whatever their width. Default: false. */
   readonly wide?: boolean;
 }
 
-/** A line of text, painted whole where it has a colour. */
+/** A line of text, painted if it has a colour. */
 export type Line = string | { readonly text: string; readonly paint: (text: string) => string };
 
-/** A line with a colour, which is left out where colours are off. */
+/** A line with a colour, which is ignored if colours are off. */
 export function painted(text: string, paint: (text: string) => string): Line {
   return { text, paint };
 }
 
-/** The lines, safe for a terminal, each with its colour. With `wrapAt` long lines go on in further ones. */
+/** The lines, safe for a terminal and coloured. With `wrapAt` long lines are continued on the next line. */
 export function printedScreen(
   lines: readonly Line[],
   { wrapAt }: Pick<Screen, "wrapAt"> = {},
@@ -48,7 +45,7 @@ export function printedScreen(
   );
 }
 
-/** Breaks before words that do not fit; what goes on is indented by two more. A longer word stays whole. */
+/** Breaks before words that do not fit. Continued lines are indented by two more. A longer word stays whole. */
 function broken(text: string, columns: number): readonly string[] {
   const indent = /^ */.exec(text)?.[0] ?? "";
   const lines: string[] = [];
@@ -63,9 +60,9 @@ function broken(text: string, columns: number): readonly string[] {
   return [...lines, line];
 }
 
-/** Width that tables fit without a terminal, and at most on a wide one. */
+/** Width of tables without a terminal, and the maximum on a wide terminal. */
 const MOST_COLUMNS = 100;
-/** On a narrower terminal, lines are broken by the terminal. */
+/** Below this width the terminal breaks the lines itself. */
 const LEAST_COLUMNS = 60;
 
 /** Text without colours, as for a file. */
@@ -74,7 +71,10 @@ export const PLAIN_SCREEN: Screen = { columns: MOST_COLUMNS, paint: pc.createCol
 /** The part of a stream that a screen is made from. */
 type Output = Pick<NodeJS.WriteStream, "isTTY"> & { readonly columns?: number };
 
-/** Exported for tests. `env`: NO_COLOR and TERM are obeyed (https://no-color.org); `--color` counts for more. */
+/**
+ * The screen for a stream. `env`: NO_COLOR and TERM are obeyed (https://no-color.org), but `--color` has priority.
+ * Exported for tests.
+ */
 export function screenOf(
   output: Output,
   env: Readonly<Record<string, string | undefined>>,
@@ -112,7 +112,7 @@ export function stdoutColumns(): number | undefined {
   return columnsOf(terminal().output);
 }
 
-/** `--color auto|always|never`. */
+/** The option `--color auto|always|never`. */
 export function colourOption(): Option {
   return new Option("--color <when>", "whether text is coloured; auto: on a terminal")
     .choices(["auto", "always", "never"])

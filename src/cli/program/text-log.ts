@@ -1,11 +1,11 @@
-/** The log of commands that a person watches: lines of text on standard error. */
+/** A log for people: lines of text on standard error. */
 import type { Clock } from "../../base/clock.ts";
 import { printedLines } from "../../base/printable.ts";
 import { createLogger, type RootLogger } from "../../operator/logging/logger.ts";
 import { BUILD } from "./build.ts";
 import { toStderr } from "./output.ts";
 
-/** `clock`: whose time stands on the lines. */
+/** `clock` gives the times in the log. */
 export function textLog(clock: Clock): RootLogger {
   return createLogger({
     clock,

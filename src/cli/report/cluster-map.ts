@@ -1,4 +1,4 @@
-/** The nodes of a cluster as a map: what runs, or what a simulation made of it. */
+/** The nodes of a cluster as a map: as they run, or after a simulation. */
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import {
   CAPACITY_TYPE_LABEL_KEY,
@@ -12,11 +12,11 @@ import { priceOf } from "../../core/disruption/candidates.ts";
 import type { NodeView } from "../../core/state/node-view.ts";
 import { byPoolName, type ReportNode, type ReportPool, reportPods, shareOf } from "./report.ts";
 
-/** Stands for the NodePool of nodes that have none. */
+/** The heading for nodes without a NodePool. */
 const NO_POOL = "no NodePool";
 const UNKNOWN = "–";
 
-/** The nodes that `isShown` names, by NodePool. */
+/** The nodes for which `isShown` is true, by NodePool. */
 export function clusterPools(
   { picture, pools }: Model,
   isShown: (node: NodeView) => boolean = () => true,

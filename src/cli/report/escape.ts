@@ -1,4 +1,4 @@
-/** Text of others within markup. Names, reasons and notes may hold anything; none of it may become markup. */
+/** Escapes text in markup. Names, reasons and notes may contain anything, and none of it may become markup. */
 import { printable } from "../../base/printable.ts";
 
 const ENTITIES: Readonly<Record<string, string>> = {

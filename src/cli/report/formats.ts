@@ -1,4 +1,4 @@
-/** A report in the form that was asked for. */
+/** Prints a report in the wanted format. */
 import { type Printed, printedDocument } from "../../base/printable.ts";
 import { REPORT_FORMATS, type ReportFormat } from "./format-names.ts";
 import { htmlReport } from "./html.ts";
@@ -18,7 +18,7 @@ export function isReport(format: string): format is ReportFormat {
   return (REPORT_FORMATS as readonly string[]).includes(format);
 }
 
-/** The document, a whole file. */
+/** The complete document. */
 export function printedReport(report: Report, format: ReportFormat): Printed {
   return printedDocument(WRITERS[format](report));
 }

@@ -10,7 +10,7 @@ import { htmlPage } from "./page.ts";
 import type { Report, ReportPool, ReportSection, ReportUnplaced } from "./report.ts";
 import { svgReport } from "./svg.ts";
 
-/** Pods that are named for one reason; the rest are counted. */
+/** Most pods that are named for one reason. The others are counted. */
 const NAMED = 20;
 
 /** The whole page. */
@@ -52,7 +52,7 @@ function unplacedSection({ reasons, pods, nearest, fix }: ReportUnplaced): strin
   ].join("");
 }
 
-/** `of`: the title of its map; empty: it is the only one. */
+/** `of` is the title of the section's map. Empty if there is only one map. */
 function poolSection({ name, nodes, priceMicroUsdPerHour: price }: ReportPool, of: string): string {
   const head = ["Instance type", "Capacity", "Zone", "$/hour", "CPU", "Memory", "Pods", "Which"];
   const areNamed = nodes.some((node) => node.name !== undefined);
@@ -78,10 +78,10 @@ function poolSection({ name, nodes, priceMicroUsdPerHour: price }: ReportPool, o
   ].join("");
 }
 
-/** Columns of numbers, which are read from the right. */
+/** Columns with numbers, which are aligned to the right. */
 const NUMBERS = new Set([3, 4, 5, 6]);
 
-/** `first`: a cell before the others; undefined: the table has no such column. */
+/** `first` is an additional first cell. Undefined if the table has no such column. */
 function row(tag: "td" | "th", cells: readonly string[], first: string | undefined): string {
   const all = cells.map((cell, at) => {
     const kind = NUMBERS.has(at) ? ' class="number"' : "";

@@ -1,11 +1,11 @@
-/** A report as Markdown: what one puts into a comment on a pull request. */
+/** A report as Markdown, for a comment on a pull request. */
 import { counted } from "../../base/counted.ts";
 import { usd } from "../../core/answers/command-answer.ts";
 import { percent, perMonth } from "../program/figures.ts";
 import { markdownText } from "./escape.ts";
 import type { Report, ReportMap, ReportNode, ReportPool, ReportSection } from "./report.ts";
 
-/** Pods that are named; the rest are counted. */
+/** Most pods that are named. The others are counted. */
 const NAMED = 5;
 
 /** The whole report, a Markdown document. */
@@ -55,7 +55,7 @@ function poolTable(pools: readonly ReportPool[]): readonly string[] {
   ];
 }
 
-/** Nodes that are alike share a row. */
+/** The table of nodes. Equal nodes share a row. */
 function nodeTable({ name, nodes }: ReportPool): readonly string[] {
   const groups = new Map<string, ReportNode[]>();
   for (const node of nodes) {

@@ -1,4 +1,4 @@
-/** The frame of the pages that commands write: they load nothing, and run no script but the one they bring. */
+/** The frame of HTML pages that commands write. A page loads nothing, and runs only its own script. */
 import { createHash } from "node:crypto";
 import { xmlText } from "./escape.ts";
 
@@ -6,7 +6,7 @@ interface Page {
   readonly title: string;
   readonly style: string;
   readonly script?: string;
-  /** Markup, a line each. */
+  /** Lines of markup. */
   readonly body: readonly string[];
 }
 

@@ -1,4 +1,7 @@
-/** What a report shows, whatever its form: figures, nodes with their pods, pods without a place, notes. And that of a plan. */
+/**
+ * The content of a report in any format: figures, nodes with pods, pods without a place, notes. Also the report of
+ * a plan.
+ */
 import type { Pod } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import { keyOf } from "../../apis/meta.ts";
@@ -21,19 +24,19 @@ export interface Figure {
 export interface ReportPod {
   /** `namespace/name`. */
   readonly name: string;
-  /** Share of the node's CPU that it requests, 0 to 1. */
+  /** Share of the node's CPU that the pod requests, 0 to 1. */
   readonly cpu: number;
 }
 
 export interface ReportNode {
-  /** Absent: it does not exist yet. */
+  /** Absent: the node does not exist yet. */
   readonly name?: string;
   readonly instanceType: string;
   readonly zone: string;
   readonly capacityType: string;
-  /** 0: not known. */
+  /** 0 means: not known. */
   readonly priceMicroUsdPerHour: number;
-  /** Requested of what can be allocated, 0 to 1, daemons included. */
+  /** Share of allocatable CPU that is requested, 0 to 1, including daemons. */
   readonly cpu: number;
   readonly memory: number;
   /** Largest first. */
@@ -48,11 +51,11 @@ export interface ReportPool {
 
 /** Nodes by NodePool, as one picture. */
 export interface ReportMap {
-  /** Absent: it is the only one. */
+  /** Absent: there is only one map. */
   readonly title?: string;
-  /** By name. */
+  /** Pools by name. */
   readonly pools: readonly ReportPool[];
-  /** What is said where there is no node. */
+  /** The text if there are no nodes. */
   readonly without: string;
 }
 
@@ -62,12 +65,12 @@ export interface ReportSection {
   readonly lines: readonly string[];
 }
 
-/** Pods that fell by the same reason. */
+/** Pods without a place for the same reason. */
 export interface ReportUnplaced {
-  /** A sentence for each NodePool. */
+  /** One sentence for each NodePool. */
   readonly reasons: readonly string[];
   readonly pods: readonly string[];
-  /** The place that comes closest, and what it lacks; absent: none is known. */
+  /** The place that fits best, and what it lacks. Absent: none is known. */
   readonly nearest?: string;
   /** The smallest change that gives them a place; absent: none is known. */
   readonly fix?: string;
@@ -75,16 +78,16 @@ export interface ReportUnplaced {
 
 export interface Report {
   readonly title: string;
-  /** The answer in one sentence; absent: the figures say it. */
+  /** The answer in one sentence. Absent: the figures are enough. */
   readonly says?: string;
   readonly figures: readonly Figure[];
   readonly maps: readonly ReportMap[];
   readonly unplaced: readonly ReportUnplaced[];
-  /** Those without lines are left out. */
+  /** Sections without lines are left out. */
   readonly sections: readonly ReportSection[];
 }
 
-/** The report of a plan. `result`: what the plan was read from. */
+/** The report of a plan. `result` is the scheduling result of the plan. */
 export function planReport(plan: Plan, result: SchedulingResult, notes: readonly string[]): Report {
   const { totals } = plan;
   const price = totals.priceMicroUsdPerHour;
@@ -110,7 +113,7 @@ export function planReport(plan: Plan, result: SchedulingResult, notes: readonly
   };
 }
 
-/** One line on the node, for people. */
+/** One line of text about a node. */
 export function nodeText({ instanceType, zone, capacityType, pods, ...node }: ReportNode): string {
   const price = nodePrice(node);
   const shares = `CPU ${percent(node.cpu)}, memory ${percent(node.memory)}`;
@@ -127,7 +130,7 @@ function poolsOf(claims: readonly PlannedClaim[]): readonly ReportPool[] {
   return byPoolName(claims.map((claim) => [claim.pool.name, nodeOf(claim)]));
 }
 
-/** Nodes with the name of their NodePool, joined to pools. */
+/** Groups nodes by the name of their NodePool. */
 export function byPoolName(
   nodes: readonly (readonly [pool: string, node: ReportNode])[],
 ): readonly ReportPool[] {
@@ -164,14 +167,14 @@ function nodeOf({ cheapest, instanceTypes, requests, pods }: PlannedClaim): Repo
   };
 }
 
-/** The pods of a node that can allocate `there`, largest first. */
+/** The pods of a node with the allocatable resources `there`, largest first. */
 export function reportPods(pods: readonly Pod[], there: Resources): readonly ReportPod[] {
   return pods
     .map((pod) => ({ name: keyOf(pod), cpu: shareOf(podRequests(pod), there, "cpu") }))
     .sort((a, b) => b.cpu - a.cpu || compareText(a.name, b.name));
 }
 
-/** The share of `all` that `some` has of one resource, from 0 to 1. */
+/** The share of one resource: `some` divided by `all`, 0 to 1. */
 export function shareOf(some: Resources, all: Resources, name: string): number {
   const most = all[name] ?? 0;
   return most <= 0 ? 0 : Math.min(1, (some[name] ?? 0) / most);

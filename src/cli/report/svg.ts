@@ -1,6 +1,6 @@
 /**
- * A report's map as SVG: each node a card with its bars and pods, or a tile where there are many. It has no script and asks
- * for nothing, so that it can be shown anywhere. Colours follow the reader's light or dark scheme.
+ * The map of a report as SVG. Each node is a card with bars and pods, or a tile if there are many. It has no script
+ * and loads nothing, so it can be shown anywhere. Colours follow the reader's light or dark scheme.
  */
 import { counted } from "../../base/counted.ts";
 import { usd } from "../../core/answers/command-answer.ts";
@@ -18,13 +18,13 @@ import {
 const WIDTH = 1_000;
 const GAP = 8;
 const MARGIN = 16;
-/** With more nodes than these each is a tile: cards would fill screens. */
+/** With more nodes than this, tiles are used, because cards would fill several screens. */
 const MOST_CARDS = 60;
 const CARD = { width: 236, height: 96 } as const;
 const TILE = { width: 40, height: 40 } as const;
 const POOL_HEAD = 28;
 
-/** The whole picture, an SVG document. `isAlone`: nothing beside it tells the figures. */
+/** The complete SVG document. `isAlone`: it is shown without the report's text, so it contains the figures. */
 export function svgReport(report: Report, isAlone = true): string {
   const { body, height } = mapOf(report, isAlone);
   return [
@@ -51,7 +51,7 @@ interface Drawn {
   readonly height: number;
 }
 
-/** The shapes, and the height that they take. */
+/** The shapes and their height. */
 function mapOf({ maps, says, figures }: Report, isAlone: boolean): Drawn {
   const all = maps.flatMap(({ pools }) => pools);
   const nodes = all.reduce((sum, pool) => sum + pool.nodes.length, 0);
@@ -85,7 +85,7 @@ function mapOf({ maps, says, figures }: Report, isAlone: boolean): Drawn {
   return { body, height: Math.max(y + MARGIN, 64) };
 }
 
-/** What a line of the picture has room for. */
+/** Most characters in a line of the picture. */
 const MOST_CHARACTERS = 150;
 
 function mapAt({ title, pools, without }: ReportMap, top: number, isCards: boolean): Drawn {
@@ -132,7 +132,7 @@ function poolAt(
   };
 }
 
-/** Spot nodes have a dashed border and say so: no meaning hangs on a colour. */
+/** The frame of a node. Spot nodes have a dashed border and a text, so that no meaning depends on colour alone. */
 function frame(
   { capacityType }: ReportNode,
   { width, height }: { width: number; height: number },
@@ -167,7 +167,7 @@ function bar(y: number, kind: "cpu" | "memory", share: number, label: string): s
   ].join("");
 }
 
-/** Pods in a row, each as wide as its share of the node's CPU, and wide enough to be seen. */
+/** The pods in a row. Each is as wide as its share of the node's CPU, but wide enough to be visible. */
 function podsOf({ pods }: ReportNode): string {
   const width = CARD.width - 16;
   const least = Math.min(4, width / Math.max(1, pods.length));

@@ -1,6 +1,6 @@
 /**
- * A sandbox with Karpenter inside: the only place, with the tests, that knows both. The same box runs
- * live on the machine's clock and as a simulation on a virtual one.
+ * A sandbox with Karpenter in it. Apart from tests, only this code knows both. It runs live on the machine's clock,
+ * or as a simulation on a virtual clock.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { CONFIG_MAP, type ConfigMap } from "../../apis/core/kinds.ts";
@@ -34,7 +34,7 @@ import { BUILD } from "../program/build.ts";
 import { valuesOf } from "../program/manifest-text.ts";
 import { LogBuffer } from "./log-buffer.ts";
 
-/** What a sandbox with a Karpenter in it is made from. */
+/** Options of a sandbox with Karpenter. */
 export interface BoxOptions {
   readonly clock: Clock;
   readonly seed: number;
@@ -48,32 +48,32 @@ export interface BoxOptions {
   readonly logLevel: "debug" | "info" | "error";
   /** `beta-only` leaves the kinds of v1alpha5 out, as v0.33 did. Default `all`. */
   readonly generations?: "all" | "beta-only";
-  /** Machines publish their devices for dynamic resource allocation. Default: false. */
+  /** Machines publish devices for dynamic resource allocation. Default: false. */
   readonly dra?: boolean;
-  /** Wraps the simulated AWS, for instance into the real SDK over loopback. Default: called directly. */
+  /** Wraps the simulated AWS, for example in the real SDK over loopback. Default: direct calls. */
   readonly connectAws?: (sandbox: Sandbox) => Promise<AwsApi>;
-  /** Karpenter's way to the API server. Default: as its chart installs it, with exactly those rights. */
+  /** Karpenter's transport to the API server. Default: one with exactly the rights of its chart. */
   readonly connectKube?: (sandbox: Sandbox) => Transport;
   /** Karpenter publishes its settings and prices, for `explain` and `simulate`. Default: false. */
   readonly isAsked?: true;
-  /** Where Karpenter's traces go. Default: none are made. */
+  /** Receives Karpenter's traces. Default: no traces. */
   readonly spans?: OperatorDeps["spans"];
-  /** Further settings by flag name. */
+  /** Settings by flag name. */
   readonly flags?: Readonly<Record<string, string>>;
 }
 
-/** A sandbox and the Karpenter that runs in it. */
+/** A sandbox with a running Karpenter. */
 export interface Box {
   readonly sandbox: Sandbox;
   /** The Karpenter that runs now: a restart replaces it. */
   readonly operator: Operator;
   readonly karpenterLog: LogBuffer;
-  /** Ends Karpenter and starts it again, as a new process that remembers nothing. */
+  /** Stops Karpenter and starts it again with an empty memory, like a new process. */
   restart(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Starts everything; resolves when Karpenter is at work. */
+/** Starts everything. Resolves when Karpenter works. */
 export async function openBox(options: BoxOptions): Promise<Box> {
   const { clock, clusterName, region } = options;
   const random = new Random(options.seed);
@@ -145,7 +145,7 @@ export async function openBox(options: BoxOptions): Promise<Box> {
   };
 }
 
-/** As the ServiceAccount that the chart makes: what its roles do not say is refused. */
+/** A transport with the rights of the chart's ServiceAccount. All other requests are refused. */
 function withRights(
   provider: "aws" | "kwok",
   settings: Pick<Options, "surgeTimeout" | "surgeNamespaces" | "featureGates">,
@@ -178,9 +178,9 @@ function settingsOf(options: BoxOptions): Options {
     {
       "cluster-name": options.clusterName,
       "disable-leader-election": "true",
-      // The account has a queue of the cluster's name, as the installation makes it.
+      // The installation creates a queue with the cluster's name.
       "interruption-queue": options.clusterName,
-      // As the older generations' installation sets it: their templates mostly name none.
+      // The installation of older generations sets it, because their templates usually name no profile.
       "default-instance-profile": `KarpenterNodeInstanceProfile-${options.clusterName}`,
       ...options.flags,
     },
@@ -188,7 +188,7 @@ function settingsOf(options: BoxOptions): Options {
   );
 }
 
-/** As the chart leaves them: there to be patched. */
+/** Creates the ConfigMaps of the chart, so that users can patch them. */
 async function createConfigMaps({ client }: Sandbox, options: BoxOptions): Promise<void> {
   await client.create(CONFIG_MAP, loggingConfigMap(options.logLevel));
   if (options.isAsked === true) await client.create(CONFIG_MAP, ours(FACTS));
@@ -213,20 +213,20 @@ function ours(name: string): ConfigMap {
   };
 }
 
-/** Kinds that end with v1alpha5. */
+/** Kinds of v1alpha5 only. */
 const ALPHA_ONLY: ReadonlySet<string> = new Set([
   "awsnodetemplates.karpenter.k8s.aws",
   "machines.karpenter.sh",
   "provisioners.karpenter.sh",
 ]);
 
-/** The files that a real cluster is given, exactly. */
+/** The CRD files, exactly those of a real cluster. */
 function crds(generations: BoxOptions["generations"] = "all"): readonly KubeObject[] {
   crdFiles ??= readCrds();
   return crdFiles.filter((crd) => generations === "all" || !ALPHA_ONLY.has(crd.metadata.name));
 }
 
-/** Read once: a process may open hundreds of boxes. */
+/** Read once, because a test process may open hundreds of boxes. */
 let crdFiles: readonly KubeObject[] | undefined;
 
 function readCrds(): readonly KubeObject[] {
@@ -238,12 +238,14 @@ function readCrds(): readonly KubeObject[] {
     .map(deepFreeze);
 }
 
-/** Objects of a YAML text; whether they are any is for the API server to say. Throws CliError, which names `source`. */
+/**
+ * Parses a YAML text. The API server checks whether the values are objects. Throws CliError that names `source`.
+ */
 export function readManifests(text: string, source = "manifests"): KubeObject[] {
   return valuesOf(source, text) as KubeObject[];
 }
 
-/** Each call counts as one attempt, in process and over HTTP. */
+/** Counts each call as one attempt, both in process and over HTTP. */
 function observed(aws: AwsApi, { clock, metrics }: ProviderDoors): AwsApi {
   return observedCalls(aws, clock, callObserver(metrics));
 }

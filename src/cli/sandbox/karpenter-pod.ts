@@ -1,14 +1,15 @@
 /**
- * Karpenter's pod in the live sandbox. Whoever deletes it ends Karpenter, in the middle of whatever it does; it
- * starts again as a process that remembers nothing, in a pod of the same name on the same node, as its
- * Deployment would see to.
+ * Karpenter's pod in the live sandbox. If a user deletes it, Karpenter stops at once, and starts again with an
+ * empty memory in a pod of the same name on the same node, as its Deployment would do.
  */
 import { POD, type Pod } from "../../apis/core/pod.ts";
 import type { Watch } from "../../kube/client/client.ts";
 import { controllerPod, KARPENTER_NAMESPACE, KARPENTER_POD } from "../../sandbox/base-state.ts";
 import type { Box } from "./box.ts";
 
-/** Until the answer is called. `failed` hears of what went wrong; nothing is watched any longer then. */
+/**
+ * Watches the pod until the returned function is called. `failed` gets an error, after which nothing is watched.
+ */
 export function restartWithPod(
   box: Pick<Box, "sandbox" | "restart">,
   failed: (error: unknown) => void,

@@ -1,6 +1,6 @@
 /**
- * The kubeconfig that the sandbox leaves for kubectl. A kubeconfig that is there already is merged into, any other file
- * is refused. Both are checked before anything starts, so that a wrong path is told at once.
+ * The kubeconfig that the sandbox writes for kubectl. It is merged into an existing kubeconfig; any other file is
+ * refused. This is checked before anything starts, so that a wrong path is reported at once.
  */
 import {
   accessSync,
@@ -24,7 +24,7 @@ import {
 } from "../../sandbox/apiserver/https/kubeconfig.ts";
 import { CliError } from "../program/cli-error.ts";
 
-/** Makes the folder; throws CliError when the file could not be written there. */
+/** Creates the folder. Throws CliError if the file could not be written there. */
 export function checkKubeconfig(file: string): void {
   attempt(file, () => {
     makeFolder(dirname(file));
@@ -35,13 +35,13 @@ export function checkKubeconfig(file: string): void {
 }
 
 /**
- * Writes a new file and puts it in the place of the old one, so that a crash leaves one of the two whole. It holds a
- * token: only its owner may read it, whatever mode the old file had. Throws CliError.
+ * Writes a new file and renames it to the final name, so that a crash leaves a complete file. It contains a token,
+ * so only its owner may read it. Throws CliError.
  */
 export function writeKubeconfig(file: string, input: KubeconfigInput): void {
   attempt(file, () => {
     const text = kubeconfigText(input, existingIn(file));
-    // A link stays a link: what it points to is replaced.
+    // If the file is a symbolic link, its target is replaced.
     const target = existsSync(file) ? realpathSync(file) : file;
     const next = `${target}.${process.pid}.new`;
     try {
@@ -64,7 +64,7 @@ function existingIn(file: string): ExistingKubeconfig | undefined {
   return existing;
 }
 
-/** Level by level: Node's recursive mkdir never returns in folders such as /proc. */
+/** Creates a folder level by level: Node's recursive mkdir never returns in folders such as /proc. */
 function makeFolder(path: string): void {
   if (existsSync(path)) {
     if (!statSync(path).isDirectory()) throw failure("ENOTDIR");

@@ -1,4 +1,4 @@
-/** Karpenter's own log lines in memory, so that `kubectl logs` of its pod shows them, followed or not. */
+/** Karpenter's last log lines in memory, so that `kubectl logs` can show and follow them. */
 import type { Clock } from "../../base/clock.ts";
 import {
   ContainerLog,
@@ -7,7 +7,7 @@ import {
   type LogSource,
 } from "../../sandbox/log-lines.ts";
 
-/** The newest lines are kept, more than a user scrolls back. */
+/** Number of lines that are kept. */
 const LINES_KEPT = 10_000;
 
 /** The last lines of Karpenter's log, for `kubectl logs`. */

@@ -1,4 +1,4 @@
-/** Plays a story file on virtual time and says whether it kept what it promises. */
+/** Runs a scenario file on virtual time, and reports whether its expectations hold. */
 import { writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { KubeObject } from "../../apis/meta.ts";
@@ -20,13 +20,13 @@ import { StoryMoney } from "./story-money.ts";
 import { storyPage } from "./story-page.ts";
 import { tracePrinter } from "./trace-printer.ts";
 
-/** The flags of the sandbox that a story obeys. */
+/** The flags of the sandbox that scenarios use. */
 export type StoryOptions = Pick<
   SandboxFlags,
   "seed" | "provider" | "clusterName" | "region" | "kubernetesVersion" | "setting" | "logLevel"
 >;
 
-/** The exit code: 0 when every promise was kept, 1 when one was broken. */
+/** Returns the exit code: 0 if every expectation held, otherwise 1. */
 export async function playScenario(
   flags: SandboxFlags & { readonly scenario: string },
 ): Promise<number> {
@@ -61,16 +61,16 @@ function writePage(file: string, page: string): void {
   }
 }
 
-/** How many expectations of a story were met, and a sentence for each that was not. */
+/** Number of expectations that held, and a sentence for each that did not. */
 export interface StoryOutcome {
   readonly kept: number;
   readonly broken: readonly string[];
-  /** Where promises were broken: what the story may want otherwise. */
+  /** Hints for a scenario that failed, such as another provider. */
   readonly hints: readonly string[];
   readonly virtualMs: number;
 }
 
-/** Plays a parsed story; `folder` is where the files it names lie. Exported for tests. */
+/** Runs a parsed scenario. `folder` contains its files. Exported for tests. */
 export async function play(
   scenario: Scenario,
   folder: string,
@@ -100,10 +100,10 @@ export async function play(
   }
 }
 
-/** Groups of node classes, and the provider that launches from them. */
+/** The provider for each API group of node classes. */
 const CLASS_GROUPS = { "karpenter.k8s.aws": "aws", "karpenter.kwok.sh": "kwok" } as const;
 
-/** Pools that the provider played with launches nothing for. */
+/** NodePools for which the present provider launches nothing. */
 function forOthers(
   applied: readonly KubeObject[],
   provider: StoryOptions["provider"],

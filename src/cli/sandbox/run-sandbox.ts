@@ -1,4 +1,6 @@
-/** Runs the sandbox live until it is interrupted: API on loopback, kubeconfig, a line per event. */
+/**
+ * Runs the sandbox live until it is interrupted: the API on loopback, a kubeconfig, and one line for each event.
+ */
 
 import { dirname, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -33,10 +35,10 @@ import { actOnSandbox, sandboxActs } from "./sandbox-acts.ts";
 import type { SandboxFlags } from "./sandbox-flags.ts";
 import { tracePrinter } from "./trace-printer.ts";
 
-/** How long a sandbox that failed may take to close. */
+/** Milliseconds in which a failed sandbox must close. */
 const CLOSE_WITHIN_MS = 5_000;
 
-/** Runs a sandbox until it is interrupted, or plays a story. */
+/** Runs a sandbox until it is interrupted, or runs a scenario. */
 export async function runSandbox(flags: SandboxFlags): Promise<void> {
   // The SDK's warning about Node versions is for developers, not for users of the sandbox.
   process.env["AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED"] = "true";
@@ -63,7 +65,7 @@ export async function runSandbox(flags: SandboxFlags): Promise<void> {
   }
 }
 
-/** Opens everything, tells about it, and waits to be interrupted; `parts` collects what to close. */
+/** Opens everything, prints how to use it, and waits for an interruption. `parts` collects what to close. */
 async function serve(
   flags: SandboxFlags,
   clock: PacedClock,
@@ -81,7 +83,7 @@ async function serve(
     isAsked: true,
     trace,
     connectAws: async (sandbox) => {
-      // The real SDK over the real wire protocols: what runs here is what runs against AWS.
+      // Uses the real SDK and the real wire protocols, so the same code runs as against AWS.
       const endpoint = await startAwsEndpoint(sandbox.aws, { port: 0, log });
       parts.add(() => endpoint.close());
       awsUrl = endpoint.url;
@@ -107,7 +109,7 @@ async function serve(
     metricsPort: "any",
     healthProbePort: "any",
     host: "127.0.0.1",
-    // Metrics of the Karpenter that runs now: a restart replaces it.
+    // Metrics of the present Karpenter. A restart replaces it.
     metrics: () => {
       const { metrics } = box.operator;
       return { contentType: metrics.contentType, parts: metrics.parts() };
@@ -132,7 +134,7 @@ async function serve(
   say("stopping…");
 }
 
-/** Traces of the Karpenter in the sandbox, where the environment asks for them. */
+/** Sends Karpenter's traces, if the environment asks for that. */
 async function spansOf(parts: Parts, log: Logger): Promise<SpanExport | undefined> {
   const { version } = BUILD;
   const spans = await openSpans(process.env, { clock: new SystemClock(), log, version });
@@ -140,7 +142,7 @@ async function spansOf(parts: Parts, log: Logger): Promise<SpanExport | undefine
   return spans;
 }
 
-/** Of the Karpenter that runs now. */
+/** The health of the present Karpenter, from its metrics. */
 async function vitalsOf(box: Box, doors: VitalsDoors, parts: Parts) {
   const { keepVitals } = await import("../console/kept-vitals.ts");
   const { points, close } = keepVitals(() => box.operator.metrics, doors);
@@ -148,7 +150,7 @@ async function vitalsOf(box: Box, doors: VitalsDoors, parts: Parts) {
   return points;
 }
 
-/** Read as the administrator. */
+/** The console's source, with the rights of an administrator. */
 async function sourceOf({
   box,
   flags,
@@ -202,13 +204,13 @@ function refused(error: unknown): never {
   );
 }
 
-/** Real milliseconds of a session: the cluster's clock starts early enough not to pass the machine's in this time. */
+/** Real milliseconds of a usual session. For this time, the cluster's clock stays behind the machine's. */
 const SESSION_MS = 3_600_000;
 
 /**
- * Clients that work out ages themselves (kubectl describe, k9s) take the machine's time, and show the age of what is
- * later than that as `<invalid>`. So a faster clock begins so far in the past that it arrives at the machine's time
- * when the session ends. Right ages are impossible there: no one offset fits two clocks of different speed.
+ * How far in the past a faster clock begins. Clients that compute ages themselves (kubectl describe, k9s) use the
+ * machine's time, and show `<invalid>` for times in the future. So the clock reaches the machine's time only at the
+ * end of a session. Their ages are wrong anyway, because the two clocks differ in speed.
  */
 function behindMs(speed: number): number {
   return Math.max(0, Math.round((speed - 1) * SESSION_MS));

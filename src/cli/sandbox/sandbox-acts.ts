@@ -1,4 +1,4 @@
-/** What a person may do to the sandbox from its console: the same as by kubectl, and as the steps of a story. */
+/** Actions in the console of a sandbox: the same as kubectl or the steps of a scenario can do. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -20,7 +20,7 @@ import { loadManifests, readScenario } from "./story-file.ts";
 
 const EXAMPLES = fileURLToPath(new URL("../../../examples/", import.meta.url));
 
-/** What the dashboard's button Act offers. `wants` names the fields to fill in. */
+/** The actions of the dashboard's button Act. `wants` names the fields to fill in. */
 const ACTS: readonly Act[] = [
   { name: "start", label: "Apply the example NodePool and the Deployment inflate", wants: [] },
   { name: "scale", label: "Scale a Deployment", wants: ["deployment", "replicas"] },
@@ -34,7 +34,7 @@ const ACTS: readonly Act[] = [
   { name: "speed", label: "Set the speed", wants: ["speed"] },
 ];
 
-/** The acts, with the stories that fit the provider, and the zones of the region. */
+/** The actions, with the scenarios for this provider and the zones of the region. */
 export function sandboxActs(provider: Actor["provider"], zones: readonly string[]): readonly Act[] {
   const stories = storiesFor(provider);
   const story = {
@@ -58,10 +58,10 @@ function storiesFor(provider: Actor["provider"]): readonly string[] {
     .sort();
 }
 
-/** More pods than a sandbox of one process is for. */
+/** Most replicas. A sandbox of one process is not made for more pods. */
 const MOST_REPLICAS = 5_000;
 
-/** The sandbox that acts are done to. */
+/** The sandbox on which actions are done. */
 export interface Actor {
   readonly box: Pick<Box, "sandbox" | "restart">;
   readonly provider: "aws" | "kwok";
@@ -70,20 +70,20 @@ export interface Actor {
     PacedClock,
     "now" | "sleep" | "speed" | "isPaused" | "pause" | "resume" | "jump"
   >;
-  /** Where a story tells what it does. */
+  /** Receives the events of a scenario. */
   readonly trace: Trace;
-  /** Says how a story ended. */
+  /** Prints how a scenario ended. */
   readonly say: (line: string) => void;
 }
 
-/** Stories that are being played, by the sandbox: one at a time. */
+/** The running scenario of each sandbox. Only one may run at a time. */
 const PLAYING = new WeakMap<Actor["box"], string>();
 
-/** The longest jump: a day of a busy cluster takes the machine about a minute. */
+/** The longest jump in time. A day of a busy cluster takes the machine about a minute. */
 const LONGEST_JUMP_MS = 24 * 3_600_000;
 const FASTEST = 10_000;
 
-/** Carries an act out. Throws CliError, which says what to mend. */
+/** Does an action. Throws CliError that says what to change. */
 export async function actOnSandbox(
   actor: Actor,
   name: string,
@@ -178,7 +178,9 @@ async function jump(clock: Actor["clock"], time: string): Promise<string> {
   return `${formatDuration(ms)} have passed`;
 }
 
-/** Starts a story on what is there already, and returns: it goes on for minutes of the cluster. */
+/**
+ * Starts a scenario on the present cluster and returns. The scenario continues for minutes of the cluster's time.
+ */
 function playStory({ box, provider, clusterName, clock, trace, say }: Actor, name: string): string {
   const playing = PLAYING.get(box);
   if (playing !== undefined)

@@ -11,12 +11,12 @@ export interface SandboxFlags {
   readonly region: string;
   readonly kubernetesVersion: string;
   readonly generations: "all" | "beta-only";
-  /** Machines publish their devices for dynamic resource allocation. */
+  /** Machines publish devices for dynamic resource allocation. */
   readonly dra?: boolean;
   readonly scenario?: string;
-  /** Where the page of a played story is written. */
+  /** The file for the page of a scenario. */
   readonly html?: string;
-  /** `name=value` of the controller's settings. */
+  /** Settings of the controller, as `name=value`. */
   readonly setting?: readonly string[];
   readonly output: "text" | "json";
   readonly logLevel: "debug" | "info" | "error";

@@ -1,4 +1,4 @@
-/** Reads a story and the manifests that it names. */
+/** Reads a scenario and its manifests. */
 import { readFileSync } from "node:fs";
 import type { KubeObject } from "../../apis/meta.ts";
 import { parseScenario, type Scenario, ScenarioError } from "../../sandbox/scenario/scenario.ts";
@@ -7,7 +7,7 @@ import { CliError } from "../program/cli-error.ts";
 import { fileProblem } from "../program/file-problem.ts";
 import { valuesOf } from "../program/manifest-text.ts";
 
-/** The story in a file. Throws CliError, which says what is wrong in it. */
+/** Parses the scenario in a file. Throws CliError that says what is wrong. */
 export function readScenario(file: string): Scenario {
   const [story] = valuesOf(file, readText(file, "scenario"));
   try {
@@ -19,8 +19,8 @@ export function readScenario(file: string): Scenario {
 }
 
 /**
- * The objects of a file that a story names, those of Lists too. `${CLUSTER_NAME}` is filled in, as the tutorials do
- * with envsubst. Throws CliError for an object that cannot be applied, because it has no name.
+ * The objects in a file of a scenario, including those in Lists. `${CLUSTER_NAME}` is replaced, as the tutorials do
+ * with envsubst. Throws CliError for an object without a name, because it cannot be applied.
  */
 export function loadManifests(file: string, clusterName: string): KubeObject[] {
   const text = readText(file, "manifest");

@@ -1,6 +1,6 @@
-/** Style and script of a story's page. The script reads numbers from attributes, and writes text only. */
+/** Style and script of a scenario's page. The script reads only numbers from attributes, and writes only text. */
 
-/** Light or dark, as the reader's system wishes. */
+/** Light or dark, as the reader's system is set. */
 export const STORY_STYLE = [
   ":root{color-scheme:light dark;--text:#10161C;--dim:#46505A;--ground:#FFFFFF;--line:#E7EBF0;--node:#F3F5F8;--rate:#1C72A7}",
   "@media (prefers-color-scheme:dark){:root{--text:#E8EEF4;--dim:#B4C0CC;--ground:#0F1419;--line:#25303B;--node:#1A222B;--rate:#3EB9D7}}",
@@ -14,7 +14,7 @@ export const STORY_STYLE = [
   ".scroll{overflow-x:auto}table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:2px 12px 2px 0;border-bottom:1px solid var(--line);vertical-align:top}",
 ].join("");
 
-/** `#12` in the page's address begins at that moment. */
+/** The script. `#12` in the page's address selects that moment. */
 export const STORY_SCRIPT = `"use strict";
 const byId = (id) => document.getElementById(id);
 const slider = byId("at");

@@ -1,6 +1,6 @@
 /**
- * A story as one page: nodes, money and decisions, with a slider through its time. It loads nothing. Text of the story
- * is escaped and stands in the markup. The script reads numbers alone. The page's policy lets no other script run.
+ * A scenario as one HTML page: nodes, cost and decisions, with a slider for the time. It loads nothing. All text is
+ * escaped and is in the markup; the script reads only numbers. The page's policy allows no other script.
  */
 import { usd } from "../../core/answers/command-answer.ts";
 import type { TraceEvent } from "../../sandbox/trace.ts";
@@ -8,11 +8,11 @@ import { xmlText } from "../report/escape.ts";
 import { htmlPage } from "../report/page.ts";
 import { STORY_SCRIPT, STORY_STYLE } from "./story-page-parts.ts";
 
-/** What the page shows beside the events. */
+/** Data for the page besides the events. */
 export interface StoryFacts {
   readonly name: string;
   readonly story: string;
-  /** The last line of the story's text. */
+  /** The last line of the scenario's output. */
   readonly ended: string;
 }
 
@@ -39,7 +39,7 @@ export function storyPage(
   return htmlPage({ title: name, style: STORY_STYLE, script: STORY_SCRIPT, body });
 }
 
-/** One claim that was launched, and when it became what. Times are epoch milliseconds. */
+/** One launched claim and the times of its stages, in epoch milliseconds. */
 interface Machine {
   readonly claim: string;
   readonly what: string;
@@ -51,7 +51,7 @@ interface Machine {
   ended?: number;
 }
 
-/** In the order of their launch. */
+/** The claims in the order of their launch. */
 function machinesOf(events: readonly TraceEvent[]): readonly Machine[] {
   const machines = new Map<string, Machine>();
   for (const { atMs, actor, verb, object, what, microUsdPerHour = 0 } of events) {
@@ -79,7 +79,7 @@ function card({ claim, node, what, launched, ready, leaving, ended, ...rest }: M
 
 const CHART = { width: 1_000, height: 160, top: 16 } as const;
 
-/** The price of all nodes as steps; a line marks the moment that is shown. */
+/** The price of all nodes as a step chart. A line marks the shown moment. */
 function moneyChart(machines: readonly Machine[], moments: readonly number[]): string {
   const [first = 0, last = 1] = [moments[0], moments.at(-1)];
   const rateAt = (at: number): number =>

@@ -1,11 +1,11 @@
-/** Prints the trace: aligned text, coloured on a terminal only, or a line of JSON per event. */
+/** Prints the trace: aligned text, coloured on a terminal, or one line of JSON for each event. */
 import { paintedLine, printable, printedJson } from "../../base/printable.ts";
 import { formatTrace, type Trace, type TraceEvent } from "../../sandbox/trace.ts";
 import { clipped } from "../program/layout.ts";
 import { toStdout } from "../program/output.ts";
 import { stdoutColumns, stdoutScreen } from "../program/terminal.ts";
 
-/** Colours of picocolors by verb. */
+/** The colour of each verb, as a function of picocolors. */
 const BY_VERB: Readonly<Record<string, "yellow" | "red" | "green" | "cyan" | "dim">> = {
   pending: "yellow",
   warned: "yellow",
@@ -23,12 +23,12 @@ const BY_VERB: Readonly<Record<string, "yellow" | "red" | "green" | "cyan" | "di
   gone: "dim",
 };
 
-/** On a terminal a line is at most as long as the terminal is wide; in a file it is whole. */
+/** On a terminal, lines are cut to its width. In a file they are complete. */
 export function tracePrinter(output: "text" | "json"): Trace {
   if (output === "json") return (event) => toStdout(printedJson(jsonLine(event)));
   const { paint } = stdoutScreen();
   return (event) => {
-    // Asked each time: people make their windows wider.
+    // Read for each line, because the window's width can change.
     const width = stdoutColumns();
     const whole = printable(formatTrace(event));
     const line = width === undefined ? whole : clipped(whole, width);
@@ -41,7 +41,7 @@ function plain(text: string): string {
   return text;
 }
 
-/** Stable keys: `time`, `actor`, `verb`, `object`, `what`, `why`. */
+/** The keys of a line never change: `time`, `actor`, `verb`, `object`, `what`, `why`. */
 function jsonLine({ atMs, actor, verb, object, what, why }: TraceEvent): string {
   return JSON.stringify({
     time: new Date(atMs).toISOString(),

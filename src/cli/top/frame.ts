@@ -1,4 +1,4 @@
-/** One picture of `karpenter top`: the fleet as lines of text, for a screen of any size. Pure. */
+/** One frame of `karpenter top`: the fleet as lines of text, for a screen of any size. Pure functions. */
 import { fromRfc3339 } from "../../base/clock.ts";
 import { counted } from "../../base/counted.ts";
 import { usd } from "../../core/answers/command-answer.ts";
@@ -9,28 +9,28 @@ import { clipped, table } from "../program/layout.ts";
 import { type Line, type Paint, painted } from "../program/terminal.ts";
 import { KEYS, shareOf, shownNodes, type View } from "./view.ts";
 
-/** The room that a frame has. */
+/** The size of a frame. */
 export interface Canvas {
-  /** Characters of a line, 60 and more. */
+  /** Characters on a line, at least 60. */
   readonly columns: number;
-  /** Lines; absent: as many as there are to show. */
+  /** Number of lines. Absent: as many as needed. */
   readonly rows?: number | undefined;
   readonly paint: Paint;
-  /** Bars and marks of ASCII characters alone. */
+  /** Draw bars and marks with ASCII characters only. */
   readonly isAscii?: boolean;
 }
 
-/** What stands on the screen beside the fleet. */
+/** What the screen shows besides the fleet. */
 export interface Surroundings {
-  /** The cluster's name; absent: it was read from files. */
+  /** The cluster's name. Absent: the fleet was read from files. */
   readonly cluster?: string | undefined;
-  /** What went wrong with the last reading; absent: nothing. */
+  /** The error of the last reading. Absent: none. */
   readonly problem?: string | undefined;
-  /** Lines of the explained node; absent: none is. */
+  /** The explanation of a node. Absent: none is shown. */
   readonly explanation?: readonly string[] | undefined;
 }
 
-/** The lines of the picture, at most as many as the canvas has. */
+/** The lines of the frame, at most as many as the canvas has. */
 export function frame(
   fleet: Fleet,
   view: View,
@@ -57,7 +57,7 @@ export function frame(
   return fitted(top, nodeLines(fleet, view, canvas, room), [...waiting, ...foot], canvas);
 }
 
-/** The text as lines of at most `columns` characters, broken between words, all with the first line's indent. */
+/** Breaks a line between words, with the indent of its beginning. */
 function wrapped(line: string, columns: number): readonly string[] {
   const indent = " ".repeat(Math.min(line.search(/\S|$/), columns / 2));
   const lines: string[] = [];
@@ -75,7 +75,7 @@ function roomOf({ rows }: Canvas, taken: number): number {
   return rows === undefined ? Number.POSITIVE_INFINITY : Math.max(1, rows - taken);
 }
 
-/** The middle gives way where there is no room, and is filled up where there is too much. */
+/** Fits the frame into the canvas: its middle part is cut or filled up. */
 function fitted(
   top: readonly Line[],
   middle: readonly Line[],
@@ -142,7 +142,7 @@ function poolLines({ pools }: Fleet, canvas: Canvas): readonly Line[] {
   ];
 }
 
-/** Characters of a bar. */
+/** Characters of a usage bar. */
 const BAR = 10;
 
 function meter(share: number, { isAscii = false }: Canvas): string {
@@ -151,7 +151,7 @@ function meter(share: number, { isAscii = false }: Canvas): string {
   return `${on.repeat(full)}${off.repeat(BAR - full)} ${percent(share).padStart(4)}`;
 }
 
-/** A mark for each state: shapes, so that no meaning hangs on a colour. */
+/** A mark for each state. The marks differ in shape, so that no meaning depends on colour alone. */
 const MARKS: Readonly<Record<NodeState, readonly [mark: string, ascii: string]>> = {
   launching: ["◌", "+"],
   joining: ["◌", "+"],
@@ -164,12 +164,12 @@ const MARKS: Readonly<Record<NodeState, readonly [mark: string, ascii: string]>>
   unmanaged: ["·", "."],
 };
 
-/** Columns that come only where the screen has room for them, most useful first. */
+/** Optional columns, most useful first. They are shown if the screen has room. */
 interface Column {
   readonly head: string;
   readonly width: number;
   readonly isRight?: boolean;
-  /** It takes all the room that is left. */
+  /** The column takes all remaining room. */
   readonly grows?: boolean;
   readonly of: (node: FleetNode, fleet: Fleet, canvas: Canvas) => string;
 }
@@ -249,7 +249,7 @@ function nodeLine(
   return [`${mark} ${shortName(node.name).padEnd(NAME_WIDTH)}`, ...cells].join("  ").trimEnd();
 }
 
-/** The host's name without its domain. Of a long name only the end is shown, because there names differ. */
+/** The host's name without its domain. Of a long name only the end is shown, because names differ at the end. */
 function shortName(name: string): string {
   const [host = name] = name.split(".");
   return host.length <= NAME_WIDTH ? host : `…${host.slice(host.length - NAME_WIDTH + 1)}`;
@@ -272,7 +272,7 @@ function ageOf(createdAt: string | undefined, at: string): string {
   return madeMs === undefined ? "–" : ageText(madeMs, at);
 }
 
-/** The largest two units: `3d4h`, `1h5m`, `40s`. */
+/** An age with its two largest units: `3d4h`, `1h5m`, `40s`. */
 function ageText(fromMs: number, at: string): string {
   const seconds = Math.max(0, Math.floor(((fromRfc3339(at) ?? fromMs) - fromMs) / 1_000));
   const [minutes, hours, days] = [60, 3_600, 86_400].map((unit) => Math.floor(seconds / unit));
@@ -283,7 +283,7 @@ function ageText(fromMs: number, at: string): string {
   return minutes ? two(minutes, "m", seconds % 60, "s") : `${seconds}s`;
 }
 
-/** Causes that are shown. */
+/** Most causes that are shown. */
 const MOST_CAUSES = 3;
 
 function waitingLines({ waiting, at }: Fleet, { columns, paint, rows }: Canvas): readonly Line[] {

@@ -1,6 +1,6 @@
 /**
- * What `karpenter top` does: reads the cluster again and again, and shows the fleet on the whole terminal. Once, as text
- * or data, where it is asked to or where nobody looks on. Nothing is changed.
+ * Runs `karpenter top`: reads the cluster repeatedly and shows the fleet on the whole terminal. On demand, or
+ * without a terminal, it prints the fleet once as text or data. Changes nothing.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import pc from "picocolors";
@@ -38,10 +38,10 @@ export interface TopFlags extends PictureFlags {
   readonly output: "text" | "json" | "yaml";
 }
 
-/** The shortest time between two readings: each lists all pods and nodes. */
+/** Shortest time between two readings, because each one lists all pods and nodes. */
 const LEAST_INTERVAL_MS = 1_000;
 
-/** Throws CliError for bad input, and where the first reading fails. */
+/** Throws CliError for bad input, or if the first reading fails. */
 export async function runTop(
   flags: TopFlags,
   { out, err, screen = () => PLAIN_SCREEN }: PlanStreams = STANDARD_STREAMS,

@@ -1,7 +1,7 @@
-/** What a person has chosen to see in `karpenter top`, and how keys change it. */
+/** What the user selected in `karpenter top`, and how keys change it. */
 import type { Fleet, FleetNode } from "../../core/answers/fleet.ts";
 
-/** By what the nodes are sorted; `s` goes through them in this order. */
+/** The sort orders. The key `s` goes through them in this order. */
 export const SORTS = ["pool", "name", "cpu", "memory", "price", "age", "pods", "state"] as const;
 
 /** The columns by which `top` sorts. */
@@ -10,17 +10,17 @@ export type Sort = (typeof SORTS)[number];
 /** What the user chose to see. */
 export interface View {
   readonly sort: Sort;
-  /** Nodes whose name, pool, type, zone or state contains it. */
+  /** Shows only nodes whose name, pool, type, zone or state contains this text. */
   readonly filter: string;
-  /** The filter is being typed. */
+  /** True while the user types the filter. */
   readonly isTyping: boolean;
-  /** The position of the selected node among those that are shown. */
+  /** Index of the selected node among the shown ones. */
   readonly selected: number;
-  /** Nothing is read while it is true. */
+  /** True: the cluster is not read. */
   readonly isPaused: boolean;
-  /** The list of keys is shown in place of the nodes. */
+  /** The list of keys is shown instead of the nodes. */
   readonly showsKeys?: true;
-  /** The node that is explained; absent: the list is shown. */
+  /** The node whose explanation is shown. Absent: the list is shown. */
   readonly explained?: string;
   readonly isOver: boolean;
 }
@@ -35,14 +35,14 @@ export const FIRST_VIEW: View = {
   isOver: false,
 };
 
-/** A key as `node:readline` names it: `name` for keys with a name, `text` for what it types. */
+/** A key from `node:readline`: `name` for named keys, `text` for what it types. */
 export interface Key {
   readonly name?: string | undefined;
   readonly text?: string | undefined;
   readonly ctrl?: boolean | undefined;
 }
 
-/** The view after a key. `shown`: names of the nodes in the list, in order. */
+/** The view after a key. `shown` are the names of the listed nodes, in order. */
 export function afterKey(view: View, key: Key, shown: readonly string[]): View {
   if (key.ctrl === true && key.name === "c") return { ...view, isOver: true };
   if (view.isTyping) return afterTyping(view, key);
@@ -97,7 +97,7 @@ export const KEYS: readonly (readonly [keys: string, does: string])[] = [
   ["q, Ctrl-C", "end; Ctrl-Z suspends"],
 ];
 
-/** Nodes that one press of a page key passes. */
+/** Number of nodes that a page key skips. */
 const PAGE = 10;
 
 function afterTyping(view: View, { name, text }: Key): View {
@@ -107,7 +107,7 @@ function afterTyping(view: View, { name, text }: Key): View {
   return text !== undefined && text >= " " ? { ...view, filter: view.filter + text } : view;
 }
 
-/** Any key goes back to what was there; `q` ends. */
+/** Any key closes the list of keys; `q` quits. */
 function afterKeys(view: View, { name }: Key): View {
   if (name === "q") return { ...view, isOver: true };
   const { showsKeys: _, ...before } = view;
@@ -146,7 +146,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Requested of what can be allocated; 0 where there is none of it. */
+/** Requested divided by allocatable; 0 if nothing is allocatable. */
 export function shareOf(
   { requested, allocatable }: Pick<FleetNode, "requested" | "allocatable">,
   resource: "cpu" | "memory",

@@ -28,22 +28,22 @@ import { usageOf } from "./usage.ts";
 /** The cluster in a simulation. */
 export interface Model {
   readonly picture: Picture;
-  /** All there are, with nodes or without. */
+  /** All NodePools, including those without nodes. */
   readonly pools: readonly PoolInput[];
-  /** How many nodes were made so far: their names. */
+  /** Number of nodes created so far. Their names contain it. */
   readonly made: number;
 }
 
-/** What a model becomes. Pods are bound where `moves` says, whether they ran before or not. */
+/** One change of a model. Pods are bound as `moves` says, whether they ran before or not. */
 export interface Change {
-  /** Names of nodes that go; pods of theirs that nobody takes wait from then on. */
+  /** Names of removed nodes. Their pods become pending, unless `moves` has them. */
   readonly gone?: readonly string[];
   readonly launched?: readonly PlannedClaim[];
-  /** By node name. */
+  /** Pods that are placed on existing nodes, by node. */
   readonly placed?: readonly { readonly nodeName: string; readonly pods: readonly Pod[] }[];
-  /** Names of nodes that a reboot has mended. */
+  /** Names of nodes that a reboot has repaired. */
   readonly mended?: readonly string[];
-  /** Id of the disruption command that the new nodes are made for. */
+  /** The id of the disruption command for which the new nodes are created. */
   readonly command?: string;
   readonly nowMs: number;
 }
@@ -51,20 +51,20 @@ export interface Change {
 /** One pod that changes its node. */
 export interface Move {
   readonly pod: string;
-  /** Absent: it waited. */
+  /** Absent: the pod was pending. */
   readonly from?: string;
-  /** Absent: it has no place. */
+  /** Absent: the pod has no place. */
   readonly to?: string;
 }
 
-/** The model after the change, the names of new nodes in their order, and who moved. */
+/** The changed model, the names of new nodes in order, and the moved pods. */
 export interface Changed {
   readonly model: Model;
   readonly names: readonly string[];
   readonly moves: readonly Move[];
 }
 
-/** Makes the change. */
+/** Applies a change. */
 export function change(model: Model, wanted: Change): Changed {
   return atOnce(changeInSteps(model, wanted));
 }
@@ -134,12 +134,12 @@ export function* changeInSteps(
   return { model: yield* repainted(after, nodes, [...waits, ...leave], nowMs), names, moves };
 }
 
-/** As {@link laterInSteps}, at once; for tests. */
+/** As {@link laterInSteps}, at once. For tests. */
 export function later(model: Model, nowMs: number): Model {
   return atOnce(laterInSteps(model, nowMs));
 }
 
-/** Nothing but time has passed. */
+/** The same model at a later time. */
 export function laterInSteps(model: Model, nowMs: number): Steps<Model> {
   return repainted(model, model.picture.nodes, model.picture.scheduling.pods, nowMs);
 }
@@ -183,7 +183,7 @@ function* repainted(
   };
 }
 
-/** What the controllers of claims write down as time passes. */
+/** The conditions that claim controllers set as time passes. */
 function withMarks(
   node: NodeView,
   owners: ReadonlyMap<string, PoolInput>,
@@ -228,7 +228,7 @@ function withPods(
   });
 }
 
-/** The conditions that repair acts on are gone, and the reboot is remembered. */
+/** Removes the conditions that node repair reacts to, and records the reboot. */
 function rebooted(view: NodeView, { repair }: Picture, nowMs: number): NodeView {
   const { node, claim } = view;
   if (node === undefined || claim === undefined) return view;

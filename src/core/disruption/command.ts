@@ -38,17 +38,20 @@ export interface Command {
   readonly targets: readonly string[];
   /** Which pods each target takes; absent: not planned. */
   readonly placements?: Simulation["placements"];
-  /** Of the pools' policies; consolidation only. */
+  /** The verdicts by the Balanced policy of the NodePools. Consolidation only. */
   readonly verdicts?: readonly BalancedVerdict[];
-  /** What node repair does, and why; absent: another method's. */
+  /** What node repair does, and why. Absent for all other methods. */
   readonly repair?: Repairing;
-  /** Why the node goes before it is replaced; absent: it is not replaced, or its replacement comes first. */
+  /**
+   * Why the node is terminated before its replacement is launched. Absent: there is no replacement, or it is
+   * launched first.
+   */
   readonly terminateFirst?: TerminateFirstReason;
-  /** What is preferred to the node and can be had again; absent: the command is no active return. */
+  /** The preferred capacity that is available again. Absent: the command is no active return. */
   readonly returnsTo?: string;
-  /** The terms of its simulation, used again when it is validated; absent: none. */
+  /** The terms of the simulation, which validation uses again. Absent: the command was not simulated. */
   readonly terms?: SimulationTerms;
-  /** Validated on fresh facts this much later, before it begins. 0: begins at once. */
+  /** Milliseconds until the command is validated on fresh facts and begins. 0: it begins at once. */
   readonly validateAfterMs: number;
 }
 

@@ -13,9 +13,8 @@ import type { Request } from "./controller.ts";
 const PER_STEP = 256;
 
 /**
- * The requests of one event, computed lazily. Undefined means that an object was visited and needs no
- * request. If it throws, it
- * is asked for the next request; a generator has then ended.
+ * The requests of one event, computed lazily. Undefined means that an object was visited and needs no request. If
+ * the iterator throws, it is asked for the next request; a generator has ended then.
  */
 type Many = Iterable<Request | undefined>;
 

@@ -17,10 +17,10 @@ import type { Options } from "../settings/parse-options.ts";
 
 /** How soon a new price, or a ConfigMap that someone changed, is written again. */
 const CHECK_MS = 30_000;
-/** While it cannot be written. */
+/** Milliseconds until a failed write is tried again. */
 const RETRY_MS = 10 * 60_000;
 
-/** Prices as they are now; `version` is another with each change. */
+/** The present prices. `version` differs after each change. */
 export interface TellablePrices {
   readonly version: string;
   list(): PriceList;

@@ -7,15 +7,15 @@ import type { MetricSpec, Sample, Series } from "../../base/metrics.ts";
 
 type Labels = Readonly<Record<string, string>>;
 
-/** Labels that samples share, as text, as long as the object is. */
+/** The text of labels that samples share. It is kept as long as the labels object exists. */
 const texts = new WeakMap<Labels, { readonly text: string; readonly count: number }>();
 
 /** Lines of a part, a millisecond's work. */
 const LINES_PER_PART = 256;
 
 /**
- * No text when there is no series: a part may be empty, it is a moment in which others may have their turn.
- * Throws when a sample has other labels than the metric.
+ * The lines of a metric in parts. Nothing without series. A part may be empty, so that other work can run. Throws
+ * if a sample has other labels than the metric.
  */
 export function* exposition(name: string, spec: MetricSpec, series: Series): Iterable<string> {
   let lines = [`# HELP ${name} ${escapedHelp(spec.help)}\n# TYPE ${name} ${spec.type}\n`];
@@ -33,7 +33,7 @@ export function* exposition(name: string, spec: MetricSpec, series: Series): Ite
   if (checked && lines.length > 0) yield lines.join("");
 }
 
-/** `checked`: another sample has shown that the labels are right. */
+/** `checked`: an earlier sample had the right labels. */
 function lineOf(
   name: string,
   declared: readonly string[],

@@ -13,7 +13,7 @@ const METRICS_PREFIX = "karpenter_";
 /** upstream: pkg/metrics/constants.go SummaryObjectives */
 const QUANTILES = [0, 0.5, 0.9, 0.99, 1];
 
-/** 1, with the version in its labels. */
+/** The metric build_info: its value is 1, and its labels have the version. */
 export const BUILD_INFO: MetricSpec = {
   name: "build_info",
   type: "gauge",
@@ -33,20 +33,20 @@ interface Declared {
 
 /** All metrics of the process, and their text for a scrape. */
 export interface MetricsRegistry extends Metrics {
-  /** More metrics than those it was made with: a provider's. A name that is declared already stays. */
+  /** Declares more metrics, such as a provider's. If a name is already declared, the first declaration stays. */
   declare(specs: readonly MetricSpec[]): void;
   /** Prometheus' text exposition format. */
   render(): Promise<string>;
-  /** The same, piece by piece, a little work each, empty ones too: of a large cluster it is hundreds of megabytes. */
+  /** The same text in small parts, some of them empty, because a large cluster has hundreds of megabytes. */
   parts(): AsyncIterable<string>;
   readonly contentType: string;
-  /** All values of one metric as they are now; of a histogram sums, counts and buckets. Empty: it has no series. */
+  /** The present values of one metric. A histogram has sums, counts and buckets. Empty if it has no series. */
   valuesOf(name: string): Promise<readonly MetricValue[]>;
 }
 
 /** One value of a metric. */
 export interface MetricValue {
-  /** As on `/metrics`: of a histogram with `_sum`, `_count` or `_bucket`. */
+  /** The name as on `/metrics`. A histogram's ends in `_sum`, `_count` or `_bucket`. */
   readonly name: string;
   readonly labels: Readonly<Record<string, string | number | undefined>>;
   readonly value: number;
@@ -57,7 +57,7 @@ export function fullName({ name, unprefixed }: MetricSpec): string {
   return unprefixed === true ? name : METRICS_PREFIX + name;
 }
 
-/** A registry with these metrics. Of two declarations with one name the first counts. */
+/** A registry with these metrics. If a name is declared twice, the first declaration counts. */
 export function createMetrics(
   specs: readonly MetricSpec[],
   version: string,
@@ -145,7 +145,7 @@ async function* partsOf(all: Iterable<Declared>, registry: Registry): AsyncItera
   }
 }
 
-/** Whether something follows the two lines about the metric itself. */
+/** Whether the text has more than the two lines about the metric itself. */
 function hasSeries(text: string): boolean {
   return text.indexOf("\n", text.indexOf("\n") + 1) >= 0;
 }
@@ -154,7 +154,7 @@ function* seriesOf(readers: ReadonlySet<Reader>): Series {
   for (const reader of readers) yield* reader();
 }
 
-/** Which series of gauges there are: prom-client removes one by all of its labels only. */
+/** Finds the series of gauges, because prom-client can remove one only by all of its labels. */
 class SeriesIndex {
   readonly #labels = new Map<string, Map<string, Labels>>();
 

@@ -1,6 +1,5 @@
 /**
- * What the process itself uses, under the names that every client of Prometheus gives it: dashboards of
- * controllers show it beside the queues.
+ * Metrics of the process itself, with the usual names of Prometheus clients, so that existing dashboards show them.
  */
 import type { MetricSpec } from "../../base/metrics.ts";
 
@@ -18,7 +17,7 @@ function own(
   return { spec: { name, unprefixed: true, type, help, labels: [] }, value };
 }
 
-/** Of the process itself, with the names of Prometheus' Go client. */
+/** Metrics of the process, named as in Prometheus' Go client. */
 export const PROCESS_METRICS: readonly ProcessMetric[] = [
   own("process_cpu_seconds_total", "counter", "CPU time used, in seconds.", () => {
     const { user, system } = process.cpuUsage();

@@ -11,7 +11,7 @@ import { firstLineOf } from "../../base/error-text.ts";
 import { type Exchange, Refusal } from "../../listen/exchange.ts";
 
 export interface ProfilingOptions {
-  /** TokenReview and SubjectAccessReview: whether the bearer of the token may get the path. */
+  /** Asks by TokenReview and SubjectAccessReview whether the bearer of the token may get the path. */
   readonly review: (token: string, path: string) => Promise<boolean>;
   readonly clock: Pick<Clock, "sleep">;
 }

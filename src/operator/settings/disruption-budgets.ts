@@ -1,4 +1,6 @@
-/** DISRUPTION_BUDGETS: budgets of the whole cluster, each as one of a NodePool. YAML or JSON. */
+/**
+ * The setting DISRUPTION_BUDGETS: budgets for the whole cluster, in the form of a NodePool's budgets. YAML or JSON.
+ */
 import type { Budget } from "../../apis/karpenter/nodepool.ts";
 import { isObject } from "../../base/json.ts";
 import { brokenBudget } from "../../core/disruption/budgets.ts";
@@ -9,7 +11,7 @@ import { readYamlValue } from "../../readers/yaml.ts";
 const REASONS = ["Underutilized", "Empty", "Drifted", "Unhealthy"];
 const FIELDS = ["nodes", "reasons", "schedule", "timeZone", "duration"];
 
-/** The problem of the text, with its field; undefined: the text is valid. */
+/** The problem of the text, with its field. Undefined if the text is valid. */
 export function disruptionBudgetsProblem(text: string): string | undefined {
   let given: unknown;
   try {
@@ -23,7 +25,7 @@ export function disruptionBudgetsProblem(text: string): string | undefined {
   return problem ?? brokenBudget(given as Budget[], "budgets");
 }
 
-/** Of a text without problems. */
+/** The budgets in a valid text. */
 export function disruptionBudgets(text: string): readonly Budget[] {
   return read(text) as Budget[];
 }

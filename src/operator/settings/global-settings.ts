@@ -17,7 +17,7 @@ import type { OptionName } from "./parse-options.ts";
 
 export const GLOBAL_SETTINGS = "karpenter-global-settings";
 
-/** Keys of the ConfigMap by the setting that they are today. */
+/** The present setting for each key of the ConfigMap. */
 const KEYS: Readonly<Record<string, OptionName>> = {
   batchMaxDuration: "batchMaxDuration",
   batchIdleDuration: "batchIdleDuration",
@@ -80,7 +80,7 @@ function fromData(
   const settings: Record<string, string> = {};
   const unused: string[] = [];
   for (const [key, value] of Object.entries(data).sort(([a], [b]) => (a < b ? -1 : 1))) {
-    // The chart wrote every key, most of them empty.
+    // The old chart wrote every key, most of them empty.
     if (value === "") continue;
     const name = fieldOf(KEYS, key);
     if (name === undefined) unused.push(key);

@@ -1,7 +1,7 @@
 /** The group of each setting in `controller --help`, by the prefix of its flag. Settings without effect are last. */
 import type { OptionDefinition } from "./option-definition.ts";
 
-/** The first pattern that fits counts. */
+/** The first matching pattern decides. */
 const BY_FLAG: readonly (readonly [group: string, flags: RegExp])[] = [
   [
     "Cluster and AWS account",
@@ -27,7 +27,7 @@ const BY_FLAG: readonly (readonly [group: string, flags: RegExp])[] = [
   ],
 ];
 
-/** Behind all groups. Exported for tests. */
+/** The last group. Exported for tests. */
 export const NOT_ACTED_ON_GROUP = "Accepted, but not acted on";
 /** For a flag that no pattern fits; a test keeps it empty. Exported for tests. */
 export const OTHER_GROUP = "Other";

@@ -1,6 +1,6 @@
 /**
- * Settings as they were given: a flag beats its variable, which beats the ConfigMap, which beats the preset, which
- * beats the default; all errors are collected before start-up is refused.
+ * Parses the settings. The priority is: flag, environment variable, ConfigMap, preset, default. All errors are
+ * collected before the start is refused.
  */
 import { durationHint, parseDuration } from "../../base/duration.ts";
 import { formatBytes, parseUnits } from "../../base/quantity.ts";
@@ -34,7 +34,7 @@ export class ConfigError extends Error {
   override readonly name = "ConfigError";
 }
 
-/** By flag: validators of settings that are whole documents. A problem names its place. */
+/** Validators of settings that are whole documents, by flag. A problem names its place. */
 const DOCUMENTS: Readonly<Record<string, (text: string) => string | undefined>> = {
   "scheduler-config": schedulerConfigProblem,
   "disruption-budgets": disruptionBudgetsProblem,
@@ -43,8 +43,8 @@ const DOCUMENTS: Readonly<Record<string, (text: string) => string | undefined>> 
 };
 
 /**
- * `flags` by flag name without dashes; `env` as in the process; `settings` of ConfigMap
- * karpenter-global-settings, by flag name too. Throws ConfigError.
+ * Parses all settings. `flags` are by flag name without dashes, `env` is the environment, `settings` come from the
+ * ConfigMap karpenter-global-settings by flag name. Throws ConfigError.
  */
 export function parseOptions(
   flags: Readonly<Record<string, string | undefined>>,
@@ -100,7 +100,7 @@ export function isGateOn(options: Pick<Options, "featureGates">, name: string): 
   return isOn(options.featureGates, OPTIONS.featureGates.default, name);
 }
 
-/** The same of the AWS provider's. */
+/** Like {@link isGateOn}, for a gate of the AWS provider. */
 export function isAwsGateOn(options: Pick<Options, "awsFeatureGates">, name: string): boolean {
   return isOn(options.awsFeatureGates, OPTIONS.awsFeatureGates.default, name);
 }
@@ -183,7 +183,10 @@ function parseOne(
   return { value };
 }
 
-/** Zero and less mean none. A number without a unit is taken for bytes, which who writes 512 does not mean. */
+/**
+ * Zero and below mean none. A number without a unit would be bytes, which somebody who writes 512 does not mean, so
+ * it is an error below `min`.
+ */
 function parseBytes(text: string, min: number): { value: number } | { error: string } {
   const bytes = parseUnits(text);
   if (bytes === undefined)

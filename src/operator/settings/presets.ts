@@ -11,7 +11,7 @@ export interface PresetRow {
   readonly saves: string;
   readonly risk: string;
   readonly upstreamCompatible: string;
-  /** Absent: as balanced has it. */
+  /** Absent: the same as balanced. */
   readonly frugal?: string;
 }
 

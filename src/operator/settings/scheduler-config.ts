@@ -1,4 +1,4 @@
-/** SCHEDULER_CONFIG: what pods get that ask for no topology spread. YAML or JSON. */
+/** The setting SCHEDULER_CONFIG: the topology spread for pods without one. YAML or JSON. */
 import type { TopologySpreadConstraint } from "../../apis/core/pod.ts";
 import {
   defaultConstraints,
@@ -8,7 +8,7 @@ import { LIMITS } from "../../readers/limits.ts";
 import { ReadError } from "../../readers/read-error.ts";
 import { readYamlValue } from "../../readers/yaml.ts";
 
-/** The problem of the text, with its field; undefined: the text is valid. */
+/** The problem of the text, with its field. Undefined if the text is valid. */
 export function schedulerConfigProblem(text: string): string | undefined {
   try {
     return text.trim() === "" ? undefined : defaultSpreadProblems(read(text))[0];
@@ -18,7 +18,7 @@ export function schedulerConfigProblem(text: string): string | undefined {
   }
 }
 
-/** Of a text without problems. */
+/** The constraints in a valid text. */
 export function schedulerConfig(text: string): readonly TopologySpreadConstraint[] {
   return text.trim() === "" ? [] : defaultConstraints(read(text));
 }

@@ -1,4 +1,7 @@
-/** SURGE_NAMESPACES: where Deployments may be rolled over, by comma; `*` is everywhere. */
+/**
+ * The setting SURGE_NAMESPACES: namespaces whose Deployments may be rolled out for a move without downtime.
+ * Comma-separated; `*` means all.
+ */
 
 const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
@@ -10,7 +13,7 @@ export function surgeNamespacesProblem(text: string): string | undefined {
     : `${JSON.stringify(wrong)} is no namespace; give names by comma, or * for all`;
 }
 
-/** Of a text without problems. */
+/** The namespaces in a valid text. */
 export function surgeNamespaces(text: string): readonly string[] {
   const names = text.split(",").map((name) => name.trim());
   return names.filter((name) => name !== "");

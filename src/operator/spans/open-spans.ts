@@ -1,6 +1,6 @@
 /**
- * Traces over OTLP, where OpenTelemetry's own environment variables ask for them. Without them nothing is loaded. What
- * keeps traces from being exported is told, and never stops the controller.
+ * Opens the export of traces over OTLP, if OpenTelemetry's environment variables ask for it. Otherwise nothing is
+ * loaded. A failure is logged and never stops the controller.
  */
 import type { Clock } from "../../base/clock.ts";
 import { firstLineOf } from "../../base/error-text.ts";
@@ -11,16 +11,16 @@ import { PROTOCOLS, type Protocol, type SpanExport } from "./span-export.ts";
 export interface SpanDoors {
   readonly clock: Pick<Clock, "elapsedMs" | "after">;
   readonly log: Logger;
-  /** Of this program. */
+  /** Version of this program. */
   readonly version: string;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Its packages are optional: an installation may be without them. */
+/** The export's packages are optional and may not be installed. */
 const REMEDY = "; install the program again without --omit=optional";
 
-/** Undefined: nobody wants traces, or they cannot be exported. */
+/** Undefined: traces are off, or cannot be exported. */
 export async function openSpans(
   env: Environment,
   { clock, log, version }: SpanDoors,

@@ -35,10 +35,10 @@ interface OtlpOptions {
   readonly limiter: LogLimiter;
 }
 
-/** The program's end does not wait longer for a collector. */
+/** Longest wait for a collector at the program's end, in milliseconds. */
 const CLOSE_WITHIN_MS = 3_000;
 
-/** Opens nothing before the first span. */
+/** Creates the export. It opens no connection before the first span. */
 export function otlpExport({ protocol, version, clock, limiter }: OtlpOptions): SpanExport {
   const tell = (message: string) => limiter.tell("warn", "sdk", message);
   const quiet = () => undefined;
@@ -68,7 +68,7 @@ export function otlpExport({ protocol, version, clock, limiter }: OtlpOptions): 
     sampled.set(span.spanId, made.spanContext().traceFlags);
   }
 
-  /** The sampler decides at the root; parts follow it. */
+  /** The sampler decides for the first span of a trace; its child spans follow. */
   const sampled = new Map<string, TraceFlags>();
 
   function contexts({ traceId, parentId }: TraceSpan): Context {
@@ -96,7 +96,7 @@ function rootOf(traceId: string) {
   return { traceId, spanId: spanIdOf(traceId, ""), traceFlags: TraceFlags.SAMPLED };
 }
 
-/** A collector that does not answer costs a line a minute. */
+/** Logs a failing collector at most once a minute. */
 function telling(exporter: SpanExporter, limiter: LogLimiter): SpanExporter {
   return {
     export: (spans, done) =>
@@ -106,7 +106,7 @@ function telling(exporter: SpanExporter, limiter: LogLimiter): SpanExporter {
             error: result.error.message,
             spans: spans.length,
           });
-        // The processor would only say it again.
+        // The failure is logged already, so the processor must not log it again.
         done(result.error === undefined ? result : { code: 0 });
       }),
     shutdown: () => exporter.shutdown(),

@@ -1,8 +1,8 @@
-/** What takes spans, and over which protocol it sends them. */
+/** The interface for sending spans, and its protocols. */
 import type { SpanSink } from "../../controllers/spans/span-notes.ts";
 
 export interface SpanExport extends SpanSink {
-  /** Sends what it still has, within a few seconds. */
+  /** Sends the remaining spans, within a few seconds. */
   close(): Promise<void>;
 }
 

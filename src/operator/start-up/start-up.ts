@@ -114,8 +114,8 @@ export function watchStartUp(deps: StartUpDeps): StartUp {
 }
 
 /**
- * `path`: of a group or a version. Every authenticated user may read `/apis`. An unclear answer counts as yes; the
- * kinds' watches report problems.
+ * `path` is that of a group or version. Every authenticated user may read `/apis`. An unclear answer counts as
+ * installed, because the kinds' watches report problems.
  */
 async function isInstalled(client: Pick<KubeClient, "raw">, path: string): Promise<boolean> {
   try {

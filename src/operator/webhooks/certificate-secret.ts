@@ -25,13 +25,13 @@ export interface CertificateSecretDeps {
   readonly log: Logger;
   readonly name: string;
   readonly namespace: string;
-  /** What the certificate must be good for. */
+  /** Host names for which the certificate must be valid. */
   readonly hosts: readonly string[];
 }
 
 /**
- * The certificate of the Secret, made or renewed when need be. `inUse` is what this replica serves with: it
- * is put back when the Secret was lost. Rejects with KubeError when the Secret may not be read or written.
+ * The certificate in the Secret. It is created or renewed if needed. `inUse` is the one that this replica uses; it
+ * is restored if the Secret was lost. Rejects with KubeError if the Secret cannot be read or written.
  */
 export async function keepCertificate(
   deps: CertificateSecretDeps,

@@ -68,7 +68,7 @@ export async function makeCertificate(
   };
 }
 
-/** Why it must be replaced; undefined while it serves `hosts` for a while yet. */
+/** Why the certificate must be replaced. Undefined if it is valid for `hosts` for long enough. */
 export function whyRenew(
   { certPem, keyPem, caPem }: ServingCertificate,
   hosts: readonly string[],
@@ -92,7 +92,7 @@ export function whyRenew(
   }
 }
 
-/** Unreadable counts as over. */
+/** When a certificate expires. An unreadable one counts as expired. */
 export function validUntilMs(pem: string): number {
   try {
     return Date.parse(new X509Certificate(pem).validTo);

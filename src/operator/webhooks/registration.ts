@@ -18,7 +18,7 @@ export type WebhookAddress =
         readonly port: number;
       };
     }
-  /** Without a slash at its end. */
+  /** The URL, without a slash at its end. */
   | { readonly url: string };
 
 /** Whether objects are stored in an older version. Then the controller's own watches need the conversion webhook. */
@@ -62,7 +62,7 @@ export function conversionWish({ spec }: Crd): ConversionWish {
   return spec.versions.filter(({ served }) => served).length > 1 ? "missing" : "none";
 }
 
-/** The CRD as it should be; undefined when it is, or wants no webhook. */
+/** The changed CRD. Undefined if nothing must change, or if it uses no webhook. */
 export function withConversion(crd: Crd, address: WebhookAddress, caPem: string): Crd | undefined {
   const { conversion, group } = crd.spec;
   if (conversion?.strategy !== "Webhook") return undefined;
@@ -145,7 +145,7 @@ function clientConfigOf(
   return keepPort({ service: { ...address.service, path }, caBundle }, held);
 }
 
-/** The Service's port is the installer's: it need not be the container's. */
+/** Keeps the port that the installation set for the Service, because it can differ from the container's. */
 function keepPort(config: ClientConfig, held: ClientConfig | undefined): ClientConfig {
   const port = held?.service?.["port"];
   if (config.service === undefined || port === undefined) return config;

@@ -22,7 +22,7 @@ export const CONVERSION_BYTES = 32 * MIB;
 /** Bounds of the webhooks' listener, above the API server's own where bodies are large. */
 export const WEBHOOK_LIMITS: Partial<Limits> = {
   maxBodyBytes: ADMISSION_BYTES,
-  // One address gets half: room for one conversion of the largest size.
+  // One address may use half of it, which is enough for one conversion of the largest size.
   maxHeldBytes: 2 * CONVERSION_BYTES,
   // kube-apiserver waits for a webhook for at most 30 seconds.
   requestMs: 30_000,
@@ -32,7 +32,7 @@ const GRACE_MS = 5_000;
 
 /** Port, address and client authority of the webhooks. */
 export interface WebhookServerOptions {
-  /** 0 = any free one. */
+  /** 0 means any free port. */
   readonly port: number;
   /** Default: all interfaces, as a pod needs it. */
   readonly host?: string | undefined;
@@ -43,7 +43,7 @@ export interface WebhookServerOptions {
   readonly log: Logger;
 }
 
-/** Rejects with PortError when the port cannot be had. */
+/** Opens the server. Rejects with PortError if the port cannot be used. */
 export async function serveWebhooks(options: WebhookServerOptions): Promise<Listener> {
   const { port, host, identity, log } = options;
   const listener = await startListener({
@@ -80,7 +80,7 @@ function reviewIn(body: Buffer): unknown {
     return parseBoundedJson(body.toString("utf8"));
   } catch (error) {
     if (error instanceof JsonLimitError) throw new Refusal(400, `not a review: ${error.message}`);
-    // The parser's words would show what the body holds.
+    // The parser's message would reveal parts of the body.
     throw new Refusal(400, `not a review: the body is no JSON (${body.length} bytes)`);
   }
 }

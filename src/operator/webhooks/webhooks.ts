@@ -58,7 +58,7 @@ export interface WebhooksDeps {
 
 /** The running webhooks. */
 export interface Webhooks {
-  /** They serve, or are not wanted, or cannot: nothing is worth waiting for. */
+  /** True if nothing is worth waiting for: the webhooks are served, not needed, or cannot be served. */
   readonly settled: boolean;
   /**
    * Whether caches wait for conversion by this or another replica. A replica that serves conversion must be ready
@@ -70,7 +70,7 @@ export interface Webhooks {
   stop(): Promise<void>;
 }
 
-/** Starts at once, in the background. */
+/** Starts immediately, in the background. */
 export function startWebhooks(deps: WebhooksDeps): Webhooks {
   const loop = new WebhookLoop(deps);
   loop.start();
@@ -191,7 +191,7 @@ class WebhookLoop implements Webhooks {
     );
     await this.#listen(certificate);
     await registerAll(client, address, certificate.caPem, converted, admitted);
-    // Only now that every caller trusts its authority.
+    // The certificate is used only after every caller trusts its authority.
     this.#use(certificate);
     this.#say("info", "webhooks are served", {
       port: this.#server?.port,
@@ -267,7 +267,7 @@ class WebhookLoop implements Webhooks {
   }
 }
 
-/** Everything is tried; the first failure is thrown at the end. */
+/** Registers everything, even after a failure. The first failure is thrown at the end. */
 async function registerAll(
   client: KubeClient,
   address: WebhookAddress,
@@ -300,7 +300,7 @@ function nothingWhenAbsent(error: unknown): undefined {
   throw error;
 }
 
-/** The names by which the API server calls us. */
+/** The host names by which the API server calls the webhooks. */
 function hostsOf(address: WebhookAddress): readonly string[] {
   if ("url" in address) return [new URL(address.url).hostname.replace(/^\[|\]$/g, "")];
   const { name, namespace } = address.service;

@@ -272,7 +272,7 @@ export class NewNodeClaim implements Place {
     }
     const { countedBy, variants } = podClass;
     const kind = kindLedBy((variants.at(-1) as Variant).hostRules);
-    // By number: pods are placed one by one, mostly before this is compiled.
+    // A counting loop, because it runs for each pod, mostly before V8 compiles it.
     for (let at = 0; at < countedBy.length; at++) {
       const group = countedBy[at] as TopologyGroup;
       if (topology.count(group, this)) continue;
