@@ -23,7 +23,7 @@ function open() {
   return { clock, kube, elect, holder };
 }
 
-/** From some moment on, no request is ever answered. */
+/** After `hang`, no request is ever answered. */
 function hanging(kube: KubeClient): { client: KubeClient; hang(): void } {
   let hangs = false;
   const never = new Promise<never>(() => undefined);

@@ -82,7 +82,7 @@ const holdsOf = async (objects: readonly KubeObject[]) =>
       .join(" "),
   );
 
-/** It was to be replaced by what costs 0.7, and got what costs 0.8. */
+/** The node was to be replaced by one at 0.7, but the replacement cost 0.8. */
 const MOVE = {
   command: "c-1",
   reason: "Underutilized",
@@ -119,7 +119,7 @@ const STEPS = [
   { type: "Registered", reason: "NodeNotFound", message: "Node not registered with cluster" },
   { type: "Initialized", reason: "StartupTaintsExist", message: TAINTED },
 ];
-/** A pool, and a node of which so many of the three steps of its coming up are done. */
+/** A pool, and a node that has completed this many of its three start steps. */
 const coming = (done: number): KubeObject[] => {
   const [claim, node] = snapshotNode("a") as [NodeClaim, Node];
   const conditions = STEPS.map((one, at) => ({
@@ -230,7 +230,7 @@ describe("karpenter explain node", () => {
     expect(text).toContain("saves $0.8000 an hour");
     expect(text).toContain("  + m-16 of default (on-demand, a, $0.8000), pods: shop/");
     expect(text).toContain("by repack, validated again after 15 s");
-    // What speaks against replacing `a` alone does not keep it.
+    // A reason against replacing `a` alone does not block other commands.
     expect(text).toContain("nothing protects it");
   });
 
@@ -401,7 +401,7 @@ describe("karpenter explain node", () => {
     };
     const claimAnnotations = { "karpenter.sh/disruption-moves": WEB_MOVES };
     const pod = ofWeb(snapshotPod("a-0", { node: "a" }));
-    // That it saves too little does not end when its pods may be moved again.
+    // The block "saves too little" does not end when its pods may be moved again.
     const [small] = await held(
       [...snapshotNode("a", { cpu: 16, claimAnnotations }), pod],
       ["consolidation-min-savings=99"],
@@ -409,7 +409,7 @@ describe("karpenter explain node", () => {
     expect(small).toMatchObject({ block: "restraint" });
     expect(small.says).toContain("cheaper by 99%");
     expect(small.until).toBeUndefined();
-    // Its rest keeps it from being replaced; it would only be deleted, once its pods may be moved.
+    // The hold-off only prevents replacement. The node would only be deleted, once its pods may be moved.
     const [often] = await held([
       ...snapshotNode("a", {
         createdAt: "2026-01-05T11:30:00Z",
@@ -760,7 +760,7 @@ describe("karpenter explain nodepool", () => {
     const waits =
       'default/db has no place: no dynamic nodepools found: none is ours: nodepool "auto-gpu"';
     expect(await auto("pod db")).toContain(waits);
-    // As other output of this program names the pod.
+    // The pod's name is as in other output of this program.
     expect(await auto("pod default/db")).toContain(waits);
   });
 

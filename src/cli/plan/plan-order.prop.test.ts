@@ -1,7 +1,7 @@
 /**
- * Equal input gives byte-equal plans, in whatever order its objects come: documents of a file, items of a List, files
- * of the command line, entries of an instance type file. Each input holds objects of which a careless reader takes the
- * first, or the last.
+ * Equal input gives byte-equal plans, whatever the order of objects: documents in a file, items of a List, files on
+ * the command line, entries of an instance type file. Each input has objects that occur more than once, so that
+ * code which takes the first or last one fails.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,7 +12,7 @@ import { parse } from "yaml";
 import { type PlanFlags, runPlan } from "./run-plan.ts";
 
 const RUNS = 20;
-/** The catalogue of AWS takes its time. */
+/** Fewer runs with the AWS catalogue, because it is slow. */
 const RUNS_OF_AWS = 4;
 const ZONE = "topology.kubernetes.io/zone";
 
@@ -139,7 +139,7 @@ function ownedBy(kind: string, name: string): string {
 const many = (count: number, make: (index: number) => string): string[] =>
   Array.from({ length: count }, (_, index) => make(index));
 
-/** What is there more than once, with what shows which of them counted. */
+/** Objects that occur more than once, and a field that shows which one counted. */
 const INPUTS: Readonly<Record<string, readonly string[]>> = {
   "HorizontalPodAutoscalers of one workload": [
     pool("default"),
@@ -259,7 +259,7 @@ const INPUTS: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** In which region are prices asked for? */
+/** Inputs with zones of several regions, which decide the region of prices. */
 const OF_AWS: Readonly<Record<string, readonly string[]>> = {
   "NodePools in several regions": [
     pool("one", inZone("us-west-2a")),
@@ -285,7 +285,7 @@ const OF_AWS: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** The objects in another order, with the places where a file ends, and how each file is written. */
+/** The objects in another order, split into files, with the format of each file. */
 function arrangement(objects: readonly unknown[], types: readonly unknown[] = []) {
   return fc.record({
     objects: fc.shuffledSubarray([...objects], { minLength: objects.length }),
@@ -307,7 +307,7 @@ function fileText(objects: readonly unknown[], shape: Shaped): string {
   return objects.map((one) => JSON.stringify(one)).join("\n---\n");
 }
 
-/** What is printed, but for how long it took. */
+/** The printed plan, without its duration. */
 async function planned(
   { objects, types, isTurned, ends, shapes }: Arrangement,
   more: Partial<PlanFlags> = {},

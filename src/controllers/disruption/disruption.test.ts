@@ -1,4 +1,5 @@
-// The loop and its queue over the real manager: what is looked at twice, taken back, or left alone.
+// The disruption loop and its queue with the real manager: validation, rollback, and nodes that must not be
+// touched.
 import { describe, expect, it } from "vitest";
 import { NAMESPACE } from "../../apis/core/kinds.ts";
 import { NODE, type Node } from "../../apis/core/node.ts";
@@ -20,7 +21,10 @@ import { allControllers } from "../all.ts";
 
 const CLASS_REF = { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" };
 
-/** Two empty nodes of a WhenEmpty pool that have been there for an hour; `onA`: annotations of a's claim, `claimOfA`: its name. */
+/**
+ * Two empty nodes, an hour old, of a pool with WhenEmpty. `onA` are annotations of a's claim, `claimOfA` is its
+ * name.
+ */
 async function twoEmptyNodes(
   budget = "100%",
   clockOf?: ClockOf,
@@ -52,7 +56,7 @@ async function twoEmptyNodes(
 
 type ClockOf = (world: FakeWorld) => Clock;
 
-/** A clock on which all work is slow: something happens at the first turn that it leaves to others. */
+/** A clock on which all work is slow. `meanwhile` runs in the first turn that other work gets. */
 const slowly =
   (happens: (world: FakeWorld) => Promise<unknown> | undefined): ClockOf =>
   (world) => {
@@ -109,7 +113,7 @@ async function establish(
   await world.api.create(NODE, { ...joined, metadata: { ...joined.metadata, uid, finalizers } });
 }
 
-/** As soon as the nodes of a command are closed, Node `a` is gone, and its claim `a1`; `meanwhile`: and then? */
+/** Removes Node `a` and its claim `a1` as soon as the nodes of a command are tainted, then runs `meanwhile`. */
 function losesNodeMeanwhile(world: FakeWorld, meanwhile: () => Promise<void>): { lost: boolean } {
   const seen = { lost: false };
   const forced = { metadata: { finalizers: [] } };
@@ -139,7 +143,7 @@ function losesNodeMeanwhile(world: FakeWorld, meanwhile: () => Promise<void>): {
   return seen;
 }
 
-/** The cloud has a new list of prices from now on: by it one node of twice the size costs less than any other. */
+/** New prices: now one node of twice the size is the cheapest. */
 function eightCostLittle({ cloud }: FakeWorld): void {
   const before = cloud.instanceTypes;
   let list: readonly InstanceType[] | undefined;
@@ -290,7 +294,8 @@ describe("the disruption loop", () => {
     await seenNow("a");
     await world.clock.advance(4_000);
     await seenNow("b");
-    // Quiet for 20 s at 21 s and at 25 s, looked at a second after that, and again 15 s later.
+    // The pool's quiet time of 20 s ends at 21 s and 25 s. A round runs a second later, and validation 15 s after
+    // that.
     await world.clock.advance(31_900);
     expect(left(world)).toEqual(["a", "b"]);
     await world.clock.advance(400);
@@ -313,7 +318,7 @@ describe("the disruption loop", () => {
     await world.clock.advance(20_500);
     for (const type of ["empty", "single"]) expect(world.measured.delete(looks(type))).toBe(true);
     await world.api.create(POD, pod({ name: "late", nodeName: "b" }));
-    // a has been quiet for 20 s since half a second, and is looked at in another half; the round is at 30 s.
+    // a has been quiet for 20.5 s; the next check is in half a second, the round at 30 s.
     await world.clock.advance(4_000);
     expect([looks("empty"), looks("single")].map((one) => world.measured.has(one))).toEqual([
       true,
@@ -394,7 +399,7 @@ describe("the disruption loop", () => {
     await world.clock.advance(60_000);
     expect(told()).toBeUndefined();
     await world.clock.advance(90_000);
-    // Of the type that came, 0.4 an hour.
+    // The price of the launched type: 0.4 an hour.
     expect(told()).toEqual({
       at: toRfc3339(startedMs + 10 * 60_000),
       until: move.at,
@@ -415,7 +420,7 @@ describe("the disruption loop", () => {
     expect(told[0]?.message).toBe(
       "No allowed disruptions for disruption reason Empty due to blocking budget",
     );
-    // On each node and claim too, once an hour.
+    // Also on each node and claim, once an hour.
     const held = told.filter(({ object }) => object.kind === "Node");
     const said = held.map(({ object, message }) => `${object.metadata.name}: ${message}`);
     expect(held.every(({ dedupeMs }) => dedupeMs === 3_600_000)).toBe(true);
@@ -449,7 +454,7 @@ describe("the disruption loop", () => {
         "No allowed disruptions for disruption reason Empty due to blocking budget, until nodes that are not ready or on their way out are done",
       ]),
     );
-    // As upstream's gauge: what the budget allows, not what is left of it.
+    // As upstream's gauge, this is what the budget allows, not what is left of it.
     expect(gauge(oneByOne)).toBe(1);
     await oneByOne.stop();
   });

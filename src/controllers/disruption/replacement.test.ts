@@ -18,13 +18,13 @@ import { FAKE_NODE_CLASS } from "../../testing/fake-cloud.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
 import { allControllers } from "../all.ts";
 
-/** One node of a pool, in use, that the cloud says has drifted. */
+/** A pool with one node in use, which the cloud reports as drifted. */
 async function driftedNode(
   options: {
     limits?: Record<string, string>;
     drifted?: boolean;
     settings?: Parameters<typeof fakeWorld>[0];
-    /** What is so before any controller looks. */
+    /** Changes the world before any controller runs. */
     before?: (world: FakeWorld) => unknown;
   } = {},
 ): Promise<FakeWorld> {
@@ -190,7 +190,7 @@ describe("a drifted node", () => {
     ]);
     const [, until = ""] =
       /no other of nodepool\/default is asked for until (.+)$/.exec(told[0]?.message ?? "") ?? [];
-    // The next one was begun then, not before.
+    // The next command began then, not earlier.
     const nextMs = fromRfc3339(
       condition(claimOf(world, "a"), "DisruptionReason")?.lastTransitionTime,
     ) as number;
@@ -225,7 +225,7 @@ describe("a drifted node", () => {
     );
     await world.clock.advance(60_000);
     expect(claims(world)).toHaveLength(1);
-    // It is not waited for: nothing has failed.
+    // The command does not wait for it, because nothing has failed.
     world.api.change(NODE_POOL, "default", annotations("false") as never);
     await world.clock.advance(20_000);
     expect(claims(world)).toHaveLength(2);
@@ -259,7 +259,7 @@ describe("a drifted node", () => {
       world.lines.filter((line) => line.includes("taking a disruption command back")),
     ).toHaveLength(1);
     expect([claims(world).length, taints(world), written]).toEqual([2, [], ["Drifted"]]);
-    // Had the books kept it, it would be written down anew on one that stays.
+    // If the ledger had kept the command, the annotation would be written again.
     for (const name of ["a", "b"]) expect(movesOn(claimOf(world, name))).toEqual([]);
     await world.stop();
   });
@@ -324,7 +324,7 @@ describe("a drifted node", () => {
       await world.clock.advance(20_000);
       expect(world.lines.join()).toContain("while executing a disruption command");
       expect([opened, taints(world)]).toEqual([[], ["karpenter.sh/disrupted"]]);
-      // It goes for what it was to go for.
+      // The node is deleted for its first reason.
       expect(condition(claimOf(world, "a"), "DisruptionReason")?.reason).toBe("Drifted");
       await world.stop();
     }
@@ -343,7 +343,7 @@ describe("a drifted node", () => {
     const world = await driftedNode();
     await world.clock.advance(11_000);
     const { name } = replacementOf(world).metadata;
-    // The larger one is planned first.
+    // The larger pod is planned first.
     await world.api.create(POD, pod({ name: "late", cpu: "3500m" }));
     await world.clock.advance(15_000);
     const own = claims(world).find(({ metadata }) => !["a", name].includes(metadata.name));
@@ -394,7 +394,7 @@ describe("a drifted node", () => {
     });
     await world.clock.advance(11_000);
     await world.api.create(POD, pod({ name: "late", cpu: "3" }));
-    // From when its replacement goes until it is open again it takes a while.
+    // The patch that untaints the node is slow, so the replacement is gone before the node is open.
     const { patch } = world.api;
     world.api.patch = async (...asked) => {
       await world.clock.sleep(2_000);
@@ -441,7 +441,7 @@ describe("a node in use", () => {
 });
 
 describe("a command that a crash cut short", () => {
-  /** The process dies; another one looks at the same cluster. */
+  /** Simulates a restart: a second process on the same cluster. */
   async function restarted(world: FakeWorld): Promise<FakeWorld> {
     await world.stop();
     const next = fakeWorld({}, world);
@@ -692,7 +692,7 @@ const deployed = (annotations: Annotations, ofPod: Annotations): Deployment => (
   status: { observedGeneration: 1, replicas: 1, updatedReplicas: 1 },
 });
 
-/** The Deployment's one pod. */
+/** The rolled-out pod of the Deployment. */
 function rolledOut(nodeName: string, annotations: Annotations) {
   const made = pod({
     name: "web-1-x",

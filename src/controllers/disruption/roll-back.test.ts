@@ -33,7 +33,7 @@ describe("a command that is taken back", () => {
         const { openAtOnce, open, deleted } = await killedAt(at, slow);
         left.push(openAtOnce.join());
         const told = { at, slow, openAtOnce, open, deleted };
-        // Where one was open already, pods may have come to it.
+        // Nodes that were already open may have taken new pods.
         if (openAtOnce.length > 0) expect(told).toMatchObject({ open: ["a", "b"], deleted: [] });
         else expect([[], ["a", "b"]], JSON.stringify(told)).toContainEqual(deleted);
       }
@@ -67,7 +67,7 @@ describe("a command that is taken back", () => {
     expect(openNodes(world)).toEqual(["a", "b"]);
     const failures = [...world.measured].filter(([key]) => key.includes("queue_failures_total"));
     expect(failures.map(([, count]) => count)).toEqual([2]);
-    // Two commands: two minutes, from when the last node is open.
+    // Two commands failed, so the wait is two minutes from the time when the last node is open.
     const openedMs = refused.overMs;
     const untilMs = queue.backoff.pools(world.clock.now()).get("nodepool/default") ?? 0;
     expect(untilMs - openedMs).toBeGreaterThanOrEqual(120_000);
@@ -195,7 +195,7 @@ describe("a command that is taken back", () => {
     world.api.undeletable.add("r");
     await running(world);
     await world.clock.advance(15_000);
-    // The other command is not held up.
+    // The other command continues.
     expect([openNodes(world), deletedOf(world)]).toEqual([["c"], ["r2"]]);
     world.api.undeletable.delete("r");
     await world.clock.advance(15_000);
@@ -208,8 +208,8 @@ describe("a command that is taken back", () => {
 });
 
 /**
- * What a process leaves that dies after so many writes, and what the next one, under which the replacement is ready at
- * last, makes of it. `slow`: what is written to the object of that name does not arrive in time.
+ * Stops a process after `most` writes, and returns what it left and what the next process did. Meanwhile the
+ * replacement becomes ready. Writes to the object `slow` do not arrive in time.
  */
 async function killedAt(most: number, slow: string) {
   const first = fakeWorld();
@@ -236,7 +236,10 @@ async function killedAt(most: number, slow: string) {
   return { writes, openAtOnce, open: openNodes(next), deleted: deletedOf(next) };
 }
 
-/** A command that waits for its replacement, taken over from a process by whose clock it began so long from now. */
+/**
+ * A command that waits for its replacement, continued by another process. It began `startedInMs` from now, by the
+ * first process's clock.
+ */
 async function resumed(startedInMs: number) {
   const world = fakeWorld();
   const queue = await running(world);
@@ -253,7 +256,7 @@ async function resumed(startedInMs: number) {
   return { world, failures };
 }
 
-/** What is written to these Nodes is refused for so long. */
+/** Refuses writes to these Nodes for some time. */
 function refuseFor(world: FakeWorld, forMs: number, names: readonly string[]) {
   const refused = { tries: 0, overMs: world.clock.now() + forMs };
   const { patch } = world.kube;
@@ -268,7 +271,7 @@ function refuseFor(world: FakeWorld, forMs: number, names: readonly string[]) {
   return refused;
 }
 
-/** Runs all that have a say in it. Nothing new is asked for. */
+/** Runs all controllers that take part in a rollback. No new command begins. */
 async function running(world: FakeWorld): Promise<CommandQueue> {
   const steering = createSteering(world);
   const queue = createCommandQueue(world, async () => [], steering);
@@ -295,7 +298,7 @@ const READY = { "karpenter.sh/initialized": "true" };
 
 const PAIR = [{ nodes: ["a", "b"], replacement: "r" }];
 
-/** Closed nodes of commands, each with one replacement that has joined, and was to be ready long ago. */
+/** Tainted nodes of commands. Each has a replacement that joined, but is not ready in time. */
 async function lateCommand(
   world: FakeWorld,
   commands: readonly { readonly nodes: readonly string[]; readonly replacement: string }[],
@@ -348,7 +351,7 @@ async function closed(
   await world.api.create(POD, pod({ name: `on-${name}`, cpu: "1", nodeName: name }));
 }
 
-/** Moves of these commands stand on the claim. */
+/** Writes moves of these commands on the claim. */
 function bearsMoves(world: FakeWorld, name: string, ...commands: readonly string[]): void {
   const moves = commands.map((command) => ({
     command,
@@ -364,13 +367,13 @@ function bearsMoves(world: FakeWorld, name: string, ...commands: readonly string
   world.api.change(NODE_CLAIM, name, { metadata: { annotations } });
 }
 
-/** The command that the claim says it was made for, and those whose moves stand on it. */
+/** The command for which the claim was created, and the commands in its moves. */
 function toldOn(world: FakeWorld, name: string) {
   const claim = world.api.find(NODE_CLAIM, name) as NodeClaim;
   return [replacementCommandId(claim), movesOn(claim).map(({ command }) => command)];
 }
 
-/** The replacement's machine is ready at last. */
+/** Makes the replacement's node ready. */
 function isReady(world: FakeWorld, name: string): void {
   world.api.change(NODE, name, { metadata: { labels: READY } });
   const { status } = world.api.find(NODE_CLAIM, name) as NodeClaim;

@@ -279,7 +279,9 @@ describe("a taint that nobody wants any more", () => {
   });
 });
 
-/** A pod that is to go to each of the nodes `a` and `b`; `roomy` is no part of the plan, `full` has no room. */
+/**
+ * Two pods, of which one is to go to each of the nodes `a` and `b`. `roomy` is not in the plan, `full` has no room.
+ */
 async function leaving() {
   const world = fakeWorld();
   for (const name of ["a", "b", "full", "old", "roomy"]) {
@@ -311,7 +313,7 @@ function planned(nodeName: string, one: Pod) {
   return atOnce(evictionOrder({ candidates, replacements: [], placements }, [], []));
 }
 
-/** Nobody is on the way any more. */
+/** Ends the steering of all pods. */
 async function goneThrough({
   world,
   steering,

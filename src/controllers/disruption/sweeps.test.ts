@@ -34,7 +34,7 @@ describe("sweeps", () => {
     sweeps.note(single, rule(single, nothing, []), facts("a"));
     expect(sweeps.isSettled(single, facts("a", 4 * MINUTE_MS, []))).toBe(true);
     expect(sweeps.isSettled(single, facts("a", 5 * MINUTE_MS, []))).toBe(false);
-    // What drifted waits for capacity, not for a price.
+    // A drifted node waits for capacity, not for a lower price.
     expect(sweeps.isSettled(drift, facts("a", MINUTE_MS - 1, []))).toBe(true);
     expect(sweeps.isSettled(drift, facts("a", MINUTE_MS, []))).toBe(false);
     expect(sweeps.isSettled(drift, facts("b"))).toBe(false);
@@ -68,7 +68,7 @@ describe("sweeps", () => {
     );
     expect(sweeps.isSettled(staticDrift, facts("a"))).toBe(true);
     expect(sweeps.isSettled(staticDrift, facts("b"))).toBe(false);
-    // Budgets that allow none: nothing was simulated, and asking costs nothing.
+    // The budgets allow no disruption, so nothing was simulated, and asking again is cheap.
     sweeps.note(
       staticDrift,
       rule(staticDrift, atOnce(staticDrift.propose(input(0))), []),
@@ -137,7 +137,7 @@ describe("sweeps", () => {
     expect(rests(guard, { ...guard, status: { ...status, disruptionsAllowed: 1 } })).toBe(false);
     expect(rests(guard, { ...guard, metadata: { ...metadata, generation: 2 } })).toBe(false);
     expect(rests(guard, { ...guard, metadata: { ...metadata, uid: "v" } })).toBe(false);
-    // One that lets go whatever is not ready.
+    // A variant that lets go of everything that is not ready.
     const loose = {
       ...guard,
       spec: { ...spec, unhealthyPodEvictionPolicy: "AlwaysAllow" as const },
@@ -183,7 +183,7 @@ describe("sweeps", () => {
   });
 
   it("reach every node, a few at a time", () => {
-    // Each needs a node of its own, and none may be made: no types.
+    // Each pod needs a new node, but no node can be launched, because there are no instance types.
     const nodes = Array.from({ length: 20 }, (_, index) =>
       candidate(`n${index}`, { conditions: { Drifted: 1_000 }, pods: ["3"] }),
     );

@@ -1,4 +1,4 @@
-/** An instance that the cloud launched for a claim which was given up meanwhile: when it ends, and when it does not. */
+/** An instance that was launched for a claim after the claim was given up: when it is terminated, and when not. */
 import { describe, expect, it } from "vitest";
 import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { KubeError } from "../../kube/errors.ts";
@@ -8,7 +8,7 @@ import { endLateLaunch } from "./end-instance.ts";
 
 const FINALIZERS = ["karpenter.sh/termination"];
 
-/** The claim is stored with these finalizers, or not at all; its instance is there. */
+/** A claim with these finalizers, or no claim, and its instance. */
 async function launched(finalizers?: readonly string[]): Promise<[FakeWorld, NodeClaim]> {
   const world = fakeWorld();
   const wanted = nodeClaim({ name: "a" });
@@ -22,7 +22,7 @@ async function launched(finalizers?: readonly string[]): Promise<[FakeWorld, Nod
   return [world, { ...stored, status: status ?? {} }];
 }
 
-/** How many instances are left, also of a claim whose end was tried. */
+/** Number of instances after an attempt to delete the claim. */
 async function leftOf(world: FakeWorld, claim: NodeClaim): Promise<number> {
   await endLateLaunch(world, claim);
   await world.stop();

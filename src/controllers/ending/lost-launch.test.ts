@@ -32,7 +32,7 @@ async function joinAll(world: FakeWorld): Promise<void> {
   await world.clock.advance(10_000);
 }
 
-/** Launches these claims; the process ends before it can write what it launched. */
+/** Launches these claims. The process ends before it writes the launched instances to the claims. */
 async function launchedAndLost(
   names: readonly string[],
   { clusterUid = UID, joins = "never" }: { clusterUid?: string; joins?: Joins } = {},

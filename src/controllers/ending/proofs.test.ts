@@ -19,7 +19,7 @@ const CLAIM = {
   spec: { requirements: [], nodeClassRef: CLASS_REF },
 } as unknown as NodeClaim;
 
-/** Objects of the kind, read by name, are as `live` has them, whatever the mirror says. Returns what ends it. */
+/** Makes live reads of this kind return `live`, whatever the mirror has. Returns a function that ends this. */
 function readAs<T extends KubeObject>(
   world: FakeWorld,
   kind: Kind<T>,

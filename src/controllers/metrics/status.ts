@@ -106,7 +106,7 @@ const SHAPES: Readonly<Record<string, Omit<MetricSpec, "name">>> = {
   },
 };
 
-/** Both deprecated families are one metric each. */
+/** The declarations of the status metrics. Each deprecated family has one metric for all kinds. */
 export function statusMetrics(provider: ProviderFacts): readonly MetricSpec[] {
   const specs = families(provider).flatMap(({ prefix, objectLabels, fixed, deprecated }) =>
     Object.entries(SHAPES).map(([name, shape]) => ({

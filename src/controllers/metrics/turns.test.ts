@@ -1,4 +1,4 @@
-/** What is read off a large cluster stops after so many objects, so that others have their turn meanwhile. */
+/** Reading metrics of a large cluster pauses after a number of objects, so that other work can run. */
 import { afterEach, expect, it } from "vitest";
 import { NODE } from "../../apis/core/node.ts";
 import { POD } from "../../apis/core/pod.ts";
@@ -77,7 +77,7 @@ it("takes in what has changed since somebody looked in steps, too", async () => 
     const before = stopsOf(read());
     for (let i = 0; i < COUNT; i++) world.cluster.nominate(`node-${i}`, ++nominatedMs);
     const after = stopsOf(read());
-    // Of who does not look at our picture all is left to others.
+    // A feeder that does not use the cluster state leaves the work to others.
     if (after === before && stopsOf(world.cluster.catchUp()) > 0) continue;
     takenIn.push(name);
     expect(after, name).toBeGreaterThan(before);
@@ -105,7 +105,7 @@ it("shows each pod once, also where one is made anew under its name meanwhile", 
   }
 });
 
-/** The same name, another pod. */
+/** A new pod with the same name. */
 async function anew(name: string): Promise<void> {
   times.forget(await world.api.get(POD, { namespace: "default", name }));
   await world.api.delete(POD, { namespace: "default", name });

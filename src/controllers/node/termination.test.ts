@@ -85,7 +85,7 @@ describe("the end of a node", () => {
     await world.api.create(POD, onNode("stuck", { spec: { terminationGracePeriodSeconds: 90 } }));
     const remove = world.kube.delete;
     let asked = 0;
-    // As servers do: a grace is made shorter, never longer.
+    // As in API servers, a second deletion can shorten the grace period but not extend it.
     const shorten: typeof remove = async (kind, ref, options) => {
       if (kind.kind !== "Pod") return remove(kind, ref, options);
       asked++;
@@ -139,7 +139,7 @@ describe("the end of a node", () => {
     await world.clock.advance(2_000);
     expect(world.api.all(NODE)).toHaveLength(1);
     world.clock.setBack(3_600_000);
-    // Something about it changes: it is looked at.
+    // Any change of the claim causes a reconcile.
     await world.clock.advance(1_000);
     world.api.change(NODE, "node-a", { metadata: { labels: { seen: "anew" } } });
     await world.clock.advance(30_000);
@@ -238,7 +238,7 @@ describe("the end of a node", () => {
   });
 
   describe("while the mirror does not know of a pod that runs there", () => {
-    /** The server knows of them, and no stream has brought them. `guard`: none may be evicted. */
+    /** Pods that the server has but the watch has not delivered. With `guard`, no pod may be evicted. */
     function withUnseen(world: FakeWorld, unseen: Pod[], guard = { isUp: true }): void {
       const { list, evict } = world.kube;
       const evictThem: typeof evict = async (ref, options) => {
@@ -318,7 +318,7 @@ describe("the end of a node", () => {
     });
 
     it("waits no longer than the claim gives, and not for pods that stay on a node to its end", async () => {
-      // Between two looks.
+      // The deadline lies between two reconciles.
       const world = await joined("2m2s");
       withUnseen(world, [later]);
       await world.api.delete(NODE_CLAIM, { name: "a" });

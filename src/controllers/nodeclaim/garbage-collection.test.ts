@@ -68,7 +68,7 @@ describe("a sweep of a large cluster", () => {
     const world = fakeWorld();
     await world.api.create(NODE_CLAIM, lost());
     const { get } = world.cloud;
-    // The last that it asks before it deletes.
+    // The last request before the deletion.
     world.cloud.get = async (id) => {
       await between(world);
       await world.clock.sleep(10);

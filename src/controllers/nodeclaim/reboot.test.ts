@@ -17,7 +17,7 @@ import { allControllers } from "../all.ts";
 const MINUTE_MS = 60_000;
 const ANY = { source: ".*", matches: () => true };
 
-/** One node with a pod, in a pool that repairs whatever its budgets allow. */
+/** One node with a pod, in a pool whose budgets do not limit repair. */
 async function oneNode(
   given: { readonly grace?: number; readonly podAnnotations?: Record<string, string> } = {},
 ): Promise<FakeWorld> {
@@ -109,7 +109,7 @@ describe("a reboot", () => {
       reason: "Rebooting",
     });
     expect(nodeOf(world).metadata.labels).not.toHaveProperty("karpenter.sh/initialized");
-    // Its pods wait for it: none is planned elsewhere, although the node is not there.
+    // Its pods wait for the node: none is planned elsewhere, although the node is away.
     await world.api.create(POD, pod({ name: "next", cpu: "3" }));
     await world.clock.advance(MINUTE_MS);
     expect(others(world)).toEqual([]);

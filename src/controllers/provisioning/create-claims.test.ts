@@ -1,4 +1,4 @@
-// Which claims of a plan are sent, where sending takes turns.
+// Which claims of a plan are created while other work runs between the requests.
 import { describe, expect, it } from "vitest";
 import type { Pool } from "../../apis/hub/pool.ts";
 import { NODE_CLAIM } from "../../apis/karpenter/nodeclaim.ts";
@@ -41,7 +41,7 @@ async function threePlanned(beforeAnswer: (name: string) => Promise<void> = asyn
   return { world, create };
 }
 
-/** Reads past the mirrors are answered so, until `restore`. */
+/** Replaces the answers of live reads, until `restore` is called. */
 function answerLive(
   world: FakeWorld,
   answer: (get: () => Promise<KubeObject>) => Promise<unknown>,

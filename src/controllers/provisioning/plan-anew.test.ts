@@ -1,4 +1,4 @@
-// Pods whose claim the API server finds invalid, planned anew beside those that the same pass has placed or left over.
+// Replanning of pods whose claim the API server refuses as invalid, together with the other pods of the same pass.
 import { describe, expect, it } from "vitest";
 import { NODE } from "../../apis/core/node.ts";
 import { POD, type Pod } from "../../apis/core/pod.ts";
@@ -43,19 +43,19 @@ const LARGE = {
 interface Setting {
   readonly limits?: Record<string, string>;
   readonly types?: readonly InstanceType[];
-  /** On a node that leaves; a command has seen to a place for each. */
+  /** Pods on a leaving node. A command has planned a place for each. */
   readonly moving?: readonly Pod[];
-  /** A node of 4 cpus, which is that place. */
+  /** The node with that place: 4 cpu. */
   readonly target?: string;
-  /** Goes while the server looks at a claim that it will refuse. */
+  /** This pod is deleted while the server checks a claim that it will refuse. */
   readonly leaves?: Pod;
-  /** Zone in which all that was made is launched, before pods are looked at again. */
+  /** All created claims are launched in this zone before the next pass. */
   readonly launchedIn?: string;
 }
 
 const cpuOf = ({ spec }: NodeClaim) => String(spec.resources?.requests?.["cpu"]);
 
-/** One pass over the pods. Claims are refused once what they ask for ends in 01m: pods that do so are the cause. */
+/** Runs one pass. Claims are refused if their requests end in 01m, so pods with such requests are the cause. */
 async function passOver(
   pods: readonly Pod[],
   { limits = {}, types, moving = [], target, leaves, launchedIn }: Setting = {},
@@ -113,7 +113,7 @@ async function passOver(
     nominated: told("Nominated")
       .map(({ object }) => object.metadata.name)
       .toSorted(),
-    /** The last that each pod was told. */
+    /** The last message for each pod. */
     failed: new Map(told("FailedScheduling").map((one) => [one.object.metadata.name, one.message])),
   };
 }
@@ -194,7 +194,7 @@ describe("what a pass has placed, when it plans others anew", () => {
   it.each([
     ["an anti-affinity", APART],
     ["a spread", spread],
-    // The claims say several of these, and will be one of them.
+    // The claims allow several of these values, and will get one of them.
     ["a spread of pods that name their machines", { ...spread, affinity: { nodeAffinity: LARGE } }],
   ])("is seen by %s over zones", async (_, spec) => {
     const x1 = pod({ name: "x1", cpu: "3800m", labels: LABELS, spec });
@@ -206,7 +206,7 @@ describe("what a pass has placed, when it plans others anew", () => {
   });
 
   it("is kept away from where it may yet come up in several zones", async () => {
-    // The first two share a node in zone-c, and the third may come up in the two zones that are left.
+    // The first two pods share a node in zone-c. The third may get a node in one of the two other zones.
     const spec = { nodeSelector: { [TOPOLOGY_ZONE_LABEL_KEY]: "zone-c" } };
     const bad = pod({ name: "bad", cpu: "2301m", spec });
     const away = pod({ name: "away", cpu: "1500m", spec: APART });
@@ -216,7 +216,7 @@ describe("what a pass has placed, when it plans others anew", () => {
     const { claims, failed } = await passOver([bad, away, near], { types });
     expect(claims.map(cpuOf)).toEqual(["1400m"]);
     expect(valuesOf(claims[0] as NodeClaim, TOPOLOGY_ZONE_LABEL_KEY)).toEqual(["zone-a", "zone-b"]);
-    // It waits until that is known, and nothing is wrong with it.
+    // The pod waits until that is known. It is not invalid.
     expect([...failed.keys()]).toEqual(["bad"]);
     const later = await passOver([bad, away, near], { types, launchedIn: "zone-a" });
     expect(later.nominated).toContain("away");
@@ -243,7 +243,7 @@ describe("what a pass has placed, when it plans others anew", () => {
       (claim) => valuesOf(claim, CAPACITY_TYPE_LABEL_KEY)?.join() === "reserved",
     );
     expect(reserved).toHaveLength(2);
-    // The third waits until it is known whether both are needed.
+    // The third pod waits until it is known whether both nodes are needed.
     expect(claims).toHaveLength(2);
     expect([...failed.keys()]).toEqual(["b"]);
   });

@@ -34,7 +34,10 @@ import { podTrigger } from "./triggers.ts";
 
 const CLASS_REF = { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" };
 
-/** What nodes are asked for when `moving` leaves its node and `waiting` has none; `placed`: by a command. */
+/**
+ * The new nodes if `moving` leaves its node and `waiting` has none. `placed` are pods for which a command has a
+ * place.
+ */
 async function asked(placed: readonly string[], limits: Record<string, string> = {}) {
   const world = fakeWorld();
   await world.api.create(FAKE_NODE_CLASS, { metadata: { name: "default" } });
@@ -176,7 +179,7 @@ describe("a pool whose requirements no instance type meets", () => {
 });
 
 describe("a claim that the API server finds invalid", () => {
-  /** Two pods of each size; claims are refused by `status` once they ask for so much that is no whole cpu. */
+  /** Two pods of each size. Claims are refused with `status` if their requests are not whole cpus. */
   async function refusing(
     sizes: readonly string[],
     { status = 422, limits = {} }: { status?: number; limits?: Record<string, string> } = {},

@@ -11,7 +11,7 @@ import { createPodTimes } from "./pod-times.ts";
 import { provisioner } from "./provisioner.ts";
 import { podTrigger } from "./triggers.ts";
 
-/** When (ms from the start) the cloud is asked what a pool can launch; the first `failures` times in vain. */
+/** When (milliseconds from the start) the cloud is asked for instance types. The first `failures` calls fail. */
 async function asked(failures: number) {
   const world = fakeWorld();
   await world.api.create(FAKE_NODE_CLASS, { metadata: { name: "default" } });

@@ -1,7 +1,7 @@
 /**
- * How the picture is fed: the mapping of a mirror's event does the work itself, at once and in order, and
- * asks for nothing. The picture must be as fresh as the mirrors before any queue runs, so these
- * controllers come first in all.ts. upstream: pkg/controllers/state/informer
+ * Feeds the cluster state. The mapping of a mirror's event updates the state at once and in order, and returns no
+ * requests. The state must be as fresh as the mirrors before any queue runs, so these controllers are first in
+ * all.ts. upstream: pkg/controllers/state/informer
  */
 import type { Kind, KubeObject } from "../../apis/meta.ts";
 import {

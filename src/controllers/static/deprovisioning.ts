@@ -46,8 +46,8 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
       if (claim === undefined) return;
       const stillHolds = () => asksForLess;
       if ((await deleteClaim(world, claim, "staticScaleDown", { stillHolds })) !== "ended") return;
-      // Known at once: the next look must not choose others in its place. Not before: one that could not
-      // be deleted is still there. Nor once it is gone: the mark goes with it.
+      // The state marks the node now, so that the next reconcile counts it as leaving. Not before the deletion,
+      // which can fail. Not if the claim is gone already, because nothing would remove the mark.
       if (readClaim(world, claimRequest(claim)) !== undefined)
         world.cluster.markForDeletion(claim.metadata.name);
       log.info("deleting nodeclaim, more nodes than replicas", claimFields(claim));

@@ -33,7 +33,7 @@ export function seenLeaving(
   );
 }
 
-/** `plan`: of the pods that wait and those of leaving nodes. */
+/** Where pods are going. `plan` is the plan for pending pods and for pods of leaving nodes. */
 export function movesUnderWay(
   nodes: readonly NodeView[],
   plan: Pick<SchedulingResult, "existing" | "newClaims">,

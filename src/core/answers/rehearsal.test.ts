@@ -21,7 +21,7 @@ it("a consolidation begins when its wait for validation is over", () => {
   ]);
 });
 
-/** Their pods fit on one of them. */
+/** Two nodes whose pods together fit on one of them. */
 function twoHalfEmptyNodes(): Model {
   const types = [instanceType({ cpu: 4, capacityTypes: ["on-demand"] })];
   const disruption = { budgets: [{ nodes: "100%" }] };

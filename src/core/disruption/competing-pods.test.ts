@@ -1,4 +1,4 @@
-// Waiting pods that would take the room of a replacement before those that it is made for.
+// Pending pods that would take the room of a replacement before the pods for which it was planned.
 import { describe, expect, it } from "vitest";
 import type { PersistentVolume, PersistentVolumeClaim } from "../../apis/core/kinds.ts";
 import type { Taint } from "../../apis/core/node.ts";
@@ -66,7 +66,7 @@ describe("a pod that waits without a place", () => {
     expect(held([waiting("2")], allowing(1))).toBeUndefined();
     expect(held([waiting("2")], allowing(2), two)).toBeUndefined();
     expect(held([waiting("2")], allowing(1), two)).toBe(TOLD.replace("old-0", "old-1"));
-    // What is on its way already has the budget's leave before.
+    // Evictions in progress already have the budget's permission.
     const { pdbs } = allowing(1);
     const gone = {
       ...pod({ name: "gone", labels: { app: "web" } }),
@@ -78,7 +78,7 @@ describe("a pod that waits without a place", () => {
     };
     const goes = pod({ name: "goes", labels: { app: "web" } });
     expect(held([waiting("2")], { pdbs, pending: beside([goes]) })).toBe(TOLD);
-    // Of what has ended, or ends, the budget knows.
+    // The budget already counts pods that have ended or are being deleted.
     const ends = {
       ...goes,
       metadata: { ...goes.metadata, deletionTimestamp: "2026-01-05T00:00:00Z" },
@@ -161,7 +161,7 @@ const BOUND = PERSISTENT.map(
 
 const VOLUMES = { claims: BOUND, volumes: PERSISTENT, classes: [], csiNodes: [] };
 
-/** Each is bound to a claim of its name. */
+/** A pod with a bound claim of this name. */
 const withVolume = (claimName: string): Partial<Pod["spec"]> => ({
   volumes: [{ name: "data", persistentVolumeClaim: { claimName } }],
 });
@@ -172,17 +172,17 @@ function waiting(cpu: string, spec: Partial<Pod["spec"]> = {}): Pod {
 }
 
 interface Others {
-  /** Of the new node. */
+  /** Taints of the new node. */
   readonly taints?: readonly Taint[];
   readonly requirements?: PlannedClaim["requirements"];
-  /** Called when its instance types are read. */
+  /** Called when the instance types are read. */
   readonly looked?: () => void;
-  /** Of the old one. */
+  /** The grace period of the old node. */
   readonly terminationGracePeriod?: string;
   readonly daemons?: readonly Pod[];
 }
 
-/** Of a node with a guarded pod of 3 cpu, by default in a pool that may have no second node. */
+/** A node with a protected pod of 3 cpu. By default its pool may have no second node. */
 function held(
   pods: readonly Pod[],
   facts: Partial<Parameters<typeof competitionHoldOff>[1]> = {},

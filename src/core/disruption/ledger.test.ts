@@ -15,7 +15,7 @@ const restraint = {
   maxMovesPerPodHour: 2,
 };
 
-/** Takes the nodes away, for one at this price or for none. */
+/** A command that removes the nodes, with a replacement at this price or with none. */
 function command(candidates: readonly Candidate[], priceMicroUsd?: number): Command {
   const replacement = { cheapest: { priceMicroUsd } };
   return {
@@ -100,7 +100,7 @@ describe("the ledger of consolidation", () => {
     );
     expect(objected(ledger, one, NOW + 120_000)?.untilMs).toBe(NOW + HOUR_MS);
     expect(objection(ledger, one, NOW + HOUR_MS)).toBeUndefined();
-    // Whatever it was moved for, and whatever it is to be moved for.
+    // The reason of the first move and that of the next one do not matter.
     const drift = { ...one, reason: "Drifted" } as const;
     ledger.note(moved(drift, "third", NOW + HOUR_MS), NOW + HOUR_MS);
     expect(objection(ledger, drift, NOW + HOUR_MS)).toContain("moved 2 times");
@@ -196,7 +196,7 @@ describe("the ledger of consolidation", () => {
     ledger.learn([second], later);
     expect(ledger.recent(later).map(({ command }) => command)).toEqual(["first", "second"]);
     expect(objection(ledger, one, later)).toContain("were moved 2 times within the hour");
-    // What is over is not carried on.
+    // Moves that are over are not carried on.
     const third = withMoves(second, [moved(one, "third", NOW + HOUR_MS)], NOW + HOUR_MS);
     expect(movesOn(third).map(({ command }) => command)).toEqual(["second", "third"]);
     expect(movesOn(bears({ "karpenter.sh/disruption-moves": '[{"command": 3}]' }))).toEqual([]);

@@ -50,7 +50,7 @@ function namesOf(views: Iterable<NodeView>): readonly string[] {
   return [...views].map(({ name }) => name).sort();
 }
 
-/** Some have come, gone, or changed. */
+/** The nodes after some were added, removed or changed. */
 function changed(nodes: readonly NodeView[], random: Random): NodeView[] {
   const known = new Map(nodes.map((one) => [one.name, one]));
   return NAMES.flatMap((name) => {

@@ -15,6 +15,6 @@ test("a command's record is written to a claim and taken off again", () => {
   const marked = withRecord(claim, record);
   expect(recordOf(marked)).toEqual(record);
   expect(recordOf(withoutRecord(marked))).toBe(undefined);
-  // The same object: then there is nothing to write.
+  // The same object, so nothing is written.
   expect(withoutRecord(claim)).toBe(claim);
 });

@@ -245,7 +245,7 @@ describe("drift of static pools", () => {
     expect(remarks.map(({ candidate: { node }, message }) => [node.name, message])).toEqual([
       ["b", "static NodePool's capacity reservations are full and cannot stage a replacement"],
     ]);
-    // Something else may be launched, though not now; or nothing at all, which is no question of reservations.
+    // Either another offering may be launched, but not now; or none at all, which is not about reservations.
     const other = { ...offering("x"), capacityType: "on-demand" as const, available: false };
     for (const types of [[{ ...type, offerings: [offering("cr-1"), other] }], []])
       expect(atOnce(staticDrift.propose(roundOf(both, { types }))).commands).toEqual([]);
@@ -261,7 +261,7 @@ describe("drift of static pools", () => {
       atOnce(staticDrift.propose(roundOf(candidates, { ...nowhereElse, ...options })));
     const { commands, remarks, hasSimulated: costly } = asked([full, other], { protectedPods });
     expect(commands).toEqual([]);
-    // Each was simulated: not again until something is different.
+    // Each node was simulated. This is not repeated until something changes.
     expect(costly).toBe(true);
     expect(remarks.map(({ candidate, about }) => [candidate.node.name, about])).toEqual([
       ["a", "blocked"],
@@ -270,7 +270,7 @@ describe("drift of static pools", () => {
     expect(remarks[0]?.message).toMatch(
       /^limits.nodes leaves no room .* pod "default\/a-0" may go only once another .*: default\/a-0 => /,
     );
-    // Those that may go meanwhile, or have a place, are not kept; nor where another node comes first.
+    // Nodes that may go meanwhile or have a place are not kept. The same holds if another node comes first.
     expect(asked([full, other], {}).commands).toHaveLength(1);
     expect(asked([full, other], {}).hasSimulated).toBeUndefined();
     const roomy = drifted("b", limits, ["100m"]);
@@ -318,7 +318,7 @@ describe("drift of static pools", () => {
           ],
         ],
       );
-      // In a later round: not while that one leaves, but once its pods run again.
+      // In a later round: not while the first node leaves, but when its pods run again.
       const [leaves, left] = [both.slice(0, 1), both.slice(1)];
       const leaving = leaves.map(({ node }) => ({ ...node, deleting: true }));
       expect(going(under(2, left, leaving))).toEqual([]);

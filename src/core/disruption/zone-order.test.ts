@@ -26,7 +26,7 @@ const homes = new Map(
 );
 const [first, second, third, inB] = [...homes.keys()] as [Pod, Pod, Pod, Pod];
 const alone = pod({ name: "alone" });
-/** None of the pods may be on the one in d. */
+/** No pod may be on the node in d. */
 const nodes = ["a", "b", "c", "d"].map((zone) =>
   nodeView({
     node: node({ name: zone, labels: { [ZONE]: zone, is: zone === "d" ? "theirs" : "ours" } }),

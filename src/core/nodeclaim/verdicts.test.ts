@@ -290,7 +290,7 @@ describe("expiry", () => {
     });
     expect(Math.max(...ends)).toBeLessThanOrEqual(100);
     expect(Math.min(...ends)).toBeGreaterThan(80);
-    // Of 20 hours each has its share.
+    // Each of the 20 hours has some of the ends.
     const hours = new Set(ends.map(Math.floor));
     expect(hours.size).toBeGreaterThan(15);
   });
@@ -363,7 +363,7 @@ describe("garbage", () => {
     ];
     const input = { nowMs: NOW, claims: [claimWith()], nodes: [], instances };
     expect(atOnce(leakedInstances(input)).map(({ metadata }) => metadata.name)).toEqual(["leaked"]);
-    // A claim that has no instance yet may be given one that was launched for it before a restart.
+    // A claim without an instance may get the one that was launched for it before a restart.
     const waiting = (madeAgoMs: number, metadata = {}) => {
       const made = { creationTimestamp: ago(madeAgoMs), ...metadata };
       const claim = nodeClaim({ name: "b", status: {}, metadata: made });

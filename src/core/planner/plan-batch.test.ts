@@ -10,11 +10,11 @@ import { planBatch } from "./plan-batch.ts";
 import { priceMicroUsd } from "./plan-price.ts";
 import { DEFAULT_PLANNER, GREEDY_PLANNER } from "./planner-options.ts";
 
-/** Whatever it saves, however few the pods. */
+/** Options that accept any saving for any number of pods. */
 const EAGER = { ...DEFAULT_PLANNER, minPods: 0, minSaving: 0, nodeMicroUsdPerHour: 0 };
 const TYPES = [2, 4, 8, 16, 48].map((cpu) => instanceType({ cpu }));
 
-/** Pods of a few shapes; some keep off each other, some spread over zones. */
+/** Pods of a few shapes. Some have host anti-affinity, some spread over zones. */
 function batch(seed: number, count: number) {
   const random = new Random(seed);
   return Array.from({ length: count }, (_, index) => {
@@ -312,7 +312,8 @@ describe("planBatch", () => {
     const busy = plan("900m", "512Mi");
     expect(busy.length).toBeGreaterThan(1);
     expect(busy.filter(({ types }) => types.includes("t"))).toEqual([]);
-    // What idles on much memory is at home there: four of 100m each, though the memory would hold five.
+    // Pods that use little cpu and much memory fill such a node: four of 100m each, although the memory would hold
+    // five.
     const idle = plan("100m", "1500Mi");
     expect(idle.filter(({ types }) => types[0] === "t").length).toBe(50);
     expect(Math.max(...idle.map(({ pods }) => pods))).toBe(4);
@@ -384,7 +385,7 @@ describe("planBatch", () => {
         },
       },
     };
-    // Each fills its node: whoever joins it makes it dearer.
+    // Each pod fills its node, so another pod on it makes it more expensive.
     const full = Array.from({ length: 150 }, (_, at) =>
       pod({ name: `x-${at}`, labels: { app: "x" }, cpu: `${7_800 - at}m`, spec: apart }),
     );

@@ -1,6 +1,6 @@
 /**
- * Whatever a plan promises can be allocated: a checker of its own, which knows nothing of the allocator, finds devices
- * for all pods of the plan together, whichever of its instance types each planned node becomes.
+ * All devices that a plan promises can be allocated. A separate checker, which shares no code with the allocator,
+ * finds devices for all pods of the plan together, whichever of its instance types each planned node gets.
  */
 import fc from "fast-check";
 import { expect, it } from "vitest";
@@ -258,7 +258,7 @@ it("plans only what can be allocated", () => {
               (one): Free => ({ device: one, pool, counters: { s: 30 }, zones: undefined }),
             );
             const zones = requirements.find(({ key }) => key === ZONE)?.values ?? [];
-            // A node that may be in several zones reaches only what each of them reaches.
+            // A node that may be in several zones can use only devices that each of these zones has.
             const node = { own: local, zone: zones.length === 1 ? zones[0] : zones.join() };
             const inAll = shared.some(
               (one) =>
@@ -283,6 +283,6 @@ it("plans only what can be allocated", () => {
     }),
     { numRuns: 400, seed: 37 },
   );
-  // The worlds are not all hopeless.
+  // Many of the random worlds have pods that can be placed.
   expect(placed).toBeGreaterThan(300);
 });

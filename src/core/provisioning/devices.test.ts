@@ -92,7 +92,7 @@ describe("a pod with claims", () => {
   it("shares a node until its devices are used up", () => {
     const pods = ["a", "b", "c"].map((name) => withGpus(name, 2));
     expect(planned(pods, { facts: TEMPLATES }).nodes).toEqual(["gpu-large a b", "gpu-large c"]);
-    // Each would find its device on a small one, and both on one large one.
+    // Each pod would find its device on a small node, and both on one large node.
     expect(planned([withGpus("a", 1), withGpus("b", 1)], { facts: TEMPLATES }).nodes).toEqual([
       "gpu-large a b",
     ]);
@@ -199,7 +199,7 @@ describe("a claim of several pods", () => {
     const plan = planned(pods, { facts: { ...facts, slices }, types: [PLAIN] });
     expect(plan.nodes).toEqual(["plain a", "plain b"]);
     expect(plan.claims.map(zonesOf)).toEqual([["zone-b"], ["zone-b"]]);
-    // They are published by no node, so no node waits for them.
+    // No node publishes these devices, so no node waits for them.
     expect(plan.claims[0]?.deviceDrivers).toBeUndefined();
   });
 });
@@ -246,7 +246,7 @@ describe("devices that only some nodes reach", () => {
     const facts = { slices, templates: [claimTemplate("gpus-1", deviceClaim({ selectors }))] };
     const local = type("local", 5_000, templates(gpus(1, () => model("nic"))));
     const plan = planned([withGpus("a", 1)], { facts, types: [PLAIN, local] });
-    // Both may use the device in zone-a; it is tried first.
+    // Both types can use the device in zone-a, and the first one in the order is taken.
     expect(plan.nodes).toEqual(["local a"]);
     expect(plan.claims.map(zonesOf)).toEqual([["zone-a"]]);
   });
@@ -374,7 +374,7 @@ describe("existing nodes", () => {
   });
 
   it("keep what a pod may have whose devices cannot all be found there", () => {
-    // Its claim is not seen as allocated yet, and one of its two devices is withdrawn.
+    // Its claim does not appear as allocated yet, and one of its two devices was withdrawn.
     const two = deviceClaim(
       {},
       {

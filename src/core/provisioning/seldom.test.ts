@@ -1,4 +1,4 @@
-/** Rules that few pods use, and upstream's defects that are not ours: each as one small batch. */
+/** Rules that few pods use, and defects of upstream that this project does not have, each as one small batch. */
 import { describe, expect, it } from "vitest";
 import type { Pod, TopologySpreadConstraint } from "../../apis/core/pod.ts";
 import {
@@ -60,7 +60,7 @@ describe("topology", () => {
   ];
 
   it("counts for minDomains the zones that the node policies let it see", () => {
-    // Two zones are seen where taints are honoured: too few, so a zone may have one pod only.
+    // Only two zones count if taints are honoured. That is fewer than minDomains, so a zone may have only one pod.
     const three = spread({ minDomains: 3, nodeTaintsPolicy: "Honor" });
     expect(placed({ pods: pods(3, three), pools })).toEqual([
       "a/zone-a: pod-0",
@@ -72,7 +72,7 @@ describe("topology", () => {
       "a/zone-a: pod-0 pod-2",
       "a/zone-b: pod-1 pod-3",
     ]);
-    // All three are seen, one cannot be reached: it stays empty, and the others at one.
+    // All three zones count, but one cannot be reached. It stays empty, so the others may have only one pod each.
     expect(placed({ pods: pods(3, spread({ minDomains: 2 })), pools })).toEqual([
       "a/zone-a: pod-0",
       "a/zone-b: pod-1",
@@ -267,7 +267,7 @@ describe("reserved capacity", () => {
   it("is left alone when it has too few kinds of machines for minValues", () => {
     expect(claim(1)).toBe("kept reserved false");
     expect(claim(2)).toBe("x y spot false");
-    // Two kinds in all, one of them only reserved: never both.
+    // The pool allows two capacity types, one of which is only reserved: never both.
     expect(claim(2, [kept, others[0] as typeof kept])).toBe("undefined undefined undefined");
     const strict = { ...SCHEDULING_OPTIONS, reservedCapacity: "strict" as const };
     expect(claim(2, [kept, ...others], strict)).toBe("x y spot false");

@@ -1,7 +1,6 @@
 /**
- * Plans for random clusters, checked from first principles. The checker shares no code with the
- * engine: it looks at labels, taints and amounts as the kubelet and the scheduler would when the
- * nodes are there.
+ * Plans for random clusters, checked from first principles. The checker shares no code with the engine. It compares
+ * labels, taints and amounts as the kubelet and kube-scheduler would do when the nodes exist.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -134,7 +133,7 @@ function toInput(drawn: Drawn): Scenario {
   return { input, deployments: drawn.deployments };
 }
 
-/** A node as it may come out: of every type, zone and capacity type that the claim leaves open. */
+/** A possible result of a claim: one type, zone and capacity type that the claim allows. */
 interface Outcome {
   readonly labels: Labels;
   readonly cpuMilli: number;
@@ -219,12 +218,10 @@ function checkExisting(input: SchedulingInput, result: SchedulingResult): void {
 interface Spot {
   /** The zones it may be in. */
   readonly zones: ReadonlySet<string>;
-  /** Pods of the app, and those of them that this plan put there. */
+  /** Number of the app's pods, and of those that this plan placed. */
   readonly count: number;
   readonly placed: number;
-  /**
-   * Whether the deployment's own selector would let it go there: a spread looks at no other nodes.
-   */
+  /** Whether the pod's node selector allows the node. A spread counts only such nodes. */
   readonly eligible: boolean;
 }
 
@@ -317,7 +314,7 @@ function checkLimits(input: SchedulingInput, result: SchedulingResult): void {
   }
 }
 
-/** A pod without neighbours to mind is only left over when no unlimited pool has a type for it. */
+/** A pod without rules about other pods may be left over only if no unlimited pool has a type for it. */
 function checkLeftOver(input: SchedulingInput, result: SchedulingResult): void {
   for (const { pod: left, message } of result.unschedulable) {
     expect(message).not.toBe("");
@@ -388,7 +385,7 @@ describe("solve, on random clusters", () => {
         const batch = atOnce(prepare(input));
         const first = atOnce(planOf(batch));
         expect(atOnce(wholePlan(batch, first))).toEqual(solve(input));
-        // Half of the pods get no chance: what they would have done must not be felt afterwards.
+        // Every second pod is skipped. Skipped pods must not influence the plan.
         atOnce(planOf(batch, everySecond));
         expect(atOnce(planOf(batch))).toEqual(first);
       }),

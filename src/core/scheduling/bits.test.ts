@@ -54,7 +54,7 @@ describe("marks", () => {
 
 describe("bits", () => {
   const SIZE = 100;
-  // Few of them, and about half: words that are full of them, too.
+  // Few members, or about half of all, so that some words are full.
   const members = fc.oneof(
     fc.uniqueArray(fc.integer({ min: 0, max: SIZE - 1 })),
     fc

@@ -18,7 +18,7 @@ export class RequirementSpace {
   readonly #idByText = new Map<string, SetId>();
   /** By key, then values. */
   readonly #narrowings = new Map<string, Map<string, SetId>>();
-  /** By number of the node's set: number of the wanted set → number of the joined one. */
+  /** Joined sets: for the number of a node's set, a map from the wanted set's number to the joined one's. */
   readonly #joined: Map<SetId, SetId>[] = [];
   readonly #mayBeUndefined: ReadonlySet<string>;
 

@@ -44,7 +44,7 @@ function spec(key: fc.Arbitrary<string> = fc.constant("k")): fc.Arbitrary<Requir
 }
 
 const one = spec().map(toRequirement);
-/** Reached by intersecting: bounds with exclusions, both bounds, nothing at all. */
+/** Requirements that result from intersections: bounds with exclusions, both bounds, nothing allowed. */
 const requirement = fc
   .array(one, { minLength: 1, maxLength: 3 })
   .map((parts) => parts.reduce(intersect));
@@ -52,12 +52,12 @@ const requirements = fc
   .array(spec(fc.constantFrom(...KEYS)), { maxLength: 4 })
   .map((specs) => Requirements.fromSpecs(specs));
 
-/** What is allowed, over every value of our small world and some integers beyond. */
+/** The allowed values, among all values in this test and some other integers. */
 function allowed(of: Requirement): string[] {
   return [...VALUES, "6", "7", "-1", "zz"].filter((candidate) => allows(of, candidate));
 }
 
-/** Fixed, so that a failure comes back. */
+/** A fixed seed, so that a failure can be repeated. */
 const RUNS = { seed: 1, numRuns: 300 };
 
 describe("the algebra of requirements", () => {

@@ -45,7 +45,7 @@ describe("Requirements", () => {
     const set = Requirements.fromLabels({ mentioned: "a" });
     const [zone, arch] = [set.get("zone"), set.get("arch")];
     expect(allows(zone, "anything")).toBe(true);
-    // What is remembered of a requirement is remembered by the object: another each time would be kept each time.
+    // Caches use the requirement object as key, so the same object must be returned each time.
     expect([set.get("zone") === zone, set.get("arch") === arch]).toEqual([true, true]);
   });
 

@@ -137,7 +137,7 @@ describe("createClusterState", () => {
     state.deleteClaim("c", "NodeClaim");
     joins();
     expect(state.node("n")?.deleting).toBe(false);
-    // Nothing is to come in its place.
+    // No claim will replace this node.
     state.markForDeletion("c");
     state.deleteNode("n");
     expect(state.poolUsage("nodepool/default")).toEqual({});
@@ -167,7 +167,7 @@ describe("createClusterState", () => {
     expect(state.node("c")?.deleting).toBe(true);
     expect(state.poolUsage("nodepool/default")).toMatchObject({ nodes: 1 });
     state.deleteClaim("next", "NodeClaim");
-    // It stays, for nothing comes.
+    // The node stays, because no replacement comes.
     expect(state.poolUsage("nodepool/default")).toMatchObject({ nodes: 1 });
     joins();
     expect(state.node("n")?.deleting).toBe(true);
@@ -202,7 +202,7 @@ describe("createClusterState", () => {
     expect(state.node("a")?.deleting).toBe(true);
     state.deleteClaim("next", "NodeClaim");
     expect(cpu()).toBe(4_000);
-    // Deleted all the same: then it is on its way out as any other.
+    // It was deleted anyway, so it is leaving like any other.
     const leaving = claim("a");
     state.updateClaim({ ...leaving, metadata: { ...leaving.metadata, ...gone } });
     expect(cpu()).toBe(0);

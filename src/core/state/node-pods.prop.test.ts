@@ -12,7 +12,7 @@ interface Shape {
   readonly isDaemon: boolean;
 }
 
-/** Few shapes, so that pods that are alike meet, and resources that one pod alone names. */
+/** Few shapes, so that some pods are equal, and resources that only one pod requests. */
 const shape = fc.record({
   cpu: fc.constantFrom("0", "100m", "2"),
   gpu: fc.constantFrom(undefined, "1"),
@@ -22,7 +22,7 @@ const shape = fc.record({
 const act = fc.record({
   name: fc.constantFrom("a", "b", "c", "d"),
   put: fc.option(shape, { nil: undefined }),
-  /** Whether somebody looks after the act: many changes can come between two looks. */
+  /** Whether the state is read after this change. Many changes can come between two reads. */
   look: fc.boolean(),
 });
 

@@ -1,4 +1,4 @@
-/** What a Node and its claim say together, while the one knows more than the other. */
+/** The view of a node while only one of Node and claim knows some facts. */
 import { describe, expect, it } from "vitest";
 import { node, nodeClaim } from "../../testing/builders.ts";
 import { type NodeFacts, nodeView } from "./node-view.ts";

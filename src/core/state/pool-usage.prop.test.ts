@@ -10,7 +10,7 @@ const POOLS = ["a", "b"];
 const KINDS = ["NodeClaim", "Machine"];
 const WHAT = ["node", "claim", "pod", "mark", "replace", "unmark", "nominate", "gone", "unclaimed"];
 
-/** What the picture was told of claims that are to come in place of nodes. */
+/** What the state was told about claims that will replace nodes. */
 class Told {
   readonly #nodes = new Set<string>();
   /** Claim → whether it is leaving. */
@@ -28,7 +28,7 @@ class Told {
     if (isGone || (what === "unmark" && named)) this.#expected.delete(node);
   }
 
-  /** What was to come in the node's place does not. */
+  /** The replacement of this node will not come. */
   stays(node: string): boolean {
     const claim = this.#expected.get(node);
     return (
@@ -41,7 +41,7 @@ function successorOf(index: number): string {
   return `c${(index + 1) % 3}`;
 }
 
-/** Of the nodes as they are shown: what upstream sums up each time, and those that stay after all. */
+/** The usage by summing all nodes as upstream does each time, including those that stay after all. */
 function summed(state: ClusterState, told: Told, poolId: string): Readonly<Record<string, number>> {
   const sum: Record<string, number> = {};
   for (const { poolId: own, labels, deleting, capacity, name: key, node, claim } of state.nodes()) {
@@ -60,7 +60,7 @@ const change = fc.record({
   pool: fc.option(fc.constantFrom(...POOLS), { nil: undefined }),
   kind: fc.constantFrom(...KINDS),
   cpu: fc.integer({ min: 1, max: 64 }),
-  /** Some have what others lack; some name an instance, some are on their way out. */
+  /** Some nodes have resources that others lack; some have an instance, some are leaving. */
   gpus: fc.option(fc.nat(2), { nil: undefined }),
   named: fc.integer({ min: 0, max: 3 }).map((one) => one > 0),
   leaving: fc.integer({ min: 0, max: 4 }).map((one) => one === 0),
@@ -72,7 +72,7 @@ function play(state: ClusterState, one: Change, version: number): void {
   const { what, index, pool, kind, cpu, gpus, named, leaving } = one;
   const labels: Record<string, string> =
     pool === undefined ? {} : { "karpenter.sh/nodepool": pool };
-  // One instance is of one claim.
+  // An instance belongs to one claim only.
   const providerId = named ? `test://${kind}/${index}` : "";
   const resourceVersion = String(version);
   const deletion = leaving ? { deletionTimestamp: "2026-01-01T00:00:00Z" } : {};

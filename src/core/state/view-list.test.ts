@@ -15,7 +15,7 @@ describe("the list of views", () => {
         const list = new ViewList(2);
         const now = new Map<string, NodeView>();
         for (const [round, changes] of rounds.entries()) {
-          // Changes come while it catches up with those before.
+          // Changes arrive while the list is catching up with earlier ones.
           const catchingUp = list.catchUp((key) => now.get(key));
           const before = list.snapshot((key) => now.get(key));
           const copy = [...before];

@@ -72,7 +72,7 @@ describe("a move without downtime", () => {
       why: expect.stringMatching(/may not patch Deployments in namespace default; grant it with/),
     });
     expect(within().kind).toBe("unable");
-    // Who does not ask is not told.
+    // A pod without the annotation gets no event.
     expect(verdict(running({ annotations: {} }), deployment(), [], []).kind).toBe("none");
   });
 
@@ -121,7 +121,7 @@ describe("a move without downtime", () => {
       kind: "rolling",
       ours: false,
     });
-    // The new pod has the stamp itself: it may be moved again.
+    // The new pod has the stamp itself, so it may be moved again.
     const fresh = running({
       annotations: { ...ASKS, "karpenter.sh/surged-at": "2030-01-01T00:00:00Z" },
     });

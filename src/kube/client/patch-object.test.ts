@@ -1,4 +1,4 @@
-// What is written of an object that was read before others wrote it.
+// Patches of an object that others changed after it was read.
 import { describe, expect, it } from "vitest";
 import { NODE, type Node } from "../../apis/core/node.ts";
 import { VirtualClock } from "../../base/virtual-clock.ts";
@@ -8,7 +8,7 @@ import { patchObject } from "./patch-object.ts";
 
 const condition = (type: string) => ({ type, status: "True" as const });
 
-/** A Node as it was read, and one more condition that was stored since. */
+/** A Node as it was read, and a condition that was stored after that. */
 async function staleNode() {
   const api = fakeKube(new VirtualClock());
   const node = { metadata: { name: "a" }, status: { conditions: [condition("Ready")] } };

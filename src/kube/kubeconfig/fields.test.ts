@@ -1,6 +1,6 @@
 /**
- * Each field of a kubeconfig that client-go takes, by what goes over the wire: servers of the test's own answer with
- * what they were sent.
+ * Each kubeconfig field that client-go supports, tested by the requests that arrive: the test's own servers answer
+ * with what they received.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -74,7 +74,7 @@ function write(cluster: object, user: object, context: object = {}, more: object
 const open = (path: string, machine: Machine = { hasTerminal: false }) =>
   clusterAccess(path, { PATH: process.env["PATH"] }, new SystemClock(), machine);
 
-/** One request by that kubeconfig: what arrived. Rejects when none does. */
+/** Sends one request with this kubeconfig, and returns what arrived. Rejects if none does. */
 async function sent(path: string, machine?: Machine): Promise<Echo> {
   const transport = createHttpTransport({ ...open(path, machine), userAgent: "test" });
   try {
@@ -150,7 +150,7 @@ describe("a cluster of a kubeconfig", () => {
     };
     expect((await sent(write(cluster, { token: "t" }))).url).toBe("/api?x=1");
     expect(asked).toEqual([`127.0.0.1:${https}`]);
-    // The proxy does not vouch for the server.
+    // The proxy's certificate must not be accepted for the server.
     await expect(sent(write({ ...cluster, "tls-server-name": "other" }, {}))).rejects.toThrow();
   });
 
@@ -217,7 +217,7 @@ describe("a user of a kubeconfig", () => {
       Buffer.from("jürgen").toString("latin1"),
     ]);
     expect(valuesOf(echoed, "impersonate-uid")).toEqual(["7"]);
-    // A comma does not part groups: each is a header of its own.
+    // A comma does not separate groups: each group has its own header.
     expect(valuesOf(echoed, "impersonate-group")).toEqual(["a", "b,c"]);
     expect(valuesOf(echoed, "impersonate-extra-example.com%2fteam")).toEqual(["x", "y"]);
   });
@@ -281,7 +281,7 @@ describe("several kubeconfigs", () => {
   });
 });
 
-/** The `spec` that a plugin is told. */
+/** The `spec` that a plugin receives. */
 async function execInfo(
   exec: object,
   cluster: object,
@@ -304,7 +304,7 @@ async function execInfo(
   return JSON.parse(Buffer.from(token, "base64").toString()).spec;
 }
 
-/** Answers CONNECT; `asked` collects where to. */
+/** A proxy that answers CONNECT. `asked` collects the targets. */
 function connectProxy(asked: string[]): Server {
   const server = createServer();
   server.on("connect", (request, client) => {

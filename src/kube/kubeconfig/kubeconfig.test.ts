@@ -176,7 +176,7 @@ describe("a kubeconfig", () => {
     expect(await credentials.current()).toBe(first);
     await clock.advance(61_000);
     expect(await credentials.current()).toEqual({ token: "two", clientCertificate });
-    // A file that is being replaced is no reason to stop.
+    // A file that is missing while it is replaced must not stop the client.
     rmSync(token);
     await clock.advance(61_000);
     expect(await credentials.current()).toEqual({ token: "two", clientCertificate });
@@ -257,7 +257,7 @@ describe("a credential plugin", () => {
     const entry = { apiVersion: "client.authentication.k8s.io/v1", ...exec };
     const { credentials } = open(kubeconfig({ server: "https://x" }, { exec: entry }));
     await expect(credentials.current()).rejects.toThrow(words);
-    // Whoever asks again at once is told the same.
+    // A second call at once gets the same error.
     const again = credentials.current();
     await expect(again).rejects.toThrow(words);
   });
@@ -274,7 +274,7 @@ describe("a credential plugin", () => {
   });
 });
 
-/** Answers with what it was sent, and refuses one bearer token. */
+/** A server that answers with what it received, and refuses one bearer token. */
 async function serve(
   answer: (path: string, authorization: string, body: string) => [number, unknown],
 ) {

@@ -86,7 +86,7 @@ suite("the start on a large cluster", () => {
     const started = manager.start();
     await clock.advance(1);
     await started;
-    // The list, and each of both, by 64.
+    // Three lists, each read in steps of 64 objects.
     expect(turns).toBeGreaterThanOrEqual(3 * 4);
     await clock.advance(1_000);
     expect(told).toEqual({ first: 300, second: 300 });

@@ -30,7 +30,10 @@ function queue(
   return { clock, log, queue: queued };
 }
 
-/** Time stands still but for turns of the loop: `sleeps` wakes those who wait for another. */
+/**
+ * A clock that stands still, except between turns of the event loop. `sleeps` wakes those who wait for the next
+ * turn.
+ */
 function clockOfTurns(turnMs: () => number) {
   const clock = new VirtualClock(0);
   const sleeps: (() => void)[] = [];
@@ -119,7 +122,7 @@ describe("work queue", () => {
     const last = log.slice(-50).map((line) => Number(line.split(" ")[0]));
     expect(log).toHaveLength(450);
     expect(new Set(last).size).toBeGreaterThan(40);
-    // Half of what they would wait otherwise, and all of it.
+    // Between half of the usual wait and all of it.
     expect(Math.min(...last)).toBeGreaterThanOrEqual(5_500 / 2);
   });
 

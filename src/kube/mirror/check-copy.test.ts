@@ -14,13 +14,13 @@ function node(name: string, version: number, uid = name): Node {
   return { metadata: { name, uid, resourceVersion: String(version) } };
 }
 
-/** A server with these nodes. Watches last five minutes and bring what `bring` says. */
+/** A server with these nodes. Its watches last five minutes and deliver the events of `bring`. */
 function world(first: readonly Node[], listed?: readonly Node[]) {
   const clock = new VirtualClock();
   const server = {
     nodes: first,
     version: 10,
-    /** What a list of the whole kind answers. Default: what is there. */
+    /** The answer to a list of the whole kind. Default: the existing nodes. */
     listed: listed as readonly Node[] | Error | undefined,
     listMs: 0,
     lists: [] as string[],
@@ -47,7 +47,7 @@ function world(first: readonly Node[], listed?: readonly Node[]) {
         close: () => undefined,
         async *[Symbol.asyncIterator]() {
           yield* events;
-          // None is silent.
+          // A bookmark, so that no watch is silent.
           yield { type: "BOOKMARK", object: { metadata: { name: "", resourceVersion } } };
           await clock.sleep(WATCH_MS);
         },
@@ -79,7 +79,7 @@ describe("a copy that is not as the server has it", () => {
     await clock.advance(HOUR + 2 * WATCH_MS);
     expect(names()).toEqual(["a@1", "b@2", "d@3"]);
     expect(told).toEqual([{ kind: "Node", missed: 2, gone: 1 }]);
-    // The watch goes on from where it stood: nothing that came meanwhile is lost.
+    // The watch continues at its last version, so no event is lost.
     expect(new Set(server.watchedFrom)).toEqual(new Set(["10"]));
     stop();
   });

@@ -82,7 +82,7 @@ describe("informer", () => {
     const told = seen.length;
     expect(told).toBeGreaterThan(0);
     expect(told).toBeLessThanOrEqual(64);
-    // Of who was told of, of who was not, and of who is new.
+    // Changes of an object that was passed on, of one that was not, and of a new one.
     mirror.take({ type: "MODIFIED", object: node("n0000", 2) });
     mirror.take({ type: "MODIFIED", object: node("n0999", 3) });
     mirror.take({ type: "DELETED", object: node("n0998", 4) });
@@ -152,7 +152,7 @@ describe("informer", () => {
     seen.length = 0;
     const steps = mirror.replaceInSteps({ items: [], resourceVersion: "20" });
     while (seen.length === 0) steps.next();
-    // Gone by then, and made anew by us before its turn came.
+    // Deleted by then, and created again by this process before its turn came.
     mirror.observe(node("n1199", 26, "another"));
     while (steps.next().done !== true);
     expect(mirror.list().map(({ metadata }) => metadata.name)).toEqual(["n0999", "n1199"]);

@@ -18,7 +18,7 @@ const MINUTE = 60_000;
 let world: AwsWorld;
 afterEach(() => world.stop());
 
-/** Class `default`, and `other` which has nothing to do with what goes wrong. */
+/** Node class `default`, and `other`, which must not be affected. */
 async function begin(spec: Partial<EC2NodeClass["spec"]> = {}): Promise<void> {
   world = await awsWorld();
   world.aws.controls.addRole("other-role");
@@ -94,7 +94,7 @@ describe("a class that was born broken", () => {
       action: "DescribePlacementGroups",
       code: "RequestTimeTooSkewed",
       get message() {
-        // Where each look calls for the next one, the test must end, too.
+        // Each reconcile requests the next one, so the number of attempts must be limited here.
         return `Signature expired: ${Math.min(++times, 500)}`;
       },
       status: 403,
@@ -125,7 +125,7 @@ describe("a class that was born broken", () => {
     expect(shown("SubnetsReady")).toMatchObject({ status: "Unknown", reason: "ResolutionFailed" });
     expect(shown("SubnetsReady")?.message).toBe("UnauthorizedOperation: You are not authorized.");
     expect(warned()).toHaveLength(1);
-    // Whoever may have it decoded finds it.
+    // A user with the right to decode the message finds it in the log.
     expect(world.said.join("\n")).toContain('"encodedMessage":"x1"');
   });
 });

@@ -115,7 +115,7 @@ describe("kwok provider", () => {
     const { world, provider, nodes } = await open();
     const wish = claim("a", LINUX_AMD);
     const first = await provider.create(wish);
-    // A new process knows nothing of that, and may choose otherwise: what is there counts.
+    // A new process has no memory of that and could choose another type. The existing Node decides.
     const narrower = { key: "karpenter.kwok.sh/instance-cpu", operator: "In", values: ["8"] };
     const other = claim("a", [...LINUX_AMD, narrower as Requirement]);
     const second = await createKwokProvider(world).create(other);
@@ -208,7 +208,7 @@ describe("kwok provider", () => {
     const first = await provider.create(claim("a", LINUX_AMD));
     await world.clock.advance(31_000);
     expect(nodes()).toEqual([]);
-    // It is an instance all the while.
+    // It counts as an instance all the time.
     expect((await provider.get(first.status?.providerID as string)).status?.nodeName).toMatch("a-");
     await world.clock.advance(15_000);
     expect(nodes().map(({ spec }) => spec?.providerID)).toEqual([first.status?.providerID]);
@@ -310,7 +310,7 @@ describe("kwok provider", () => {
     await provider.create(claim("a", LINUX_AMD));
     await world.clock.advance(10_000);
     await provider.create(claim("b", LINUX_AMD));
-    // The first is under way, the second waits.
+    // The first Node is being created, the second waits.
     await world.clock.advance(20_500);
     expect(tries).toBe(1);
     provider.stop();
@@ -326,9 +326,9 @@ describe("kwok provider", () => {
       await provider.create(claim("b", LINUX_AMD)),
     ];
     await stored(world, first as NodeClaim, "Launched");
-    // It had come, and is gone.
+    // The Node had joined, and is gone.
     await stored(world, lost as NodeClaim, "Launched", "Registered");
-    // The end of the controller: what it keeps in mind of those that boot is gone, the claims are not.
+    // The controller stops: its memory of booting nodes is lost, the claims are not.
     for (const { status } of [first, lost]) await provider.delete({ status } as NodeClaim);
     const next = createKwokProvider(world);
     await world.clock.advance(10_000);
@@ -368,7 +368,7 @@ describe("kwok provider", () => {
     await provider.list();
     await world.clock.advance(60_000);
     expect(left()).toEqual([]);
-    // Nor by the next controller, where the Node came with its launch.
+    // The next controller does not do it either, if the Node was created at launch.
     world.api.vanish(NODE_CLAIM, "slow");
     await world.clock.settle();
     await createKwokProvider(world).list();

@@ -13,7 +13,7 @@ import { lifecycle } from "./controller.ts";
 const UID = "this-cluster";
 const LAUNCHED = { type: "Launched", status: "True" };
 
-/** As another process leaves it: it bears the finalizer and waits for its launch. */
+/** A claim as a crashed process leaves it: with the finalizer, before its launch. */
 function waiting(name: string): NodeClaim {
   return {
     metadata: {
@@ -28,7 +28,7 @@ function waiting(name: string): NodeClaim {
   } as unknown as NodeClaim;
 }
 
-/** Instances of a pool that no claim names. `fits`: whether the cloud gives one to a claim. */
+/** Instances of a pool without claims. `fits`: whether the cloud assigns one to a claim. */
 async function worldWith(
   ids: readonly string[],
   fits: (claim: NodeClaim, id: string) => boolean = () => true,

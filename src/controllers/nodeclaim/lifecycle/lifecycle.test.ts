@@ -46,7 +46,7 @@ async function start(
   return world;
 }
 
-/** How many claims were given up for want of an instance or of a Node, by label. */
+/** Number of claims that timed out without an instance or Node, by label. */
 const timeouts = (
   { measured }: FakeWorld,
   what: "launch" | "registration" | "initialization" = "registration",
@@ -55,7 +55,7 @@ const timeouts = (
     new RegExp(`^nodeclaims_disrupted_total.*reason=${what}_timeout`).test(series) ? [count] : [],
   );
 
-/** A claim of a pool whose status nobody can write. */
+/** A claim of a pool whose status cannot be written. */
 async function startOwned(tracker = createRegistrationTracker()): Promise<FakeWorld> {
   const world = fakeWorld();
   const pool = nodePool();
@@ -78,7 +78,7 @@ async function startOwned(tracker = createRegistrationTracker()): Promise<FakeWo
   return world;
 }
 
-/** The cloud answers the first claim only when what comes back is called. */
+/** The cloud answers the first launch only when the returned function is called. */
 function answerLate(world: FakeWorld): () => void {
   const create = world.cloud.create;
   let answer = (): void => undefined;
@@ -176,7 +176,7 @@ describe("the life of a claim", () => {
     const key = "karpenter.k8s.aws/placement-group-partition";
     let labels: object | undefined;
     Object.assign(world.cloud, { labelsOfRunning: async () => labels });
-    // Asked as the product asks: through all that is laid over a cloud.
+    // Through the same wrappers of the cloud as in the product.
     const overlaid = { ...world, cloud: overlaidCloud(world.cloud, new Overlays()) };
     const cloud = meteredCloud(overlaid, "nodeclaim.lifecycle", new Map());
     await world.run(lifecycle({ ...world, cloud }, createRegistrationTracker()));
@@ -207,7 +207,7 @@ describe("the life of a claim", () => {
   it("says in the Launched condition why a launch fails, and tries again", async () => {
     const world = fakeWorld();
     const refusal = new CreateError("boom", { reason: "NoSubnets", message: "none matched" });
-    // The stored reason brings the claim back once at once; the next failure waits.
+    // Storing the reason causes one immediate reconcile; the next failure waits.
     world.cloud.refusals.push(refusal, refusal);
     await world.run(lifecycle(world, createRegistrationTracker()));
     await world.api.create(NODE_CLAIM, CLAIM);
@@ -275,7 +275,7 @@ describe("the life of a claim", () => {
     await world.run(lifecycle(world, createRegistrationTracker()));
     await world.api.create(NODE_CLAIM, CLAIM);
     await world.clock.settle();
-    // What the steps before have found is stored: the Node's changes lead to the claim.
+    // The results of earlier steps are stored, so that changes of the Node can be mapped to the claim.
     expect(claimOf(world).status?.providerID).toBe("fake:///default-abcde");
     expect(statusOf(world, "Launched")).toBe("True Launched");
     for (let change = 0; change < 5; change++) {
@@ -378,7 +378,7 @@ describe("the life of a claim", () => {
     const told = () => world.lines.filter((line) => line.includes("Reconciler error"));
     expect(told()[0]).toContain("patch node");
     expect(told()[0]).toContain("the server is away");
-    // A failure is not tried again as soon as a lost race.
+    // A failure is retried later than a conflict.
     const before = told().length;
     await world.clock.advance(60_000);
     expect(told().length - before).toBeLessThan(10);
@@ -429,7 +429,7 @@ describe("the life of a claim", () => {
     const tracker = createRegistrationTracker();
     tracker.record(POOL_UID, false);
     const world = await startOwned(tracker);
-    // Another holds on to the claim, so that it stays for a while.
+    // Another finalizer keeps the claim for some time.
     world.api.change(NODE_CLAIM, "default-abcde", { metadata: { finalizers: HELD } });
     const patch = world.kube.patch;
     Object.assign(world.kube, {
@@ -495,7 +495,7 @@ describe("the life of a claim", () => {
       ]);
       await world.clock.advance(20 * 60_000);
       expect(world.lines.map((line) => line.split(" {")[0])).toEqual(expect.arrayContaining(told));
-      // What is never told of is found among the cloud's instances, by nodeclaim.garbagecollection.
+      // An instance that nobody was told of is found by nodeclaim.garbagecollection.
       expect(world.cloud.instances.size).toBe(when === "never" ? 1 : 0);
       expect(world.cloud.creates).toBe(1);
       await world.stop();
@@ -528,7 +528,7 @@ describe("the life of a claim", () => {
     await world.clock.settle();
     answer();
     await world.clock.advance(1_000);
-    // One that no claim names is ended by nodeclaim.garbagecollection.
+    // nodeclaim.garbagecollection ends an instance without a claim.
     expect(world.cloud.instances.size).toBe(instances);
     if (launched !== undefined) expect(statusOf(world, "Launched")).toBe(launched);
     await world.stop();
@@ -623,7 +623,7 @@ describe("the life of a claim", () => {
     await world.clock.advance(7 * 60_000);
     expect(claimOf(world)).toBeDefined();
     await world.clock.advance(2 * 60_000);
-    // It came after all: nobody has given the claim up.
+    // The instance arrived in time, so the claim was not given up.
     expect(statusOf(world, "Launched")).toBe("True Launched");
     expect(world.cloud.creates).toBe(1);
     expect(world.cloud.instances.size).toBe(1);

@@ -24,7 +24,7 @@ import { singleNodeConsolidation as single } from "./single-node-consolidation.t
 const names = (candidates: readonly Candidate[]) => candidates.map(({ node }) => node.name).sort();
 const propose = (method: typeof single, candidates: readonly Candidate[], options?: RoundOptions) =>
   atOnce(method.propose(roundOf(candidates, options)));
-/** Of a whole node's saving, so that the order of candidates is the order of names. */
+/** Each node saves as much as any other, so candidates are ordered by name. */
 const used = (name: string, pods: readonly string[], options: CandidateOptions = {}) =>
   candidate(name, { pods, ...options });
 const capacityTypes = (...values: readonly string[]) => ({
@@ -77,7 +77,7 @@ describe("single-node consolidation", () => {
     expect(commands).toMatchObject([{ replacements: [], targets: ["c"] }]);
     const [command] = commands as [Command];
     expect(names(command.candidates)).toEqual(["a"]);
-    // The second look supposes the same.
+    // The validation makes the same assumptions.
     const confirmed = validated(single, command, roundOf(nodes));
     expect(confirmed).toMatchObject({ targets: ["c"], validateAfterMs: 0 });
   });
@@ -215,7 +215,7 @@ describe("single-node consolidation", () => {
       "small",
       "small",
     ]);
-    // Whatever of a plan's types is launched, all together are cheaper.
+    // Whichever of the plan's types is launched, all nodes together are cheaper.
     expect(
       command?.replacements.flatMap((plan) => plan.instanceTypes.map(({ name }) => name)),
     ).toEqual(["small", "small", "small"]);
@@ -334,7 +334,7 @@ describe("multi-node consolidation", () => {
   });
 
   it("takes nodes that can go together wherever they stand in the order", () => {
-    // A node that cannot go stands first: its pod fits nowhere else.
+    // The first node cannot be removed, because its pod fits nowhere else.
     const large = used("a", ["3500m"], { type: "m-16x" });
     const others = ["b", "c", "d", "e"].map((name) => used(name, ["1"]));
     const types = [instanceType({ cpu: 4, capacityTypes: ["on-demand"] })];
@@ -361,7 +361,7 @@ describe("multi-node consolidation", () => {
     const spot = { types: [instanceType()], capacityType: "spot" };
     const nodes = ["a", "b"].map((name) => used(name, ["1"], { ...spot, type: "m-4x" }));
     const options = { types: [instanceType()], forSpot: "spot" as const };
-    // One of the two may go, which is for the single-node method to say.
+    // Only one of the two may be removed, which is the single-node method's task.
     expect(propose(multi, nodes, options).commands).toEqual([]);
     expect(propose(single, nodes, options).commands).toHaveLength(1);
   });
@@ -374,7 +374,7 @@ describe("multi-node consolidation", () => {
     const [plan] = command?.replacements ?? [];
     expect(plan?.instanceTypes.map(({ name }) => name)).toEqual(["m-8x"]);
     expect(plan?.cheapest).toMatchObject({ capacityType: "on-demand", priceMicroUsd: 400_000 });
-    // Else one of these large ones stays.
+    // Otherwise one of these large nodes stays.
     const [deletion] = propose(multi, nodes, { forSpot: "nothing" }).commands;
     expect(names(deletion?.candidates ?? [])).toEqual(["a", "b"]);
     expect(deletion?.replacements).toEqual([]);

@@ -28,7 +28,7 @@ const values = ["on-demand"];
 const ON_DEMAND = { key: "karpenter.sh/capacity-type", operator: "In" as const, values };
 const REPACK = { planner: DEFAULT_PLANNER, minSavingsPercent: 5 };
 
-/** Eight cores, five of them used by one pod: three such pods would do with sixteen. */
+/** A node of eight cores. One pod uses five of them, so three such pods need sixteen cores. */
 const sparse = (name: string, options: CandidateOptions = {}) =>
   candidate(name, {
     type: "m-8x",
@@ -36,7 +36,7 @@ const sparse = (name: string, options: CandidateOptions = {}) =>
     ...options,
     pool: { requirements: [ON_DEMAND], ...options.pool },
   });
-/** Nothing of it is wasted. */
+/** A node without free room. */
 const full = (name: string) => sparse(name, { type: "m-4x", pods: ["4"] });
 const input = (candidates: readonly Candidate[], options: RoundOptions = {}) =>
   roundOf(candidates, { repack: REPACK, allowed: 1_000, ...options });
@@ -133,7 +133,7 @@ describe("repack", () => {
       commands: [],
       deferred: [{ until: "repacked" }],
     });
-    // Budgets leave no room for those.
+    // The budgets allow no more nodes.
     expect(atOnce(repack.propose(input(nodes, { allowed: 4, ...options }))).commands).toHaveLength(
       1,
     );
@@ -182,7 +182,7 @@ describe("repack", () => {
       const waited: number[] = [];
       for (let second = 0; second <= 600; second += 10) {
         const nowMs = NOW + second * 1_000;
-        // One of them could always go in ten seconds.
+        // At any time, one of the nodes would be free in ten seconds.
         const nodes = [...six, noisy("x", 10_000 + second * 1_000)];
         const proposal = propose(nodes, { nowMs, turns });
         if (proposal.commands.length === 0) waited.push(second);
@@ -255,7 +255,7 @@ describe("repack", () => {
       expect(going(7)).toEqual(["a", "b", "c"]);
       // Of b, two of three would go.
       expect(going(5)).toEqual(["a", "c"]);
-      // The guard keeps b.
+      // The PodDisruptionBudget keeps b.
       expect(going(6, [pdb])).toEqual(["a", "c"]);
     });
 

@@ -53,7 +53,7 @@ interface SickOptions extends CandidateOptions {
   readonly blocking?: string;
 }
 
-/** A node whose condition `ails` is False for so long. */
+/** A node whose condition `ails` has been False for some time. */
 function sick(name: string, options: SickOptions = {}): Candidate {
   const { ails = "Disk", forMinutes = 20, initialized = true } = options;
   const well = candidate(name, options);
@@ -119,7 +119,7 @@ describe("repair", () => {
     const why = 'more than 20% of nodes in nodepool "default" are unhealthy';
     expect(said(blocked)).toEqual(["a", "b", "c"].map((name) => [name, "repairBlocked", why]));
     expect(blocked.commands).toEqual([]);
-    // Asked again soon: nodes that recover are no fact that changes the answer of other methods.
+    // Repair is tried again soon. A node that recovers does not change the answers of other methods.
     expect(blocked.hasSimulated).toBeUndefined();
     expect(proposed(three, { nodes: healthy(8) }).commands).toHaveLength(1);
   });

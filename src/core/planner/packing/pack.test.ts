@@ -101,7 +101,7 @@ describe("pack", () => {
     const [near, far] = [found(100), found(60)];
     expect(near.alike).toBeLessThan(1.01);
     expect(near.best).toBe(near.alike);
-    // Of so large a budget hardly more than that filling takes.
+    // With such a large budget, hardly more is spent than this filling needs.
     expect(near.spent).toBeLessThan(20_000);
     expect(far.alike).toBeGreaterThan(1.01);
     expect(far.best).toBeLessThan(far.alike - 0.005);
@@ -134,7 +134,7 @@ describe("pack", () => {
         packedOf[row] = (packedOf[row] as number) + times * (pattern.times[at] as number);
       });
     expect(packedOf).toEqual(counts);
-    // By greed alone it is 1,455.
+    // Greedy filling alone costs 1,455.
     expect(packingPrice(mixed, uses)).toBeLessThan(1_400);
   });
 
@@ -157,7 +157,7 @@ describe("pack", () => {
     };
     const counts = mixed.rows.map(({ count }) => count);
     const steps = pack(mixed, resourcePrices(mixed, counts), { units: 100 }, { maxBins: 16 });
-    // A bin more by greed alone.
+    // Greedy filling alone needs one more bin.
     expect(packingPrice(mixed, atOnce(steps) ?? [])).toBe(18 * 17);
   });
 

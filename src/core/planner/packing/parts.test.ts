@@ -71,7 +71,7 @@ describe("parts of a packing", () => {
     const worth = resourcePrices(whole, [4, 6, 4, 2]);
     const uses = atOnce(pack(whole, worth, { units: 100_000 }, { maxBins: 16 })) ?? [];
     for (const { pattern } of uses) expect(Math.max(...pattern.times)).toBe(1);
-    // Six bins for the six of 1, where one had been enough.
+    // The six items of 1 take six bins, although one would be enough.
     expect(packingPrice(whole, uses)).toBe(4 * 50 + 6 * 60);
   });
 

@@ -22,13 +22,13 @@ const spec = {
     },
   },
 };
-/** One of them is large and is placed first; the others come after pods of sizes in between. */
+/** One pod of the group is large and is placed first. The others follow pods of sizes in between. */
 const kin = ["2", "300m", "300m", "300m", "300m"].map((cpu, at) =>
   pod({ name: `kin-${at}`, labels, cpu, spec }),
 );
 const TYPES = [instanceType({ cpu: 4 })];
 
-/** Where each of the kin is: a node, or the number of a planned one. */
+/** Where each pod of the group is: a node, or the number of a planned one. */
 function homes({ newClaims, existing }: ReturnType<typeof solve>): string[] {
   const planned = newClaims.map(({ pods }, at) => ({ nodeName: `new ${at}`, pods }));
   return [...existing, ...planned].flatMap(({ nodeName, pods }) =>

@@ -9,13 +9,13 @@ import { DEFAULT_PLANNER } from "../planner-options.ts";
 const ZONE = "topology.kubernetes.io/zone";
 const sold = (name: string, cpu: number, zone: string, priceMicroUsd: number) =>
   instanceType({ name, cpu, zones: [zone], capacityTypes: ["on-demand"], priceMicroUsd });
-/** Zone-b has no large ones, and the small ones cost less there. */
+/** Zone-b has no large types, and its small types are cheaper. */
 const TYPES = [
   sold("small-b", 4, "zone-b", 40_000),
   sold("small-c", 4, "zone-c", 41_000),
   sold("large-c", 16, "zone-c", 100_000),
 ];
-/** They stay where they are put first, for nobody whom they are spread from is anywhere. */
+/** Pods whose spread selector matches no pod, so they stay where they are placed first. */
 const spec = {
   topologySpreadConstraints: [
     {
@@ -58,7 +58,7 @@ it("keeps only those out of it that go by zones", () => {
     capacityTypes: ["on-demand"],
     priceMicroUsd: 300_000,
   });
-  // Nobody takes the place of anybody else.
+  // These pods do not compete for places.
   const arch = (value: string) => ({ nodeSelector: { "kubernetes.io/arch": value } });
   const arm = { ...huge, labels: { ...huge.labels, "kubernetes.io/arch": ["arm64"] } };
   const plain = pod({ name: "plain", cpu: "25", spec: arch("arm64") });

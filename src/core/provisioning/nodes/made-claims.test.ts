@@ -1,4 +1,4 @@
-// What a pass has placed, as its next plan sees it.
+// What the next plan of a pass sees of the claims that the pass has already created.
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../../apis/core/pod.ts";
 import {
@@ -40,7 +40,7 @@ const pools = [
   ),
 ];
 
-/** The claim `made` for this pod, and how it stands among the nodes before it is launched. */
+/** The claim `made` for this pod, as a node before its launch. */
 function made(first: Pod, status = {}) {
   const [plan] = solve(schedulingInput({ pods: [first], pools })).newClaims;
   const claim = { ...nodeClaim({ name: "made" }), status };
@@ -52,7 +52,7 @@ const away = pod({ name: "away", spec: { affinity: { podAntiAffinity: TERM } } }
 const near = pod({ name: "near", labels: LABELS, spec: { affinity: { podAffinity: TERM } } });
 const other = pod({ name: "other", spec: { affinity: { podAffinity: TERM } } });
 
-/** Who may be planned beside a pod whose claim can come up in these zones. */
+/** Which pods may be planned beside a pod whose claim allows these zones. */
 function planned(zones: readonly string[], spec: Partial<Pod["spec"]["affinity"]> = {}) {
   const affinity = { nodeAffinity: zoneOf(zones), ...spec };
   const { claims, view } = made(pod({ name: "first", labels: LABELS, spec: { affinity } }));

@@ -32,7 +32,7 @@ describe("who may count on which reservation", () => {
     expect(reservations.holdable(both, [])).toEqual(["cr-2"]);
     reservations.exchange([], ["cr-2"]);
     expect(reservations.holdable(both, [])).toEqual([]);
-    // What a node holds already it may go on holding.
+    // A node may keep the reservation that it already holds.
     expect(reservations.holdable(both, ["cr-1"])).toEqual(["cr-1"]);
     expect(() => reservations.exchange([], ["cr-1"])).toThrow("promised more often");
   });

@@ -19,7 +19,7 @@ import { type Fix, remedies } from "./remedy.ts";
 const ZONE = "topology.kubernetes.io/zone";
 const CAPACITY = "karpenter.sh/capacity-type";
 
-/** The fix for each pod without a place; each is made, and then all pods it is for have a place. */
+/** The fix for each pod without a place. Each fix is applied, and then all its pods must have a place. */
 function fixes(options: Partial<SchedulingInput>): Record<string, string | undefined> {
   const input = schedulingInput(options);
   const result = solve(input);
@@ -281,7 +281,7 @@ describe("the smallest change that places a pod", () => {
     );
     const picky = pod({ cpu: "5", spec: { nodeSelector: { [ZONE]: "mars" } } });
     expect(fixOf(picky, { nodes })).toContain(`drop ${ZONE} from the pod's node selector`);
-    // Of those that would, some are tried.
+    // Only some of the possible fixes are tried.
     const small = pod({ spec: { nodeSelector: { [ZONE]: "mars" } } });
     expect(fixOf(small, { nodes })).toContain(`drop ${ZONE} from the pod's node selector`);
   });
@@ -330,7 +330,7 @@ describe("the smallest change that places a pod", () => {
   });
 
   it("raises the number of nodes alone where more of small ones are within the other limits", () => {
-    // Without limits all three pods share one node of 32 cores.
+    // Without limits, all three pods share one node of 32 cores.
     const types = [8, 32].map((cpu) => instanceType({ name: `t-${cpu}`, cpu }));
     const limits = { cpu: 24_000, memory: 96 * 2 ** 30, nodes: 2 };
     const found = fixes({ pods: pods(3, { cpu: "7" }), pools: [poolInput({ limits }, types)] });
@@ -395,7 +395,7 @@ describe("the smallest change that places a pod", () => {
     expect(spread(4, over(ZONE, { minDomains: 5 }))).toEqual([
       `lower minDomains of the pod's topology spread over ${ZONE} from 5 to 3`,
     ]);
-    // Its zone has none of them.
+    // The pod's zone has no such types.
     const full = nodeView({
       node: { labels: { [ZONE]: "zone-d" } },
       pods: [pod({ name: "other", cpu: "4" })],
@@ -503,11 +503,14 @@ describe("the smallest change that places a pod", () => {
     expect([...texts]).toEqual(["give nodes of NodePool default the label team=web"]);
     const fix = first?.fix as Fix;
     expect(solve(applyEdits(input, fix.pods, fix.edits)).unschedulable).toEqual([]);
-    // What a change of a pool does for one kind, it has shown for all.
+    // A change of a pool that was tested for one kind of pods counts for all kinds.
     expect(plans).toBe(1);
   });
 
-  /** Fixes of 150 kinds, as if there were types that the search does not see: it lowers to 16, then finds out by halving. */
+  /**
+   * Fixes for 150 kinds of pods, as if types existed that the search does not see. It lowers requests to 16 cores,
+   * then halves the interval.
+   */
   function fixesOfMany(enoughMilli: (name: string) => number, types = 1) {
     const kinds = Array.from({ length: 150 }, (_, at) =>
       pod({ name: `${at + 100}`, cpu: `${100_000 + at}m` }),

@@ -17,7 +17,7 @@ import { type Remedy, remedies } from "./remedy.ts";
 const ZONE = "topology.kubernetes.io/zone";
 const TYPE = "node.kubernetes.io/instance-type";
 
-/** For each pod without a place; a fix is made, and then the pod has one. */
+/** The fix for each pod without a place. Each fix is applied, and then the pod must have a place. */
 function found(options: Partial<SchedulingInput>): Record<string, Remedy | undefined> {
   const input = schedulingInput(options);
   const { unschedulable } = solve(input);
@@ -177,7 +177,7 @@ describe("the fix of one kind of pods", () => {
       containerPort: at + 1,
       hostPort: at + 1,
     }));
-    // More than any machine has, for the pod's runtime: to give up a port is tried, and never enough.
+    // More than any instance type has. Giving up a host port is tried, and is never enough.
     const hopeless = Array.from({ length: 50 }, (_, at) => {
       const resources = { requests: { cpu: `${at + 1}m` } };
       const containers = [{ name: "main", ports, resources }];
@@ -191,7 +191,7 @@ describe("the fix of one kind of pods", () => {
     let plans = 0;
     const input = schedulingInput({ pods, pools: [poolInput({}, [instanceType()])] });
     const asIs = solve(input);
-    // Whatever ports they give up, the hopeless take no room: such plans need not be made.
+    // Whatever host ports these pods give up, they need no room, so such plans can be skipped.
     const isAsIs = (edited: SchedulingInput) =>
       edited.pools[0]?.pool === input.pools[0]?.pool &&
       edited.pods.every((one, at) => one === pods[at] || one.metadata.name.startsWith("hopeless-"));
@@ -331,7 +331,7 @@ describe("a pod that could go one way or another", () => {
   });
 
   it("may be helped by what only the other one lacks", () => {
-    // In zone-a it keeps apart from a neighbour; in zone-b only types beyond the limit are sold.
+    // In zone-a the pod has anti-affinity to a neighbour. In zone-b only types beyond the limit are sold.
     const types = [
       instanceType({ cpu: 2, zones: ["zone-a"] }),
       instanceType({ cpu: 8, zones: ["zone-b"] }),

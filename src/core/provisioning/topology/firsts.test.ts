@@ -31,7 +31,7 @@ it("asks each node once where the spread's pods are, however many firsts came to
     }),
   );
   expect(early).toHaveLength(30);
-  // The others' pods, not those beside the first itself.
+  // Counts the pods on other nodes, not those beside the first pod itself.
   expect(early[0]).toMatchObject({ domain: "zone-a", refused: 29 });
   expect(asked).toBeLessThanOrEqual(60);
 });

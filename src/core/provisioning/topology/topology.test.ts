@@ -119,7 +119,7 @@ describe("topology spread", () => {
     expect(placed({ pods: pods(2, options) })).toEqual(["zone-a: pod-0 pod-1"]);
     const nodes = [full("n", "zone-b", [])];
     expect(placed({ pods: pods(2, options), nodes })).toEqual(["left: pod-1", "zone-a: pod-0"]);
-    // A node that the same batch puts there counts too.
+    // A node to which the same batch adds the pod counts too.
     const other = pod({ name: "other", cpu: "2", spec: { nodeSelector: { [ZONE]: "zone-b" } } });
     expect(placed({ pods: [other, ...pods(2, options)] })).toEqual([
       "left: pod-1",
@@ -174,7 +174,7 @@ describe("topology spread", () => {
     // The node gets the lowest value that is left.
     expect(zonesOf({ team: "blue" })).toEqual(["zone-a: free", "zone-b: pod-0", "zone-c: pod-1"]);
     expect(zonesOf({ team: "red" })).toEqual(["zone-a: free", "zone-a: pod-0", "zone-b: pod-1"]);
-    // Nor does a term count by which the node could not be one in any case.
+    // A term that the node cannot satisfy anyway does not count.
     const terms = [
       { team: "red", zones: ["zone-a", "zone-b"] },
       { team: "blue", zones: ["zone-c"] },
@@ -300,7 +300,8 @@ describe("topology spread", () => {
   it("reads no minDomains of a spread that is only wished for", () => {
     const soft = spread({ whenUnsatisfiable: "ScheduleAnyway", minDomains: 4 });
     const batch = pods(6, { ...soft, cpu: "100m" });
-    // Were it read, the rule would be given up: all but three would go to the node that is there.
+    // If the annotation were read, the rule would be dropped, and all pods except three would go to the existing
+    // node.
     expect(placed({ pods: batch, nodes: [nodeView({ node: { name: "n" } })] })).toEqual([
       "n: pod-0 pod-3",
       "zone-b: pod-1 pod-4",
@@ -548,7 +549,7 @@ describe("pod anti-affinity", () => {
   });
 
   it("of those who run leaves open what only nodes that are there tell of", () => {
-    // No pool names its racks: that there is another is known by its node.
+    // No pool names its racks. The node shows that there is another rack.
     const pools = [poolInput({ requirements: [{ key: "rack", operator: "Exists" }] })];
     const racks = (namespaces: readonly string[]) => {
       const podAntiAffinity = {
@@ -609,7 +610,8 @@ describe("affinity with one's own kind", () => {
   const empty = ["zone-b", "zone-c"].map((zone) => full(zone, zone, []));
 
   it("settles where its first pod goes if a spread would else come before it (seed 910892)", () => {
-    // Whoever of the two comes second is refused in one zone: as no longer the first, or by the skew.
+    // Whichever of the two pods is second is refused in one zone: it is no longer the first, or the skew is too
+    // high.
     const spreading = pod({ ...spread({}), name: "spreading", cpu: "2" });
     const pinned = (zone: string, cpu = "500m") =>
       pod({ name: "pinned", cpu, spec: { nodeSelector: { [ZONE]: zone } } });
@@ -637,7 +639,8 @@ describe("affinity with one's own kind", () => {
     });
     const batch = [near("first", "3"), spreading, near("second", "400m", inB)];
     const pools = [poolInput({}, [instanceType({ memoryGi: 16 })])];
-    // With the first in zone-b, where the second must be, the spreading one is refused: either way one pod waits.
+    // With the first pod in zone-b, where the second must be, the spread pod is refused. In both cases one pod
+    // waits.
     expect(placed({ pods: batch, nodes: empty, pools })).toEqual([
       "left: second",
       "zone-a: first",

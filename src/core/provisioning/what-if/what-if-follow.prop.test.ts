@@ -1,6 +1,6 @@
 /**
- * A picture that followed a cluster through changes gives the answers of one made anew, and a chain of
- * hundreds of changes leaves nothing behind.
+ * A what-if that followed a cluster through changes gives the same answers as a new one, and hundreds of changes
+ * leave no garbage.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -159,7 +159,7 @@ function shown({ newClaims, existing, unschedulable }: Without): unknown {
   };
 }
 
-/** Which pools the same pods could go to, whatever the order. */
+/** Which pools the same pods could use, whatever the order. */
 function openTo(whatIf: WhatIf): readonly string[] {
   return [...new Set(whatIf.openTo().map((ids) => ids.toSorted().join()))].sort();
 }
@@ -190,7 +190,7 @@ describe("a picture that follows its cluster", () => {
         let state: State = { nodes: [], pending: one.deployments.flatMap(podsOf), born: 0 };
         for (const edit of one.start) state = edited(state, edit);
         for (const which of one.binds) state = edited(state, ["bind", which, 0]);
-        // The pool and type objects are the cloud's: they stay.
+        // The objects of pools and types belong to the cloud and stay the same.
         let input = inputOf(state, one.limited);
         let whatIf = WhatIf.of(input);
         for (const round of one.rounds) {
@@ -211,7 +211,7 @@ describe("a picture that follows its cluster", () => {
       }),
       { numRuns: 30, seed: 11 },
     );
-    // Else nothing has been shown.
+    // Otherwise the test has shown nothing.
     expect(followed / rounds).toBeGreaterThan(0.7);
   });
 
@@ -285,7 +285,7 @@ describe("a picture that follows its cluster", () => {
       expect(ask(whatIf)).toEqual(ask(WhatIf.of(next)));
       return JSON.stringify(ask(whatIf));
     });
-    // An unbound claim goes where the first did.
+    // A pending claim gets the place of the first one.
     expect(new Set(answers).size).toBe(3);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * A prepared what-if gives the answers of the engine asked afresh, whatever was asked before: for random
- * clusters with pods in places that rules would never have put them.
+ * A prepared what-if gives the same answers as a new engine, whatever was asked before. Tested with random clusters
+ * whose pods may be where the rules would not have placed them.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -137,7 +137,7 @@ function viewOf({ name, zone, arch, cpu, pool, tainted, pods }: Bare): NodeView 
 
 type Answer = Pick<SchedulingResult, "newClaims" | "existing" | "unschedulable">;
 
-/** The engine, asked about a cluster that never had the nodes. */
+/** The answer of a new engine for a cluster that never had these nodes. */
 function afresh(input: SchedulingInput, gone: readonly NodeView[]): Answer {
   const names = new Set(gone.map(({ name }) => name));
   return solve({
@@ -156,7 +156,7 @@ function afresh(input: SchedulingInput, gone: readonly NodeView[]): Answer {
   });
 }
 
-/** What people would see of it. */
+/** The parts of an answer that people see. */
 function shown({ newClaims, existing, unschedulable }: Answer): unknown {
   const keys = (pods: readonly Pod[]) => pods.map(({ metadata }) => metadata.name);
   return {
@@ -186,7 +186,7 @@ describe("what if nodes went", () => {
             nodeName,
             pods: pods.filter(isReschedulable),
           }));
-          // Leaves no trace, whatever comes of it.
+          // It leaves no trace, whatever the result is.
           const going = atOnce(whatIf.togetherInSteps(leaving, () => true));
           const [first] = going;
           if (first !== undefined)
@@ -246,7 +246,7 @@ describe("what if nodes went", () => {
     const ask = (pods: readonly Pod[]) =>
       WhatIf.of(schedulingInput({ nodes: [a, b], pods })).without(["a"], a.pods);
     expect(ask([]).existing.map(({ nodeName }) => nodeName)).toEqual(["b"]);
-    // It takes b's room: a cannot go there as well.
+    // It takes b's room, so a cannot go there as well.
     const waiting = ask([pod({ name: "waiting", cpu: "2500m" })]);
     expect(waiting.newClaims).toHaveLength(1);
     // It fits nowhere: nothing changes for the others.
