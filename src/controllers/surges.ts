@@ -96,7 +96,8 @@ async function movesByItself(
   const found = surge(world, pod);
   if (found.kind === "none" || mustDelete(pod, deadlineMs, nowMs)) return false;
   const { surgeTimeoutMs } = world.settings;
-  // A rollout would end it. Nor is it for the eviction queue, which would evict it as soon as it may go.
+  // A rollout would disrupt the pod in spite of its do-not-disrupt. The eviction queue must not get the pod either,
+  // because it evicts without a rollout.
   if (hasDoNotDisrupt(pod, nowMs)) {
     held.note(pod, nowMs, surgeTimeoutMs);
     return true;

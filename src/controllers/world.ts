@@ -71,9 +71,9 @@ export interface Settings {
     readonly betaDrift: boolean;
     readonly alphaDrift: boolean;
     readonly nodeRepair: boolean;
-    /** With `nodeRepair`: broken nodes are deleted at once, without budgets. */
+    /** With `nodeRepair`: broken nodes are deleted at once, and budgets are ignored. */
     readonly legacyNodeRepair: boolean;
-    /** AWS: an error that a reboot mends causes one. */
+    /** Node repair may reboot an instance, if a reboot helps against the error. */
     readonly rebootForRepair: boolean;
     readonly staticCapacity: boolean;
     readonly nodeOverlay: boolean;

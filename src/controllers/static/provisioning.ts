@@ -58,7 +58,7 @@ async function reconcile(world: World, request: Request, which: Try): Promise<Ou
   const planning = planStaticNodesInSteps(schedulingInput(world, [], [input]), input, count);
   const { newClaims: plans, lacks } = await inTurns(world.clock, planning, TURN_MS);
   const now = readPool(world, request);
-  // Its change wakes us.
+  // A change of the pool causes the next reconcile.
   if (now?.pool.ready !== true || now.pool.deleting) return AWAIT_CHANGE;
   if (which === "first" && !asksTheSame(stored.native, now.native))
     return reconcile(world, request, "second");

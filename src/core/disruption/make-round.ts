@@ -97,7 +97,7 @@ export interface RoundWithBlocked {
   readonly blocked: readonly Blocked[];
 }
 
-/** What the method may know of the picture. */
+/** Builds the round for one method from the picture. */
 export function* makeRound(
   picture: Picture,
   method: Pick<Method, "reason" | "disruptionClass">,

@@ -22,14 +22,14 @@ export interface LoggerOptions {
   readonly commit: string;
 }
 
-/** The logger that the others are children of. `level` is what they are all held to; it may be changed. */
+/** The logger of the process. All others are its children. `level` applies to all of them and can be changed. */
 export interface RootLogger extends Logger {
   level: LogLevel;
   /** The level of the component `webhook`; undefined: `level`. */
   webhookLevel: LogLevel | undefined;
-  /** The component's own. */
+  /** The logger of the component `webhook`. */
   readonly webhook: Logger;
-  /** What lines look like from now on. */
+  /** The form of lines from now on. */
   form: LogForm;
 }
 

@@ -43,7 +43,7 @@ describe("presets", () => {
     (flag, { setting, upstreamCompatible, frugal }) => {
       const { default: own, env }: OptionDefinition = OPTIONS[setting];
       const other = [own, upstreamCompatible, frugal].find((one) => one !== upstreamCompatible);
-      // Some settings are the same in both: any value that is given must still be there.
+      // For settings that are equal in both, the default is given, and it must win over the preset.
       const given = other ?? own;
       const wanted = parseOptions({ [flag]: given }, {})[setting];
       const preset = "upstream-compatible";

@@ -92,7 +92,7 @@ function terminating(world: World, claim: NodeClaim): NodeClaim {
   return withCondition(claim, { type: "InstanceTerminating", status: "True" }, world.clock.now());
 }
 
-/** Deleted while its launch was on its way: the instance must not be forgotten. */
+/** Stores the provider id of a claim that was deleted during its launch, so that its instance is not forgotten. */
 async function withProviderId(
   world: World,
   claim: NodeClaim,

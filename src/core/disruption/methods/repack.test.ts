@@ -253,7 +253,7 @@ describe("repack", () => {
         return pools(atOnce(repack.propose(withFacts(one, { simulator }))));
       };
       expect(going(7)).toEqual(["a", "b", "c"]);
-      // Of b, two of three would go.
+      // Only two of b's three nodes could be removed, so b stays.
       expect(going(5)).toEqual(["a", "c"]);
       // The PodDisruptionBudget keeps b.
       expect(going(6, [pdb])).toEqual(["a", "c"]);

@@ -64,8 +64,8 @@ const PLANS_PER_CLASS = 24;
 const PLANS_PER_FIX = 64;
 const PLANS = 400;
 /**
- * The same for kinds that have no fix, or a large one, when the plans above are used up. The number of these plans is
- * also limited by work: pods times types and nodes.
+ * Most additional plans, for all kinds and for one fix, when PLANS are used up. They are for kinds of pods without
+ * a fix or with a large one. Their number is also limited by work: pods times types and nodes.
  */
 const MORE_PLANS = 600;
 const MORE_PLANS_PER_FIX = 128;

@@ -148,7 +148,7 @@ export type FleetCapacityType = "on-demand" | "spot" | "capacity-block" | "reser
 
 /** Input of a fleet of the type `instant`: the answer lists its instances and errors. */
 export interface CreateFleetInput {
-  /** A repeated one with the same input gets the first answer again. */
+  /** A second call with the same token and input gets the first answer. */
   readonly ClientToken?: string;
   readonly Type: "instant";
   readonly Context?: string;
