@@ -14,6 +14,59 @@ const CLAIMS: Collection = "/apis/karpenter.sh/v1/nodeclaims";
 const NODES: Collection = "/api/v1/nodes";
 const HOUR = 3_600_000;
 
+const CLASSES: Collection = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses";
+const POOLS: Collection = "/apis/karpenter.sh/v1/nodepools";
+
+/** Objects that lists show as others, and clouds that tell of other times. */
+const MORE_ODD_FAULTS: Readonly<Record<string, (world: TestWorld) => OddFault>> = {
+  "NodeClaims are read with other UIDs": () => eachItem(CLAIMS, withOtherUid),
+  "Nodes are read with other UIDs": () => eachItem(NODES, withOtherUid),
+  "NodeClaims are read as being deleted from its start on": () => ({
+    ...eachItem(CLAIMS, asDeleted),
+    moment: "start",
+  }),
+  "Nodes are read as being deleted from its start on": () => ({
+    ...eachItem(NODES, (one) => (isOfPool(one) ? asDeleted(one) : one)),
+    moment: "start",
+  }),
+  "NodePools are read as being deleted": () => eachItem(POOLS, asDeleted),
+  "EC2NodeClasses are read as being deleted": () => eachItem(CLASSES, asDeleted),
+  "NodePools are read under other names": () =>
+    eachItem(POOLS, (one) => withMetadata(one, { name: "renamed", uid: "renamed" })),
+  "provider IDs of Nodes are read in upper case": () =>
+    eachItem(NODES, (one) => {
+      const spec = one["spec"] as Body;
+      return { ...one, spec: { ...spec, providerID: `${spec["providerID"]}`.toUpperCase() } };
+    }),
+  "provider IDs of NodeClaims are read in upper case": () =>
+    eachItem(CLAIMS, (one) => {
+      const status = (one["status"] ?? {}) as Body;
+      return { ...one, status: { ...status, providerID: `${status["providerID"]}`.toUpperCase() } };
+    }),
+  "lists of NodeClaims have a version of long ago": () =>
+    bodyOf(CLAIMS, (body) => ({ ...body, metadata: { resourceVersion: "1" } })),
+  "lists of Nodes have a version to come": () =>
+    bodyOf(NODES, (body) => ({ ...body, metadata: { resourceVersion: "99999999" } })),
+  "watches of NodeClaims bring bookmarks of versions to come": () => bookmarked(CLAIMS),
+  "watches of Nodes bring bookmarks of versions to come": () => bookmarked(NODES),
+  "EC2 says that every instance was launched a year ago": () =>
+    launchedAt("2025-01-01T00:00:00.000Z"),
+  "EC2 says that every instance is launched in a year": () =>
+    launchedAt("2027-01-01T00:00:00.000Z"),
+  "EC2 answers with another cluster's instances beside ours": () =>
+    ofCloud((answer) => {
+      const { Reservations = [], ...rest } = answer as { Reservations?: readonly Body[] };
+      const { Reservations: others = [] } = eachInstance(answer, (one) => ({
+        ...one,
+        InstanceId: `${one["InstanceId"]}f`,
+        Tags: ((one["Tags"] ?? []) as readonly Body[]).map((tag) =>
+          tag["Key"] === "karpenter.sh/cluster-uid" ? { ...tag, Value: "another" } : tag,
+        ),
+      })) as { Reservations?: readonly Body[] };
+      return { ...rest, Reservations: [...others, ...Reservations] };
+    }),
+};
+
 /** By title: made anew for each stage. */
 export const ODD_FAULTS: Readonly<Record<string, (world: TestWorld) => OddFault>> = {
   "EC2 says of every instance that it is pending, for ever": () => inState("pending"),
@@ -79,6 +132,7 @@ export const ODD_FAULTS: Readonly<Record<string, (world: TestWorld) => OddFault>
   "its clock jumps ahead by a year": () => jump(365 * 24 * HOUR),
   "a watch tells that every NodeClaim is gone": () => goneByWatch(CLAIMS),
   "a watch tells that every Node is gone": () => goneByWatch(NODES),
+  ...MORE_ODD_FAULTS,
 };
 
 function idle(): Pick<OddFault, "moment"> {
@@ -220,6 +274,36 @@ function jump(ahead: number): OddFault {
 
 function withMetadata(one: Body, more: Body): Body {
   return { ...one, metadata: { ...(one["metadata"] as Body), ...more } };
+}
+
+function withOtherUid(one: Body): Body {
+  const { uid } = one["metadata"] as Body;
+  return withMetadata(one, { uid: `other-${uid}` });
+}
+
+function isOfPool({ metadata }: Body): boolean {
+  const { labels = {} } = metadata as { readonly labels?: Body };
+  return labels["karpenter.sh/nodepool"] !== undefined;
+}
+
+function asDeleted(one: Body): Body {
+  return withMetadata(one, { deletionTimestamp: "2026-01-05T08:00:00Z" });
+}
+
+function launchedAt(LaunchTime: string): OddFault {
+  return ofCloud((answer) => eachInstance(answer, (one) => ({ ...one, LaunchTime })));
+}
+
+/** The watch is at a version that no object has yet, and brings nothing more. */
+function bookmarked(of: Collection): OddFault {
+  const bookmark = { metadata: { resourceVersion: "99999999" } };
+  const fault: Fault = async (request) => {
+    const what = asked(request);
+    if (what?.of !== of || !what.isWatch) return undefined;
+    const events = [{ type: "BOOKMARK", object: bookmark }];
+    return { status: 200, headers: {}, stream: openStream(events) };
+  };
+  return { ...idle(), ...requests(fault) };
 }
 
 /** The watch brings a DELETED of each object once, and nothing more. */

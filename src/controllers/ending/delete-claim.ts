@@ -2,8 +2,8 @@
 import { claimKind } from "../../apis/hub/claim.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { type Act, CLAIM_ACTS, type ClaimAct } from "../../core/safety/acts.ts";
-import { deleteSame } from "../../kube/client/delete-same.ts";
 import type { World } from "../world.ts";
+import { deleteProven } from "./deletions.ts";
 import type { Ended } from "./ended.ts";
 import { type ActProof, permit } from "./permit.ts";
 
@@ -26,7 +26,7 @@ export async function deleteClaim(
   const live = await permit(world, claim, { ...proof, act: { ...act, name } });
   if (typeof live === "string") return live;
   await prepare?.(live);
-  if (!(await deleteSame(world.kube, claimKind(live), live))) return "gone";
+  if (!(await deleteProven(world, claimKind(live), live))) return "gone";
   if (act.braked && proof.isProvenGone !== true)
     world.metrics.count("involuntary_ends_total", { act: name });
   return "ended";

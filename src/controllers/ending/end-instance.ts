@@ -6,13 +6,12 @@ import { NODE, type Node } from "../../apis/core/node.ts";
 import { TERMINATION_FINALIZER } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { machineOf } from "../../apis/karpenter/provider-id.ts";
-import type { KubeObject } from "../../apis/meta.ts";
+import type { Kind, KubeObject } from "../../apis/meta.ts";
 import { errorText } from "../../base/error-text.ts";
 import { NodeClaimNotFoundError } from "../../core/cloudprovider/errors.ts";
 import { type Act, INSTANCE_ACTS } from "../../core/safety/acts.ts";
 import { held, judge } from "../../core/safety/judge.ts";
 import { originOf } from "../../core/safety/origin.ts";
-import { deleteSame } from "../../kube/client/delete-same.ts";
 import { addFinalizer, hasFinalizer } from "../../kube/client/finalizer.ts";
 import type { EventToPublish } from "../../kube/events/events.ts";
 import { isDeleting, storedClaim } from "../claims.ts";
@@ -21,6 +20,7 @@ import { nodes } from "../mirrors.ts";
 import { claimLog } from "../words.ts";
 import type { World } from "../world.ts";
 import { keepBrakeCount, recallBrake } from "./brake-memory.ts";
+import { deleteProven } from "./deletions.ts";
 import { commonFacts, type Ended, tellHeld } from "./ended.ts";
 import { nodesStandingFor, reschedulablePodsNow } from "./live-reads.ts";
 
@@ -221,7 +221,10 @@ export async function mayEndClaimless(
  * Deletes a Node that must be drained first. Somebody may have taken our finalizer off: then the Node would be gone at
  * once, and its machine would end under its pods. So the finalizer is put on before.
  */
-export async function deleteToDrain(world: Pick<World, "kube">, node: Node): Promise<void> {
+export async function deleteToDrain(
+  world: Pick<World, "kube" | "mirrors" | "clock">,
+  node: Node,
+): Promise<void> {
   if (isDeleting(node)) return;
   const held = await addFinalizer(world.kube, NODE, node, TERMINATION_FINALIZER);
   if (held === undefined) return;
@@ -231,6 +234,9 @@ export async function deleteToDrain(world: Pick<World, "kube">, node: Node): Pro
 }
 
 /** Deletes this Node, not a later one of the same name. Its finalizer drains it first. */
-export async function deleteNode(world: Pick<World, "kube">, node: Node): Promise<void> {
-  await deleteSame(world.kube, NODE, node);
+export async function deleteNode(
+  world: Pick<World, "kube" | "mirrors" | "clock">,
+  node: Node,
+): Promise<void> {
+  await deleteProven(world, NODE as Kind, node);
 }

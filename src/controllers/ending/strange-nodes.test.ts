@@ -4,6 +4,7 @@ import { NODE, type Node } from "../../apis/core/node.ts";
 import { POD } from "../../apis/core/pod.ts";
 import { withCondition } from "../../apis/karpenter/conditions.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import type { Kind } from "../../apis/meta.ts";
 import { pod } from "../../testing/builders.ts";
 import { establish } from "../../testing/established.ts";
 import { ofCluster } from "../../testing/fake-cloud.ts";
@@ -96,6 +97,31 @@ describe("a webhook that takes our finalizer out of every write", () => {
     await world.api.delete(NODE_CLAIM, { name: "a" });
     await expectStays(world);
     expect(world.api.find(NODE, "a")).toBeDefined();
+    await world.stop();
+  });
+});
+
+describe("a list that says wrongly that something is being deleted", () => {
+  it.each([
+    ["Node", NODE as Kind],
+    ["NodeClaim", NODE_CLAIM as Kind],
+  ])("a %s: nothing is drained, and nothing ends", async (_, kind) => {
+    const world = await worldOf((one) => {
+      const { list } = one.api;
+      const deletionTimestamp = "2026-01-05T07:00:00Z";
+      const lying = async (...call: Parameters<typeof list>) => {
+        const { items, ...rest } = await list(...call);
+        const changed = items.map((item) =>
+          call[0] === kind ? { ...item, metadata: { ...item.metadata, deletionTimestamp } } : item,
+        );
+        return { ...rest, items: changed };
+      };
+      Object.assign(one.api, { list: lying });
+      one.api.guarded.clear();
+    });
+    await expectStays(world);
+    expect(world.api.find(NODE, "a")?.spec?.taints ?? []).toEqual([]);
+    expect(world.api.journal).toEqual([]);
     await world.stop();
   });
 });

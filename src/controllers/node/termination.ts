@@ -20,7 +20,7 @@ import {
   TOPOLOGY_ZONE_LABEL_KEY,
 } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
-import { createdAtMs, type KubeObject } from "../../apis/meta.ts";
+import { createdAtMs, type Kind, type KubeObject } from "../../apis/meta.ts";
 import { VOLUME_ATTACHMENT } from "../../apis/storage/kinds.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
@@ -50,6 +50,7 @@ import {
 import { concurrency } from "../concurrency.ts";
 import type { Steering } from "../disruption/steering.ts";
 import { deleteClaim } from "../ending/delete-claim.ts";
+import { isDeletedNow } from "../ending/deletions.ts";
 import { endInstance, fateOf, isEnding, mayEndClaimless } from "../ending/end-instance.ts";
 import { HELD_RETRY_MS } from "../ending/ended.ts";
 import { namedNodes } from "../ending/live-reads.ts";
@@ -134,6 +135,7 @@ async function reconcile(world: World, parts: Parts, request: Request): Promise<
   if (stored === undefined || !isDeleting(stored)) return AWAIT_CHANGE;
   if (!hasFinalizer(stored, TERMINATION_FINALIZER) || !isManagedNode(world, stored))
     return AWAIT_CHANGE;
+  if (!(await isDeletedNow(world, NODE as Kind, stored))) return requeueAfter(HELD_RETRY_MS);
   const isTwin = await hasTwin(world, stored);
   const claim = isTwin ? undefined : claimOfNode(world, stored);
   if (claim !== undefined && !isDeleting(claim)) await deleteClaim(world, claim, "nodeDeleted");

@@ -6,13 +6,18 @@
 import type { Pod } from "../../apis/core/pod.ts";
 import { isProvisionable } from "../../apis/core/pod.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
-import { keyOf } from "../../apis/meta.ts";
+import { TERMINATION_FINALIZER } from "../../apis/karpenter/labels.ts";
+import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import { isCurrentlyReschedulable } from "../../apis/policy/pdb.ts";
 import { errorText } from "../../base/error-text.ts";
 import type { Logger } from "../../base/log.ts";
 import type { StandingProblems } from "../../base/standing-problems.ts";
 import { UnevaluatedNodePoolError } from "../../core/cloudprovider/errors.ts";
 import type { PoolInput, SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
+import type { NodeView } from "../../core/state/node-view.ts";
+import { hasFinalizer } from "../../kube/client/finalizer.ts";
+import { isDeleting } from "../claims.ts";
+import { isProven } from "../ending/deletions.ts";
 import {
   csiNodes,
   deviceKinds,
@@ -47,7 +52,7 @@ export function podsToPlace(world: World): PodsToPlace {
   // Nodes first, then pods: what changes in between errs towards planning too little.
   const leaving = world.cluster
     .nodes()
-    .filter(({ deleting }) => deleting)
+    .filter((view) => view.deleting && isSurelyLeaving(world, view))
     .flatMap(({ pods }) => pods.filter((pod) => isCurrentlyReschedulable(pod, guards, nowMs)))
     .filter((pod) => !hasSuccessor(world, pod))
     .toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
@@ -57,6 +62,17 @@ export function podsToPlace(world: World): PodsToPlace {
     leaving: placeable(world, leaving),
     buffered: placeable(world, world.cluster.headroom.pods),
   };
+}
+
+/**
+ * Whether what bears a deletionTimestamp was read live since: a list may say so wrongly, and other nodes would be bought.
+ * Those that a command has marked are surely leaving.
+ */
+function isSurelyLeaving(world: World, { node, claim }: NodeView): boolean {
+  const ours = [node, claim].filter(
+    (one) => one !== undefined && isDeleting(one) && hasFinalizer(one, TERMINATION_FINALIZER),
+  );
+  return ours.length === 0 || ours.some((one) => isProven(world, one as KubeObject));
 }
 
 /**

@@ -35,7 +35,8 @@ export const CLAIM_ACTS = {
     why: "its Node is being deleted",
     askedBy: "a user",
     views: [],
-    proof: "the Node bears a deletionTimestamp, which nobody can take back; the claim by UID",
+    proof:
+      "the Node bears a deletionTimestamp, read live by UID, which nobody can take back; the claim by UID",
     byClock: false,
     braked: false,
     test: "src/controllers/ending/delete-claim.test.ts: is done by UID",
@@ -181,7 +182,7 @@ export const INSTANCE_ACTS = {
     askedBy: "a user",
     views: [],
     proof:
-      "the claim bears a deletionTimestamp; its CustomResourceDefinition, read live, is not itself being deleted (or that is confirmed by an annotation); every Node of it is drained first: of the copy, else read live by name, else of a live list of all Nodes; where the claim names no instance, the cloud lists one of its pool and of this cluster's UID, launched in its time, that no claim names and none waits for; no other claim and no other Node that stays stands for it",
+      "the claim bears a deletionTimestamp, read live by UID unless this process has deleted it; its CustomResourceDefinition, read live, is not itself being deleted (or that is confirmed by an annotation); every Node of it is drained first: of the copy, else read live by name, else of a live list of all Nodes; where the claim names no instance, the cloud lists one of its pool and of this cluster's UID, launched in its time, that no claim names and none waits for; no other claim and no other Node that stays stands for it",
     byClock: false,
     braked: false,
     test: "test/safety.test.ts: the definition of NodeClaims is deleted",
@@ -204,7 +205,7 @@ export const INSTANCE_ACTS = {
     askedBy: "nobody",
     views: ["nodes", "claims"],
     proof:
-      "the Node bears a deletionTimestamp; Kubernetes itself deletes Nodes whose claims are gone, so each counts",
+      "the Node bears a deletionTimestamp, read live by UID; Kubernetes itself deletes Nodes whose claims are gone, so each counts",
     byClock: false,
     braked: true,
     test: "test/safety.test.ts: claims that are gone",

@@ -20,6 +20,7 @@ import { parseDuration } from "../../../base/duration.ts";
 import { hasFinalizer, removeFinalizer } from "../../../kube/client/finalizer.ts";
 import { AWAIT_CHANGE, type Outcome, requeueAfter } from "../../../kube/manager/controller.ts";
 import { changeClaim, claimRequest, claimsByProviderId, isDeleting } from "../../claims.ts";
+import { isDeletedNow } from "../../ending/deletions.ts";
 import {
   deleteNode,
   deleteToDrain,
@@ -49,6 +50,7 @@ export async function finalize(world: World, stored: NodeClaim, memory: Memory):
   // The instance of a claim whose status was never stored, if this process knows it by now.
   const launched = (): NodeClaim | undefined => memory.launches.get(uid)?.launched;
   if (!hasFinalizer(stored, TERMINATION_FINALIZER)) return AWAIT_CHANGE;
+  if (!(await isDeletedNow(world, claimKind(stored), stored))) return requeueAfter(HELD_RETRY_MS);
   if (await holdWhileKindGoes(world, stored)) return requeueAfter(HELD_RETRY_MS);
   const known = await withProviderId(world, stored, launched());
   const claim = await withUnknownLaunch(world, known, memory);
