@@ -55,4 +55,6 @@ async function answerTo({ file, tests }: AskedTests): Promise<Answer> {
 process.on("message", async (question: AskedTests) => {
   process.send?.(await answerTo(question));
 });
+// The runner has ended.
+process.on("disconnect", () => process.exit());
 process.send?.("ready");
