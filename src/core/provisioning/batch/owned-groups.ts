@@ -27,7 +27,6 @@ export function ownedGroups(
   wishes: Wishes,
   topology: Topology,
 ): readonly TopologyGroup[] {
-  if (!asksForNeighbours(wishes)) return NO_GROUPS;
   const found: TopologyGroup[] = [];
   // A YAML anchor can make the same term object an affinity and an anti-affinity.
   const find = (
@@ -46,25 +45,13 @@ export function ownedGroups(
   for (const one of wishes.spreads)
     find("spread", one, () => topology.spread(one, owner, eligibleNodes(pod.spec)));
   const { affinity, preferredAffinity, antiAffinity, preferredAntiAffinity } = wishes;
-  // Most pods have rules of one type only.
-  if (affinity.length > 0) near("affinity", affinity);
-  if (preferredAffinity.length > 0) near("affinity", termsOf(preferredAffinity));
-  if (antiAffinity.length > 0) near("antiAffinity", antiAffinity);
-  if (preferredAntiAffinity.length > 0) near("antiAffinity", termsOf(preferredAntiAffinity));
+  near("affinity", affinity);
+  near("affinity", termsOf(preferredAffinity));
+  near("antiAffinity", antiAffinity);
+  near("antiAffinity", termsOf(preferredAntiAffinity));
   return found;
 }
 
 function termsOf(preferred: Wishes["preferredAffinity"]): readonly PodAffinityTerm[] {
   return preferred.map(({ term }) => term);
-}
-
-function asksForNeighbours(wishes: Wishes): boolean {
-  const { spreads, affinity, preferredAffinity, antiAffinity, preferredAntiAffinity } = wishes;
-  return (
-    spreads.length > 0 ||
-    affinity.length > 0 ||
-    preferredAffinity.length > 0 ||
-    antiAffinity.length > 0 ||
-    preferredAntiAffinity.length > 0
-  );
 }
