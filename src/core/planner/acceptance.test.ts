@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { instanceType, pod, poolInput, schedulingInput } from "../../testing/builders.ts";
+import type { SchedulingResult } from "../provisioning/result.ts";
 import { solve } from "../provisioning/solve.ts";
+import { failureByPrice, minSavingOf, placesMore } from "./acceptance.ts";
 import { planBatch } from "./plan-batch.ts";
 import { DEFAULT_PLANNER } from "./planner-options.ts";
 
@@ -49,5 +51,72 @@ describe("a plan that costs less", () => {
     const heavy = poolInput({ name: "heavy", weight: 50 }, [burstable]);
     const one = schedulingInput({ pods: pods(6, "900m"), pools: [heavy, light] });
     expect(shares(planBatch(one, DEFAULT_PLANNER))).toEqual({ heavy: 6 });
+  });
+});
+
+describe("the conditions for one plan to replace another", () => {
+  interface Node {
+    readonly price: number;
+    readonly pods?: number;
+    readonly weight?: number;
+    readonly relaxed?: boolean;
+  }
+  const left = pods(3);
+  /** A plan of these nodes; the pods with these numbers are left without a place. */
+  const plan = (nodes: readonly Node[], ...unplaced: readonly number[]) =>
+    ({
+      newClaims: nodes.map(({ price, pods: count = 1, weight = 0, relaxed = false }) => ({
+        ...{ cheapest: { priceMicroUsd: price }, pods: Array(count).fill({}) },
+        ...{ pool: { weight, generation: "v1" }, minValuesRelaxed: relaxed },
+      })),
+      existing: [],
+      unschedulable: unplaced.map((at) => ({ pod: left[at] })),
+    }) as unknown as SchedulingResult;
+  const failure = (found: SchedulingResult, known: SchedulingResult, nodeMicroUsdPerHour = 0) =>
+    failureByPrice(found, known, 0.1, { nodeMicroUsdPerHour });
+
+  it("are a lower price, and the share that must be saved", () => {
+    const known = plan([{ price: 100 }]);
+    expect(failure(plan([{ price: 100 }]), known)).toBe("costsLess");
+    expect(failure(plan([{ price: 91 }]), known)).toBe("savesEnough");
+    expect(failure(plan([{ price: 90 }]), known)).toBeUndefined();
+  });
+
+  it("count what each further node costs, and what fewer nodes save", () => {
+    const known = plan([{ price: 100 }]);
+    const two = plan([{ price: 40 }, { price: 40 }]);
+    expect([failure(two, known, 10), failure(two, known, 11)]).toEqual([undefined, "savesEnough"]);
+    const dearer = plan([{ price: 79 }]);
+    expect(failure(dearer, two, 10)).toBeUndefined();
+    expect(failure(plan([{ price: 80 }]), two, 10)).toBe("costsLess");
+  });
+
+  it("keep minValues, the places of pods, and the weights of NodePools", () => {
+    const known = plan([{ price: 100, relaxed: true }], 0);
+    expect(failure(plan([{ price: 50, relaxed: true }], 0), known)).toBeUndefined();
+    const relaxed = { price: 20, relaxed: true };
+    expect(failure(plan([relaxed, relaxed], 0), known)).toBe("relaxesNoMoreMinValues");
+    expect(failure(plan([{ price: 50 }], 1), known)).toBe("placesNoPodLess");
+    expect(failure(plan([{ price: 50 }], 0, 1), known)).toBe("placesNoPodLess");
+    const heavy = plan([{ price: 100, pods: 2, weight: 5 }]);
+    const [high, low] = [
+      { price: 20, weight: 5 },
+      { price: 20, weight: 1 },
+    ];
+    expect(failure(plan([high, low]), heavy)).toBe("keepsPoolWeights");
+    expect(failure(plan([{ ...high, pods: 2 }, low]), heavy)).toBeUndefined();
+  });
+
+  it("are left out where more pods get a place and none loses its own", () => {
+    const known = plan([], 0, 1);
+    expect(placesMore(plan([], 0), known)).toBe(true);
+    expect([placesMore(plan([], 2), known), placesMore(known, known)]).toEqual([false, false]);
+  });
+
+  it("ask for nothing, for the setting, or for a quarter of the price", () => {
+    const asked = (saves: "anything" | "setting" | "mistake", minSaving: number) =>
+      minSavingOf({ saves }, { ...DEFAULT_PLANNER, minSaving });
+    expect([asked("anything", 0.02), asked("setting", 0.02)]).toEqual([0, 0.02]);
+    expect([asked("mistake", 0.02), asked("mistake", 0.3)]).toEqual([0.25, 0.3]);
   });
 });

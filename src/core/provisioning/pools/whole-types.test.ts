@@ -57,6 +57,22 @@ describe("a claim", () => {
     expect(launched("3", split, cheap)).toEqual({ types: ["whole"], zones: ["zone-b"] });
   });
 
+  it("has all values of another label with which no type is too small", () => {
+    const RACK = "test.sh/rack";
+    const at = (rack: string, own: Partial<Offering> = {}) =>
+      offering("zone-a", 10, { ...own, labels: { [RACK]: rack } });
+    const racks = { [RACK]: ["r1", "r2", "r3"] };
+    const overheadOverride = { cpu: 2_000 };
+    const types = [
+      { ...type("split", at("r1"), at("r2", { overheadOverride })) },
+      { ...type("whole", at("r3"), at("r1")) },
+    ].map((one) => ({ ...one, labels: { ...one.labels, ...racks } }));
+    const input = schedulingInput({ pods: [pod({ cpu: "3" })], pools: [poolInput({}, types)] });
+    const [claim] = solve(input).newClaims;
+    const racksOf = claim?.requirements.find(({ key }) => key === RACK);
+    expect(racksOf).toEqual({ key: RACK, operator: "In", values: ["r1", "r3"] });
+  });
+
   it("keeps to the capacity type in which its type is large enough", () => {
     const bySpot = type("split", small("zone-a", 5), {
       ...offering("zone-a", 9),
