@@ -38,4 +38,22 @@ describe("a type is split by the zone of a daemon", () => {
     expect(rowsFor([], "In")).toBe(1);
     expect(rowsFor([], "Exists")).toBe(1);
   });
+
+  it("if the pool can use offerings in both zones", () => {
+    const zones = ["zone-a", "zone-b"];
+    const daemon = Requirements.fromLabels({ [ZONE]: "zone-a" });
+    const rows = (pool: Requirements, sold = zones) => {
+      const type = instanceType({ zones });
+      const offerings = type.offerings.map((one) => ({
+        ...one,
+        available: sold.includes(one.zone),
+      }));
+      return rowsByDaemons([{ ...type, offerings }], pool, [daemon]);
+    };
+    const zonesOf = (...args: Parameters<typeof rows>) =>
+      rows(...args).map(({ offerings }) => [...new Set(offerings.map(({ zone }) => zone))]);
+    expect(zonesOf(Requirements.NONE)).toEqual([["zone-a"], ["zone-b"]]);
+    expect(zonesOf(Requirements.fromLabels({ [ZONE]: "zone-a" }))).toEqual([zones]);
+    expect(zonesOf(Requirements.NONE, ["zone-a"])).toEqual([zones]);
+  });
 });

@@ -1,0 +1,63 @@
+import { describe, expect, it } from "vitest";
+import type { SetId } from "../../scheduling/requirement-space.ts";
+import type { NewNodeClaim } from "./new-nodeclaim.ts";
+import { type Answer, OpenClaims } from "./open-claims.ts";
+
+type Planned = { id: number; set: number; pods: unknown[] };
+
+/** Planned nodes with these requirements, without pods. */
+function opened(...sets: readonly number[]) {
+  const claims = new OpenClaims();
+  const all = sets.map((set, id): Planned => ({ id, set, pods: [] }));
+  for (const one of all) claims.open(one as unknown as NewNodeClaim);
+  /** Puts a pod on the node, which narrows it to these requirements. */
+  const add = (id: number, set = all[id]?.set ?? 0) => {
+    const one = all[id] as Planned;
+    claims.moveUp(one as unknown as NewNodeClaim, set as SetId);
+    one.set = set;
+    one.pods.push({});
+  };
+  /** The nodes that a pod asks until one takes it. */
+  const asked = (answer: (id: number) => Answer = () => "pass") => {
+    const ids: number[] = [];
+    claims.find([], ({ id }) => {
+      ids.push(id);
+      return answer(id);
+    });
+    return ids;
+  };
+  return { claims, add, asked };
+}
+
+describe("planned nodes are asked", () => {
+  it("in the order of opening, those with the fewest pods first", () => {
+    const { add, asked } = opened(1, 1, 1);
+    expect(asked()).toEqual([0, 1, 2]);
+    add(0);
+    add(1);
+    add(1);
+    expect(asked()).toEqual([2, 0, 1]);
+    add(2);
+    add(2);
+    add(2);
+    expect(asked()).toEqual([0, 1, 2]);
+  });
+
+  it("until one takes the pod", () => {
+    const { claims, asked } = opened(1, 1, 1);
+    expect(asked((id) => (id === 1 ? "take" : "pass"))).toEqual([0, 1]);
+    expect(claims.find([], ({ id }) => (id === 1 ? "take" : "pass"))?.id).toBe(1);
+    expect(claims.asked).toBe(4);
+    expect(new OpenClaims().find([], () => "take")).toBeUndefined();
+  });
+
+  it("no more if a node with the same requirements says that none takes the pod", () => {
+    const { add, asked } = opened(1, 2, 1, 2);
+    const none = (id: number): Answer => (id === 0 ? "noneLikeIt" : "pass");
+    expect(asked(none)).toEqual([0, 1, 3]);
+    // The pod of node 2 has narrowed it, and that of node 3 has made it like node 0.
+    add(2, 3);
+    add(3, 1);
+    expect(asked(none)).toEqual([0, 1, 2]);
+  });
+});
