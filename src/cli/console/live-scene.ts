@@ -44,7 +44,7 @@ import { CliError } from "../program/cli-error.ts";
 import { type FixPatch, fixPatch } from "./fix-patches.ts";
 import type { keptCloud } from "./kept-cloud.ts";
 import { KEPT_KINDS, type MirroredCluster } from "./mirrored-cluster.ts";
-import { Rested } from "./rested.ts";
+import { PROCESSOR, Rested } from "./rested.ts";
 import type { SceneMoment } from "./supposed-picture.ts";
 import { editable, poolProblems, supposed } from "./suppositions.ts";
 
@@ -105,7 +105,7 @@ export async function readScene(doors: SceneDoors, early = false): Promise<Conso
   const state = await cluster.state((ms) => {
     long.workedMs += ms;
   }, recommends);
-  const begunMs = clock.elapsedMs();
+  const begunMs = PROCESSOR.elapsedMs();
   const events = cluster.objects<Event>(EVENT);
   const sorted = sortManifests(objects.found);
   if (!haveSameItems(long.budgets, sorted.budgets)) long.budgets = sorted.budgets;
@@ -131,7 +131,7 @@ export async function readScene(doors: SceneDoors, early = false): Promise<Conso
     cloud: (of, facts) => cloud({ ...of, pods: unboundPods }, facts),
     unboundPods,
   };
-  long.workedMs += clock.elapsedMs() - begunMs;
+  long.workedMs += PROCESSOR.elapsedMs() - begunMs;
   if (!isWhole) return earlyScene(read, events, () => readScene(doors));
   return sceneOf(read, events, long, moment);
 }

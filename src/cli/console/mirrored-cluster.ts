@@ -34,6 +34,7 @@ import { createKubeClient } from "../../kube/client/kube-client.ts";
 import type { Mirror } from "../../kube/mirror/mirror.ts";
 import type { Transport } from "../../kube/transport/transport.ts";
 import { currentVersion } from "../plan/manifests.ts";
+import { PROCESSOR } from "./rested.ts";
 import { WatchedKinds } from "./watched-kinds.ts";
 
 export interface MirroredCluster {
@@ -156,10 +157,10 @@ class KeptState {
         if (!isOf(mirror.kind, feed.kind.group, feed.kind.plural) || this.#fed.has(mirror))
           continue;
         this.#fed.add(mirror);
-        await inTurns(this.#clock, timed(this.#clock, follow(mirror, feed), tell), TURN_MS);
+        await inTurns(this.#clock, timed(PROCESSOR, follow(mirror, feed), tell), TURN_MS);
       }
     this.#mark();
-    await inTurns(this.#clock, timed(this.#clock, this.#state.catchUp(), tell), TURN_MS);
+    await inTurns(this.#clock, timed(PROCESSOR, this.#state.catchUp(), tell), TURN_MS);
     return this.#state;
   }
 

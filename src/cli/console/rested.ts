@@ -2,6 +2,7 @@
  * Limits slow computations: after T ms of work the result is reused for many times T. So each kind of work takes a
  * small share of a core, however large the cluster is.
  */
+import type { Clock } from "../../base/clock.ts";
 import { type Steps, stepRunner, timed } from "../../base/steps.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 
@@ -16,7 +17,18 @@ const TURN_MS = 5;
 
 const clock = new SystemClock();
 
-/** Runs a computation in turns and measures its time. */
+/**
+ * Processor time of this process, in milliseconds. Pauses go by it: on a busy machine work also waits for the processor,
+ * and measured by the clock the pauses would be many times longer.
+ */
+export const PROCESSOR: Pick<Clock, "elapsedMs"> = {
+  elapsedMs: () => {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1_000;
+  },
+};
+
+/** Runs a computation in turns and measures its processor time. */
 export type Worker = <T>(steps: Steps<T>) => Promise<T>;
 
 /** One kind of computation. `do` returns the last result while it pauses. */
@@ -45,7 +57,7 @@ export class Rested<T> {
     let spentMs = 0;
     const run = stepRunner(clock, TURN_MS);
     const value = await work(async (steps) => {
-      const measured = timed(clock, steps, (ms) => {
+      const measured = timed(PROCESSOR, steps, (ms) => {
         spentMs += ms;
         this.#tell(ms);
       });

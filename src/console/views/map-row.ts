@@ -1,6 +1,5 @@
 /** The rows of the map: a node, or a group of nodes. */
 import type { FleetNode } from "../../core/answers/fleet.ts";
-import { ViewNotes } from "../../core/state/view-notes.ts";
 
 /** Milli-cores or bytes. */
 export type RequestedOf = readonly [requested: number, allocatable: number];
@@ -28,7 +27,8 @@ export interface MapRow {
   readonly to?: readonly (readonly [node: string, pods: number])[];
 }
 
-const known = new ViewNotes<MapRow>();
+/** Not notes on the node itself: nodes of many shapes are read several times slower. */
+const known = new WeakMap<FleetNode, MapRow>();
 
 /** The row of a node. As long as the node is the same object, so is its row, and it is not sent again. */
 export function mapRow(node: FleetNode): MapRow {
