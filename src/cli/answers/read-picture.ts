@@ -88,7 +88,8 @@ export async function readObjects(
   const given = settingFlags(flags.setting ?? []);
   const settingsBy = (facts: ReadFacts | undefined) => {
     const { flags: told, notes } = settingsWith(facts, given);
-    const used = facts && { ...facts, settings: told };
+    const isTold = Object.keys(told).length > 0;
+    const used = facts || isTold ? { where: "--setting", ...facts, settings: told } : undefined;
     return { settings: settingsOf(parseOptions(told, {})), notes, used };
   };
   const further = (facts: ReadFacts | undefined) => {

@@ -1,7 +1,9 @@
 /** Creates the cloud provider of `--provider`. */
+
 import { isObject } from "../../base/json.ts";
 import type { Provider, ProviderDoors } from "../../operator/create-operator.ts";
 import { readingOnly } from "../../operator/observe-only.ts";
+import { deviceGates } from "../../operator/settings/device-gates.ts";
 import { isAwsGateOn, isGateOn, type Options } from "../../operator/settings/parse-options.ts";
 import type { AwsApi } from "../../providers/aws/api/aws-api.ts";
 import { callObserver } from "../../providers/aws/call-metrics.ts";
@@ -83,6 +85,7 @@ function readingApi(api: AwsApi): AwsApi {
 
 /** Converts the controller's options to settings of the AWS provider. Exported for tests. */
 export function awsSettingsOf(options: Options, region: string): AwsSettings {
+  const devices = deviceGates(options);
   return {
     clusterName: options.clusterName,
     region,
@@ -110,15 +113,7 @@ export function awsSettingsOf(options: Options, region: string): AwsSettings {
       rebootForRepair: isAwsGateOn(options, "RebootForRepair"),
       legacy: options.legacyNodeRepair,
     },
-    ...(options.ignoreDraRequests ? {} : { devices: deviceGates(options) }),
-  };
-}
-
-function deviceGates(options: Options): NonNullable<AwsSettings["devices"]> {
-  return {
-    nvidiaGpu: isAwsGateOn(options, "DRANVIDIAGPU"),
-    efa: isAwsGateOn(options, "DRAEFA"),
-    neuron: isAwsGateOn(options, "DRANeuron"),
+    ...(devices === undefined ? {} : { devices }),
   };
 }
 

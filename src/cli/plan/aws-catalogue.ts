@@ -22,6 +22,7 @@ import { Random } from "../../base/random.ts";
 import { meantName } from "../../base/slips.ts";
 import { VirtualClock } from "../../base/virtual-clock.ts";
 import type { InstanceType } from "../../core/cloudprovider/instance-type.ts";
+import { deviceGates } from "../../operator/settings/device-gates.ts";
 import { parseOptions } from "../../operator/settings/parse-options.ts";
 import type { Ami } from "../../providers/aws/ami/choose.ts";
 import type { AwsApi } from "../../providers/aws/api/aws-api.ts";
@@ -90,6 +91,7 @@ export async function awsCatalogue(
   else await refreshPrices({ api, prices, clock, log: SILENT, region, isolatedVpc: true });
   const options = parseOptions(settingsWith(facts, {}).flags, {});
   const quotas = new Quotas(clock);
+  const devices = deviceGates(options);
   const types = new InstanceTypes({
     ec2: api.ec2,
     clock,
@@ -99,6 +101,7 @@ export async function awsCatalogue(
     reservations: { version: 0, available: (id) => told?.reserved?.get(id) ?? 0 },
     shifts: new ZonalShifts(clock),
     quotas,
+    ...(devices === undefined ? {} : { devices }),
     vmMemoryOverhead: options.vmMemoryOverheadPercent,
     reservedEnis: options.reservedEnis,
     eniLimitedPods: options.eniLimitedPodDensity,

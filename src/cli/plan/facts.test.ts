@@ -51,6 +51,21 @@ describe("what a running Karpenter tells", () => {
     expect(factsIn([])).toBeUndefined();
   });
 
+  it("says whether instance types have devices to claim", async () => {
+    const { pools } = sortManifests(objectsOf("pool.yaml", POOL));
+    const gpus = async (settings: Facts["settings"]) => {
+      const facts = factsIn([told({ settings })]);
+      const cloud = await awsCatalogue("us-west-2", sortManifests([]), facts);
+      const types = await cloud.typesOf(toPool(pools[0] as never));
+      const own = types.find(({ name }) => name === "g5.12xlarge")?.dynamicResources;
+      return own?.pools.map(({ driver, devices }) => `${driver} ${devices.length}`);
+    };
+    const gate = { "aws-feature-gates": "DRANVIDIAGPU=true" };
+    expect(await gpus({ ...gate, "ignore-dra-requests": "false" })).toEqual(["gpu.nvidia.com 4"]);
+    expect(await gpus({ "ignore-dra-requests": "false" })).toBeUndefined();
+    expect(await gpus(gate)).toBeUndefined();
+  });
+
   it("is what offerings cost; a zone that it has no spot price of offers none", async () => {
     const facts = factsIn([told({ settings: {}, prices: PRICES })]);
     const { pools } = sortManifests(objectsOf("pool.yaml", POOL));

@@ -6,6 +6,7 @@ import type { Kind, KubeObject } from "../../apis/meta.ts";
 import { poolManifest } from "../../testing/manifests.ts";
 import { keepsToSchema, pageSchema } from "../../testing/page-schema.ts";
 import { type Found, objectsOf } from "./documents.ts";
+import { expandWorkloads } from "./expand-workloads.ts";
 import { headroomPods } from "./headroom.ts";
 import { readCluster } from "./live-cluster.ts";
 import { sortManifests } from "./manifests.ts";
@@ -177,6 +178,29 @@ describe("CapacityBuffers in a plan", () => {
     expect(found.notes).toHaveLength(count === 0 ? 1 : 0);
     for (const note of found.notes)
       expect(note).toContain("CapacityBuffer shop/spare is left out: ");
+  });
+
+  it("are no more than ResourceQuotas leave beside the other pods", () => {
+    const quota = (name: string, status = "{}") => `
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: ${name}, namespace: shop}
+spec: {hard: {requests.cpu: "5"}}
+status: ${status}
+`;
+    const spec = "{podTemplateRef: {name: room}, replicas: 9}";
+    const room = (...quotas: readonly string[]) => {
+      const documents = [ROOM, web(2), buffer(spec), ...quotas].join("\n---\n");
+      const manifests = sortManifests(objectsOf("app.yaml", documents));
+      const { pods, notes } = headroomPods(manifests, expandWorkloads(manifests).pods);
+      return [pods.length, ...notes];
+    };
+    const limited = (name: string, count: number) =>
+      `CapacityBuffer shop/spare: ResourceQuota ${name} has room for ${count} of 9 pods`;
+    expect(room()).toEqual([9]);
+    expect(room(quota("written"))).toEqual([3, limited("written", 3)]);
+    const used = quota("live", '{hard: {requests.cpu: "5"}, used: {requests.cpu: "4"}}');
+    expect(room(used)).toEqual([1, limited("live", 1)]);
   });
 
   it("of a live cluster are as many as its controller found", () => {

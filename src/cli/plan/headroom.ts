@@ -11,6 +11,7 @@ import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import { subtractResources } from "../../apis/resources.ts";
 import { shares } from "../../core/answers/costs.ts";
 import { bufferKeyOf, bufferPods, isBufferPod } from "../../core/buffers/pods.ts";
+import { allowedByQuotas } from "../../core/buffers/quota.ts";
 import { sizeNote, wantedPods } from "../../core/buffers/size.ts";
 import type { PlannedClaim, SchedulingResult } from "../../core/provisioning/result.ts";
 import { admittedTemplate } from "../../core/state/admitted-template.ts";
@@ -31,24 +32,34 @@ export interface PlannedHeadroom {
 }
 
 type Input = Pick<Manifests, "buffers" | "podTemplates" | "workloads" | "liveWorkloads"> &
-  Pick<Manifests, "volumeClaims" | "limitRanges" | "runtimeClasses" | "verticalAutoscalers">;
+  Pick<
+    Manifests,
+    "volumeClaims" | "limitRanges" | "runtimeClasses" | "verticalAutoscalers" | "quotas"
+  >;
 
-/** The pods of all buffers by the buffer's key, and why a buffer has none or fewer than it asks for. */
-export function headroomPods(manifests: Input): {
+/**
+ * The pods of all buffers by the buffer's key, and why a buffer has none or fewer than it asks for. `others`: the other
+ * pods of the input, which use up quotas first.
+ */
+export function headroomPods(
+  manifests: Input,
+  others: readonly Pod[] = [],
+): {
   readonly pods: readonly Pod[];
   readonly notes: readonly string[];
 } {
+  const made: Pod[] = [];
   const bound = new Set(
     manifests.volumeClaims.filter(({ spec }) => spec.volumeName !== undefined).map(keyOf),
   );
   const admission = fillAdmission(new PodAdmission(), manifests);
   const notes: string[] = [];
-  const pods = manifests.buffers.flatMap((buffer) => {
+  for (const buffer of manifests.buffers) {
     const key = keyOf(buffer);
     const source = sourceOf(manifests, buffer);
     if (typeof source === "string") {
       notes.push(`CapacityBuffer ${key} is left out: ${source}`);
-      return [];
+      continue;
     }
     const { replicas } = source;
     const template = admittedTemplate(admission, buffer, source.template);
@@ -59,10 +70,40 @@ export function headroomPods(manifests: Input): {
     const note = sizeNote(buffer.spec, requests);
     if (note !== undefined) notes.push(`CapacityBuffer ${key}: ${note}`);
     const scalable = replicas === undefined ? undefined : { replicas };
-    const count = countOf(buffer) ?? wantedPods(buffer.spec, requests, scalable);
-    return bufferPods(named, { template, count, isBound });
-  });
-  return { pods, notes };
+    const wanted = wantedPods(buffer.spec, requests, scalable);
+    const allowed = withinQuotas(wanted, { sample, quotas: manifests.quotas, others, made });
+    if (countOf(buffer) === undefined && allowed.by !== undefined)
+      notes.push(
+        `CapacityBuffer ${key}: ResourceQuota ${allowed.by} has room for ${allowed.count} of ${wanted} pods`,
+      );
+    const count = countOf(buffer) ?? allowed.count;
+    made.push(...bufferPods(named, { template, count, isBound }));
+  }
+  return { pods: made, notes };
+}
+
+interface QuotaInput {
+  readonly sample: Pod;
+  readonly quotas: Input["quotas"];
+  readonly others: readonly Pod[];
+  /** Pods of earlier buffers. */
+  readonly made: readonly Pod[];
+}
+
+/** What a quota of a cluster has used is in its status. A quota of a file is used by the pods of the input. */
+function withinQuotas(
+  wanted: number,
+  { sample, quotas, others, made }: QuotaInput,
+): ReturnType<typeof allowedByQuotas> {
+  const isBeside = ({ metadata }: KubeObject) => metadata.namespace === sample.metadata.namespace;
+  const own = quotas.filter(isBeside);
+  const before = made.filter(isBeside);
+  const live = own.filter(({ status }) => status?.used !== undefined);
+  const written = own.filter(({ status }) => status?.used === undefined);
+  const byLive = allowedByQuotas(wanted, { sample, quotas: live, before });
+  const asking = [...others.filter(isBeside), ...before];
+  const byAll = allowedByQuotas(byLive.count, { sample, quotas: written, before: asking });
+  return byAll.by === undefined ? byLive : byAll;
 }
 
 /** The number that the controller computed, including ResourceQuotas. Undefined: no controller has. */

@@ -17,6 +17,7 @@ import {
   NAMESPACE,
   PERSISTENT_VOLUME,
   PERSISTENT_VOLUME_CLAIM,
+  RESOURCE_QUOTA,
   SERVICE,
 } from "../../apis/core/kinds.ts";
 import { LIMIT_RANGE } from "../../apis/core/limit-range.ts";
@@ -76,8 +77,15 @@ export const DEVICE_KINDS = [
   RESOURCE_CLAIM_TEMPLATE,
   DEVICE_CLASS,
 ] as readonly Kind[];
-/** Kinds that a CapacityBuffer can refer to. */
-const BUFFERED = [POD_TEMPLATE, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, JOB] as readonly Kind[];
+/** Kinds that a CapacityBuffer can refer to, and the kind that limits it. */
+const BUFFERED = [
+  POD_TEMPLATE,
+  DEPLOYMENT,
+  REPLICA_SET,
+  STATEFUL_SET,
+  JOB,
+  RESOURCE_QUOTA,
+] as readonly Kind[];
 /** The only version in clusters with an older Karpenter. */
 const OLDER_VERSION = "v1beta1";
 

@@ -42,6 +42,7 @@ const LOOKED_AT = [
   "Namespace",
   "Service",
   "LimitRange",
+  "ResourceQuota",
   "RuntimeClass",
   "NodeOverlay",
   "CapacityBuffer",

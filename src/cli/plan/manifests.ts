@@ -12,6 +12,7 @@ import type {
   Namespace,
   PersistentVolume,
   PersistentVolumeClaim,
+  ResourceQuota,
   Service,
 } from "../../apis/core/kinds.ts";
 import type { LimitRange } from "../../apis/core/limit-range.ts";
@@ -87,6 +88,8 @@ export interface Manifests {
   readonly namespaces: readonly Namespace[];
   readonly services: readonly Service[];
   readonly limitRanges: readonly LimitRange[];
+  /** They bound CapacityBuffers. */
+  readonly quotas: readonly ResourceQuota[];
   readonly runtimeClasses: readonly RuntimeClass[];
   readonly overlays: readonly NodeOverlay[];
   readonly buffers: readonly CapacityBuffer[];
@@ -153,6 +156,7 @@ export function sortManifests(found: readonly Found[]): Manifests {
     namespaces: of<Namespace>("Namespace"),
     services: of<Service>("Service"),
     limitRanges: of<LimitRange>("LimitRange"),
+    quotas: of<ResourceQuota>("ResourceQuota"),
     runtimeClasses: of<RuntimeClass>("RuntimeClass"),
     overlays: of<NodeOverlay>("NodeOverlay"),
     buffers: of<CapacityBuffer>("CapacityBuffer"),

@@ -94,7 +94,7 @@ export async function planningInput(
   const notes: string[] = [];
   const bare = await poolInputs(manifests, cluster, cloud, settings.poolNames, notes);
   const pools = withOverlays(bare.pools, manifests, notes);
-  const room = headroomPods(manifests);
+  const room = headroomPods(manifests, pods);
   const batch = [
     ...pendingPods(cluster, notes),
     ...leavingPods(manifests, cluster, nowMs),
@@ -145,6 +145,8 @@ export async function planningInput(
   };
 }
 
+const QUOTAS_FOR_BUFFERS =
+  "ResourceQuotas count for CapacityBuffers alone: whether they let other pods in is not looked at";
 const RECOMMENDATIONS_OFF =
   "VerticalPodAutoscalers have no effect: the controller does not read them (its setting read-vpa-recommendations is off)";
 
@@ -335,9 +337,13 @@ function namespacesOf({ namespaces }: Manifests, pods: readonly Pod[]) {
 }
 
 /** `found`: as in the input, with what does not count here. */
-function unusedNotes({ unused, verticalAutoscalers }: Manifests, found: Manifests): string[] {
+function unusedNotes(
+  { unused, quotas, verticalAutoscalers }: Manifests,
+  found: Manifests,
+): string[] {
   const kinds = [...unused].sort().map(([kind, count]) => `${kind} (${count})`);
   return [
+    ...(quotas.length === 0 ? [] : [QUOTAS_FOR_BUFFERS]),
     ...(kinds.length === 0 ? [] : [`kinds that a plan does not look at: ${kinds.join(", ")}`]),
     ...(verticalAutoscalers.length < found.verticalAutoscalers.length ? [RECOMMENDATIONS_OFF] : []),
   ];

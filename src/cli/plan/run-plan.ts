@@ -79,6 +79,7 @@ export const STANDARD_STREAMS: PlanStreams = {
 /** The exit codes. Bad input is 1 (CliError). */
 const CLAIMS_PLANNED =
   "pods with resource claims are planned, as the controller does with --ignore-dra-requests=false";
+const DEVICES_ASSUMED = `${CLAIMS_PLANNED} and the chart's settings.enableDRA: instance types of AWS have GPUs and EFA interfaces to claim`;
 const EXIT_CODES = { placed: 0, someLeft: 2, nothingToPlan: 3 } as const;
 
 /** Prints the plan and returns one of {@link EXIT_CODES}. Throws CliError for bad input. */
@@ -129,18 +130,18 @@ async function madePlan(flags: PlanFlags, progress: Progress): Promise<Made> {
   const manifests = sortManifests(found);
   progress.stage("working out what can be launched");
   const facts = factsIn(found);
-  const cloud = await cloudOf(flags, manifests, facts);
+  const claimed = Object.values(manifests.devices).some((some) => some.length > 0);
+  const cloud = await cloudOf(flags, manifests, claimed ? withDevices(facts) : facts);
   const poolNames = flags.nodepoolOnly ?? [];
   const file = flags.schedulerConfig;
   const defaultSpread = file === undefined ? [] : parseSchedulerConfig(file, readText(file));
-  const claimed = Object.values(manifests.devices).some((some) => some.length > 0);
   const compileSelector = claimed ? compileDeviceSelector : undefined;
   const readsRecommendations = recommends(flags, facts);
   const settings = { ...flags, poolNames, defaultSpread, compileSelector, readsRecommendations };
   const planning = await planningInput(manifests, cloud, settings, live.nowMs);
   const { input } = planning;
   const notes = [...live.notes, ...emptyNotes(found.length, input.pods.length), ...planning.notes];
-  if (claimed) notes.push(CLAIMS_PLANNED);
+  if (claimed) notes.push(withDevices(facts) === facts ? CLAIMS_PLANNED : DEVICES_ASSUMED);
   const parsedMs = performance.now();
   progress.stage(`planning ${counted(input.pods.length, "pod")}`);
   const played = playedPlan(input, flags);
@@ -160,6 +161,15 @@ async function madePlan(flags: PlanFlags, progress: Progress): Promise<Made> {
   });
   notes.push(...passNotes(played), ...limitNotes(planned));
   return { planned, result, notes };
+}
+
+/** As the chart's `settings.enableDRA` has it, unless the running Karpenter plans resource claims. */
+function withDevices(facts: ReadFacts | undefined): ReadFacts {
+  const ignore = OPTIONS.ignoreDraRequests.flag;
+  if (facts?.settings[ignore] === "false") return facts;
+  const gates = { [OPTIONS.awsFeatureGates.flag]: "DRANVIDIAGPU=true,DRAEFA=true" };
+  const settings = { ...facts?.settings, [ignore]: "false", ...gates };
+  return { where: "the plan's input", ...facts, settings };
 }
 
 function recommends(flags: PlanFlags, facts: ReadFacts | undefined): boolean {
