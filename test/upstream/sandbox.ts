@@ -78,10 +78,14 @@ export async function openSandbox(
 
 /** The operator's process runs on this machine, and so do its ports. */
 async function ofThisMachine({ port, path }: PodRequest): Promise<KubeResponse | undefined> {
-  const answer = await fetch(`http://127.0.0.1:${port}${path}`).catch(() => undefined);
-  if (answer === undefined) return undefined;
-  const headers = { "content-type": answer.headers.get("content-type") ?? "text/plain" };
-  return { status: answer.status, headers, body: await answer.text() };
+  try {
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`);
+    const headers = { "content-type": answer.headers.get("content-type") ?? "text/plain" };
+    return { status: answer.status, headers, body: await answer.text() };
+  } catch {
+    // The process ended, or has not begun to serve.
+    return undefined;
+  }
 }
 
 /** Conversion needs a webhook that nobody serves here. */

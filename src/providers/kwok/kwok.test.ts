@@ -57,6 +57,8 @@ describe("a kwok instance", () => {
     const { world, provider, nodes } = await open();
     const launched = await provider.create(claim("a", LINUX_AMD));
     await world.clock.settle();
+    const [node] = nodes();
+    expect(node?.status?.nodeInfo?.["bootID"]).toBe(`kwok-${node?.metadata.name}`);
     await provider.reboot(launched, "uid-1-one");
     expect(nodes()[0]?.status?.nodeInfo?.["bootID"]).toBe("kwok-uid-1-one");
     expect(nodes()[0]?.status?.capacity).toEqual(launched.status?.capacity);

@@ -354,7 +354,12 @@ function nodeOf(claim: NodeClaim, { type, offering }: Choice, name: string): Nod
         ...(claim.spec.startupTaints ?? []),
       ],
     },
-    status: { capacity: formatResources(type.capacity), allocatable },
+    status: {
+      capacity: formatResources(type.capacity),
+      allocatable,
+      // Without a first boot no later one could be told from it, so the node could not be rebooted.
+      nodeInfo: { bootID: `kwok-${name}` },
+    },
   };
 }
 
