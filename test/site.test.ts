@@ -1,10 +1,11 @@
-/** What can be checked of the documentation site without building it: its versions, and its twenty questions. */
+/** What can be checked of the documentation site without building it: its versions, and its forty questions. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { QUESTIONS } from "../scripts/site/questions.ts";
 import { ask, type Hit } from "../scripts/site/search.ts";
 import { firstPage, taggedVersions, versionsIn } from "../scripts/site/versions.ts";
+import { searchWeight, searchWord } from "../site/.vitepress/search-options.ts";
 import { ROOT } from "./tidy/sources.ts";
 
 describe("the site", () => {
@@ -24,8 +25,8 @@ describe("the site", () => {
     expect(firstPage("0.3.0")).toContain('url=./0.3.0/"');
   });
 
-  it("is asked twenty questions, each answered by pages that are there", () => {
-    expect(new Set(QUESTIONS.map(({ typed }) => typed)).size).toBe(20);
+  it("is asked forty questions, each answered by pages that are there", () => {
+    expect(new Set(QUESTIONS.map(({ typed }) => typed)).size).toBe(40);
     const missing = QUESTIONS.flatMap(({ pages }) => pages).filter(
       (page) => !existsSync(join(ROOT, "docs", `${page}.md`)),
     );
@@ -44,5 +45,19 @@ describe("the site", () => {
       undefined,
       undefined,
     ]);
+  });
+
+  it("searches for words without their endings, and not for those of every question", () => {
+    const words = "How do I keep a node from being disrupted".split(" ").map(searchWord);
+    expect(words.filter((word) => word !== null)).toEqual(["keep", "node", "disrupt"]);
+    expect(searchWord("disruptions")).toBe(searchWord("disrupted"));
+    expect(searchWeight("/0.1.0/start/faq.html#x")).toBeGreaterThan(
+      searchWeight("/0.1.0/reference/chart.html#x"),
+    );
+  });
+
+  it("sends its search to the browser as functions that need nothing else", () => {
+    const alone = new Function(`return (${searchWord})("Evictions") + (${searchWeight})("/a")`);
+    expect(alone()).toBe("evict1");
   });
 });

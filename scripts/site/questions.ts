@@ -1,5 +1,5 @@
 /**
- * Twenty questions of a platform engineer, as typed into the site's search, and the page that answers each. `npm run
+ * Forty questions of a platform engineer, as typed into the site's search, and the page that answers each. `npm run
  * site` asks them of the index that it built: the answer must be among the first three hits.
  */
 
@@ -31,4 +31,24 @@ export const QUESTIONS: readonly SiteQuestion[] = [
   { typed: "doctor", pages: ["guide/doctor"] },
   { typed: "webhooks are not served", pages: ["guide/troubleshooting"] },
   { typed: "etcd restored from backup", pages: ["guide/uninstall"] },
+  { typed: "how do I keep a node from being disrupted", pages: ["start/faq"] },
+  { typed: "AccessDenied RunInstances", pages: ["guide/troubleshooting"] },
+  { typed: "UnauthorizedOperation CreateFleet", pages: ["guide/troubleshooting"] },
+  { typed: "InsufficientInstanceCapacity", pages: ["runbooks/nodes"] },
+  { typed: "node stuck NotReady never joins", pages: ["guide/what-it-says"] },
+  { typed: "NodeClaim stuck deleting finalizer", pages: ["guide/uninstall"] },
+  { typed: "change instance types of a nodepool", pages: ["start/faq"] },
+  { typed: "limit total cpu of a nodepool", pages: ["tasks/cost"] },
+  { typed: "pin AMI version", pages: ["guide/aws", "tasks/upgrades"] },
+  { typed: "node rotation expire after 30 days", pages: ["start/faq"] },
+  { typed: "maintenance window no disruption at night", pages: ["start/faq"] },
+  { typed: "dedicated nodes for a team with taints", pages: ["tasks/multi-tenant"] },
+  { typed: "how much memory does the controller need", pages: ["start/faq"] },
+  { typed: "EBS volume zone pod pending", pages: ["start/faq"] },
+  { typed: "consolidation too aggressive", pages: ["guide/disruption", "start/faq"] },
+  { typed: "check the signature of a release", pages: ["guide/release"] },
+  { typed: "go back to upstream karpenter", pages: ["start/faq", "guide/migrate"] },
+  { typed: "service quota vCPU limit exceeded", pages: ["guide/aws"] },
+  { typed: "topology spread across zones", pages: ["start/faq"] },
+  { typed: "support bundle", pages: ["guide/uninstall"] },
 ];

@@ -3,6 +3,7 @@ import { readdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { SEARCH } from "../../site/.vitepress/search-options.ts";
 import type { SiteQuestion } from "./questions.ts";
 
 /** How many hits a reader looks at. */
@@ -38,7 +39,8 @@ export async function openSearch(
   const index = library.loadJSON(await indexIn(dist), {
     fields: ["title", "titles", "text"],
     storeFields: ["title", "titles"],
-    searchOptions: { fuzzy: 0.2, prefix: true, boost: { title: 4, text: 2, titles: 1 } },
+    ...SEARCH.options,
+    searchOptions: SEARCH.searchOptions,
   });
   return (typed) =>
     index.search(typed).map(({ id, title, titles }) => ({

@@ -2,6 +2,7 @@
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { withMermaid } from "vitepress-plugin-mermaid";
+import { SEARCH } from "./search-options.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 /** The pages of another release, where scripts/site.ts builds that one. */
@@ -56,8 +57,10 @@ export default withMermaid({
       items: pagesOf(folder),
     })),
     outline: [2, 3],
-    search: { provider: "local" },
+    search: { provider: "local", options: { miniSearch: SEARCH } },
   },
+  // At its own size, so that a wide picture can be read on a phone.
+  mermaid: { flowchart: { useMaxWidth: false } },
 });
 
 function pagesOf(folder: string): { text: string; link: string }[] {
