@@ -66,6 +66,12 @@ function checkServer(facts: DoctorFacts): readonly CheckedItem[] {
     return [version, { area, item: "clock", state: "unknown", says: "It does not tell the time" }];
   const off = Math.abs(skewMs);
   const says = `This machine is ${formatDuration(Math.round(off / 1_000) * 1_000)} ${skewMs > 0 ? "ahead" : "behind"}`;
+  // A sandbox that plays faster has a clock of its own, and Karpenter in it goes by that one.
+  if (isSandbox && off > SKEW_SEEN_MS)
+    return [
+      version,
+      { area, item: "clock", state: "ready", says: `${says}: a sandbox's own time` },
+    ];
   if (off > SKEW_LIMIT_MS)
     return [
       version,
