@@ -16,7 +16,19 @@ const product = files.filter((file) => !file.isTest);
 /** Every page of documentation. */
 const PAGES = [
   ...readdirSync(ROOT).filter((name) => name.endsWith(".md")),
-  ...["docs", "src", "test", "bench", "deploy"].flatMap(pagesBelow),
+  ...["docs", "src", "test", "bench", "deploy", "scripts", "examples"].flatMap(pagesBelow),
+  "dashboard/README.md",
+  "dashboard/test/README.md",
+];
+/** Large folders outside src without a README of their own. This list only shrinks. */
+const WITHOUT_README = [
+  // A README would change the hash of the built page; dashboard/README.md describes this folder.
+  "dashboard/src",
+  // A test plays each file of this folder; test/calm/README.md describes it.
+  "test/calm/loops",
+  // Leaves of test/fixtures/seeds, described in its README.
+  "test/fixtures/seeds/fragments",
+  "test/fixtures/seeds/negative",
 ];
 /** What is not shipped. */
 const tools = ["scripts", "bench"].flatMap(readSources).filter((file) => !file.isTest);
@@ -381,7 +393,30 @@ describe("documents", () => {
     );
     expect(missing.map((folder) => `src/${folder.name}: write its README`)).toEqual([]);
   });
+
+  it("exist in each folder outside src with more than six files", () => {
+    const large = ["test", "scripts", "bench", "dashboard/src", "dashboard/test", "examples"]
+      .flatMap(foldersIn)
+      .filter((folder) => filesIn(folder).length > 6);
+    const missing = large.filter((folder) => !filesIn(folder).includes("README.md"));
+    expect(missing.sort()).toEqual([...WITHOUT_README].sort());
+  });
 });
+
+/** The folder and all folders below it. */
+function foldersIn(folder: string): string[] {
+  const below = readdirSync(join(ROOT, folder), { withFileTypes: true })
+    .filter((item) => item.isDirectory() && item.name !== "node_modules")
+    .flatMap((item) => foldersIn(`${folder}/${item.name}`));
+  return [folder, ...below];
+}
+
+/** Names of the files that lie in the folder itself. */
+function filesIn(folder: string): string[] {
+  return readdirSync(join(ROOT, folder), { withFileTypes: true })
+    .filter((item) => item.isFile())
+    .map((item) => item.name);
+}
 
 function wrongImports(file: SourceFile): string[] {
   const rule = MAY_IMPORT.find(([prefix]) => file.path.startsWith(`${prefix}/`));
