@@ -19,12 +19,14 @@ describe("an instance that no claim names", () => {
   async function isEnded(
     nodeClassRef: { group: string; kind: string; name: string },
     names?: string,
+    launchedMsAgo = MINUTE_MS,
+    waitsForMs = 60 * MINUTE_MS,
   ): Promise<boolean> {
     const world = fakeWorld();
     const nowMs = world.clock.now();
     const leaked = nodeClaim({
       name: "",
-      metadata: { creationTimestamp: toRfc3339(nowMs - MINUTE_MS) },
+      metadata: { creationTimestamp: toRfc3339(nowMs - launchedMsAgo) },
       status: { providerID: "fake:///leaked" },
     });
     await world.api.create(NAMESPACE, kubeSystem("this-cluster"));
@@ -32,7 +34,7 @@ describe("an instance that no claim names", () => {
     const waiting = nodeClaim({
       name: "waiting",
       nodeClassRef,
-      metadata: { creationTimestamp: toRfc3339(nowMs - 60 * MINUTE_MS) },
+      metadata: { creationTimestamp: toRfc3339(nowMs - waitsForMs) },
       status: names === undefined ? {} : { providerID: names },
     });
     await world.api.create(NODE_CLAIM, waiting);
@@ -49,6 +51,11 @@ describe("an instance that no claim names", () => {
     expect(await isEnded(ours)).toBe(false);
     expect(await isEnded(another)).toBe(true);
     expect(await isEnded(another, "fake:///leaked")).toBe(false);
+  });
+
+  it("is left to a claim that waits for one also where the cloud's clock is hours behind", async () => {
+    expect(await isEnded(ours, undefined, 5 * 60 * MINUTE_MS, 1_000)).toBe(false);
+    expect(await isEnded(another, undefined, 5 * 60 * MINUTE_MS, 1_000)).toBe(true);
   });
 });
 

@@ -5,7 +5,13 @@
  */
 
 import type { Node } from "../../apis/core/node.ts";
-import { CLAIM_KINDS, claimGeneration, toClaim } from "../../apis/hub/claim.ts";
+import {
+  CLAIM_KINDS,
+  claimGeneration,
+  poolIdOfClaim,
+  poolIdOfLabels,
+  toClaim,
+} from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
 import { PROVISIONER_NAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
@@ -19,7 +25,7 @@ import {
   orphanedClaims,
 } from "../../core/nodeclaim/garbage.ts";
 import { type Controller, type Outcome, requeueAfter } from "../../kube/manager/controller.ts";
-import { claimsByProviderId, isManagedClaim, listClaimsInSteps } from "../claims.ts";
+import { claimsByProviderId, isDeleting, isManagedClaim, listClaimsInSteps } from "../claims.ts";
 import { deleteClaim } from "../ending/delete-claim.ts";
 import { endLeaked, type Fate, fateOf } from "../ending/end-instance.ts";
 import { namedNodes, nodesStandingFor } from "../ending/live-reads.ts";
@@ -117,8 +123,8 @@ async function fateOrThere(
 /** `instance.garbagecollection`: instances without a claim, with the Node they may have. */
 export function instanceGarbageCollection(world: World): Controller {
   let sweeps = 0;
-  /** Elapsed time at which each suspect was first seen without a claim, by provider id. */
-  const sinceMs = new Map<string, number>();
+  /** By provider id. */
+  const seen = new Map<string, Suspect>();
   return {
     name: "instance.garbagecollection",
     watches: [],
@@ -129,26 +135,58 @@ export function instanceGarbageCollection(world: World): Controller {
       const instances = await world.cloud.list();
       const mirrored = listClaimsInSteps(world);
       const suspects = await inTurns(world.clock, leaks(world, instances, mirrored), TURN_MS);
-      const ripe = ripeOf(suspects, sinceMs, world.clock.elapsedMs());
+      const ripe = ripeOf(suspects, seen, {
+        nowMs: world.clock.elapsedMs(),
+        waiting: suspects.length === 0 ? [] : await waitingClaims(world),
+      });
       if (ripe.length > 0) await endAll(world, ripe);
       return requeueAfter(++sweeps <= EARLY_SWEEPS ? EARLY_SWEEP_MS : SWEEP_MS);
     },
   };
 }
 
-/** Instances without a claim for long enough, by elapsed time, because the wall clock may jump. */
+/** An instance that no claim names. */
+interface Suspect {
+  /** Elapsed time at which it was first seen. */
+  readonly sinceMs: number;
+  /** UIDs of claims of its pool that waited for an instance then: one of them may have launched it. */
+  readonly waited: ReadonlySet<string>;
+}
+
+/**
+ * Instances without a claim for long enough, by elapsed time, because the wall clock may jump. No claim waits any more
+ * that may have launched one: the cloud's own clock, which says when it was launched, may be wrong.
+ */
 function ripeOf(
   suspects: readonly NodeClaim[],
-  sinceMs: Map<string, number>,
-  nowMs: number,
+  seen: Map<string, Suspect>,
+  { nowMs, waiting }: { readonly nowMs: number; readonly waiting: readonly NodeClaim[] },
 ): readonly NodeClaim[] {
   const ids = new Set(suspects.map(idOf));
-  for (const id of sinceMs.keys()) if (!ids.has(id)) sinceMs.delete(id);
+  for (const id of seen.keys()) if (!ids.has(id)) seen.delete(id);
+  const uids = new Set(waiting.map(uidOf));
   return suspects.filter((one) => {
-    const since = sinceMs.get(idOf(one)) ?? nowMs;
-    sinceMs.set(idOf(one), since);
-    return nowMs - since >= LEAK_GRACE_MS;
+    const pool = poolIdOfLabels(one.metadata.labels);
+    const known = seen.get(idOf(one)) ?? {
+      sinceMs: nowMs,
+      waited: new Set(waiting.filter((claim) => poolIdOfClaim(claim) === pool).map(uidOf)),
+    };
+    seen.set(idOf(one), known);
+    const isLong = nowMs - known.sinceMs >= LEAK_GRACE_MS;
+    return isLong && ![...known.waited].some((uid) => uids.has(uid));
   });
+}
+
+/** Claims of this provider that have no instance yet. */
+async function waitingClaims(world: World): Promise<readonly NodeClaim[]> {
+  const claims = await inTurns(world.clock, listClaimsInSteps(world), TURN_MS);
+  return claims.filter(
+    (one) => !one.status?.providerID && !isDeleting(one) && isManagedClaim(world, one),
+  );
+}
+
+function uidOf({ metadata }: NodeClaim): string {
+  return metadata.uid ?? metadata.name;
 }
 
 /** Only what claims that are listed live do not name either. Rejects where they cannot be listed: nothing ends then. */
