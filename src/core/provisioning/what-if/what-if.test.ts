@@ -176,4 +176,20 @@ describe("a picture that follows the cluster", () => {
     const { existing } = whatIf.without(["b"], [alone]);
     expect(existing.map(({ nodeName }) => nodeName)).toEqual(["c"]);
   });
+
+  it("still knows which nodes take no pods after another node has come or gone", () => {
+    const moving = pod({ name: "moving", nodeName: "b", cpu: "1" });
+    const nodes = [at("a", {}), at("b", {}, [moving]), at("c", {}), at("d", {})];
+    const input = schedulingInput({ nodes, pools: [] });
+    const whatIf = WhatIf.of(input);
+    const closed = new Set(["a", "c"]);
+    const place = () =>
+      whatIf.without(["b"], [moving], { closed }).existing.map(({ nodeName }) => nodeName);
+    expect(place()).toEqual(["d"]);
+    const full = at("0", {}, [pod({ name: "large", nodeName: "0", cpu: "4" })]);
+    expect(whatIf.follow({ ...input, nodes: [full, ...nodes] })).toBe(true);
+    expect(place()).toEqual(["d"]);
+    expect(whatIf.follow({ ...input, nodes: nodes.slice(1) })).toBe(true);
+    expect(place()).toEqual(["d"]);
+  });
 });
