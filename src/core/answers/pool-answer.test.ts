@@ -127,4 +127,18 @@ describe("the answer about a NodePool", () => {
     expect(asked({ disruption: all }).at).toBe(new Date(NOW).toISOString().replace(".000", ""));
     expect(asked({ nodes: [["3"], ["3"]], disruption: all }).next).toEqual([]);
   });
+
+  it("says what the last repack saved, and what follows from it", () => {
+    const repack = (overrun: number, endsMs?: number) => {
+      const outcome = { predictedMicroUsd: 400_000, realisedMicroUsd: 300_000, overrun };
+      const ledger = { outcome: () => outcome, repackHoldOffEndsMs: () => endsMs };
+      return asked({ nodes: [], picture: { ledger: ledger as never } }).repack;
+    };
+    const says = "the last moves of several nodes saved $0.3000 of $0.4000 an hour";
+    expect(repack(0)).toBe(says);
+    expect(repack(0.125, NOW + HOUR_MS)).toBe(
+      `${says}; not repacked until 2026-01-05T01:00:00Z; the next must save enough even if what comes costs 12.5 % more than planned`,
+    );
+    expect(asked().repack).toBeUndefined();
+  });
 });
