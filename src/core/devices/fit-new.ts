@@ -14,7 +14,8 @@ import {
 } from "../scheduling/bits.ts";
 import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
 import { inAnyOrder, isOrderSensitive, type NodeAsk, type PodClaims } from "./any-order.ts";
-import { deviceList } from "./device-list.ts";
+import type { ClaimSpec } from "./claim-specs.ts";
+import { type DeviceList, deviceList } from "./device-list.ts";
 import { type DeviceState, STEPS_PER_KIND, STEPS_PER_NODE } from "./device-state.ts";
 import type { TemplateDevices } from "./inventory.ts";
 import type { Holder } from "./ledger.ts";
@@ -74,6 +75,9 @@ export class NewNodeDevices {
   readonly state: DeviceState;
   readonly #nodes: NewNodes;
   readonly #kinds = new WeakMap<DeviceTypes, readonly TemplateDevices[]>();
+  /** Answers about pods that share a node, by requirements and kind of the node and by the claims of its pods. */
+  readonly #orders = new Map<string, SearchFound<SetId> | SearchFailure>();
+  readonly #numbers = new Map<ClaimSpec, number>();
 
   constructor(state: DeviceState, space: RequirementSpace) {
     this.state = state;
@@ -210,7 +214,7 @@ export class NewNodeDevices {
     const budget = { steps };
     const specs = claims.map(({ spec }) => spec);
     const alone = search(this.#questionOf(specs, asked, budget));
-    const answer = isFound(alone) ? this.#besideOthers(specs, { ...asked, alone }, budget) : alone;
+    const answer = isFound(alone) ? this.#besideOthers(specs, { ...asked, alone }) : alone;
     total.steps -= steps - budget.steps;
     this.state.steps += steps - budget.steps;
     return answer;
@@ -220,18 +224,40 @@ export class NewNodeDevices {
   #besideOthers(
     claims: PodClaims,
     { alone, ...asked }: AskedKind & { readonly alone: SearchFound<SetId> },
-    budget: { steps: number },
   ): SearchFound<SetId> | SearchFailure {
     const { ledger } = this.state;
     const pods = [...ledger.podsOn(asked.holder), claims];
     if (!isOrderSensitive(pods)) return alone;
     const held = ledger.usesOf(asked.holder).get(asked.kind.kind) ?? [];
     if (![...held, ...alone.uses.flat()].every(({ device }) => device.isLocal)) return alone;
+    // A budget of its own, because the answer is kept for other nodes.
+    const budget = { steps: STEPS_PER_NODE };
     const ask: NodeAsk<SetId> = (own, uses, from) => ({
       ...this.#questionOf(own, { ...asked, uses }, budget),
       nodes: this.#nodes.from(from),
     });
-    return inAnyOrder(pods, ask, asked.set);
+    const answer = () => {
+      const found = inAnyOrder(pods, ask, asked.set);
+      this.state.steps += STEPS_PER_NODE - budget.steps;
+      return found;
+    };
+    const { devices } = this.#listOf(asked);
+    if (!devices.every(({ isLocal }) => isLocal)) return answer();
+    // With its own devices alone, every node of the kind with such pods has the same answer.
+    const kinds = pods.map((pod) => pod.map((spec) => this.#numberOf(spec)).join());
+    return within(this.#orders, `${asked.set} ${asked.kind.kind} ${kinds.join(" ")}`, answer);
+  }
+
+  #numberOf(spec: ClaimSpec): number {
+    return within(this.#numbers, spec, () => this.#numbers.size);
+  }
+
+  #listOf({ set, kind }: Pick<AskedKind, "set" | "kind">): DeviceList {
+    const { shared, sharedPools } = this.state.cluster;
+    return this.state.listOf(`${set} ${kind.kind}`, () => {
+      const reached = shared.filter(({ reach }) => this.#nodes.ways(reach, set).length > 0);
+      return deviceList([...reached, ...kind.devices], sharedPools);
+    });
   }
 
   #questionOf(
@@ -240,14 +266,9 @@ export class NewNodeDevices {
     budget: { steps: number },
   ): DeviceQuestion<SetId> {
     const { state } = this;
-    const { shared, sharedPools } = state.cluster;
-    const list = state.listOf(`${set} ${kind.kind}`, () => {
-      const reached = shared.filter(({ reach }) => this.#nodes.ways(reach, set).length > 0);
-      return deviceList([...reached, ...kind.devices], sharedPools);
-    });
     return {
       claims,
-      list,
+      list: this.#listOf({ set, kind }),
       taken: state.ledger.taken(holder, { kind: kind.kind, seed: state.seed, uses }),
       nodes: this.#nodes.from(set),
       matcher: state.matcher,
