@@ -49,6 +49,8 @@ const READ = ["list", "watch"] as const;
  * The rights are for this name of the Lease. Another name needs a rule in the chart's additionalClusterRoleRules.
  */
 const LEASE_NAME = "karpenter-leader-election";
+/** Why definitions are read by their names. */
+const NOT_SERVED = "a kind that is not served has no objects only if it is not installed";
 
 /** Every right of the controller, with the reason. The chart's roles are made from it. */
 export const RIGHTS: readonly Right[] = [
@@ -80,28 +82,22 @@ export const RIGHTS: readonly Right[] = [
     "what was discovered, and conditions",
     { provider: "aws" },
   ),
-  right(
-    "apiextensions.k8s.io",
-    ["customresourcedefinitions"],
-    ["get"],
-    "a kind that is not served has no objects only if it is not installed",
-    {
-      names: [
-        "capacitybuffers.autoscaling.x-k8s.io",
-        "nodeclaims.karpenter.sh",
-        "nodeoverlays.karpenter.sh",
-        "nodepools.karpenter.sh",
-        "machines.karpenter.sh",
-        "provisioners.karpenter.sh",
-        "verticalpodautoscalers.autoscaling.k8s.io",
-      ],
-    },
-  ),
-  right("apiextensions.k8s.io", ["customresourcedefinitions"], ["get"], "as above", {
+  right("apiextensions.k8s.io", ["customresourcedefinitions"], ["get"], NOT_SERVED, {
+    names: [
+      "capacitybuffers.autoscaling.x-k8s.io",
+      "nodeclaims.karpenter.sh",
+      "nodeoverlays.karpenter.sh",
+      "nodepools.karpenter.sh",
+      "machines.karpenter.sh",
+      "provisioners.karpenter.sh",
+      "verticalpodautoscalers.autoscaling.k8s.io",
+    ],
+  }),
+  right("apiextensions.k8s.io", ["customresourcedefinitions"], ["get"], NOT_SERVED, {
     names: ["awsnodetemplates.karpenter.k8s.aws", "ec2nodeclasses.karpenter.k8s.aws"],
     provider: "aws",
   }),
-  right("apiextensions.k8s.io", ["customresourcedefinitions"], ["get"], "as above", {
+  right("apiextensions.k8s.io", ["customresourcedefinitions"], ["get"], NOT_SERVED, {
     names: ["kwoknodeclasses.karpenter.kwok.sh"],
     provider: "kwok",
   }),

@@ -191,7 +191,7 @@ function checkDefinitions(
   );
 }
 
-function checkLead({ leases, nowMs, isSandbox }: DoctorFacts): readonly CheckedItem[] {
+function checkLead({ leases, nowMs, isSandbox, namespace }: DoctorFacts): readonly CheckedItem[] {
   const area = "lease";
   if (leases.length === 0 && isSandbox)
     return [
@@ -209,7 +209,7 @@ function checkLead({ leases, nowMs, isSandbox }: DoctorFacts): readonly CheckedI
         item: "none",
         state: "todo",
         says: "No Karpenter has ever led in this cluster",
-        remedy: "look at the controller's pods: kubectl -n NAMESPACE get pods, and their log",
+        remedy: `look at the controller's pods: kubectl -n ${namespace} get pods, and their log`,
       },
     ];
   return leases.map(({ metadata, spec }): CheckedItem => {
