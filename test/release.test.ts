@@ -15,6 +15,7 @@ import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { extract, type Header } from "tar-stream";
 import { describe, expect, it } from "vitest";
+import { missingPrograms } from "../scripts/release/artefacts.ts";
 import { parseNote, versionProblem, withRelease } from "../scripts/release/changelog.ts";
 import { chartEntries } from "../scripts/release/chart-package.ts";
 import { type ImageOptions, writeImage } from "../scripts/release/image.ts";
@@ -122,6 +123,16 @@ describe("the image", () => {
     expect(amd64?.layers[0]).not.toEqual(arm64?.layers[0]);
     const names = (layout: string) => readdirSync(layout, { recursive: true }).sort();
     expect(names(second)).toEqual(names(first));
+  });
+
+  it("says of which root file system it could not start", () => {
+    const base = scratchBase();
+    mkdirSync(join(base.amd64, "nodejs/bin"), { recursive: true });
+    writeFileSync(join(base.amd64, "nodejs/bin/node"), "");
+    expect(missingPrograms(base, ["/nodejs/bin/node", "--flag"])).toEqual([
+      `the image for arm64 will not start: ${base.arm64} has no /nodejs/bin/node`,
+    ]);
+    expect(missingPrograms("layout", ["/nodejs/bin/node"])).toEqual([]);
   });
 
   it("stands on the layers of another layout", async () => {

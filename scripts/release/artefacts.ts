@@ -1,6 +1,6 @@
 /** The files of a release, made from an exported commit. */
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { imageEntry } from "../image-flags.ts";
@@ -142,6 +142,17 @@ function bills(built: Built, run: Run): readonly Artefact[] {
   }));
 }
 
+/** A sentence for each root file system that lacks what the image starts. A layout is taken as it is. */
+export function missingPrograms(
+  base: string | Readonly<Record<Architecture, string>>,
+  [program = ""]: readonly string[],
+): readonly string[] {
+  if (typeof base === "string") return [];
+  return Object.entries(base)
+    .filter(([, root]) => !existsSync(join(root, program)))
+    .map(([name, root]) => `the image for ${name} will not start: ${root} has no ${program}`);
+}
+
 async function imageOf(
   { image: { base }, source, version, commit, atMs, say }: Built,
   bundle: string,
@@ -153,6 +164,7 @@ async function imageOf(
   const layout = mkdtempSync(join(tmpdir(), "image-"));
   try {
     const entrypoint = imageEntry(readFileSync(join(source, "deploy/image/Containerfile"), "utf8"));
+    for (const line of missingPrograms(base, entrypoint)) say(line);
     const program = entriesOf(bundle);
     const digest = await writeImage(layout, { program, base, version, commit, atMs, entrypoint });
     const content = await tarOf(entriesOf(layout), atMs);
