@@ -156,7 +156,9 @@ function labels(
     if (qualifiedNameProblem(key) !== undefined)
       throw field.wrong(key, "a label key such as example.com/disk");
     const texts = values.map((text) => field.labelValue(text, true));
-    const said = own[normalizedLabel(key)];
+    const name = normalizedLabel(key);
+    // A label may have the name of what every object has, such as toString.
+    const said = Object.hasOwn(own, name) ? own[name] : undefined;
     if (said !== undefined && !isSameSet(texts, said)) {
       const by = said === own[INSTANCE_TYPE_LABEL_KEY] ? "its name says" : "its offerings say";
       const shown = said.map((text) => JSON.stringify(text)).join(", ");

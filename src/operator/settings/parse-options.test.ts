@@ -124,4 +124,16 @@ describe("options", () => {
     expect(new Set(definitions.map((definition) => definition.flag)).size).toBe(definitions.length);
     expect(new Set(definitions.map((definition) => definition.env)).size).toBe(definitions.length);
   });
+
+  it("tells the faults of a very long value in a short error", () => {
+    const gates = Array.from({ length: 20_000 }, (_, at) => `Gate${at}=perhaps`).join();
+    let told = "";
+    try {
+      parseOptions({ "cluster-name": "test", "feature-gates": gates }, {});
+    } catch (error) {
+      told = (error as Error).message;
+    }
+    expect(told).toMatch(/^validating cli flags/);
+    expect(told.length).toBeLessThan(50_000);
+  });
 });

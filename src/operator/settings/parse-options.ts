@@ -13,6 +13,10 @@ import { presetValue } from "./presets.ts";
 import { schedulerConfigProblem } from "./scheduler-config.ts";
 import { surgeNamespacesProblem } from "./surge-namespaces.ts";
 
+/** Faults of one setting, and characters of a text, that its error tells. */
+const MOST_TOLD = 20;
+const LONGEST_TOLD = 1_000;
+
 /** Names of the settings in the code. */
 export type OptionName = keyof typeof OPTIONS;
 
@@ -71,7 +75,9 @@ export function parseOptions(
         : definition.flag.endsWith("feature-gates")
           ? gateProblems(String(result.value))
           : [];
-    errors.push(...wrong.map((why) => `invalid ${source} ${JSON.stringify(given)}: ${why}`));
+    const shown = cut(JSON.stringify(given) ?? "");
+    const told = wrong.slice(0, MOST_TOLD);
+    errors.push(...told.map((why) => `invalid ${source} ${shown}: ${cut(why)}`));
     if (!("value" in result)) continue;
     parsed[name] = result.value;
     const inside = DOCUMENTS[definition.flag]?.(String(result.value));
@@ -82,6 +88,11 @@ export function parseOptions(
   if (errors.length > 0)
     throw new ConfigError(`validating cli flags / env vars, ${errors.join(", ")}`);
   return Object.freeze({ ...parsed, changed }) as unknown as Options;
+}
+
+/** A value of megabytes would be told once for each of its faults. */
+function cut(text: string): string {
+  return text.length > LONGEST_TOLD ? `${text.slice(0, LONGEST_TOLD)}...` : text;
 }
 
 function sourceOf(
