@@ -105,7 +105,7 @@ const INTRODUCTION = [
   "",
   "- Every plan is checked by the same rules, pod by pod, whatever made it.",
   "- NodePools of a higher weight get no fewer pods, however cheap a lighter NodePool is.",
-  "- No plan counts on the CPU credits of burstable types (T2, T3, T3a, T4g), except the greedy ones, as upstream.",
+  "- Only greedy plans count on the CPU credits of burstable types (T2, T3, T3a, T4g), as upstream's do.",
   "- NodePools with capacity reservations are planned by the greedy rules alone, which promise each reserved instance once.",
   `- Batches of up to ${LARGEST_REPLANNED_BATCH} pods are planned with all sources and improvements, larger ones with \`greedy\` and \`packing\`.`,
   `- A batch of fewer than \`--planner-min-pods\` pods is packed, too, if ${minPods * MIN_SPREAD_SHARE} of them (${MIN_SPREAD_SHARE * 100} % of the setting) are spread over zones.`,

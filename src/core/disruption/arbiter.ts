@@ -17,7 +17,7 @@ export interface Asking {
   readonly quotaRoom?: () => ReadonlyMap<string, number>;
   /** Node repair is a method, that is, its gate is open. */
   readonly repairs: boolean;
-  /** Node repair is the only method that is asked; absent: it is not. */
+  /** Only node repair is asked, and no other method. Absent: all methods are asked. */
   readonly onlyRepairs?: boolean;
 }
 

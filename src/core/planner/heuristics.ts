@@ -13,7 +13,7 @@ export const SOURCES = {
   cheapestNode:
     "Each pod goes to the planned node whose price rises least, or to a new node where that is cheaper.",
   cheapestNodeWithoutZone:
-    "As cheapestNode, but no node may be in one zone. It is tried once for each zone that cheapestNode used.",
+    "As cheapestNode, but with one zone left out. It is tried once for each zone that cheapestNode used.",
 } as const;
 
 export type SourceName = keyof typeof SOURCES;
