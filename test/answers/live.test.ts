@@ -19,9 +19,11 @@ import { pictureOf } from "../../src/cli/answers/read-picture.ts";
 import { parseInstanceTypes } from "../../src/cli/plan/instance-type-file.ts";
 import { sortManifests } from "../../src/cli/plan/manifests.ts";
 import { planningInput } from "../../src/cli/plan/planning-input.ts";
+import { isDeleting } from "../../src/controllers/claims.ts";
 import { Backoff } from "../../src/controllers/disruption/backoff.ts";
 import type { CommandQueue } from "../../src/controllers/disruption/command-queue.ts";
 import { disruption } from "../../src/controllers/disruption/controller.ts";
+import { isDeletedNow } from "../../src/controllers/ending/deletions.ts";
 import { stateDaemonSet } from "../../src/controllers/state/daemonsets.ts";
 import { stateNodeClaim } from "../../src/controllers/state/nodeclaims.ts";
 import { stateNode } from "../../src/controllers/state/nodes.ts";
@@ -188,6 +190,8 @@ async function doNext(world: FakeWorld, objects: readonly KubeObject[]): Promise
     const kind = KINDS.find((one) => one.kind === object.kind);
     if (kind === undefined) throw new Error(`drawn, but not known: ${object.kind}`);
     await world.api.create(kind, object);
+    // Controllers that do not run here prove it: those that end claims and drain Nodes.
+    if (isDeleting(object)) await isDeletedNow(world, kind, object);
   }
   world.cloud.instanceTypes = () => instanceTypes;
   const started: { atMs: number; text: string }[] = [];

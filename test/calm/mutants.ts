@@ -150,7 +150,7 @@ export const MUTANTS: readonly Mutant[] = [
     without: "the end of claims whose instance is gone",
     needs: brings("force node away"),
     file: "src/core/nodeclaim/garbage.ts",
-    from: "return lost.filter((claim) => !saysReady(nodes.get(claim.status?.providerID)));",
+    from: "return lost.filter((claim) => !saysReady(nodes.get(machineOf(claim.status?.providerID))));",
     to: "return [];",
   },
   {
@@ -158,8 +158,8 @@ export const MUTANTS: readonly Mutant[] = [
     without: "the end of instances that no claim names",
     needs: brings("force claim away"),
     file: "src/core/nodeclaim/garbage.ts",
-    from: "return !claimed.has(instance.status?.providerID);",
-    to: "return claimed.has(instance.status?.providerID) && instance.status === undefined;",
+    from: "return !claimed.has(machineOf(instance.status?.providerID));",
+    to: "return claimed.has(machineOf(instance.status?.providerID)) && instance.status === undefined;",
   },
   {
     name: "moved-for-ever",
