@@ -83,7 +83,9 @@ function ordersOf(pods: readonly PodClaims[]): readonly (readonly PodClaims[])[]
 function kindsOf(pods: readonly PodClaims[]): readonly (readonly PodClaims[])[] {
   const kinds: PodClaims[][] = [];
   for (const pod of pods) {
-    const kind = kinds.find(([one = []]) => pod.every((spec, at) => spec === one[at]));
+    const kind = kinds.find(
+      ([one = []]) => one.length === pod.length && pod.every((spec, at) => spec === one[at]),
+    );
     if (kind === undefined) kinds.push([pod]);
     else kind.push(pod);
   }
