@@ -15,7 +15,8 @@ export interface AlikePods {
 
 /**
  * True only if no choice of devices leaves one of the pods without its own. `devices`: those of the empty node. Shares
- * of a device count as the whole of it, so the answer is false more often than need be.
+ * of a device count as the whole of it, so the answer is false more often than need be. It is false, too, where several
+ * pods may take devices that consume counters.
  */
 export function holdsAll(
   pods: readonly AlikePods[],
@@ -37,6 +38,8 @@ export function holdsAll(
       })),
     ),
   );
+  if (total > 1 && requests.some(({ ways }) => ways.some(({ among }) => arePartsOfOne(among))))
+    return false;
   return requests.every(({ ways }) =>
     ways.every(({ among }) => {
       if (among.size === 0) return true;
@@ -49,6 +52,12 @@ export function holdsAll(
       return most <= among.size;
     }),
   );
+}
+
+/** Whether a device takes counters that others need: where one is taken, a second may not be had. */
+function arePartsOfOne(devices: ReadonlySet<PooledDevice>): boolean {
+  for (const { device } of devices) if ((device.consumesCounters ?? []).length > 0) return true;
+  return false;
 }
 
 function matching(
