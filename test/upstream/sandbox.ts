@@ -79,7 +79,7 @@ export async function openSandbox(
 /** The operator's process runs on this machine, and so do its ports. */
 async function ofThisMachine({ port, path }: PodRequest): Promise<KubeResponse | undefined> {
   try {
-    const answer = await fetch(`http://127.0.0.1:${port}${path}`);
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`, { redirect: "manual" });
     const headers = { "content-type": answer.headers.get("content-type") ?? "text/plain" };
     return { status: answer.status, headers, body: await answer.text() };
   } catch {

@@ -7,13 +7,22 @@ import { keyOf } from "../../../apis/meta.ts";
 import type { KubeResponse } from "../../../kube/transport/transport.ts";
 import type { Call } from "../engine.ts";
 import { getObject } from "../objects/read.ts";
+import { badRequest } from "../request/status.ts";
 
-/** Undefined: nobody answers for the pod. Throws ApiError where there is no such pod. */
+const MOST_PORT = 65_535;
+
+/** Undefined: nobody answers for the pod. Throws ApiError where there is no such pod, or the port is no number. */
 export async function answerProxy(call: Call): Promise<KubeResponse | undefined> {
   const { path, engine } = call;
-  const [, , name = path.name, port] =
-    /^(?:(https?):)?([^:]+)(?::(.*))?$/.exec(path.name ?? "") ?? [];
+  const { name, port } = podAndPort(path.name ?? "");
   const pod = await getObject({ ...call, path: { ...path, name } });
-  const request = { pod: keyOf(pod), port: port || undefined, path: `/${path.rest.join("/")}` };
-  return engine.pods.http?.(request);
+  return engine.pods.http?.({ pod: keyOf(pod), port, path: `/${path.rest.join("/")}` });
+}
+
+/** A port is a number and nothing else: whoever asks the pod's process puts it into an address. */
+function podAndPort(id: string): { readonly name: string; readonly port: string | undefined } {
+  const [, name, port] = /^(?:(?:https?)?:(?=[^:]+:))?([^:]+)(?::([1-9]\d*)?)?$/.exec(id) ?? [];
+  if (name === undefined || Number(port ?? 1) > MOST_PORT)
+    throw badRequest(`invalid pod request ${JSON.stringify(id)}`);
+  return { name, port };
 }

@@ -184,6 +184,25 @@ describe("a port of a pod", () => {
     ]);
     expect((await send("GET", `${PODS}/none:8080/proxy/metrics`)).status).toBe(404);
   });
+
+  it.each([
+    "http:p:1@another.host",
+    "http:p:1@another.host:80",
+    "p:80%2Fpath",
+    "p:80?query",
+    "p:0",
+    "p:65536",
+    "ftp:p:80",
+    // A pod of the name http, as kube-apiserver reads it.
+    "http:p",
+  ])("is a number of a port and nothing else: %s", async (id) => {
+    const { send, server } = await withPod(true);
+    server.setPodHttp(async (request) => {
+      throw new Error(`was asked for ${JSON.stringify(request)}`);
+    });
+    const { status, body } = await send("GET", `${PODS}/${encodeURIComponent(id)}/proxy/metrics`);
+    expect([status, body.message]).toEqual([400, `invalid pod request "${id}"`]);
+  });
 });
 
 describe("a scale", () => {
