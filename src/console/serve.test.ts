@@ -1,11 +1,14 @@
 import { request } from "node:http";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Logger } from "../base/log.ts";
+import { atOnce } from "../base/steps.ts";
 import { SystemClock } from "../base/system-clock.ts";
+import type { FleetNode } from "../core/answers/fleet.ts";
 import { type Listener, startListener } from "../listen/listener.ts";
 import { addressDoor } from "./door.ts";
 import { createConsole } from "./serve.ts";
-import type { Act, ConsoleSource } from "./source.ts";
+import type { Act, ConsoleScene, ConsoleSource } from "./source.ts";
+import { listedNodesInSteps, type NodeQuestion } from "./views/node-groups.ts";
 
 const TOKEN = "0123456789abcdef0123456789abcdef";
 const HOSTILE = `<img src=x onerror=alert(1)>\u202e\u001b]8;;x`;
@@ -15,7 +18,7 @@ afterEach(async () => {
   for (const close of open.splice(0)) await close();
 });
 
-function source(acts: readonly Act[]): ConsoleSource {
+function source(acts: readonly Act[], scene?: Partial<ConsoleScene>): ConsoleSource {
   return {
     name: HOSTILE,
     mode: acts.length > 0 ? "sandbox" : "cluster",
@@ -23,12 +26,13 @@ function source(acts: readonly Act[]): ConsoleSource {
     act: async (name, values) => `${name} ${JSON.stringify(values)}`,
     open: () => () => undefined,
     scene: async () => {
-      throw new Error("no cluster");
+      if (scene === undefined) throw new Error("no cluster");
+      return scene as ConsoleScene;
     },
   };
 }
 
-async function serve(acts: readonly Act[] = []) {
+async function serve(acts: readonly Act[] = [], scene?: Partial<ConsoleScene>) {
   const logged: string[] = [];
   const write = (message: string, fields?: object) => {
     logged.push(`${message} ${JSON.stringify(fields)}`);
@@ -36,7 +40,7 @@ async function serve(acts: readonly Act[] = []) {
   const log = { debug: write, info: write, warn: write, error: write } as unknown as Logger;
   const clock = new SystemClock();
   const handler = createConsole({
-    source: source(acts),
+    source: source(acts, scene),
     clock,
     door: addressDoor(TOKEN, (a, b) => a === b),
     assets: new Map([["/", { contentType: "text/html", body: Buffer.from("<!doctype html>") }]]),
@@ -190,5 +194,67 @@ describe("the console's door", () => {
     expect(await asked(`Bearer ${TOKEN}`)).toEqual([200, "application/x-ndjson; charset=utf-8"]);
     expect((await asked("Bearer another"))[0]).toBe(401);
     expect((await asked(""))[0]).toBe(401);
+  });
+});
+
+describe("the list of nodes", () => {
+  const sums = { allocatable: { cpu: 4_000 }, requested: { cpu: 1_000 }, pods: 2 };
+  const nodes = ["a", "b", HOSTILE].map(
+    (name, at): FleetNode => ({
+      name,
+      state: "running",
+      ...(at === 0 ? {} : { nodePool: "general", capacityType: "spot" }),
+      ...sums,
+    }),
+  );
+
+  /** The names that the question brings, and how the scene was asked. */
+  async function list(query: string) {
+    const asked: NodeQuestion[] = [];
+    const { listener } = await serve([], {
+      nodes: async (question) => {
+        asked.push(question);
+        return atOnce(listedNodesInSteps({ nodes }, question));
+      },
+    });
+    const headers = cookie(listener);
+    const {
+      status,
+      headers: answered,
+      text,
+    } = await ask(listener, `/api/nodes${query}`, { headers });
+    const { total, rows } = JSON.parse(text) as { total: number; rows: object };
+    return { status, type: answered["content-type"], asked, total, names: Object.keys(rows) };
+  }
+
+  it("is of a group or a filter, and without a question of all", async () => {
+    expect(await list("")).toEqual({
+      status: 200,
+      type: "application/json; charset=utf-8",
+      asked: [{ group: undefined, filter: "" }],
+      total: 3,
+      names: ["a", "b", HOSTILE],
+    });
+    expect(await list("?group=general%2Fspot&filter=b+running")).toMatchObject({
+      asked: [{ group: "general/spot", filter: "b running" }],
+      names: ["b"],
+    });
+    // The group of nodes without a NodePool.
+    expect((await list("?group=")).names).toEqual(["a"]);
+  });
+
+  it.each([
+    ["a name of JavaScript", "?group=__proto__"],
+    ["bytes that are no text", "?filter=%00%ff%E0%A4%A"],
+    ["thousands of parts", `?group=${"/".repeat(4_000)}`],
+    ["thousands of words", `?filter=${"a+".repeat(2_000)}zz`],
+    ["a regular expression", "?filter=(.*)*%24"],
+  ])("finds nothing for %s", async (_, query) => {
+    expect(await list(query)).toMatchObject({ status: 200, total: 0, names: [] });
+  });
+
+  it("is for nobody without the cookie", async () => {
+    const { listener } = await serve();
+    expect((await ask(listener, "/api/nodes")).status).toBe(401);
   });
 });
