@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { AWS_NODE_TEMPLATE, type AWSNodeTemplate } from "../../apis/aws/awsnodetemplate.ts";
 import { EC2_NODE_CLASS, type EC2NodeClass } from "../../apis/aws/ec2nodeclass.ts";
+import { CLUSTER_UID_KEY } from "../../apis/karpenter/labels.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { RequirementSpec } from "../../apis/karpenter/nodepool.ts";
 import { formatResources, subtractResources } from "../../apis/resources.ts";
@@ -386,6 +387,39 @@ describe("launching", () => {
     await world.clock.advance(300_000);
     await templates.sweep();
     expect(await names()).toEqual(["by-hand"]);
+  });
+
+  it("leaves templates that tell a cluster while this one does not know its own UID", async () => {
+    await begin();
+    const { ec2 } = world.api;
+    const Tags = [
+      { Key: "karpenter.k8s.aws/cluster", Value: CLUSTER },
+      { Key: CLUSTER_UID_KEY, Value: "uid-of-one" },
+    ];
+    const LaunchTemplateName = "karpenter.k8s.aws/1";
+    const TagSpecifications = [{ ResourceType: "launch-template", Tags }];
+    await ec2.createLaunchTemplate({
+      LaunchTemplateName,
+      LaunchTemplateData: {},
+      TagSpecifications,
+    });
+    let uid: string | undefined;
+    const templates = new LaunchTemplates({
+      ec2,
+      clock: world.clock,
+      log: SILENT,
+      clusterName: CLUSTER,
+      clusterUid: () => uid,
+    });
+    const isThereAfterSweeps = async () => {
+      await templates.sweep();
+      await world.clock.advance(300_000);
+      await templates.sweep();
+      return (await ec2.describeLaunchTemplates({})).LaunchTemplates.length === 1;
+    };
+    expect(await isThereAfterSweeps()).toBe(true);
+    uid = "uid-of-one";
+    expect(await isThereAfterSweeps()).toBe(false);
   });
 
   it("S0-16 prefers the subnet with most free addresses, less those in flight", async () => {

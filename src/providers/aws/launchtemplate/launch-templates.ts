@@ -91,7 +91,8 @@ export class LaunchTemplates {
       for (const name of await this.#names()) {
         if (!this.#usedMs.has(name)) this.#usedMs.set(name, this.#clock.elapsedMs());
       }
-      this.#hydrated = true;
+      // Without the UID some of ours could not be told from another cluster's.
+      this.#hydrated = this.#clusterUid() !== undefined;
     }
     const before = this.#clock.elapsedMs() - UNUSED_MS;
     const unused = [...this.#usedMs].filter(([, usedMs]) => usedMs <= before);

@@ -106,11 +106,11 @@ export function fromTagList(tags: readonly Tag[]): Tags {
   return Object.fromEntries(tags.map(({ Key, Value }) => [Key, Value]));
 }
 
-/** Whether the tags belong to another cluster, which may have the same name. */
+/** Whether the tags belong to another cluster, which may have the same name, or may do so: our UID is not known. */
 export function isAnothers(
   tags: readonly Tag[] | undefined,
   clusterUid: string | undefined,
 ): boolean {
   const tagged = fromTagList(tags ?? [])[CLUSTER_UID_KEY];
-  return tagged !== undefined && clusterUid !== undefined && tagged !== clusterUid;
+  return tagged !== undefined && tagged !== clusterUid;
 }
