@@ -61,9 +61,10 @@ export function printedChecks(
     remedy === undefined ? [] : [`  ${area} ${item}: ${remedy}`],
   );
   const open = checks.filter(({ state }) => state === "todo" || state === "drift").length;
+  const heading = open === 0 ? "Advice:" : "What to do:";
   return printedLines([
     ...table([["AREA", "ITEM", "STATE", "FOUND"], ...rows]),
-    ...(remedies.length === 0 ? [] : ["", "What to do:", ...remedies]),
+    ...(remedies.length === 0 ? [] : ["", heading, ...remedies]),
     ...(notes.length === 0 ? [] : ["", ...notes.map((note) => `note: ${note}`)]),
     "",
     open === 0 ? "Nothing is to be done." : `${counted(open, "item")} to see to.`,

@@ -89,7 +89,7 @@ export function checkObjects({ objects }: MigrationFacts, own: OwnFacts): readon
       area: "objects",
       item,
       state: "ready",
-      says: `${counted(count, "object")}, read as they are`,
+      says: `${counted(count, "object")}, read as ${count === 1 ? "it is" : "they are"}`,
     }));
   for (const object of objects) {
     const unknown = unknownFields(object, schemaOf(object, own.crds)).filter(
@@ -166,7 +166,7 @@ export function checkDrift({ objects }: MigrationFacts): readonly CheckedItem[] 
       state: "differs",
       says: `${counted(restamped.length, "claim")} of another hash version than ${NODEPOOL_HASH_VERSION} are stamped anew, without drift: ${some(restamped)}`,
     });
-  const says = `${counted(quiet, "claim")} would stay as they are`;
+  const says = `${counted(quiet, "claim")} would stay as ${quiet === 1 ? "it is" : "they are"}`;
   return [...checks, { area, item: "claims", state: "ready", says }];
 }
 

@@ -148,7 +148,7 @@ describe("a check before the migration", () => {
     });
     expect(found(all, "drift", "pending")?.says).toContain("old");
     expect(found(all, "drift", "hash version")?.says).toContain("older");
-    expect(found(all, "drift", "claims")?.says).toBe("1 claim would stay as they are");
+    expect(found(all, "drift", "claims")?.says).toBe("1 claim would stay as it is");
   });
 
   it("says what is under way: launches, drains, and commands that only a process knows", () => {
@@ -246,7 +246,8 @@ describe("a check before the migration", () => {
       "reading",
     ]);
     const text = String(printedChecks(all, { output: "text", version: "1.0.0" }));
-    expect(text).toContain("What to do:\n  settings preset: set settings.preset");
+    expect(text).toContain("Advice:\n  settings preset: set settings.preset");
+    expect(text).not.toContain("What to do:");
     expect(text.trimEnd().endsWith("Nothing is to be done.")).toBe(true);
     expect(
       JSON.parse(String(printedChecks(all, { output: "json", version: "1.0.0" }))),
