@@ -51,20 +51,24 @@ function slowServer(): { readonly transport: Transport; readonly release: () => 
   return { transport: { send, close: () => undefined }, release: () => release() };
 }
 
+function sourceOf(transport: Transport) {
+  return liveSource({
+    name: "test",
+    mode: "cluster",
+    transport,
+    clock: new SystemClock(),
+    random: new Random(1),
+    log: SILENT,
+    nowMs: () => Date.parse(CREATED),
+    restFactor: 0,
+    podsSoonMs: 1,
+  });
+}
+
 describe("the console's source on a cluster with many pods", () => {
   it("shows nodes before the pods are listed, and answers nothing that rests on pods", async () => {
     const { transport, release } = slowServer();
-    const source = liveSource({
-      name: "test",
-      mode: "cluster",
-      transport,
-      clock: new SystemClock(),
-      random: new Random(1),
-      log: SILENT,
-      nowMs: () => Date.parse(CREATED),
-      restFactor: 0,
-      podsSoonMs: 1,
-    });
+    const source = sourceOf(transport);
     const close = source.open();
     const early = await source.scene({ early: true });
     expect(early.loading).toEqual(["pods"]);
@@ -84,5 +88,19 @@ describe("the console's source on a cluster with many pods", () => {
     expect((await later.fleet()).totals).toMatchObject({ nodes: 1, pods: 1 });
     expect((await source.scene({ early: true })).loading).toBeUndefined();
     close();
+  });
+
+  it("ends a reading when it is closed: the list for which it waits is not taken any more", async () => {
+    const { transport, release } = slowServer();
+    const source = sourceOf(transport);
+    const close = source.open();
+    await source.scene({ early: true });
+    const waiting = source.scene();
+    close();
+    await expect(waiting).rejects.toThrow("the watches of the cluster were closed");
+    const closeAgain = source.open();
+    release();
+    expect((await (await source.scene()).fleet()).totals).toMatchObject({ nodes: 1, pods: 1 });
+    closeAgain();
   });
 });

@@ -13,6 +13,7 @@ import { createPodProjection } from "../../controllers/pod-projection.ts";
 import type { Mirror, MirrorOptions } from "../../kube/mirror/mirror.ts";
 import { LiveMirrors, type MirrorsDeps } from "../../kube/mirror/mirrors.ts";
 import { createPodFrameReader, createPodPageReader } from "../../kube/protobuf/pod-frames.ts";
+import { CliError } from "../program/cli-error.ts";
 
 /** A kind that was asked for. */
 interface Opened {
@@ -28,10 +29,17 @@ export class WatchedKinds {
   /** Those that have their first list. */
   readonly #there = new Map<string, Mirror<KubeObject>>();
   #changes = 0;
+  #isClosed = false;
+  #close: (error: Error) => void = () => undefined;
+  /** A closed mirror takes no list: whoever waits for one would wait for ever. */
+  readonly #closed = new Promise<never>((_, reject) => {
+    this.#close = reject;
+  });
 
   constructor(deps: MirrorsDeps) {
     this.#deps = deps;
     this.#mirrors = new LiveMirrors(deps);
+    this.#closed.catch(() => undefined);
   }
 
   /** Changes that came so far. */
@@ -54,12 +62,14 @@ export class WatchedKinds {
     return this.#open(kind).begun;
   }
 
-  /** Resolves with the first list. Rejects where the kind cannot be read. */
+  /** Resolves with the first list. Rejects where the kind cannot be read, and when this is closed before. */
   watched(kind: Kind): Promise<Mirror<KubeObject>> {
     return this.#open(kind).watched;
   }
 
   close(): void {
+    this.#isClosed = true;
+    this.#close(new CliError("the watches of the cluster were closed"));
     this.#mirrors.close();
   }
 
@@ -84,8 +94,9 @@ export class WatchedKinds {
   async #watch(kind: Kind, begun: Promise<void>): Promise<Mirror<KubeObject>> {
     await begun;
     if (kind.plural === POD.plural) await this.#nodesFirst();
+    if (this.#isClosed) await this.#closed;
     const mirror = this.#mirrors.of(kind, optionsOf(kind));
-    await this.#mirrors.synced(kind);
+    await Promise.race([this.#mirrors.synced(kind), this.#closed]);
     const { feeding } = mirror.onInSteps(() => {
       this.#changes += 1;
     });
