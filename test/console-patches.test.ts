@@ -3,11 +3,9 @@ import { execFileSync } from "node:child_process";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Pod } from "../src/apis/core/pod.ts";
 import type { KubeObject } from "../src/apis/meta.ts";
-import { SILENT } from "../src/base/log.ts";
-import { Random } from "../src/base/random.ts";
-import { liveSource } from "../src/cli/console/live-source.ts";
 import type { UnplacedPod } from "../src/console/source.ts";
 import { awsPoolManifest, ON_DEMAND } from "../src/testing/manifests.ts";
+import { withScene } from "./console-scene.ts";
 import { isUsual, openWorld, type TestWorld } from "./world.ts";
 
 const POOL = awsPoolManifest({
@@ -62,25 +60,8 @@ function deployment(name: string, { cpu = "3", ...spec }: Readonly<Record<string
   } as KubeObject;
 }
 
-async function unplaced(): Promise<readonly UnplacedPod[]> {
-  const { clock, box } = world;
-  const source = liveSource({
-    name: "test",
-    mode: "cluster",
-    transport: box.sandbox.transport,
-    clock,
-    random: new Random(1),
-    log: SILENT,
-    nowMs: () => clock.now(),
-    restFactor: 0,
-  });
-  const close = source.open();
-  try {
-    const scene = await world.during(source.scene());
-    return await world.during(scene.unplaced());
-  } finally {
-    close();
-  }
+function unplaced(): Promise<readonly UnplacedPod[]> {
+  return withScene(world, (scene) => scene.unplaced());
 }
 
 /** As a shell and kubectl take the line. */

@@ -4,20 +4,18 @@ import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
 import type { Pod } from "../src/apis/core/pod.ts";
 import type { KubeObject } from "../src/apis/meta.ts";
-import { SILENT } from "../src/base/log.ts";
-import { Random } from "../src/base/random.ts";
 import { explain, explainPools } from "../src/cli/answers/explain.ts";
 import { pictureFrom, readObjects, readPicture } from "../src/cli/answers/read-picture.ts";
 import { parseScales } from "../src/cli/answers/scales.ts";
 import { modelOf, type Simulated, simulation } from "../src/cli/answers/simulate.ts";
 import { supposedPicture } from "../src/cli/answers/suppose.ts";
-import { liveSource } from "../src/cli/console/live-source.ts";
 import type { SupposedAnswer } from "../src/cli/console/suppositions.ts";
 import { objectsOf as documentsOf } from "../src/cli/plan/documents.ts";
 import { objectsOf } from "../src/cli/plan/sources.ts";
-import type { ConsoleScene, ConsoleSource, Supposition } from "../src/console/source.ts";
+import type { ConsoleScene, Supposition } from "../src/console/source.ts";
 import { createKubeClient } from "../src/kube/client/kube-client.ts";
 import type { Transport } from "../src/kube/transport/transport.ts";
+import { sourceOf } from "./console-scene.ts";
 import { ROOT } from "./tidy/sources.ts";
 import { isUsual, openWorld, type TestWorld } from "./world.ts";
 
@@ -46,19 +44,6 @@ async function busyWorld(): Promise<TestWorld> {
     },
   } as KubeObject);
   return opened;
-}
-
-function sourceOf(of: TestWorld, transport: Transport): ConsoleSource {
-  return liveSource({
-    name: "test",
-    mode: "cluster",
-    transport,
-    clock: of.clock,
-    random: new Random(1),
-    log: SILENT,
-    nowMs: () => of.clock.now(),
-    restFactor: 0,
-  });
 }
 
 async function sceneOf(of: TestWorld, transport: Transport): Promise<ConsoleScene> {

@@ -8,22 +8,18 @@ import type { Plan } from "../src/cli/plan/plan.ts";
 import { type PlanFlags, runPlan } from "../src/cli/plan/run-plan.ts";
 import { play } from "../src/cli/sandbox/play-scenario.ts";
 import { readScenario } from "../src/cli/sandbox/story-file.ts";
+import { PLAN_FLAGS } from "./plan-flags.ts";
 
 const FOLDER = fileURLToPath(new URL("fixtures/places/", import.meta.url));
 
 async function plan(files: readonly string[], more: Partial<PlanFlags> = {}): Promise<Plan> {
   let text = "";
   const flags: PlanFlags = {
+    ...PLAN_FLAGS,
     filename: files.map((file) => FOLDER + file),
-    preferencePolicy: "Respect",
-    minValuesPolicy: "Strict",
-    planner: "cost",
-    plannerEffort: 1,
     plannerNodeCost: 0.02,
     plannerMinSaving: 2,
     plannerMinPods: 100,
-    output: "json",
-    fix: true,
     ...more,
   };
   const out = (some: string) => {

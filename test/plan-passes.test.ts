@@ -7,20 +7,9 @@ import { runExplain } from "../src/cli/answers/run-explain.ts";
 import type { Plan } from "../src/cli/plan/plan.ts";
 import { type PlanFlags, runPlan } from "../src/cli/plan/run-plan.ts";
 import { keepsToSchema, pageSchema } from "../src/testing/page-schema.ts";
+import { PLAN_FLAGS } from "./plan-flags.ts";
 
 const FIXTURES = "test/fixtures/plans";
-const FLAGS: PlanFlags = {
-  preferencePolicy: "Respect",
-  minValuesPolicy: "Strict",
-  planner: "cost",
-  plannerEffort: 1,
-  plannerNodeCost: 0,
-  plannerMinSaving: 0,
-  plannerMinPods: 1,
-  output: "json",
-  fix: true,
-};
-
 interface Planned {
   readonly plan: Plan;
   readonly notes: string;
@@ -30,7 +19,7 @@ interface Planned {
 async function planned(file: string, flags: Partial<PlanFlags> = {}): Promise<Planned> {
   const said = { out: "", err: "" };
   const exitCode = await runPlan(
-    { ...FLAGS, filename: [`${FIXTURES}/${file}`], ...flags },
+    { ...PLAN_FLAGS, filename: [`${FIXTURES}/${file}`], ...flags },
     { out: (text) => (said.out += text), err: (text) => (said.err += text) },
   );
   return { plan: JSON.parse(said.out), notes: said.err, exitCode };

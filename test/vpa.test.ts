@@ -7,12 +7,10 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { SILENT } from "../src/base/log.ts";
-import { Random } from "../src/base/random.ts";
-import { liveSource } from "../src/cli/console/live-source.ts";
 import type { Plan } from "../src/cli/plan/plan.ts";
 import { runPlan } from "../src/cli/plan/run-plan.ts";
-import type { ConsoleScene } from "../src/console/source.ts";
+import { withScene } from "./console-scene.ts";
+import { PLAN_FLAGS } from "./plan-flags.ts";
 import { openWorld, type TestWorld } from "./world.ts";
 
 const CRD = readFileSync("test/fixtures/vertical-pod-autoscaler.yaml", "utf8");
@@ -52,16 +50,8 @@ async function typesPlanned(input: readonly string[], reads: boolean) {
     const said = { out: "", notes: "" };
     await runPlan(
       {
+        ...PLAN_FLAGS,
         filename: [file],
-        preferencePolicy: "Respect",
-        minValuesPolicy: "Strict",
-        planner: "cost",
-        plannerEffort: 1,
-        plannerNodeCost: 0,
-        plannerMinSaving: 0,
-        plannerMinPods: 1,
-        output: "json",
-        fix: true,
         ...(reads ? { readVpaRecommendations: true } : {}),
       },
       { out: (text) => (said.out += text), err: (text) => (said.notes += text) },
@@ -73,26 +63,6 @@ async function typesPlanned(input: readonly string[], reads: boolean) {
   }
 }
 
-async function withScene<T>(ask: (scene: ConsoleScene) => Promise<T>): Promise<T> {
-  const { clock, box } = world;
-  const source = liveSource({
-    name: "test",
-    mode: "cluster",
-    transport: box.sandbox.transport,
-    clock,
-    random: new Random(1),
-    log: SILENT,
-    nowMs: () => clock.now(),
-    restFactor: 0,
-  });
-  const close = source.open();
-  try {
-    return await world.during(ask(await world.during(source.scene())));
-  } finally {
-    close();
-  }
-}
-
 describe("a VerticalPodAutoscaler of a DaemonSet", () => {
   it("counts on new nodes, of the controller, of plan and of What if", async () => {
     const input = [CRD, AUTOSCALER, INPUT];
@@ -101,7 +71,7 @@ describe("a VerticalPodAutoscaler of a DaemonSet", () => {
     const [node] = await world.list("Node", "v1", "karpenter.sh/nodepool=default");
     const nodes = [node?.metadata.name ?? ""];
     const supposition = { nodes, zones: [], consolidate: false };
-    const answer = (await withScene((scene) => scene.simulate(supposition))) as {
+    const answer = (await withScene(world, (scene) => scene.simulate(supposition))) as {
       readonly steps: readonly {
         readonly launched: readonly { readonly instanceType: string }[];
       }[];

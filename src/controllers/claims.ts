@@ -3,6 +3,7 @@
  * of the object's own kind. Requests name the native kind, so a NodeClaim and a Machine of one name
  * are two.
  */
+
 import type { Node } from "../apis/core/node.ts";
 import {
   CLAIM_KINDS,
@@ -20,8 +21,8 @@ import type { NodeClaim } from "../apis/karpenter/nodeclaim.ts";
 import type { Kind, KubeObject } from "../apis/meta.ts";
 import { eachInSteps, type Steps } from "../base/steps.ts";
 import { changeNewest } from "../kube/client/change-object.ts";
+import { getIfThere } from "../kube/client/get-if-there.ts";
 import { patchObject } from "../kube/client/patch-object.ts";
-import { isNotFound } from "../kube/errors.ts";
 import type { Request, Source } from "../kube/manager/controller.ts";
 import { source, sourceOfMany } from "../kube/manager/controller.ts";
 import { nativeClaims } from "./mirrors.ts";
@@ -122,12 +123,9 @@ export async function storedClaim(
   world: Pick<World, "kube">,
   claim: NodeClaim,
 ): Promise<NodeClaim | undefined> {
-  try {
-    return await readStored(world, claim);
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
+  const { name } = claim.metadata;
+  const live = await getIfThere(world.kube, claimKind(claim), { name });
+  return live && hub(live);
 }
 
 async function readStored(world: Pick<World, "kube">, claim: NodeClaim): Promise<NodeClaim> {

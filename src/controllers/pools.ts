@@ -1,4 +1,5 @@
 /** The one door to pools of every generation: NodePools and Provisioners in hub form. */
+
 import { isOfClassKinds, type Pool } from "../apis/hub/pool.ts";
 import { POOL_KINDS, toPool } from "../apis/hub/to-pool.ts";
 import type { NodePool } from "../apis/karpenter/nodepool.ts";
@@ -6,7 +7,7 @@ import type { Provisioner } from "../apis/karpenter/provisioner.ts";
 import type { Kind, KubeObject } from "../apis/meta.ts";
 import { createMergePatch } from "../base/json.ts";
 import { changeObject } from "../kube/client/change-object.ts";
-import { isNotFound } from "../kube/errors.ts";
+import { getIfThere } from "../kube/client/get-if-there.ts";
 import { type Request, type Source, source } from "../kube/manager/controller.ts";
 import { nativePools } from "./mirrors.ts";
 import type { World } from "./world.ts";
@@ -58,14 +59,10 @@ export async function livePool(
   { kube }: Pick<World, "kube">,
   { kind, native }: Pick<StoredPool, "kind" | "native">,
 ): Promise<Pool | undefined> {
-  try {
-    const live = await kube.get(kind, { name: native.metadata.name });
-    const pool = hub(live);
-    return live.metadata.uid === native.metadata.uid && !pool.deleting ? pool : undefined;
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
+  const live = await getIfThere(kube, kind, { name: native.metadata.name });
+  if (live === undefined || live.metadata.uid !== native.metadata.uid) return undefined;
+  const pool = hub(live);
+  return pool.deleting ? undefined : pool;
 }
 
 /** All pools that this provider's classes serve, by kind, then name. */

@@ -11,6 +11,7 @@ import type { Logger } from "../base/log.ts";
 import { mustNotFail } from "../base/must-not-fail.ts";
 import { Reminders } from "../base/reminders.ts";
 import type { KubeClient } from "./client/client.ts";
+import { getIfThere } from "./client/get-if-there.ts";
 import {
   ConnectionError,
   isAlreadyExists,
@@ -190,10 +191,7 @@ class Election implements Leadership {
     const { client, clock, name, namespace } = this.#deps;
     if (await this.#renew()) return true;
     try {
-      const lease = await client.get(LEASE, { name, namespace }).catch((error: unknown) => {
-        if (isNotFound(error)) return undefined;
-        throw error;
-      });
+      const lease = await getIfThere(client, LEASE, { name, namespace });
       if (lease === undefined) this.#own = await client.create(LEASE, this.#next(undefined));
       else if (this.#mayTake(lease, clock.elapsedMs()))
         this.#own = await client.update(LEASE, this.#next(lease));

@@ -2,6 +2,7 @@
  * The only code that asks the cloud to end an instance (a tidy law). Three reasons lead here: its claim is being
  * deleted, it was launched too late for its claim, or no claim names it. Each has its proof in core/safety/acts.ts.
  */
+
 import { NODE, type Node } from "../../apis/core/node.ts";
 import { TERMINATION_FINALIZER } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
@@ -23,6 +24,7 @@ import { keepBrakeCount, recallBrake } from "./brake-memory.ts";
 import { deleteProven } from "./deletions.ts";
 import { commonFacts, type Ended, tellHeld } from "./ended.ts";
 import { nodesStandingFor, reschedulablePodsNow } from "./live-reads.ts";
+import { Recent } from "./recent.ts";
 
 /** Whether the cloud still knows an instance, and whether it says itself that the instance has ended. */
 export type Fate = "there" | "ended" | "unknown";
@@ -38,7 +40,7 @@ export async function endInstance(
 ): Promise<boolean> {
   try {
     await world.cloud.delete(claim);
-    noteEnding(world, claim);
+    ending.note(world, claim.status?.providerID ?? "");
     return false;
   } catch (error) {
     if (error instanceof NodeClaimNotFoundError) return true;
@@ -47,36 +49,15 @@ export async function endInstance(
   }
 }
 
-/** Elapsed time at which the cloud took the end of an instance, by provider ID: no proof can save it any more. */
-const endingOf = new WeakMap<World["mirrors"], Map<string, number>>();
-
-/** Milliseconds. An instance that takes longer is proven once more to have no Node. */
-const ENDING_KEPT_MS = 10 * 60_000;
+/**
+ * Provider IDs of instances that the cloud is ending for this process: no proof can save them any more. One that takes
+ * more than ten minutes is proven once more to have no Node.
+ */
+const ending = new Recent(10 * 60_000);
 
 /** Whether this process has had the cloud end the instance. */
-export function isEnding(
-  { mirrors, clock }: Pick<World, "mirrors" | "clock">,
-  providerId: string,
-): boolean {
-  const atMs = endingOf.get(mirrors)?.get(providerId);
-  return atMs !== undefined && clock.elapsedMs() - atMs < ENDING_KEPT_MS;
-}
-
-function noteEnding(
-  { mirrors, clock }: Pick<World, "mirrors" | "clock">,
-  { status }: NodeClaim,
-): void {
-  const nowMs = clock.elapsedMs();
-  const ending = endingOf.get(mirrors) ?? new Map<string, number>();
-  endingOf.set(mirrors, ending);
-  // The oldest come first.
-  for (const [id, atMs] of ending) {
-    if (nowMs - atMs < ENDING_KEPT_MS) break;
-    ending.delete(id);
-  }
-  const id = status?.providerID ?? "";
-  ending.delete(id);
-  ending.set(id, nowMs);
+export function isEnding(world: Pick<World, "mirrors" | "clock">, providerId: string): boolean {
+  return ending.has(world, providerId);
 }
 
 /** Upstream knows the reason and never sends it: pkg/events/reason.go */

@@ -7,7 +7,7 @@ import { POD, type Pod } from "../../apis/core/pod.ts";
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { machineOf } from "../../apis/karpenter/provider-id.ts";
 import { eachInSteps, inTurns, TURN_MS } from "../../base/steps.ts";
-import { isNotFound } from "../../kube/errors.ts";
+import { getIfThere } from "../../kube/client/get-if-there.ts";
 import { nodes, pods } from "../mirrors.ts";
 import type { World } from "../world.ts";
 
@@ -69,20 +69,13 @@ export async function namedNodes(
   names: readonly (string | undefined)[],
 ): Promise<readonly Node[]> {
   const asked = [...new Set(names)].filter((name) => name !== undefined && name !== "");
-  const read = await Promise.all(asked.map((name) => namedNode(world, name as string)));
+  const read = await Promise.all(
+    asked.map((name) => getIfThere(world.kube, NODE, { name: name as string })),
+  );
   return read.filter(
     (node): node is Node =>
       node !== undefined && (!node.spec?.providerID || standsFor(node, providerId)),
   );
-}
-
-async function namedNode({ kube }: Pick<World, "kube">, name: string): Promise<Node | undefined> {
-  try {
-    return await kube.get(NODE, { name });
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
 }
 
 /** The Nodes of an instance, from a list of all Nodes: the name of a Node that just joined is not known. */
@@ -120,7 +113,7 @@ async function listNodes(world: Doors): Promise<readonly Node[]> {
   const listed = new Set(items.map(({ metadata }) => metadata.name));
   const missing = await unlisted(world, mirrored, listed);
   for (const name of missing)
-    if ((await namedNode(world, name)) !== undefined)
+    if ((await getIfThere(world.kube, NODE, { name })) !== undefined)
       throw new Error(`the list of Nodes lacks ${name}, which the API server has, waiting`);
   return items;
 }

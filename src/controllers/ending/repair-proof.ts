@@ -4,7 +4,7 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { isRepairForbidden } from "../../core/disruption/patients.ts";
 import { ailmentsOf } from "../../core/repair/ailments.ts";
 import { rebootEndMs } from "../../core/repair/reboots.ts";
-import { isNotFound } from "../../kube/errors.ts";
+import { getIfThere } from "../../kube/client/get-if-there.ts";
 import type { World } from "../world.ts";
 import { earlierNow } from "./two-clocks.ts";
 
@@ -17,20 +17,11 @@ export async function repairReason(
   claim: NodeClaim,
   node: Node | undefined,
 ): Promise<RepairReason> {
-  const live = await readNode(world.kube, node);
-  if (live === undefined || live.metadata.uid !== node?.metadata.uid) return "gone";
+  if (node === undefined) return "gone";
+  const live = await getIfThere(world.kube, NODE, { name: node.metadata.name });
+  if (live === undefined || live.metadata.uid !== node.metadata.uid) return "gone";
   if (isRepairForbidden(claim, live)) return "forbidden";
   const nowMs = earlierNow(world);
   const ailments = ailmentsOf(live, world.cloud.repairPolicies, rebootEndMs(claim));
   return ailments.some(({ dueMs }) => dueMs <= nowMs) ? "broken" : "recovered";
-}
-
-async function readNode(kube: World["kube"], node: Node | undefined): Promise<Node | undefined> {
-  if (node === undefined) return undefined;
-  try {
-    return await kube.get(NODE, { name: node.metadata.name });
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
 }

@@ -52,8 +52,16 @@ export function inAnyOrder<S>(
   return first ?? IN_ANOTHER_ORDER;
 }
 
+/**
+ * Whether pods of one node may find other devices in another order of binding. `uses`: the devices that they have now.
+ * Only devices of the node itself are asked about: others are taken by pods of other nodes, too.
+ */
+export function mayDependOnOrder(pods: readonly PodClaims[], uses: readonly Use[]): boolean {
+  return isOrderSensitive(pods) && uses.every(({ device }) => device.isLocal);
+}
+
 /** Whether another order of binding may leave other devices. */
-export function isOrderSensitive(pods: readonly PodClaims[]): boolean {
+function isOrderSensitive(pods: readonly PodClaims[]): boolean {
   if (pods.length < 2) return false;
   if (pods.some(isFlexible)) return true;
   const isAlike = new Set(pods.flat()).size < 2;

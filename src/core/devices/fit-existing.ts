@@ -5,7 +5,7 @@
  */
 import type { DynamicResources } from "../cloudprovider/dynamic-resources.ts";
 import type { Requirements } from "../scheduling/requirements.ts";
-import { inAnyOrder, isOrderSensitive, type NodeAsk } from "./any-order.ts";
+import { inAnyOrder, mayDependOnOrder, type NodeAsk } from "./any-order.ts";
 import type { ClaimSpec } from "./claim-specs.ts";
 import { type DeviceList, deviceList } from "./device-list.ts";
 import { type DeviceState, STEPS_PER_NODE } from "./device-state.ts";
@@ -132,9 +132,8 @@ function besideOthers(
 ): ExistingFit | SearchFailure {
   const { ledger } = state;
   const pods = [...ledger.podsOn(node.holder), claims];
-  if (!isOrderSensitive(pods)) return alone;
   const held = ledger.usesOf(node.holder).get(KIND) ?? [];
-  if (![...held, ...alone.uses.flat()].every(({ device }) => device.isLocal)) return alone;
+  if (!mayDependOnOrder(pods, [...held, ...alone.uses.flat()])) return alone;
   const budget = { steps: STEPS_PER_NODE };
   const ask: NodeAsk<Here> = (own, uses) => questionOf(state, own, { node, budget, uses });
   const answer = inAnyOrder(pods, ask, KIND);

@@ -13,7 +13,7 @@ import {
   setBit,
 } from "../scheduling/bits.ts";
 import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
-import { inAnyOrder, isOrderSensitive, type NodeAsk, type PodClaims } from "./any-order.ts";
+import { inAnyOrder, mayDependOnOrder, type NodeAsk, type PodClaims } from "./any-order.ts";
 import type { ClaimSpec } from "./claim-specs.ts";
 import { type DeviceList, deviceList } from "./device-list.ts";
 import { type DeviceState, STEPS_PER_KIND, STEPS_PER_NODE } from "./device-state.ts";
@@ -227,9 +227,8 @@ export class NewNodeDevices {
   ): SearchFound<SetId> | SearchFailure {
     const { ledger } = this.state;
     const pods = [...ledger.podsOn(asked.holder), claims];
-    if (!isOrderSensitive(pods)) return alone;
     const held = ledger.usesOf(asked.holder).get(asked.kind.kind) ?? [];
-    if (![...held, ...alone.uses.flat()].every(({ device }) => device.isLocal)) return alone;
+    if (!mayDependOnOrder(pods, [...held, ...alone.uses.flat()])) return alone;
     // A budget of its own, because the answer is kept for other nodes.
     const budget = { steps: STEPS_PER_NODE };
     const ask: NodeAsk<SetId> = (own, uses, from) => ({

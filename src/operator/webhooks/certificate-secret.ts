@@ -3,11 +3,13 @@
  * by the resourceVersion, and that replica uses the existing certificate. A chart may create it empty. Its keys are
  * knative's.
  */
+
 import { SECRET, type Secret } from "../../apis/core/kinds.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
-import { isAlreadyExists, isConflict, isNotFound } from "../../kube/errors.ts";
+import { getIfThere } from "../../kube/client/get-if-there.ts";
+import { isAlreadyExists, isConflict } from "../../kube/errors.ts";
 import { makeCertificate, type ServingCertificate, whyRenew } from "./certificate.ts";
 
 const KEYS = {
@@ -39,10 +41,7 @@ export async function keepCertificate(
 ): Promise<ServingCertificate> {
   const { client, clock, log, name, namespace, hosts } = deps;
   for (let attempt = 1; ; attempt++) {
-    const held = await client.get(SECRET, { name, namespace }).catch((error: unknown) => {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    });
+    const held = await getIfThere(client, SECRET, { name, namespace });
     const found = held === undefined ? undefined : read(held);
     const reason = found === undefined ? "there is none" : whyRenew(found, hosts, clock.now());
     if (found !== undefined && reason === undefined) return found;

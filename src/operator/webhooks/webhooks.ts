@@ -17,6 +17,7 @@ import type { Logger } from "../../base/log.ts";
 import type { Random } from "../../base/random.ts";
 import { Reminders } from "../../base/reminders.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
+import { getIfThere } from "../../kube/client/get-if-there.ts";
 import { isConflict, isNotFound, KubeError } from "../../kube/errors.ts";
 import { reflect } from "../../kube/mirror/watch.ts";
 import { type Listener, PortError, type TlsIdentity } from "../../listen/listener.ts";
@@ -203,9 +204,7 @@ class WebhookLoop implements Webhooks {
   async #crds(names: readonly string[]): Promise<readonly Crd[]> {
     const found: Crd[] = [];
     for (const name of names) {
-      const crd = await this.#deps.client
-        .get(CUSTOM_RESOURCE_DEFINITION, { name })
-        .catch(nothingWhenAbsent);
+      const crd = await getIfThere(this.#deps.client, CUSTOM_RESOURCE_DEFINITION, { name });
       if (crd !== undefined && crd.metadata.deletionTimestamp === undefined) found.push(crd);
     }
     return found;
@@ -285,7 +284,7 @@ async function registerAll(
   for (const { kind, wanted } of admitted ? wantedConfigurations(address, caPem) : []) {
     const work = async (): Promise<void> => {
       const ref = { name: wanted.metadata.name };
-      const held = await client.get(kind, ref).catch(nothingWhenAbsent);
+      const held = await getIfThere(client, kind, ref);
       const changed = held === undefined ? undefined : withAddress(held, wanted);
       if (held === undefined) await client.create(kind, wanted);
       else if (changed !== undefined) await client.update(kind, changed);
@@ -293,11 +292,6 @@ async function registerAll(
     await attempt(work());
   }
   if (failures.length > 0) throw failures[0];
-}
-
-function nothingWhenAbsent(error: unknown): undefined {
-  if (isNotFound(error)) return undefined;
-  throw error;
 }
 
 /** The host names by which the API server calls the webhooks. */

@@ -36,8 +36,9 @@ import { Requirements } from "../../core/scheduling/requirements.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { deleteIfThere } from "../../kube/client/delete-if-there.ts";
 import { deleteSame } from "../../kube/client/delete-same.ts";
+import { getIfThere } from "../../kube/client/get-if-there.ts";
 import { patchObject } from "../../kube/client/patch-object.ts";
-import { isAlreadyExists, isNotFound } from "../../kube/errors.ts";
+import { isAlreadyExists } from "../../kube/errors.ts";
 import type { Mirrors } from "../../kube/mirror/mirror.ts";
 import { KWOK_WELL_KNOWN_LABELS, kwokInstanceTypes } from "./instance-types.ts";
 import { KWOK_REPAIR_POLICIES } from "./repair-policies.ts";
@@ -149,19 +150,10 @@ async function find(deps: KwokDeps, booting: Booting, providerId: string): Promi
   if (!providerId.startsWith(PROVIDER_ID_PREFIX))
     throw new NodeClaimNotFoundError(`instance ${providerId} not found`);
   const known = booting.get(name) ?? deps.mirrors.of(NODE).get(name);
-  const node = known ?? (await stored(deps, name));
+  const node = known ?? (await getIfThere(deps.kube, NODE, { name }));
   if (node === undefined || node.metadata.deletionTimestamp !== undefined)
     throw new NodeClaimNotFoundError(`instance ${providerId} not found`, { isEnded: true });
   return node;
-}
-
-async function stored({ kube }: KwokDeps, name: string): Promise<Node | undefined> {
-  try {
-    return await kube.get(NODE, { name });
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
 }
 
 /** Throws as upstream does for a class that is not there or not Ready: the claim is deleted then. */

@@ -6,6 +6,7 @@
  * stops.
  * upstream: pkg/controllers/interruption/instancestatus
  */
+
 import { NODE, type Node } from "../../../apis/core/node.ts";
 import { claimKind, fromClaim, toClaim } from "../../../apis/hub/claim.ts";
 import { NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY } from "../../../apis/karpenter/labels.ts";
@@ -14,8 +15,8 @@ import { machineOf } from "../../../apis/karpenter/provider-id.ts";
 import type { KubeObject } from "../../../apis/meta.ts";
 import { fromRfc3339, toRfc3339 } from "../../../base/clock.ts";
 import { deleteSame } from "../../../kube/client/delete-same.ts";
+import { getIfThere } from "../../../kube/client/get-if-there.ts";
 import { patchObject } from "../../../kube/client/patch-object.ts";
-import { isNotFound } from "../../../kube/errors.ts";
 import { AWAIT_CHANGE, type Controller, requeueAfter } from "../../../kube/manager/controller.ts";
 import { AwsError, allPages } from "../api/call.ts";
 import type { InstanceStatus, StatusDetail } from "../api/instances.ts";
@@ -179,11 +180,5 @@ async function isReadyNow({ kube }: AwsDeps, status: NodeClaim["status"]): Promi
 }
 
 async function nodeNamed(kube: AwsDeps["kube"], name: string): Promise<Node | undefined> {
-  if (name === "") return undefined;
-  try {
-    return await kube.get(NODE, { name });
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
+  return name === "" ? undefined : getIfThere(kube, NODE, { name });
 }

@@ -1,0 +1,15 @@
+/** Flags of `karpenter plan` for tests. */
+import type { PlanFlags } from "../src/cli/plan/run-plan.ts";
+
+/** Plans by price, whatever the size of the batch and the saving. Prints JSON. */
+export const PLAN_FLAGS: PlanFlags = {
+  preferencePolicy: "Respect",
+  minValuesPolicy: "Strict",
+  planner: "cost",
+  plannerEffort: 1,
+  plannerNodeCost: 0,
+  plannerMinSaving: 0,
+  plannerMinPods: 1,
+  output: "json",
+  fix: true,
+};
