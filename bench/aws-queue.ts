@@ -1,8 +1,8 @@
 /**
- * A simulated AWS with a queue full of spot warnings. As a program it serves them on the loopback: it tells its
- * address, then fills the queue with as many as each line of its input says, and tells how much cpu the serving
- * took until then and when the queue held them all, by the clock that all processes of a machine share. It is the
- * queue of `bench -- aws interruption` in a process of its own.
+ * A simulated AWS with a queue full of spot warnings. Run as a program, it serves AWS on the loopback and prints its
+ * address. Then each line on its input says with how many messages to fill the queue. For each fill it prints the CPU
+ * time of serving until then, and when the queue was full, by a clock that all processes of the machine share.
+ * Used by `npm run bench -- aws interruption`, as a process of its own.
  */
 import { createInterface } from "node:readline";
 import { Random } from "../src/base/random.ts";
@@ -23,7 +23,7 @@ export function emptyQueue(): SimulatedAws {
   });
 }
 
-/** Milliseconds of the machine's own clock. */
+/** Milliseconds of the machine's monotonic clock, which all its processes share. */
 export function machineMs(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }

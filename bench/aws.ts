@@ -1,10 +1,12 @@
 /**
- * `npm run bench -- aws [interruption] [launch] [types] [pools]`: the AWS provider's figures, on the image's Node.
- * Interruption: messages a second from a queue over the loopback, by the SDK, from when the queue holds them all
- * until every claim is gone and nothing waits; the median of its rounds. Launch: AWS calls for each node, from
- * nothing to 500 and 5,000 nodes. Types: the list for a class made anew, and the longest the loop was held.
- * Pools: memory of each NodePool beyond the first. cpu is the process' own time, which other work on the
- * machine inflates less.
+ * `npm run bench -- aws [interruption] [launch] [types] [pools]`: figures of the AWS provider, on the Node of the
+ * image.
+ * - interruption: messages per second from a queue over the loopback, through the SDK. The time runs from a full queue
+ * until all claims are deleted. The figure is the median of the rounds.
+ * - launch: AWS calls for each node, from nothing to 500 and 5,000 nodes.
+ * - types: building the list of instance types for a class, and the longest time for which it blocked the event loop.
+ * - pools: memory of each NodePool beyond the first.
+ * CPU time is that of this process; other work on the machine inflates it less than wall time.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { monitorEventLoopDelay } from "node:perf_hooks";
@@ -32,7 +34,7 @@ const none = (): void => undefined;
 const CLASS = { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name: "default" };
 const metrics = { count: none, set: none, forget: none, observe: none, read: () => none };
 
-/** Messages in the queue at once, and how many rounds of them. */
+/** Pairs: messages in the queue at the start, number of rounds. */
 const FLOODS = [[100, 21], [1_000, 11], [5_000, 5], [15_000, 5]] as const;
 
 export async function aws(args: readonly string[]): Promise<void> {
@@ -46,7 +48,7 @@ export async function aws(args: readonly string[]): Promise<void> {
   say(`on Node ${version}`);
   const wanted = (name: string): boolean => args.length === 0 || args.includes(name);
   if (wanted("interruption")) for (const queue of [await queueProcess(), queueHere()]) {
-      // Programs that have run for a while are compiled and connected: the first rounds are not counted.
+      // The first rounds warm up: code is compiled and connections are opened. They are not counted.
       for (const n of [10_000, 10_000]) await interruption(n, queue);
       for (const [count, rounds] of FLOODS) await interruptions(count, rounds, queue);
       queue.close();
@@ -56,11 +58,13 @@ export async function aws(args: readonly string[]): Promise<void> {
   if (wanted("pools")) await pools();
 }
 
-/** What one flood took; `servedMs` is cpu of the queue's own process. */
+/** What one round took. `servedMs`: CPU time of the queue's own process. */
 interface Flood {
-  /** From when the first is asked for: filling, and telling the queue's process to, counted in. */
+  /** Time since the request for the first message. It includes filling the queue. */
   readonly ms: number;
-  /** From when the queue holds them all. Some are handled by then: of many, and of a queue in process, this flatters. */
+  /**
+   * Time since the queue was full. Some messages are handled before that, so this figure is too good for large queues.
+   */
   readonly sinceFullMs: number;
   readonly cpuMs: number;
   readonly servedMs: number | undefined;
@@ -106,7 +110,7 @@ async function interruption(count: number, queue: Queue): Promise<Flood> {
   const manager = createManager({ mirrors, clock, random, log: SILENT });
   manager.add(interruptionController(deps, createParts(deps), CLUSTER));
   await manager.start();
-  // It waits for messages when they come.
+  // The interruption controller polls when messages arrive.
   await clock.sleep(200);
   const startMs = machineMs();
   const cpu = process.cpuUsage();
@@ -124,16 +128,18 @@ async function interruption(count: number, queue: Queue): Promise<Flood> {
 
 interface Queue {
   readonly name: string;
-  /** Whoever asks it. */
+  /** The calls to AWS that the controller uses. */
   readonly api: AwsApi;
-  /** So many messages come; answers when it held them all, by `machineMs`. */
+  /** Puts `count` messages into the queue. Returns when it held them all, by `machineMs`. */
   fill(count: number): Promise<number>;
-  /** Cpu time of the queue's own process since it was filled, in milliseconds; undefined: it is this process. */
+  /**
+   * CPU time of the queue's own process since it was filled, in milliseconds. Undefined: the queue is in this process.
+   */
   servedMs(): Promise<number | undefined>;
   close(): void;
 }
 
-/** The queue is another process and the SDK asks it. */
+/** A queue in another process, reached through the SDK. */
 async function queueProcess(): Promise<Queue> {
   const script = fileURLToPath(new URL("./aws-queue.ts", import.meta.url));
   const server = spawn(process.execPath, ["--import", "tsx", script], {
@@ -159,7 +165,7 @@ async function queueProcess(): Promise<Queue> {
   };
 }
 
-/** The queue is called as a function. */
+/** A queue in this process, called as functions. */
 function queueHere(): Queue {
   const aws = emptyQueue();
   return {
@@ -180,7 +186,7 @@ async function launchPath(count: number): Promise<void> {
   await world.clock.advance(1_000);
   for (const id of world.aws.state.subnets.keys()) world.aws.controls.setFreeAddresses(id, 1_000_000);
   await world.clock.advance(61_000);
-  // What the region sells is read once in twelve hours, whatever is launched.
+  // The list of the region's instance types is read once in twelve hours, independent of launches.
   await world.settle(world.cloud.getInstanceTypes(pool({ classRef: CLASS })));
   const before = world.aws.journal.mark;
   const startMs = performance.now();
@@ -227,7 +233,7 @@ async function types(): Promise<void> {
   const delay = monitorEventLoopDelay({ resolution: 1 });
   for (let n = 0; n < 20; n++) {
     world.aws.faults.limitCapacity({ instanceType: "m5.large" });
-    // A mark on each type of a family: the whole list is made anew.
+    // An offering of each type of a family is marked unavailable, so the whole list is built again.
     const claim = awsClaim([{ key: "node.kubernetes.io/instance-type", operator: "In", values: ["m5.large"] }], { name: `x${n}` });
     await world.settle(world.cloud.create(claim).catch(() => undefined));
     await world.clock.advance(181_000);
@@ -251,7 +257,10 @@ async function types(): Promise<void> {
   await world.stop();
 }
 
-/** The most cpu time of the loop's own thread between two turns of it: those that collect garbage beside it hold nobody up. */
+/**
+ * Measures the longest time between two iterations of the event loop, in CPU time of its thread. Threads that collect
+ * garbage block nobody.
+ */
 function watchTurns(): { longestMs(): number } {
   let longestMs = 0;
   let beforeMs = threadCpuMs();
@@ -269,7 +278,7 @@ function watchTurns(): { longestMs(): number } {
   };
 }
 
-/** The types are those of the oldest Node that is supported; the image's knows its threads' time. */
+/** `process.threadCpuUsage` exists in the image's Node, but not in the types of the oldest supported Node. */
 function threadCpuMs(): number {
   const { user, system } = (process as unknown as { threadCpuUsage(): NodeJS.CpuUsage }).threadCpuUsage();
   return (user + system) / 1_000;

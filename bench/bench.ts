@@ -1,4 +1,6 @@
-/** `npm run bench -- <what> [options]`: the benches of this folder by name. Of the others nothing is loaded. */
+/**
+ * `npm run bench -- <what> [options]`: runs one bench of this folder by its name. The code of the others is not loaded.
+ */
 import { isAsUsersRun, runAsUsersDo } from "./image-node.ts";
 
 type Bench = (args: readonly string[]) => Promise<void>;
@@ -21,7 +23,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   sweep: async () => (await import("./sweep.ts")).sweep,
   turns: async () => (await import("./turns.ts")).turns,
 };
-/** Those that measure in this very process do so as users run ours: on the image's Node, with its flags. */
+/** Benches that measure in this process. They run on the image's Node with its flags, as the product does. */
 const AS_USERS_RUN: ReadonlySet<string> = new Set(["consolidation", "model"]);
 
 const [name = "", ...args] = process.argv.slice(2);

@@ -1,11 +1,11 @@
 /**
- * What no plan for a workload can undercut, proven with HiGHS: prices for pods are valid when no
- * machine holds more worth than it costs, and then the worth of all pods is a lower bound. Where the
- * prices come from does not matter: they are bettered round by round by what the planner's own search
- * finds against them, and of the best HiGHS proves how much worth each machine can hold (a knapsack).
- * Where pods are few, as those of a small NodePool that has its own, all ways to divide them are tried instead (whole-machines.ts).
- * The machines and pods are read from the workload by the validator's code, not by the engine's.
- * Zones, neighbours and labels are left out: that can only lower the bound.
+ * A proven lower bound of the price of any plan for a workload, with HiGHS, a solver of linear programs.
+ * Each pod gets a price. If no machine can hold pods worth more than the machine costs, no plan costs less than the sum
+ * of the pods' prices. The planner's search for packings improves the prices in rounds. HiGHS then proves for the best
+ * prices how much each machine can hold, which is a knapsack problem.
+ * For few pods, such as those of a small NodePool of their own, all ways to divide them are tried (whole-machines.ts).
+ * The validator's code reads machines and pods, not the engine's. Zones, affinity and labels are ignored, which can
+ * only lower the bound.
  */
 import { createRequire } from "node:module";
 import { atOnce } from "../src/base/steps.ts";
@@ -29,29 +29,29 @@ interface Solution {
 
 type Highs = { solve(model: string, options?: Record<string, unknown>): Solution };
 
-/** How often the prices are bettered by what was found against them; sooner when little is left to win. */
+/** Most rounds of improving the prices. They end sooner if a round improves the bound too little. */
 const ROUNDS = 400;
 const CLOSE_ENOUGH = 0.001;
-/** No round begins after so long: what is known by then is a bound, if a lower one. */
+/** No round begins after this time. The bound is then valid, but lower. */
 const ROUNDS_MS = 900_000;
-/** Machines that are filled in a round, those first that a relaxed filling has most worth for. */
+/** Machine types that are filled in one round: those with the best ratio of worth to price if pods could be divided. */
 const FILLED_PER_ROUND = 10;
-/** Steps of the search for one machine; cut short it says what no filling exceeds. */
+/** Most steps of the search for one machine. A search that is cut short still gives an upper limit of the worth. */
 const SEARCH_STEPS = 300_000;
-/** How near HiGHS comes to the most that a machine can hold, and how long it may take; if longer, the bound is lower. */
+/** Relative gap at which HiGHS stops, and its time limit. A larger gap gives a lower bound. */
 const PROOF_GAP = 1e-3;
 const PROOF_SECONDS = 60;
-/** Steps of our own search for good prices; they prove nothing. */
+/** Steps of the planner's search for good prices. They prove nothing. */
 const SEARCH_UNITS = 40_000_000;
 
-/** In micro-dollars an hour. `quick`: from prices of resources alone, without HiGHS. */
+/** The lower bound in micro-dollars per hour. `quick`: only from prices of resources, without HiGHS. */
 export async function lowerBound(workload: Workload, quick: boolean): Promise<number> {
   let sum = 0;
   for (const part of partsOf(workload)) sum += await boundOf(part, quick);
   return sum;
 }
 
-/** Where all pods name their NodePool, those of each have nothing to do with the others. */
+/** If all pods name their NodePool, each NodePool with its pods is a problem of its own. */
 function partsOf(workload: Workload): readonly Workload[] {
   const poolOf = ({ template }: Workload["pods"][number]) => template.spec.nodeSelector?.[NODE_POOL];
   if (workload.pods.some((group) => poolOf(group) === undefined)) return [workload];
@@ -86,7 +86,7 @@ async function boundOf(workload: Workload, quick: boolean): Promise<number> {
   const begunMs = performance.now();
   for (let round = 0; round < ROUNDS && performance.now() - begunMs < ROUNDS_MS; round++) {
     const best = cheapestMix(highs, packing, patterns);
-    // Not far from the best prices so far, for the newest swing; unless that leads nowhere.
+    // Takes the mean of the best prices and the newest ones, unless the last step improved nothing.
     const weight = best.price < last * (1 - 1e-6) ? 0.5 : 1;
     last = best.price;
     const worth = best.worth.map((one, row) => Math.max(0, weight * one + (1 - weight) * (centre[row] as number)));
@@ -108,7 +108,7 @@ function worthOfAll({ rows }: Packing, worth: Float64Array): number {
   return rows.reduce((sum, { count }, row) => sum + count * (worth[row] as number), 0);
 }
 
-/** What all pods cost when machines can be had in parts, filled by these patterns, and each pod's share of it. */
+/** The cheapest mix of these patterns if machines could be divided, and the dual price of each pod. */
 function cheapestMix(
   highs: Highs,
   packing: Packing,
@@ -130,7 +130,7 @@ function dot(a: Float64Array, b: Float64Array): number {
   return a.reduce((sum, one, at) => sum + one * (b[at] as number), 0);
 }
 
-/** The worth that the worst machine holds for its price, and the fillings that show it. */
+/** The highest ratio of worth to price over all machines, and the patterns that have it. */
 function mostWorth(
   highs: Highs,
   packing: Packing,
@@ -146,7 +146,7 @@ function mostWorth(
     const filling = search.best(bin.price * 1.0001, SEARCH_STEPS);
     if (filling !== undefined) patterns.push({ bin: index, ...filling });
     let most = Math.min(atMost, search.bound / bin.price);
-    // Cut short: HiGHS, which is slower, sees further.
+    // The search was cut short. HiGHS is slower and gives a tighter limit.
     if (most > ratio && search.bound > search.value) {
       const proof = fillWhole(highs, packing, bin, worth);
       most = Math.min(most, proof.value / bin.price);
@@ -157,7 +157,7 @@ function mostWorth(
   return { ratio, patterns };
 }
 
-/** The same ratio by HiGHS alone. */
+/** The same ratio as `mostWorth`, proven by HiGHS alone. */
 function provenRatio(highs: Highs, packing: Packing, worth: Float64Array): number {
   let ratio = 0;
   for (const { bin, ratio: atMost } of byRelaxedRatio(highs, packing, worth)) {
@@ -167,7 +167,7 @@ function provenRatio(highs: Highs, packing: Packing, worth: Float64Array): numbe
   return ratio;
 }
 
-/** The machines by the worth they hold for their price when pods may be cut, most first. */
+/** Machine types by their ratio of worth to price if pods could be divided, highest first. */
 function byRelaxedRatio(highs: Highs, packing: Packing, worth: Float64Array) {
   return packing.bins
     .map((bin, index) => {
@@ -177,7 +177,9 @@ function byRelaxedRatio(highs: Highs, packing: Packing, worth: Float64Array) {
     .sort((a, b) => b.ratio - a.ratio);
 }
 
-/** Never less than the most worth one machine can hold with pods cut; and what each of its resources is worth. */
+/**
+ * An upper limit of the worth in one machine, as if pods could be divided, and the dual price of each of its resources.
+ */
 function fillRelaxed(
   highs: Highs,
   packing: Packing,
@@ -190,13 +192,13 @@ function fillRelaxed(
   const { ObjectiveValue, Rows } = highs.solve(`${model}End\n`, { output_flag: false });
   for (const { Name, Dual } of Rows) {
     const d = Number(Name.slice(1));
-    // What is not scarce has a price too, a small one: the search orders pods by it.
+    // A resource that is not scarce gets a small price too, because the search orders pods by price.
     prices[d] = (Math.max(1e-4, Math.abs(Dual)) * bin.price) / (bin.amounts[d] as number);
   }
   return { value: ObjectiveValue * bin.price * (1 + 1e-9), prices };
 }
 
-/** Never less than the most worth one machine can hold with pods uncut; and what it holds about then. */
+/** An upper limit of the worth in one machine with whole pods, and the pods of a nearly best filling. */
 function fillWhole(highs: Highs, packing: Packing, bin: Bin, worth: Float64Array) {
   const { names, model } = knapsack(packing, bin, worth);
   const options = { mip_rel_gap: PROOF_GAP, time_limit: PROOF_SECONDS, output_flag: false };
@@ -208,7 +210,10 @@ function fillWhole(highs: Highs, packing: Packing, bin: Bin, worth: Float64Array
   return { value, filling };
 }
 
-/** What HiGHS is asked, in shares of the machine and of its price: numbers of one size keep the solver exact. */
+/**
+ * The knapsack problem as HiGHS reads it. Amounts are shares of the machine, because numbers of similar size keep the
+ * solver exact.
+ */
 function knapsack(packing: Packing, bin: Bin, worth: Float64Array): { readonly names: readonly string[]; readonly model: string } {
   const names: string[] = [];
   const limits: string[][] = Array.from({ length: packing.dimensions }, () => []);
@@ -239,7 +244,7 @@ function packingOf({ pods, nodePools, instanceTypes }: Workload): Packing {
   const rows = new Map<string, Row>();
   for (const { count, template } of pods) {
     const wanted = podAmounts(template);
-    // Pods that keep off their own kind: one a host. All that do so here are of one kind.
+    // Host anti-affinity allows one such pod for each host. All pods with it in these workloads are of one kind.
     const amounts = Float64Array.from([...names.map((name) => wanted[name] ?? 0), apart(template.spec) ? 1 : 0]);
     const key = amounts.join();
     rows.set(key, { amounts, count: count + (rows.get(key)?.count ?? 0) });

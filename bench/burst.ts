@@ -1,7 +1,7 @@
 /**
- * A burst of pods in the live sandbox, as a user would see it: the built CLI as a process at speed 30,
- * the API over HTTPS, one Deployment scaled from nothing. Prints real seconds until all run, and the
- * most memory the process held. Usage: npx tsx bench/burst.ts [pods] (default 1000).
+ * A burst of pods in the live sandbox, as a user would see it: one Deployment is scaled from 0. The built CLI runs as a
+ * process at speed 30 and serves its API over HTTPS. Prints the real seconds until all pods run, and the peak memory of
+ * the process. Usage: `npx tsx bench/burst.ts [pods]` (default 1000).
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -78,7 +78,7 @@ async function running(client: KubeClient): Promise<number> {
   return Number(deployment.status?.["readyReplicas"] ?? 0);
 }
 
-/** Linux keeps the high-water mark; elsewhere nothing is claimed. */
+/** Only Linux keeps the peak memory of a process. */
 function peakMib(child: ChildProcess): string {
   try {
     const kib = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))?.[1];

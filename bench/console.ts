@@ -1,7 +1,7 @@
 /**
- * `npm run bench -- console [--nodes 5000] [--pods 10] [--seconds 60] [--page map]`: `karpenter console` in a process
- * of its own on a cluster of so many nodes, looked at with Chromium. Measured are the first picture, CPU, memory, and
- * the longest holds of the event loop: first while nothing happens, then at 1,000 pod events a second.
+ * `npm run bench -- console [--nodes 5000] [--pods 10] [--seconds 60] [--page map]`: runs `karpenter console` in a
+ * process of its own on a cluster of this size, and opens it in Chromium. Measures the time to the first picture, CPU,
+ * memory, and the longest blocks of the event loop. First the cluster is idle, then it has 1,000 pod events per second.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -16,7 +16,7 @@ import { cells } from "./table.ts";
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 const EVENTS_A_SECOND = 1_000;
 
-/** Of playwright-core, which the dashboard has. */
+/** The part of playwright-core's Page that is used. The package is a dependency of the dashboard only. */
 interface Page {
   goto(url: string): Promise<unknown>;
   close(): Promise<void>;
@@ -39,7 +39,7 @@ interface Sample {
   readonly rss: number;
 }
 
-/** See above. */
+/** Runs this bench. The header of this file has its flags and figures. */
 export async function console_(args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
     args: [...args],
@@ -131,7 +131,7 @@ async function look(
   console.log([["what", "measured"], ["-", "-"], ...rows].map(cells).join("\n"));
 }
 
-/** Milliseconds from the address to all nodes on the map, and to all pods. */
+/** Milliseconds from opening the address until all nodes are on the map, and until all pods are. */
 interface FirstPicture {
   readonly nodesMs: number;
   readonly podsMs: number;

@@ -1,12 +1,10 @@
 /**
- * `npm run bench -- consolidation [N …] [--mix] [--ours]`: what it costs to ask of a node of a cluster
- * whether it could go, its pods elsewhere or on something cheaper: the question that the disruption loop
- * asks of every node in a sweep. N nodes with ten pods each over upstream's 400 fake types; `--mix` has
- * pods of all topology kinds, else they are generic. Upstream's SimulateScheduling is asked about a few
- * nodes of the very same cluster, in a process of its own; `--ours` leaves it out.
- *
- * Set-up is what a sweep pays once; `follow` is what it pays instead when a hundredth of the nodes has
- * changed since the last one. Our question includes prices, upstream's does not.
+ * `npm run bench -- consolidation [N …] [--mix] [--ours]`: cost of asking whether a node can be removed or replaced by
+ * a cheaper one. The disruption loop asks this about each node in a sweep. The cluster has N nodes with ten pods each,
+ * over upstream's 400 fake types. `--mix`: pods of all topology kinds; otherwise they are generic.
+ * Upstream's SimulateScheduling is asked about a few nodes of the same cluster, in its own process. `--ours` skips it.
+ * Our question includes prices, upstream's does not.
+ * Set-up is paid once for each sweep. `follow` is paid instead if 1 % of the nodes changed since the last sweep.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -27,7 +25,7 @@ import { WORKLOADS } from "./workloads.ts";
 
 const SIZES = [1_000, 5_000, 10_000];
 const PODS = 10;
-/** Upstream needs up to a second for each. */
+/** Nodes that upstream is asked about. One question can take a second. */
 const ASKED_OF_UPSTREAM = 20;
 const HEAD = ["nodes  ", "set-up ms", "follow ms", "sweep ms", "mean us", "p50 us", "p99 us", "cpu us", "delete", "replace", "RSS MB", "upstream p50 ms", "cpu ms", "ratio p50", "ratio cpu"];
 
@@ -57,7 +55,7 @@ export interface Drawn {
   readonly workload: Workload;
   readonly templates: readonly Pod[];
   readonly views: readonly NodeView[];
-  /** Node by node: which template each of its pods is made of. */
+  /** For each node, the index of the template of each of its pods. */
   readonly chosen: readonly (readonly number[])[];
   readonly input: SchedulingInput;
 }
@@ -76,7 +74,7 @@ export async function draw(count: number, mix: boolean): Promise<Drawn> {
       return {
         ...sample,
         metadata: { ...sample.metadata, name: `${name}-${at}`, uid: `${name}-${at}` },
-        // As the mirror holds them.
+        // Frozen, as the mirror keeps it.
         spec: Object.freeze({ ...sample.spec, nodeName: name }),
         status: { phase: "Running" },
       };
@@ -128,7 +126,7 @@ async function measure({ input, views }: Drawn): Promise<Measured> {
     }
   });
   const { user, system } = process.cpuUsage(cpu);
-  // New views, as an event for each of these nodes would make them.
+  // New views of 1 % of the nodes, as events would cause them.
   const changed = views.map((view, index) => (index % 100 === 0 ? { ...view } : view));
   const [followMs] = timed(() => createSimulator({ ...input, nodes: changed }, simulator).without([candidates[1] as Candidate]));
   times.sort((a, b) => a - b);
@@ -156,7 +154,7 @@ function timed<T>(act: () => T): readonly [ms: number, result: T] {
   return [performance.now() - started, result];
 }
 
-/** Upstream, asked about some nodes of the same cluster. */
+/** Asks upstream about some nodes of the same cluster. */
 function oppose(program: string, folder: string, drawn: Drawn, ours: Measured): readonly string[] {
   const { workload, templates, views, chosen } = drawn;
   const file = join(folder, "cluster.json");
@@ -182,7 +180,7 @@ function oppose(program: string, folder: string, drawn: Drawn, ours: Measured): 
   ];
 }
 
-/** A node of the smallest type that holds the pods, and a tenth more. */
+/** A node of the smallest type that has 10 % more room than the pods need. */
 function viewOf(build: typeof Views.nodeView, name: string, pods: readonly Pod[], index: number): NodeView {
   const cpu = pods.reduce((sum, { spec }) => sum + amount(spec.containers[0]?.resources?.requests?.["cpu"]), 0);
   const memory = pods.reduce((sum, { spec }) => sum + amount(spec.containers[0]?.resources?.requests?.["memory"]), 0);

@@ -1,7 +1,7 @@
 /**
- * The workloads of `npm run bench -- cost`: pods of upstream's benchmarks and end-to-end suite on the
- * AWS catalogue, in four shapes of NodePool; upstream's mix with all its rules; and a public GPU
- * trace where OPENB_CSV names its file.
+ * The workloads of `npm run bench -- cost`, on the AWS catalogue. Pods are those of upstream's benchmarks and
+ * end-to-end suite, in four kinds of NodePool. One workload is upstream's mix with all its topology rules. If OPENB_CSV
+ * names its file, a public GPU trace is one more.
  */
 import { group, wide } from "./pod-groups.ts";
 import type { PodGroup, Workload } from "./workload.ts";
@@ -28,13 +28,13 @@ const SHAPES: Readonly<Record<string, readonly Requirement[]>> = {
 };
 
 const CLOSE = 0.05;
-/** The bound knows no topology. */
+/** Larger than for the others, because the lower bound ignores topology. */
 const MIXED = 0.15;
 const TRACE = 0.12;
 
 export interface CostWorkload {
   readonly workload: Workload;
-  /** How much more than the bound ours may cost, as a share of it. */
+  /** Most that our plan may cost above the lower bound, as a share of the bound. */
   readonly mostOver: number;
 }
 

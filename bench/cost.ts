@@ -1,9 +1,9 @@
 /**
- * `npm run bench -- cost [--effort N] [--ours] [--quick] [name …]`: what a plan costs by upstream, by our
- * planner with its default settings, with N times the work where asked, and what none can undercut (bound.ts),
- * beside what is wanted of ours; exit code 1 where a row is not kept, but not by `--quick`'s loose bound. Each of our plans goes through the
- * validator's eye for price and fit. OPENB_CSV names the file of a public trace (workloads.ts). The table is
- * kept in docs/cost.md.
+ * `npm run bench -- cost [--effort N] [--ours] [--quick] [name …]`: price of a plan by upstream, by our planner, and
+ * the lower bound (bound.ts). `--effort N` adds our planner with N times its budget of steps.
+ * Each row has a limit for our price. The exit code is 1 if one is exceeded, but not with `--quick`, whose bound is
+ * loose. The validator checks price and fit of each of our plans. OPENB_CSV names the file of a public trace
+ * (workloads.ts). docs/cost.md keeps the table.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -67,7 +67,7 @@ function timesWork(effort: number): PlannerOptions {
   return { ...DEFAULT_PLANNER, baseWork: baseWork * effort, workPerPod: workPerPod * effort };
 }
 
-/** What is under way, on a terminal: a bound takes minutes. */
+/** On a terminal, prints what is being computed: a bound takes minutes. */
 function tell(text: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
 }

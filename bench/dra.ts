@@ -1,7 +1,7 @@
 /**
- * `npm run bench -- dra [--runs N]`: a batch of 1,000 pods, each with a claim of 1 to 8 devices, over 60 types with
- * GPUs and 340 without. Then a batch without claims, with devices ignored and planned. CPU time of the thread; a step
- * is what runs until others have their turn.
+ * `npm run bench -- dra [--runs N]`: plans a batch of 1,000 pods, each with a claim of 1 to 8 devices, over 60 types
+ * with GPUs and 340 without. Then a batch without claims is planned twice: with devices ignored, and with devices
+ * planned. Figures are CPU time of the thread. The longest step is the longest time for which other work has to wait.
  */
 import type { Device } from "../src/apis/resource/kinds.ts";
 import type { DynamicResources } from "../src/core/cloudprovider/dynamic-resources.ts";
@@ -26,7 +26,7 @@ const MODELS = ["T4", "A10G", "L4", "L40S", "V100", "A100", "H100", "H200", "B20
 const GPUS = [1, 1, 1, 4, 8, 8];
 const ROOT = "resource.kubernetes.io/pcieRoot";
 
-/** `npm run bench -- dra [--runs N]` */
+/** Runs this bench. */
 export async function dra(args: readonly string[]): Promise<void> {
   const at = args.indexOf("--runs");
   const runs = at < 0 ? 5 : Number(args[at + 1]);
@@ -47,7 +47,7 @@ function measure(name: string, input: SchedulingInput, runs: number): void {
   for (let run = 0; run < runs; run++) {
     const { plan, totalMs, longestMs } = planned(input);
     times.push(totalMs);
-    // The first run compiles.
+    // The first run compiles code, so it does not count.
     if (run > 0) longest = Math.max(longest, longestMs);
     result = plan;
   }
@@ -76,7 +76,7 @@ function planned(input: SchedulingInput) {
   }
 }
 
-/** Claims of 1 to 8 devices: any, of a model, with much memory, and on one PCIe root. */
+/** Claims of 1 to 8 devices: of any kind, of one model, with much memory, or on one PCIe root. */
 function claims() {
   return Array.from({ length: 8 }, (_, at) => at + 1).flatMap((count) => [
     claimTemplate(`any-${count}`, deviceClaim({ count })),

@@ -1,7 +1,7 @@
 /**
- * `npm run bench -- growth [--runs N]`: how planning grows with pods, types, nodes that are there and
- * NodePools, one of them at a time, each point in a cold process; docs/growth.svg shows it. Cpu time of
- * the planning thread where the system tells it (else of all), the least of the runs.
+ * `npm run bench -- growth [--runs N]`: how planning time grows with the number of pods, instance types, existing nodes
+ * and NodePools. One number grows at a time. Each point runs in a new process. docs/growth.svg shows the result. The
+ * figure is CPU time of the planning thread (of all threads if the system does not tell), the smallest of the runs.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,7 +13,7 @@ import { upstreamMix } from "./workloads.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 
-/** What is grown, to what sizes, and the workload of a size: upstream's mix of all kinds of pods. */
+/** A number that grows: its values, and the workload for a value. The pods are upstream's mix of all kinds. */
 interface Axis {
   readonly name: string;
   readonly sizes: readonly number[];
@@ -49,7 +49,7 @@ export async function growth(args: readonly string[]): Promise<void> {
   }
 }
 
-/** Pods tolerate none but the last, and lightest, of the pools. */
+/** NodePools with taints that the pods do not tolerate, except the one with the lowest weight. */
 function withPools(workload: Workload, count: number): Workload {
   const [first] = workload.nodePools as [Workload["nodePools"][number]];
   const nodePools = Array.from({ length: count }, (_, index) => {
@@ -69,7 +69,7 @@ interface Line {
 const WIDTH = 260;
 const HEIGHT = 200;
 
-/** A panel for each line, both axes logarithmic; dashed: growth in proportion. */
+/** One panel for each line, with logarithmic axes. Dashed: linear growth. */
 function drawn(lines: readonly Line[]): string {
   const panels = lines.map((line, at) => `<g transform="translate(${at * (WIDTH + 50) + 50} 40)">${panel(line)}</g>`);
   const width = lines.length * (WIDTH + 50) + 20;

@@ -1,7 +1,7 @@
 /**
- * What each part of the planner is worth. Every workload is planned with all parts and without each part in turn, in
- * one process. The tables show what plans cost and how long they take without the part. Small random clusters of the
- * fuzz tests follow. bench/heuristics.md keeps the tables.
+ * How much each part of the planner contributes. Each workload is planned with all parts, and without each part in
+ * turn, in one process. The tables show price and time of a plan without the part. Small random clusters of the fuzz
+ * tests follow. bench/heuristics.md keeps the tables.
  */
 import { planBatch } from "../src/core/planner/plan-batch.ts";
 import { HEURISTICS, type Heuristic } from "../src/core/planner/heuristics.ts";
@@ -19,11 +19,11 @@ import { inputOf, type Workload } from "./workload.ts";
 const FLAGS = new Set(["--runs", "--scenarios", "--only"]);
 const FIRST_SEED = 100_000;
 /**
- * Small clusters are packed, too, and a node costs little beyond its machine: so that scenarios differ in what is
- * tried.
+ * Options for small clusters: they are packed too, and a node costs little beyond its instance. Otherwise most
+ * scenarios would not reach the packing.
  */
 const EAGER: PlannerOptions = { ...DEFAULT_PLANNER, minPods: 1, nodeMicroUsdPerHour: 1_000 };
-/** Every so many scenarios have each of their pods this many times. */
+/** Every fifth scenario has each of its pods twelve times. */
 const ENLARGED = { every: 5, copies: 12 };
 
 /** `npm run bench -- heuristics [--runs N] [--scenarios N] [--only HEURISTIC,…] [workload …]` */
@@ -64,8 +64,7 @@ export async function heuristics(args: readonly string[]): Promise<void> {
 }
 
 /**
- * The mean price, the price of the workload that gets dearest, and the median time, all as ratios to the whole
- * planner.
+ * Ratios to the whole planner: the mean price, the price of the workload that gets most expensive, and the median time.
  */
 function summary(found: readonly OnWorkload[]): readonly string[] {
   const [most] = found.toSorted((a, b) => b.price - a.price);
@@ -75,7 +74,7 @@ function summary(found: readonly OnWorkload[]): readonly string[] {
 
 interface OnWorkload {
   readonly name: string;
-  /** Of the plan without the part, as shares of the whole planner's. */
+  /** Price of the plan without the part, divided by the whole planner's. */
   readonly price: number;
   readonly time: number;
 }
@@ -98,9 +97,7 @@ async function workloadsNamed(names: readonly string[]): Promise<readonly Worklo
   return names.length === 0 ? all : all.filter(({ name }) => names.some((one) => name.startsWith(one)));
 }
 
-/**
- * Plans one workload `runs` times with all parts and without each one; each run's times are compared with each other.
- */
+/** Plans one workload `runs` times with all parts and without each one. Times are compared only within the same run. */
 function compareOn(workload: Workload, runs: number, into: ReadonlyMap<Heuristic, OnWorkload[]>): void {
   measured(inputOf(workload), DEFAULT_PLANNER);
   const times = new Map([...into.keys()].map((one): [Heuristic, number[]] => [one, []]));

@@ -1,8 +1,9 @@
 /**
- * The Node that users run ours with: of the image's major version (`deploy/image/Containerfile`), run with the
- * flags of its entry point (`scripts/image-flags.ts`). Its compilers are quicker to warm up than those of the oldest Node we support,
- * so a bench that ran with whatever Node happens to be there would measure that one. It comes from the npm
- * package `node`, once, into the cache; where it cannot be had, this process' own Node serves and a line says so.
+ * The Node that users run the product with: the image's major version (`deploy/image/Containerfile`), with the flags of
+ * the image's entry point (`scripts/image-flags.ts`). Its compilers warm up faster than those of the oldest supported
+ * Node, so a bench on another Node would measure something else.
+ * It is downloaded once from the npm package `node` into the cache. If that fails, this process' own Node is used, and
+ * a line says so.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
@@ -10,16 +11,16 @@ import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { imageFlags } from "../scripts/image-flags.ts";
 
-/** Of the image's major version, which the test beside this file holds it to. */
+/** Has the major version of the image's Node; the test beside this file checks that. */
 export const IMAGE_NODE_VERSION = "26.10.0";
 
 export interface NodeProgram {
   readonly program: string;
-  /** As `process.version` says it: v26.10.0. */
+  /** In the form of `process.version`: v26.10.0. */
   readonly version: string;
 }
 
-/** The image's Node; `tell` hears when it is fetched, and when it cannot be. */
+/** The image's Node. `tell` is called when it is downloaded, and when it cannot be. */
 export function imageNode(tell: (line: string) => void): NodeProgram {
   if (process.version === `v${IMAGE_NODE_VERSION}`) return ownNode();
   const base = process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache");
@@ -29,12 +30,12 @@ export function imageNode(tell: (line: string) => void): NodeProgram {
   return { program, version: `v${IMAGE_NODE_VERSION}` };
 }
 
-/** Whether this process has the flags that users run ours with. */
+/** Whether this process runs with the flags of the image. */
 export function isAsUsersRun(): boolean {
   return imageFlags().every((flag) => process.execArgv.includes(flag));
 }
 
-/** Runs a program of the benches as users run ours; its exit code. */
+/** Runs a bench program on the image's Node with its flags. Returns its exit code. */
 export function runAsUsersDo(program: string, args: readonly string[]): number {
   const { status } = spawnSync(imageNode(console.log).program, [...imageFlags(), "--import", "tsx", program, ...args], { stdio: "inherit" });
   return status ?? 1;

@@ -1,6 +1,6 @@
 /**
- * What it costs to be looked at: a scrape of a cluster of 1,000 nodes and 10,000 pods, with every gauge that
- * stands for a node, a pod or a condition. `tsx bench/metrics.ts [scrapes]` prints size, time and memory.
+ * Cost of one scrape of the metrics of 1,000 nodes and 10,000 pods, with all gauges for nodes, pods and conditions.
+ * `tsx bench/metrics.ts [scrapes]` prints size, time and memory.
  */
 import { NODE } from "../src/apis/core/node.ts";
 import { POD, type Pod } from "../src/apis/core/pod.ts";

@@ -1,10 +1,11 @@
 /**
- * `npm run bench -- model [--nodes N] [--seconds S]`: what it costs to keep the picture of the cluster up to
- * date, and to look at it once a second, more often than the disruption loop does. N nodes with ten pods
- * each, of all topology kinds; each second brings 1,000 pod events (a pod ends, its like starts elsewhere), 33
- * nodes that join and 33 that leave, and a look: nodes in order, candidates, budgets, and one question to
- * the prepared picture, in turns as the controller makes it. The share is of cpu time of all threads, garbage collection
- * included; a block is the longest stretch without a turn for others, in cpu time too: other work stretches wall time.
+ * `npm run bench -- model [--nodes N] [--seconds S]`: cost of keeping the cluster state up to date, and of reading it
+ * once a second, which is more often than the disruption loop reads it. There are N nodes with ten pods each, of all
+ * topology kinds.
+ * Each second has 1,000 pod events, 33 nodes that join and 33 that are removed. Then one round reads nodes, candidates
+ * and budgets, and asks one what-if question, in turns as the controller does.
+ * The share is CPU time of all threads, garbage collection included. A block is the longest time without a turn for
+ * other work, also in CPU time.
  */
 import { spawnSync } from "node:child_process";
 import type { Pod } from "../src/apis/core/pod.ts";
@@ -18,9 +19,9 @@ import { built, type Drawn, draw } from "./consolidation.ts";
 
 const POD_EVENTS = 1_000;
 const JOINS = 33;
-/** A second. */
+/** Rounds per second. */
 const LOOKS = 1;
-/** Seconds before it counts. */
+/** Seconds that are not counted at the start. */
 const WARM_UP = 3;
 
 export async function model(args: readonly string[]): Promise<void> {
@@ -107,7 +108,7 @@ async function keepUp(drawn: Drawn, count: number, seconds: number): Promise<rea
   ];
 }
 
-/** A pod ends and one like it starts on another node: two events. */
+/** A pod ends, and a similar one starts on another node: two events. */
 function moveOne(state: ReturnType<typeof State.createClusterState>, running: Pod[][], random: Random, oldest: number, second: number): void {
   const from = oldest + random.int(running.length - oldest);
   const to = oldest + random.int(running.length - oldest);
@@ -121,7 +122,7 @@ function moveOne(state: ReturnType<typeof State.createClusterState>, running: Po
   running[to]?.push(moved);
 }
 
-/** Milliseconds of cpu time, those of garbage collection on other threads included. */
+/** CPU time in milliseconds, including garbage collection on other threads. */
 function timed(act: () => void): number {
   const before = process.cpuUsage();
   act();
@@ -129,7 +130,7 @@ function timed(act: () => void): number {
   return (user + system) / 1_000;
 }
 
-/** As a controller does it; what each turn took. */
+/** Runs the steps in turns, as a controller does. Returns the duration of each turn. */
 function inTurns(steps: Steps<void>): readonly number[] {
   const turns: number[] = [];
   let done: boolean | undefined;

@@ -1,7 +1,7 @@
 /**
- * `ours.ts` as the image runs the product: bundled by the same function into one file, on the image's Node with its
- * flags, with a code cache made of planning the same batch (`scripts/bundle/warm-up.yaml`) before any clock starts. Each
- * run is a process of its own and cold otherwise: nothing is optimised, and no workload of the bench was planned before.
+ * Runs `ours.ts` as the image runs the product: bundled by the same function into one file, on the image's Node with
+ * its flags. The code cache was made by planning the batch of `scripts/bundle/warm-up.yaml`, which is no workload of
+ * the bench. Each run is a new process, so nothing is optimised yet.
  */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -20,10 +20,10 @@ import { onPool } from "./workloads.ts";
 
 const WARM_UP = new URL("../scripts/bundle/warm-up.yaml", import.meta.url);
 
-/** The command line that workload files are appended to. */
+/** The command line. The path of the workload file is appended to it. */
 export type OursProgram = readonly string[];
 
-/** Builds it into `folder`, and says on which Node it runs. */
+/** Builds the program into `folder`, and prints its Node version. */
 export async function prepareOurs(folder: string, tell: (line: string) => void): Promise<OursProgram> {
   mkdirSync(folder, { recursive: true });
   const { program, version } = imageNode(tell);
@@ -43,7 +43,7 @@ export function runOurs([node, ...args]: OursProgram, file: string, modes: reado
   return JSON.parse(stdout);
 }
 
-/** What the image's cache is made of, in the words of a workload. */
+/** The batch that the image's code cache is made with, as a workload. */
 async function warmUpWorkload(): Promise<Workload> {
   const objects = valuesOf("warm-up.yaml", readFileSync(WARM_UP, "utf8")) as KubeObject[];
   const of = (kind: string): unknown[] => objects.filter((one) => one.kind === kind);

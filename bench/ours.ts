@@ -1,9 +1,9 @@
 /**
- * Our engine on one workload file, once, in this cold process: prints a line of JSON that has the
- * shape of `bench/upstream`'s. The time covers the whole of `planBatch` under default settings, so the
- * planner too (`--greedy`: upstream's rules alone): sorting pods into classes, setting up topology and
- * types, planning, building the claims. It is bundled before it runs, as the image is (`ours-program.ts`). `--validate`: afterwards the plan goes before the validator
- * (test/validator), and what is wrong with it is in the report.
+ * Plans one workload file once in this new process, and prints one line of JSON of the same form as `bench/upstream`'s.
+ * The time covers all of `planBatch` under default settings: pod classes, topology, instance types, planning, and
+ * building the claims.
+ * `--greedy`: only upstream's greedy rules. `--validate`: then checks the plan with the validator (test/validator), and
+ * reports its faults. It is bundled before it runs, as the image is (`ours-program.ts`).
  */
 import { planBatch } from "../src/core/planner/plan-batch.ts";
 import { DEFAULT_PLANNER, GREEDY_PLANNER } from "../src/core/planner/planner-options.ts";
@@ -17,7 +17,7 @@ if (path === undefined) throw new Error("one workload file is needed");
 const options = modes.includes("--greedy") ? GREEDY_PLANNER : DEFAULT_PLANNER;
 const workload = readWorkload(path);
 const input = inputOf(workload);
-// As upstream's does: what came before leaves no garbage to whom is timed.
+// As in upstream's program: collects garbage before the clock starts.
 globalThis.gc?.();
 const threadBefore = threadMs();
 const cpuBefore = process.cpuUsage();
@@ -41,7 +41,7 @@ const report = {
 };
 process.stdout.write(`${JSON.stringify(report)}\n`);
 
-/** What the validator has against the plan. It shares no code with the engine. */
+/** Faults that the validator finds in the plan. It shares no code with the engine. */
 function faultsOf(): string[] {
   const { nodePools, instanceTypes } = workload;
   const pools = nodePools.map((one) => ({ ...one, kind: "NodePool" }));
@@ -57,7 +57,10 @@ function faultsOf(): string[] {
   return validate({ manifests: [namespace, ...pools, ...pods], instanceTypes }, plan);
 }
 
-/** Cpu time of the thread that plans, without the compiler's and the collector's; only Linux tells. */
+/**
+ * CPU time of the planning thread, without compiler and garbage collector threads. Undefined on other systems than
+ * Linux.
+ */
 function threadMs(): number | undefined {
   try {
     const [nanoseconds] = readFileSync(`/proc/self/task/${process.pid}/schedstat`, "utf8").split(" ");

@@ -1,6 +1,6 @@
 /**
- * Workloads made to be hard: `P-`. None may be slow, for a cluster has them sooner or later. Drawn from
- * nothing: equal on each run.
+ * Workloads that are hard to plan, with names that begin with `P-`. Each must be planned quickly, because real clusters
+ * have such workloads. They use no random numbers, so each run is equal.
  */
 import type { PodTemplateSpec } from "../src/apis/apps/kinds.ts";
 import type { NodePool } from "../src/apis/karpenter/nodepool.ts";
@@ -63,7 +63,7 @@ function group(name: string, count: number, shape: Shape): PodGroup {
   return { name, count, template: { metadata: { labels }, spec: { ...spec, containers } } };
 }
 
-/** Fifty sizes. */
+/** Pods of fifty different sizes. */
 function sized(name: string, count: number, spec: Spec = {}): PodGroup[] {
   return Array.from({ length: 50 }, (_, index) =>
     group(`${name}-${index}`, count / 50, {
@@ -89,7 +89,9 @@ function spread(topologyKey: string, labels: Record<string, string>): Shape {
   return { labels, spec: { topologySpreadConstraints: [{ ...constraint, labelSelector }] } };
 }
 
-/** Each link wants to be where the next one is, and the next one, being smaller, is tried later. The last is in zone a. */
+/**
+ * Each link has affinity to the next one, which is smaller and therefore tried later. The last link must be in zone a.
+ */
 function chain(links: number, pods: number): PodGroup[] {
   return Array.from({ length: links }, (_, index) => {
     const labels = { link: String(index) };
@@ -102,7 +104,7 @@ function chain(links: number, pods: number): PodGroup[] {
   });
 }
 
-/** Every pod has three labels, and each value of each label is spread over the zones. */
+/** Every pod has three labels. For each value of each label there is a zone spread. */
 function overlapping(groups: number, pods: number): PodGroup[] {
   const third = groups / 3;
   return Array.from({ length: third }, (_, index) => {
@@ -117,7 +119,7 @@ function overlapping(groups: number, pods: number): PodGroup[] {
   });
 }
 
-/** Offerings in `closed` are on the list, and nobody sells them. */
+/** Offerings in the zones `closed` are listed but not available. */
 function types(count: number, closed: readonly string[] = []): unknown[] {
   return Array.from({ length: count }, (_, index) => {
     const size = 1 + (index % 100);
@@ -162,7 +164,7 @@ function pool(shape: PoolShape = {}): NodePool {
   } as NodePool;
 }
 
-/** The heavier ninety-nine are somebody else's. */
+/** One NodePool is for all pods. The other ninety-nine have higher weights, and taints that no pod tolerates. */
 function hundredPools(): NodePool[] {
   return Array.from({ length: 100 }, (_, index) =>
     pool({

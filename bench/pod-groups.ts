@@ -1,8 +1,8 @@
-/** Pods of public benchmarks by how many are alike, for the workloads of speed and cost. */
+/** Pods of public benchmarks, as groups of equal pods, for the workloads of speed and cost. */
 import { readFileSync } from "node:fs";
 import type { PodGroup } from "./workload.ts";
 
-/** cpu in milli and memory in Mi of upstream's wideDeployments. */
+/** CPU in milli and memory in Mi of the pods of upstream's wideDeployments. */
 const WIDE_CPU = [
   240, 450, 650, 900, 1400, 1900, 2400, 2800, 3300, 3700, 2300, 900, 1300, 2800, 1800, 1850, 3300, 3800, 225, 450, 700,
   900, 1300, 1800, 2400, 2800, 3400, 3800, 3300, 2800,
@@ -17,7 +17,7 @@ export function wide(): PodGroup[] {
   return WIDE_CPU.map((cpu, index) => group(`wide-${index}`, index < 10 ? 334 : 333, cpu, WIDE_MEMORY[index] as number));
 }
 
-/** So many equal pods. */
+/** `count` equal pods. */
 export function group(name: string, count: number, cpuMilli: number, memoryMi: number, gpus = 0): PodGroup {
   const amounts = { cpu: `${cpuMilli}m`, memory: `${memoryMi}Mi`, ...(gpus > 0 ? { "nvidia.com/gpu": String(gpus) } : {}) };
   const resources = { requests: amounts, ...(gpus > 0 ? { limits: { "nvidia.com/gpu": String(gpus) } } : {}) };
@@ -32,7 +32,7 @@ export function openbPods(path: string): PodGroup[] {
   );
 }
 
-/** A pod of the trace; when it came and went, in seconds from the trace's start. */
+/** A pod of the trace. It was created and deleted at these seconds after the start of the trace. */
 export interface TracedPod {
   readonly cpuMilli: number;
   readonly memoryMi: number;
@@ -41,7 +41,7 @@ export interface TracedPod {
   readonly untilS: number;
 }
 
-/** In the order of the file. Throws where a column is missing. */
+/** The pods in the order of the file. Throws if a column is missing. */
 export function readOpenb(path: string): TracedPod[] {
   const [head = "", ...lines] = readFileSync(path, "utf8").trim().split("\n");
   const columns = head.split(",");
@@ -59,7 +59,7 @@ export function readOpenb(path: string): TracedPod[] {
   });
 }
 
-/** By the first pod of its amounts, all that are like it. */
+/** Groups of pods with equal requests. The key is the first pod of the group. */
 export function alike(pods: readonly TracedPod[]): ReadonlyMap<TracedPod, readonly TracedPod[]> {
   const firsts = new Map<string, TracedPod>();
   const lists = new Map<TracedPod, TracedPod[]>();

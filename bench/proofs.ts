@@ -1,7 +1,8 @@
 /**
- * `npm run bench -- proofs [PODS] [--rounds N]`: what the proofs before irreversible acts cost where nothing is wrong.
- * Pods come and go in the sandbox on virtual time, so the story is the same each time. Counted are requests of the
- * controller, and samples of a CPU profile: those with a function of a proof on their stack, of all that are its own.
+ * `npm run bench -- proofs [PODS] [--rounds N]`: cost of the proofs before irreversible acts, in a cluster without
+ * faults. Pods are created and deleted in the sandbox on virtual time, so the story is the same each time.
+ * Counts two things: requests of the controller, and samples of a CPU profile with a function of a proof on the stack,
+ * as a share of all samples of the controller.
  */
 import { readFileSync } from "node:fs";
 import { type Profiler, Session } from "node:inspector/promises";
@@ -17,13 +18,13 @@ const LIMIT_MS = 30 * MINUTE_MS;
 const SAMPLED_EVERY_US = 200;
 const EXAMPLES = new URL("../examples/", import.meta.url);
 const POOL = readFileSync(new URL("v1/nodepool.yaml", EXAMPLES), "utf8");
-/** For nodes of ours only: the managed node group has room, too. */
+/** Only on Karpenter's nodes, because the managed node group has free room too. */
 const INFLATE = readFileSync(new URL("inflate.yaml", EXAMPLES), "utf8").replace(
   "      containers:",
   "      nodeSelector: { karpenter.sh/nodepool: default }\n      containers:",
 );
 
-/** Files that hold proofs alone, and functions of other files that do. */
+/** Files that contain only proofs, and the functions of other files that are proofs. */
 const PROOF_FILES = /src\/(controllers\/ending|core\/safety)\/|kube\/mirror\/check-copy\.ts/;
 const PROOF_FUNCTIONS = new Set([
   "drainNodes",
@@ -33,15 +34,15 @@ const PROOF_FUNCTIONS = new Set([
   "poolNow",
   "unseenPods",
 ]);
-/** Every request passes it, so only its own samples count. */
+/** Each request passes through this file, so only samples with it as the innermost frame count. */
 const HEARD = /kube\/transport\/server-clock\.ts/;
-/** What the controller alone runs, what the sandbox runs, and what both share: requests, mirrors, the manager. */
+/** Code of the controller alone, of the sandbox alone, and of both: requests, mirrors, the manager. */
 const OURS = /src\/(controllers|core|operator|providers)\//;
 const THEIRS = /src\/sandbox\/|src\/operator\/rights\.ts|test\/|bench\//;
 const SHARED = /src\/kube\//;
-/** What a request costs on this side of the wire. */
+/** The client side of a request. */
 const DOORS = /src\/kube\/(client|transport)\//;
-/** The acts themselves, which come with or without a proof. */
+/** The acts themselves. They happen with and without a proof. */
 const ACTS = /^(endInstance|deleteSame|deleteNode)$/;
 
 /** Plays the story twice, and prints a table. */
@@ -112,7 +113,7 @@ interface Requests {
   readonly kinds: ReadonlyMap<string, number>;
 }
 
-/** Each request by the functions that wait for it, which an error's stack names. */
+/** Counts each request under the functions that wait for it, which the stack of an error names. */
 async function countRequests(pods: number): Promise<Requests> {
   Error.stackTraceLimit = 50;
   let [all, ofProofs] = [0, 0];
@@ -136,7 +137,7 @@ async function countRequests(pods: number): Promise<Requests> {
   return { nodes, all, ofProofs, kinds };
 }
 
-/** The innermost function of a proof, unless the request is the act itself. */
+/** The innermost function of a proof on the stack. Undefined if the request is the act itself. */
 function proofOn(stack: string): string | undefined {
   for (const line of stack.split("\n")) {
     const [, name = "", file = ""] = /at (?:async )?(?:\S+\.)?(\S+) \(?(.*?)\)?$/.exec(line) ?? [];
@@ -157,17 +158,17 @@ function kindOf(path: string): string {
 }
 
 interface Samples {
-  /** Of the controller, */
+  /** Samples of the controller. */
   readonly whole: number;
-  /** and of these, in the client of the API server, */
+  /** Samples of the controller in the client of the API server. */
   readonly doors: number;
-  /** and in a proof. */
+  /** Samples of the controller in a proof. */
   readonly proven: number;
 }
 
 async function profile(pods: number, rounds: number): Promise<Samples> {
   const world = await openStory();
-  // What is compiled and read once is no part of the happy path.
+  // A first story compiles the code and fills the caches. It is not measured.
   await story(world, pods);
   const session = new Session();
   session.connect();

@@ -1,11 +1,10 @@
 /**
- * `npm run bench -- repack [N] [--quick] [C-name …]`: the C-* scenarios in memory, without a cluster: nodes as
- * upstream's rules provision them for all pods, then so many pods fewer, then the disruption loop to the
- * end, as `karpenter simulate` plays it. Settled cost over what the pods cost at least (bound.ts), with
- * repack and without, pods moved, and what a move saved.
- *
- * What is played is the loop's own decisions; that pods go where the plan has them is supposed. On a real
- * control plane: bench/settled.
+ * `npm run bench -- repack [N] [--quick] [C-name …]`: plays the C-* scenarios in memory, without a cluster. Nodes are
+ * first provisioned for all pods by upstream's greedy rules. Then pods are removed, and the disruption loop runs to its
+ * end, as `karpenter simulate` plays it.
+ * Prints the settled cost over the lower bound (bound.ts) with repack and without, the pods moved, and what a move
+ * saved. Decisions are those of the real loop. Pods are assumed to go where the plan put them; bench/settled uses a
+ * real control plane.
  */
 import type { NodePool } from "../src/apis/karpenter/nodepool.ts";
 import { pictureOf } from "../src/cli/answers/read-picture.ts";
@@ -67,7 +66,7 @@ interface Start {
   readonly natives: readonly NodePool[];
 }
 
-/** All pods on nodes as upstream's rules buy them; then those that are left. */
+/** All pods on nodes as upstream's greedy rules buy them, and then the pods that remain. */
 export function startOf(scenario: ScenarioC): Start {
   const workload = workloadOf(scenario, "up");
   const input = inputOf(workload);
@@ -79,7 +78,7 @@ export function startOf(scenario: ScenarioC): Start {
   );
   const nodes = full.picture.nodes.map((node) => shrunk(node, left));
   const planning = planningOf({ ...input, pods: [], nodes, nowMs: 60_000 });
-  // New nodes go on where the names of these end.
+  // Names of new nodes continue the numbers of these.
   return { natives, planning, made: full.made, before: totalsOf(modelFor(planning.input, natives, "true")) };
 }
 

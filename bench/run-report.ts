@@ -5,14 +5,14 @@ export interface RunReport {
   readonly pods: number;
   readonly setupMs: number;
   readonly solveMs: number;
-  /** Of all threads, garbage collection and compilation included. */
+  /** CPU time of all threads, including garbage collection and compilation. */
   readonly cpuMs: number;
-  /** Of the thread that plans; undefined where nobody tells, and for upstream. */
+  /** CPU time of the planning thread. Undefined for upstream, and where the system does not tell. */
   readonly threadMs?: number;
   readonly rssBytes?: number;
   readonly nodes: number;
   readonly priceMicroUsdPerHour: number;
   readonly unschedulable: number;
-  /** What the validator has against the plan; undefined: it was not asked. */
+  /** Faults that the validator found in the plan. Undefined: it was not run. */
   readonly faults?: readonly string[];
 }

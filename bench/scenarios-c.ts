@@ -1,12 +1,10 @@
 /**
- * The consolidation scenarios, `C-*`: Deployments on the kwok catalogue that come up to `up` replicas and
- * then go down to `down`, after which nothing happens any more and the cluster settles. What it costs then,
- * over what such pods cost at least, is the score. The same definition serves a control plane, where the
- * Deployments are scaled, and the bench in memory, which leaves the first `down` of `up` pods in the order
- * of `survivors`. `npm run bench -- repack`, bench/settled. Where OPENB_CSV names the file of a public trace (workloads.ts),
- * `T-openb` is one more.
- *
- * `nodes` is a size, not a promise: about ten pods for each, sizes of machines capped at 32 cores.
+ * The consolidation scenarios, `C-*`. Deployments on the kwok catalogue are scaled to `up` replicas and then to `down`.
+ * Then nothing else happens, and the cluster settles. The score is its cost then, divided by the lower bound.
+ * The scenarios are used on a control plane (bench/settled), and in memory (`npm run bench -- repack`), where
+ * `survivors` says which pods remain. If OPENB_CSV names the file of a public trace (workloads.ts), `T-openb` is one
+ * more.
+ * `nodes` is an approximate size: about ten pods for each node. Instance types have at most 32 cores.
  */
 import type { Deployment as AppsDeployment } from "../src/apis/apps/kinds.ts";
 import type { NodePool } from "../src/apis/karpenter/nodepool.ts";
@@ -19,11 +17,11 @@ import { describeType, type Workload } from "./workload.ts";
 
 export interface ScenarioC {
   readonly name: string;
-  /** What of consolidation it is about. */
+  /** Which part of consolidation the scenario tests. */
   readonly about: string;
   readonly pools: readonly KubeObject[];
   readonly deployments: readonly Deployment[];
-  /** How much work goes into proving what it costs at least: a machine of 256 cores can be filled in too many ways. */
+  /** `quick`: a lower bound without HiGHS. Machines of 256 cores can be filled in too many ways for a proof. */
   readonly bound?: "quick";
 }
 
@@ -34,12 +32,15 @@ const AFTER = "30s";
 const ZONE = "topology.kubernetes.io/zone";
 const HOST = "kubernetes.io/hostname";
 
-/** About so many nodes each; all names begin with `C-`. */
+/** The scenarios, each with about `nodes` nodes. All names begin with `C-`. */
 export function scenariosC(nodes: number): readonly ScenarioC[] {
   return Object.entries(MAKERS).map(([name, { make, ...rest }]) => ({ name: `C-${name}`, ...rest, ...make(nodes, new Random(`C-${name}`)) }));
 }
 
-/** Those of these names, or all, the trace's too where its file is at hand. Throws for a name that there is not. */
+/**
+ * The scenarios with these names; without names all, and the trace's if its file is available. Throws for an unknown
+ * name.
+ */
 export function chosenC(names: readonly string[], nodes: number): readonly ScenarioC[] {
   const trace = process.env["OPENB_CSV"];
   const all = [...scenariosC(nodes), ...(trace === undefined ? [] : [openbDayAfter(trace, nodes * PODS_PER_NODE)])];
@@ -49,7 +50,7 @@ export function chosenC(names: readonly string[], nodes: number): readonly Scena
   return all.filter(({ name }) => names.length === 0 || names.includes(name));
 }
 
-/** The pods of one end of it, as plans and bounds read them. */
+/** The pods at the start or the end of the scenario, as a workload for plans and bounds. */
 export function workloadOf({ name, pools, deployments }: ScenarioC, phase: "up" | "down"): Workload {
   return {
     name,
@@ -63,8 +64,8 @@ export function workloadOf({ name, pools, deployments }: ScenarioC, phase: "up" 
 }
 
 /**
- * Which of `up` pods (by index) are left when `down` are: by lot, one order for each Deployment, so that
- * fewer are always some of those that more would be.
+ * Which of `up` pods (by index) remain when `down` are left. The order is random but fixed for each Deployment, so a
+ * smaller number is always a subset of a larger one.
  */
 export function survivors({ name, up, down }: Deployment): readonly number[] {
   const random = new Random(`survivors ${name}`);
@@ -76,8 +77,8 @@ export function survivors({ name, up, down }: Deployment): readonly number[] {
 }
 
 /**
- * The busiest moment of a public trace, and which of those pods are still there a day later; times a whole number,
- * so that there are about `pods`. The catalogue has no GPUs, so that what pods ask of those is left out.
+ * The busiest moment of a public trace, and the pods of it that still exist a day later. Pods are multiplied until
+ * there are about `pods`. Their GPU requests are dropped, because the catalogue has no GPUs.
  */
 function openbDayAfter(path: string, pods: number): ScenarioC {
   const traced = readOpenb(path);
@@ -94,7 +95,7 @@ function openbDayAfter(path: string, pods: number): ScenarioC {
 
 const DAY_S = 24 * 60 * 60;
 
-/** When most pods were there: the first such moment. */
+/** The first moment with the most pods. */
 function busiest(pods: readonly TracedPod[]): number {
   const changes = pods.flatMap(({ fromS, untilS }) => [
     { atS: fromS, by: 1 },
@@ -174,7 +175,7 @@ const MAKERS: Readonly<Record<string, Maker>> = {
   },
 };
 
-/** So many NodePools, with so many Deployments each that fit no other. */
+/** `count` NodePools, each with `kinds` Deployments that fit no other NodePool. */
 function teams(count: number, pods: number, kinds: number, random: Random): Made {
   const names = Array.from({ length: count }, (_, index) => `team-${index}`);
   const deployments = names.flatMap((team) =>
@@ -199,12 +200,12 @@ function one(deployments: readonly Deployment[]): Made {
 interface Drawn {
   readonly name?: string;
   readonly milliCpu?: readonly [number, number];
-  /** GiB for each pod; absent: one to eight for each core. */
+  /** GiB for each pod. Absent: one to eight for each core. */
   readonly gib?: readonly [number, number];
   readonly spec?: object;
 }
 
-/** About `pods` pods in so many Deployments of different requests, small ones more often than large. */
+/** About `pods` pods in Deployments with different requests. Small requests are more frequent than large ones. */
 function classes(
   pods: number,
   count: number,

@@ -1,7 +1,7 @@
 /**
- * `tsx bench/snapshot.ts NODES FOLDER`: the sweep's cluster as `kubectl get -o json` would have written it, a file for
- * each ten thousand objects, and `FOLDER.types.json` for `--instance-types`. For `karpenter explain` and `karpenter
- * simulate` of a large cluster: what they take is measured from outside, as a person waits for it.
+ * `tsx bench/snapshot.ts NODES FOLDER`: writes the cluster of the sweep bench as `kubectl get -o json` would, and
+ * `FOLDER.types.json` for `--instance-types`. Each file has at most ten thousand objects. With it, `karpenter explain`
+ * and `karpenter simulate` can be timed on a large cluster, as a user waits for them.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join as pathOf } from "node:path";
@@ -20,7 +20,7 @@ const [count, folder] = [Number(process.argv[2]), process.argv[3] ?? ""];
 if (!(count > 0) || folder === "") throw new Error("tsx bench/snapshot.ts NODES FOLDER");
 mkdirSync(folder, { recursive: true });
 
-/** What is of one kind, as a List when it is as long as a file may be. */
+/** Collects objects of one kind, and writes them as a List when a file is full. */
 class Files {
   readonly #head: { readonly apiVersion: string; readonly kind: string };
   #items: object[] = [];
@@ -63,7 +63,7 @@ const old = <T extends { readonly metadata: object }>(one: T): T => ({
   ...one,
   metadata: { ...one.metadata, creationTimestamp: CREATED },
 });
-/** What the API server asks for and the sweep does without. */
+/** Adds images, which the API server requires and the sweep omits. */
 const withImages = <T extends Pick<PodSpec, "containers">>(spec: T): T => ({
   ...spec,
   containers: spec.containers.map((one) => ({ image: "bench", ...one })),

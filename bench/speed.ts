@@ -1,11 +1,10 @@
 /**
- * `npm run bench -- speed [workload …] [--runs N] [--ours] [--greedy]`: our engine and upstream's on the
- * same files, each run in a cold process of its own, by turns; medians, and their ratio by
- * time, by cpu time, and by upstream's cpu time over that of our planning thread, which is nearest to
- * what a quiet machine would show. Upstream runs with one worker and with two, and its better median
- * counts. Without Go only ours runs. Ours runs as the image does (`ours-program.ts`). `--greedy`: upstream's
- * rules alone, without the planner. One more run of ours, not timed, goes before the validator, unless
- * `--no-validate`; a plan that does not stand fails the bench.
+ * `npm run bench -- speed [workload …] [--runs N] [--ours] [--greedy]`: times our engine and upstream's on the same
+ * workload files. Each run is a new process, and the engines alternate. Prints medians and three ratios: of time, of
+ * CPU time, and of upstream's CPU time to that of our planning thread. The last depends least on other load.
+ * Upstream runs with one worker and with two; its better median counts. Without Go only ours runs. Ours runs as in the
+ * image (`ours-program.ts`). `--greedy`: only upstream's greedy rules, without the planner. One more run of ours, not
+ * timed, is checked by the validator, unless `--no-validate`. An invalid plan fails the bench.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -16,7 +15,7 @@ import type { RunReport } from "./run-report.ts";
 import { buildUpstream } from "./upstream-program.ts";
 import { WORKLOADS } from "./workloads.ts";
 
-/** Upstream would need ten minutes and more. */
+/** Upstream would need ten minutes or more for these. */
 const TOO_LARGE_FOR_UPSTREAM = new Set(["U-mix-100k", "U-generic-1M", "H-1M"]);
 
 export async function speed(args: readonly string[]): Promise<void> {
@@ -35,7 +34,7 @@ export async function speed(args: readonly string[]): Promise<void> {
     print(HEAD);
     print(HEAD.map((title) => "-".repeat(title.length)));
     for (const name of asked.length > 0 ? asked : Object.keys(WORKLOADS)) {
-      // What one workload comes to is no reason to lose the others: a run of all takes an hour.
+      // A workload that fails does not end the run, because a run of all takes an hour.
       try {
         const file = join(folder, `${name}.json`);
         const workload = await (WORKLOADS[name] as (typeof WORKLOADS)[string])();
@@ -52,7 +51,7 @@ export async function speed(args: readonly string[]): Promise<void> {
   }
 }
 
-/** Its file is not ours to bring along. */
+/** Whether this is the workload of a trace whose file is missing. The file is not part of this repository. */
 function isWithoutTrace(name: string): boolean {
   return name === "T-openb" && process.env["OPENB_CSV"] === undefined;
 }
@@ -71,7 +70,7 @@ function compare(
   const ours: RunReport[] = [];
   const candidates = [1, 2].map((workers) => ({ workers, engine: `upstream, ${workers}w`, reports: [] as RunReport[] }));
   const opponents = upstream === undefined ? [] : candidates;
-  // By turns: a machine that is slower for some minutes is slower for all.
+  // The engines alternate, so a machine that is slower for some minutes is slower for both.
   for (let at = 0; at < runs; at++) {
     ours.push(runOurs(program, file, greedy ? ["--greedy"] : []));
     for (const { workers, reports } of opponents)
@@ -97,12 +96,12 @@ function run(command: string, args: readonly string[]): string {
   return stdout;
 }
 
-/** Solve and what comes before it: making the scheduler and the topology is part of ours too. */
+/** The time of Solve and of its preparation, because our time includes the set-up of scheduler and topology. */
 function timeMs(report: RunReport): number {
   return report.setupMs + report.solveMs;
 }
 
-/** What contention on a busy machine inflates least. */
+/** CPU time. Load on a busy machine inflates it least. */
 function cpuMs(report: RunReport): number {
   return report.cpuMs;
 }

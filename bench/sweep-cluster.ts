@@ -1,8 +1,7 @@
 /**
- * A large cluster as a sweep meets it, drawn from a fixed seed: a thousand Deployments of every kind of
- * constraint over nodes with ten pods each, one of them a daemon's. Pods stand
- * where the rules let them stand. It is told to the cluster's state object by object, as mirrors would, and
- * nothing else keeps them.
+ * A large cluster for the sweep bench, from a fixed seed: a thousand Deployments with every kind of constraint. Each
+ * node has ten pods, one of them of a DaemonSet. Pods are only on nodes that their rules allow. The objects are put
+ * into the cluster state one by one, as mirrors would do it, and are kept nowhere else.
  */
 import type { DaemonSet } from "../src/apis/apps/kinds.ts";
 import type { PersistentVolume, PersistentVolumeClaim } from "../src/apis/core/kinds.ts";
@@ -27,7 +26,7 @@ const CSI = "ebs.csi.aws.com";
 const READY = { type: "Ready", status: "True" as const, reason: "Ready", message: "", lastTransitionTime: "2026-01-01T00:00:00Z" };
 const DEDICATED = { key: "dedicated", value: "batch", effect: "NoSchedule" as const };
 
-/** How many in a hundred Deployments are of each kind. */
+/** Percentage of Deployments with each kind of constraint. */
 const SHARES = {
   generic: 38,
   zoneSpread: 12,
@@ -47,7 +46,7 @@ interface Deployment {
   readonly kind: Kind;
   readonly cpuMilli: number;
   readonly memoryMi: number;
-  /** Where all of it is, or what it selects. */
+  /** The zone that the Deployment is in, or that it selects. */
   readonly zone: string;
   readonly annotations: Readonly<Record<string, string>> | undefined;
   readonly spec: Partial<PodSpec>;
@@ -56,18 +55,21 @@ interface Deployment {
 }
 
 export interface Drawn {
-  /** Without nodes: those are the state's. */
+  /** Without nodes, which are in the cluster state. */
   readonly input: SchedulingInput;
-  /** What its pools were read from. */
+  /** The NodePools as Kubernetes objects. */
   readonly natives: readonly NodePool[];
   readonly pdbs: readonly PodDisruptionBudget[];
-  /** Tells the state that a pod of a node has changed. */
+  /** Puts a changed pod of a node into the state. */
   readonly change: (state: ClusterState, index: number) => void;
-  /** Tells the state of one more node and its pods. */
+  /** Puts one more node with its pods into the state. */
   readonly join: (state: ClusterState, index: number) => void;
 }
 
-/** How full nodes are: half to nearly, or as full as can be, so that little is left to do. */
+/**
+ * How full nodes are. `loose`: from half to nearly full. `tight`: as full as possible, so that little can be
+ * consolidated.
+ */
 export type Filling = "loose" | "tight";
 
 export function drawCluster(nodes: number, filling: Filling): Drawn {
@@ -149,7 +151,7 @@ function specOf(kind: Kind, matchLabels: Record<string, string>, zone: string): 
   }
 }
 
-/** Different ones that may stand in the zone. */
+/** Different Deployments whose pods may be in the zone. */
 function choose(random: Random, from: readonly Deployment[], zone: string): readonly Deployment[] {
   const chosen = new Set<Deployment>();
   for (let tries = 0; chosen.size < WORKLOAD_PODS && tries < 200; tries++) {
@@ -165,7 +167,7 @@ function mayStandIn({ kind, zone, perZone }: Deployment, here: string): boolean 
   return (perZone.get(here) ?? 0) <= Math.min(...ZONES.map((one) => perZone.get(one) ?? 0));
 }
 
-/** Every second Deployment has a budget; of those every fiftieth is spent. */
+/** Every second Deployment has a PodDisruptionBudget. Every fiftieth of those allows no eviction. */
 function guard({ name, namespace }: Deployment, index: number): PodDisruptionBudget {
   return {
     metadata: { name, namespace },
@@ -251,7 +253,7 @@ function podOf({ name: app, namespace, kind, cpuMilli, memoryMi, annotations, sp
 
 const AGENT = { tolerations: [{ operator: "Exists" as const }], containers: [{ name: "main", resources: { requests: { cpu: "100m", memory: "128Mi" } } }] };
 
-/** Runs on each node. */
+/** Has a pod on each node. */
 export const DAEMON_SET: DaemonSet = {
   metadata: { name: "agent", namespace: "kube-system", uid: "agent" },
   spec: { selector: { matchLabels: { app: "agent" } }, template: { metadata: { labels: { app: "agent" } }, spec: AGENT } },

@@ -1,7 +1,7 @@
 /**
- * Rounds of the disruption controller itself over one size of `sweep.ts`, in a process of its own: all that a round does,
- * in steps or not. A turn is what happens between two looks of the event loop, by the time that the thread had a core.
- * Nothing is carried out: a command that a round finds waits for its second look, and is refused when it begins.
+ * Rounds of the real disruption controller over one cluster size of `sweep.ts`, in a process of its own. A turn is the
+ * time between two iterations of the event loop, in CPU time of the thread. No command is carried out: each waits for
+ * its validation, which then refuses it.
  */
 import { constants, type PerformanceEntry, PerformanceObserver } from "node:perf_hooks";
 import type { Kind, KubeObject } from "../src/apis/meta.ts";
@@ -25,7 +25,7 @@ const { Ledger } = await built<typeof Ledgers>("core/disruption/ledger.js");
 const { DEFAULT_PLANNER } = await built<typeof Planner>("core/planner/planner-options.js");
 
 const START_MS = Date.parse("2026-01-02T00:00:00Z");
-/** Longer than this nobody should wait; where it ended is told, and what of it was a collection of garbage. */
+/** Turns longer than this are reported, with their place and the part that was garbage collection. */
 const LONG_MS = 50;
 const KINDS: Readonly<Record<number, string>> = {
   [constants.NODE_PERFORMANCE_GC_MINOR]: "minor",
@@ -41,13 +41,13 @@ for (let index = 0; index < count; index++) join(cluster, index);
 globalThis.gc?.();
 
 let startedMs = threadMs();
-/** By the wall, as collections of garbage are told. */
+/** Wall time, because garbage collections are reported in wall time. */
 let sinceMs = performance.now();
 let faultsBefore = 0;
 let longestMs = 0;
 let laterMs = 0;
 type Collection = PerformanceEntry & { readonly detail: { readonly kind: number } };
-/** Told at the end of a round: what was collected meanwhile is known only some moments later. */
+/** Printed at the end of a round, because garbage collections are reported with a delay. */
 const long: { readonly tookMs: number; readonly fromMs: number; readonly toMs: number; readonly faults: number; readonly to: string }[] = [];
 const collections: Collection[] = [];
 new PerformanceObserver((list) => { collections.push(...(list.getEntries() as readonly PerformanceEntry[] as readonly Collection[])); }).observe({ entryTypes: ["gc"] });
@@ -58,7 +58,7 @@ function beginTurn(): void {
   startedMs = threadMs();
 }
 
-/** Of all threads. Memory that is touched for the first time costs more than what is done with it where a hypervisor gives it. */
+/** Page faults of all threads. On a virtual machine the first access to memory can cost more than the work with it. */
 function pageFaults(): number {
   return process.resourceUsage().minorPageFault;
 }
@@ -69,7 +69,7 @@ function endTurn(): void {
   if (tookMs > LONG_MS) long.push({ tookMs, fromMs: sinceMs, toMs: performance.now(), faults: pageFaults() - faultsBefore, to: whereNow() });
 }
 
-/** Of long turns, with what of them by the wall was garbage being collected, and the memory that was met first in them. */
+/** Prints long turns, with the part that was garbage collection, and the page faults in them. */
 async function tellLong(): Promise<void> {
   for (let look = 0; look < 2; look++) await new Promise((resolve) => setImmediate(resolve));
   for (const { tookMs, fromMs, toMs, faults, to } of long) {
@@ -82,13 +82,13 @@ async function tellLong(): Promise<void> {
   collections.length = 0;
 }
 
-/** Who of the controller had the turn. */
+/** The function of the controller that had the turn. */
 function whereNow(): string {
   const lines = (new Error().stack ?? "").split("\n").filter((line) => line.includes("/controllers/"));
   return lines.slice(0, 2).map((line) => line.replace(/^\s+at (async )?/, "").replace(/\(.*\/controllers\//, "(")).join(" < ");
 }
 
-/** Steps count by the thread's time, as all else here. */
+/** Steps are measured in CPU time of the thread, as all figures here. */
 const clock: Clock = {
   now: () => Math.floor(START_MS + laterMs + threadMs()),
   elapsedMs: () => Math.floor(threadMs()),
@@ -163,7 +163,7 @@ const queue = {
 } as unknown as CommandQueue;
 
 const controller = disruption(world, queue);
-/** Each is looked at as the manager does it: one reconcile in answer to a request. */
+/** One reconcile for each request, as the manager does it. */
 async function round(name: string): Promise<void> {
   longestMs = 0;
   const before = { ...told };

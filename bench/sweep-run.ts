@@ -1,4 +1,4 @@
-/** One size of `sweep.ts`, in a process of its own. */
+/** Measures one cluster size of `sweep.ts`, in a process of its own. */
 import type * as Candidates from "../src/core/disruption/candidates.ts";
 import type * as Consolidation from "../src/core/disruption/consolidation.ts";
 import type * as Counters from "../src/core/disruption/counters.ts";
@@ -15,7 +15,7 @@ const { consolidate } = await built<typeof Consolidation>("core/disruption/conso
 const { evictionCounter } = await built<typeof Counters>("core/disruption/counters.js");
 const { createSimulator } = await built<typeof Simulate>("core/disruption/simulate.js");
 
-/** Nodes in a step of each method, pods as `methods/method.ts` has them. */
+/** Nodes in a step of each method. `methods/method.ts` has the number of pods. */
 const NODES_PER_STEP = 6;
 const NODES_AT_ONCE = 150;
 
@@ -30,7 +30,7 @@ function* atOnce(act: () => void) {
   yield;
 }
 
-/** Runs it, counting what each turn takes. */
+/** Runs the steps and measures each turn. */
 function measured(name: string, steps: Iterable<unknown>): void {
   const cpu = process.cpuUsage();
   const started = performance.now();

@@ -1,11 +1,12 @@
 /**
- * `npm run bench -- sweep [nodes …] [--tight]`: a whole sweep of a large cluster, with all kinds of constraints present:
- * every node is asked about by single-node consolidation, and all together by multi-node consolidation, as the
- * disruption loop does. Nodes are half to nearly full, or `--tight`. Ten pods a node; each size in a cold process of its own. Load is what events of all
- * objects cost, set-up what the first look pays, follow what a later one pays when a node in a hundred has changed.
- * Then rounds of the whole controller over the same cluster (sweep-round.ts): what it does beside its sweeps, too.
- * A turn is how long others wait for theirs, by the time that the planning thread had a core; cpu is of all threads,
- * garbage collection counted in.
+ * `npm run bench -- sweep [nodes …] [--tight]`: one sweep of a large cluster with all kinds of constraints. Single-node
+ * consolidation is asked about each node, and multi-node consolidation about all together, as in the disruption loop.
+ * Nodes have ten pods each and are half to nearly full, or full with `--tight`. Each size runs in a new process.
+ * - load: cost of the events of all objects; set-up: cost of the first sweep; follow: cost of a later sweep if 1 % of
+ * the nodes changed.
+ * - turn: how long other work waits, in CPU time of the planning thread; cpu: CPU time of all threads, with garbage
+ * collection.
+ * Rounds of the whole controller over the same cluster follow (sweep-round.ts).
  */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -13,7 +14,7 @@ import { imageFlags } from "../scripts/image-flags.ts";
 import { imageNode } from "./image-node.ts";
 
 const SIZES = [1_000, 10_000];
-/** As the image runs, and room for what is larger than a container's default. */
+/** The flags of the image, with a larger heap than a container has by default. */
 const FLAGS = ["--expose-gc", ...imageFlags(), "--max-old-space-size=4096"];
 
 export async function sweep(args: readonly string[]): Promise<void> {

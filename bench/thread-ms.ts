@@ -1,7 +1,7 @@
-/** The clock of benches that tell of turns: what else the machine does at the time is not in it. */
+/** The clock of benches that measure turns. It does not count other work on the machine. */
 import { readFileSync } from "node:fs";
 
-/** Time on a core that this process's main thread has had, in ms; elsewhere than on Linux by the wall. */
+/** CPU time of this process' main thread in milliseconds. On other systems than Linux, wall time. */
 export function threadMs(): number {
   try {
     return Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, "utf8").split(" ")[0]) / 1e6;

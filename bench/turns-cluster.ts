@@ -1,4 +1,4 @@
-/** What `turns.ts` has in its cluster: the sweep's, object by object, as its controllers have left it. */
+/** The cluster of `turns.ts`: the objects of the sweep's cluster, in the state in which controllers leave them. */
 import { NODE, type Node } from "../src/apis/core/node.ts";
 import { POD, type Pod } from "../src/apis/core/pod.ts";
 import { NODE_CLAIM, type NodeClaim } from "../src/apis/karpenter/nodeclaim.ts";
@@ -18,7 +18,7 @@ export interface TurnsCluster {
   readonly pools: readonly KubeObject[];
   readonly claims: readonly NodeClaim[];
   readonly nodes: readonly Node[];
-  /** By the plural of their kind. */
+  /** Objects by the plural of their kind. */
   readonly objects: ReadonlyMap<string, readonly KubeObject[]>;
 }
 
@@ -72,7 +72,7 @@ function asClassed({ metadata, spec, ...pool }: NodePool) {
   };
 }
 
-/** As its controllers have left it. */
+/** The claim with the fields that its controllers write. */
 function asStored({ metadata, spec, status, ...claim }: NodeClaim): NodeClaim {
   const conditions = ["Launched", "Registered", "Initialized"].map((type) => ({
     type,

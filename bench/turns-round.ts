@@ -1,6 +1,6 @@
 /**
- * A round of `turns.ts`: a controller is started by the manager as it is, things happen to it, and what each took is
- * printed with its longest turn, which is what happens between two looks of the event loop.
+ * One round of `turns.ts`: the manager runs a real controller, and something happens to it. Prints the duration of the
+ * work and the longest turn, which is the time between two iterations of the event loop.
  */
 import type { World } from "../src/controllers/world.ts";
 import type { Controller } from "../src/kube/manager/controller.ts";
@@ -12,28 +12,28 @@ import type { Server } from "./turns-server.ts";
 const { createManager } = await built<typeof Managers>("kube/manager/manager.js");
 
 const LONG_MS = 50;
-/** Looks in a row at which nobody has anything to do. */
+/** The controller is idle after this many iterations without work. */
 const QUIET_LOOKS = 20;
 
 type Work = () => Promise<void> | void;
-/** By their names. */
+/** Work that causes reconciles, by name. */
 type Happenings = Readonly<Record<string, Work>>;
 
 export interface Running {
-  /** Resolves when nobody has anything to do for the moment. */
+  /** Resolves when no controller has work. */
   idle(): Promise<void>;
   stop(): Promise<void>;
 }
 
 export interface Rounds {
-  /** Prints what the work took, if it is wanted. */
+  /** Does the work and prints its duration, if the name is wanted. */
   round(name: string, work: Work): Promise<void>;
-  /** Starts it, plays what is to happen to it, and stops it. */
+  /** Starts the controllers, runs the work on them, and stops them. */
   played(name: string, make: Controller | readonly Controller[], happens?: Happenings): Promise<void>;
   running(...all: readonly Controller[]): Promise<Running>;
 }
 
-/** `wanted`: words of the rounds that are; none: all are. */
+/** `wanted`: words of the names of rounds that run. Empty: all run. */
 export function createRounds(world: World, server: Server, wanted: readonly string[]): Rounds {
   const isWanted = (name: string) => wanted.length === 0 || wanted.some((word) => name.includes(word));
 
@@ -69,7 +69,7 @@ export function createRounds(world: World, server: Server, wanted: readonly stri
     await it?.stop();
   }
 
-  /** The manager itself, with metrics of its own that tell how busy it is. */
+  /** A manager with metrics of its own, which count the workers that are busy. */
   async function running(...all: readonly Controller[]): Promise<Running> {
     const busy = { count: 0 };
     const { clock, random, log } = world;
@@ -90,7 +90,7 @@ export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** What the work took, its longest turn, and those over 50 ms. */
+/** Total time of the work, the longest turn, and the turns over 50 ms. */
 async function turnsOf(work: () => Promise<void>): Promise<readonly number[]> {
   let [before, longestMs, long, done] = [threadMs(), 0, 0, false];
   const firstMs = before;
@@ -109,7 +109,7 @@ async function turnsOf(work: () => Promise<void>): Promise<readonly number[]> {
   return [before - firstMs, longestMs, long];
 }
 
-/** The controller, counting how often it is at work. */
+/** The controller, which also counts how many of its reconciles run. */
 function counted(one: Controller, busy: { count: number }): Controller {
   const reconcile = async (request: Parameters<Controller["reconcile"]>[0]) => {
     busy.count++;

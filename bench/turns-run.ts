@@ -1,4 +1,7 @@
-/** One size of `turns.ts`, in a process of its own. Further arguments: words of the rounds that are wanted. */
+/**
+ * Measures one cluster size of `turns.ts`, in a process of its own. Further arguments are words of the names of rounds
+ * that run.
+ */
 import { NODE } from "../src/apis/core/node.ts";
 import type * as ToPool from "../src/apis/hub/to-pool.ts";
 import { NODE_CLAIM } from "../src/apis/karpenter/nodeclaim.ts";
@@ -26,12 +29,12 @@ const { world, metrics, lose } = turnsWorld(there, server);
 const { clock, cluster } = world;
 const { round, played, running } = createRounds(world, server, wanted);
 
-// What happens to them.
+// Helpers that cause reconciles.
 
 const pool = pools[0] as KubeObject;
 const poolKey = pool.metadata.name;
 let told = 0;
-/** What nodepool.counter writes every few seconds. */
+/** What the controller nodepool.counter writes every few seconds. */
 const countPool = () => server.change(NODE_POOL as Kind, poolKey, { status: { nodes: ++told } });
 const editPool = () => {
   const spec = { template: { metadata: { labels: { team: `t${told}` } } } };
@@ -40,7 +43,7 @@ const editPool = () => {
   server.change(NODE_POOL as Kind, poolKey, { metadata: { annotations: { [HASH]: hash } } });
 };
 const countClass = () => server.change(CLASS, "default", { status: { seen: ++told } });
-/** Changes that come from outside, as a watch brings them: some at a time. */
+/** Makes changes as a watch delivers them: some in each turn. */
 async function each(times: number, change: (index: number) => void): Promise<void> {
   for (let index = 0; index < times; index++) {
     change(index);
@@ -54,7 +57,7 @@ const annotateClaim = (index: number, annotations: Readonly<Record<string, strin
   server.change(NODE_CLAIM as Kind, claims[index]?.metadata.name as string, { metadata: { annotations } });
 const tenth = Math.floor(count / 10);
 
-// The picture.
+// The cluster state.
 
 const HEAD = [`${count} nodes`.padEnd(58), "   thread ms", "longest turn", "  over 50 ms", "      writes"];
 console.log(HEAD.join("  "));
@@ -98,7 +101,7 @@ await played("nodepool.readiness", nodePoolReadiness?.(world) as Controller, { "
 const { nodePoolHash } = await controllers("nodepool/hash");
 await played("nodepool.hash, made another way before", nodePoolHash?.(world) as Controller);
 
-// Claims and nodes.
+// Claims and Nodes.
 
 const { claimGarbageCollection, instanceGarbageCollection } = await controllers("nodeclaim/garbage-collection");
 await played("nodeclaim.garbagecollection", claimGarbageCollection?.(world) as Controller);
@@ -130,7 +133,7 @@ await played("nodeclaim.disruption", nodeClaimDisruption?.(world) as Controller,
   "one in ten claims is of v1beta1": () => each(tenth, (index) => annotateClaim(index * 10 + 1, BETA)),
 });
 
-// Static capacity, and what is shown.
+// NodePools with static capacity, and metrics.
 
 const { staticProvisioning } = await controllers("static/provisioning");
 const { staticDeprovisioning } = await controllers("static/deprovisioning");

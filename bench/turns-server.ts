@@ -1,6 +1,6 @@
 /**
- * What `turns.ts` has for an API server: mirrors of what is there, as the controllers open them, and a client that
- * writes merge patches into them. Answers come some at a time, as a socket brings them.
+ * The API server of `turns.ts`: mirrors of the objects, and a client that writes merge patches into them. Answers
+ * arrive some at a time, as from a socket.
  */
 import type { Kind, KubeObject } from "../src/apis/meta.ts";
 import { keyOf } from "../src/apis/meta.ts";
@@ -17,18 +17,18 @@ const { Informer: Mirror } = await built<typeof Informers>("kube/mirror/informer
 const { applyMergePatch } = await built<typeof Json>("base/json.js");
 const { KubeError } = await built<typeof Errors>("kube/errors.js");
 
-/** That one turn of the loop brings. */
+/** Answers that arrive in one iteration of the event loop. */
 const ANSWERS_A_TURN = 16;
 
 export interface Server {
   readonly mirrors: LiveMirrors;
   readonly client: KubeClient;
-  /** Another writer's change. */
+  /** A change by another writer. */
   change(kind: Kind, key: string, patch: unknown): void;
   readonly writes: () => number;
 }
 
-/** `there`: what is kept of each object of a kind (by its plural), frozen. */
+/** `there`: the frozen objects by the plural of their kind. */
 export function createServer(there: ReadonlyMap<string, readonly KubeObject[]>): Server {
   const informers = new Map<string, Informer<KubeObject>>();
   let [version, writes] = [1_000, 0];
@@ -53,7 +53,7 @@ export function createServer(there: ReadonlyMap<string, readonly KubeObject[]>):
     return of(kind).get(key) as KubeObject;
   }
 
-  /** In its turn. */
+  /** Answers in a later iteration of the event loop. */
   function answer<T>(act: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
       waiting.push(() => {

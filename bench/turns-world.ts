@@ -1,4 +1,6 @@
-/** What the controllers of `turns.ts` are given: doors as they are, over its API server, and a cloud that knows all. */
+/**
+ * The world of the controllers of `turns.ts`: real clients over its API server, and a cloud that knows all instances.
+ */
 import type { NodeClaim } from "../src/apis/karpenter/nodeclaim.ts";
 import { Random } from "../src/base/random.ts";
 import type * as Clocks from "../src/base/system-clock.ts";
@@ -21,7 +23,7 @@ const { openMirrors } = await built<{ openMirrors: (given: World) => void }>("co
 export interface TurnsWorld {
   readonly world: World;
   readonly metrics: Metrics.MetricsRegistry;
-  /** The last so many instances are gone. */
+  /** Makes the last `instances` instances disappear from the cloud. */
   readonly lose: (instances: number) => void;
 }
 
@@ -57,7 +59,7 @@ export function turnsWorld({ claims, input }: TurnsCluster, server: Server): Tur
   return { world, metrics, lose };
 }
 
-/** The cloud knows no names. */
+/** The claim as the cloud returns it, without a name. */
 function asInstance({ metadata: { name: _, ...metadata }, ...claim }: NodeClaim): NodeClaim {
   return { ...claim, metadata: { ...metadata, name: "" } };
 }

@@ -1,9 +1,9 @@
 /**
- * `npm run bench -- turns [nodes …] [WORD …]`: how long others wait for their turn while one controller has a round
- * over a large cluster (sweep-cluster.ts): each is started as the operator starts it, over mirrors and a manager as
- * they are, and then meets what makes it look at everything. A turn is what happens between two looks of the event
- * loop, by the time that the planning thread had a core; each size in a process of its own. With words only rounds
- * whose name has one of them.
+ * `npm run bench -- turns [nodes …] [WORD …]`: how long other work waits while one controller works through a large
+ * cluster (sweep-cluster.ts). Each controller is started as the operator starts it, over real mirrors and a real
+ * manager. Then something happens that makes it look at every object.
+ * A turn is the time between two iterations of the event loop, in CPU time of the planning thread. Each size runs in
+ * its own process. With words, only rounds whose name contains one of them run.
  */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -11,7 +11,7 @@ import { imageFlags } from "../scripts/image-flags.ts";
 import { imageNode } from "./image-node.ts";
 
 const SIZES = [1_000, 10_000];
-/** As the image runs, and room for what is larger than a container's default. */
+/** The flags of the image, with a larger heap than a container has by default. */
 const FLAGS = ["--expose-gc", ...imageFlags(), "--max-old-space-size=6144"];
 
 export async function turns(args: readonly string[]): Promise<void> {

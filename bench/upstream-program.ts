@@ -1,4 +1,4 @@
-/** Builds the programs that run upstream's engine: the modules of bench/upstream. */
+/** Builds the Go programs that run upstream's engine, from the modules in bench/upstream. */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -6,7 +6,7 @@ import { goEnv } from "../test/cluster/go-env.ts";
 
 const MODULE = fileURLToPath(new URL("upstream", import.meta.url));
 
-/** The path of the program, built into `folder`. Undefined where it cannot be built; says why, on stdout. */
+/** Builds the program into `folder` and returns its path. Undefined if that fails; the reason is printed to stdout. */
 export function buildUpstream(folder: string, of = "."): string | undefined {
   const program = join(folder, "upstream");
   const { status, error, stderr } = spawnSync("go", ["build", "-o", program, of], {

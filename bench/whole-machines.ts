@@ -1,14 +1,16 @@
 /**
- * What a few pods cost at least when machines are whole: exact, by trying every way to divide them. A price for parts of
- * machines says too little of pods that hardly fill one. Only where the ways are few: of thousands of pods the parts are
- * small beside the whole.
+ * The lowest price of machines for a few pods, exact: all ways to divide the pods over whole machines are tried. A
+ * bound that allows parts of machines is too low for pods that hardly fill one. With thousands of pods that error is
+ * small, and there are too many ways to try.
  */
 import { holds, type Packing } from "../src/core/planner/packing/packing.ts";
 
-/** Numbers of pods of each row that may be left to place: work grows with their square. */
+/** Limit for the number of states: combinations of pods that are left, by row. The work grows with the square of it. */
 const MOST_STATES = 4_096;
 
-/** The price of the cheapest machines that hold all rows; undefined: there are too many ways, or a pod fits nowhere. */
+/**
+ * The price of the cheapest machines that hold all rows. Undefined: there are too many states, or a pod fits nowhere.
+ */
 export function wholeMachines({ rows, bins, dimensions }: Packing): number | undefined {
   const counts = rows.map(({ count }) => count);
   const strides: number[] = [];
@@ -22,7 +24,7 @@ export function wholeMachines({ rows, bins, dimensions }: Packing): number | und
   const numbersOf = (state: number): readonly number[] =>
     counts.map((count, row) => Math.floor(state / (strides[row] as number)) % (count + 1));
   const numbers = Array.from({ length: states }, (_, state) => numbersOf(state));
-  // Of one machine that holds so many of each.
+  // Price of the cheapest single machine that holds this number of pods of each row.
   const priceOfOne = numbers.map((own) => {
     const amounts = new Float64Array(dimensions);
     rows.forEach((row, index) => {
@@ -37,7 +39,7 @@ export function wholeMachines({ rows, bins, dimensions }: Packing): number | und
   least[0] = 0;
   for (let state = 1; state < states; state++) {
     const left = numbers[state] as readonly number[];
-    // Some machine holds one of these; so no division is looked at in two orders.
+    // The next machine holds a pod of the first row that has pods left. So each division is tried in one order only.
     const first = left.findIndex((times) => times > 0);
     for (let part = 1; part <= state; part++) {
       const own = numbers[part] as readonly number[];

@@ -1,7 +1,7 @@
 /**
- * A workload is a file that our engine and upstream's both read: instance types as `karpenter plan`
- * takes them (docs/reference/plan.md), NodePools as Kubernetes does, and pods as templates with a
- * count. `bench/upstream` reads the same fields.
+ * A workload is a file that our engine and upstream's both read. It holds instance types as `karpenter plan` reads them
+ * (docs/reference/plan.md), NodePools as Kubernetes objects, and pods as templates with a count. `bench/upstream` reads
+ * the same fields.
  */
 import { readFileSync } from "node:fs";
 import type { PodTemplateSpec } from "../src/apis/apps/kinds.ts";
@@ -21,15 +21,15 @@ import { nodeView, pod } from "../src/testing/builders.ts";
 export interface Workload {
   readonly name: string;
   readonly preferencePolicy: "Respect" | "Ignore";
-  /** As in the file of `--instance-types`. */
+  /** In the form of the file for `--instance-types`. */
   readonly instanceTypes: readonly unknown[];
   readonly nodePools: readonly NodePool[];
   readonly pods: readonly PodGroup[];
-  /** So many nodes are there already, each with ten pods and room for none. Upstream's program has no such. */
+  /** Number of existing nodes, each with ten pods and no free room. Upstream's program ignores it. */
   readonly fullNodes?: number;
 }
 
-/** So many pods `<name>-0`, `<name>-1`, … of namespace default. */
+/** `count` pods `<name>-0`, `<name>-1`, … in namespace default. */
 export interface PodGroup {
   readonly name: string;
   readonly count: number;
@@ -40,7 +40,7 @@ export function readWorkload(path: string): Workload {
   return JSON.parse(readFileSync(path, "utf8")) as Workload;
 }
 
-/** What the engine is given for it: as the operator would have it in memory. */
+/** The engine's input for the workload, as the operator would have it in memory. */
 export function inputOf(workload: Workload): SchedulingInput {
   const text = JSON.stringify(workload.instanceTypes);
   const { instanceTypes, wellKnownLabels } = parseInstanceTypes(workload.name, text);
@@ -74,7 +74,7 @@ function fullNode(index: number): NodeView {
   return nodeView({ node: { name, labels, allocatable: { cpu: "10", memory: "20Gi", pods: "10" } }, pods });
 }
 
-/** As the operator holds them: read from the wire one by one, and kept by what its mirror keeps of them. */
+/** The pods as the operator holds them: decoded one by one, with the fields that its mirror keeps. */
 function podsOf(groups: readonly PodGroup[]): Pod[] {
   const project = createPodProjection();
   return groups.flatMap(({ name, count, template }) => {
@@ -92,7 +92,7 @@ function podsOf(groups: readonly PodGroup[]): Pod[] {
   });
 }
 
-/** A type in the words of the file: what a provider knows, for both engines. */
+/** An instance type in the form of the file, as both engines read it. */
 export function describeType(type: InstanceType): unknown {
   return {
     name: type.name,

@@ -1,9 +1,10 @@
 /**
- * The workloads of the bench, made anew from a fixed seed. `U-` are those of upstream's own
- * scheduling_benchmark_test.go: fifths of generic pods, zonal and host spread, zonal affinity and
- * host anti-affinity over 400 types; and 4,000 equal pods with preferences. `A-` puts such pods on
- * the AWS catalogue (amd64, families c, m and r past generation 2, on demand), `H-` equal pods; `T-openb`
- * is a public trace, where its file is at hand, on all of amd64.
+ * The workloads of the bench, created from a fixed seed.
+ * - `U-`: those of upstream's scheduling_benchmark_test.go over 400 types. One fifth each: generic pods, zone spread,
+ * host spread, zone affinity, host anti-affinity. Also 4,000 equal pods with preferences.
+ * - `A-`: such pods on the AWS catalogue (amd64, on-demand, families c, m and r after generation 2).
+ * - `H-`: equal pods. `P-`: hard cases (pathological.ts). `T-openb`: a public trace on all amd64 types, if its file is
+ * available.
  */
 import type { PodTemplateSpec } from "../src/apis/apps/kinds.ts";
 import type { NodePool } from "../src/apis/karpenter/nodepool.ts";
@@ -24,7 +25,7 @@ const FAKE_TYPES = 400;
 
 type Make = () => Promise<Workload>;
 
-/** By name, in the order in which a table shows them. */
+/** The workloads by name, in the order of the table. */
 export const WORKLOADS: Readonly<Record<string, Make>> = {
   "U-mix-1k": async () => upstreamMix("U-mix-1k", 1_000),
   "U-mix-5k": async () => upstreamMix("U-mix-5k", 5_000),
@@ -43,7 +44,7 @@ export const WORKLOADS: Readonly<Record<string, Make>> = {
   ...PATHOLOGICAL,
 };
 
-/** Its pods; the rest as in upstream's benchmark. `types`: how many of the fake ones. */
+/** Pods of upstream's benchmark; the rest is as there. `types`: number of fake instance types. */
 export function upstreamMix(name: string, count: number, types = FAKE_TYPES): Workload {
   return onFakes(name, drawPods(KINDS, count), types);
 }
@@ -53,7 +54,7 @@ function onFakes(name: string, pods: readonly PodGroup[], types = FAKE_TYPES): W
   return { name, preferencePolicy: "Respect", instanceTypes, nodePools: [nodePool()], pods };
 }
 
-/** Where the trace's openb_pod_list lies is told by the environment. */
+/** The environment variable OPENB_CSV names the file of the trace. */
 function tracePath(): string {
   const path = process.env["OPENB_CSV"];
   if (path === undefined) throw new Error("T-openb: set OPENB_CSV to the file openb_pod_list of Alibaba's cluster-trace-gpu-v2023");
@@ -87,7 +88,7 @@ export async function onPool(name: string, pods: readonly PodGroup[], pool: Node
   };
 }
 
-/** Upstream's: each one core and 2 Gi larger, five offerings at one price. */
+/** Upstream's fake types: each has one core and 2 Gi more than the one before, and five offerings at one price. */
 function fakeTypes(count = FAKE_TYPES): unknown[] {
   return Array.from({ length: count }, (_, index) => {
     const size = index + 1;
@@ -130,7 +131,7 @@ function nodePool(
   } as NodePool;
 }
 
-/** Labels and what else a pod of the kind asks for. */
+/** Labels and other fields of a pod of this kind. */
 type Kind = (random: Random) => {
   readonly labels: Record<string, string>;
   readonly spec?: Partial<PodTemplateSpec["spec"]>;
@@ -164,7 +165,7 @@ function required(topologyKey: string, matchLabels: Record<string, string>) {
   };
 }
 
-/** Equal shares of the kinds, drawn label first, then cpu, then memory; equal draws are a group. */
+/** Equal shares of the kinds. The order of draws is label, CPU, memory; equal pods form a group. */
 function drawPods(kinds: readonly Kind[], count: number): PodGroup[] {
   const random = new Random(42);
   const groups = new Map<string, { count: number; template: PodTemplateSpec }>();

@@ -1,9 +1,9 @@
 /**
  * `npm run bench -- cluster [shape …] [--pods N,N] [--runs N] [--settle S] [--only ours|upstream] [--logs DIR]
- * [--results FILE [--table]]`: upstream's kwok operator and ours, one after the other, each on a fresh real
- * control plane, with the same NodePool and workloads. Medians of the runs in one table. With `--results`
- * every run is kept in a file: what it holds already is not run again, and the table shows all of it;
- * `--table` only shows it.
+ * [--results FILE [--table]]`: runs upstream's operator for kwok and ours, one after the other, with the same NodePool
+ * and workloads. Each runs on a fresh real control plane. Prints medians in one table.
+ * `--results` keeps each run in a file and does not repeat runs that are in it; the table shows all of them. `--table`
+ * only prints the table.
  */
 import { mkdirSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -23,8 +23,8 @@ export async function cluster(args: readonly string[]): Promise<void> {
     options: {
       pods: { type: "string" },
       runs: { type: "string", default: "1" },
-      // Longer than the suite's pool can be silent between two steps: 30 s of consolidateAfter, 10 s to the
-      // next round, 15 s to the second look, 5 s of draining.
+      // Longer than the operator can be idle between two actions: consolidateAfter 30 s, next round 10 s, validation 15
+      // s, drain 5 s.
       settle: { type: "string", default: "70" },
       only: { type: "string" },
       logs: { type: "string" },
@@ -68,7 +68,7 @@ async function measure(
           results.add(shape.name, contestant.name, result);
           tell(operatorLines(shape.name, contestant.name, results).join("\n"));
         } catch (error) {
-          // The other rows are worth having.
+          // The other rows are still measured.
           process.exitCode = 1;
           tell(`${shape.name}, ${contestant.name}: ${(error as Error).message}`);
         }
@@ -110,7 +110,7 @@ function operatorLines(row: string, operator: string, kept: Results<Result>): st
   ];
 }
 
-/** Ours over upstream's, where both were run. */
+/** Our figures divided by upstream's, if both were run. */
 function ratioLines(row: string, kept: Results<Result>): string[] {
   const [theirs, own] = OPERATORS.map((operator) => kept.of(row, operator));
   if (theirs === undefined || own === undefined || theirs.length === 0 || own.length === 0) return [];
@@ -138,7 +138,7 @@ function ratioLines(row: string, kept: Results<Result>): string[] {
   ];
 }
 
-/** Of the first run: verbs by how often. */
+/** Calls of the first run by verb, most frequent first. */
 function callsText([calls = {}]: readonly Readonly<Record<string, number>>[]): string {
   return Object.entries(calls)
     .sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1))

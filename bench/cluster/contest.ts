@@ -1,6 +1,6 @@
 /**
- * One operator alone on a fresh control plane: upstream's CRDs, a service account of its own, so that the API
- * server's audit log tells its calls apart, and what a bench says to such a cluster.
+ * A fresh control plane with one operator alone. It has upstream's CRDs, and a service account for the operator, so
+ * that the audit log shows its calls separately. Also the requests that a bench sends to such a cluster.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -24,12 +24,12 @@ const USER = `system:serviceaccount:${ACCOUNT.namespace}:${ACCOUNT.name}`;
 export interface Contest {
   readonly client: KubeClient;
   readonly operator: Running;
-  /** Its calls so far, by what `nameOf` makes of them; undefined is not counted. */
+  /** Number of the operator's calls so far, by the name that `nameOf` gives them. Undefined: not counted. */
   calls(nameOf?: (call: Call) => string | undefined): Record<string, number>;
   close(): Promise<void>;
 }
 
-/** One answered request, or a watch that has begun, as the audit log tells it. */
+/** One answered request, or a watch that has begun, as in the audit log. */
 export interface Call {
   readonly auditID: string;
   readonly verb: string;
@@ -37,7 +37,7 @@ export interface Call {
   readonly responseStatus?: { readonly code?: number };
 }
 
-/** `keepLogsIn`: logs and audit stay there. */
+/** `keepLogsIn`: folder in which logs and the audit log are kept. */
 export async function openContest(contestant: Contestant, keepLogsIn?: string): Promise<Contest> {
   const directory = mkdtempSync(join(keepLogsIn ?? tmpdir(), "bench-cluster-"));
   const policy = join(directory, "audit-policy.json");
@@ -80,7 +80,7 @@ export async function openContest(contestant: Contestant, keepLogsIn?: string): 
 const AUDIT_POLICY = {
   apiVersion: "audit.k8s.io/v1",
   kind: "Policy",
-  // A watch that still runs has begun; other calls are counted when they are answered.
+  // A watch counts when it begins, because it may never end. Other calls count when they are answered.
   omitStages: ["RequestReceived"],
   omitManagedFields: true,
   rules: [{ level: "Metadata", users: [USER] }],
@@ -115,7 +115,7 @@ const NODE_CLASS = {
   metadata: { name: "default" },
 } as KubeObject;
 
-/** Server-side, as `bench`; the kwok provider's class of nodes first. */
+/** Applies the objects server-side as field manager `bench`. The KWOKNodeClass is applied first. */
 export async function applyAll(client: KubeClient, objects: readonly KubeObject[]): Promise<void> {
   const resources = discoverResources(client);
   for (const body of [NODE_CLASS, ...objects]) {
@@ -125,7 +125,7 @@ export async function applyAll(client: KubeClient, objects: readonly KubeObject[
   }
 }
 
-/** Whether the operator has found nothing wrong with it. */
+/** Whether the NodePool is Ready. */
 export async function isPoolReady(client: KubeClient, name: string): Promise<boolean> {
   const kind = await discoverResources(client).kind("karpenter.sh/v1", "NodePool");
   const pool = (await client.get(kind, { name })) as {
@@ -155,7 +155,7 @@ export async function until(
   }
 }
 
-/** A kubeconfig of a service account that may do everything: the audit log tells its calls apart. */
+/** Writes a kubeconfig for a service account with all rights. The audit log shows its calls separately. */
 async function writeAccount(transport: Transport, admin: string, file: string): Promise<void> {
   const accounts = `/api/v1/namespaces/${ACCOUNT.namespace}/serviceaccounts`;
   await post(transport, accounts, { metadata: { name: ACCOUNT.name } });

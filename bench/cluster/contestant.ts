@@ -1,7 +1,7 @@
 /**
- * The two operators as processes on one footing: the same kubeconfig of a service account of their own, the
- * same settings by the same environment variables, watched through /proc. Each hangs on its parent by its
- * standard input, so nothing stays behind however the bench ends.
+ * Starts the two operators under equal conditions: the same kubeconfig, service account, settings and environment
+ * variables. Reads their CPU time and memory from /proc. Each operator ends when its standard input closes, so none
+ * outlives the bench.
  */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -27,7 +27,10 @@ import { imageNode } from "../image-node.ts";
 const MODULE = fileURLToPath(new URL(".", import.meta.url));
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const PACKAGE = "sigs.k8s.io/karpenter/kwok";
-/** Runs its arguments in the background, tells their id, ends them with its standard input. */
+/**
+ * A shell script: runs its arguments in the background, prints their process id, and ends them when its standard input
+ * closes.
+ */
 const TIED =
   '"$@" & child=$!; echo $child >&3; exec 3>&-; cat >/dev/null; kill $child; ' +
   "(sleep 10; kill -9 $child) 2>/dev/null & wait $child";
@@ -40,14 +43,17 @@ export interface Contestant {
 }
 
 export interface Running {
-  /** Seconds of CPU so far, of all threads. */
+  /** Seconds of CPU time of all threads so far. */
   cpuSeconds(): number;
-  /** The most memory it ever held. */
+  /** Peak memory so far. */
   peakRssMib(): number;
   stop(): Promise<void>;
 }
 
-/** What the image runs: its Node, its flags, the bundle with its code cache. `nodeFlags`: more, for profiles and to try settings. */
+/**
+ * The program as in the image: its Node, its flags, the bundle with its code cache. `nodeFlags`: additional flags, for
+ * profiles or to try settings.
+ */
 function ours(nodeFlags: readonly string[], tell: (line: string) => void): Contestant {
   const folder = mkdtempSync(join(tmpdir(), "bench-bundle-"));
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
@@ -62,7 +68,7 @@ function ours(nodeFlags: readonly string[], tell: (line: string) => void): Conte
   return { name: "ours", command };
 }
 
-/** Built once for each version that go.mod names, into a cache outside the tree. */
+/** Built once for each version that go.mod names, into a cache outside the checkout. */
 function upstream(tell: (line: string) => void): Contestant {
   const hash = createHash("sha256");
   for (const file of ["go.mod", "go.sum"]) hash.update(readFileSync(join(MODULE, file)));
@@ -86,7 +92,7 @@ function upstream(tell: (line: string) => void): Contestant {
   return { name: "upstream", command: [program] };
 }
 
-/** Upstream's, then ours, or `only` one of them; `nodeFlags`, parted by spaces, are for ours. */
+/** Upstream's operator, then ours, or `only` one of them. `nodeFlags`: for ours, separated by spaces. */
 export function contestantsOf(
   only: string | undefined,
   nodeFlags: string,
@@ -101,7 +107,7 @@ export function contestantsOf(
   ];
 }
 
-/** Resolves when it says that it is ready. */
+/** Starts the operator. Resolves when it reports that it is ready. */
 export async function start(
   contestant: Contestant,
   kubeconfig: string,
@@ -163,7 +169,7 @@ function hasEnded(pid: number): boolean {
   }
 }
 
-/** utime and stime: fields 14 and 15, counted after the name in brackets. */
+/** Adds utime and stime: fields 14 and 15 of /proc/PID/stat, counted after the name in parentheses. */
 function cpuSecondsOf(pid: number): number {
   const text = readFileSync(`/proc/${pid}/stat`, "utf8");
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");

@@ -1,6 +1,6 @@
 /**
- * Results of long benches, one JSON line each in a file that stays, so that rows can be measured one by one,
- * on another day, and still stand in one table.
+ * Results of long benches, kept in a file with one JSON line each. So rows can be measured on different days and still
+ * be in one table.
  */
 import { appendFileSync, mkdirSync, readFileSync } from "node:fs";
 import { loadavg } from "node:os";
@@ -9,7 +9,7 @@ import { dirname } from "node:path";
 export interface Kept<R> {
   readonly row: string;
   readonly operator: string;
-  /** When, and how busy the machine was: what one may think of it. */
+  /** When the run was made, and the load of the machine then. */
   readonly at: string;
   readonly load: number;
   readonly result: R;
@@ -17,12 +17,12 @@ export interface Kept<R> {
 
 export interface Results<R> {
   of(row: string, operator: string): readonly R[];
-  /** Rows in the order in which they first came. */
+  /** Names of the rows, in the order of their first results. */
   rows(): readonly string[];
   add(row: string, operator: string, result: R): void;
 }
 
-/** `file`: made when missing. Without one they last as long as the process. */
+/** `file` is created if it does not exist. Without it, results are kept in memory only. */
 export function openResults<R>(file: string | undefined): Results<R> {
   const all: Kept<R>[] = (file === undefined ? [] : linesOf(file)).map((line) => JSON.parse(line) as Kept<R>);
   return {

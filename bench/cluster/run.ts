@@ -1,6 +1,6 @@
 /**
- * One run: a fresh control plane, one operator, one shape of workload, up and down. Seconds are counted
- * here, by watching pods and Nodes from outside; calls come from the API server's audit log.
+ * One run: a fresh control plane, one operator, and one workload that is scaled up and down. Times come from watching
+ * pods and Nodes from outside. Calls come from the API server's audit log.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { applyAll, type Contest, isPoolReady, openContest, scale, until } from "./contest.ts";
@@ -9,7 +9,7 @@ import type { Shape } from "./shapes.ts";
 import { dollarsPerHour, watchCluster } from "./view.ts";
 
 export interface Phase {
-  /** Seconds until half, 99 % and all pods were Ready; down: all are the time of the last change. */
+  /** Seconds until 50 %, 99 % and all pods were Ready. When scaling down, all three are the time of the last change. */
   readonly p50: number;
   readonly p99: number;
   readonly last: number;
@@ -31,9 +31,9 @@ const DOWN_LIMIT_MS = 2_400_000;
 export interface RunOptions {
   readonly contestant: Contestant;
   readonly shape: Shape;
-  /** Down is over when nothing has changed for so long. */
+  /** Scaling down is over if nothing changed for this time. */
   readonly settleMs: number;
-  /** Keeps logs and audit there. */
+  /** Folder in which logs and the audit log are kept. */
   readonly keepLogsIn?: string | undefined;
 }
 
@@ -54,7 +54,7 @@ async function measure({ shape, settleMs }: RunOptions, contest: Contest): Promi
     await applyAll(client, [shape.pool, ...shape.deployments.map(({ object }) => object)]);
     const isReady = () => isPoolReady(client, shape.pool.metadata.name);
     await until("the NodePool is ready", 60_000, isReady);
-    // Whatever the operator has to do once, on seeing the pool.
+    // Gives the operator time for its first work on the NodePool.
     await sleep(2_000);
 
     const wanted = shape.deployments.reduce((sum, { up }) => sum + up, 0);
@@ -88,7 +88,7 @@ async function measure({ shape, settleMs }: RunOptions, contest: Contest): Promi
   }
 }
 
-/** Who wants the difference of both counters later calls what this returns. */
+/** Remembers the counters of CPU time and calls. The returned function gives their growth since then. */
 function begin({ operator, calls }: Contest): () => Pick<Phase, "cpuSeconds" | "calls"> {
   const cpuBefore = operator.cpuSeconds();
   const callsBefore = calls();

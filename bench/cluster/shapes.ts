@@ -1,7 +1,6 @@
 /**
- * What the clusters of this bench are given: one plain Deployment of many pods, and the four shapes of
- * upstream's end-to-end performance suite. Each comes up from nothing and then goes down.
- * upstream: test/suites/performance
+ * The workloads of this bench: one plain Deployment of many pods, and four workloads of upstream's end-to-end
+ * performance suite. Each is scaled up from 0 and then down. upstream: test/suites/performance
  */
 import type { KubeObject } from "../../src/apis/meta.ts";
 
@@ -9,7 +8,7 @@ export interface Shape {
   readonly name: string;
   readonly pool: KubeObject;
   readonly deployments: readonly Deployment[];
-  /** Down is over when every node is gone, instead of when nothing changes any more. */
+  /** Scaling down is over when all nodes are gone. False: when nothing changes any more. */
   readonly toNothing: boolean;
 }
 
@@ -35,7 +34,7 @@ const ZONE = "topology.kubernetes.io/zone";
 const SMALL: Requests = { cpu: "900m", memory: "3100Mi" };
 const LARGE: Requests = { cpu: "3500m", memory: "28Gi" };
 
-/** `500`, `10000`: so many pods of one Deployment; else a name of the suite's. */
+/** `500` or `10000`: a Deployment of that many pods. Otherwise a name of upstream's suite. */
 export function shapeOf(name: string): Shape {
   const suite = SUITE[name];
   if (suite !== undefined)
@@ -73,7 +72,7 @@ const WIDE_MEMORY = (
   "750Mi 1Gi 2Gi 4Gi 8Gi 16Gi 32Gi 28Gi 64Gi 13Gi 24Gi"
 ).split(" ");
 
-/** Thirty Deployments, all spread over zones; three keep apart by host, three spread over hosts. */
+/** Thirty Deployments, all spread over zones. Three have host anti-affinity, three a host spread. */
 function wide(): readonly Deployment[] {
   return WIDE_CPU.map((cpu, index) => {
     const name = `wide-${index + 1}`;
@@ -132,12 +131,12 @@ export function deployment(
   return { object, name, up, down };
 }
 
-/** As in upstream's figures for one Deployment: Linux on amd64, any size. */
+/** The NodePool of upstream's figures for one Deployment: Linux on amd64, any size. */
 function plainPool(): KubeObject {
   return pool("1m", []);
 }
 
-/** As the suite has it: sizes below 32 cores. */
+/** The NodePool of upstream's suite: instance types with fewer than 32 cores. */
 function suitePool(): KubeObject {
   return pool("30s", [
     { key: "karpenter.kwok.sh/instance-size", operator: "Lt", values: ["32"] },

@@ -1,4 +1,4 @@
-/** What a bench sees of a cluster from outside: when pods first were Ready, which Nodes there are, what they cost. */
+/** What a bench sees of a cluster from outside: when each pod was first Ready, which Nodes exist, what they cost. */
 import { NODE, type Node } from "../../src/apis/core/node.ts";
 import { isTerminating, POD, type Pod } from "../../src/apis/core/pod.ts";
 import { keyOf } from "../../src/apis/meta.ts";
@@ -11,13 +11,13 @@ import { kwokInstanceTypes } from "../../src/providers/kwok/instance-types.ts";
 
 export interface View {
   synced(): Promise<void>;
-  /** Seconds count from now. */
+  /** Starts counting seconds. */
   begin(): void;
   readyPods(): number;
-  /** Of the pods that are there and have been Ready, when each became so, ascending. */
+  /** The second in which each existing pod was first Ready, ascending. Pods that were never Ready are left out. */
   readySeconds(): number[];
   nodes(): readonly Node[];
-  /** Since a Node came, went, or was on its way out. */
+  /** Milliseconds since a Node was created, marked for deletion or deleted. */
   quietMs(): number;
   lastChangeSeconds(): number;
   close(): void;
@@ -33,7 +33,7 @@ export function watchCluster(client: KubeClient): View {
     write: (line) => process.stderr.write(`${line}\n`),
   });
   const mirrors = new LiveMirrors({ client, clock, random: new Random(1), log });
-  // Only pods that run: one event for most of them, so that looking on costs little.
+  // Only running pods are watched. Most pods then cause one event, so that watching costs little.
   const pods = mirrors.of(POD, { fieldSelector: "status.phase=Running", project: smallPod });
   const nodes = mirrors.of(NODE, { labelSelector: "karpenter.sh/nodepool" });
   const readyAtMs = new Map<string, number>();
@@ -42,8 +42,8 @@ export function watchCluster(client: KubeClient): View {
   pods.on((event, pod) => {
     const key = keyOf(pod);
     if (event === "removed" || isTerminating(pod)) readyAtMs.delete(key);
-    // On a busy machine kwok renews a lease too late and the node's pods are said not to be Ready; unlike a
-    // kubelet it never says that they are again, so what counts is that they were.
+    // Counts the first time a pod is Ready. On a busy machine kwok renews a node's lease too late. The pods then become
+    // unready, and kwok never sets them Ready again.
     else if (isReady(pod) && !readyAtMs.has(key)) readyAtMs.set(key, performance.now());
   });
   nodes.on((event) => {
@@ -87,7 +87,7 @@ function isLeaving(node: Node): boolean {
   );
 }
 
-/** Of the catalogue of both. Throws for a node of no known type. */
+/** Price of the nodes per hour, from the catalogue that both operators use. Throws for an unknown instance type. */
 export function dollarsPerHour(nodes: readonly Node[]): number {
   let microUsd = 0;
   for (const { metadata } of nodes) {

@@ -1,7 +1,7 @@
 /**
- * An API server that knows lists and watches alone, in a process of its own: `tsx api-server.ts NODES PODS_PER_NODE`.
- * As kube-apiserver it answers in protobuf for pods if the caller takes that. Its first line says where it is. A line
- * `EVENTS` on its standard input: so many pods change a second from then on.
+ * An API server that answers only lists and watches, in a process of its own: `tsx api-server.ts NODES PODS_PER_NODE`.
+ * Like kube-apiserver, it sends pods in protobuf if the client accepts that. Its first line of output is its address.
+ * After a line `EVENTS` on its standard input, that many pods change each second.
  */
 import { createServer, type ServerResponse } from "node:http";
 import type { KubeObject } from "../../src/apis/meta.ts";
@@ -10,17 +10,18 @@ import { PROTOBUF } from "../../src/sandbox/apiserver/protobuf/fields.ts";
 import { drawObjects, podOf } from "./cluster.ts";
 
 const PODS = "/api/v1/pods";
-/** The size of the pages that the console asks for. */
+/** Number of objects in the pages that the console requests. */
 const PAGE = 500;
 
 const [nodes = 5_000, podsPerNode = 10] = process.argv.slice(2).map(Number);
 const objects = drawObjects(nodes, podsPerNode);
-/** Whether each takes protobuf. */
+/** Open watches by path. The value says whether the client accepts protobuf. */
 const watchers = new Map<string, Map<ServerResponse, boolean>>();
 const pods = objects.get(PODS) ?? [];
 const bodies = new Map<string, string | Uint8Array>();
 let [version, at, rate] = [1_000, 0, 0];
-// kube-apiserver writes a page faster than this process does: pages are not part of what is measured.
+// All pages are encoded before the measurement. kube-apiserver encodes faster than this process, so encoding would
+// distort it.
 for (let from = 0; from < pods.length; from += PAGE)
   pageOf({ path: PODS, from, limit: PAGE, isBinary: true });
 
@@ -83,7 +84,7 @@ let owed = 0;
 setInterval(() => {
   owed += (rate * PER_TICK_MS) / 1_000;
   for (; owed >= 1; owed--) {
-    // A pod that moves to another node, as in a rollout.
+    // A pod moves to another node, as in a rollout.
     const index = (at * 7_919) % pods.length;
     const object = podOf(index, (index + at + Math.floor(at++ / pods.length)) % nodes, ++version);
     pods[index] = object;

@@ -1,11 +1,14 @@
-/** What `npm run bench -- console` has for a cluster: nodes of kwok with pods of Deployments, and budgets over some. */
+/**
+ * The cluster of `npm run bench -- console`: kwok nodes with pods of Deployments, some of which have a
+ * PodDisruptionBudget.
+ */
 import type { KubeObject } from "../../src/apis/meta.ts";
 
 const ZONES = ["test-zone-a", "test-zone-b", "test-zone-c", "test-zone-d"];
 const CREATED = "2026-01-01T00:00:00Z";
 const WORKLOADS = 400;
 
-/** Lists by path. */
+/** The objects of each list, by its path. */
 export function drawObjects(nodes: number, podsPerNode: number): Map<string, KubeObject[]> {
   const pools = ["general", "spot"].map(poolOf);
   const claims = indexes(nodes).map(claimOf);
@@ -101,7 +104,7 @@ function nodeOf(index: number): KubeObject {
   return { ...node, metadata: { ...node.metadata, labels: labelsOf(index) } };
 }
 
-/** One of a Deployment's, on that node. */
+/** One pod of a Deployment on this node. */
 export function podOf(index: number, node: number, version = 1): KubeObject {
   const workload = index % WORKLOADS;
   const name = `app-${workload}-6d4cf56db6-${index}`;

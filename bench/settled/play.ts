@@ -1,6 +1,6 @@
 /**
- * One scenario with one operator on a control plane of its own: all Deployments come up, then go down to what
- * stays, and the operator is left alone until nothing changes any more. Seen from outside, second by second.
+ * Plays one scenario with one operator on a fresh control plane. All Deployments are scaled up, then down, and the
+ * operator runs until nothing changes any more. Figures are read from outside, each second.
  */
 import { mustNotFail } from "../../src/base/must-not-fail.ts";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -18,14 +18,14 @@ import { dollarsPerHour, type View, watchCluster } from "../cluster/view.ts";
 import type { ScenarioC } from "../scenarios-c.ts";
 
 export interface Played {
-  /** When the last pod was Ready, and from then on there were fewer. */
+  /** The state when the last pod was Ready, just before scaling down. */
   readonly before: Standing;
   readonly settled: Standing;
-  /** From the fewer pods to the last change. */
+  /** Seconds from scaling down to the last change. */
   readonly settleSeconds: number;
-  /** Pods that the operator evicted since there were fewer. */
+  /** Pods that the operator evicted after scaling down. */
   readonly moved: number;
-  /** Price of the cluster whenever it changed; second 0: the pods began to be fewer. */
+  /** Price of the cluster at each change. Second 0 is the start of scaling down. */
   readonly course: readonly Point[];
 }
 
@@ -42,7 +42,7 @@ export interface Point {
 export interface PlayOptions {
   readonly contestant: Contestant;
   readonly scenario: ScenarioC;
-  /** It is over when no Node has come, gone or been on its way out for so long. */
+  /** The scenario is over if no Node was created, marked or deleted for this time. */
   readonly settleMs: number;
   readonly keepLogsIn?: string | undefined;
 }
@@ -91,7 +91,7 @@ async function playOn(
     await Promise.all(deployments.map(({ name, down }) => scale(client, name, down)));
     const state = () => `${view.nodes().length} nodes`;
     await until("nothing changes any more", DOWN_LIMIT_MS, () => view.quietMs() >= settleMs, state);
-    // What was moved has a place again: a cluster that is cheap because pods wait is no answer.
+    // Evicted pods must run again: a cluster with pending pods is cheap for the wrong reason.
     await running("down", UP_LIMIT_MS);
     return {
       before,
@@ -101,7 +101,7 @@ async function playOn(
       course: course.end(),
     };
   } finally {
-    // Or it would look on for ever at a cluster that is gone.
+    // Ends the observer, which would otherwise poll a cluster that is gone.
     course.end();
   }
 }
@@ -110,14 +110,14 @@ function standing(view: View): Standing {
   return { nodes: view.nodes().length, dollarsPerHour: dollarsPerHour(view.nodes()) };
 }
 
-/** An eviction that a PodDisruptionBudget refused is none. */
+/** Evictions that a PodDisruptionBudget refused do not count. */
 function isEviction({ verb, objectRef, responseStatus }: Call): string | undefined {
   const granted = (responseStatus?.code ?? 0) < 300;
   return verb === "create" && objectRef?.subresource === "eviction" && granted ? "evicted" : undefined;
 }
 
 interface Recording {
-  /** Seconds count from now. */
+  /** Starts counting seconds. */
   begin(): void;
   end(): readonly Point[];
 }

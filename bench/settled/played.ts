@@ -1,10 +1,11 @@
 /**
- * `npm run bench -- played [C-name …] [--nodes N] [--starts 1,2] [--daemons] [--down-over S]`: what a
- * cluster costs once consolidation has come to rest (settled.ts), ours alone, in the sandbox on virtual time: minutes
- * in seconds, without a control plane, and the same each time. A start is the order and the pace in which Deployments
- * come up, the names of things, and so the nodes that there are to begin with. `--down-over`: the Deployments go down
- * one after the other within so many seconds, as those of a busy control plane do, instead of in one moment.
- * `--daemons` leaves the sandbox's own DaemonSets on each node, which the bound knows nothing of.
+ * `npm run bench -- played [C-name …] [--nodes N] [--starts 1,2] [--daemons] [--down-over S]`: settled cost of our
+ * operator in the sandbox, on virtual time. It needs no control plane, takes seconds, and gives the same result each
+ * time. bench/settled/settled.ts measures the same on a real control plane.
+ * - `--starts`: seeds. Each gives another order and pace of scaling up, other names, and so other nodes at the
+ * beginning.
+ * - `--down-over S`: Deployments are scaled down one after the other within S seconds, as on a busy control plane.
+ * - `--daemons`: keeps the sandbox's DaemonSets, which the lower bound ignores.
  */
 import { parseArgs } from "node:util";
 import { DAEMON_SET } from "../../src/apis/apps/kinds.ts";
@@ -31,9 +32,9 @@ export interface Played {
   readonly settled: readonly Node[];
   readonly moved: number;
   readonly seconds: number;
-  /** Nodes that came for pods without a place; those of commands are planned. */
+  /** Nodes that were launched for pods without a place. Replacements of commands do not count. */
   readonly unplanned: number;
-  /** Of a pod without a node, while the cluster settled. */
+  /** Longest time that a pod had no node while the cluster settled. */
   readonly longestWaitMs: number;
 }
 
@@ -77,7 +78,7 @@ function rowOf(name: string, start: number, bound: number, one: Played): readonl
 
 interface PlayOptions {
   readonly hasDaemons?: boolean;
-  /** Deployments go down one after the other, in all within so long. */
+  /** Deployments are scaled down one after the other, all within this time. */
   readonly downOverMs?: number;
 }
 
@@ -112,7 +113,7 @@ async function prepare(world: TestWorld, { pools, deployments }: ScenarioC, hasD
   await world.advance(5_000);
 }
 
-/** The sandbox has a node besides those of Karpenter: no pod is to run there. */
+/** Keeps the pods off the sandbox's own node, which is not Karpenter's. */
 function offOthers(object: KubeObject): KubeObject {
   const { spec } = object as KubeObject & { readonly spec: { readonly template: { readonly spec: object } } };
   const own = { nodeSelector: { "karpenter.sh/nodepool": "default" }, ...spec.template.spec };
@@ -164,7 +165,7 @@ async function settle(world: TestWorld): Promise<Omit<Played, "before">> {
   }
 }
 
-/** What of a Node changes when something is done about it. */
+/** The fields of a Node that change when something happens to it. */
 function standing({ metadata, spec }: Node): string {
   return [metadata.name, metadata.deletionTimestamp, ...(spec?.taints ?? []).map(({ key }) => key)].join(" ");
 }

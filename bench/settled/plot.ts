@@ -1,11 +1,11 @@
-/** What clusters cost over time, as a picture: a panel for each scenario, a line for each operator. */
+/** A picture of the cost of clusters over time: one panel for each scenario, one line for each operator. */
 import type { Point } from "./play.ts";
 
 export interface Panel {
   readonly name: string;
-  /** Upstream's, ours. */
+  /** Upstream's course, then ours. */
   readonly courses: readonly (readonly Point[])[];
-  /** What the pods that stay cost at least, $/h. */
+  /** Lower bound of the cost of the remaining pods, $/h. */
   readonly bound: number;
 }
 
@@ -13,7 +13,7 @@ const WIDTH = 280;
 const HEIGHT = 150;
 const COLUMNS = 3;
 const GAP = { x: 50, y: 60 } as const;
-/** Shown before the pods begin to be fewer. */
+/** Seconds shown before scaling down. */
 const LEAD_SECONDS = 20;
 const COLOURS = ["#d97706", "#2563eb"];
 const STYLE =
@@ -62,7 +62,7 @@ function drawnPanel({ name, courses, bound }: Panel): string {
   );
 }
 
-/** A price stays until it changes. */
+/** Draws steps, because a price is constant until the next change. */
 function stepsOf(
   course: readonly Point[],
   lastSecond: number,

@@ -1,9 +1,10 @@
 /**
  * `npm run bench -- settled [C-name …] [--nodes N] [--only ours|upstream] [--settle S] [--results FILE [--table]]
- * [--plot FILE] [--logs DIR]`: what a cluster costs once consolidation has come to rest, upstream's kwok
- * operator and ours one after the other on a fresh real control plane each, same workload, same catalogue
- * (bench/scenarios-c.ts), beside what such pods cost at least (bound.ts). One table; the price over time is
- * drawn to docs/settled.svg. Scenarios that `--results` holds already are not played again.
+ * [--plot FILE] [--logs DIR]`: cost of a cluster after consolidation has settled. Upstream's operator for kwok and ours
+ * run one after the other, each on a fresh real control plane, with the same workload and catalogue
+ * (bench/scenarios-c.ts).
+ * Prints one table with the lower bound (bound.ts), and draws the price over time to docs/settled.svg. Scenarios that
+ * are in the file of `--results` are not played again.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -20,7 +21,7 @@ const OPERATORS = ["upstream", "ours"] as const;
 const MEAN_SECONDS = 600;
 const PICTURE = fileURLToPath(new URL("../../docs/settled.svg", import.meta.url));
 
-/** With what such pods cost at least, as it was when they were played. */
+/** A played scenario with the lower bound as it was computed then. */
 export interface Outcome extends Played {
   readonly boundDollarsPerHour: number;
 }
@@ -52,7 +53,7 @@ export async function settled(args: readonly string[]): Promise<void> {
   }
   const rows = results.rows().flatMap((row) => linesOf(row, results));
   process.stdout.write(`${[...HEAD, ...rows].join("\n")}\n`);
-  // The picture that is there is worth more than an empty one.
+  // Keeps the existing picture if there is nothing to draw.
   if (rows.length > 0)
     writeFileSync(values.plot, drawn(results.rows().map((row) => panelOf(row, results))));
 }
@@ -72,7 +73,7 @@ async function compare(
       results.add(scenario.name, contestant.name, { ...played, boundDollarsPerHour });
       tell(linesOf(scenario.name, results).at(-1) ?? "");
     } catch (error) {
-      // The other scenarios are worth having.
+      // The other scenarios are still played.
       process.exitCode = 1;
       tell(`${scenario.name}, ${contestant.name}: ${(error as Error).message}`);
     }
@@ -110,7 +111,7 @@ function linesOf(row: string, results: Results<Outcome>): string[] {
   });
 }
 
-/** Over the seconds from 0 to `until`; the last price goes on. */
+/** Mean price from second 0 to `until`. The last price lasts until then. */
 function meanDollarsPerHour(course: readonly Point[], until: number): number {
   let sum = 0;
   course.forEach(({ second, dollarsPerHour }, at) => {

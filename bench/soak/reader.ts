@@ -1,6 +1,6 @@
 /**
- * The watched side of the soak, a process of its own so that its memory is its own: the mirrors and the HTTP
- * transport of the controller, on pods by way of the hostile proxy. Prints a line of JSON every second.
+ * The reader of the soak: the controller's mirrors and HTTP transport, which watch pods through the hostile proxy. It
+ * is its own process, so that its memory can be measured. Prints a line of JSON every second.
  */
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { Pod } from "../../src/apis/core/pod.ts";
@@ -69,7 +69,7 @@ function run(kubeconfig: string): void {
     process.stdout.write(`${JSON.stringify(sample)}\n`);
   };
   const timer = setInterval(() => tell(false), 1_000);
-  // The end of standard input is the end: also when the soak was killed.
+  // The process ends when its standard input closes, also if the soak was killed.
   process.stdin.resume().on("end", () => {
     clearInterval(timer);
     tell(true);

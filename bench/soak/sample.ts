@@ -1,19 +1,19 @@
-/** What the reader tells the soak, and what the writer leaves on pods for it. */
+/** What the reader reports to the soak each second, and the annotation that the writer puts on pods. */
 export interface Sample {
-  /** Milliseconds from a write to its arrival here, of the events of this second. */
+  /** Milliseconds from a write to its arrival, for the events of this second. */
   readonly lagsMs: readonly number[];
   readonly lists: number;
   readonly objects: number;
   readonly current: boolean;
   readonly rssBytes: number;
-  /** Processor time that the reader took in this second, of all its threads. */
+  /** CPU time of all threads of the reader in this second. */
   readonly cpuMs: number;
-  /** Longest that its thread was late in this second: the reader's own share of a lag, at most. */
+  /** Longest delay of the reader's event loop in this second. At most this part of a lag is the reader's own. */
   readonly lateMs: number;
-  /** Newest mark of each object, at the end. */
+  /** Only in the last report: the newest mark of each object. */
   readonly marks?: Readonly<Record<string, string>>;
 }
 
-/** When the writer wrote it, in milliseconds of the machine's clock. */
+/** Annotation: when the writer wrote the object, in milliseconds of the machine's clock. */
 export const WRITTEN = "soak/written-ms";
 export const MARK = "soak/mark";

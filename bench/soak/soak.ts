@@ -1,10 +1,10 @@
 /**
- * `npm run soak -- [--minutes N] [--objects N] [--rate N]`: loads the watch path for as long as it is told. A
- * writer changes pods on a real kube-apiserver (without a scheduler or kubelets), a reader follows them with the
- * controller's own mirrors by way of the hostile proxy, which every ten seconds does something else to it.
- * Prints lag, relists, memory as a table with a small plot, and what of a lag can be the reader's own: how late
- * its thread was, and its processor time; the rest is the server's, the proxy's and the writer's. Fails when the
- * reader ends with another picture than the server's.
+ * `npm run soak -- [--minutes N] [--objects N] [--rate N]`: loads the path of watches for N minutes. A writer changes
+ * pods on a real kube-apiserver (without scheduler and kubelets). A reader follows them with the controller's own
+ * mirrors. Between them is the hostile proxy, which injects another fault every ten seconds.
+ * Prints lag, relists and memory as a table with a small plot. It also prints how much of a lag can be the reader's
+ * own; the rest is the server's, the proxy's and the writer's. Fails if the reader's copy differs from the server at
+ * the end.
  */
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -44,7 +44,7 @@ const plane = await startControlPlane({
   directory,
   programs: ["etcd", "kube-apiserver", "kube-controller-manager"],
   controllers: ["serviceaccount-token-controller"],
-  // Watches that resume late shall meet versions that are gone.
+  // Short compaction, so that watches that resume late find their version gone.
   extraArguments: { "kube-apiserver": ["--etcd-compaction-interval=30s"] },
   tell: (line) => process.stderr.write(`${line}\n`),
 });
@@ -101,7 +101,7 @@ function podOf(name: string): Pod {
   } as Pod;
 }
 
-/** Changes one pod after the other; some are deleted and made anew. Returns how many writes there were. */
+/** Changes one pod after the other. Some are deleted and created again. Returns the number of writes. */
 async function write(kube: KubeClient, end: { now: boolean }): Promise<number> {
   let writes = 0;
   const startMs = performance.now();
@@ -127,7 +127,7 @@ async function write(kube: KubeClient, end: { now: boolean }): Promise<number> {
   return writes;
 }
 
-/** Something else every ten seconds, for three of them. */
+/** Injects another fault every ten seconds, each for three seconds. */
 async function hurt(server: HostileProxy, end: { now: boolean }): Promise<Record<string, number>> {
   const faults: Record<string, () => void> = {
     "connections cut": () => server.cut(),
@@ -201,7 +201,7 @@ function rowOf(part: readonly Sample[], second: number, listsBefore: number, mos
   ].join(" | ");
 }
 
-/** What the reader holds in the end is what the server has. */
+/** Compares the reader's objects with the server's at the end. */
 async function compare(kube: KubeClient): Promise<void> {
   const marks = samples.at(-1)?.marks ?? {};
   const { items } = await kube.list<Pod>(POD);
