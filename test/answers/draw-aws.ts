@@ -1,4 +1,4 @@
-/** What a drawn cluster has on AWS: a class, NodePools of common types, and capacity reservations. */
+/** The AWS side of a random cluster: a node class, NodePools of common types, and capacity reservations. */
 import type { KubeObject } from "../../src/apis/meta.ts";
 import type { Random } from "../../src/base/random.ts";
 import { type PoolObject, ZONE } from "./draw-story.ts";
@@ -20,7 +20,7 @@ export const AWS_CLASS = {
   },
 } as unknown as KubeObject;
 
-/** As EC2 is asked for one. */
+/** A capacity reservation, as the EC2 API creates it. */
 export interface SoldReservation {
   readonly InstanceType: string;
   readonly AvailabilityZone: string;
@@ -30,7 +30,7 @@ export interface SoldReservation {
 
 const TYPES = ["m5.large", "m5.xlarge", "c5.xlarge", "c5.2xlarge", "r5.large"];
 
-/** None in one of three clusters; else one to three, of few machines each. */
+/** Capacity reservations: none in one of three clusters, else one to three for a few instances each. */
 export function reservationsOf(random: Random): readonly SoldReservation[] {
   const count = random.int(3) === 0 ? 0 : 1 + random.int(3);
   return Array.from({ length: count }, () => ({
@@ -41,7 +41,7 @@ export function reservationsOf(random: Random): readonly SoldReservation[] {
   }));
 }
 
-/** The same NodePool, of types that AWS sells. */
+/** The same NodePool with instance types that AWS sells. */
 export function toAwsPool(random: Random, pool: PoolObject): PoolObject {
   const { template } = pool.spec;
   const isIn = (key: string, values: readonly string[]) => ({ key, operator: "In", values });

@@ -1,6 +1,6 @@
 /**
- * Disks for drawn apps. A volume may be bound already, in one zone or in either of two. A claim may be bound where its
- * pod goes, anywhere or in one zone. It is shared, or each pod has its own.
+ * Disks for random apps. A volume may already be bound, in one zone or in two. A claim may be bound when its pod is
+ * scheduled, in any zone or in one. Pods share a claim, or each pod has its own.
  */
 import type { KubeObject } from "../../src/apis/meta.ts";
 import type { Random } from "../../src/base/random.ts";
@@ -9,7 +9,7 @@ import { ZONE } from "./draw-story.ts";
 const DRIVER = "disk.csi.example.com";
 const SIZE = { resources: { requests: { storage: "1Gi" } } };
 
-/** `anywhere`, `first-zone`: volumes are made where their pods go. */
+/** Storage classes. With `anywhere` and `first-zone`, a volume is created where its pod is scheduled. */
 export function storageClasses(zones: readonly string[]): readonly KubeObject[] {
   const made = { provisioner: DRIVER, volumeBindingMode: "WaitForFirstConsumer" };
   const inFirst = { matchLabelExpressions: [{ key: ZONE, values: [zones[0]] }] };
@@ -31,7 +31,7 @@ interface App extends KubeObject {
   };
 }
 
-/** One app in two gets a disk. `objects`: what {@link drawApp} made, the Deployment first. */
+/** One of two apps gets a disk. `objects`: what {@link drawApp} made, the Deployment first. */
 export function withDisks(
   random: Random,
   objects: readonly KubeObject[],
@@ -72,7 +72,7 @@ function claim(name: string, fields: object): KubeObject {
   } as KubeObject;
 }
 
-/** A claim, and the volume in these zones that it is bound to. */
+/** A claim that is bound to a volume in these zones, and the volume. */
 function bound(name: string, zones: readonly string[]): readonly KubeObject[] {
   const inZones = { matchExpressions: [{ key: ZONE, operator: "In", values: zones }] };
   const volume = {

@@ -1,6 +1,6 @@
 /**
- * Small clusters drawn by lot, as a user would apply them, and one change to each: a workload more, another
- * NodePool, another price, nodes or a zone that go, consolidation let loose. One seed, one story.
+ * Small random clusters, as a user would apply them, and one change to each: one more workload, another NodePool,
+ * another price, removed nodes, a zone that fails, or consolidation that is turned on. Equal seeds give equal stories.
  */
 import type { KubeObject } from "../../src/apis/meta.ts";
 import { Random } from "../../src/base/random.ts";
@@ -12,13 +12,13 @@ const PAUSED = "karpenter.sh/disruption-paused";
 export type Change =
   | { readonly kind: "add"; readonly object: KubeObject }
   | { readonly kind: "drift" | "narrow" | "loose"; readonly pool: KubeObject }
-  /** Of the type of some node. */
+  /** The price of the type of one node changes. */
   | { readonly kind: "price"; readonly factor: number }
   | { readonly kind: "zone" | "nodes" };
 
 /**
- * `drift`: nodes are no longer as their pool has them; `narrow`: some may be of types that it no longer has;
- * `loose`: the pool was paused, and is not any more.
+ * `drift`: the NodePool changes, so its nodes drift. `narrow`: the NodePool no longer allows some of the types.
+ * `loose`: the NodePool was paused and is resumed.
  */
 export const CHANGES: readonly Change["kind"][] = [
   "add",
@@ -32,7 +32,7 @@ export const CHANGES: readonly Change["kind"][] = [
 
 export interface Story {
   readonly objects: readonly KubeObject[];
-  /** Scaled down once all runs, so that there is something to pack. */
+  /** Deployments that are scaled down once all pods run, so that nodes can be consolidated. */
   readonly scaled: readonly { readonly name: string; readonly replicas: number }[];
   readonly change: Change;
 }
@@ -111,7 +111,7 @@ interface Template {
   };
 }
 
-/** A NodePool of small kwok machines; `paused`: no node of the pool is disrupted. */
+/** A NodePool of small kwok instance types. `paused`: its budgets allow no disruption. */
 export function drawPool(random: Random, name: string, paused: boolean): PoolObject {
   return {
     apiVersion: "karpenter.sh/v1",
@@ -166,9 +166,10 @@ function requiring(pool: PoolObject, key: string, values: readonly string[]): Po
 }
 
 /**
- * What apps of a story may have. Nodes that are removed by hand go in simulations whatever guards their pods. Pods
- * that are spread and find room are placed by kube-scheduler, by the nodes that are there; a plan counts those, and zones,
- * that could be.
+ * What the apps of a story may have.
+ * - `guards`: PodDisruptionBudgets and do-not-disrupt. A simulation that removes nodes by hand ignores them.
+ * - `spreads`: topology spread. kube-scheduler counts only the zones of existing nodes, a plan also counts zones that
+ * new nodes may have.
  */
 interface Rules {
   readonly guards: boolean;
@@ -186,7 +187,7 @@ const RULES: Readonly<Record<Change["kind"], Rules>> = {
   nodes: UNGUARDED,
 };
 
-/** A Deployment of one to five pods, and sometimes a PodDisruptionBudget. */
+/** A Deployment of one to five pods, sometimes with a PodDisruptionBudget. */
 export function drawApp(random: Random, name: string, pools: readonly string[], rules: Rules) {
   const labels = { app: name };
   const replicas = 1 + random.int(5);

@@ -1,6 +1,6 @@
 /**
- * Small clusters with limits and without consolidation, and a second wave of apps for each: what they launch must be
- * what a plan says. One kind and one seed, one wave.
+ * Small random clusters with limits and without consolidation, and a second wave of apps for each. The nodes launched
+ * for the wave must be those of the plan. Equal kinds and seeds give equal waves.
  */
 import type { KubeObject } from "../../src/apis/meta.ts";
 import { Random } from "../../src/base/random.ts";
@@ -23,7 +23,7 @@ import {
 } from "./draw-story.ts";
 
 /**
- * `plain`: kwok. `volumes`: kwok, with disks that are bound to a zone or made where the pod goes. `aws`: AWS, with
+ * `plain`: kwok. `volumes`: kwok, with disks in a fixed zone or created where the pod is scheduled. `aws`: AWS, with
  * such disks and capacity reservations.
  */
 export const WAVE_KINDS = ["plain", "volumes", "aws"] as const;
@@ -47,7 +47,7 @@ const LIMITS = [
   { nodes: "8" },
 ] as const;
 
-/** The wave of a seed. */
+/** The wave for a seed. */
 export function drawWave(seed: number, kind: WaveKind = "plain"): Wave {
   const isAws = kind === "aws";
   const random = new Random(kind === "plain" ? `wave/${seed}` : `wave/${kind}/${seed}`);

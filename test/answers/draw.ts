@@ -1,7 +1,7 @@
 /**
- * Clusters drawn by lot, as files: pools with policies, budgets and pauses, nodes that are full, sparse or
- * empty, young, drifted or annotated, pods with guards, rules and durations, pods that wait; v1 and v1beta1
- * side by side. One seed, one cluster.
+ * Random clusters, as files. NodePools have policies, budgets and pauses. Nodes are full, sparse or empty; young,
+ * drifted or annotated. Pods have PodDisruptionBudgets, topology rules and do-not-disrupt; some are pending. v1 and
+ * v1beta1 exist side by side. Equal seeds give equal clusters.
  */
 import type { KubeObject } from "../../src/apis/meta.ts";
 import { toRfc3339 } from "../../src/base/clock.ts";
@@ -15,16 +15,16 @@ import {
 } from "../../src/testing/snapshots.ts";
 
 const MINUTE_MS = 60_000;
-/** Longer than the 720h of drawn pools. */
+/** Longer than the `expireAfter: 720h` of these NodePools. */
 const EXPIRED_MINUTES = 31 * 24 * 60;
 
-/** Settings of the controller that some seeds have. */
+/** Controller settings that some seeds have. */
 export interface DrawnSettings {
   readonly forSpot: ForSpot;
   readonly respectsBudgets: boolean;
-  /** Nodes of the whole cluster at once; absent: any number. */
+  /** Nodes of the whole cluster that may be disrupted at once. Absent: any number. */
   readonly mostAtOnce?: string;
-  /** Pools whose last replacement did not come up, by id, and for how many minutes more they are not asked. */
+  /** NodePool id → minutes for which it still backs off, because its last replacement failed. */
   readonly backingOff: ReadonlyMap<string, number>;
 }
 
@@ -43,7 +43,7 @@ const APPS = ["web", "api", "batch", "cache"];
 const BETA = { "compatibility.karpenter.sh/generation": "v1beta1" };
 const CPUS = [2, 4, 8, 16] as const;
 
-/** What is drawn by one seed. */
+/** Random choices of one seed. */
 interface Lot {
   below(count: number): number;
   pick<T>(items: readonly T[]): T;
@@ -51,7 +51,7 @@ interface Lot {
   ago(minutes: number): string;
 }
 
-/** What nodes have to know of their pool. */
+/** The fields of a NodePool that its nodes depend on. */
 interface DrawnPool {
   readonly name: string;
   readonly isBeta: boolean;
@@ -99,7 +99,7 @@ function lotOf(seed: number, nowMs: number): Lot {
   };
 }
 
-/** `node`: where it runs; absent: it waits. */
+/** `node`: the node it runs on. Absent: the pod is pending. */
 function drawPod({ pick, oneIn, ago, below }: Lot, name: string, node?: string): KubeObject {
   const app = pick(APPS);
   return snapshotPod(name, {
@@ -114,7 +114,7 @@ function drawPod({ pick, oneIn, ago, below }: Lot, name: string, node?: string):
   });
 }
 
-/** A node with its claim, and how many pods run there. */
+/** A node with its claim and `count` pods. */
 function drawNode(
   lot: Lot,
   name: string,
@@ -125,13 +125,13 @@ function drawNode(
   const since = ago(60 + below(3_000));
   const conditions: Record<string, string> = {};
   const pool = pick(pools);
-  // As the controller of claims marks them: nothing waits that has waited long enough.
+  // The condition Consolidatable is set as the claim's controller does: only after the wait.
   const isRestless = pool.consolidateAfter === "10m" && oneIn(3);
   if (!isRestless && pool.consolidateAfter !== "Never") conditions["Consolidatable"] = since;
   if (oneIn(6)) conditions["Drifted"] = ago(below(60));
   const podCount = oneIn(4) ? 0 : below(4);
   if (pool.isBeta && podCount === 0) conditions["Empty"] = since;
-  // A v1 claim bears it only where its expiry is to respect budgets.
+  // A v1 claim has this condition only if expiration respects budgets.
   if ((pool.isBeta || respectsBudgets) && oneIn(6)) conditions["Expired"] = ago(below(60));
   const isExpired = "Expired" in conditions;
   const objects = snapshotNode(name, {
@@ -139,7 +139,7 @@ function drawNode(
     cpu: pick(CPUS),
     zone: pick(["a", "b"]),
     capacityType: pick(["on-demand", "spot"]),
-    // As old as it must be for that: a beta claim by its pool's expireAfter, a v1 one by its own.
+    // Old enough to be expired: a v1beta1 claim by its NodePool's expireAfter, a v1 claim by its own.
     createdAt: isExpired && pool.isBeta ? ago(EXPIRED_MINUTES) : since,
     conditions,
     ...(isExpired ? { expireAfter: "1h" } : {}),
@@ -186,7 +186,7 @@ function drawPool({ pick, oneIn }: Lot, { name, isBeta, consolidateAfter }: Draw
   });
 }
 
-/** What was done of late, and holds back what would move the same workload again. */
+/** Annotations of an earlier move. They hold off further moves of the same workload. */
 function drawMove({ pick }: Lot, at: string) {
   return {
     command: `old-${at}`,

@@ -1,6 +1,7 @@
 /**
- * A drawn story in the sandbox: the cluster comes up and settles, is read as `kubectl get` would print it, and the
- * change is made as a user makes it. What a simulation of the change is told, and what is done, stand side by side.
+ * Plays a random story in the sandbox. The cluster starts and settles, its objects are read as `kubectl get` prints
+ * them, and then the change is made as a user makes it. For each change there is the input of a simulation and the act
+ * on the live cluster.
  */
 import type { Pod } from "../../src/apis/core/pod.ts";
 import type { NodePool } from "../../src/apis/karpenter/nodepool.ts";
@@ -12,17 +13,17 @@ import type { SoldReservation } from "./draw-aws.ts";
 import { type Change, type Story, ZONE } from "./draw-story.ts";
 
 const MINUTE_MS = 60_000;
-/** Nothing has happened for so long: it has settled. */
+/** The cluster has settled if nothing happened for this time. */
 const QUIET_MINUTES = 6;
 const MOST_MINUTES = 45;
-/** Consolidation has begun by then, and what rests for an hour goes on resting. */
+/** Long enough for consolidation to begin, and too short for the end of an hour's hold-off. */
 export const HORIZON = "30m";
 
 const POOL = "karpenter.sh/nodepool";
 const TYPE = "node.kubernetes.io/instance-type";
 const CAPACITY_TYPE = "karpenter.sh/capacity-type";
 
-/** What `kubectl get` is asked for. */
+/** The kinds that `kubectl get` reads. */
 const READ: readonly (readonly [kind: string, apiVersion: string])[] = [
   ["Pod", "v1"],
   ["Node", "v1"],
@@ -36,7 +37,7 @@ const READ: readonly (readonly [kind: string, apiVersion: string])[] = [
   ["NodeClaim", "karpenter.sh/v1"],
 ];
 
-/** Whose machines a story has, and which of them are reserved. */
+/** The provider of a story, and its reserved instances. */
 export interface StoryGround {
   readonly provider: "aws" | "kwok";
   readonly reservations: readonly SoldReservation[];
@@ -44,7 +45,7 @@ export interface StoryGround {
 
 const KWOK: StoryGround = { provider: "kwok", reservations: [] };
 
-/** The cluster of the story, settled. */
+/** Starts the cluster of the story and waits until it has settled. */
 export async function openStory(
   { objects, scaled }: Omit<Story, "change">,
   { provider, reservations }: StoryGround = KWOK,
@@ -71,7 +72,7 @@ export async function snapshotOf(world: TestWorld): Promise<readonly KubeObject[
   return (await Promise.all(lists)).flat();
 }
 
-/** Until neither claims nor pods change any more. */
+/** Waits until neither claims nor pods change any more. */
 async function settle(world: TestWorld): Promise<void> {
   let last = "";
   for (let quiet = 0, minute = 0; quiet < QUIET_MINUTES && minute < MOST_MINUTES; minute++) {
@@ -87,7 +88,7 @@ async function settle(world: TestWorld): Promise<void> {
   }
 }
 
-/** A change, as a simulation is told of it and as it is made. */
+/** A change in two forms: as the input of a simulation, and as the act on the cluster. */
 export interface What {
   readonly supposed: Pick<SimulateFlags, "price" | "drainZone" | "removeNode"> & {
     readonly add?: KubeObject;
@@ -139,7 +140,7 @@ function applies(object: KubeObject): What["make"] {
   };
 }
 
-/** The type of this node at another price, which an overlay brings about. */
+/** A NodeOverlay that changes the price of the node's type. */
 function priced(node: KubeObject, factor: number): What {
   const [type, capacityType] = [labelOf(node, TYPE), labelOf(node, CAPACITY_TYPE)];
   const { offerings = [] } = kwokInstanceTypes().find(({ name }) => name === type) ?? {};
@@ -165,13 +166,13 @@ function withoutZone({ apiVersion, kind, metadata, spec }: NodePool, zone: strin
   return { apiVersion, kind, ...pool } as KubeObject;
 }
 
-/** What came of it. */
+/** What happened after the change. */
 export interface Lived {
-  /** Of the disruption loop, in their order. */
+  /** Commands of the disruption loop, in order. */
   readonly commands: readonly string[];
-  /** The machines at the end. */
+  /** The nodes at the end. */
   readonly end: readonly string[];
-  /** Pods without a place at the end. */
+  /** Number of pending pods at the end. */
   readonly waits: number;
 }
 
@@ -191,7 +192,7 @@ export async function liveThrough(world: TestWorld, { make }: What): Promise<Liv
   };
 }
 
-/** What the log says of a command. */
+/** A log line about a command. */
 interface Logged {
   readonly command: string;
   readonly "disrupted-nodes": readonly { readonly Node: { readonly name: string } }[];
@@ -214,7 +215,7 @@ function inWords(known: ReadonlySet<string>): (line: string) => string {
   };
 }
 
-/** `blue/c-4x-amd64-linux/test-zone-a/spot`; undefined: not one of Karpenter's. */
+/** For example `blue/c-4x-amd64-linux/test-zone-a/spot`. Undefined: not a node of Karpenter. */
 export function machineOf(node: KubeObject): string | undefined {
   if (node.metadata.labels?.[POOL] === undefined) return undefined;
   return [POOL, TYPE, ZONE, CAPACITY_TYPE].map((key) => labelOf(node, key)).join("/");

@@ -1,6 +1,6 @@
 /**
- * A second wave of apps in the sandbox, and the plan of it. The plan is made as `karpenter plan --cluster` makes it.
- * By then kube-scheduler has looked at each pod of the wave, and Karpenter has launched nothing for them.
+ * Plays a second wave of apps in the sandbox, and plans it as `karpenter plan --cluster` does. The plan is made after
+ * kube-scheduler looked at each pod of the wave, and before Karpenter launched anything for them.
  */
 import type { Deployment } from "../../src/apis/apps/kinds.ts";
 import type { Pod } from "../../src/apis/core/pod.ts";
@@ -20,15 +20,17 @@ import { drawWave, type WaveKind } from "./draw-wave.ts";
 import { machineOf, openStory } from "./live-story.ts";
 
 const STEP_MS = 500;
-/** Until the first launch: a pod that is bound before it is told from one that is bound after it. */
+/**
+ * Step of the clock until the first launch. It is short, to tell pods that are bound before the launch from later ones.
+ */
 const FIRST_STEP_MS = 100;
 const LOOKED_AT_WITHIN_MS = 5_000;
-/** Nothing has happened for so long: the wave has settled. Machines of EC2 boot for about a minute. */
+/** The wave has settled if nothing happened for this time. EC2 instances boot for about a minute. */
 const QUIET_MS = { kwok: 60_000, aws: 150_000 };
 const MOST_MS = 1_800_000;
 const LOST = "pods lost the node that was planned for them";
 
-/** What `karpenter plan` uses without flags. */
+/** The defaults of `karpenter plan`. */
 const FLAGS = {
   preferencePolicy: "Respect",
   minValuesPolicy: "Strict",
@@ -41,18 +43,18 @@ const FLAGS = {
 } as const;
 
 export interface Played {
-  /** Machines of the plan, in order: `blue/c-4x-amd64-linux/test-zone-a/spot`. */
+  /** Nodes of the plan, sorted, such as `blue/c-4x-amd64-linux/test-zone-a/spot`. */
   readonly planned: readonly string[];
-  /** By planned machine: the spot machines that its claim may also become. EC2 picks one, and not by price alone. */
+  /** Planned node → spot nodes that its claim also allows. EC2 picks one, and not by price alone. */
   readonly spotChoices: ReadonlyMap<string, ReadonlySet<string>>;
   /** Claims of the wave, in the order of their creation. */
   readonly created: readonly Created[];
   /**
-   * Pods that kube-scheduler bound to a node that the plan does not have for them, in the order of time. Pods that the
-   * plan leaves without a place are among them: bound to a new node, they take the room of its pods.
+   * Pods that kube-scheduler bound to another node than planned, by time. Pods without a place in the plan are
+   * included: on a new node they take the room of planned pods.
    */
   readonly strays: readonly Stray[];
-  /** What Karpenter's log says of pods that lost their planned node. */
+  /** Lines of Karpenter's log about pods that lost their planned node. */
   readonly told: readonly string[];
 }
 
@@ -67,7 +69,7 @@ interface Stray {
   readonly atMs: number;
 }
 
-/** Plays the wave of a seed. */
+/** Plays the wave for a seed. */
 export async function playWave(seed: number, kind: WaveKind = "plain"): Promise<Played> {
   const { story, apps, ...ground } = drawWave(seed, kind);
   const world = await openStory(story, ground);
@@ -108,7 +110,8 @@ async function liveThroughWave(
     const isMore = await places.look(world, atMs);
     quietMs = isMore || seen.size + machines.size > known ? 0 : quietMs + stepMs;
     if (seen.size === 0 && places.strays.length > 0) {
-      // A pod whose claim was made only now found room: Karpenter plans what is left, and so must the plan.
+      // The claim of a pod's volume was created late, and the pod then found room. Karpenter plans the rest, so the
+      // plan is made again.
       plan = await planOfNow(world);
       places = await placesOf(plan, world);
     }
@@ -127,7 +130,7 @@ async function liveThroughWave(
   };
 }
 
-/** Each pod that the wave wants exists, and is bound or marked as unschedulable. */
+/** Whether each pod of the wave exists and is bound or marked as unschedulable. */
 async function areLookedAt(world: TestWorld): Promise<boolean> {
   const deployments = await world.list<Deployment>("Deployment", "apps/v1");
   const wanted = deployments.reduce((sum, { spec }) => sum + (spec?.replicas ?? 1), 0);
@@ -149,7 +152,7 @@ async function claimsOf(world: TestWorld): Promise<readonly NodeClaim[]> {
   return world.list<NodeClaim>("NodeClaim", "karpenter.sh/v1");
 }
 
-/** As `karpenter plan --cluster` makes it. */
+/** The plan that `karpenter plan --cluster` would print now. */
 async function planOfNow(world: TestWorld): Promise<Plan> {
   const { found } = await objectsOf(world.client, () => []);
   const manifests = sortManifests(found);
@@ -193,19 +196,19 @@ function nameOf({ metadata }: KubeObject): string {
 }
 
 /**
- * Where pods of the plan are bound. The first pod of a planned claim says which node the claim is: a new node
- * of the planned machine that is no other planned claim.
+ * Tracks where pods of the plan are bound. The first bound pod of a planned claim identifies its node: a new node that
+ * matches the planned one and belongs to no other planned claim.
  */
 class Places {
   readonly strays: Stray[] = [];
-  /** The node, or the number of the new claim, that is planned for each pod. */
+  /** Pod → the existing node, or the number of the new claim, that the plan chose. */
   readonly #planned = new Map<string, string | number>();
   readonly #machines: readonly string[];
   readonly #spotChoices: Played["spotChoices"];
   readonly #nodes = new Map<number, string>();
   readonly #bound = new Set<string>();
 
-  /** Nodes that were there before the plan. */
+  /** Nodes that existed before the plan. */
   readonly #old: ReadonlySet<string>;
 
   constructor(plan: Plan, pods: readonly Pod[], old: ReadonlySet<string>) {
@@ -220,7 +223,7 @@ class Places {
       for (const pod of pods) this.#planned.set(pod, node);
   }
 
-  /** Whether more pods are bound now. */
+  /** Reads the bindings. Returns whether more pods are bound than before. */
   async look(world: TestWorld, atMs: number): Promise<boolean> {
     const pods = await world.list<Pod>("Pod");
     const fresh = pods.filter(

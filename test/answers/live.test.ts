@@ -1,7 +1,7 @@
 /**
- * What `karpenter simulate` and `karpenter explain` say comes next is what the live loop does next: the
- * controller on a cluster in memory, and the answer from the same objects as files, for clusters drawn by
- * lot. ANSWERS_SEEDS=1000 tries that many; a failure names its seed: ANSWERS_SEED=17 tries that one.
+ * What `karpenter simulate` and `karpenter explain` predict is what the disruption loop does. The live controller runs
+ * on a random cluster in memory, and the commands read the same objects as files. ANSWERS_SEEDS=1000 tries that many
+ * seeds. A failure names its seed, and ANSWERS_SEED=17 tries that one.
  */
 import { describe, expect, it } from "vitest";
 import { PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM } from "../../src/apis/core/kinds.ts";
@@ -41,7 +41,7 @@ import { OFFSETS_MS, TWISTS, type Twist, twisted } from "./twists.ts";
 const ONE = process.env["ANSWERS_SEED"];
 const COUNT = Number(process.env["ANSWERS_SEEDS"] ?? 60);
 const SEEDS = ONE === undefined ? Array.from({ length: COUNT }, (_, seed) => seed) : [Number(ONE)];
-/** A third as many of each twist, and those that once went wrong. */
+/** A third of the seeds of each twist, and seeds that failed once. */
 const ONCE_WRONG: Partial<Record<Twist, readonly number[]>> = {
   leaving: [74, 130],
   windows: [59, 205],
@@ -59,11 +59,11 @@ const KINDS: readonly Kind[] = [
   STORAGE_CLASS,
   CSI_NODE,
 ];
-/** A second look is taken this long after the first; what begins later is not compared. */
+/** Validation is this long after the proposal. Commands that begin later are not compared. */
 const SECOND_LOOK_MS = 15_000;
 const { instanceTypes } = parseInstanceTypes("types.json", SNAPSHOT_TYPES);
 
-/** Of which share of clusters nothing may come next; nodes on their way out take the budgets of others. */
+/** Largest share of clusters in which nothing is disrupted. It is higher where leaving nodes use up the budgets. */
 const MOST_IDLE: Readonly<Record<Twist, number>> = {
   plain: 0.5,
   leaving: 0.75,
@@ -107,7 +107,7 @@ function seedsOf(twist: Twist): readonly number[] {
   return [...new Set([...few, ...(ONCE_WRONG[twist] ?? [])])];
 }
 
-/** Why, and of consolidation how many nodes for how many. */
+/** The reason of the command; for consolidation also the number of nodes and replacements. */
 function kindOf(done: readonly string[]): string {
   const [first] = done;
   if (first === undefined) return "nothing";
@@ -117,7 +117,7 @@ function kindOf(done: readonly string[]): string {
   return `${reason} ${shape(gone)} -> ${shape(come)}`;
 }
 
-/** Each way of disrupting nodes was among them: else this proves little. */
+/** Each method must occur, otherwise the test proves little. */
 function expectVariety(kinds: ReadonlyMap<string, number>): void {
   const few = ["Drifted", "Empty", "Expired", "Underutilized 1 -> 0"];
   const many = ["Underutilized 1 -> 1", "Underutilized n -> 0", "Underutilized n -> 1"];
@@ -135,7 +135,7 @@ function settingsOf(seed: number): Parameters<typeof fakeWorld>[0] {
   };
 }
 
-/** A command in words that tell any two apart. */
+/** A text that differs for any two commands. */
 function inWords({ reason, nodes, replacements, targets }: CommandAnswer): string {
   const gone = nodes.map(({ node }) => node).sort();
   const come = replacements.map(
@@ -145,7 +145,7 @@ function inWords({ reason, nodes, replacements, targets }: CommandAnswer): strin
   return `${reason} ${gone.join()} -> ${come.join()} on ${[...targets].sort().join()}`;
 }
 
-/** Pools bear that replacements of theirs did not come up. */
+/** Sets back-off annotations on NodePools, as after failed replacements. */
 function waiting(object: KubeObject, seed: number, nowMs: number): KubeObject {
   const minutes = drawSettings(seed).backingOff.get(
     `${object.kind?.toLowerCase()}/${object.metadata.name}`,
@@ -169,7 +169,7 @@ async function sayNext(world: FakeWorld, objects: readonly KubeObject[]): Promis
     pools: planning.pools,
     made: 0,
   };
-  // Nobody places pods in the cluster in memory either.
+  // The cluster in memory has no provisioner.
   const plan = () => ({ newClaims: [], existing: [], unschedulable: [], excludedByLimits: [] });
   const untilMs = picture.nowMs + SECOND_LOOK_MS;
   const { steps } = rehearse(model, plan, untilMs);
@@ -182,7 +182,7 @@ async function sayNext(world: FakeWorld, objects: readonly KubeObject[]): Promis
     .map(inWords);
 }
 
-/** What the loop starts first: all of one moment. */
+/** The commands that the loop starts first, all at the same time. */
 async function doNext(world: FakeWorld, objects: readonly KubeObject[]): Promise<string[]> {
   const status = { conditions: [{ type: "Ready", status: "True" }] };
   await world.api.create(FAKE_NODE_CLASS, { metadata: { name: "default" }, status } as never);
@@ -190,7 +190,8 @@ async function doNext(world: FakeWorld, objects: readonly KubeObject[]): Promise
     const kind = KINDS.find((one) => one.kind === object.kind);
     if (kind === undefined) throw new Error(`drawn, but not known: ${object.kind}`);
     await world.api.create(kind, object);
-    // Controllers that do not run here prove it: those that end claims and drain Nodes.
+    // Marks the object as deleted in the live cluster. The controllers that delete claims and drain Nodes do not run
+    // here.
     if (isDeleting(object)) await isDeletedNow(world, kind, object);
   }
   world.cloud.instanceTypes = () => instanceTypes;

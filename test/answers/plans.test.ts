@@ -1,6 +1,7 @@
 /**
- * What `karpenter plan --cluster` says is launched: small clusters with limits get a second wave of apps in the
- * sandbox. A tenth as many as the other answers: ANSWERS_SEEDS=1000 tries a hundred; ANSWERS_SEED=17 tries that one.
+ * The nodes launched for a wave are those that `karpenter plan --cluster` prints. Small clusters with limits get a
+ * second wave of apps in the sandbox. ANSWERS_SEEDS=1000 tries a tenth of that, a hundred; ANSWERS_SEED=17 tries that
+ * one.
  */
 import { describe, expect, it } from "vitest";
 import type { Played } from "./live-wave.ts";
@@ -8,7 +9,7 @@ import { judge, type PlanClass, planVerdict } from "./plans.ts";
 
 const ONE = process.env["ANSWERS_SEED"];
 const COUNT = Math.ceil(Number(process.env["ANSWERS_SEEDS"] ?? 60) / 10);
-/** 13: a pod that is planned elsewhere takes the room; 18: a pod that a limit leaves without a place takes it. */
+/** Seed 13: a pod with another planned node takes the room. Seed 18: a pod that a limit leaves pending takes it. */
 const STRANDED = [13, 18];
 const FIRST = Array.from({ length: COUNT }, (_, seed) => seed);
 const SEEDS = ONE === undefined ? [...new Set([...FIRST, ...STRANDED])] : [Number(ONE)];
@@ -28,7 +29,7 @@ describe("the machines of a plan", () => {
     }
     expect(faults).toEqual([]);
     if (ONE !== undefined) return;
-    // Else this proves little: machines were launched, and nearly always those of the plan.
+    // Otherwise the test proves little: nodes were launched, and nearly always those of the plan.
     expect(launched).toBeGreaterThan(SEEDS.length);
     for (const seed of STRANDED) expect(kinds.get(seed)).toBe("strandedByScheduler");
     const agree = FIRST.filter((seed) => kinds.get(seed) === "agrees");
@@ -37,7 +38,7 @@ describe("the machines of a plan", () => {
 });
 
 describe("the machines of a plan with disks and reservations", () => {
-  // Seed 4 on AWS: of two reserved types the one that is cheaper to buy is launched.
+  // Seed 4 on AWS: of two reserved types, the one with the lower purchase price is launched.
   it.each([
     ["volumes", FIRST.slice(0, COUNT / 2)],
     ["aws", [4, ...FIRST.slice(0, COUNT / 6 - 1)]],

@@ -1,11 +1,13 @@
-/** Whether a wave launched what its plan says, and where not, why. */
+/** Whether the nodes launched for a wave are those of its plan, and if not, why. */
 import type { WaveKind } from "./draw-wave.ts";
 import { type Played, playWave } from "./live-wave.ts";
 
 /**
- * `agrees`: the same machines. `pickedByCloud`: EC2 picked another of the spot machines that a claim allows.
- * `strandedByScheduler`: they differ only by what came after kube-scheduler bound a pod to another node than planned.
- * `boundMeanwhile`: it did so between the plan and the first launch. `fault`: anything else.
+ * - `agrees`: the same nodes.
+ * - `pickedByCloud`: EC2 picked another spot instance that the claim allows.
+ * - `strandedByScheduler`: nodes differ only after kube-scheduler bound a pod to another node than planned.
+ * - `boundMeanwhile`: kube-scheduler did so between the plan and the first launch.
+ * - `fault`: anything else.
  */
 export type PlanClass =
   | "agrees"
@@ -16,13 +18,13 @@ export type PlanClass =
 
 interface Verdict {
   readonly kind: PlanClass;
-  /** Machines that were planned and not launched. */
+  /** Nodes that were planned but not launched. */
   readonly missing: readonly string[];
-  /** Machines that were launched and not planned. */
+  /** Nodes that were launched but not planned. */
   readonly more: readonly string[];
 }
 
-/** Plays the wave of a seed, and judges it. */
+/** Plays the wave for a seed and judges the result. */
 export async function planVerdict(
   seed: number,
   kind: WaveKind = "plain",
@@ -31,7 +33,7 @@ export async function planVerdict(
   return { ...judge(played), played };
 }
 
-/** Holds the plan against what was launched. */
+/** Compares the plan with the launched nodes. */
 export function judge(played: Played): Verdict {
   const machines = played.created.map(({ machine }) => machine);
   const missing = without(played.planned, machines);
@@ -53,7 +55,7 @@ function isOfAnotherBatch({ created, strays }: Played): boolean {
   return launch !== undefined && stray !== undefined && stray.atMs <= launch.atMs;
 }
 
-/** Machines that EC2 picked in place of missing ones. */
+/** Nodes that EC2 picked instead of missing ones. */
 function pickedIn(
   { spotChoices }: Played,
   missing: readonly string[],
@@ -69,8 +71,8 @@ function pickedIn(
 }
 
 /**
- * Until the first stray pod is bound, only planned machines are launched. There is at most one machine more for each
- * stray pod, and Karpenter's log names pods that lost their planned node.
+ * Until the first pod is bound elsewhere, only planned nodes are launched. Later there is at most one extra node for
+ * each such pod, and Karpenter's log names pods that lost their planned node.
  */
 function isBySchedulerOnly(
   { planned, created, strays, told }: Played,
@@ -83,7 +85,7 @@ function isBySchedulerOnly(
   return without(without(early, planned), picked).length === 0;
 }
 
-/** What one list has beyond another, each as often as it is there. */
+/** The items that `some` has more often than `others`. */
 function without(some: readonly string[], others: readonly string[]): readonly string[] {
   const left = [...others];
   return some.filter((one) => {

@@ -1,6 +1,6 @@
 /**
- * Drawn clusters with something more of one kind: nodes that are on their way out, static pools, pools of alpha,
- * windows of budgets that open and close while a command waits, volumes of a zone and nodes that hold few of them.
+ * Adds one more feature to random clusters: leaving nodes, static NodePools, v1alpha5 objects, budget schedules that
+ * begin and end while a command waits, volumes with a zone, or nodes with few volume slots.
  */
 import type { KubeObject } from "../../src/apis/meta.ts";
 import { toRfc3339 } from "../../src/base/clock.ts";
@@ -9,13 +9,13 @@ import { Random } from "../../src/base/random.ts";
 export const TWISTS = ["plain", "leaving", "static", "alpha", "windows", "volumes"] as const;
 export type Twist = (typeof TWISTS)[number];
 
-/** `offsetMs`: how long after the full minute the cluster is looked at. */
+/** `offsetMs`: milliseconds after the full minute at which the cluster is read. */
 export const OFFSETS_MS: Readonly<Record<Twist, number>> = {
   plain: 0,
   leaving: 0,
   static: 0,
   alpha: 0,
-  // The next minute comes between the first and the second look.
+  // The next minute begins between the proposal and its validation.
   windows: 50_000,
   volumes: 0,
 };
@@ -26,7 +26,7 @@ const ZONE = "topology.kubernetes.io/zone";
 // biome-ignore lint/suspicious/noExplicitAny: drawn objects of many kinds, taken apart as data
 type Loose = any;
 
-/** The same cluster, twisted; equal seeds give equal clusters. */
+/** The cluster with the twist. Equal seeds give equal clusters. */
 export function twisted(
   objects: readonly KubeObject[],
   twist: Twist,
@@ -63,7 +63,10 @@ function withLeaving(random: Random, objects: readonly KubeObject[], nowMs: numb
   );
 }
 
-/** Of as many nodes as they have: what adds and removes them is not asked here. */
+/**
+ * Makes NodePools static, with as many replicas as they have nodes. Adding and removing static nodes is not tested
+ * here.
+ */
 function withStatic(random: Random, objects: readonly KubeObject[]) {
   const fixed = new Set(
     poolsOf(objects, (pool) => !isBeta(pool) && random.int(3) > 0).map(
@@ -80,7 +83,7 @@ function withStatic(random: Random, objects: readonly KubeObject[]) {
       ).length;
       return { ...object, spec: { ...spec, replicas } };
     }
-    // Static nodes are disrupted when they drift, and so rather often here.
+    // Static nodes are disrupted only by drift, so drift is frequent here.
     if (object.kind === "NodeClaim" && fixed.has(owner) && random.int(2) === 0)
       return drifted(object);
     return object;
@@ -169,7 +172,7 @@ function withWindows(random: Random, objects: readonly KubeObject[]) {
     const window = {
       nodes: random.pick(["0", "0", "1", "50%"]),
       ...random.pick([
-        // Ends, begins, is on, is off.
+        // Four budgets: one ends, one begins, one is active, one is inactive.
         { schedule: "0 8 * * *", duration: "1m" },
         { schedule: "1 8 * * *", duration: "1h" },
         { schedule: "0 0 * * *", duration: "9h" },

@@ -1,7 +1,7 @@
 /**
- * What `karpenter simulate` says of a change is what happens when it is made: small clusters drawn by lot live through
- * it in the sandbox, and each is asked about first, by what `kubectl get` prints of it. A tenth as many as the other
- * answers: ANSWERS_SEEDS=1000 tries a hundred; ANSWERS_SEED=17 tries that one.
+ * What `karpenter simulate` predicts for a change is what happens after it. Small random clusters are read as `kubectl
+ * get` prints them, simulated, and then changed in the sandbox. ANSWERS_SEEDS=1000 tries a tenth of that, a hundred;
+ * ANSWERS_SEED=17 tries that one.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -43,7 +43,8 @@ describe("what is said to happen if", () => {
       await world.close();
       const { kind } = story.change;
       commands.set(kind, (commands.get(kind) ?? 0) + said.commands.length + said.launched);
-      // In a round of the simulation all commands of that moment; live ones may follow at once.
+      // A simulated round has all commands that begin at the same time. The live loop may begin further ones right
+      // after that.
       const began = lived.commands.slice(0, Math.max(1, said.first.length)).sort();
       const report = { seed, kind, said, lived };
       const isSo = `${began}` === `${said.first}` && lived.waits === said.waits;
@@ -53,14 +54,17 @@ describe("what is said to happen if", () => {
     }
     expect(wrong).toEqual([]);
     if (elsewhere.length > SEEDS.length / 20) expect(elsewhere).toEqual([]);
-    // Something happened, and of many each kind of change led to something, else this proves little.
+    // Something happened, and with many seeds each kind of change had an effect. Otherwise the test proves little.
     if (ONE === undefined) expect(Math.max(...commands.values())).toBeGreaterThan(0);
     if (SEEDS.length > 50)
       for (const kind of CHANGES) expect(commands.get(kind), kind).toBeGreaterThan(0);
   });
 });
 
-/** Nobody steers pods whose nodes people delete: kube-scheduler may fill new ones otherwise, and one more may come. */
+/**
+ * Pods of nodes that people delete have no nominated node. kube-scheduler may bind them to other nodes, and one more
+ * node may be needed.
+ */
 function mayEndElsewhere(kind: (typeof CHANGES)[number], { mostAtOnce }: Outcome): boolean {
   return ["zone", "nodes"].includes(kind) && mostAtOnce > 1;
 }
@@ -97,14 +101,14 @@ async function simulated(
 }
 
 interface Outcome extends Lived {
-  /** Commands of the first round, in order of their words. */
+  /** Commands of the first round, sorted by their text. */
   readonly first: readonly string[];
   readonly launched: number;
-  /** The most that one step of it brings. */
+  /** Most nodes that one step of the simulation adds. */
   readonly mostAtOnce: number;
 }
 
-/** In words that the live loop's can be held against: nodes that are new have no names yet. */
+/** The simulation's result in a form that can be compared with the live loop. New nodes have no names yet. */
 function outcomeOf({ steps, unplaced }: Simulated, objects: readonly KubeObject[]): Outcome {
   const known = new Set(objects.map(({ metadata }) => metadata.name));
   const gone = new Set(steps.flatMap(({ removed }) => removed));

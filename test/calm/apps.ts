@@ -1,16 +1,19 @@
-/** Workloads of calm runs: Deployments with what guards their pods and what keeps them apart. */
+/** Workloads of calm runs: Deployments with PodDisruptionBudgets, do-not-disrupt and topology rules. */
 import type { KubeObject } from "../../src/apis/meta.ts";
 import type { Random } from "../../src/base/random.ts";
 import type { PoolFacts } from "./pools.ts";
 
 export interface AppFacts {
   readonly name: string;
-  /** Where its pods run. */
+  /** NodePool of its pods. */
   readonly pool: string;
   readonly manifests: readonly KubeObject[];
-  /** Its pods may not be moved (for some time); taken off when faults end, or nothing could settle. */
+  /**
+   * Its pods have do-not-disrupt, some for a limited time. It is removed when faults end; otherwise the cluster could
+   * not settle.
+   */
   readonly held: boolean;
-  /** Asks to be moved without downtime; it has one replica, or none. */
+  /** The Deployment asks to be moved without downtime (`surge`). It has at most one replica. */
   readonly surges: boolean;
 }
 
@@ -74,7 +77,7 @@ export function drawApp(random: Random, at: number, pools: readonly PoolFacts[])
   };
 }
 
-/** All pods of the workload have one volume: they stay in its zone. */
+/** One volume for all pods of the workload, so they stay in its zone. */
 function volumeClaim(name: string): object {
   return {
     apiVersion: "v1",
@@ -84,7 +87,7 @@ function volumeClaim(name: string): object {
   };
 }
 
-/** Pods whose volume keeps them in one zone cannot be spread over several as well. */
+/** Topology rules. Pods whose volume ties them to one zone get no zone spread. */
 function placement(random: Random, matchLabels: object, inOneZone: boolean): object {
   const labelSelector = { matchLabels };
   const spread = (topologyKey: string, whenUnsatisfiable: string) => ({

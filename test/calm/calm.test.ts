@@ -1,6 +1,6 @@
 /**
- * The first days of `npm run fuzz -- calm`, and proof that the witness sees what it is there for: a hand that
- * does what Karpenter must not do, on a cluster where Karpenter is away.
+ * The first days of `npm run fuzz -- calm`. Also a proof that the witness sees each fault: in a cluster without
+ * Karpenter, a stand-in does what Karpenter must not do.
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { KubeObject } from "../../src/apis/meta.ts";
@@ -26,16 +26,16 @@ describe("windows of budgets, by the clocks on the wall", () => {
   const at = (text: string) => Date.parse(text);
 
   it.each([
-    // Zurich is an hour ahead of UTC in winter, two in summer.
+    // Zurich is one hour ahead of UTC in winter, and two in summer.
     ["CRON_TZ=Europe/Zurich 0 9 * * *", "1h0m", "2026-01-05T08:30:00Z", true],
     ["CRON_TZ=Europe/Zurich 0 9 * * *", "1h0m", "2026-07-06T08:30:00Z", false],
-    // 02:30 does not come on the night when clocks go forward, and comes twice when they go back.
+    // 02:30 does not exist in the night when clocks are set forward, and exists twice when they are set back.
     ["CRON_TZ=Europe/Zurich 30 2 * * *", "10m0s", "2026-03-29T01:35:00Z", false],
     ["CRON_TZ=Europe/Zurich 30 2 * * *", "10m0s", "2026-10-25T00:35:00Z", true],
     ["CRON_TZ=Europe/Zurich 30 2 * * *", "10m0s", "2026-10-25T01:35:00Z", true],
     ["TZ=Asia/Kolkata 0 */2 * * *", "30m0s", "2026-01-05T08:45:00Z", true],
     ["15 1-3 * * *", "10m0s", "2026-01-05T04:16:00Z", false],
-    // As long as its length, no longer.
+    // The window is closed one second before its start and at its end.
     ["0 8 * * *", "30m0s", "2026-01-05T08:29:59Z", true],
     ["0 8 * * *", "30m0s", "2026-01-05T08:30:00Z", false],
   ])("%s for %s is at %s open: %s", (schedule, duration, time, open) => {
@@ -68,7 +68,7 @@ describe("the witness", () => {
   let world: TestWorld;
   let witness: Witness;
 
-  // A cluster for each: what one hand did must not be what the next witness sees.
+  // A fresh cluster for each test, so that a witness does not see the acts of the test before.
   beforeEach(async () => {
     world = await openWorld({ logLevel: "error", sells: isUsual });
     await world.box.operator.stop();

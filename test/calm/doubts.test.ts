@@ -1,8 +1,8 @@
 /**
- * Every way to mislead Karpenter about a kind that it watches or about the cloud, at its start, mid-run and while it
- * has work (doubts.ts): no machine with a running pod ends, and none is bought without need. `npm run calm` plays all
- * of them, plain `npm test` those about what machines hang on. That the look from outside sees harm is shown by mutants
- * (mutants.ts) and at the end.
+ * Gives Karpenter false answers about each kind that it watches, or from the cloud: at its start, during a run, and
+ * while it has work (doubts.ts). No instance with a running pod may end, and none may be launched without need. `npm
+ * run calm` plays all cases, `npm test` those about objects that instances depend on. The last tests, and mutants.ts,
+ * prove that harm is seen.
  */
 import { describe, expect, it } from "vitest";
 import { DoubtStage, doubtsOf, harm, LONG_FAULT_MS, type Misleading } from "./doubts.ts";
@@ -16,7 +16,7 @@ const PODS = "/api/v1/pods";
 const CLAIMS = "/apis/karpenter.sh/v1/nodeclaims";
 const POOLS = "/apis/karpenter.sh/v1/nodepools";
 const CLASSES = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses";
-/** What a Karpenter lists at its start, as the last test says. */
+/** Kinds that Karpenter lists at its start. The last test checks this list. */
 const WATCHED = [
   "/api/v1/limitranges",
   "/api/v1/namespaces",
@@ -39,7 +39,10 @@ const WATCHED = [
   "/apis/storage.k8s.io/v1/volumeattachments",
 ];
 
-/** Stages that share one cluster: a process that was killed is never quite gone. */
+/**
+ * False answers that are played in one cluster. A killed process leaves state behind, so not all are played in the same
+ * one.
+ */
 interface Act {
   readonly title: string;
   readonly doubts: readonly Misleading[];
@@ -60,7 +63,7 @@ const each = (
   lies: readonly Lie[],
 ): readonly Misleading[] => lies.map((lie) => ({ about, lie, moment }));
 
-/** A few seconds. */
+/** Acts of the quick set; each takes a few seconds. */
 const QUICK: readonly Act[] = [
   {
     title: "mid-run",
@@ -73,7 +76,7 @@ const QUICK: readonly Act[] = [
       ...CLOUD_LIES.map((lie) => ({ about: "cloud", lie, moment: "mid-run" }) as const),
     ],
   },
-  // The nodes are older than the timeout of registration then, and a watch can still bring how they began.
+  // By now the nodes are older than the registration timeout, and a watch can still deliver old events of their start.
   { title: "at work", doubts: each(CLAIMS, "busy", ["empty", "stale"]) },
   {
     title: "at its start",

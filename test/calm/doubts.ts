@@ -1,8 +1,7 @@
 /**
- * A cluster at rest whose Karpenter is misled (lies.ts), mid-run or from its start on: nobody asks for anything, so no
- * machine may end, no node or claim that has pods may begin to, no pod may move, and no machine may be asked for that
- * the work does not need. What is looked at is the cluster and the account themselves, never what the misled process
- * makes of them.
+ * A cluster at rest whose Karpenter gets false answers (lies.ts), from its start or later. Nobody requests anything. So
+ * no instance may end, no node or claim with pods may be deleted, no pod may move, and no claim may be created without
+ * need. The checks read the cluster and the cloud account directly, not the misled process.
  */
 import { readFileSync } from "node:fs";
 import type { Node } from "../../src/apis/core/node.ts";
@@ -31,35 +30,35 @@ import {
 
 const MINUTE = 60_000;
 const CLAIMS: Collection = "/apis/karpenter.sh/v1/nodeclaims";
-/** Two sweeps of the garbage collectors, which are what acts most seldom; timeouts come later. */
+/** Two runs of the garbage collectors, which act most rarely. Timeouts are longer. */
 const FAULT_MS = 5 * MINUTE;
-/** Long enough for registration to be given up. */
+/** Longer than the registration timeout. */
 export const LONG_FAULT_MS = 20 * MINUTE;
 
-/** `busy`: mid-run, with a pod more that needs a machine of its own meanwhile. */
+/** `busy`: during a run, with one more pod that needs its own node. */
 const MOMENTS = ["mid-run", "start", "busy"] as const;
 
 export interface Misleading {
-  /** A collection, or the cloud. */
+  /** A collection of the API server, or the cloud. */
   readonly about: Collection | "cloud";
   readonly lie: Lie | CloudLie;
   readonly moment: (typeof MOMENTS)[number];
 }
 
-/** A fault of a kind of its own (odd-faults.ts). */
+/** A fault that is not about one kind (odd-faults.ts). */
 export interface OddFault {
   readonly met: FirstMet;
-  /** How often it was met. */
+  /** How many requests the fault changed so far. */
   readonly told: () => number;
   readonly moment: Misleading["moment"];
-  /** What somebody does to the cluster or the account as it begins, and takes back at its end. */
+  /** What happens to the cluster or the account when the fault begins. The returned function undoes it. */
   readonly begin?: (world: TestWorld) => Promise<void> | void;
   readonly end?: (world: TestWorld) => Promise<void> | void;
-  /** How far its clock is off while it lasts, in milliseconds. */
+  /** Milliseconds by which Karpenter's clock is off during the fault. */
   readonly ahead?: number;
 }
 
-/** Every doubt there is about these collections and the cloud. */
+/** All false answers about these collections and the cloud. */
 export function doubtsOf(collections: readonly Collection[]): readonly Misleading[] {
   return MOMENTS.flatMap((moment) => [
     ...collections.flatMap((about) => LIES.map((lie) => ({ about, lie, moment }))),
@@ -71,7 +70,7 @@ const EXAMPLES = new URL("../../examples/", import.meta.url);
 const POOL = readFileSync(new URL("v1/nodepool.yaml", EXAMPLES), "utf8")
   .replace("consolidationPolicy: WhenEmpty", "consolidationPolicy: WhenEmptyOrUnderutilized")
   .replace('values: ["spot", "on-demand"]', 'values: ["on-demand"]');
-/** One a node of ours: each is used, and none is too many. */
+/** One pod for each of Karpenter's nodes, so that no node can be consolidated. */
 const APART = readFileSync(new URL("inflate.yaml", EXAMPLES), "utf8").replace(
   "      containers:",
   `      nodeSelector: { karpenter.sh/capacity-type: on-demand }
@@ -84,7 +83,7 @@ const APART = readFileSync(new URL("inflate.yaml", EXAMPLES), "utf8").replace(
 );
 const PODS = 6;
 
-/** What is there and stays, by UID or ID. */
+/** Objects and instances that must stay, by UID or ID. */
 interface Picture {
   readonly pods: readonly string[];
   readonly nodes: readonly string[];
@@ -94,14 +93,14 @@ interface Picture {
 
 export class DoubtStage {
   readonly world: TestWorld;
-  /** What its Karpenter lists, each once, in order. */
+  /** The collections that Karpenter lists, sorted. */
   readonly collections: readonly Collection[];
   readonly #past: ReadonlyMap<Collection, KubeResponse>;
   #karpenter: Replica;
-  /** How far the clock of its Karpenter is off now. */
+  /** Milliseconds by which Karpenter's clock is off now. */
   readonly #clock: { aheadMs: number };
   #started = 1;
-  /** NodeClaims whose creation reached the server. */
+  /** Number of NodeClaims whose creation reached the server. */
   #claimsMade = 0;
 
   static async open(): Promise<DoubtStage> {
@@ -132,7 +131,7 @@ export class DoubtStage {
     for (const path of listed)
       past.set(path, await world.box.sandbox.transport.send({ method: "GET", path }));
     await grow(PODS);
-    // At rest: what was nominated and initialized a moment ago is nobody's candidate.
+    // Nodes that were nominated or initialized a moment ago would be no candidates.
     await world.advance(5 * MINUTE);
     karpenter.meet(undefined);
     return new DoubtStage(world, { karpenter, clock }, past);
@@ -150,12 +149,15 @@ export class DoubtStage {
     this.#past = past;
   }
 
-  /** Lets it be misled for so long and once more as long after that. Sentences about harm; none is what is wanted. */
+  /**
+   * Misleads Karpenter for `forMs` and watches for the same time after that. Returns sentences about harm; the list
+   * should be empty.
+   */
   play({ about, lie, moment }: Misleading, forMs = FAULT_MS): Promise<readonly string[]> {
     return this.playFault({ ...this.#misled(about, lie), moment }, forMs);
   }
 
-  /** The same with a fault of any kind. */
+  /** The same with any other fault. */
   async playFault(
     { met, told, moment, begin, end, ahead = 0 }: OddFault,
     forMs = FAULT_MS,
@@ -213,7 +215,7 @@ export class DoubtStage {
     return this.world.close();
   }
 
-  /** Counts the NodeClaims that are made, beside a fault. */
+  /** The fault, which also counts the NodeClaims that are created. */
   #counting(fault: Fault = async () => undefined): Fault {
     return async (request) => {
       const answer = await fault(request);
@@ -263,13 +265,13 @@ function stays({ metadata }: Node | NodeClaim): boolean {
   return metadata.deletionTimestamp === undefined;
 }
 
-/** A sentence when more machines were asked for than there is work. */
+/** A sentence if more claims were created than there is work. */
 function excess(made: number, moment: Misleading["moment"]): readonly string[] {
   const wanted = moment === "busy" ? 1 : 0;
   return made > wanted ? [`${made} claims are made, ${wanted} are needed`] : [];
 }
 
-/** UIDs of the pods that run and stay. */
+/** UIDs of running pods that are not being deleted. */
 async function running(world: TestWorld): Promise<readonly string[]> {
   const pods = await world.list<Pod>("Pod", "v1", "app=inflate");
   return pods
@@ -277,7 +279,7 @@ async function running(world: TestWorld): Promise<readonly string[]> {
     .map(({ metadata }) => metadata.uid ?? "");
 }
 
-/** What was there and is no more, or is on its way out. */
+/** Sentences about what was there before and is gone, or is being deleted. */
 export function harm(before: Picture, after: Picture): readonly string[] {
   return (Object.keys(before) as (keyof Picture)[]).flatMap((what) => {
     const left = new Set(after[what]);

@@ -1,4 +1,4 @@
-/** Proof that the witness's rule about what is said too often can be broken, and that once less is let pass. */
+/** The witness reports events that are repeated too often, and accepts one fewer. */
 import { describe, expect, it } from "vitest";
 import { eventOf, tooOften } from "./facts.ts";
 

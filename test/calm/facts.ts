@@ -1,4 +1,7 @@
-/** What the witness reads off claims and pods: by the API's words alone, as a person with kubectl would. */
+/**
+ * Facts that the witness reads from claims, nodes and pods. It uses only the API's documented fields, as a person with
+ * kubectl would.
+ */
 import type { Node } from "../../src/apis/core/node.ts";
 import type { Pod } from "../../src/apis/core/pod.ts";
 import { toClaim } from "../../src/apis/hub/claim.ts";
@@ -6,7 +9,7 @@ import type { NodeClaim } from "../../src/apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../src/apis/meta.ts";
 
 const MINUTE = 60_000;
-/** What is true for long may be said again after so long, at the soonest: that budgets allow nothing. */
+/** Shortest time before an event about a lasting state, such as a budget that allows nothing, may be repeated. */
 const SAID_AGAIN_MS = MINUTE;
 
 const translated = new WeakMap<KubeObject, NodeClaim>();
@@ -36,7 +39,7 @@ export function isLeaving({ metadata }: KubeObject): boolean {
   return metadata.deletionTimestamp !== undefined;
 }
 
-/** Whether it takes no more pods, in the words of any generation. */
+/** Whether the node takes no more pods, in any generation. */
 export function isClosed({ spec }: Node): boolean {
   const keys = ["karpenter.sh/disrupted", "karpenter.sh/disruption"];
   const isTainted = spec?.taints?.some(
@@ -49,7 +52,7 @@ export function isReady({ status }: Pod): boolean {
   return status?.conditions?.some((one) => one.type === "Ready" && one.status === "True") ?? false;
 }
 
-/** Whether it has to be somewhere else once its node is gone. */
+/** Whether the pod must run elsewhere once its node is gone. */
 export function isMoved({ metadata, status }: Pod): boolean {
   const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
   if (owner?.kind === "DaemonSet" || owner?.kind === "Node") return false;
@@ -61,7 +64,7 @@ export function cpusOf({ spec }: Pod): number {
   return spec.containers.reduce((sum, one) => sum + cpus(one.resources?.requests?.["cpu"]), 0);
 }
 
-/** `true`, or so many minutes (`10m`) from its start. */
+/** Whether do-not-disrupt holds: `true`, or a duration such as `10m` since the pod's start. */
 export function isHeld({ metadata, status }: Pod, nowMs: number): boolean {
   const text = metadata.annotations?.["karpenter.sh/do-not-disrupt"];
   if (text === undefined) return false;
@@ -82,7 +85,7 @@ export function commandOf(text: string | undefined): CommandFacts {
   return text === undefined ? {} : (JSON.parse(text) as CommandFacts);
 }
 
-/** Kubernetes rounds a budget's percentages up. */
+/** Number or percentage of `of`. Kubernetes rounds percentages of budgets up. */
 export function share(value: string | number, of: number): number {
   if (typeof value === "number") return value;
   return Math.ceil((of * Number.parseInt(value, 10)) / 100);
@@ -93,7 +96,7 @@ export function cpus(amount: unknown): number {
   return text.endsWith("m") ? Number(text.slice(0, -1)) / 1_000 : Number(text);
 }
 
-/** Of an event that is sent: the name of one that is said again, or what a new one is about. */
+/** A key for an event write: the name if an existing event is updated, otherwise its object and reason. */
 export function eventOf(name: string, body: unknown): string {
   const { reason, message, involvedObject } = (body ?? {}) as {
     readonly reason?: string;
@@ -103,7 +106,7 @@ export function eventOf(name: string, body: unknown): string {
   return name === "" ? `${reason} of ${involvedObject?.name}: ${message}` : name;
 }
 
-/** Of what was said in so much time, if that is more often than may be: what was said most. */
+/** The most frequent event, if it was sent more often than allowed in this time. */
 export function tooOften(said: readonly string[], duringMs: number): string | undefined {
   const counts = new Map<string, number>();
   for (const text of said) counts.set(text, (counts.get(text) ?? 0) + 1);

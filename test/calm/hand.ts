@@ -1,6 +1,6 @@
 /**
- * The hand that does what a day's story says: workloads, pools, nodes and machines are changed as people and
- * clouds change them. What befalls Karpenter's own processes it hands on to them.
+ * Does what the story of a day says: changes workloads, NodePools, nodes and instances as people and clouds do. Faults
+ * of Karpenter's own processes are passed on to them.
  */
 import { fromClaim } from "../../src/apis/hub/claim.ts";
 import type { KubeObject } from "../../src/apis/meta.ts";
@@ -19,10 +19,10 @@ export class Hand {
   readonly #witness: Witness;
   readonly #karpenters: Karpenters;
   readonly #note: (text: string) => void;
-  /** App → how many pods it is to have. */
+  /** App → its number of replicas. */
   readonly wanted = new Map<string, number>();
   readonly #undo: (() => void)[] = [];
-  /** The pool that is to have no more moves, once Karpenter is dead. */
+  /** The NodePool that is paused once Karpenter is dead. */
   #lastMoved: string | undefined;
   #revision = 0;
 
@@ -103,7 +103,7 @@ export class Hand {
     }
   }
 
-  /** Before the next Karpenter is there: the pool of a move that was to be the last has no other. */
+  /** Pauses the NodePool before the next Karpenter starts, so that no other of its nodes is moved. */
   async leaveAlone(): Promise<void> {
     const pool = this.#story.pools.find(({ name }) => name === this.#lastMoved);
     this.#lastMoved = undefined;
@@ -129,7 +129,7 @@ export class Hand {
       this.#note(`${missed} is deleted under ${pod.metadata.name}`);
       void this.#world.remove("Node", missed);
     });
-    // Once faults have ended nobody deletes nodes: a PodDisruptionBudget would keep the pod of one replica for good.
+    // After the faults nobody deletes nodes: a PodDisruptionBudget would keep the pod of one replica forever.
     this.#undo.push(hearNodes, hearPods);
   }
 
@@ -176,7 +176,7 @@ export class Hand {
     await this.#forceOff(node.metadata.name);
   }
 
-  /** In one go: who has the time to see it leave would do the rest. */
+  /** Removes the finalizer and deletes the Node in one step, before Karpenter could finish the termination itself. */
   async #forceOff(node: string): Promise<void> {
     const { transport } = this.#world.box.sandbox;
     await this.#send("v1", "Node", node, WITHOUT_FINALIZERS);
@@ -207,7 +207,7 @@ export class Hand {
 
   #reclaim(id: string): void {
     this.#world.box.sandbox.aws.controls.reclaimSpot(id);
-    // Else nobody is told.
+    // Without an interruption queue nobody learns of it.
     if (this.#story.flags["interruption-queue"] === undefined) this.#witness.rules.warned(id);
   }
 
@@ -254,7 +254,7 @@ export class Hand {
     });
   }
 
-  /** What would keep nodes from leaving for good is taken off. */
+  /** Removes everything that would keep nodes from leaving forever. */
   async release(): Promise<void> {
     for (const { name, held } of this.#story.apps)
       if (held) await this.#rollOut(name, { "karpenter.sh/do-not-disrupt": null });
@@ -263,7 +263,7 @@ export class Hand {
   }
 }
 
-/** Instances of Karpenter's that are paid for. */
+/** Karpenter's instances that exist and cost money. */
 export function paidFor({ box }: TestWorld) {
   return [...box.sandbox.aws.state.instances.values()].filter(
     ({ fleetId, state }) => fleetId !== undefined && (state === "running" || state === "pending"),

@@ -1,6 +1,6 @@
 /**
- * The Karpenter processes of a day: they are started, fail in all the ways that processes and their connections do,
- * and rise again after some seconds. What becomes of the cluster is not looked at here.
+ * The Karpenter processes of a day. They are started, fail in all the ways in which processes and connections fail, and
+ * are restarted after some seconds. This file does not check the cluster.
  */
 import { Random } from "../../src/base/random.ts";
 import type { KubeRequest, KubeResponse } from "../../src/kube/transport/transport.ts";
@@ -11,11 +11,11 @@ import { type CloudLie, cloudLiar, type Lie, liar, listedAnew } from "./lies.ts"
 import type { Act, Story } from "./story.ts";
 
 const RESTART_MS = 5_000;
-/** How long after the last trouble they may still be slow. */
+/** How long after the last fault the processes may still be slow. */
 const TROUBLED_MS = 2 * 60_000;
 const UNHARMED = { errors: 0, lost: 0, conflicts: 0, slowMs: 0, lagMs: 0 };
 
-/** What happens to the processes, and to what they send and hear. */
+/** Faults of the processes and of their requests and watches. */
 export type Trouble = Extract<
   Act,
   {
@@ -34,10 +34,10 @@ export type Trouble = Extract<
 
 type Misleading = Omit<Extract<Act, { do: "mislead" }>, "do">;
 
-/** What the processes ask for, before it arrives. */
+/** Sees each request of the processes before it arrives. */
 export interface Overseer {
   sees(request: KubeRequest): void;
-  /** EC2 is asked to end these instances. */
+  /** A request to terminate these instances was sent to EC2. */
   ends(instanceIds: readonly string[]): void;
 }
 
@@ -51,7 +51,7 @@ export class Karpenters {
   #kills = 0;
   #troubleMs = Number.NEGATIVE_INFINITY;
   #chances = UNHARMED;
-  /** What is told falsely, and how the kind was listed when that began. */
+  /** The false answers in effect, and the list of the kind when they began. */
   #misled: (Misleading & { readonly past: KubeResponse | undefined }) | undefined;
 
   constructor(world: TestWorld, story: Pick<Story, "seed" | "flags">, overseer: Overseer) {
@@ -65,12 +65,12 @@ export class Karpenters {
     return this.#replicas.find((one) => !one.dead && one.operator.ready);
   }
 
-  /** How many had to be started again. */
+  /** How many processes had to be restarted. */
   get kills(): number {
     return this.#kills;
   }
 
-  /** The last lines of those that run. */
+  /** The last log lines of the running processes. */
   get logs(): readonly string[] {
     return this.#replicas.map(
       ({ identity, log }) => `--- ${identity}\n${log.slice(-300).join("\n")}`,
@@ -85,7 +85,10 @@ export class Karpenters {
     this.#replicas.push(replica);
   }
 
-  /** Truly or falsely, as it is now. Each process is lied to by itself: a lie begins with a list. */
+  /**
+   * Answers the process truthfully or falsely, as set now. Each process is misled separately, because a false answer
+   * begins with a list.
+   */
   #answer(replica: Replica, first?: Fault): void {
     const { about = "", lie, past } = this.#misled ?? {};
     const liars =
@@ -118,7 +121,7 @@ export class Karpenters {
     this.#answerAnew(about);
   }
 
-  /** `lied`: what was told of it falsely before. */
+  /** Sets the answers again. `lied`: what was answered falsely before. */
   #answerAnew(lied?: Misleading["about"]): void {
     this.#troubleMs = this.#world.clock.now();
     for (const replica of this.#replicas) {
@@ -131,12 +134,12 @@ export class Karpenters {
     for (const replica of this.#replicas) replica.kill();
   }
 
-  /** Some are dead, or end because they lead no longer. */
+  /** Whether a process is dead, or ended because it lost the leader lease. */
   get haveFallen(): boolean {
     return this.#replicas.some(hasFallen);
   }
 
-  /** `meanwhile`: what is done before the next are there. */
+  /** Starts the missing processes. `meanwhile` runs before they start. */
   async raise(meanwhile: () => Promise<void>): Promise<void> {
     await this.#world.advance(RESTART_MS);
     const gone = this.#replicas.filter(hasFallen);
@@ -150,7 +153,9 @@ export class Karpenters {
     this.#troubleMs = this.#world.clock.now();
   }
 
-  /** What happens while nobody leads is heard by nobody: who comes next lists what is there, as upstream does. */
+  /**
+   * Whether faults are in effect. Without a leader nobody watches; the next leader lists all objects, as upstream does.
+   */
   get areTroubled(): boolean {
     return (
       this.#world.clock.now() - this.#troubleMs < TROUBLED_MS ||
@@ -207,7 +212,7 @@ export class Karpenters {
     this.#chances = { ...this.#chances, ...some };
   }
 
-  /** What each of Karpenter's requests meets on its way. */
+  /** What happens to one request of Karpenter on its way to the server. */
   async #meet(request: KubeRequest): Promise<KubeResponse | undefined> {
     const { errors, lost, conflicts, slowMs } = this.#chances;
     const isWrite = request.method !== "GET";

@@ -1,18 +1,18 @@
 /**
- * How an API server or a cloud misleads one Karpenter. A kind may not be served or not be readable; its list may lack
- * objects or be old. The cluster itself stays as it is; only what this process is answered differs.
+ * Ways in which an API server or a cloud misleads one Karpenter process. A kind may not be served or not be readable.
+ * Its list may lack objects or be old. The cluster stays as it is; only the answers to this process differ.
  */
 import type { KubeObject } from "../../src/apis/meta.ts";
 import type { KubeRequest, KubeResponse, Transport } from "../../src/kube/transport/transport.ts";
 import type { CloudFault, Fault } from "../replicas.ts";
 
 /**
- * - `unserved`: 404 for everything below the kind's path, as while a version is switched off.
- * - `forbidden`: 403 for reading it.
- * - `short`, `empty`: lists lack every second object, or all; watches bring what changes from then on.
- * - `stale`: lists are of some time ago, and watches bring nothing more.
- * - `expired`: no watch comes about, each time its version is too old.
- * - `another`: lists hold objects of other names, as of another cluster; by name none of ours is found.
+ * - `unserved`: 404 for all paths of the kind, as while a version is switched off.
+ * - `forbidden`: 403 for reads.
+ * - `short`, `empty`: lists lack every second object, or all; watches deliver later changes.
+ * - `stale`: lists are old, and watches deliver nothing.
+ * - `expired`: each watch fails because its version is too old.
+ * - `another`: lists hold objects of other names, as of another cluster; none is found by name.
  */
 export const LIES = [
   "unserved",
@@ -25,18 +25,18 @@ export const LIES = [
 ] as const;
 export type Lie = (typeof LIES)[number];
 
-/** A collection: `/apis/karpenter.sh/v1/nodeclaims`. */
+/** The path of a collection: `/apis/karpenter.sh/v1/nodeclaims`. */
 export type Collection = string;
 
 interface Asked {
-  /** The collection, whatever the namespace. */
+  /** The collection, without the namespace. */
   readonly of: Collection;
   readonly name: string | undefined;
   readonly isWatch: boolean;
   readonly query: URLSearchParams;
 }
 
-/** What a request is about; undefined for paths of no collection. */
+/** The collection and object of a request. Undefined for other paths. */
 export function asked({ path }: Pick<KubeRequest, "path">): Asked | undefined {
   const [bare = "", query = ""] = path.split("?");
   const parts =
@@ -55,18 +55,21 @@ export function asked({ path }: Pick<KubeRequest, "path">): Asked | undefined {
 
 export interface Liar {
   readonly fault: Fault;
-  /** How many answers it made up. */
+  /** Number of false answers so far. */
   readonly told: number;
 }
 
 interface Told {
   readonly of: Collection;
   readonly lie: Lie;
-  /** What a list of the collection answered some time ago. */
+  /** A list of the collection from some time ago. */
   readonly past: KubeResponse | undefined;
 }
 
-/** Streams must be cut when it begins: its kind is listed anew then. */
+/**
+ * Answers requests for the collection falsely. Open watches must be cut when it begins, so that the kind is listed
+ * again.
+ */
 export function liar(server: Pick<Transport, "send">, { of, lie, past }: Told): Liar {
   let told = 0;
   let isExpired = false;
@@ -86,7 +89,7 @@ export function liar(server: Pick<Transport, "send">, { of, lie, past }: Told): 
       if (lie === "stale" && isExpired)
         return tell({ status: 200, headers: {}, stream: openStream() });
       if (isExpired) return undefined;
-      // Else the picture of before goes on.
+      // Without this the process would keep its earlier, correct objects.
       isExpired = true;
       return tell(status(410, "Expired", "too old resource version"));
     }
@@ -94,7 +97,7 @@ export function liar(server: Pick<Transport, "send">, { of, lie, past }: Told): 
     if (lie === "expired") return undefined;
     if (lie === "another") return tell(renamed(await server.send(request)));
     if (lie === "stale") return past === undefined ? undefined : tell(past);
-    // What runs on one node is no page of a long list.
+    // A list of the pods of one node stays correct.
     if (what.query.has("fieldSelector")) return undefined;
     return tell(without(await server.send(request), (at) => lie === "empty" || at % 2 === 0));
   };
@@ -106,7 +109,10 @@ export function liar(server: Pick<Transport, "send">, { of, lie, past }: Told): 
   };
 }
 
-/** After a lie the next watch is too old, so that the kind is listed anew: what a list left out, no watch brings. */
+/**
+ * Afterwards the first watch fails as too old, so that the kind is listed again. A watch would not deliver what a list
+ * left out.
+ */
 export function listedAnew(of: Collection): Fault {
   let isListed = false;
   return async (request) => {
@@ -123,7 +129,7 @@ function without(answer: KubeResponse, isGone: (at: number) => boolean): KubeRes
   return { ...answer, body: { ...body, items } };
 }
 
-/** What it lists is nowhere else known. */
+/** The list with other names, which exist nowhere else. */
 function renamed(answer: KubeResponse): KubeResponse {
   const body = answer.body as { readonly items?: readonly KubeObject[] };
   const items = (body.items ?? []).map((item) => {
@@ -133,7 +139,7 @@ function renamed(answer: KubeResponse): KubeResponse {
   return { ...answer, body: { ...body, items } };
 }
 
-/** As the server says that it has none of that name. */
+/** The server's answer for a name that does not exist. */
 function notFound(name: string): KubeResponse {
   const answer = status(404, "NotFound", `"${name}" not found`);
   return { ...answer, body: { ...(answer.body as object), details: { name } } };
@@ -144,7 +150,7 @@ function status(code: number, reason: string, message: string): KubeResponse {
   return { status: code, headers: {}, body };
 }
 
-/** Brings these events and stays open. */
+/** A watch that delivers these events and stays open. */
 export function openStream(events: readonly unknown[] = []): NonNullable<KubeResponse["stream"]> {
   let end = (): void => undefined;
   const closed = new Promise<void>((resolve) => {
@@ -162,7 +168,10 @@ export function openStream(events: readonly unknown[] = []): NonNullable<KubeRes
 export const CLOUD_LIES = ["cloud lists none", "cloud lists half", "cloud knows none"] as const;
 export type CloudLie = (typeof CLOUD_LIES)[number];
 
-/** A pagination fault, or a wrong region: `knows none` also when it is asked for one instance. */
+/**
+ * False answers of the cloud. `knows none` imitates a pagination fault or a wrong region, also for requests about one
+ * instance.
+ */
 export function cloudLiar(lie: CloudLie, notFound: () => never): CloudFault {
   return async (call, input, go) => {
     if (call !== "ec2.describeInstances") return go();

@@ -1,6 +1,6 @@
 /**
- * Plays a loop that was reported (loops/*.yaml): its set-up, then the same round again and again, and counts what
- * was made and evicted meanwhile; with the settings that keep it calm, or without.
+ * Plays a loop that a user reported (loops/*.yaml): the set-up, then the same round again and again. Counts created
+ * claims and evicted pods. Plays it with the settings that prevent the loop, or without them.
  */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -13,7 +13,7 @@ import { Witness } from "./witness.ts";
 
 export const FOLDER = fileURLToPath(new URL("./loops/", import.meta.url));
 
-/** Families that the stories name, and what the NodePool of the examples may begin with. */
+/** Instance families that the stories name, and which the examples' NodePool allows. */
 function isNamed(type: string): boolean {
   return /^(c5|c6i|m5|m5a|m6a|m6i|m7i|r5)\./.test(type);
 }
@@ -22,21 +22,21 @@ export interface Loop {
   readonly name: string;
   readonly story: string;
   readonly rounds: { readonly quick: number; readonly long: number };
-  /** Of Karpenter, whatever else is tried. */
+  /** Settings of Karpenter for all plays. */
   readonly settings?: Readonly<Record<string, string>>;
   readonly setup: readonly unknown[];
   readonly round: readonly unknown[];
-  /** After the set-up. `…PerRound` are allowed besides, each round. */
+  /** Limits after the set-up. The limits `…PerRound` are added for each round. */
   readonly most: {
     readonly nodes: number;
     readonly nodesPerRound?: number;
     readonly evictions: number;
     readonly evictionsPerRound?: number;
   };
-  /** What keeps it calm, turned off; absent: no setting does, decisions are made so. */
+  /** Without the settings that prevent the loop. Absent: no setting does; it is how decisions are made. */
   readonly without?: {
     readonly settings?: Readonly<Record<string, string>>;
-    /** Into the NodePool's `spec.disruption`, once the set-up is done. */
+    /** Written into the NodePool's `spec.disruption` after the set-up. */
     readonly disruption?: unknown;
     readonly rounds: number;
   };
@@ -57,11 +57,11 @@ async function play(world: TestWorld, loop: Loop, steps: readonly unknown[], rou
   return broken.map((promise) => ({ round, promise }));
 }
 
-/** What came of it: told when it is not what was wanted. */
+/** The counts and outcome, for the message of a failure. */
 export interface Tried {
   readonly made: number;
   readonly evicted: number;
-  /** Promises of the story that were not kept. */
+  /** Conditions of the story that were not met. */
   readonly broken: readonly unknown[];
   readonly most: { readonly made: number; readonly evicted: number };
   readonly told: string;

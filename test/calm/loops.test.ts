@@ -1,9 +1,9 @@
 /**
- * Loops that users of Karpenter reported, each as a story under loops/: after its set-up the same round is played
- * again and again, and no more nodes are made and pods evicted than the file says. Where a setting is what keeps
- * calm, the story is played without it as well, and must then not be calm: else it would prove nothing; where no
- * setting does, a mutant (mutants.ts) is what shows it. Some rounds here; `npm run calm` plays all for hours,
- * `CALM=short` all for some rounds.
+ * Loops that users of Karpenter reported, each as a story in loops/. After its set-up the same round is played again
+ * and again. No more claims are created and pods evicted than the file allows.
+ * If a setting prevents the loop, the story is also played without it and must then exceed the limits. Otherwise it
+ * would prove nothing. If no setting does, a mutant (mutants.ts) proves it. `npm test` plays some rounds of two loops;
+ * `npm run calm` plays all for hours, `CALM=short` all for some rounds.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -13,7 +13,7 @@ import { MUTANTS } from "./mutants.ts";
 import { changesOf, daysOf, mutated } from "./try-mutants.ts";
 
 const LONG = process.env["CALM"] === "long";
-/** What plain `npm test` plays. */
+/** Loops that `npm test` plays. */
 const QUICK = ["full-onto-empty.yaml", "like-for-like.yaml"];
 const FILES = readdirSync(FOLDER)
   .filter((file) => process.env["CALM"] !== undefined || QUICK.includes(file))

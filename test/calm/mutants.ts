@@ -1,7 +1,10 @@
 /**
- * Karpenter with one rule taken out of it, for each rule that the witness or a loop is there for: whoever looks on
- * must see the difference, or looking on proves nothing. `npm run fuzz -- mutants` plays them (try-mutants.ts). Who
- * changes a line that is named here changes it here as well: loops.test.ts says where.
+ * Mutants: Karpenter with one rule removed, for each rule that the witness or a loop checks. The check must see the
+ * difference, otherwise it proves nothing. `npm run fuzz -- mutants` plays them (try-mutants.ts). If you change a line
+ * that is quoted here, change it here too; loops.test.ts says which one does not match.
+ *
+ * The rest of this comment records where each mutant was seen: the first seed, the number of days that were played,
+ * and the sentence of the witness.
  *
  * Seen on random days, after how many of those that bring what there is to see, by what, and on the same day not with
  * the rule. From 91000: one-too-many 3 (two Empty ones, one allowed), utc 8 and winter-time 20 (budgets of the
@@ -25,22 +28,22 @@ import type { Act, Story } from "./story.ts";
 
 export interface Change {
   readonly file: string;
-  /** Stands in the file once. */
+  /** Text that occurs once in the file. */
   readonly from: string;
   readonly to: string;
 }
 
 export interface Mutant extends Change {
   readonly name: string;
-  /** The rule that is gone. */
+  /** Which rule is removed. */
   readonly without: string;
-  /** A rule that would make up for it, gone as well. */
+  /** A rule that would compensate for it, removed as well. */
   readonly also?: Change;
-  /** The loop that it brings about; absent: random days show it. */
+  /** The loop that it causes. Absent: random days show it. */
   readonly loop?: string;
-  /** The title of the test in doubts.test.ts that shows it. */
+  /** Title of the test in doubts.test.ts that fails. */
   readonly doubt?: string;
-  /** Whether there is something to see on that day; absent: on any. */
+  /** Whether that day has something that shows the fault. Absent: every day has. */
   readonly needs?: (story: Story) => boolean;
 }
 
@@ -55,7 +58,7 @@ const brings =
   ({ scenes }: Story): boolean =>
     scenes.some(({ act }) => act.do === what);
 
-/** Of pools that have nodes some time: a workload's, and those that keep so many. */
+/** Whether a NodePool with this property has nodes at some time: it has a workload, or static replicas. */
 const has =
   (what: (pool: PoolFacts) => boolean) =>
   ({ pools, apps }: Story): boolean =>
@@ -167,7 +170,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: "src/core/disruption/ledger.ts",
     from: "if (recent.length === 0) return undefined;",
     to: "if (recent.length >= 0) return undefined;",
-    // On other days rest keeps it from coming to that.
+    // On random days the hold-off prevents it.
     loop: "prices-swing.yaml",
   },
   {
@@ -182,7 +185,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: "src/controllers/disruption/roll-back.ts",
     from: "  await Promise.all(candidates.map((candidate) => reopen(world, candidate)));\n",
     to: "",
-    // Else its own marks are found soon, as those of a process that is gone.
+    // Without this the process would soon find its own marks, like those of a process that ended.
     also: NO_MEMORY,
     loop: "out-of-stock.yaml",
   },
@@ -274,7 +277,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: "src/core/disruption/counters.ts",
     from: "if (before > 0 && before + count >",
     to: "if (before < 0 && before + count >",
-    // On random days guarded pods are seldom on several nodes that could go together.
+    // On random days, protected pods are rarely on several nodes that could be removed together.
     loop: "guarded-one-by-one.yaml",
   },
   {

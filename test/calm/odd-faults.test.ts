@@ -1,21 +1,21 @@
 /**
- * Faults of kinds of their own (odd-faults.ts): no machine with a running pod ends, and none is bought without need.
- * Plain `npm test` meets those that once did harm, one after the other. `npm run calm` meets each alone as well, and
- * chains of two or three, drawn by a seed (CHAINS=0-20: which seeds).
+ * Faults that are not about one kind (odd-faults.ts): no instance with a running pod ends, and none is launched without
+ * need. `npm test` plays those that once did harm, one after the other. `npm run calm` also plays each alone, and
+ * random chains of two or three (CHAINS=0-20: which seeds).
  */
 import { expect, it } from "vitest";
 import { Random } from "../../src/base/random.ts";
 import { DoubtStage } from "./doubts.ts";
 import { ODD_FAULTS } from "./odd-faults.ts";
 
-/** Each alone is harmless: what the first two leave in the mirrors made the others dangerous. */
+/** Each fault alone is harmless. The first two leave state in the mirrors that made the others dangerous. */
 const ONCE_HARMFUL = [
   "a page of NodeClaims lacks the object at its end",
   "a page of Nodes lacks the object at its end",
   "a list of NodeClaims has no items",
   "NodeClaims are read without their status",
 ];
-/** Nodes that no list brought, of claims whose instances the cloud then disowns. */
+/** Nodes that were in no list, and whose instances the cloud then does not know. */
 const UNSEEN_NODES = [
   "a list of Nodes in pages skips an object at each page's beginning",
   "EC2 says of every instance that it is shutting down",
@@ -24,7 +24,7 @@ const UNSEEN_NODES = [
 const ALONE =
   process.env["CALM"] === undefined ? [] : Object.keys(ODD_FAULTS).map((title) => [title]);
 
-/** One after the other on one stage: what one leaves in the mirrors, the next one meets. */
+/** Faults in sequence on one cluster: what one leaves in the mirrors can affect the next. */
 function chain(seed: number): readonly string[] {
   const random = new Random(`chain ${seed}`);
   const titles = Object.keys(ODD_FAULTS);

@@ -1,6 +1,6 @@
 /**
- * Faults that no list of kinds names, each as data for doubts.ts. Pages of a list lack an object. Instances are in odd
- * states. A person edits tags. A server takes fields away. A watch tells of ends which never were.
+ * Faults that are not about one kind, as data for doubts.ts. Pages of a list lack an object. Instances are in odd
+ * states. A person edits tags. A server removes fields. A watch reports deletions that did not happen.
  */
 import type { KubeObject } from "../../src/apis/meta.ts";
 import type { KubeRequest, KubeResponse } from "../../src/kube/transport/transport.ts";
@@ -17,7 +17,7 @@ const HOUR = 3_600_000;
 const CLASSES: Collection = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses";
 const POOLS: Collection = "/apis/karpenter.sh/v1/nodepools";
 
-/** Objects that lists show as others, and clouds that tell of other times. */
+/** Lists that show changed objects, and clouds that report other times. */
 const MORE_ODD_FAULTS: Readonly<Record<string, (world: TestWorld) => OddFault>> = {
   "NodeClaims are read with other UIDs": () => eachItem(CLAIMS, withOtherUid),
   "Nodes are read with other UIDs": () => eachItem(NODES, withOtherUid),
@@ -67,7 +67,7 @@ const MORE_ODD_FAULTS: Readonly<Record<string, (world: TestWorld) => OddFault>> 
     }),
 };
 
-/** By title: made anew for each stage. */
+/** Faults by title. Each is created anew for each cluster. */
 export const ODD_FAULTS: Readonly<Record<string, (world: TestWorld) => OddFault>> = {
   "EC2 says of every instance that it is pending, for ever": () => inState("pending"),
   "EC2 says of every instance that it is stopped": () => inState("stopped"),
@@ -201,7 +201,7 @@ function retagged(world: TestWorld, change: (tags: Tags) => Tags): OddFault {
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** Lists are answered so; a watch begins anew. */
+/** Changes the bodies of lists. Watches begin again. */
 function bodyOf(of: Collection, change: (body: Body) => Body): OddFault {
   let server: TestWorld["box"]["sandbox"]["transport"] | undefined;
   const fault: Fault = async (request) => {
@@ -221,7 +221,7 @@ function bodyOf(of: Collection, change: (body: Body) => Body): OddFault {
   };
 }
 
-/** The first watch is too old, so that the kind is listed anew. */
+/** The first watch fails as too old, so that the kind is listed again. */
 function relisted(): (request: KubeRequest) => KubeResponse | undefined {
   let isListed = false;
   return () => {
@@ -239,7 +239,7 @@ function shortPages(of: Collection): OddFault {
   return bodyOf(of, (body) => ({ ...body, items: ((body["items"] ?? []) as Body[]).slice(0, -1) }));
 }
 
-/** Real pages with real tokens, of two objects each; a later one lacks its first. */
+/** Pages of two objects each, with real continue tokens. A later page lacks its first object. */
 function skipping(of: Collection): OddFault {
   let server: TestWorld["box"]["sandbox"]["transport"] | undefined;
   const anew = relisted();
@@ -265,8 +265,8 @@ function skipping(of: Collection): OddFault {
 }
 
 /**
- * The API server's clock stays right. Ahead it is no busy time: a node whose pod went would wait for consolidateAfter
- * by that clock, and a pod of another node may be moved there.
+ * Karpenter's clock jumps; the API server's stays right. Not with `busy` if it jumps ahead: a node that lost its pod
+ * would reach its consolidateAfter by that clock, and a pod of another node may then move there.
  */
 function jump(ahead: number): OddFault {
   return { moment: ahead < 0 ? "busy" : "mid-run", met: {}, told: () => 1, ahead };
@@ -294,7 +294,7 @@ function launchedAt(LaunchTime: string): OddFault {
   return ofCloud((answer) => eachInstance(answer, (one) => ({ ...one, LaunchTime })));
 }
 
-/** The watch is at a version that no object has yet, and brings nothing more. */
+/** The watch reports a version that no object has yet, and nothing after that. */
 function bookmarked(of: Collection): OddFault {
   const bookmark = { metadata: { resourceVersion: "99999999" } };
   const fault: Fault = async (request) => {
@@ -306,7 +306,7 @@ function bookmarked(of: Collection): OddFault {
   return { ...idle(), ...requests(fault) };
 }
 
-/** The watch brings a DELETED of each object once, and nothing more. */
+/** The watch delivers one DELETED event for each object, and nothing after that. */
 function goneByWatch(of: Collection): OddFault {
   let gone: readonly KubeObject[] = [];
   const fault: Fault = async (request) => {

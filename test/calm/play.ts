@@ -1,7 +1,7 @@
 /**
- * Plays one story on virtual time: everything is applied, the day passes with what it brings, faults end,
- * the cluster settles, does nothing for a while, and is taken down. A witness looks on. Ends with what was
- * found to be wrong, in sentences; none is what is wanted.
+ * Plays one story on virtual time. Everything is applied, the day passes with its events, faults end, and the cluster
+ * settles and stays idle. Then it is taken down. A witness watches it. Returns sentences about faults; the list should
+ * be empty.
  */
 import { openWorld, type TestWorld } from "../world.ts";
 import { tooOften } from "./facts.ts";
@@ -15,12 +15,15 @@ import { Witness } from "./witness.ts";
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const STEP_MS = 15 * SECOND;
-/** From the last fault until everything is where it belongs: fifteen minutes a node that never joins, twice. */
+/**
+ * Time from the last fault until the cluster has settled. A node that never joins takes fifteen minutes, possibly
+ * twice.
+ */
 const SETTLE_MS = 60 * MINUTE;
 const QUIET_MS = 10 * MINUTE;
 const EXPIRING_MS = 60 * MINUTE;
 const TEARDOWN_MS = 40 * MINUTE;
-/** An instance without a claim, or a claim without its instance, while things fail. */
+/** Longest time with an instance without a claim, or a claim without an instance, during faults. */
 const GRACE_MS = 30 * MINUTE;
 
 export interface Outcome {
@@ -28,11 +31,11 @@ export interface Outcome {
   readonly virtualMs: number;
   readonly steps: number;
   readonly kills: number;
-  /** What happened, for whoever looks into a fault. */
+  /** Lines about what happened, to investigate a fault. */
   readonly trace: readonly string[];
 }
 
-/** Never rejects for what the cluster did: that is a fault too. */
+/** Never rejects because of the cluster: such an error is reported as a fault too. */
 export async function play(story: Story): Promise<Outcome> {
   const day = await Day.open(story);
   try {
@@ -59,7 +62,7 @@ class Day {
       startMs: story.startMs,
       logLevel: "error",
       sells: isSold,
-      // As the chart leaves it: a cluster without the object that prices are told in is asked for it again and again.
+      // As in the chart. Without its ConfigMap, the controller would ask for it again and again.
       isAsked: true,
     });
     await world.box.operator.stop();
@@ -124,7 +127,7 @@ class Day {
     };
   }
 
-  /** Time passes; the dead rise after some seconds, and the witness looks. */
+  /** Advances the time. Dead processes are restarted after some seconds, and the witness checks its rules. */
   async #advanceTo(atMs: number): Promise<void> {
     const { clock } = this.world;
     while (clock.now() < atMs && this.witness.faults.length === 0) {
@@ -171,7 +174,7 @@ class Day {
     }
   }
 
-  /** What is not yet where it belongs. */
+  /** What has not settled yet. */
   #unsettled(): readonly string[] {
     return [...unsettled(this.#seen()), ...this.#strays()];
   }
@@ -194,9 +197,9 @@ class Day {
     }
   }
 
-  /** Once settled it comes to rest: consolidation and drift may take a while, then nothing is written. */
+  /** After settling, consolidation and drift may take a while. Then nothing may be written. */
   async #rest(): Promise<void> {
-    // Nodes that expire come and go; each does so once. What guards pods may hold one back for good.
+    // Nodes that expire are replaced, each once. A PodDisruptionBudget may hold one back forever.
     if (this.#story.pools.some(({ expires }) => expires))
       return this.#advanceTo(this.world.clock.now() + EXPIRING_MS);
     const { witness, world } = this;
@@ -233,7 +236,7 @@ class Day {
     if (often !== undefined) witness.accuse(`at rest it says ${often}`);
   }
 
-  /** Without pools everything goes; workloads first, for no pod of theirs could go elsewhere. */
+  /** Deletes all workloads and then all NodePools. In this order no pod is left pending. */
   async #takeDown(): Promise<void> {
     const { world, witness } = this;
     for (const { name, manifests } of this.#story.apps) {
@@ -258,5 +261,8 @@ class Day {
   }
 }
 
-/** Of the cloud's calls: reading, also of the queue, and sweeping up what was last used a while ago. Dry runs fail. */
+/**
+ * Cloud calls that may happen at rest: reads, also of the queue, and deletions of unused launch templates. Dry runs
+ * fail.
+ */
 const QUIET_CALLS = /^(?:Describe|Get|List|Receive|DeleteMessage|DeleteLaunchTemplate$)/;

@@ -1,6 +1,6 @@
 /**
- * The witness's rules about pods: which are evicted or deleted, and when; PodDisruptionBudgets; how often the pods of a
- * workload are moved. Part of the witness (witness.ts), which reports each change and each write of Karpenter's.
+ * The witness's rules about pods: which pods are evicted or deleted and when, PodDisruptionBudgets, and how often the
+ * pods of a workload are moved. witness.ts calls it for each change and each write of Karpenter.
  */
 import type { Node } from "../../src/apis/core/node.ts";
 import type { Pod } from "../../src/apis/core/pod.ts";
@@ -11,50 +11,50 @@ import { isHeld, isLeaving, isReady, reasonOf, share } from "./facts.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-/** `--consolidation-max-pod-moves`. */
+/** The default of `--consolidation-max-pod-moves`. */
 const MOVES_PER_POD_HOUR = 4;
-/** `--surge-timeout`. */
+/** The default of `--surge-timeout`. */
 const SURGE_MS = 10 * MINUTE;
 const DEADLINE = "karpenter.sh/nodeclaim-termination-timestamp";
 
-/** What the rules look at. */
+/** What the rules need to know. */
 interface PodFacts {
   readonly pods: Mirror<Pod>;
   readonly nodes: Mirror<Node>;
   readonly pdbs: Mirror<PodDisruptionBudget>;
   readonly claims: () => readonly NodeClaim[];
-  /** Workloads of one replica that are to be moved without downtime. */
+  /** Workloads of one replica that ask to be moved without downtime. */
   readonly surging: readonly string[];
-  /** Replicas that the story asked for last, by app. */
+  /** Replicas that the story set last, by app. */
   readonly expectedPods: (app: string) => number;
   readonly nowMs: () => number;
-  /** Requests of Karpenter fail, or are slow, or were a moment ago. */
+  /** Whether Karpenter's requests fail or are slow, or did a moment ago. */
   readonly troubled: () => boolean;
   /** Reports a broken rule. */
   readonly accuse: (sentence: string) => void;
 }
 
-/** A pod of an owner (by UID) was moved. */
+/** An eviction of a pod of this owner (by UID). */
 interface Moved {
   readonly atMs: number;
   readonly owner: string;
 }
 
 export class PodRules {
-  /** Pods evicted since the beginning. */
+  /** Number of evicted pods so far. */
   evicted = 0;
   readonly #facts: PodFacts;
   readonly #moved: Moved[] = [];
-  /** The most pods that an owner (by UID) had at once. */
+  /** Owner's UID → the most pods that it had at once. */
   readonly #owned = new Map<string, number>();
-  /** When a pod last ended or became unready without an eviction. Budgets may be short after that. */
+  /** When a pod last ended or became unready without an eviction. A budget may allow less after that. */
   #disturbedMs = Number.NEGATIVE_INFINITY;
 
   constructor(facts: PodFacts) {
     this.#facts = facts;
   }
 
-  /** A write to a pod is about to arrive. */
+  /** Called before a write to a pod arrives. */
   written(method: string, path: string, name: string, subresource: string): void {
     const namespace = /namespaces\/([^/]+)\//.exec(path)?.[1] ?? "default";
     const pod = this.#facts.pods.get(`${namespace}/${name}`);
@@ -75,7 +75,7 @@ export class PodRules {
     }
   }
 
-  /** A rollout of the Deployment is about to begin, which ends its pods as an eviction does. */
+  /** Called before a rollout of the Deployment begins, which ends its pods as an eviction does. */
   rolledOver(app: string): void {
     const nowMs = this.#facts.nowMs();
     const held = this.#facts.pods
@@ -86,7 +86,7 @@ export class PodRules {
       this.#facts.accuse(`${app} is rolled over, though ${metadata.name} may not be disrupted`);
   }
 
-  /** A pod that is moved without downtime is evicted only once its new pod is ready, or after a timeout. */
+  /** A pod with `surge` is evicted only after its new pod is ready, or after a timeout. */
   #checkSurge(pod: Pod, node: Node | undefined, nowMs: number): void {
     const app = pod.metadata.labels?.["app"] ?? "";
     if (!this.#facts.surging.includes(app) || !isReady(pod)) return;
@@ -104,7 +104,7 @@ export class PodRules {
       );
   }
 
-  /** A pod was added, updated or removed. */
+  /** Called when a pod was added, updated or removed. */
   changed(event: string, pod: Pod, before: Pod | undefined): void {
     const nowMs = this.#facts.nowMs();
     const owner = pod.metadata.ownerReferences?.find(({ controller }) => controller === true);
@@ -141,7 +141,7 @@ export class PodRules {
       const healthy = all.filter(
         (one) => isReady(one) && one.metadata.deletionTimestamp === undefined,
       ).length;
-      // Counted as the budget's controller does: of what the workload asks for.
+      // The expected number of pods as the budget's controller counts it: from the workload's replicas.
       const expected = this.#facts.expectedPods(wanted);
       const desired =
         spec.minAvailable !== undefined
@@ -162,7 +162,7 @@ export class PodRules {
       (move) => move.owner === owner && nowMs - move.atMs < HOUR,
     ).length;
     const pods = this.#owned.get(owner) ?? 1;
-    // A restart forgets nothing; one command's pods may be slow to leave.
+    // The limit holds across restarts. One command's pods may need long to leave, so one more is allowed.
     const most = (MOVES_PER_POD_HOUR + 1) * pods;
     if (recent > most)
       this.#facts.accuse(`${recent} pods of ${ownerName} (of ${pods}) were moved within an hour`);

@@ -1,4 +1,4 @@
-/** Proof that each rule about what pools and nodes say of themselves can be broken, and that a hair less is let pass. */
+/** Each rule about NodePools and nodes reports a fault, and accepts a slightly smaller one. */
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Node } from "../../src/apis/core/node.ts";
 import type { Pod } from "../../src/apis/core/pod.ts";
@@ -223,7 +223,7 @@ describe("what a node and its pods say", () => {
     pods = [pod("p", "a")];
     rulesOf().marked(claim("a"), "Empty");
     expect(faults).toEqual(["a is disrupted as Empty, and p is on it"]);
-    // Whatever its pool is.
+    // `Empty` is allowed for any NodePool.
     rulesOf({ name: "pool-1" }).marked(claim("a"), "Empty");
     expect(faults).toHaveLength(2);
   });

@@ -1,7 +1,7 @@
 /**
- * What pools, nodes and machines say of themselves, held against what is done: who drifts, whose time it is, how long
- * a node is left alone after a pod came or went, who has only empty nodes taken away, what a person keeps. Part of
- * the witness (witness.ts), told of each change by it; from the words of the API, like the rest of it.
+ * The witness's rules about NodePools, nodes and instances: which nodes have drifted or expired, how long a node must
+ * be quiet before consolidation, which NodePools allow only empty nodes to be removed, and what a person protects.
+ * witness.ts calls it for each change. Like the witness, it reads only the documented API.
  */
 import type { Node } from "../../src/apis/core/node.ts";
 import type { Pod } from "../../src/apis/core/pod.ts";
@@ -22,19 +22,19 @@ import type { PoolFacts } from "./pools.ts";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
-/** Between what a plan was made of and the write that carries it out; `TROUBLED`: requests fail, or are slow. */
+/** Longest time between the facts of a decision and its write. `TROUBLED`: while requests fail or are slow. */
 const HASTE_MS = 5 * SECOND;
 const TROUBLED_HASTE_MS = 75 * SECOND;
-/** From the template a claim is made of until the claim is there: a plan may wait and be looked at again. */
+/** Longest time from reading the NodePool's template to the creation of a claim. A plan may wait and be validated. */
 const MAKING_MS = 90 * SECOND;
-/** Replacements that do not come are waited for so long. */
+/** How long a command waits for replacements that do not become ready. */
 const GIVEN_UP_MS = 10 * MINUTE;
-/** When a pod came or went is written down once in ten seconds; a decision may wait for its second look, 15 s. */
+/** `lastPodEvent` is written at most every ten seconds, and a command waits 15 s for its validation. */
 const QUIET_SLACK_MS = 10 * SECOND + HASTE_MS;
 const SECOND_LOOK_MS = 20 * SECOND;
-/** From the instant at which a node's pods are out of time until it is gone. */
+/** From the end of a node's grace period until the node is gone. */
 const OVERDUE_MS = 10 * MINUTE;
-/** From a warning of the cloud's, which leaves two minutes, until the claim is asked to go. */
+/** From a spot warning, which leaves two minutes, until the claim is deleted. */
 const WARNED_MS = 45 * SECOND;
 
 const DEADLINE = "karpenter.sh/nodeclaim-termination-timestamp";
@@ -45,7 +45,7 @@ export interface RulesOptions {
   readonly pods: Pick<Mirror<Pod>, "byIndex">;
   readonly pdbs: Pick<Mirror<PodDisruptionBudget>, "on" | "list">;
   readonly claims: () => readonly NodeClaim[];
-  /** The least age at which nodes of pools that let them expire may do so. */
+  /** The smallest expireAfter of the NodePools that have one. */
   readonly expiryMs: number;
   readonly nowMs: () => number;
   readonly troubled: () => boolean;
@@ -55,21 +55,21 @@ export interface RulesOptions {
 
 export class PoolRules {
   readonly #options: RulesOptions;
-  /** Pool → when its template was changed last, and what its nodes are labelled with since. */
+  /** NodePool → when its template last changed, and the label value of nodes created since. */
   readonly #changed = new Map<string, { readonly atMs: number; readonly rev: string }>();
-  /** Pool → since when it has nothing consolidated. */
+  /** NodePool → since when its consolidation is turned off. */
   readonly #leftAloneMs = new Map<string, number>();
-  /** Pool → since when nothing voluntary may begin there. */
+  /** NodePool → since when its budgets allow no voluntary disruption. */
   readonly #pausedMs = new Map<string, number>();
-  /** Node → since when a person keeps it. */
+  /** Node → since when it has do-not-disrupt. */
   readonly #keptMs = new Map<string, number>();
-  /** Node → when a pod came there or left, while whoever should see it was well. */
+  /** Node → the last time a pod came or left while no fault kept Karpenter from seeing it. */
   readonly #eventMs = new Map<string, number>();
-  /** Claim → since when it is marked. */
+  /** Claim → since when its node is marked for disruption. */
   readonly #markedMs = new Map<string, number>();
-  /** Instance → when the cloud warned of its end. */
+  /** Instance → when the cloud announced its end. */
   readonly #warnedMs = new Map<string, number>();
-  /** PodDisruptionBudget → what it allowed of late, the latest last. */
+  /** PodDisruptionBudget → the evictions that it allowed recently, the newest last. */
   readonly #allowed = new Map<string, { readonly atMs: number; readonly pods: number }[]>();
 
   constructor(options: RulesOptions) {
@@ -81,23 +81,23 @@ export class PoolRules {
     });
   }
 
-  /** A person pauses a pool, or ends its pause. */
+  /** Called when a person pauses or resumes a NodePool. */
   pauses(pool: string, paused: boolean): void {
     if (!paused) this.#pausedMs.delete(pool);
     else if (!this.#pausedMs.has(pool)) this.#pausedMs.set(pool, this.#options.nowMs());
   }
 
-  /** A person has changed the pool's template: nodes made from now on bear `rev`. */
+  /** Called when a person changed the NodePool's template. New nodes have the label value `rev`. */
   poolChanged(pool: string, rev: string): void {
     this.#changed.set(pool, { atMs: this.#options.nowMs(), rev });
   }
 
-  /** A person has turned consolidation off there. */
+  /** Called when a person turned off consolidation for the NodePool. */
   leftAlone(pool: string): void {
     this.#leftAloneMs.set(pool, this.#options.nowMs());
   }
 
-  /** A person keeps the node, or no longer does. */
+  /** Called when a person adds or removes do-not-disrupt on the node. */
   keeps(node: string, kept: boolean): void {
     if (!kept) this.#keptMs.delete(node);
     else if (!this.#keptMs.has(node)) this.#keptMs.set(node, this.#options.nowMs());
@@ -107,7 +107,7 @@ export class PoolRules {
     return [...this.#keptMs.keys()];
   }
 
-  /** The cloud has said, where it is heard, that it takes the instance back. */
+  /** Called when the interruption queue delivers a warning for the instance. */
   warned(instanceId: string): void {
     const claim = this.#claimOf(instanceId);
     if (claim === undefined || !isTrue(claim, "Registered") || this.#options.troubled()) return;
@@ -130,7 +130,7 @@ export class PoolRules {
     return this.#options.troubled() ? TROUBLED_HASTE_MS : HASTE_MS;
   }
 
-  /** What must hold all the time. */
+  /** Checks the rules that must hold at any time. */
   look(): void {
     const { nowMs, troubled, accuse, claims, pools } = this.#options;
     for (const { metadata } of claims()) {
@@ -171,7 +171,7 @@ export class PoolRules {
     if (reasonOf(claim) === undefined) this.#markedMs.delete(claim.metadata.name);
   }
 
-  /** Nobody but the pool changes on these days: neither images nor what the region sells. */
+  /** On these days only a NodePool's template causes drift: images and offerings do not change. */
   #checkDrift(claim: NodeClaim): void {
     const { name, creationTimestamp } = claim.metadata;
     const pool = this.#poolOf(claim);
@@ -189,7 +189,7 @@ export class PoolRules {
       accuse(`${name} is Expired at the age of ${ageMs} ms`);
   }
 
-  /** Only `terminationGracePeriod` sets one, and as long as it says; a machine that is broken has none to lose. */
+  /** A termination deadline must come from `terminationGracePeriod`. Broken nodes have a deadline of now. */
   #checkDeadline(claim: NodeClaim, deadline: string): void {
     if (this.#options.isWounded(claim)) return;
     const { name, deletionTimestamp } = claim.metadata;
@@ -201,7 +201,7 @@ export class PoolRules {
       );
   }
 
-  /** A node is to be disrupted. */
+  /** Called when a node is marked for disruption. */
   marked(claim: NodeClaim, reason: string): void {
     this.#markedMs.set(claim.metadata.name, this.#options.nowMs());
     this.#checkKept(claim, reason);
@@ -215,7 +215,7 @@ export class PoolRules {
     this.#checkQuiet(claim, reason, pool);
   }
 
-  /** It is about to be asked to go; what is put there from now on is lost, or evicted at once. */
+  /** Called before the claim is deleted. Pods that arrive from now on are lost or evicted at once. */
   asked({ metadata }: NodeClaim, reason: string, node: Node | undefined): void {
     if (node !== undefined && !isClosed(node))
       this.#options.accuse(`${metadata.name} (${reason}) is deleted, and its node stands open`);
@@ -246,7 +246,7 @@ export class PoolRules {
     if (reason === "Underutilized" && pool.onlyEmpty)
       accuse(`${what} ${pool.name} has only empty nodes taken away`);
     const leftAloneMs = nowMs() - (this.#leftAloneMs.get(pool.name) ?? Number.POSITIVE_INFINITY);
-    // It may have been decided, and wait for its second look.
+    // A command may have been decided before and still wait for its validation.
     if (leftAloneMs > this.#hasteMs() + SECOND_LOOK_MS)
       accuse(`${what} ${pool.name} has consolidation turned off`);
   }
@@ -261,7 +261,7 @@ export class PoolRules {
       );
   }
 
-  /** Pods that have been on the claim's node for a moment and have to be somewhere else. */
+  /** Pods that have been on the claim's node for a while and must run elsewhere. */
   #movedPods(nodeName: string | undefined): readonly Pod[] {
     const nowMs = this.#options.nowMs();
     return this.#options.pods
@@ -278,7 +278,7 @@ export class PoolRules {
       );
   }
 
-  /** Nodes that go together: no budget counts on the same eviction for two of them. */
+  /** For nodes that leave together, a PodDisruptionBudget must allow all their evictions together. */
   #checkGuards(claim: NodeClaim): void {
     const { id } = commandOf(claim.metadata.annotations?.[COMMAND]);
     const together = this.#options
@@ -305,7 +305,7 @@ export class PoolRules {
     }
   }
 
-  /** The most that the budget allowed since what is done now can have been decided. */
+  /** The most evictions that the budget allowed since the decision can have been made. */
   #allowedOfLate(pdb: string): number {
     const sinceMs = this.#options.nowMs() - this.#hasteMs() - SECOND_LOOK_MS;
     const known = this.#allowed.get(pdb) ?? [];
@@ -325,12 +325,15 @@ export class PoolRules {
     const claim = claims().find(({ status }) => status?.nodeName === node);
     const markedMs = this.#markedMs.get(claim?.metadata.name ?? "") ?? nowMs();
     const heldMs = nowMs() - markedMs;
-    // A command that is given up opens the node first; that its claim says so may take a write or two more (seed 90195).
+    // A rollback first untaints the node. Its claim is updated one or two writes later (seed 90195).
     if (heldMs > this.#hasteMs() && heldMs < GIVEN_UP_MS)
       accuse(`${pod.metadata.name} is put on ${node}, which is to be disrupted and stands open`);
   }
 
-  /** Whose node goes while they run are lost, whatever guards them; unless their time is up or the machine is broken. */
+  /**
+   * Pods that still run when their Node is gone are lost. That is allowed only after the deadline or on a broken
+   * instance.
+   */
   nodeRemoved({ metadata: { name } }: Node): void {
     const { nowMs, pods, claims, accuse } = this.#options;
     const claim = claims().find(({ status }) => status?.nodeName === name);
@@ -345,12 +348,12 @@ export class PoolRules {
       accuse(`${name} is gone, and ${lost.map((pod) => pod.metadata.name).join(", ")} ran there`);
   }
 
-  /** Nothing is left to be done: who is of an old template is known to be. */
+  /** At rest, all nodes of an old template must be marked as drifted. */
   atRest(): void {
     for (const claim of this.#options.claims()) {
       const pool = this.#poolOf(claim);
       const rev = this.#changed.get(pool?.name ?? "")?.rev;
-      // Provisioners know no drift, unless that is turned on.
+      // Provisioners have no drift unless a setting enables it.
       if (pool === undefined || pool.generation === "v1alpha5" || rev === undefined) continue;
       if (claim.metadata.labels?.["rev"] !== rev && !isTrue(claim, "Drifted"))
         this.#options.accuse(

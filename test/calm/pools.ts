@@ -1,6 +1,6 @@
 /**
- * Pools of calm runs, of each generation, as the manifests that a user of it would write, with what the
- * checks need to know about them. Each has a class of its own and puts its name on its nodes (`team`).
+ * NodePools of calm runs in each generation, as manifests that a user would write, and the facts that the checks need.
+ * Each has a node class of its own and sets the label `team` on its nodes.
  */
 import type { KubeObject } from "../../src/apis/meta.ts";
 import type { Random } from "../../src/base/random.ts";
@@ -8,9 +8,9 @@ import type { Random } from "../../src/base/random.ts";
 export interface BudgetFacts {
   readonly nodes: string;
   readonly reasons?: readonly string[];
-  /** With the place whose clocks count: `CRON_TZ=Europe/Zurich 0 9 * * *`. */
+  /** With a time zone: `CRON_TZ=Europe/Zurich 0 9 * * *`. */
   readonly schedule?: string;
-  /** As Kubernetes writes it: `2h0m`. */
+  /** In Kubernetes' form: `2h0m`. */
   readonly duration?: string;
 }
 
@@ -19,17 +19,17 @@ export interface PoolFacts {
   readonly generation: "v1" | "v1beta1" | "v1alpha5";
   readonly kind: { readonly apiVersion: string; readonly kind: string };
   readonly manifests: readonly KubeObject[];
-  /** Undefined: the generation knows none. */
+  /** Undefined: the generation has no budgets. */
   readonly budgets: readonly BudgetFacts[] | undefined;
   readonly cpuLimit: number | undefined;
   readonly nodeLimit: number | undefined;
-  /** Nodes end at this age, and others come: such a cluster is never quite still. */
+  /** Nodes are replaced at this age, so the cluster is never quite idle. */
   readonly expires: boolean;
-  /** It keeps so many nodes, whatever runs on them. */
+  /** Replicas of a static NodePool. */
   readonly replicas: number | undefined;
-  /** Nodes with pods are not consolidated. */
+  /** Only empty nodes are consolidated. */
   readonly onlyEmpty: boolean;
-  /** Nodes are left alone for so long after a pod came or left. */
+  /** Nodes are not consolidated for this time after a pod came or left. */
   readonly quietMs: number;
 }
 
@@ -37,12 +37,12 @@ const CLUSTER = "karpenter-demo";
 const DISCOVERED = [{ tags: { "karpenter.sh/discovery": CLUSTER } }];
 const IN_CLUSTER = [{ tags: { "alpha.eksctl.io/cluster-name": CLUSTER } }];
 
-/** Few enough for hundreds of days in an hour, many enough to choose from. */
+/** Instance families. Few enough for hundreds of days in an hour, and enough to choose from. */
 const FAMILIES = ["c5", "m5", "r5", "m6i", "c6i"];
-/** What the region sells beside them is for nobody here: too weak, another architecture, a disk. */
+/** The region also sells types that no NodePool here allows: too small, another architecture, local disks. */
 const SOLD: ReadonlySet<string> = new Set([...FAMILIES, "t3", "m7g", "m5d"]);
 
-/** CPUs, where pools have a limit: the first ones' is soon reached. */
+/** CPU limits of NodePools. The smaller ones are soon reached. */
 const LIMITS = [8, 16, 40];
 
 export function isSold(instanceType: string): boolean {
@@ -79,11 +79,11 @@ export function drawPool(random: Random, at: number): PoolFacts {
   };
 }
 
-/** The pool with a limit of nodes, perhaps: what v1 knows, and soon reached. */
+/** The NodePool, sometimes with a small limit of nodes, as v1 allows. */
 export function withNodeLimit(random: Random, pool: PoolFacts): PoolFacts {
   const most = 2 + random.int(4);
   if (random.int(5) > 0 || pool.generation !== "v1") return pool;
-  // A static pool keeps its nodes, and there is room for one more, or for none.
+  // For a static NodePool the limit is its replicas, or one more.
   const nodeLimit = pool.replicas === undefined ? most : Math.max(1, pool.replicas) + random.int(2);
   const manifests = pool.manifests.map((one) => {
     const { spec = {} } = one as { spec?: { limits?: object } };
@@ -93,7 +93,7 @@ export function withNodeLimit(random: Random, pool: PoolFacts): PoolFacts {
   return { ...pool, nodeLimit, manifests };
 }
 
-/** What the manifest of a pool says of consolidation, whatever its generation. */
+/** The consolidation fields of a NodePool, independent of its generation. */
 interface PoolWords {
   readonly spec: {
     readonly ttlSecondsAfterEmpty?: number;
@@ -238,7 +238,7 @@ function v1alpha5(random: Random, { name, cpuLimit, expires }: Facts): readonly 
   return [template, pool];
 }
 
-/** Of the whole cluster: they allow something some time, or it could not settle. */
+/** Budgets of the whole cluster. They sometimes allow nodes, otherwise the cluster could not settle. */
 export function drawClusterBudgets(random: Random): readonly BudgetFacts[] {
   return [
     { nodes: random.pick(["1", "2", "30%"]) },
@@ -256,7 +256,7 @@ function drawPlace(random: Random): string {
     "CRON_TZ=Europe/Zurich ",
     "CRON_TZ=America/New_York ",
     "TZ=Asia/Kolkata ",
-    // Its summer is half an hour.
+    // Daylight saving time there shifts by half an hour.
     "CRON_TZ=Australia/Lord_Howe ",
     "CRON_TZ=Pacific/Auckland ",
   ]);

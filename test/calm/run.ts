@@ -1,8 +1,8 @@
 /**
- * `npm run fuzz -- calm [--from N] [--seeds N] [--workers N]`: random days of random clusters, each played on
- * virtual time under the eyes of a witness, as many at once as there are cores. Says what was tried, and where
- * to go on after an interruption; a failure comes with the command that replays it: `--seed N --verbose`
- * prints that day's story and what happened.
+ * `npm run fuzz -- calm [--from N] [--seeds N] [--workers N]`: random days of random clusters on virtual time, checked
+ * by a witness. As many run at once as there are cores. Prints what was tried and how to continue after an
+ * interruption. A failure comes with the command that repeats it: `--seed N --verbose` prints that day's story and
+ * events.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { availableParallelism } from "node:os";
@@ -13,9 +13,9 @@ import type { Played } from "./worker.ts";
 
 const DEFAULT_COUNT = 500;
 const MAX_REPORTS = 10;
-/** A fresh process after so many, that one day's leftovers are no other's. */
+/** A new process after this number of days, so that leftovers of one day do not affect many others. */
 const SEEDS_PER_PROCESS = 40;
-/** Of the wall. A day takes seconds, on a machine that is busy with other things minutes. */
+/** Wall time. A day takes seconds, on a busy machine minutes. */
 const STUCK_MS = 30 * 60_000;
 const WORKER = fileURLToPath(new URL("./worker.ts", import.meta.url));
 
@@ -25,7 +25,7 @@ export interface CalmOptions {
   readonly workers: number | undefined;
 }
 
-/** One day, told in full. The exit code. */
+/** Plays one day and prints its events. Returns the exit code. */
 export async function calmDay(seed: number, verbose: boolean): Promise<number> {
   const story = drawStory(seed);
   const { faults, virtualMs, steps, kills, trace } = await play(story);
@@ -38,7 +38,7 @@ export async function calmDay(seed: number, verbose: boolean): Promise<number> {
   return faults.length === 0 ? 0 : 1;
 }
 
-/** The exit code. */
+/** Plays the days. Returns the exit code. */
 export async function calm({ from, seeds = DEFAULT_COUNT, workers }: CalmOptions): Promise<number> {
   const count = Math.min(seeds, workers ?? availableParallelism());
   const sum = { seeds: 0, failed: 0, hours: 0, steps: 0, kills: 0, cpuMs: 0 };
@@ -74,11 +74,11 @@ async function workThrough(
   for (let seed = take(); seed !== undefined; seed = take()) {
     if (used++ % SEEDS_PER_PROCESS === 0) {
       child?.kill();
-      // Much is made and thrown away: room for the young saves a third of the collector.
+      // Most objects are short-lived: a larger young generation saves a third of garbage collection.
       child = fork(WORKER, { execArgv: ["--max-semi-space-size=64", "--import", "tsx"] });
     }
     const played = await ask(child as ChildProcess, seed);
-    // What became of a process that died or is stuck is not known.
+    // The process died or is stuck, so nothing is known about its day.
     if (played.steps === 0) used = 0;
     done(played);
   }

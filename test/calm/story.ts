@@ -1,6 +1,6 @@
 /**
- * What a calm run is about: pools of every generation, workloads, and what a day brings them, all drawn
- * from one seed. Plain data: a story can be printed and read.
+ * The story of a calm run: NodePools of every generation, workloads, and the events of a day, all from one seed. It is
+ * plain data, which can be printed and read.
  */
 import type { KubeObject } from "../../src/apis/meta.ts";
 import { Random } from "../../src/base/random.ts";
@@ -17,19 +17,19 @@ import { wallClock } from "./windows.ts";
 
 const MINUTE = 60_000;
 
-/** Something that happens at one instant. */
+/** An event at one instant. */
 export type Act =
   | { readonly do: "scale"; readonly app: string; readonly replicas: number }
   | { readonly do: "roll out"; readonly app: string }
   | { readonly do: "change pool"; readonly pool: string }
   | { readonly do: "pause"; readonly pool: string; readonly paused: boolean }
-  /** Those that it has then are not to be disrupted, until faults end. */
+  /** The nodes that the NodePool has now get do-not-disrupt, until faults end. */
   | { readonly do: "keep nodes"; readonly pool: string }
   | { readonly do: "delete node"; readonly pick: number }
   | { readonly do: "delete pod"; readonly pick: number }
-  /** With a hand on its finalizer: the instance is nobody's then. */
+  /** Removes the claim's finalizer. Its instance then has no claim. */
   | { readonly do: "force claim away"; readonly pick: number }
-  /** Its instance ends in the same moment, and nothing but the cloud's answers tells. */
+  /** Deletes the Node; its instance ends at the same moment. Only the cloud's answers show that. */
   | { readonly do: "force node away"; readonly pick: number }
   | { readonly do: "reclaim spot"; readonly pick: number }
   | { readonly do: "lose instance"; readonly pick: number }
@@ -38,7 +38,10 @@ export type Act =
   | { readonly do: "never join"; readonly times: number }
   | { readonly do: "refuse calls"; readonly action: string; readonly times: number }
   | { readonly do: "kill"; readonly write: number; readonly arrives: boolean }
-  /** Once the next node is marked, at a write from then on. `isLast`: its pool shall have no more, else it is tried again. */
+  /**
+   * The process dies at one of its writes after the next node is marked. `isLast`: the NodePool is then paused,
+   * otherwise the move is tried again.
+   */
   | {
       readonly do: "kill amid a move";
       readonly write: number;
@@ -47,15 +50,15 @@ export type Act =
     }
   | { readonly do: "cut" }
   | { readonly do: "silence"; readonly plural: string }
-  /** Nothing is heard of pods once the next node joins, and somebody deletes it under the first pod that is put there. */
+  /** After the next node joins, no pod events are delivered. Somebody deletes the node when its first pod is bound. */
   | { readonly do: "miss a pod" }
-  /** Requests of Karpenter meet this, each with its chance in percent. */
+  /** Each request of Karpenter fails with this probability, in percent. */
   | { readonly do: "errors"; readonly percent: number }
   | { readonly do: "lost answers"; readonly percent: number }
   | { readonly do: "conflicts"; readonly percent: number }
   | { readonly do: "slow"; readonly upToMs: number }
   | { readonly do: "lag"; readonly ms: number }
-  /** Karpenter is answered falsely about a kind or the cloud; `restarts`: it starts anew in that moment. */
+  /** Karpenter gets false answers about a kind or from the cloud. `restarts`: it is restarted at that moment. */
   | {
       readonly do: "mislead";
       readonly about: Collection | "cloud";
@@ -76,17 +79,17 @@ export interface Story {
   readonly replicas: 1 | 2;
   readonly flags: Readonly<Record<string, string>>;
   readonly pools: readonly PoolFacts[];
-  /** Over all pools together. */
+  /** Budgets over all NodePools together. */
   readonly clusterBudgets: readonly BudgetFacts[];
   readonly apps: readonly AppFacts[];
-  /** By time since the start, which is when everything was applied. */
+  /** Ordered by the time since the start, at which everything is applied. */
   readonly scenes: readonly Scene[];
-  /** When faults end; nothing happens from outside any more. */
+  /** When faults end. Nothing happens from outside after that. */
   readonly healMs: number;
 }
 
 const MORNING = Date.UTC(2026, 0, 5, 8, 0);
-/** A quarter of an hour before clocks go forward there, or back. */
+/** A quarter of an hour before clocks are set forward or back there. */
 const NIGHTS = [
   { startMs: Date.UTC(2026, 3, 4, 14, 45), place: "Australia/Lord_Howe" },
   { startMs: Date.UTC(2026, 9, 3, 15, 15), place: "Australia/Lord_Howe" },
@@ -143,7 +146,7 @@ export function drawStory(seed: number): Story {
     pools,
     clusterBudgets,
     apps,
-    // Where no queue tells of an instance that was stopped, it is there, and only node repair would end it, if it is on.
+    // Without a queue nobody reports a stopped instance. It stays, unless node repair is on.
     scenes: scenes
       .filter(({ act }) => hasQueue || act.do !== "stop instance")
       .toSorted((a, b) => a.atMs - b.atMs),
@@ -151,7 +154,7 @@ export function drawStory(seed: number): Story {
   };
 }
 
-/** What users do. */
+/** Changes by users: scaling, new apps. */
 function growth(random: Random, apps: readonly AppFacts[], untilMs: number): Scene[] {
   const scenes: Scene[] = [];
   for (const { name, surges } of apps) {
@@ -175,14 +178,17 @@ function growth(random: Random, apps: readonly AppFacts[], untilMs: number): Sce
   return scenes;
 }
 
-/** A pool that is left alone until faults end. */
+/** A NodePool that is paused until faults end. */
 function drawPause(random: Random, pools: readonly PoolFacts[], untilMs: number): Scene[] {
   if (random.int(3) > 0) return [];
   const atMs = random.int(untilMs - 10 * MINUTE);
   return [{ atMs, act: { do: "pause", pool: random.pick(pools).name, paused: true } }];
 }
 
-/** Nothing goes for a while, soon after the start or soon after clocks have changed: who has the wrong time is early or late. */
+/**
+ * A budget that allows nothing for a while, soon after the start or after a change of clocks. A controller with a wrong
+ * time zone would disrupt too early or too late.
+ */
 function drawNight(random: Random, startMs: number, place: string | undefined): BudgetFacts[] {
   if (place === undefined || random.int(3) === 0) return [];
   const [hour, minute] = wallClock(place, startMs + random.pick([5, 20, 35]) * MINUTE);
@@ -190,14 +196,14 @@ function drawNight(random: Random, startMs: number, place: string | undefined): 
   return [{ nodes: "0", schedule: `CRON_TZ=${place} ${minute} ${hour} * * *`, duration }];
 }
 
-/** Somebody looks into something there, say. */
+/** A person protects the nodes of a NodePool, for example to investigate something. */
 function drawKept(random: Random, pools: readonly PoolFacts[], untilMs: number): Scene[] {
   if (random.int(3) > 0) return [];
   const atMs = 4 * MINUTE + random.int(untilMs - 10 * MINUTE);
   return [{ atMs, act: { do: "keep nodes", pool: random.pick(pools).name } }];
 }
 
-/** Somebody takes a finalizer off, for it takes too long. */
+/** A person removes a finalizer because a deletion takes too long. */
 function drawForced(random: Random, untilMs: number): Scene[] {
   if (random.int(3) > 0) return [];
   const atMs = 5 * MINUTE + random.int(untilMs - 10 * MINUTE);
@@ -205,7 +211,7 @@ function drawForced(random: Random, untilMs: number): Scene[] {
   return [{ atMs, act: { do: act, pick: random.int(100) } }];
 }
 
-/** What a process had begun is the next one's to end, or to take back. */
+/** The process dies. The next one must finish or roll back what it began. */
 function drawKill(random: Random, untilMs: number): Scene[] {
   if (random.int(3) > 0) return [];
   const atMs = 4 * MINUTE + random.int(untilMs - 10 * MINUTE);
@@ -216,8 +222,8 @@ function drawKill(random: Random, untilMs: number): Scene[] {
 }
 
 /**
- * Who goes by what was heard takes the node for an empty one. Not where limits are: a person who deletes a node there may
- * wait for ever, for a PDB keeps its pods until others run, and the limit counts it until it is gone.
+ * A Karpenter that trusts its watch would see the node as empty. Not with limits: a PodDisruptionBudget keeps the pods
+ * of a deleted node until others run, and the limit counts that node until it is gone, so both would wait forever.
  */
 function drawMissed(random: Random, pools: readonly PoolFacts[], untilMs: number): Scene[] {
   const isLimited = ({ cpuLimit, nodeLimit }: PoolFacts) => (cpuLimit ?? nodeLimit) !== undefined;
@@ -225,7 +231,7 @@ function drawMissed(random: Random, pools: readonly PoolFacts[], untilMs: number
   return [{ atMs: random.int(untilMs - 10 * MINUTE), act: { do: "miss a pod" } }];
 }
 
-/** What machines and pods hang on. */
+/** Collections that instances and pods depend on. */
 const MISLED_ABOUT = [
   "/api/v1/nodes",
   "/api/v1/pods",
@@ -237,7 +243,7 @@ const MISLED_ABOUT = [
   "cloud",
 ] as const;
 
-/** For some minutes, on every third day. */
+/** False answers for some minutes, on every third day. */
 function drawMisled(random: Random, untilMs: number): Scene[] {
   if (random.int(3) > 0) return [];
   const atMs = 4 * MINUTE + random.int(untilMs - 16 * MINUTE);
@@ -250,7 +256,7 @@ function drawMisled(random: Random, untilMs: number): Scene[] {
   ];
 }
 
-/** What the world does, and what fails. */
+/** Faults of the cloud, the API server and the processes. */
 function ills(random: Random, pools: readonly PoolFacts[], healMs: number): Scene[] {
   const scenes: Scene[] = [];
   const count = random.int(8);
@@ -295,7 +301,7 @@ function drawIll(random: Random, pools: readonly PoolFacts[]): Act {
   return random.pick(draws)();
 }
 
-/** Everything that is applied at the start, in order. */
+/** All objects that are applied at the start, in order. */
 export function manifestsOf({ pools, apps }: Story): readonly KubeObject[] {
   return [...pools.flatMap(({ manifests }) => manifests), ...apps.flatMap((app) => app.manifests)];
 }

@@ -1,6 +1,7 @@
 /**
- * Moves without downtime, seen from outside: whoever asks for it keeps a ready pod at every instant while its
- * node is consolidated, drifts, expires or is deleted by hand; who cannot have it is evicted, and told why.
+ * Moves without downtime, seen from outside. A workload with `surge` has a ready pod at every moment while its node is
+ * consolidated, drifts, expires or is deleted by hand. A workload that cannot be moved this way is evicted, and an
+ * event says why.
  */
 import { afterEach, describe, expect, it } from "vitest";
 import type { Event } from "../../src/apis/core/kinds.ts";
@@ -12,7 +13,7 @@ import { LiveMirrors } from "../../src/kube/mirror/mirrors.ts";
 import { isUsual, openWorld, type TestWorld } from "../world.ts";
 
 const MINUTE = 60_000;
-/** Plain `npm test` plays the first; `npm run calm` all. */
+/** `npm test` plays the first test; `npm run calm` all. */
 const ALL = process.env["CALM"] !== undefined;
 
 const POOL = `
@@ -79,7 +80,7 @@ function app({ name, cpu, annotations = {}, spec = {}, guarded = false }: App): 
 
 const ASKS = { "karpenter.sh/zero-downtime": "true" };
 
-/** Looks at each change of a pod, not now and then. */
+/** Checks each change of a pod, not only some moments. */
 async function watchReady(world: TestWorld, name: string) {
   const mirrors = new LiveMirrors({
     client: world.client,
@@ -125,7 +126,7 @@ async function told(reason: string): Promise<readonly string[]> {
   return events.filter((one) => one.reason === reason).map((one) => one.message ?? "");
 }
 
-/** `big` and `web` share a large node; once `big` is gone the node is too large for `web`. */
+/** `big` and `web` share a large node. After `big` is gone the node is too large for `web`. */
 async function outgrown(web: App, flags: Record<string, string> = {}): Promise<string> {
   const granted = { "surge-namespaces": "default", ...flags };
   world = await openWorld({ logLevel: "error", sells: isUsual, flags: granted });
@@ -159,7 +160,7 @@ describe("a single replica that asks to be moved without downtime", () => {
     expect(seen).toMatchObject({ least: 1, most: 2 });
     const [surged] = await told("SurgedBeforeEviction");
     expect(surged).toContain(`Node ${home} is to go: a new pod of Deployment web starts elsewhere`);
-    // No node was made for the old pod, whose new one was there.
+    // No node was created for the old pod, because its new pod already ran.
     expect(await nodes()).toHaveLength(1);
   });
 
@@ -183,7 +184,7 @@ describe("a single replica that asks to be moved without downtime", () => {
   it.runIf(ALL)("is evicted after some time when the new pod does not come up", async () => {
     const flags = { "surge-timeout": "3m" };
     const home = await outgrown({ name: "web", cpu: "500m", annotations: ASKS }, flags);
-    // The new pod has nowhere to run: nothing can be had any more.
+    // The new pod has nowhere to run: no capacity is left.
     const undo = world.box.sandbox.aws.faults.limitCapacity({});
     await world.remove("Node", home);
     await world.until(
@@ -212,7 +213,7 @@ describe("a single replica that asks to be moved without downtime", () => {
       const home = await outgrown({ name: "web", cpu: "500m", annotations: ASKS }, flags);
       await shrink(home);
       expect(await told("NoSurgeBeforeEviction")).toEqual([]);
-      // The chart leaves the right out then, and Karpenter here has what the chart gives it.
+      // The chart then leaves out the right, and Karpenter here runs with the chart's rights.
       expect(world.log().filter((line) => line.includes("forbidden"))).toEqual([]);
     },
   );

@@ -1,9 +1,9 @@
-/** How a mutant counts as seen: on a day that goes wrong without the rule, and only without it. */
+/** When a mutant counts as seen: a day fails without the rule and does not fail with it. */
 import { describe, expect, it } from "vitest";
 import { type DayFault, seeDays } from "./try-mutants.ts";
 
 describe("a mutant", () => {
-  /** Days of those seeds go wrong. */
+  /** Play that fails on the days of these seeds. */
   const wrongOn =
     (...seeds: readonly number[]) =>
     async (days: readonly number[]): Promise<DayFault | undefined> => {

@@ -1,7 +1,7 @@
 /**
- * `npm run fuzz -- mutants [NAME …] [--from N] [--seeds N]`: plays the days of calm/run.ts, or the loop that is named,
- * with a Karpenter that lacks one rule (mutants.ts), until somebody sees it. Days that bring nothing to see are passed
- * over, and those that go wrong with the rule as well prove nothing. Works on a copy; the checkout stays as it is.
+ * `npm run fuzz -- mutants [NAME …] [--from N] [--seeds N]`: plays the days of calm/run.ts, or the named loop, with a
+ * Karpenter that lacks one rule (mutants.ts), until the fault is seen. Days that cannot show the fault are skipped.
+ * Days that also fail with the rule prove nothing. It works on a copy of the checkout.
  */
 import { type ChildProcess, fork, spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -13,7 +13,7 @@ import { drawStory } from "./story.ts";
 import type { Played } from "./worker.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-/** What is changed, and what finds its way by where it lies. */
+/** What is copied: files that are changed, and files that find others by their own location. */
 const COPIED = [
   "src",
   "test",
@@ -26,13 +26,13 @@ const SHARED = ["data", "deploy", "examples", "node_modules"];
 const DEFAULT_COUNT = 20;
 
 export interface MutantOptions {
-  /** Empty: all. */
+  /** Names of mutants. Empty: all. */
   readonly names: readonly string[];
   readonly from: number;
   readonly seeds: number | undefined;
 }
 
-/** The exit code. */
+/** Plays the mutants. Returns the exit code. */
 export async function tryMutants({
   names,
   from,
@@ -59,7 +59,7 @@ export async function tryMutants({
   return missed === 0 ? 0 : 1;
 }
 
-/** The file's text with the rule taken out. Throws when the line is not there as it was. */
+/** The file's text without the rule. Throws if the line is not in the file. */
 export function mutated({ file, from, to }: Change, text: string): string {
   const parts = text.split(from);
   if (parts.length !== 2) throw new Error(`${file} has ${parts.length - 1} times ${from}`);
@@ -90,7 +90,7 @@ function tryMutant(mutant: Mutant, root: string, from: number, seeds: number): P
   });
 }
 
-/** What comes of it on the copy, with the rule taken out for so long. */
+/** Plays on the copy while the rule is removed. */
 async function lacking<T>(mutant: Mutant, root: string, play: () => Promise<T>): Promise<T> {
   const before = changesOf(mutant).map((change) => {
     const file = join(root, change.file);
@@ -109,7 +109,7 @@ export function changesOf(mutant: Mutant): readonly Change[] {
   return [mutant, ...(mutant.also === undefined ? [] : [mutant.also])];
 }
 
-/** The first days that bring what there is to see; one in a hundred must. */
+/** The first days that can show the fault. At least one in a hundred must. */
 export function daysOf({ needs }: Mutant, from: number, count: number): readonly number[] {
   const days: number[] = [];
   for (let seed = from; seed < from + 100 * count && days.length < count; seed++)
@@ -122,10 +122,10 @@ export interface DayFault {
   readonly fault: string;
 }
 
-/** Plays days until one goes wrong. */
+/** Plays days until one fails. */
 type Play = (days: readonly number[]) => Promise<DayFault | undefined>;
 
-/** The first day that goes wrong without the rule, and only so. */
+/** The first day that fails without the rule and passes with it. */
 export async function seeDays(
   days: readonly number[],
   play: { readonly without: Play; readonly with: Play },
@@ -176,12 +176,12 @@ function ask(worker: ChildProcess, seed: number): Promise<Pick<Played, "seed" | 
   });
 }
 
-/** One test of a file. Throws when it could not be played. */
+/** Runs one test of a file. Throws if it could not run. */
 function playTest(root: string, file: "loops" | "doubts", title: string): Seen {
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
     ["node_modules/vitest/vitest.mjs", "run", `test/calm/${file}.test.ts`, "-t", title],
-    // The quick set of doubts, and every loop.
+    // The quick set of doubts, and all loops.
     { cwd: root, env: { ...process.env, ...ENV[file] }, encoding: "utf8" },
   );
   if (status === 0) return { isCaught: false, told: `NOT SEEN, ${title} passes` };

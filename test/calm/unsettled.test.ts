@@ -35,7 +35,7 @@ const app = (name: string, guarded: boolean): Seen["apps"][number] => ({
   manifests: guarded ? [{ kind: "PodDisruptionBudget", metadata: { name } }] : [],
 });
 
-/** One node expired; its pod is kept by a PDB, and the other pod of the app waits. */
+/** One node expired. A PodDisruptionBudget keeps its pod, and the other pod of the app is pending. */
 const stuck: Seen = {
   apps: [app("app-1", true)],
   pools: [{ name: "pool-0", cpuLimit: 8, nodeLimit: undefined, replicas: undefined }],

@@ -1,6 +1,6 @@
 /**
- * What is not yet where it belongs, once faults have ended: pods that do not run, nodes and claims that leave or never
- * came, instances that nobody knows of. Sentences about what can be seen from outside; none is what is wanted.
+ * What has not settled after faults ended: pods that do not run, nodes and claims that are leaving or never became
+ * ready, instances without a claim. Returns sentences about what can be seen from outside; the list should be empty.
  */
 import type { Node } from "../../src/apis/core/node.ts";
 import type { Pod } from "../../src/apis/core/pod.ts";
@@ -10,13 +10,13 @@ import type { AppFacts } from "./apps.ts";
 import { isInitialized, isLeaving, isReady } from "./facts.ts";
 import type { PoolFacts } from "./pools.ts";
 
-/** What is refused is not asked for again sooner. */
+/** Shortest time before an eviction that was refused may be requested again. */
 const ASKED_AGAIN_MS = 10_000;
 
 export interface Seen {
   readonly apps: readonly Pick<AppFacts, "name" | "pool" | "manifests">[];
   readonly pools: readonly Pick<PoolFacts, "name" | "cpuLimit" | "nodeLimit" | "replicas">[];
-  /** How many pods each app is to have. */
+  /** App → its number of replicas. */
   readonly wanted: ReadonlyMap<string, number>;
   readonly pods: readonly Pod[];
   readonly nodes: readonly Node[];
@@ -29,7 +29,7 @@ export function unsettled(seen: Seen): readonly string[] {
   const nodes = seen.nodes.filter(isOurs);
   const claimed = new Set(claims.map(({ status }) => status?.nodeName));
   return [
-    // Pods may wait for good where a pool's limit leaves no room.
+    // Pods may be pending forever if their NodePool's limit leaves no room.
     ...short
       .filter(({ app }) => !atLimit.has(app))
       .map(({ app, count, run }) => `${run} of ${count} pods of ${app} run`),
@@ -58,15 +58,15 @@ export function unsettled(seen: Seen): readonly string[] {
       .map(({ metadata }) => `claim ${metadata.name} is not initialized`),
     ...claims
       .filter(({ status }) => status?.conditions?.some(({ type }) => type === "DisruptionReason"))
-      // Its command is done once it is asked to go.
+      // The command of a claim is done when the claim is being deleted.
       .filter((claim) => !(isLeaving(claim) && !mayLeave(claim.status?.nodeName)))
       .map(({ metadata }) => `claim ${metadata.name} is to be disrupted`),
   ];
 }
 
 /**
- * What was written in so much time beyond asking again: pods that a PDB keeps for good on a node that leaves are asked
- * to go every ten seconds, as upstream's queue asks, and stay where they are, for each answer is 429.
+ * Writes in this time, except repeated evictions. Pods that a PodDisruptionBudget keeps on a leaving node forever are
+ * evicted again every ten seconds, as by upstream's queue. Each answer is 429.
  */
 export function beyondAsking(
   writes: readonly string[],
@@ -89,7 +89,7 @@ export function beyondAsking(
   });
 }
 
-/** Who waits for room that a limit does not give, and which nodes cannot leave on that account. */
+/** Pods that wait for room that a limit does not give, and nodes that cannot leave for that reason. */
 function waitsOf({ apps, claims, pools, wanted, ...seen }: Seen) {
   const pods = seen.pods.filter(isApp);
   const atLimit = new Set(
@@ -106,7 +106,7 @@ function waitsOf({ apps, claims, pools, wanted, ...seen }: Seen) {
       pods.filter(({ spec }) => spec.nodeName === node),
       (pod) => waiting.has(appOf(pod) ?? "") && (isGuardedApp(pod) || asksToStay(pod)),
     );
-  // A deadline ends what guards hold up.
+  // With a termination deadline, no PodDisruptionBudget keeps pods forever.
   const hasDeadline = new Set(
     claims
       .filter(({ spec }) => spec.terminationGracePeriod !== undefined)
@@ -117,9 +117,9 @@ function waitsOf({ apps, claims, pools, wanted, ...seen }: Seen) {
 }
 
 /**
- * A PDB keeps pods until others run, or the pods themselves ask to stay and a roll-out takes them away once others run;
- * these wait for room that the limit does not give, and the limit counts the node until it is gone. So it stays, as with
- * upstream, until a person raises the one or takes off the other.
+ * Whether the node can stay forever. A PodDisruptionBudget or do-not-disrupt keeps its pods until others run. Those
+ * others wait for room, and the limit counts this node until it is gone. Upstream also stays so until a person raises
+ * the limit or removes the protection.
  */
 function isKeptForGood(pods: readonly Pod[], isKept: (pod: Pod) => boolean): boolean {
   const left = pods.filter((pod) => !isLeaving(pod));
@@ -144,7 +144,7 @@ function runs(pod: Pod, app: string): boolean {
   return appOf(pod) === app && !isLeaving(pod) && pod.status?.phase === "Running" && isReady(pod);
 }
 
-/** Closed by whomever, with our taint of whatever effect. */
+/** Whether the node has a disruption taint of Karpenter, with any effect. */
 function isMarked({ spec }: Node): boolean {
   return spec?.unschedulable === true || spec?.taints?.some(isOurTaint) === true;
 }
@@ -153,7 +153,7 @@ function isOurTaint({ key }: { readonly key: string }): boolean {
   return key === "karpenter.sh/disrupted" || key === "karpenter.sh/disruption";
 }
 
-/** Of Karpenter's, whatever the generation. */
+/** Whether the node is Karpenter's, in any generation. */
 export function isOurs({ metadata: { labels = {} } }: KubeObject): boolean {
   return (
     labels["karpenter.sh/nodepool"] !== undefined ||

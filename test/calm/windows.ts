@@ -1,12 +1,12 @@
 /**
- * What a budget allows at an instant, worked out the slow and plain way, from nothing but the words of the
- * API: each minute of the window's length is asked whether a clock on the wall would have struck then.
+ * What a budget allows at an instant, computed in a slow and simple way from the documented API: for each minute of the
+ * duration, whether the schedule started then.
  */
 import type { BudgetFacts } from "./pools.ts";
 
 const MINUTE = 60_000;
 
-/** The strictest of the budgets that count for the reason now. No budgets means Kubernetes' default. */
+/** The strictest budget that is active for the reason now. Without budgets Kubernetes' default applies. */
 export function allowedNodes(
   budgets: readonly BudgetFacts[],
   reason: string,
@@ -35,7 +35,7 @@ export function isOpen({ schedule, duration }: BudgetFacts, nowMs: number): bool
 
 const struck = new Map<string, boolean>();
 
-/** Whether the schedule starts at this minute. Daily ones only: `[CRON_TZ=place] minute hour * * *`. */
+/** Whether the schedule starts in this minute. Only daily schedules: `[CRON_TZ=place] minute hour * * *`. */
 function strikes(schedule: string, atMs: number): boolean {
   const key = `${schedule}@${atMs}`;
   const known = struck.get(key);
@@ -50,7 +50,7 @@ function strikes(schedule: string, atMs: number): boolean {
 
 const formats = new Map<string, Intl.DateTimeFormat>();
 
-/** Hour and minute that a clock on a wall there shows. */
+/** Hour and minute in this time zone. */
 export function wallClock(timeZone: string, atMs: number): readonly [number, number] {
   let format = formats.get(timeZone);
   if (format === undefined) {
@@ -61,7 +61,7 @@ export function wallClock(timeZone: string, atMs: number): readonly [number, num
   return [hour % 24, minute];
 }
 
-/** `*`, a step, `a-b` or `n`. */
+/** Whether a cron field has the value: `*`, a step, `a-b` or `n`. */
 function fits(field: string, value: number): boolean {
   const [from = "", to] = field.split("-");
   if (from === "*") return true;

@@ -1,8 +1,9 @@
 /**
- * Watches a cluster from outside and says what must never be: at each change of a claim or pod, and at each
- * write that Karpenter sends, before it arrives. Knows the API, the account and the story, and shares no code
- * with what decides. Sentences are collected in `faults`; each begins with the time since the story's start.
- * This file has the rules about marks and deletions of claims; pool-rules.ts and pod-rules.ts have the others.
+ * Watches a cluster from outside and reports what must never happen. It checks each change of a claim or pod, and each
+ * write of Karpenter before it arrives. It knows the API, the cloud account and the story, and shares no code with the
+ * deciding core.
+ * `faults` collects sentences; each begins with the time since the story's start. This file has the rules about
+ * disruption marks and deletions of claims; pool-rules.ts and pod-rules.ts have the others.
  */
 
 import { NODE, type Node } from "../../src/apis/core/node.ts";
@@ -39,16 +40,16 @@ import { allowedNodes } from "./windows.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-/** A decision is carried out within seconds, unless requests fail or are slow. */
+/** Longest time from a decision to its writes, if requests do not fail and are not slow. */
 const HASTE_MS = 5_000;
 const TROUBLED_HASTE_MS = 75_000;
-/** `--consolidation-replacement-rest`. */
+/** The default of `--consolidation-replacement-rest`. */
 const REST_MS = HOUR;
 
-/** Of pools whose nodes expire. */
+/** The smallest expireAfter of NodePools that have one. */
 const EXPIRY_MS = 45 * MINUTE;
 
-/** Where a pool's name would stand. */
+/** Stands in the place of a NodePool's name. */
 const EVERYWHERE = "the whole cluster";
 
 const COMMAND = "karpenter.sh/disruption-command";
@@ -58,33 +59,33 @@ const DEADLINE = "karpenter.sh/nodeclaim-termination-timestamp";
 export interface WitnessOptions {
   readonly world: TestWorld;
   readonly pools: readonly PoolFacts[];
-  /** Of the whole cluster. */
+  /** Budgets of the whole cluster. */
   readonly clusterBudgets?: readonly BudgetFacts[];
-  /** `--expiration-spread`: nodes may end by so much of their time earlier. */
+  /** `--expiration-spread`: nodes may expire earlier by this percentage of their time. */
   readonly expirySpreadPercent?: number;
-  /** `--expiration-respects-budgets`: whose time is up in v1 is replaced first, as in the generations before. */
+  /** `--expiration-respects-budgets`: expired v1 nodes are replaced before they end, as in older generations. */
   readonly expiryIsReplaced?: boolean;
-  /** Workloads of one replica that are to be moved without downtime. */
+  /** Workloads of one replica that ask to be moved without downtime. */
   readonly surging?: readonly string[];
-  /** How long what came in place of another stays, where that is not the default. */
+  /** How long a replacement is not disrupted. Absent: the default. */
   readonly restMs?: number;
-  /** Requests of Karpenter fail, or are slow, or were a moment ago. */
+  /** Whether Karpenter's requests fail or are slow, or did a moment ago. */
   readonly troubled: () => boolean;
 }
 
 export class Witness {
   readonly faults: string[] = [];
-  /** Changes and writes looked at. */
+  /** Number of changes and writes that were checked. */
   steps = 0;
-  /** Nodes asked for since the beginning. */
+  /** Number of claims created so far. */
   made = 0;
-  /** Writes of Karpenter's that change the cluster; leases and events do not. */
+  /** Writes of Karpenter that change the cluster. Leases and events are left out. */
   writes: string[] = [];
-  /** Which events Karpenter sent, each time that it did. */
+  /** Events that Karpenter sent, with repetitions. */
   said: string[] = [];
   readonly pods: Mirror<Pod>;
   readonly nodes: Mirror<Node>;
-  /** What pools and nodes say of themselves. */
+  /** The rules about NodePools and nodes. */
   readonly rules: PoolRules;
   readonly #podRules: PodRules;
   readonly #claims: readonly Mirror<KubeObject>[];
@@ -92,9 +93,9 @@ export class Witness {
   readonly #options: WitnessOptions;
   readonly #mirrors: LiveMirrors;
   readonly #startMs: number;
-  /** Pool → node counts of late. */
+  /** NodePool → its recent node counts. */
   readonly #counts = new Map<string, { atMs: number; nodes: number }[]>();
-  /** Team of nodes → when a pod was last bound there. */
+  /** Label `team` of nodes → when a pod was last bound to one. */
   readonly #boundMs = new Map<string, number>();
 
   constructor(options: WitnessOptions) {
@@ -147,7 +148,7 @@ export class Witness {
       });
   }
 
-  /** Pods evicted since the beginning. */
+  /** Number of evicted pods so far. */
   get evicted(): number {
     return this.#podRules.evicted;
   }
@@ -160,7 +161,7 @@ export class Witness {
     this.#mirrors.close();
   }
 
-  /** In hub words, NodeClaims and Machines. */
+  /** NodeClaims and Machines, in the v1 shape. */
   claims(): readonly NodeClaim[] {
     return this.#claims.flatMap((mirror) => mirror.list().map(inHubWords));
   }
@@ -171,8 +172,8 @@ export class Witness {
   }
 
   /**
-   * From the first lie on, rules about pools and pods are not looked at any more: who is misled cannot keep them. That
-   * no machine ends under its pods holds all the same, and that everything is in its place at the end.
+   * Set when Karpenter gets false answers. Rules about NodePools and pods are not checked from then on, because a
+   * misled Karpenter cannot keep them. No instance may end under its pods, and the cluster must settle at the end.
    */
   isMisled = false;
 
@@ -180,7 +181,7 @@ export class Witness {
     if (!this.isMisled) this.accuse(sentence);
   }
 
-  /** EC2 is about to be asked to end these instances. */
+  /** Called before a request to terminate these instances arrives at EC2. */
   ends(instanceIds: readonly string[]): void {
     const nowMs = this.#options.world.clock.now();
     for (const id of instanceIds) {
@@ -197,7 +198,7 @@ export class Witness {
     }
   }
 
-  /** A write of Karpenter's is about to arrive. */
+  /** Called before a write of Karpenter arrives. */
   sees({ method, path, body }: KubeRequest): void {
     if (method === "GET" || path.includes("/leases")) return;
     const [, resource = "", name = "", subresource = ""] =
@@ -218,7 +219,7 @@ export class Witness {
       this.#claimDeleted(name);
   }
 
-  /** What must hold all the time, and is too dear to look at on each change. */
+  /** Checks rules that must always hold and are too expensive to check on each change. */
   look(): void {
     this.steps++;
     this.rules.look();
@@ -247,7 +248,7 @@ export class Witness {
     const reason = reasonOf(claim);
     if (reason === undefined || reasonOf(before) !== undefined) return;
     this.onMarked(claim);
-    // Taken over with the mark by a new leader, or marked now: all marks are decisions of this moment.
+    // Each mark counts as a decision of this moment, also one that a new leader takes over.
     this.#checkBudget(claim, reason);
     this.#checkRoom(claim, reason);
     this.#checkHolds(claim, reason);
@@ -298,10 +299,10 @@ export class Witness {
 
   #checkHolds(claim: NodeClaim, reason: string): void {
     const nowMs = this.#options.world.clock.now();
-    // What must go some time passes guards by its grace; the pods have that long.
+    // Drift and expiration evict protected pods after the grace period. The pods have that long.
     const mustGo = reason === "Drifted" || reason === "Expired";
     if (mustGo && claim.spec.terminationGracePeriod !== undefined) return;
-    // When it was decided, to the second: pods that are held for some time may have been let go just before.
+    // The time of the decision, in whole seconds. A pod's do-not-disrupt may have ended just before.
     const { startedAt } = commandOf(claim.metadata.annotations?.[COMMAND]);
     const decidedMs = Math.min(
       nowMs,
@@ -317,14 +318,14 @@ export class Witness {
     }
   }
 
-  /** Where nothing comes in their place, pods must find room on what stays: cpu for each, and for all together. */
+  /** Without replacements, pods must find room on the remaining nodes: CPU for each pod, and for all together. */
   #checkRoom(claim: NodeClaim, reason: string): void {
     const { replacements = 0 } = commandOf(claim.metadata.annotations?.[COMMAND]);
     const nodeName = claim.status?.nodeName ?? "";
     const moving = this.pods.byIndex("node", nodeName).filter((pod) => isMoved(pod));
     const team = this.nodes.get(nodeName)?.metadata.labels?.["team"];
     if (replacements > 0 || moving.length === 0 || team === undefined) return;
-    // What came there since it was decided may have taken the room.
+    // Pods that arrived after the decision may have taken the room.
     const nowMs = this.#options.world.clock.now();
     if (nowMs - (this.#boundMs.get(team) ?? Number.NEGATIVE_INFINITY) < this.#hasteMs()) return;
     const marked = new Set(
@@ -358,7 +359,7 @@ export class Witness {
     return used.reduce((left, one) => left - one, all);
   }
 
-  /** No A→B→A: what came in place of another stays for a while. */
+  /** A replacement is not disrupted for a while, so that there is no chain A→B→A. */
   #checkRest({ metadata }: NodeClaim, reason: string): void {
     const made = metadata.annotations?.[REPLACES] !== undefined;
     const { replacements = 0 } = commandOf(metadata.annotations?.[COMMAND]);
@@ -373,7 +374,7 @@ export class Witness {
   #claimDeleted(name: string): void {
     const claim = this.claims().find(({ metadata }) => metadata.name === name);
     if (claim === undefined || isLeaving(claim)) return;
-    // Its machine is being taken away, or its time is up: then nobody waits for what is to replace it.
+    // An instance that is being reclaimed or has expired does not wait for its replacement.
     if (this.#mayGo(claim)) return;
     const reason = reasonOf(claim);
     if (reason === undefined) {
@@ -391,7 +392,7 @@ export class Witness {
       );
   }
 
-  /** Whether there is a reason that is no decision about a healthy node. */
+  /** Whether the claim ends for another reason than a decision about a healthy node. */
   #mayGo(claim: NodeClaim): boolean {
     const nowMs = this.#options.world.clock.now();
     if (!isTrue(claim, "Registered")) return true;
@@ -415,7 +416,7 @@ export class Witness {
 
   readonly #wounded = new Set<string>();
 
-  /** The cloud or a person took this instance: what follows is no decision. */
+  /** Called when the cloud or a person took this instance. What follows is no decision of Karpenter. */
   wounds(instanceId: string): void {
     this.#wounded.add(instanceId);
   }
@@ -432,9 +433,9 @@ export class Witness {
       this.#boundMs.set(pod.spec.nodeSelector?.["team"] ?? "", this.#options.world.clock.now());
   }
 
-  /** A node is marked to be disrupted; set by whoever plays it. */
+  /** Called when a node is marked for disruption. Set by the player of the story. */
   onMarked: (claim: NodeClaim) => void = () => undefined;
 
-  /** Replicas that the story asked for last, by app; set by whoever plays it. */
+  /** Replicas that the story set last, by app. Set by the player of the story. */
   expectedPods: (app: string) => number = () => 0;
 }

@@ -1,6 +1,6 @@
 /**
- * Plays the seeds that its parent (run.ts) sends, one after the other, and sends back what came of each. Ends
- * with its parent: what nobody waits for any more is not told, and not played on.
+ * Plays the seeds that its parent (run.ts) sends, one after the other, and returns each result. It ends when its parent
+ * ends.
  */
 import { play } from "./play.ts";
 import { drawStory } from "./story.ts";

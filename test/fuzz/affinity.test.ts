@@ -1,6 +1,6 @@
 /**
- * Pods that must be near their own kind, over every sort of key: as many of them get a place as the best domain can
- * take, whatever the first one would have chosen. What the best domain is comes from trying every machine.
+ * Pods with affinity to pods of their own kind, over every sort of topology key. As many of them are placed as fit into
+ * the best domain, whichever domain the first pod chooses. The best domain is found by trying every machine.
  */
 import { describe, expect, it } from "vitest";
 import { Random } from "../../src/base/random.ts";
@@ -37,7 +37,7 @@ interface Kin {
   readonly scenario: Scenario;
 }
 
-/** One NodePool, and a few pods that need each other over one key. Some of them can be in some domains only. */
+/** One NodePool, and a few pods with affinity to each other over one key. Some of them can be in some domains only. */
 function drawKin(seed: number): Kin {
   const { manifests, instanceTypes } = drawScenario(seed);
   const random = new Random(seed + 1);
@@ -75,7 +75,7 @@ function drawKin(seed: number): Kin {
   return { key, pods, scenario: { manifests: [{ ...pool, spec }, ...pods], instanceTypes } };
 }
 
-/** How many of the pods can be in one domain, at the most. */
+/** Most of the pods that fit into one domain. */
 function mostTogether({ key, pods, scenario: { manifests, instanceTypes } }: Kin): number {
   const pool = manifests.find(({ kind }) => kind === "NodePool");
   const taints = pool?.spec.template.spec.taints ?? [];

@@ -1,6 +1,7 @@
 /**
- * Daemons that run in some places only: in a zone, on a capacity type, or where a label of the NodePool has a value. A
- * pod alone must get the cheapest machine that has room for it beside the daemons there, and none if there is none.
+ * DaemonSets that run only in a zone, on a capacity type, or where a label of the NodePool has a certain value. A
+ * single pod must get the cheapest machine that has room for it beside these daemons. If there is none, it must stay
+ * pending.
  */
 import { describe, expect, it } from "vitest";
 import { Random } from "../../src/base/random.ts";
@@ -23,11 +24,11 @@ import { planned } from "./ours.ts";
 import { faultsOf } from "./properties.ts";
 
 const SEEDS = 150;
-/** Each is planned several times. */
+/** Fewer seeds, because each batch is planned several times. */
 const SEEDS_OF_BATCHES = 40;
 const TEAMS = ["red", "blue"];
 
-/** The NodePools and daemons of a drawn scenario, without limits and minValues, and one pod. */
+/** The NodePools and DaemonSets of a random scenario, without limits and minValues, and one pod. */
 function onePod(seed: number): Scenario {
   const { manifests, instanceTypes } = withPlacedDaemons(drawScenario(seed), seed);
   const random = new Random(seed + 1);
@@ -64,7 +65,7 @@ function onePod(seed: number): Scenario {
   return { manifests: [...pools, ...daemons, pod], instanceTypes };
 }
 
-/** By trying every machine there is; undefined: the pod has no room on any. */
+/** The lowest price by trying every machine. Undefined: the pod fits on none. */
 function leastPrice({ manifests, instanceTypes }: Scenario): number | undefined {
   const of = (kind: string) => manifests.filter((one) => one.kind === kind);
   const [pool, pod] = [of("NodePool")[0], of("Pod")[0]];

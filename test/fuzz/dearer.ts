@@ -1,6 +1,6 @@
 /**
- * Why a plan of ours may cost more than upstream's where both place every pod: each class with its
- * reason, and how it proves itself. The list is docs/reference/placement-differences.md in prose.
+ * Why our plan may cost more than upstream's although both place every pod. Each class has a reason and a test that
+ * proves it. docs/reference/placement-differences.md has the list in prose.
  */
 import type { Plan } from "../../src/cli/plan/plan.ts";
 import type { Json } from "../validator/kubernetes.ts";
@@ -14,13 +14,13 @@ export interface Dearer {
   readonly scenario: Scenario;
   readonly theirs: Outcome;
   readonly ours: Plan;
-  /** Pods that the scheduler would not let go where upstream's plan has them. */
+  /** Pods that kube-scheduler refuses on their node of upstream's plan. */
   readonly refused: ReadonlySet<string>;
-  /** Where upstream's plan has everybody. */
+  /** The places of all pods in upstream's plan. */
   readonly theirFacts: Facts;
-  /** What ours costs, of this scenario or another; infinite when a pod is left. */
+  /** Price of our plan for this or another scenario. Infinite if a pod is not placed. */
   readonly ourPrice: (scenario: Scenario) => number;
-  /** The median of what upstream's plans cost in several runs, as `ourPrice`. */
+  /** Median price of upstream's plans in several runs, also infinite if a pod is not placed. */
   readonly theirPrice: (scenario: Scenario) => number;
 }
 
@@ -35,7 +35,7 @@ const CLASSES: readonly DearerClass[] = [
     applies: (one) => beyondLimits(one).size > 0,
   },
   {
-    // A node would be missing for it.
+    // Upstream would need one more node for this pod.
     name: "the scheduler refuses a pod of upstream's plan",
     applies: ({ refused }) => refused.size > 0,
   },
@@ -45,12 +45,12 @@ const CLASSES: readonly DearerClass[] = [
       [...theirFacts.pods.values()].some((pod) => isAhead(pod, theirFacts)),
   },
   {
-    // Which of equal domains comes first is drawn anew in each run.
+    // Upstream orders equal domains randomly in each run.
     name: "upstream's lots fell well: ours costs no more than its median",
     applies: (one) => one.ourPrice(one.scenario) <= one.theirPrice(one.scenario),
   },
   {
-    // Upstream does not read them, and keeps pods apart, or together, who need not be.
+    // Upstream ignores matchLabelKeys and mismatchLabelKeys. So it keeps pods apart, or together, that need not be.
     name: "label keys of affinity terms: without them ours costs no more",
     applies: (one) => {
       const plain = withoutLabelKeys(one.scenario);
@@ -58,12 +58,13 @@ const CLASSES: readonly DearerClass[] = [
     },
   },
   {
-    // Upstream gives up wishes that can be met.
+    // Upstream drops preferences that can be met.
     name: "wishes that ours meets: with none ours costs no more than upstream's does with them",
     applies: (one) => one.ourPrice(withoutWishes(one.scenario)) <= one.theirPrice(one.scenario),
   },
   {
-    // Upstream goes on to a lighter one when the zone that it drew will not do; ours tries the next zone first.
+    // If the zone that it picked does not fit, upstream continues with a NodePool of lower weight. Ours tries the next
+    // zone first.
     name: "heavier NodePools get more of ours: without them ours costs no more than upstream's median",
     applies: (one) => {
       const heavier = heavierPools(one);
@@ -79,7 +80,7 @@ const CLASSES: readonly DearerClass[] = [
   },
 ];
 
-/** NodePools that come before one that upstream's plan has a node of. */
+/** NodePools with a higher weight than the lightest one that upstream's plan uses. */
 function heavierPools({ scenario, theirs }: Dearer): ReadonlySet<string> {
   const pools = scenario.manifests.filter(({ kind }) => kind === "NodePool");
   const used = new Set((theirs.newNodeClaims ?? []).map(({ nodePool }) => nodePool));

@@ -1,7 +1,7 @@
 /**
- * Why upstream may place a pod that ours leaves: each class with its reason, and how it is told. The
- * list is docs/reference/placement-differences.md in prose. The best reason is the scheduler's: given
- * upstream's nodes it does not let the pod go there.
+ * Why upstream may place a pod that ours leaves pending. Each class has a reason and a test that proves it.
+ * docs/reference/placement-differences.md has the list in prose. The best reason is that kube-scheduler refuses the pod
+ * on its node of upstream's plan.
  */
 import type { Plan } from "../../src/cli/plan/plan.ts";
 import { type Json, portsCollide, wantsNode } from "../validator/kubernetes.ts";
@@ -21,35 +21,43 @@ import type { Outcome } from "./upstream.ts";
 export interface Difference {
   readonly scenario: Scenario;
   readonly pod: Json;
-  /** Why ours left it. */
+  /** Our reason for leaving it pending. */
   readonly reason: string;
   readonly theirs: Outcome;
   readonly ours: Plan;
-  /** Pods that the scheduler would not let go where upstream's plan has them, once all such pods are not there. */
+  /**
+   * Pods that kube-scheduler refuses on their node of upstream's plan, and those that it refuses once the first are
+   * gone.
+   */
   readonly refused: ReadonlySet<string>;
-  /** The same if all nodes of upstream's plan are up before a pod is bound: those that are missing are no domains yet. */
+  /**
+   * The same if all nodes of upstream's plan exist before any pod is bound. A node that does not exist yet is no
+   * domain.
+   */
   readonly refusedWhenAllAreUp: () => ReadonlySet<string>;
-  /** The same for each zone and capacity type that nodes may come up with where the plan leaves it open; undefined: too many. */
+  /**
+   * The same for each zone and capacity type that the plan leaves open for its nodes. Undefined: there are too many.
+   */
   readonly refusedInEachWay: () => readonly ReadonlySet<string>[] | undefined;
-  /** The same for each value of labels that no type has, where the plan leaves it open; undefined: too many. */
+  /** The same for each value of custom labels that the plan leaves open. Undefined: there are too many. */
   readonly refusedByLabels: () => readonly ReadonlySet<string>[] | undefined;
-  /** Where upstream's plan has everybody. */
+  /** The places of all pods in upstream's plan. */
   readonly theirFacts: Facts;
-  /** Our plan by the rules for another scenario. */
+  /** Our plan for another scenario, by the greedy rules. */
   readonly oursFor: (scenario: Scenario) => Plan;
   /** Whether ours places the pod in another scenario. */
   readonly oursPlaces: (scenario: Scenario) => boolean;
-  /** How many pods ours leaves in another scenario. */
+  /** Number of pods that ours leaves pending in another scenario. */
   readonly oursLeaves: (scenario: Scenario) => number;
-  /** Whether ours places it in the next pass, when the nodes of this one are up and its pods are bound. */
+  /** Whether ours places the pod in the next pass, when the new nodes are ready and the other pods are bound. */
   readonly oursLater: () => boolean;
-  /** Whether ours places it when the planner is on. */
+  /** Whether ours places the pod with all plan sources. */
   readonly oursByPlanner: () => boolean;
-  /** Our plan by upstream's rules to the letter. */
+  /** Our plan by the source "upstream-exact greedy". */
   readonly oursToTheLetter: () => Plan | undefined;
-  /** Upstream's word on a scenario, this or another, again and again: it draws lots among equals. */
+  /** Results of several runs of upstream for this or another scenario. Upstream picks randomly among equals. */
   readonly theirRuns: (scenario: Scenario) => readonly Outcome[];
-  /** In how many of some drawings of UIDs, the same for both, each side places it. */
+  /** How often each side places the pod if UIDs are drawn again, the same for both. */
   readonly byOtherLots: () => Lots;
 }
 
@@ -75,7 +83,7 @@ const poolOf = (one: Difference) =>
 const podsOf = ({ scenario }: Difference) =>
   of(scenario, "Pod").filter(({ spec }) => !spec.nodeName);
 
-/** The same of pods that differ in their names only. */
+/** The pods that differ from this one only by name. */
 const kind = ({ metadata, spec }: Json) => JSON.stringify([metadata.namespace, spec]);
 
 function kindOf(one: Difference): readonly Json[] {
@@ -92,19 +100,19 @@ const byKeys = ({ spec }: Json) =>
     ),
   );
 
-/** Pods that upstream leaves, or has where the scheduler refuses them. */
+/** Pods that upstream leaves pending, or places where kube-scheduler refuses them. */
 function leftByThem({ theirs, refused }: Difference): ReadonlySet<string> {
   return new Set([...Object.keys(theirs.unschedulable), ...refused]);
 }
 
-/** Other pods that neither side has a place for; those that the scheduler refuses have none by upstream. */
+/** Other pods that neither side can place. A pod that kube-scheduler refuses counts as not placed by upstream. */
 function placelessBesides(one: Difference): ReadonlySet<string> {
   const left = leftByThem(one);
   const both = one.ours.unschedulable.map(({ pod }) => pod).filter((pod) => left.has(pod));
   return new Set([...both, ...one.refused].filter((pod) => pod !== keyOf(one.pod)));
 }
 
-/** Other pods that ours leaves, as the scheduler does some that are like them. */
+/** Other pods that ours leaves pending, of kinds of which kube-scheduler refuses a pod. */
 function rightlyLeft(one: Difference): ReadonlySet<string> {
   const left = new Set(one.ours.unschedulable.map(({ pod }) => pod));
   const refused = podsOf(one).filter((pod) => one.refused.has(keyOf(pod)));
@@ -113,7 +121,7 @@ function rightlyLeft(one: Difference): ReadonlySet<string> {
   return new Set(some.map(keyOf).filter((name) => name !== keyOf(one.pod)));
 }
 
-/** Other pods that ours leaves, of kinds of which upstream places more than its own rule for spreads allows. */
+/** Other pods that ours leaves pending, of kinds of which upstream places more than its own spread rule allows. */
 function aheadOfTheirRule(one: Difference): ReadonlySet<string> {
   const left = new Set(one.ours.unschedulable.map(({ pod }) => pod));
   const kinds = new Set(
@@ -125,7 +133,7 @@ function aheadOfTheirRule(one: Difference): ReadonlySet<string> {
   return new Set(some.map(keyOf).filter((name) => name !== keyOf(one.pod)));
 }
 
-/** Claims beyond what a NodePool may have; of each those with the fewest pods. */
+/** Claims above the node limit of their NodePool; for each NodePool those with the fewest pods. */
 export function beyondLimits({
   scenario,
   theirs,
@@ -140,8 +148,8 @@ export function beyondLimits({
 }
 
 /**
- * How many of these pods each side finds a place for; upstream's that the scheduler refuses, or that are
- * beyond a limit of nodes, have none.
+ * How many of these pods each side places. For upstream, pods that kube-scheduler refuses or that are above a node
+ * limit do not count.
  */
 function placed(one: Difference, pods: readonly Json[]) {
   const { theirs, ours, refused } = one;
@@ -160,14 +168,14 @@ function placed(one: Difference, pods: readonly Json[]) {
   };
 }
 
-/** Whether the scheduler, which refuses these, lets no more pods like it in than find a place by ours. */
+/** Whether kube-scheduler, without the refused pods, accepts no more pods of this kind than ours places. */
 function keepsOutAsMany(one: Difference, refused: ReadonlySet<string>): boolean {
   const kin = kindOf(one);
   const count = placed({ ...one, refused }, kin);
   return kin.some((pod) => refused.has(keyOf(pod))) && count.ours >= count.theirs;
 }
 
-/** Without limits of nodes where upstream has opened more than the pod's NodePool may have. */
+/** The scenario without node limits, if upstream opened more nodes than the pod's NodePool allows. */
 function asTheyLimitIt(one: Difference): Scenario {
   const limit = poolOf(one)?.spec.limits?.nodes;
   const opened = (one.theirs.newNodeClaims ?? []).filter(
@@ -177,7 +185,10 @@ function asTheyLimitIt(one: Difference): Scenario {
   return isBeyond ? withoutLimits(one.scenario, "nodes") : one.scenario;
 }
 
-/** Whether upstream, which draws lots among equals, leaves the pod now and then, and no fewer pods in all than ours. */
+/**
+ * Whether some run of upstream, which picks randomly among equals, leaves this pod pending, and in all no fewer pods
+ * than ours.
+ */
 function isLeftBySomeRun({ pod, theirRuns, oursLeaves }: Difference, scenario: Scenario): boolean {
   const least = oursLeaves(scenario);
   return theirRuns(scenario).some(
@@ -195,7 +206,7 @@ const CLASSES: readonly DifferenceClass[] = [
     },
   },
   {
-    // The kubelet's node would not have the label: the pod would stay pending.
+    // The kubelet's node would not have the label, so the pod would stay pending.
     name: "the scheduler refuses it: upstream's node cannot have a label that the pod requires",
     applies: (one) => {
       const pool = poolOf(one);
@@ -205,7 +216,7 @@ const CLASSES: readonly DifferenceClass[] = [
     },
   },
   {
-    // Kubernetes 1.31 has them, upstream's topology does not read them.
+    // Kubernetes 1.31 and later read these fields. Upstream's topology ignores them.
     name: "the scheduler refuses it: a term with matchLabelKeys or mismatchLabelKeys",
     applies: (one) => isRefused(one) && (byKeys(one.pod) || podsOf(one).some(byKeys)),
   },
@@ -215,12 +226,12 @@ const CLASSES: readonly DifferenceClass[] = [
   },
   { name: "the scheduler refuses it: neighbours", applies: isRefused },
   {
-    // A zone counts once a node is there: upstream's pods get in if they are bound before.
+    // A zone counts only when it has a node. Upstream's pods can be bound if that happens before.
     name: "the scheduler refuses it, or one like it, once all of upstream's nodes are up",
     applies: (one) => keepsOutAsMany(one, one.refusedWhenAllAreUp()),
   },
   {
-    // Nodes whose zone is open hold pods that a spread will count, wherever they come up.
+    // A spread may count the pods of nodes whose zone is open, whichever zone they get.
     name: "the scheduler refuses it, or one like it, wherever the nodes come up that upstream leaves open",
     applies: (one) => {
       const ways = one.refusedInEachWay() ?? [];
@@ -228,12 +239,12 @@ const CLASSES: readonly DifferenceClass[] = [
     },
   },
   {
-    // Which value of a NodePool's own label a node gets is drawn by lot when its claim is made.
+    // The value of a NodePool's custom label is picked randomly when the claim is created.
     name: "the scheduler refuses it, or one like it, with another value of a label that upstream leaves open",
     applies: (one) => (one.refusedByLabels() ?? []).some((refused) => keepsOutAsMany(one, refused)),
   },
   {
-    // A daemon that has not started yet will need the port.
+    // A daemon whose pod does not run yet will need the port.
     name: "upstream gives away a host port that a daemon to come needs",
     applies: ({ scenario, pod, theirs, oursPlaces }) =>
       theirs.existing[keyOf(pod)] !== undefined &&
@@ -241,7 +252,7 @@ const CLASSES: readonly DifferenceClass[] = [
       oursPlaces(withoutDaemonPorts(scenario)),
   },
   {
-    // Which of equal pods comes first is drawn by UID.
+    // The order of equal pods depends on random UIDs.
     name: "as many pods like it find a place",
     applies: (one) => {
       const count = placed(one, kindOf(one));
@@ -249,7 +260,7 @@ const CLASSES: readonly DifferenceClass[] = [
     },
   },
   {
-    // As many find a place, others do: which of equal pods comes first is drawn by UID.
+    // The same number is placed, but other pods: the order of equal pods depends on random UIDs.
     name: "limits leave room for so many; upstream gives it to others",
     applies: (one) => {
       const count = placed(one, podsOf(one));
@@ -258,8 +269,8 @@ const CLASSES: readonly DifferenceClass[] = [
     },
   },
   {
-    // Groups that differ in minDomains share one count; one made when a preference is given up, or by
-    // matchLabelKeys each time a pod is looked at, starts from nothing.
+    // Upstream's counts are wrong in two cases. Rules that differ only in minDomains share one count. And a rule that
+    // is created late, when a preference is dropped or by matchLabelKeys, starts from zero.
     name: "upstream's counts forget pods: its own rule would not allow the spread",
     applies: (one) => {
       const kin = kindOf(one);
@@ -267,24 +278,24 @@ const CLASSES: readonly DifferenceClass[] = [
       if (ahead === 0) return false;
       const scenario = withoutSpreadOf(asTheyLimitIt(one), one.pod);
       if (one.oursPlaces(scenario)) return true;
-      // As many of its kind as upstream's own rule would allow: which of them comes first is drawn by UID.
+      // Ours places as many of this kind as upstream's own rule would allow. Which ones depends on random UIDs.
       const names = new Set(kin.map(keyOf));
       const left = one.oursFor(scenario).unschedulable.filter(({ pod }) => names.has(pod)).length;
       return kin.length - left >= placed(one, kin).theirs - ahead;
     },
   },
   {
-    // Larger pods come first, and some of them only ours has a place for.
+    // Larger pods are placed first, and only ours has a place for some of them.
     name: "the room goes to pods that upstream leaves: without them ours places it",
     applies: (one) => one.oursPlaces(withoutPods(one.scenario, leftByThem(one))),
   },
   {
-    // Upstream does not read them.
+    // Upstream ignores matchLabelKeys and mismatchLabelKeys.
     name: "label keys of affinity terms: without them ours places it",
     applies: (one) => podsOf(one).some(byKeys) && one.oursPlaces(withoutLabelKeys(one.scenario)),
   },
   {
-    // Pods that are equally large come in the order of their UIDs.
+    // Pods of equal size are placed in the order of their UIDs.
     name: "by other UIDs ours places it, and upstream leaves it",
     applies: (one) => {
       const { drawings, ours, theirs } = one.byOtherLots();
@@ -292,12 +303,13 @@ const CLASSES: readonly DifferenceClass[] = [
     },
   },
   {
-    // One of its plans is by upstream's rules to the letter.
+    // One of the planner's sources is upstream-exact greedy.
     name: "the planner places it",
     applies: (one) => one.oursByPlanner(),
   },
   {
-    // Pods that keep apart leave a planned node all its zones there, a large machine among them, and others get none.
+    // With host anti-affinity, upstream-exact leaves a planned node all its zones, including that of a large machine.
+    // Other pods then get no zone.
     name: "upstream's rules to the letter place it, and fewer pods in all than ours",
     applies: (one) => {
       const letter = one.oursToTheLetter();
@@ -307,7 +319,7 @@ const CLASSES: readonly DifferenceClass[] = [
     },
   },
   {
-    // Between zones that are as empty ours takes the cheapest, whose machines may be small; upstream draws lots.
+    // Among equally empty zones ours takes the cheapest, whose machines may be small. Upstream picks randomly.
     name: "ours spends a limit of nodes on the cheapest zone: without the limit ours places it",
     applies: (one) =>
       one.reason.includes("node limits") && one.oursPlaces(withoutLimits(one.scenario, "nodes")),
@@ -317,7 +329,7 @@ const CLASSES: readonly DifferenceClass[] = [
     applies: (one) => isLeftBySomeRun(one, one.scenario),
   },
   {
-    // Upstream opens nodes for them, and the room elsewhere goes to others.
+    // Upstream opens nodes for those pods, and other pods get the room elsewhere.
     name: "by other lots upstream leaves it too, without pods that ours leaves and the scheduler some of their kind",
     applies: (one) => {
       const wrong = rightlyLeft(one);
@@ -325,7 +337,8 @@ const CLASSES: readonly DifferenceClass[] = [
     },
   },
   {
-    // Upstream counts pods on a planned node by its requirements alone; ours knows that its types leave one domain.
+    // Upstream counts a pod on a planned node by the node's requirements only. Ours also knows that its types leave a
+    // single domain.
     name: "it is the first of its kind only if it comes before those that are elsewhere: without them ours places it",
     applies: (one) => {
       const elsewhere = new Set(elsewhereOf(one.pod, one.theirFacts).map(keyOf));
@@ -333,8 +346,7 @@ const CLASSES: readonly DifferenceClass[] = [
     },
   },
   {
-    // They keep others off nodes though they never come: upstream's rule for pods that are kept off does not
-    // know domains that only nodes have.
+    // Pods that are never placed still keep others away. Upstream's rule for this ignores domains that only nodes have.
     name: "upstream leaves it too, in every run, where pods that find no place are not there",
     applies: (one) => {
       const placeless = placelessBesides(one);
@@ -344,7 +356,7 @@ const CLASSES: readonly DifferenceClass[] = [
     },
   },
   {
-    // They take room that others would have had.
+    // Those pods take room that others would have had.
     name: "upstream leaves it too, in every run, where pods that its own rule would not allow are not there",
     applies: (one) => {
       const ahead = aheadOfTheirRule(one);
@@ -354,13 +366,13 @@ const CLASSES: readonly DifferenceClass[] = [
     },
   },
   {
-    // It must be near others whose planned node may still come up elsewhere: ours waits until it is there.
+    // It has affinity to pods whose planned node has an open zone. Ours waits until the node exists.
     name: "ours places it in the next pass, when it is known where the nodes of this one are",
-    // What nodes take of a limit is not told there.
+    // The next pass of this test ignores what its nodes take of a limit.
     applies: (one) => !one.reason.includes("limits") && one.oursLater(),
   },
   {
-    // Upstream gives up wishes that ours meets, and the room that is left is another.
+    // Upstream drops preferences that ours meets, so other room is left.
     name: "ours meets wishes of others: without any ours places it",
     applies: (one) => {
       const wishless = withoutWishes(one.scenario);
@@ -371,7 +383,7 @@ const CLASSES: readonly DifferenceClass[] = [
     },
   },
   {
-    // What a limit has room for depends on who comes first, and no greed finds the most.
+    // How many pods fit within a limit depends on their order, and no greedy order is best for all cases.
     name: "limits leave room for fewer by ours: without them it places the pod",
     applies: (one) =>
       one.reason.includes("limits") && one.oursPlaces(withoutLimits(one.scenario, "everything")),

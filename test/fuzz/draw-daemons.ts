@@ -1,16 +1,16 @@
 /**
- * Adds DaemonSets to a drawn scenario: one whose terms name nodes or leave some out, and some that run only in a zone,
- * on a capacity type, or where a label of the NodePool has one of its values. Each draws from a random source of its
- * own, so that everything else stays as it was.
+ * Adds DaemonSets to a random scenario. One names nodes in its terms or excludes them. Others run only in a zone, on a
+ * capacity type, or where a label of the NodePool has a certain value. Each uses its own random source, so the rest of
+ * the scenario does not change.
  */
 import { Random } from "../../src/base/random.ts";
 import type { Json } from "../validator/kubernetes.ts";
 import type { Scenario } from "../validator/validate.ts";
 
-/** The first two may be there; the last never is. */
+/** The first two nodes may exist, the last never does. */
 const NODES = ["node-0", "node-1", "gone"];
 
-/** One scenario in six has it. */
+/** One of six scenarios has this DaemonSet. */
 export function withNamedDaemons(scenario: Scenario, seed: number): Scenario {
   if (seed % 6 !== 5) return scenario;
   const random = new Random(seed * 15_485_863 + 11);
@@ -48,11 +48,14 @@ const PLACES: readonly (readonly [key: string, values: readonly string[]])[] = [
   ["example.com/team", ["red", "blue"]],
 ];
 
-/** Every scenario gets one or two of them. Every third NodePool may have two values of the label `example.com/team`. */
+/**
+ * Adds one or two DaemonSets to the scenario. One of three NodePools may have two values of the label
+ * `example.com/team`.
+ */
 export function withPlacedDaemons(scenario: Scenario, seed: number): Scenario {
   const random = new Random(seed * 32_452_843 + 7);
   const port = { ports: [{ containerPort: 80, hostPort: 80 }] };
-  // Two daemons with one host port keep each other out, whatever is planned.
+  // Two daemons with the same host port would exclude each other.
   const isFree = !scenario.manifests.some(
     (one) => one.kind === "DaemonSet" && JSON.stringify(one).includes("hostPort"),
   );

@@ -1,6 +1,6 @@
 /**
- * Gives NodePools of a drawn scenario three limits, tight ones, so that a pod may need one of them raised, two or
- * all. Draws from lots of its own, so that everything else stays as it was.
+ * Gives NodePools of a random scenario three tight limits, so that a pod may need one, two or all of them raised. Uses
+ * its own random source, so the rest of the scenario does not change.
  */
 import { Random } from "../../src/base/random.ts";
 import type { Json } from "../validator/kubernetes.ts";
@@ -10,12 +10,12 @@ const CORES = ["4", "8", "16", "40"];
 const MEMORY = ["8Gi", "16Gi", "64Gi", "160Gi"];
 const NODES = ["1", "2", "3"];
 
-/** One scenario in three has such limits, on half of its pools. */
+/** One of three scenarios has such limits, on half of its NodePools. */
 export function withLimits(scenario: Scenario, seed: number): Scenario {
   return seed % 3 === 1 ? limitedAnyway(scenario, seed) : scenario;
 }
 
-/** The same, whichever seed it is. */
+/** The scenario with such limits, for every seed. */
 export function limitedAnyway(scenario: Scenario, seed: number): Scenario {
   const random = new Random(seed * 130_363 + 7);
   const pick = (from: readonly string[]) => from[random.int(from.length)];

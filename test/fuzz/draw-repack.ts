@@ -1,7 +1,7 @@
 /**
- * Small clusters with something to repack, drawn from a seed: nodes of one family with room to spare, pods
- * that want cores or memory, some of them with rules, guards and budgets, and three families to go to.
- * And pods that wait but have nothing to do with any of it.
+ * Small random clusters that can be repacked: nodes of one family with free room, pods with different ratios of cores
+ * to memory, and three families to choose from. Some pods have topology rules, PodDisruptionBudgets and do-not-disrupt.
+ * There are also pending pods that have nothing to do with the repack.
  */
 import type { KubeObject } from "../../src/apis/meta.ts";
 import { Random } from "../../src/base/random.ts";
@@ -18,7 +18,7 @@ const ZONES = ["a", "b"];
 const HOSTNAME = "kubernetes.io/hostname";
 const ZONE = "topology.kubernetes.io/zone";
 const APPS = ["api", "batch", "cache", "web"];
-/** Of a pool that no node is of. */
+/** A NodePool without nodes. */
 const APART = "apart";
 
 export const REPACK_TYPES: readonly Json[] = Object.entries(GIB_PER_CPU).flatMap(([family, gib]) =>
@@ -37,7 +37,7 @@ export const REPACK_TYPES: readonly Json[] = Object.entries(GIB_PER_CPU).flatMap
   }),
 );
 
-/** What the node of `snapshotNode` costs. */
+/** Price of the node of `snapshotNode`. */
 export function priceOfNode({ metadata: { labels } }: Json): number {
   const type = REPACK_TYPES.find(({ name }) => name === labels["node.kubernetes.io/instance-type"]);
   const bought = labels["karpenter.sh/capacity-type"];
@@ -56,7 +56,7 @@ export function drawRepack(seed: number): KubeObject[] {
       disruption: { budgets: [{ nodes: random.pick(["100%", "50%", "3", "1"]) }] },
     }),
   );
-  // Of each app all pods are of one template.
+  // All pods of an app have the same template.
   const templates = APPS.map((app) => ({ app, spec: drawSpec(app, names, random) }));
   const nodes = Array.from({ length: 2 + random.int(6) }, (_, at) => `node-${at}`).flatMap(
     (name) => {
@@ -90,7 +90,7 @@ export function drawRepack(seed: number): KubeObject[] {
 interface DrawnSpec {
   readonly cpu: number;
   readonly gib: number;
-  /** The only one that it may go to. */
+  /** The only NodePool that allows the pod. */
   readonly pool: string | undefined;
   readonly written: Readonly<Record<string, unknown>>;
 }
@@ -128,7 +128,9 @@ function specOf(cpu: number, gib: number, pool: string | undefined) {
   };
 }
 
-/** One too large for any machine, one that no pool is for, and one for a pool of its own. */
+/**
+ * Three pending pods: one too large for any machine, one that no NodePool allows, and one for a NodePool of its own.
+ */
 export function drawUnrelated(): KubeObject[] {
   const elsewhere = {
     ...specOf(100, 0.5, undefined),

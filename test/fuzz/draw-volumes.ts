@@ -1,7 +1,7 @@
 /**
- * Gives pods of a drawn scenario volumes: bound ones with a zone or several to choose from, ones that are
- * made where the pod goes, ephemeral ones, shared ones; and nodes and types a few slots to attach them.
- * Draws from lots of its own, so that everything else stays as it was.
+ * Gives pods of a random scenario volumes: bound ones in one zone or several, ones that are created where the pod is
+ * scheduled, ephemeral ones, shared ones. Nodes and instance types get a few volume slots. Uses its own random source,
+ * so the rest of the scenario does not change.
  */
 import { Random } from "../../src/base/random.ts";
 import type { Json } from "../validator/kubernetes.ts";
@@ -9,11 +9,11 @@ import type { Scenario } from "../validator/validate.ts";
 
 const ZONE = "topology.kubernetes.io/zone";
 const ZONES = ["zone-a", "zone-b", "zone-c"];
-/** A claim that several pods use. */
+/** A claim that several pods share. */
 const SHARED = "shared";
 export const DRIVER = "disk.csi.example.com";
 
-/** One scenario in three has volumes. */
+/** One of three scenarios has volumes. */
 export function withVolumes(scenario: Scenario, seed: number): Scenario {
   const random = new Random(seed * 104_729 + 3);
   return random.int(3) === 0 ? new VolumeDraw(random, scenario).all() : scenario;
@@ -67,7 +67,7 @@ class VolumeDraw {
     return zones.length === 0 ? [this.#random.pick(ZONES)] : zones;
   }
 
-  /** Of a pod that runs: where it is, its disk is. */
+  /** Volumes of a running pod: the disk is in the zone of its node. */
   #running(pod: Json, node: Json): Json[] {
     const { name, namespace } = pod.metadata;
     const claimName = this.#bound(namespace, `${namespace}-${name}`, [node.metadata.labels[ZONE]]);
@@ -95,7 +95,7 @@ class VolumeDraw {
     return [unbound, claimed(this.#bound(namespace, `${stem}-two`, this.#zones()), "more")];
   }
 
-  /** A claim and its volume, in one of these zones: several are terms of which one is enough. */
+  /** A claim that is bound to a volume in these zones. Several zones become alternative terms. */
   #bound(namespace: string, name: string, zones: readonly string[]): string {
     const terms = this.#once(2) ? zones.map((zone) => [zone]) : [zones];
     this.#objects.push({
@@ -162,7 +162,7 @@ class VolumeDraw {
   }
 }
 
-/** Claims of ephemeral volumes, as their controller makes them once the pods are there. */
+/** Claims of ephemeral volumes, as their controller creates them for existing pods. */
 export function ephemeralClaims({ manifests }: Scenario): readonly Json[] {
   return manifests
     .filter(({ kind }) => kind === "Pod")

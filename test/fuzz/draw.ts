@@ -1,7 +1,6 @@
 /**
- * Draws a scenario from a seed: pods of every constraint kind, NodePools, nodes with pods on them,
- * daemons, and a catalogue, all as the manifests a user would write. Small on purpose: a wrong plan
- * for few pods is one a person can read.
+ * Draws a random scenario from a seed: pods of every constraint kind, NodePools, nodes with pods, DaemonSets and a
+ * catalogue, as the manifests that a user would write. Scenarios are small, so that a person can read a wrong plan.
  */
 import { Random } from "../../src/base/random.ts";
 import type { Json } from "../validator/kubernetes.ts";
@@ -40,7 +39,7 @@ class Draw {
     this.#random = new Random(seed * 7919 + 1);
   }
 
-  /** True once in `times`. */
+  /** True with probability 1 / `times`. */
   #once(times: number): boolean {
     return this.#random.int(times) === 0;
   }

@@ -1,6 +1,6 @@
 /**
- * Placement and explanation are one check. A new node of a NodePool takes a pod exactly if no stage of the explanation
- * refuses it. And a refusal names the right object: without it the answer is another one.
+ * Placement and explanation use the same check. A new node of a NodePool accepts a pod exactly if no stage of the
+ * explanation refuses it. A refusal names the right object: without that object the answer differs.
  */
 import { describe, expect, it } from "vitest";
 import { atOnce } from "../../src/base/steps.ts";
@@ -25,7 +25,7 @@ const SEEDS = 250;
 
 type Base = Batch["base"];
 
-/** A question whether a new node of the pool takes a pod. */
+/** Asks whether a new node of the NodePool accepts a pod. */
 interface NewNodeQuestion {
   readonly base: Base;
   readonly template: Template;
@@ -37,7 +37,7 @@ const batches = Array.from({ length: SEEDS }, (_, seed) =>
   atOnce(prepare(inputOf(drawScenario(seed)))),
 );
 
-/** Asks about each class of each random batch. No question changes a batch. */
+/** Asks about each pod class of each random batch. Questions do not change the batch. */
 function eachClass(ask: (base: Base, podClass: PodClass, variant: Variant) => void): void {
   for (const { base, classes } of batches)
     for (const podClass of classes)
@@ -146,7 +146,7 @@ const liftedByStage: Readonly<Record<string, (one: NewNodeQuestion) => NewNodeQu
   }),
 };
 
-/** The node as it would have to be for this stage. */
+/** The node without the object that the refusal names. */
 function withoutObject(view: NodeView, refusal: NodeRefusal): NodeView {
   switch (refusal.stage) {
     case "taints":

@@ -1,7 +1,7 @@
 /**
- * What must hold of the fixes that a plan names: made in the manifests, each gives a place to all the pods it
- * is for; it does nothing that could be left out, raises or lowers nothing further than it must, and there is
- * no single edit where it takes several, or says that there is none.
+ * Rules for the fixes that a plan proposes. If the fix is made in the manifests, all its pods are placed. No edit can
+ * be left out, and none raises or lowers more than necessary. If a fix takes several edits, no single edit is enough.
+ * If the plan names no fix, there is none.
  */
 import { type PlannedEdit, plannedEdit } from "../../src/cli/plan/planned-edit.ts";
 import type { Fix, Remedy } from "../../src/core/provisioning/refusals/remedy.ts";
@@ -14,12 +14,12 @@ import { inputOf } from "./ours.ts";
 
 export interface FixVerdict {
   readonly faults: readonly string[];
-  /** Kinds of pods without a place: with a fix, and without. */
+  /** Number of kinds of pending pods with a fix, and without. */
   readonly fixed: number;
   readonly unfixed: number;
 }
 
-/** Pods that share a remedy. */
+/** Pods with the same fix. */
 interface Group {
   readonly keys: ReadonlySet<string>;
   readonly remedy: Remedy;
@@ -43,7 +43,7 @@ export function fixVerdict(scenario: Scenario): FixVerdict {
   };
 }
 
-/** A fix that was found for other pods, and helps these too, is as small as those others let it be. */
+/** A fix that was found for other pods and also helps these. It can be larger than these pods alone need. */
 function lendersOf({ keys, remedy: { fix } }: Group, all: readonly Group[]): readonly string[] {
   if (fix === undefined || [...keys].some((key) => fix.pods.has(key))) return [];
   return all.flatMap((one) => [...one.keys].filter((key) => fix.pods.has(key)));
@@ -95,7 +95,7 @@ function groupFaults(
   return faults;
 }
 
-/** Each choice of some of these, but not of none or all. */
+/** All subsets, except the empty and the full one. */
 function partsOf<T>(all: readonly T[]): T[][] {
   const every = 2 ** all.length - 1;
   return Array.from({ length: Math.max(0, every - 1) }, (_, at) =>
@@ -103,7 +103,7 @@ function partsOf<T>(all: readonly T[]): T[][] {
   );
 }
 
-/** The same edit by one step less; undefined: it has no amount, or none between. */
+/** The edit with its amount one step smaller. Undefined: the edit has no amount, or no smaller one. */
 function oneLess(edit: Fix["edits"][number]): Fix["edits"][number] | undefined {
   if (!("from" in edit)) return undefined;
   const { from, to } = edit;

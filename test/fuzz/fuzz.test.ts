@@ -11,29 +11,37 @@ import { faultsOf } from "./properties.ts";
 import { refusals, refusedInTheEnd } from "./scheduler.ts";
 import { shrink } from "./shrink.ts";
 
-/** The first seeds of `npm run fuzz`. */
+/** Number of seeds that `npm test` tries. */
 const QUICK = 60;
-/** Of `npm run fuzz -- fixes`. */
+/** The same for `npm run fuzz -- fixes`. */
 const QUICK_FIXES = 10;
-/** One of two limits is enough there, and with both raised a rule keeps the pods out. */
+/** Seed: raising one of two limits is enough. With both raised, a topology rule refuses the pods. */
 const TWO_LIMITS = 83_100_020;
-/** Of three limits one goes further than it must there until the others are as low as they can be. */
+/** Seed: of three limits, one is raised further than necessary until the others are minimal. */
 const THREE_LIMITS = 84_003_016;
-/** Where all pools may have three limits: more nodes alone are enough there, within the other two. */
+/** Seed with three limits on all NodePools: a higher node limit alone is enough. */
 const MORE_NODES = 84_002_009;
-/** 19 kinds of pods wait there behind three limits: a fix is found for each before any is made small. */
+/** Seed: 19 kinds of pods are pending because of three limits. A fix is found for each before any is made smaller. */
 const MANY_KINDS = 84_002_341;
-/** Where all pools may have three limits: one kind has made its plans before it finds what the fix of another does for it. */
+/**
+ * Seed with three limits on all NodePools: one kind has used its plans before it is tried with the fix of another kind.
+ */
 const LENT = 84_003_098;
-/** A planned node must be able to become several types there, and none may be added: fewer types are enough. */
+/** Seed: a planned node must keep several types (minValues), and no type may be added. Fewer types are enough. */
 const FEWER_TYPES = 84_020_065;
-/** Nodes count more there when they are opened than they come to: the plan without limits seems to be within them. */
+/**
+ * Seed: nodes count more against limits when they are opened than at the end. The plan without limits seems to be
+ * within them.
+ */
 const LARGE_AT_FIRST = 956;
-/** Two limits of one of three pools must be raised there: as many single changes are tried before as one kind has plans. */
+/**
+ * Seed: two limits of one of three NodePools must be raised. The single changes before use as many plans as one kind
+ * has.
+ */
 const TWO_OF_MANY = 1_168;
-/** One pod would need two changes there, and what another asks for is enough for it, too. */
+/** Seed: one pod needs two changes, and the fix of another pod is enough for it too. */
 const LESS_OF_ANOTHER = 51_853;
-/** Within the limits of the pool, or with enough types, a pod has a place there once others may go elsewhere. */
+/** Seeds: within the limits, or with enough types, the pod has a place if others may be placed elsewhere. */
 const OTHERS_ELSEWHERE = [700_744, 700_762, 702_625];
 
 describe("plans of random scenarios", () => {
@@ -170,7 +178,7 @@ describe("the validator, of daemons that name nodes", () => {
   });
 });
 
-/** A scenario with a plan that holds only because of zones that disks are in. */
+/** A scenario whose plan is valid only because of the zones of disks. */
 function disksApart() {
   for (let seed = 0; seed < 100; seed++) {
     const scenario = withVolumes(drawScenario(seed), seed);

@@ -1,12 +1,12 @@
 /**
- * Makes an edit that `karpenter plan` proposes in the manifests, as its owner would by hand: knows nothing
- * but the table of docs/reference/plan.md. And all single edits that somebody might think of.
+ * Makes an edit that `karpenter plan` proposes in the manifests, as a user would by hand. It knows only the table of
+ * docs/reference/plan.md. Also lists all single edits that a user might try.
  */
 import type { PlannedEdit } from "../../src/cli/plan/planned-edit.ts";
 import type { Json } from "../validator/kubernetes.ts";
 import type { Scenario } from "../validator/validate.ts";
 
-/** The scenario with the edit made; one of a pod in each pod of `pods` (`namespace/name`). */
+/** The scenario with the edit made. An edit of a pod is made in each of `pods` (`namespace/name`). */
 export function madeIn(scenario: Scenario, edit: PlannedEdit, pods: ReadonlySet<string>): Scenario {
   const [kind, name] = edit.object.split(" ");
   const isMeant = (one: Json) =>
@@ -48,7 +48,7 @@ function editPool(spec: Json, { field, value }: PlannedEdit): void {
   );
 }
 
-/** The requirement with the value in it. */
+/** The requirement, which now also allows the value. */
 function letting(one: Json, value: string): Json[] {
   const number = Number(value);
   switch (one.operator) {
@@ -96,7 +96,7 @@ function editPod(spec: Json, { field, value }: PlannedEdit): void {
       dropKey(spec, value);
       return;
     case "spec.topologySpreadConstraints":
-      // A wish to be spread is given up without being asked.
+      // Spreads with ScheduleAnyway are preferences, so no edit is needed for them.
       spec.topologySpreadConstraints = spec.topologySpreadConstraints.filter(
         (one: Json) => one.topologyKey !== value || one.whenUnsatisfiable !== "DoNotSchedule",
       );
@@ -126,7 +126,7 @@ function requiredSpreads(spec: Json, key: string): Json[] {
   );
 }
 
-/** In place of an edit that takes a spread from the pod: those that loosen it, as far as is worth it. */
+/** Edits that loosen a spread instead of removing it, as far as is useful. */
 export function looserSpreads(
   { object, field, value }: PlannedEdit,
   { spec }: Json,
@@ -152,21 +152,21 @@ function dropKey(spec: Json, key: string): void {
   if (terms === undefined) return;
   for (const term of terms)
     term.matchExpressions = term.matchExpressions.filter((one: Json) => one.key !== key);
-  // A term that asks for nothing any more is met anywhere, and with it the whole.
+  // A term without conditions is always met, and so is the whole affinity.
   if (terms.some((term: Json) => term.matchExpressions.length === 0)) delete affinity[list];
 }
 
-/** Every change of one field that could be of use to this pod; amounts as far as they can go. */
+/** Every change of one field that could help this pod. Amounts are as large as possible. */
 export function singleEdits({ manifests, instanceTypes }: Scenario, pod: Json): PlannedEdit[] {
   const pools = manifests.filter(({ kind }) => kind === "NodePool");
   return [...pools.flatMap((pool) => poolEdits(pool, pod, instanceTypes)), ...podEdits(pod, pools)];
 }
 
 const FAR = 1_000_000;
-/** As docs/reference/plan.md has it. */
+/** The largest maxSkew that is proposed, as in docs/reference/plan.md. */
 const MORE_SKEW = 20;
 
-/** As high as a limit can be; a bare number of memory would be bytes, less than there is. */
+/** The highest possible limit. Memory needs a unit; a plain number would be bytes. */
 function farLimit(name: string): string {
   return name === "memory" || name === "ephemeral-storage" ? `${FAR}Gi` : `${FAR}`;
 }
@@ -192,7 +192,7 @@ function poolEdits({ metadata, spec }: Json, pod: Json, types: readonly Json[]):
         : []),
     ]),
     ...[...asked].flatMap(([key, values]) =>
-      // One that types have would take some of them from the pool.
+      // A label with a key that types have would exclude some types from the NodePool.
       requirements.some((one) => one.key === key) ||
       knownValues(key, types).length > 0 ||
       template.metadata?.labels?.[key] !== undefined
@@ -202,7 +202,7 @@ function poolEdits({ metadata, spec }: Json, pod: Json, types: readonly Json[]):
   ];
 }
 
-/** Two limits of one pool, as far as they can go. */
+/** Two limits of one NodePool, both as high as possible. */
 export function limitPairs({ manifests }: Scenario): PlannedEdit[][] {
   const pools = manifests.filter(({ kind }) => kind === "NodePool");
   return pools.flatMap(({ metadata, spec }) => {
@@ -216,7 +216,7 @@ export function limitPairs({ manifests }: Scenario): PlannedEdit[][] {
   });
 }
 
-/** Values that a pod names for each label key. */
+/** Label key → values that the pod names. */
 function askedLabels({ spec }: Json): Map<string, string[]> {
   const asked = new Map<string, string[]>();
   const add = (key: string, values: readonly string[]) =>
@@ -229,7 +229,7 @@ function askedLabels({ spec }: Json): Map<string, string[]> {
   return asked;
 }
 
-/** What types and their offerings have for a key. */
+/** Values that instance types and offerings have for a key. */
 function knownValues(key: string, types: readonly Json[]): string[] {
   const values = types.flatMap(({ name, labels, offerings }) => [
     ...(key === "node.kubernetes.io/instance-type" ? [name] : []),

@@ -1,4 +1,4 @@
-/** Scenarios with something taken away: what a difference is due to shows when it goes along. */
+/** Scenarios with something removed. If a difference disappears with it, it was the cause. */
 import type { Json } from "../validator/kubernetes.ts";
 import { keyOf, type Scenario } from "../validator/validate.ts";
 
@@ -9,7 +9,7 @@ export function withoutPods(scenario: Scenario, pods: ReadonlySet<string>): Scen
   return { ...scenario, manifests };
 }
 
-/** NodePools as if they had no limits, or none of their nodes. */
+/** NodePools without limits, or without their limit of nodes. */
 export function withoutLimits(scenario: Scenario, of: "everything" | "nodes"): Scenario {
   return changedSpecs(scenario, "NodePool", ({ limits = {}, ...spec }) => {
     const { nodes: _, ...others } = limits;
@@ -24,7 +24,7 @@ export function withoutPools(scenario: Scenario, names: ReadonlySet<string>): Sc
   return { ...scenario, manifests };
 }
 
-/** DaemonSets as if their pods needed no host ports. */
+/** DaemonSets without host ports. */
 export function withoutDaemonPorts(scenario: Scenario): Scenario {
   return changedSpecs(scenario, "DaemonSet", ({ template, ...spec }) => {
     const containers = template.spec.containers.map(({ ports: _, ...one }: Json) => one);
@@ -32,7 +32,7 @@ export function withoutDaemonPorts(scenario: Scenario): Scenario {
   });
 }
 
-/** Pods of the same spec as this one, as if they need not spread. */
+/** Pods of the same spec as this one without topology spread. */
 export function withoutSpreadOf(scenario: Scenario, pod: Json): Scenario {
   const own = JSON.stringify(pod.spec);
   return changedSpecs(scenario, "Pod", (spec) => {
@@ -41,18 +41,18 @@ export function withoutSpreadOf(scenario: Scenario, pod: Json): Scenario {
   });
 }
 
-/** Affinity terms as upstream reads them. */
+/** Affinity terms without the fields that upstream ignores. */
 export function withoutLabelKeys(scenario: Scenario): Scenario {
   return changedSpecs(scenario, "Pod", (spec) =>
     everywhere(spec, (terms) => {
       const { matchLabelKeys, mismatchLabelKeys, ...term } = terms;
-      // Of a spread upstream reads them.
+      // Upstream reads matchLabelKeys of a spread.
       return terms.whenUnsatisfiable === undefined ? term : terms;
     }),
   );
 }
 
-/** Pods that prefer nothing. */
+/** Pods without preferences. */
 export function withoutWishes(scenario: Scenario): Scenario {
   return changedSpecs(scenario, "Pod", (spec) =>
     everywhere(spec, ({ preferredDuringSchedulingIgnoredDuringExecution, ...part }) => {
@@ -71,7 +71,7 @@ function changedSpecs(scenario: Scenario, kind: string, change: (spec: Json) => 
   return { ...scenario, manifests };
 }
 
-/** The value with each object in it as `change` makes it. */
+/** The value with `change` applied to each object in it. */
 function everywhere(value: Json, change: (part: Json) => Json): Json {
   if (Array.isArray(value)) return value.map((one) => everywhere(one, change));
   if (typeof value !== "object" || value === null) return value;

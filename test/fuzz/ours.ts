@@ -1,4 +1,4 @@
-/** Our plan for a scenario, as `karpenter plan` prints it. */
+/** Our plan for a scenario, in the form that `karpenter plan` prints. */
 import type { DaemonSet } from "../../src/apis/apps/kinds.ts";
 import type { Namespace } from "../../src/apis/core/kinds.ts";
 import type { Node } from "../../src/apis/core/node.ts";
@@ -16,7 +16,7 @@ import { planAsUpstream, prepare, wholePlan } from "../../src/core/provisioning/
 import { createClusterState } from "../../src/core/state/create-cluster-state.ts";
 import type { Scenario } from "../validator/validate.ts";
 
-/** What the engine takes, for a scenario. */
+/** The engine's input for a scenario. */
 export function inputOf({ manifests, instanceTypes: written }: Scenario): SchedulingInput {
   const of = <T>(kind: string) => manifests.filter((one) => one.kind === kind) as T[];
   const { instanceTypes, wellKnownLabels } = parseInstanceTypes(
@@ -62,7 +62,7 @@ export function planned(scenario: Scenario, options: PlannerOptions): Plan {
   return asRead(planBatch(input, options), input);
 }
 
-/** The member of the planner that goes by upstream's rules to the letter; undefined: it makes no plan of this one. */
+/** The plan of the source "upstream-exact greedy". Undefined: that source does not apply. */
 export function plannedToTheLetter(scenario: Scenario): Plan | undefined {
   const input = inputOf(scenario);
   const batch = atOnce(prepare(input));
@@ -70,7 +70,7 @@ export function plannedToTheLetter(scenario: Scenario): Plan | undefined {
   return result === undefined ? undefined : asRead(atOnce(wholePlan(batch, result)), input);
 }
 
-/** As any reader gets it. */
+/** The plan after a round trip through JSON, as a reader of the output gets it. */
 function asRead(result: SchedulingResult, { pods }: SchedulingInput): Plan {
   const plan = planOf(result, pods.length, { parseMs: 0, solveMs: 0 });
   return JSON.parse(JSON.stringify(plan)) as Plan;

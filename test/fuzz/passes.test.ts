@@ -1,4 +1,4 @@
-// Passes after the first one launch nothing for pods that have a place, whatever was planned.
+// Later passes launch nothing for pods that already have a place in an earlier plan.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { keyOf } from "../../src/apis/meta.ts";
@@ -20,7 +20,7 @@ function placedBy({ newClaims, existing }: SchedulingResult): ReadonlySet<string
   return new Set([...newClaims, ...existing].flatMap(({ pods }) => pods.map(keyOf)));
 }
 
-/** Keys of pods that had a place by the first pass and get a new node now. */
+/** Keys of pods that the first pass placed and that get a new node now. */
 function movedOn(first: ReadonlySet<string>, { newClaims }: SchedulingResult): string[] {
   return newClaims.flatMap(({ pods }) => pods.map(keyOf)).filter((key) => first.has(key));
 }
@@ -35,8 +35,8 @@ describe("passes while the nodes of the first one come up", () => {
         for (const stage of STAGES) {
           forgetful += movedOn(placed, passes.pass(stage, true)).length;
           const { unstuck = [], ...result } = passes.pass(stage);
-          // A rule between pods may be judged otherwise once nodes have settled zones and capacity types. Nothing else
-          // takes a pod off its node.
+          // A topology rule may be judged differently once nodes have a fixed zone and capacity type. Nothing else may
+          // move a pod to another node.
           expect(unstuck.map(({ reason }) => reason).filter((one) => one !== "topology")).toEqual(
             [],
           );
@@ -49,7 +49,7 @@ describe("passes while the nodes of the first one come up", () => {
       RUNS,
     );
     expect(kept / all).toBeGreaterThan(0.97);
-    // Without memory passes do launch more: the property can fail.
+    // Proof that the test can fail: without memory of earlier passes, later ones launch more.
     expect(forgetful).toBeGreaterThan(0);
   });
 });

@@ -1,7 +1,6 @@
 /**
- * Several planning passes over one batch, as the provisioner makes them: the claims of the first pass are launched, their
- * nodes register and become usable, and meanwhile each pass plans the pods that are pending. What a pass knows of
- * earlier ones is in a real `Placements`.
+ * Several passes over one batch, as the provisioner makes them. The claims of the first pass are launched, registered
+ * and initialized, and meanwhile each pass plans the pending pods. A real `Placements` remembers earlier passes.
  */
 import type { Node } from "../../src/apis/core/node.ts";
 import type { Pod } from "../../src/apis/core/pod.ts";
@@ -17,7 +16,7 @@ import type { SchedulingInput } from "../../src/core/provisioning/scheduling-inp
 import { type NodeView, nodeView } from "../../src/core/state/node-view.ts";
 import { Placements } from "../../src/core/state/placements.ts";
 
-/** How far the claims of the first pass have come. */
+/** Stages of the claims of the first pass. */
 export const STAGES = ["launched", "registered", "initialized"] as const;
 export type Stage = (typeof STAGES)[number];
 
@@ -40,7 +39,7 @@ export class Passes {
     for (const { name, plan } of this.#claims) this.placements.plan(name, plan.pods, input.nowMs);
   }
 
-  /** Another pass. `forgetful`: as if nothing were known of the passes before. */
+  /** Plans the pending pods. `forgetful`: without memory of earlier passes. */
   pass(stage: Stage, forgetful = false): SchedulingResult {
     const nodes = this.nodes(stage);
     const { nowMs } = this.#input;
@@ -51,14 +50,14 @@ export class Passes {
     return result;
   }
 
-  /** All nodes, with the pods that were bound to them. */
+  /** All nodes, with the pods that are bound to them. */
   nodes(stage: Stage): readonly NodeView[] {
     const fresh = this.#claims.map(({ name, plan }) => this.#viewOf(name, plan, stage));
     const others = this.#input.nodes.map((view) => this.#withBound(view));
     return [...others, ...fresh].sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
-  /** kube-scheduler gives the pod this node, if it fits there. */
+  /** Binds the pod to this node, as kube-scheduler would, if it fits there. */
   bind(pod: Pod, { name }: NodeView): boolean {
     const view = this.nodes("initialized").find((one) => one.name === name) as NodeView;
     const alone = { ...this.#input, pods: [pod], pools: [], nodes: this.nodes("initialized") };
@@ -88,7 +87,7 @@ export class Passes {
     return nodeView({ node, claim, pods: [...view.pods, ...more], marked, nominatedUntilMs });
   }
 
-  /** It comes up as the cheapest machine that the claim allows. */
+  /** The node is launched as the cheapest machine that the claim allows. */
   #viewOf(name: string, plan: PlannedClaim, stage: Stage): NodeView {
     const manifest = toClaim(claimManifest(plan, name.slice(name.lastIndexOf("x"))));
     const type = plan.instanceTypes.find((one) => one.name === plan.cheapest.instanceType);

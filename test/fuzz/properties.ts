@@ -1,7 +1,6 @@
 /**
- * What must hold of every plan, whatever the scenario: the validator has nothing against it; it
- * leaves nobody out whom upstream's rules alone place, and costs no more unless it places others besides, nor
- * does it give the heavier NodePools fewer pods; the order of the input does not matter.
+ * Rules for every plan. The validator accepts it. It places every pod that the greedy rules place. It costs no more,
+ * unless it places further pods, and gives heavier NodePools no fewer pods. The order of the input does not matter.
  */
 import type { Plan } from "../../src/cli/plan/plan.ts";
 import { DEFAULT_PLANNER, GREEDY_PLANNER } from "../../src/core/planner/planner-options.ts";
@@ -10,7 +9,7 @@ import { validate } from "../validator/validate.ts";
 import { planned } from "./ours.ts";
 import { schedulerFaults } from "./scheduler.ts";
 
-/** A small budget: the search is the same, only shorter. */
+/** A small budget of steps: the search is the same but shorter. */
 const PLANNER = {
   ...DEFAULT_PLANNER,
   baseWork: 20_000,
@@ -20,7 +19,7 @@ const PLANNER = {
   minPods: 0,
 };
 
-/** What is wrong, in sentences; empty = nothing. */
+/** Sentences about what is wrong. Empty: nothing. */
 export function faultsOf(scenario: Scenario): string[] {
   const plan = planned(scenario, PLANNER);
   const byRules = planned(scenario, GREEDY_PLANNER);
@@ -48,7 +47,7 @@ export function faultsOf(scenario: Scenario): string[] {
   return faults;
 }
 
-/** Weights under which the plan has fewer pods than the rules' plan in pools of as much or more. */
+/** Weights for which the plan has fewer pods than the greedy plan in NodePools of that weight or more. */
 function weightFaults({ manifests }: Scenario, plan: Plan, byRules: Plan): string[] {
   const weights = new Map<string, number>(
     manifests
@@ -59,7 +58,8 @@ function weightFaults({ manifests }: Scenario, plan: Plan, byRules: Plan): strin
     const heavy = newNodeClaims.filter(({ nodePool }) => (weights.get(nodePool) ?? 1) >= weight);
     return [...heavy, ...existingNodes].reduce((sum, { pods }) => sum + pods.length, 0);
   };
-  // Where both plan new nodes of one weight only, nodes that are there may be filled in another way.
+  // Existing nodes may be filled differently. So plans are compared only if they plan new nodes of more than one
+  // weight.
   const planned = [...plan.newNodeClaims, ...byRules.newNodeClaims];
   return [...new Set(planned.map(({ nodePool }) => weights.get(nodePool) ?? 1))]
     .filter((weight) => from(plan, weight) < from(byRules, weight))

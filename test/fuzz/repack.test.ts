@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { repackVerdict } from "./repack.ts";
 
-/** The first seeds of `npm run fuzz -- repack`, and those where a pod that waits once made two groups one. */
+/** The first seeds of `npm run fuzz -- repack`, and seeds where a pending pod once joined two pool groups. */
 const SEEDS = [...Array.from({ length: 20 }, (_, seed) => seed), 71, 145];
 
 describe("repack of clusters drawn by lot", () => {
@@ -12,7 +12,7 @@ describe("repack of clusters drawn by lot", () => {
       expect({ seed, faults: verdict.faults }).toEqual({ seed, faults: [] });
       if (verdict.moved !== undefined) moved.push(verdict.moved);
     }
-    // Many for several is among them, or this would prove little.
+    // A repack of several nodes by several must occur, otherwise the test proves little.
     expect(moved.some((one) => one.out > 1 && one.in > 1)).toBe(true);
   });
 });

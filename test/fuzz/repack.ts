@@ -1,7 +1,7 @@
 /**
- * What must hold of everything that repack proposes, looked at from outside: each pod that moves has a
- * place (by the validator), whatever is launched costs less than what goes, budgets and guards allow it,
- * and pods that wait for something else change nothing.
+ * Rules for everything that repack proposes, checked from outside. The validator finds a place for each pod that moves.
+ * What is launched costs less than what is removed. Budgets and PodDisruptionBudgets allow it. Unrelated pending pods
+ * change nothing.
  */
 import type { KubeObject } from "../../src/apis/meta.ts";
 import { keyOf } from "../../src/apis/meta.ts";
@@ -35,7 +35,7 @@ const SETTINGS = settingsOf(
 
 export interface RepackVerdict {
   readonly seed: number;
-  /** Nodes out and in, of the command; absent: there was nothing to repack. */
+  /** Number of nodes removed and added by the command. Absent: there was no command. */
   readonly moved?: { readonly out: number; readonly in: number };
   readonly faults: readonly string[];
 }
@@ -79,7 +79,7 @@ function goneNames({ candidates }: Command): string[] {
   return candidates.map(({ node }) => node.name);
 }
 
-/** The pods of nodes that go wait; the command is the plan for them. */
+/** The pods of the removed nodes become pending. The command must be a valid plan for them. */
 function placeFaults(objects: readonly KubeObject[], picture: Picture, command: Command): string[] {
   const gone = new Set(goneNames(command));
   const moving = new Set<string>();
@@ -104,7 +104,7 @@ function placeFaults(objects: readonly KubeObject[], picture: Picture, command: 
   return validate({ manifests, instanceTypes: REPACK_TYPES }, plan);
 }
 
-/** By the dearest of what may be launched. */
+/** Compares prices, with the most expensive types that may be launched. */
 function priceFaults(objects: readonly KubeObject[], command: Command): string[] {
   const of = (kind: string, name: string): Json =>
     objects.find((one) => one.kind === kind && one.metadata.name === name);
@@ -142,7 +142,7 @@ function allowanceFaults(objects: readonly KubeObject[], command: Command): stri
       const moving = all
         .filter(({ kind, spec }) => kind === "Pod" && gone.has(spec.nodeName))
         .filter((pod) => pod.metadata.labels.app === metadata.name);
-      // Those of one node are evicted one after the other.
+      // The pods of one node are evicted one after the other.
       const isOfOneNode = new Set(moving.map(({ spec }) => spec.nodeName)).size === 1;
       const allowed = most > 0 && isOfOneNode ? moving.length : most;
       return moving.length > allowed

@@ -1,7 +1,7 @@
 /**
- * `npm run fuzz`: random scenarios against what must hold of every plan (properties.ts); the first failure of
- * each seed is made small, written to a file, and printed with the command that replays it. USAGE names the
- * others: fixes.ts, upstream.ts, repack.ts, test/answers/plans.ts, inputs/fuzz-inputs.ts and test/calm/run.ts.
+ * `npm run fuzz`: checks the plans of random scenarios (properties.ts). The first failure of each seed is shrunk,
+ * written to a file, and printed with the command that repeats it. USAGE lists the other fuzzers: fixes.ts,
+ * upstream.ts, repack.ts, test/answers/plans.ts, inputs/fuzz-inputs.ts and test/calm/run.ts.
  */
 import { writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -36,7 +36,7 @@ npm run fuzz -- mutants [NAME …] [--from N] [--seeds N]  Karpenter with a rule
 `;
 
 const args = process.argv.slice(2);
-/** By the first word: what may stand in the line. A flag that is not its own would be passed over in silence. */
+/** First word → the arguments that it accepts. A flag of another fuzzer would otherwise be ignored silently. */
 const KNOWN: Readonly<Record<string, RegExp>> = {
   mutants: /^(?:[a-z][a-z-]*|\d+|--(?:from|seeds))$/,
   inputs: /^(?:[a-z][a-z-]*|\d+|--(?:count|from|seed|target))$/,
@@ -77,7 +77,7 @@ else if (args.includes("--upstream")) process.exitCode = againstUpstream(seed ??
 else process.exitCode = fuzz(seed, count ?? (seed === undefined ? DEFAULT_COUNT : 1));
 
 async function inputs(): Promise<number> {
-  // Which reads half the product: not for the others.
+  // Imported only here, because it loads half the product.
   const { fuzzInput, fuzzInputs } = await import("./inputs/fuzz-inputs.ts");
   const at = args.indexOf("--target");
   const targets = at < 0 ? [] : [args[at + 1] ?? ""];
@@ -118,7 +118,7 @@ async function fuzzRepack(first = 0, clusters: number): Promise<number> {
 }
 
 async function fuzzPlans(first = 0, waves: number): Promise<number> {
-  // Which reads the sandbox and Karpenter: not for the others.
+  // Imported only here, because it loads the sandbox and Karpenter.
   const { planVerdict } = await import("../answers/plans.ts");
   const { WAVE_KINDS } = await import("../answers/draw-wave.ts");
   const wave = WAVE_KINDS.find((one) => args.includes(one)) ?? "plain";
@@ -171,7 +171,7 @@ function safely(scenario: Scenario): string[] {
   }
 }
 
-/** The kind of fault, without names and numbers: what must stay while a scenario shrinks. */
+/** The kind of a fault, without names and numbers. It must stay the same while a scenario shrinks. */
 function kindOf(fault: string): string {
   return fault.replaceAll(/[a-z]+\/[\w-]+|claim \d+|\d+/g, "…").slice(0, 60);
 }

@@ -1,6 +1,6 @@
 /**
- * The sandbox's kube-scheduler on the nodes that a plan promises: in some order it lets every pod go
- * where the plan says. It shares no code with the engine (docs/designs/002).
+ * Checks a plan with the sandbox's kube-scheduler on the planned nodes: there is an order of pods in which it binds
+ * each pod where the plan says. It shares no code with the engine (docs/designs/002).
  */
 import type { Node } from "../../src/apis/core/node.ts";
 import type { Pod } from "../../src/apis/core/pod.ts";
@@ -16,7 +16,7 @@ import { daemonPods, HOSTNAME, outcomesOf, ZONE } from "../validator/places.ts";
 import { keyOf, type Scenario } from "../validator/validate.ts";
 import { DRIVER, ephemeralClaims } from "./draw-volumes.ts";
 
-/** What the judge needs to know of a plan: ours, or upstream's. */
+/** The parts of a plan that the check needs, of ours or of upstream's. */
 export interface Promised {
   readonly newNodeClaims: readonly Pick<
     Plan["newNodeClaims"][number],
@@ -31,10 +31,10 @@ export function schedulerFaults(scenario: Scenario, plan: Promised): string[] {
   );
 }
 
-/** Whether the scheduler may bind pods before all nodes of a plan are up, as it does in life. */
+/** Whether kube-scheduler may bind pods before all nodes of the plan exist, as in a real cluster. */
 export type Coming = "any time" | "all up";
 
-/** Pods that the scheduler would not let where the plan has them, and those it refuses once these never come. */
+/** Pods that kube-scheduler refuses on their planned node, and those that it refuses once the first are gone. */
 export function refusedInTheEnd(
   scenario: Scenario,
   plan: Promised,
@@ -55,7 +55,7 @@ export function refusedInTheEnd(
   }
 }
 
-/** Pod → the node that the plan has for it, of pods that the scheduler would not let there. */
+/** Pod → its planned node, for pods that kube-scheduler refuses there. */
 export function refusals(
   scenario: Scenario,
   plan: Promised,
@@ -68,7 +68,7 @@ export function refusals(
       place.pods.map((pod, turn): [string, number] => [pod, turn]),
     ),
   );
-  // Or on each node one after the other, as planned.
+  // Another order: node by node, as planned.
   const orders = [
     ...ORDERS,
     (pod: Json) => -(turns.get(keyOf(pod)) as number),
@@ -96,8 +96,8 @@ export function refusals(
 }
 
 /**
- * Who is to be spread comes as soon as may be; of the others first those in the zones that get the fewest of these, for
- * there they lift the smallest count, and elsewhere the largest.
+ * Pods with a zone spread come first. Then come other pods, first those in zones with few spread pods: there they raise
+ * the smallest count.
  */
 function sparseZonesFirst({ nodes, pods, goal }: Stage): (pod: Json) => number {
   const zones = new Map<string, string>(
@@ -111,18 +111,18 @@ function sparseZonesFirst({ nodes, pods, goal }: Stage): (pod: Json) => number {
   };
 }
 
-/** A plan's nodes as they would come up, and who is to go where. */
+/** The nodes of a plan as they would be launched, and the planned node of each pod. */
 interface Stage {
-  /** Those that are there first. */
+  /** The existing nodes first, then the new ones. */
   readonly nodes: readonly Json[];
-  /** Pods that run already, and the daemons of all nodes. */
+  /** Running pods, and the daemons of all nodes. */
   readonly placed: readonly Json[];
-  /** Those of the plan. */
+  /** The planned pods. */
   readonly pods: readonly Json[];
-  /** Pod → node. */
+  /** Pod → planned node. */
   readonly goal: ReadonlyMap<string, string>;
   snapshot(nodes: readonly Json[], running: readonly Json[]): ReturnType<typeof snapshotOf>;
-  /** The pod without the rules that count what the plan leaves open; undefined: it has none. */
+  /** The pod without the rules that count pods on nodes with an open zone. Undefined: it has no such rule. */
   relieve(pod: Json): Json | undefined;
 }
 
@@ -170,7 +170,7 @@ function stageOf(scenario: Scenario, plan: Promised): Stage {
   };
 }
 
-/** The scenario when the nodes of a plan are up, and its pods are bound to them. */
+/** The scenario after the nodes of the plan are ready and its pods are bound to them. */
 export function asItComesUp(scenario: Scenario, plan: Promised): Scenario {
   const { nodes, goal } = stageOf(scenario, plan);
   const fresh = nodes
@@ -197,7 +197,7 @@ function daemonsOn(node: Json, daemonSets: readonly Json[]): readonly Json[] {
   }));
 }
 
-/** Who is refused when the new nodes come up one after the other, as planned. */
+/** The pods that are refused if the new nodes become ready one after the other. */
 function refusedOneByOne({ nodes, placed, pods, goal, ...stage }: Stage): readonly Json[] {
   const there = nodes.filter(({ metadata }) => !metadata.name.startsWith("new-"));
   let waiting = pods;
@@ -215,9 +215,9 @@ function refusedOneByOne({ nodes, placed, pods, goal, ...stage }: Stage): readon
 }
 
 /**
- * Binds what it can, again and again; returns what no round could. Those that were refused try again
- * when all have had their turn, or as soon as another is bound. When nothing else moves, one is let in that
- * goes there but for rules of its own that `relieve` takes off: others may wait for it.
+ * Binds pods until a round binds none; returns the rest. Refused pods are tried again in the next round, or `at once`
+ * after each bound pod. If nothing else can be bound, one pod is bound that is refused only by rules that `relieve`
+ * removes, because others may depend on it.
  */
 function bindAll(
   pods: readonly Json[],
@@ -256,7 +256,7 @@ function goesTo(pod: Json, name: string, snapshot: ReturnType<typeof snapshotOf>
 
 const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
 
-/** The pod without the rules that count what is not settled; undefined: it has none. */
+/** The pod without the rules that count pods on nodes with an open zone. Undefined: it has no such rule. */
 function withoutUnsettled(pod: Json, isUnsettled: (rule: Json) => boolean): Json | undefined {
   const { affinity = {}, topologySpreadConstraints: spreads = [] } = pod.spec;
   let taken = 0;
@@ -297,12 +297,12 @@ function shuffled(pods: readonly Json[], random: Random): readonly Json[] {
     .map(({ pod }) => pod);
 }
 
-/** Orders drawn by lot where none of those below will do. */
+/** Number of random orders that are tried if no fixed order works. */
 const SHUFFLES = 40;
 
-/** Pods come one after the other, and who comes first may decide: one order that works is enough. */
+/** The order of pods may matter. One order that works is enough. */
 const ORDERS: readonly ((pod: Json) => number)[] = [
-  // As planning does: the largest first.
+  // The largest first, as in planning.
   (pod) => (podAmounts(pod)["cpu"] ?? 0) + (podAmounts(pod)["memory"] ?? 0) / 1e15,
   (pod) => near(pod) * 4 + hard(pod) * 2 + apart(pod),
   (pod) => hard(pod) * 4 + near(pod) * 2 + apart(pod),
@@ -312,9 +312,8 @@ const ORDERS: readonly ((pod: Json) => number)[] = [
 ];
 
 /**
- * Whether the rule of the pod counts another on a node of which the plan leaves open what decides it: its
- * zone (or the like), or whether the pod could use it. As upstream does, the engine counts such a pod
- * when the node is there, and not before.
+ * Whether the pod's rule counts another pod on a node for which the plan leaves open the zone (or another domain), or
+ * whether the pod could use that node. Like upstream, the engine counts such a pod only once the node exists.
  */
 function countsTheUnsettled(
   rule: Json,
@@ -332,7 +331,7 @@ function countsTheUnsettled(
   const minds = isSpread && nodeAffinityPolicy !== "Ignore";
   const isOpen = (labels: readonly Labels[]) =>
     new Set(labels.map((one) => one[topologyKey])).size !== 1;
-  // It looks at nodes that the pod may not use: any that is open may become a domain without pods.
+  // The rule also counts domains that the pod may not use. A node with an open zone may become a domain without pods.
   const looksBeyond = isSpread && (!minds || hasAlternatives(pod));
   if (looksBeyond && nodes.some(isOpen)) return true;
   return pods.some((other) => {
@@ -346,7 +345,7 @@ function countsTheUnsettled(
   });
 }
 
-/** New nodes attach as many volumes as their type says. */
+/** Volume objects. A new node has as many volume slots as its type. */
 function volumesOf(scenario: Scenario, nodes: readonly Json[]): VolumeObjects {
   const of = (kind: string) => scenario.manifests.filter((one) => one.kind === kind);
   const claims = [...of("PersistentVolumeClaim"), ...ephemeralClaims(scenario)];
@@ -370,7 +369,7 @@ function volumesOf(scenario: Scenario, nodes: readonly Json[]): VolumeObjects {
   };
 }
 
-/** As it comes up when the cheapest offering is launched. */
+/** The node if the cheapest offering is launched. */
 function nodeOf(
   name: string,
   claim: Promised["newNodeClaims"][number],

@@ -1,7 +1,4 @@
-/**
- * A plan that leaves open in which zone its nodes come up, how they are bought, or which value of a NodePool's own label they
- * get, in every way that it may turn out.
- */
+/** All outcomes of a plan that leaves open the zone, the capacity type, or the value of a custom label of its nodes. */
 import type { Json } from "../validator/kubernetes.ts";
 import { type Outcome, outcomesOf } from "../validator/places.ts";
 import type { Scenario } from "../validator/validate.ts";
@@ -11,7 +8,7 @@ type Claim = Promised["newNodeClaims"][number];
 
 const KEYS = ["topology.kubernetes.io/zone", "karpenter.sh/capacity-type"] as const;
 
-/** By zone and capacity type. Undefined: there are more than so many. */
+/** One plan for each choice of zone and capacity type. Undefined: there are more than `most`. */
 export function settledPlans(
   { manifests, instanceTypes }: Scenario,
   plan: Promised,
@@ -26,7 +23,7 @@ export function settledPlans(
   });
 }
 
-/** By the values of labels that no type has. Undefined: there are more than so many. */
+/** One plan for each choice of values of custom labels. Undefined: there are more than `most`. */
 export function labelledPlans(
   { instanceTypes }: Scenario,
   plan: Promised,
@@ -68,7 +65,7 @@ function everyWay(
   return plans.map((newNodeClaims) => ({ ...plan, newNodeClaims }));
 }
 
-/** Of each zone and capacity type the cheapest. */
+/** The cheapest offering of each zone and capacity type. */
 function waysOf(claim: Claim, outcomes: readonly Outcome[]): readonly Claim[] {
   const ways = new Map<string, Claim>();
   for (const one of outcomes.toSorted((a, b) => a.priceMicroUsd - b.priceMicroUsd)) {

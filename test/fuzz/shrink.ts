@@ -1,11 +1,11 @@
 /**
- * Makes a failing scenario small: leaves things out, largest parts first, as long as it still
- * fails. Needs to know nothing of how scenarios are drawn.
+ * Shrinks a failing scenario: removes parts, the largest first, as long as it still fails. It does not depend on how
+ * scenarios are drawn.
  */
 import type { Json } from "../validator/kubernetes.ts";
 import type { Scenario } from "../validator/validate.ts";
 
-/** `fails` is asked of each smaller scenario; one that cannot be planned at all does not count. */
+/** `fails` is called for each smaller scenario. A scenario that cannot be planned does not count as failing. */
 export function shrink(
   scenario: Scenario,
   fails: (smaller: Scenario) => boolean,
@@ -44,14 +44,14 @@ export function shrink(
   return best;
 }
 
-/** Without these an object means something else, not less. */
+/** Without these fields an object would mean something else. */
 const KEPT = new Set(
   "spec template metadata containers labelSelector matchLabels labels topologyKey whenUnsatisfiable maxSkew operator key effect capacity offerings status allocatable podAffinityTerm preference values nodeSelectorTerms nodeClassRef kubernetes.io/hostname app requiredDuringSchedulingIgnoredDuringExecution preferredDuringSchedulingIgnoredDuringExecution zone capacityType priceMicroUsdPerHour".split(
     " ",
   ),
 );
 
-/** The value with one field or element less, anywhere but in what identifies it. */
+/** The value with one field or element less. Fields that identify the object stay. */
 function* without(value: Json, path: readonly (string | number)[] = []): Generator<Json> {
   if (typeof value !== "object" || value === null) return;
   for (const key of Object.keys(value)) {

@@ -1,8 +1,7 @@
 /**
- * The same scenarios through sigs.k8s.io/karpenter (bench/upstream) and through our rules: ours must
- * place every pod that upstream places, and where both place all cost no more. Each pod of which they
- * differ is put to a class of differences.ts, each plan of ours that is dearer to one of dearer.ts; what
- * is of no class fails the run. Needs Go.
+ * Plans the same scenarios with sigs.k8s.io/karpenter (bench/upstream) and with our greedy rules. Ours must place every
+ * pod that upstream places, and cost no more if both place all. Each difference must belong to a class of
+ * differences.ts, and each more expensive plan to one of dearer.ts. Otherwise the run fails. Needs Go.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -22,7 +21,7 @@ import { planned, plannedToTheLetter } from "./ours.ts";
 import { asItComesUp, type Promised, refusedInTheEnd } from "./scheduler.ts";
 import { labelledPlans, settledPlans } from "./settled.ts";
 
-/** As bench/upstream prints it. */
+/** A plan as bench/upstream prints it. */
 export interface Outcome {
   readonly newNodeClaims:
     | readonly {
@@ -35,7 +34,7 @@ export interface Outcome {
     | null;
   /** Pod → node. */
   readonly existing: Readonly<Record<string, string>>;
-  /** Pod → why. */
+  /** Pod → reason. */
   readonly unschedulable: Readonly<Record<string, string>>;
   readonly error?: string;
 }
@@ -43,7 +42,7 @@ export interface Outcome {
 interface Tally {
   pods: number;
   same: number;
-  /** Where both place all: what ours costs over what upstream's does. */
+  /** Ratio of our price to upstream's, for scenarios in which both place all pods. */
   readonly ratios: Ratio[];
   readonly classes: Map<string, number[]>;
   readonly unexplained: string[];
@@ -64,10 +63,10 @@ const EAGER = {
 };
 
 const OTHER_RUNS = 20;
-/** Each is asked of the scheduler. */
+/** Most combinations of open zones and labels that are checked with kube-scheduler. */
 const MOST_WAYS = 200;
 
-/** The exit code. */
+/** Returns the exit code. */
 export function againstUpstream(first: number, count: number): number {
   const folder = mkdtempSync(join(tmpdir(), "karpenter-fuzz-"));
   try {
@@ -106,7 +105,7 @@ function compare(
   tally: Tally,
   askAll: (scenarios: readonly Scenario[]) => readonly Outcome[],
 ): void {
-  /** It draws lots among equals. */
+  /** Several runs of upstream, which picks randomly among equals. */
   const askAgain = (one: Scenario) => askAll(Array<Scenario>(OTHER_RUNS).fill(one));
   if (theirs.error !== undefined) {
     note(tally, `upstream fails: ${theirs.error.slice(0, 60)}`, seed);
@@ -164,7 +163,7 @@ function compare(
   comparePrices({ scenario, theirs, refused, theirFacts }, seed, tally, theirPrices);
 }
 
-/** Of a scenario of which both place everything. */
+/** Compares the prices of a scenario in which both place all pods. */
 function comparePrices(
   one: Omit<Dearer, "ours" | "ourPrice" | "theirPrice">,
   seed: number,
@@ -205,12 +204,12 @@ function isPlaced({ unschedulable }: Plan | Outcome, name: string): boolean {
     : !(name in unschedulable);
 }
 
-/** What ours plans next, once the nodes of a plan are up and its pods are bound. */
+/** Our next plan, once the nodes of a plan are ready and its pods are bound. */
 function plannedLater(scenario: Scenario, plan: Plan): Plan {
   return planned(asItComesUp(scenario, plan), GREEDY_PLANNER);
 }
 
-/** How each side fares with the pod by other UIDs. */
+/** How often each side places the pod if UIDs are drawn again. */
 function byOtherLots(
   scenario: Scenario,
   name: string,
@@ -261,7 +260,7 @@ function promisedBy(theirs: Outcome, { manifests, instanceTypes }: Scenario): Pr
   };
 }
 
-/** Upstream's claims carry them while it plans; its test NodePool adds the last. */
+/** Labels that upstream sets on claims while it plans. Its test NodePool adds the last one. */
 const SIMULATED = new Set([
   "karpenter.sh/registered",
   "karpenter.sh/initialized",

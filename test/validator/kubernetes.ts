@@ -1,7 +1,6 @@
 /**
- * What the validator knows of Kubernetes, written for it alone from the documented meaning of the
- * fields: amounts, selectors, tolerations, ports. It shares no line with the engine it judges, nor
- * with the API floor that the engine uses.
+ * The validator's own knowledge of Kubernetes, written from the documented meaning of the fields: amounts, selectors,
+ * tolerations, ports. It shares no code with the engine that it judges, nor with `src/apis`.
  */
 
 export type Labels = Readonly<Record<string, string>>;
@@ -23,7 +22,7 @@ const SUFFIX: Readonly<Record<string, number>> = {
   Ti: 1024 ** 4,
 };
 
-/** In thousandths, so that milli-cores and bytes are both whole. */
+/** The quantity in thousandths, so that both milli-cores and bytes are integers. */
 export function milli(quantity: unknown): number {
   const match = /^([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)([A-Za-z]*)$/.exec(String(quantity));
   if (match === null) throw new Error(`not a quantity: ${String(quantity)}`);
@@ -59,7 +58,7 @@ function requestsOf(container: Json): Amounts {
   return { ...amounts(limits), ...amounts(requests) };
 }
 
-/** What the scheduler reserves for a pod; a place for the pod itself is one of `pods`. */
+/** What kube-scheduler reserves for the pod. The slot of the pod itself is the resource `pods`. */
 export function podAmounts(pod: Json): Amounts {
   let running: Amounts = {};
   for (const container of pod.spec.containers ?? []) running = plus(running, requestsOf(container));
@@ -79,14 +78,14 @@ export function podAmounts(pod: Json): Amounts {
   return plus(plus(most, amounts(pod.spec.overhead)), { pods: 1000 });
 }
 
-/** The first resource of which more is wanted than there is. */
+/** The first resource of which `wanted` has more than `there`. */
 export function shortOf(wanted: Amounts, there: Amounts): string | undefined {
   return Object.keys(wanted).find(
     (name) => (wanted[name] as number) > 0 && (wanted[name] as number) > (there[name] ?? 0),
   );
 }
 
-/** A label selector as of apps and affinity; undefined selects nothing. */
+/** Whether a label selector, as in apps and affinity, matches. Undefined matches nothing. */
 export function selects(selector: Json, labels: Labels): boolean {
   if (selector === undefined || selector === null) return false;
   for (const [key, value] of Object.entries(selector.matchLabels ?? {})) {
@@ -95,7 +94,7 @@ export function selects(selector: Json, labels: Labels): boolean {
   return (selector.matchExpressions ?? []).every((one: Json) => meets(one, labels));
 }
 
-/** One expression of a selector or a node selector term against labels that a thing has. */
+/** Whether labels satisfy one expression of a selector or node selector term. */
 export function meets({ key, operator, values = [] }: Json, labels: Labels): boolean {
   const value = labels[key];
   switch (operator) {
@@ -121,8 +120,8 @@ export function meets({ key, operator, values = [] }: Json, labels: Labels): boo
 }
 
 /**
- * nodeSelector and the required terms, of which one is enough. A term without conditions matches nothing.
- * `name`: without one it is a node to come, which nobody can have named.
+ * Whether the nodeSelector and one of the required terms match. A term without conditions matches nothing. Without
+ * `name` the node is new, so no term can name it.
  */
 export function wantsNode(spec: Json, labels: Labels, name?: string): boolean {
   for (const [key, value] of Object.entries(spec.nodeSelector ?? {})) {
@@ -140,7 +139,7 @@ export function wantsNode(spec: Json, labels: Labels, name?: string): boolean {
   );
 }
 
-/** The first taint that keeps the pod away. */
+/** The first taint that the pod does not tolerate. */
 export function repelledBy(taints: readonly Json[], spec: Json): Json | undefined {
   return taints.find(
     (taint) => taint.effect !== "PreferNoSchedule" && !tolerates(spec.tolerations ?? [], taint),
@@ -156,7 +155,7 @@ export function tolerates(tolerations: readonly Json[], taint: Json): boolean {
   });
 }
 
-/** `ip/protocol/port` of what the pod takes on its host. */
+/** `ip/protocol/port` of each host port of the pod. */
 function hostPortsOf(pod: Json): { ip: string; protocol: string; port: number }[] {
   const sidecars = (pod.spec.initContainers ?? []).filter(
     (c: Json) => c.restartPolicy === "Always",

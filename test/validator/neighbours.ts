@@ -1,4 +1,4 @@
-/** Spread, affinity and anti-affinity, looked at once all pods are where the plan puts them. */
+/** Checks spread, affinity and anti-affinity after all pods are where the plan puts them. */
 import { type Json, repelledBy, selects, wantsNode } from "./kubernetes.ts";
 import { domainsOf, HOSTNAME, nodeNameOf, outcomesOf, type Place } from "./places.ts";
 import type { Facts } from "./validate.ts";
@@ -19,7 +19,7 @@ export function neighbourFaults(facts: Facts): string[] {
   ];
 }
 
-/** Those whom a term is about, by where they are: found once for all pods that mean the same by it. */
+/** Pods that a term matches, by domain. They are found once for all pods with the same term. */
 class Crowds {
   readonly #placed: readonly Placed[];
   readonly #facts: Facts;
@@ -57,7 +57,7 @@ class Crowds {
 interface Crowd {
   readonly text: string;
   readonly all: readonly Placed[];
-  /** Domain → those whose node may come up there, and those whose node can be nowhere else. */
+  /** Domain → pods whose node may be there, and pods whose node cannot be elsewhere. */
   readonly perhaps: ReadonlyMap<string, readonly Placed[]>;
   readonly surely: ReadonlyMap<string, readonly Placed[]>;
   readonly places: ReadonlyMap<Place, readonly Placed[]>;
@@ -81,7 +81,7 @@ function everyoneIn(facts: Facts): Placed[] {
 const namespaceOf = ({ metadata }: Json): string => metadata.namespace ?? "default";
 const nameOf = (pod: Json): string => `${namespaceOf(pod)}/${pod.metadata.name}`;
 
-/** Whether a term that `owner` has is about `other`. */
+/** Whether a term of `owner` matches `other`. */
 export function concerns(
   term: Json,
   owner: Json,
@@ -119,7 +119,7 @@ export function concerns(
 const required = (kind: string, { spec }: Json): readonly Json[] =>
   spec.affinity?.[kind]?.requiredDuringSchedulingIgnoredDuringExecution ?? [];
 
-/** Anti-affinity holds both ways: a new pod's own, and that of whoever is there. */
+/** Anti-affinity works in both directions: that of the new pod, and that of pods on the node. */
 function apartFaults({ pod, place, isNew }: Placed, crowds: Crowds): string[] {
   return required("podAntiAffinity", pod).flatMap((term) => {
     const { perhaps } = crowds.of(term, pod);
@@ -137,7 +137,7 @@ function apartFaults({ pod, place, isNew }: Placed, crowds: Crowds): string[] {
   });
 }
 
-/** Whether somebody, wherever it runs, keeps this pod off. */
+/** Whether the anti-affinity of any pod keeps this pod away. */
 export function isKeptOff(pod: Json, facts: Facts): boolean {
   return facts.places.some(({ running, pods }) =>
     [...running, ...pods].some(
@@ -148,7 +148,7 @@ export function isKeptOff(pod: Json, facts: Facts): boolean {
   );
 }
 
-/** Each pod is near one it wants to be near; who wants its own kind may be the first of them. */
+/** Each pod is near a pod that its affinity names. If it names the pod's own kind, the pod may be the first one. */
 function togetherFaults(placed: readonly Placed[], crowds: Crowds, facts: Facts): string[] {
   const faults: string[] = [];
   const firsts = new Map<string, string>();
@@ -158,7 +158,7 @@ function togetherFaults(placed: readonly Placed[], crowds: Crowds, facts: Facts)
     for (const term of required("podAffinity", pod)) {
       const domains = domainsOf(place, term.topologyKey);
       const { text, all, surely, places } = crowds.of(term, pod);
-      // Wherever the node comes up, somebody is there.
+      // A matching pod is there in every possible domain of the node.
       const near =
         places.get(place)?.some(isOther) === true ||
         (domains.size > 0 && [...domains].every((one) => surely.get(one)?.some(isOther) === true));
@@ -175,7 +175,7 @@ function togetherFaults(placed: readonly Placed[], crowds: Crowds, facts: Facts)
   return faults;
 }
 
-/** Whether a spread that `owner` has counts `other`. */
+/** Whether a spread of `owner` counts `other`. */
 export function counts(rule: Json, owner: Json, other: Json): boolean {
   return (
     namespaceOf(other) === namespaceOf(owner) &&
@@ -186,10 +186,10 @@ export function counts(rule: Json, owner: Json, other: Json): boolean {
   );
 }
 
-/** Where this batch put pods, no domain is ahead of the emptiest by more than the skew. */
+/** No domain in which this batch placed pods exceeds the emptiest one by more than maxSkew. */
 function spreadFaults(placed: readonly Placed[], facts: Facts): string[] {
   const faults = new Set<string>();
-  /** Groups that have been looked at; false: others unbalance them, nothing can be said. */
+  /** Groups that were checked. False: pods of other rules unbalance the group, so it cannot be judged. */
   const known = new Map<string, boolean>();
   for (const { pod, isNew, place } of placed) {
     if (!isNew) continue;
@@ -206,7 +206,7 @@ function spreadFaults(placed: readonly Placed[], facts: Facts): string[] {
   return [...faults];
 }
 
-/** Notes the domains that are ahead; false: pods are counted that need not keep to this rule. */
+/** Notes the domains that exceed maxSkew. False: the rule counts pods that do not have the rule themselves. */
 function noteUneven(
   rule: Json,
   pod: Json,
@@ -224,7 +224,7 @@ function noteUneven(
     (other.spec.topologySpreadConstraints ?? []).some(
       (one: Json) => JSON.stringify([one, filterOf(other)]) === text,
     );
-  // Pods that are spread by another rule, or by none, may come after and unbalance it.
+  // Pods with another rule or without one may be placed later and unbalance it.
   const everyone = placed.filter((one) => counts(rule, pod, one.pod));
   if (!everyone.every((one) => !one.isNew || isAlike(one.pod))) return false;
   const domains = universe(rule, pod, facts, !hasAlternatives(pod));
@@ -240,7 +240,7 @@ function noteUneven(
   return true;
 }
 
-/** Pods by domain, the domains this batch put some in, and what the emptiest counts. */
+/** Pods by domain, the domains in which this batch placed pods, and the count of the emptiest domain. */
 function tallyOf(rule: Json, pod: Json, everyone: readonly Placed[], domains: ReadonlySet<string>) {
   const tally = new Map<string, number>();
   for (const domain of domains) tally.set(domain, 0);
@@ -252,7 +252,7 @@ function tallyOf(rule: Json, pod: Json, everyone: readonly Placed[], domains: Re
     tally.set(domain, (tally.get(domain) ?? 0) + 1);
     if (one.isNew) fresh.add(domain);
   }
-  // A new host can always be made, so the emptiest is empty.
+  // A new host is always possible, so the emptiest domain has no pods.
   const least =
     rule.topologyKey === HOSTNAME || tally.size < (rule.minDomains ?? 0)
       ? 0
@@ -260,7 +260,7 @@ function tallyOf(rule: Json, pod: Json, everyone: readonly Placed[], domains: Re
   return { tally, fresh, least };
 }
 
-/** Whether a domain that the pod is in is too far ahead for a spread of its own, whoever came first. */
+/** Whether the pod's domain exceeds maxSkew of one of its spreads, in any order of placement. */
 export function isAhead(pod: Json, facts: Facts): boolean {
   const placed = everyoneIn(facts);
   const own = placed.find((one) => one.pod === pod);
@@ -276,8 +276,8 @@ export function isAhead(pod: Json, facts: Facts): boolean {
 }
 
 /**
- * Others that the pod must be near by a rule that its own kind keeps too, when they are all in other domains: where they
- * come first, it is not the first of its kind.
+ * Pods that this pod needs nearby by a rule that they have too, if all are in other domains. If they are placed first,
+ * this pod is not the first of its kind.
  */
 export function elsewhereOf(pod: Json, facts: Facts): readonly Json[] {
   const placed = everyoneIn(facts);
@@ -299,7 +299,7 @@ export function elsewhereOf(pod: Json, facts: Facts): readonly Json[] {
   });
 }
 
-/** Domains a new node for the pod could be in, and those of nodes that are there and count. */
+/** Domains in which a new node for the pod could be, and those of existing nodes that count. */
 function universe(
   rule: Json,
   pod: Json,
@@ -308,7 +308,7 @@ function universe(
 ): Set<string> {
   const found = new Set<string>();
   if (rule.topologyKey === HOSTNAME) return found;
-  // Of several terms the plan follows one; where the others lead, there need not be a node.
+  // The plan follows one of several terms, so domains of the others need no node.
   for (const pool of ofPools ? pools : []) {
     const taints: readonly Json[] = pool.spec.template.spec.taints ?? [];
     if (rule.nodeTaintsPolicy === "Honor" && repelledBy(taints, pod.spec) !== undefined) continue;

@@ -1,6 +1,6 @@
 /**
- * The nodes a plan speaks of, as they may turn out: one that exists has its labels; one to be
- * launched is any of the types it names, in any zone and capacity type its requirements leave open.
+ * The nodes of a plan in all their possible outcomes. An existing node has its labels. A new node is any of the claim's
+ * types, in any zone and capacity type that its requirements allow.
  */
 import {
   type Amounts,
@@ -19,7 +19,7 @@ const INSTANCE_TYPE = "node.kubernetes.io/instance-type";
 const NODE_POOL = "karpenter.sh/nodepool";
 export const HOSTNAME = "kubernetes.io/hostname";
 
-/** One way the node may be. */
+/** One possible outcome of a node. */
 export interface Outcome {
   readonly labels: Labels;
   readonly allocatable: Amounts;
@@ -32,15 +32,15 @@ export interface Place {
   readonly name: string;
   readonly taints: readonly Json[];
   readonly outcomes: readonly Outcome[];
-  /** Pods that were there before. */
+  /** Pods that run there already. */
   readonly running: readonly Json[];
   readonly pods: Json[];
-  /** Of a planned node. */
+  /** Set for a planned node. */
   readonly claim?: Json;
   readonly pool?: Json;
 }
 
-/** What new nodes of a pool may be, all types and offerings within its requirements. */
+/** All types and offerings that a NodePool's requirements allow for new nodes. */
 export function outcomesOf(
   pool: Json,
   requirements: readonly Json[],
@@ -82,10 +82,10 @@ export function outcomesOf(
   });
 }
 
-/** These are the offering's, not the type's. */
+/** Labels of an offering, not of the type. */
 const OFFERED: ReadonlySet<string> = new Set([ZONE, CAPACITY_TYPE, INSTANCE_TYPE]);
 
-/** A type may come with one of several values of a label (an image's operating system). */
+/** A type may have several values of a label, such as the operating system of an image. */
 function labelsOf(type: Json): Record<string, readonly string[]> {
   const own: Record<string, readonly string[]> = {};
   for (const [key, value] of Object.entries(type.labels ?? {})) {
@@ -101,14 +101,14 @@ function combinations(
   let found: Record<string, string>[] = [{}];
   for (const [key, values] of Object.entries(own)) {
     if (values.length === 0 || OFFERED.has(key)) continue;
-    // Of what nobody asks about one value stands for all.
+    // If nobody asks about the key, one value stands for all.
     const some = asked.has(key) ? values : values.slice(0, 1);
     found = found.flatMap((one) => some.map((value) => ({ ...one, [key]: value })));
   }
   return found;
 }
 
-/** Keys no type has: the node gets the lowest value that all requirements allow, if one must be. */
+/** Keys that no type has. If such a label is required, the node gets the lowest value that all requirements allow. */
 function customLabels(
   requirements: readonly Json[],
   known: Labels,
@@ -148,7 +148,7 @@ export function existingPlace(node: Json, running: readonly Json[]): Place {
   };
 }
 
-/** The pod of a DaemonSet as it would run there, if it would. `name`: of a node that is there. */
+/** The DaemonSet's pods that would run there. `name`: of an existing node. */
 export function daemonPods(
   daemonSets: readonly Json[],
   taints: readonly Json[],
@@ -170,12 +170,12 @@ export function daemonPods(
     );
 }
 
-/** What its manifest calls the node, if it is there already. */
+/** The name in the manifest, for an existing node. */
 export function nodeNameOf({ name, claim }: Place): string | undefined {
   return claim === undefined ? name : undefined;
 }
 
-/** Values a label may have there; empty: it has none. */
+/** Possible values of the label there. Empty: the node has no such label. */
 export function domainsOf(place: Place, key: string): ReadonlySet<string> {
   if (key === HOSTNAME) return new Set([place.name]);
   return new Set(place.outcomes.flatMap(({ labels }) => labels[key] ?? []));

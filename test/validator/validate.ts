@@ -1,7 +1,7 @@
 /**
- * Judges a plan (the JSON of `karpenter plan`) against the manifests and the catalogue it was made
- * from: every promise in it must hold for whichever of the promised machines is launched. Returns
- * what is wrong, in sentences; nothing = the plan stands.
+ * Checks a plan (the JSON of `karpenter plan`) against the manifests and the catalogue that it was made from. Every
+ * promise of the plan must hold, whichever of the claim's types is launched. Returns sentences about what is wrong.
+ * Empty: the plan is valid.
  */
 import {
   type Amounts,
@@ -28,7 +28,7 @@ import {
 
 import { volumeFaults } from "./volumes.ts";
 
-/** Manifests of every kind, and instance types as `--instance-types` takes them. */
+/** Manifests of every kind, and instance types in the form of `--instance-types`. */
 export interface Scenario {
   readonly manifests: readonly Json[];
   readonly instanceTypes: readonly Json[];
@@ -57,7 +57,7 @@ export function validate(scenario: Scenario, plan: Json): string[] {
   return faults;
 }
 
-/** Who is where by the plan. What it names and is not there goes to `faults`. */
+/** The place of each pod by the plan. Names that do not exist are added to `faults`. */
 export function factsOf(
   { manifests, instanceTypes }: Scenario,
   plan: Json,
@@ -79,7 +79,7 @@ export function factsOf(
     if (place === undefined) faults.push(`there is no node ${node}`);
     else place.pods.push(...named(names, pods, faults));
   }
-  /** Claims that are alike may become the same. */
+  /** Equal claims have the same outcomes, which are computed once. */
   const known = new Map<string, Place["outcomes"]>();
   plan.newNodeClaims.forEach((claim: Json, index: number) => {
     const pool = pools.find(({ metadata }) => metadata.name === claim.nodePool);
@@ -130,7 +130,7 @@ function named(
   });
 }
 
-/** Every pod once, and the sums right. */
+/** Each pod is listed once, and the sums are right. */
 function tally({ pods, places }: Facts, plan: Json): string[] {
   const seen = new Map<string, number>();
   const note = (name: string) => seen.set(name, (seen.get(name) ?? 0) + 1);
@@ -150,7 +150,7 @@ function tally({ pods, places }: Facts, plan: Json): string[] {
   return faults;
 }
 
-/** Whatever the node turns out to be, the pods must be welcome there and fit. */
+/** In every outcome of the node, the pods tolerate its taints, match its labels and fit. */
 function placeFaults(place: Place, { daemonSets }: Facts): string[] {
   const faults: string[] = [];
   const nodeName = nodeNameOf(place);
@@ -195,7 +195,7 @@ function isOf(pod: Json, daemon: Json): boolean {
   );
 }
 
-/** Types, price and minValues of a claim. */
+/** Checks types, price and minValues of a claim. */
 function claimFaults({ name, claim, outcomes, pool }: Place, { types }: Facts): string[] {
   const faults: string[] = [];
   const open = new Set(outcomes.map(({ instanceType }) => instanceType));
@@ -219,7 +219,7 @@ function claimFaults({ name, claim, outcomes, pool }: Place, { types }: Facts): 
   return faults;
 }
 
-/** Even if each node becomes the largest it may be. */
+/** Limits hold even if each node becomes the largest possible. */
 function limitFaults({ pools, places }: Facts): string[] {
   return pools.flatMap((pool) => {
     const planned = places.filter((place) => place.pool === pool);
@@ -237,7 +237,7 @@ function limitFaults({ pools, places }: Facts): string[] {
   });
 }
 
-/** A lighter pool's node is there for a pod that no heavier pool can take by itself. */
+/** A node of a lighter NodePool must have a pod that no heavier NodePool could place. */
 function weightFaults(facts: Facts): string[] {
   const { pools, places, types, daemonSets } = facts;
   const all = [...types.values()];
@@ -277,7 +277,7 @@ function weightFaults(facts: Facts): string[] {
   });
 }
 
-/** What the pod asks beyond its own room and labels: that is looked at elsewhere. */
+/** Whether the pod has more than requests and labels. Those rules are checked elsewhere. */
 function hasFurtherWishes({ spec }: Json): boolean {
   const { podAffinity, podAntiAffinity, nodeAffinity } = spec.affinity ?? {};
   const preferred = nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? [];

@@ -1,15 +1,15 @@
 /**
- * Volumes where the plan puts pods: whichever machine is launched, it is where their disks are or may be
- * made, and it can attach them all. Written from the documented meaning of the fields, as all here.
+ * Checks volumes where the plan puts pods. In every outcome, the node is in the zone of the pod's disks, or they can be
+ * created there, and the node can attach them all. Written from the documented meaning of the fields.
  */
 import { type Json, type Labels, meets, milli } from "./kubernetes.ts";
 import type { Place } from "./places.ts";
 
 interface Disk {
-  /** What tells it apart from others. */
+  /** Identifies the volume. */
   readonly id: string;
   readonly driver: string | undefined;
-  /** Terms of which one must be met; none: anywhere. */
+  /** Alternative terms, of which one must match. Empty: any node. */
   readonly terms: readonly (readonly Json[])[];
 }
 

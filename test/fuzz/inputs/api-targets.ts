@@ -1,4 +1,4 @@
-/** The API server of the sandbox, and what the product reads from an API server: requests, protobuf, frames of watches. */
+/** The sandbox's API server, and the client's readers of an API server: requests, protobuf, watch frames. */
 import { POD, type Pod } from "../../../src/apis/core/pod.ts";
 import { Random } from "../../../src/base/random.ts";
 import { VirtualClock } from "../../../src/base/virtual-clock.ts";
@@ -119,14 +119,15 @@ export const apiTargets: readonly Target[] = [
           ADMIN,
         );
         answer.stream?.close();
-        // Kubernetes itself has a 500 for some patches; "Internal error occurred" is what was not foreseen.
+        // Kubernetes itself answers some patches with 500. "Internal error occurred" marks an error that nobody
+        // foresaw.
         const text = JSON.stringify(answer.body) ?? "";
         return answer.status >= 500 && text.includes("Internal error") ? text : undefined;
       } finally {
         server.close();
       }
     },
-    // The listener bounds nesting before the API server sees a body.
+    // The listener limits nesting before the API server sees a body.
     expected: [ReadError],
   },
   {

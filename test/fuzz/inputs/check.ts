@@ -1,25 +1,25 @@
 /**
- * Runs one input through one target and says what must not have happened: an error that is no answer, a prototype that
- * was changed, or more time than the input's length explains.
+ * Runs one input through one target and reports what must not happen: an unexpected error, a changed prototype, or more
+ * CPU time than the length of the input justifies.
  */
 import { Random } from "../../../src/base/random.ts";
 import type { Target } from "./target.ts";
 
-/** CPU time of any input, and of each character. The machine may be slow: a loop in a loop takes far more. */
+/** CPU time for any input, and for each character. They allow for a slow machine; quadratic loops take far more. */
 const MOST_MS = 2_000;
 const MOST_MS_PER_CHARACTER = 0.02;
 
 const PROTOTYPES = [Object.prototype, Array.prototype, String.prototype, Function.prototype];
 const SOUND = PROTOTYPES.map((one) => Reflect.ownKeys(one).length);
 
-/** The input of a target that a seed stands for. */
+/** The input of the target for a seed. */
 export function inputOf(target: Target, seed: number): string {
   return target.draw(new Random(`${target.name} ${seed}`));
 }
 
 /**
- * What is wrong; undefined when nothing is. `isAlone`: nothing else runs in this process, so that its CPU time is that of
- * the input.
+ * What is wrong. Undefined: nothing. `isAlone`: nothing else runs in this process, so its CPU time is that of the
+ * input.
  */
 export async function faultOf(
   target: Target,
@@ -46,13 +46,13 @@ async function answerFault(target: Target, text: string): Promise<string | undef
   }
 }
 
-/** The kind of a fault: what must stay while its input shrinks. */
+/** The kind of a fault. It must stay the same while the input shrinks. */
 function kindOf(fault: string): string {
   const [first = "", second = ""] = fault.split("\n");
   return `${first.slice(0, 40)} ${second.replace(/:\d+:\d+/, "")}`;
 }
 
-/** A shorter input with the same kind of fault: halves, quarters, … are left out as long as it stays. */
+/** A shorter input with the same kind of fault. Halves, quarters and so on are removed as long as the fault stays. */
 export async function shrunk(target: Target, text: string, maxTries = 2_000): Promise<string> {
   const fault = await faultOf(target, text, true);
   if (fault === undefined) return text;

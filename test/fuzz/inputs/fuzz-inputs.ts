@@ -1,7 +1,7 @@
 /**
- * `npm run fuzz -- inputs`: hostile texts through everything that reads texts from outside. The inputs run in a process with
- * a small heap, so that one that hangs or fills the memory is found, too; every fault is printed with the command that
- * plays it again and makes it small.
+ * `npm run fuzz -- inputs`: feeds hostile texts to everything that reads texts from outside. The inputs run in a
+ * process with a small heap, so that an input that hangs or fills the memory is found too. Each fault is printed with
+ * the command that repeats and shrinks it.
  */
 import { fork } from "node:child_process";
 import { writeFileSync } from "node:fs";
@@ -14,11 +14,11 @@ import type { WorkerTask, WorkerWord } from "./worker.ts";
 
 const WORKER = fileURLToPath(new URL("worker.ts", import.meta.url));
 const MAX_REPORTS = 20;
-/** Without a new input for so long, one hangs. */
+/** An input hangs if the next one does not begin within this time. */
 const HANGS_AFTER_MS = 60_000;
 const HEAP_MB = 1_024;
 const TOLD_EVERY = 10_000;
-/** Faults that an input may have inherited from those before it in its process. */
+/** Faults that an earlier input of the same process may have caused. */
 const OF_PROCESS = /^(?:took more than|does not end|ended the process)/;
 
 type WorkerFault = Required<WorkerWord>;
@@ -29,7 +29,7 @@ export interface FuzzInputs {
   readonly targets: readonly string[];
 }
 
-/** The exit code. */
+/** Returns the exit code. */
 export async function fuzzInputs({ from, count, targets }: FuzzInputs): Promise<number> {
   const names = TARGETS.map(({ name }) => name);
   const strange = targets.find((name) => !names.includes(name));
@@ -42,7 +42,7 @@ export async function fuzzInputs({ from, count, targets }: FuzzInputs): Promise<
   const report = ({ at, fault }: WorkerFault): void => {
     const name = chosen[at % chosen.length] as string;
     const kind = `${name} ${fault.split("\n").slice(0, 2).join(" ").slice(0, 120)}`;
-    // One kind of fault is told once.
+    // Each kind of fault is printed once.
     if (kinds.has(kind)) return;
     kinds.add(kind);
     const again = `npm run fuzz -- inputs --target ${name} --seed ${at}`;
@@ -50,7 +50,7 @@ export async function fuzzInputs({ from, count, targets }: FuzzInputs): Promise<
       `${name}, seed ${at}:\n  ${fault.split("\n").slice(0, 4).join("\n  ")}\n  again: ${again}\n`,
     );
   };
-  // What only the process before it suffered from (a full memory, a machine that stood still) is no fault of the input.
+  // A fault that does not occur in a fresh process (full memory, a paused machine) is not the input's.
   const alone: WorkerFault[] = [];
   const reportLater = (found: WorkerFault): void => {
     if (OF_PROCESS.test(found.fault)) alone.push(found);
@@ -74,7 +74,7 @@ export async function fuzzInputs({ from, count, targets }: FuzzInputs): Promise<
   return kinds.size === 0 ? 0 : 1;
 }
 
-/** Until the end, or until one input took the process with it: where to go on. */
+/** Tries inputs until the end, or until one ends the process. Returns where to continue. */
 function tryInputs(task: WorkerTask, report: (fault: WorkerFault) => void): Promise<number> {
   const child = fork(WORKER, { execArgv: [`--max-old-space-size=${HEAP_MB}`, "--import", "tsx"] });
   child.send(task);
@@ -103,7 +103,7 @@ function tryInputs(task: WorkerTask, report: (fault: WorkerFault) => void): Prom
   });
 }
 
-/** One input again, made small and written to a file. The exit code. */
+/** Tries one input again, shrinks it and writes it to a file. Returns the exit code. */
 export async function fuzzInput(name: string, seed: number): Promise<number> {
   const target = TARGETS.find((one) => one.name === name);
   if (target === undefined) return fuzzInputs({ from: 0, count: 0, targets: [name] });

@@ -1,7 +1,6 @@
 /**
- * Makes a hostile text of a sound one: its structure changed (values of other types, odd keys, deep nesting, many keys),
- * or its characters (repeated signs, control characters, halves of surrogate pairs, a cut). The same seed gives the same
- * text.
+ * Makes a hostile text from a valid one. It changes the structure (values of other types, odd keys, deep nesting, many
+ * keys) or the characters (repetitions, control characters, half surrogate pairs, a cut). Equal seeds give equal texts.
  */
 
 import { isObject } from "../../../src/base/json.ts";
@@ -82,7 +81,7 @@ const SIGNS = [
   "__proto__",
   "1e9",
 ];
-/** Shorter texts are read in less time; of these many are tried. */
+/** Lengths of repetitions. Short ones are frequent, because they take less time. */
 const LENGTHS = [3, 10, 60, 400, 400, 3_000, 20_000];
 
 export function oddValue(random: Random): unknown {
@@ -92,7 +91,7 @@ export function oddValue(random: Random): unknown {
     case 1:
       return random.pick([null, true, false, [], {}, [null], [[]], [{}], { a: null }]);
     case 2: {
-      // Beyond the 100 levels that readers take, now and then.
+      // Sometimes deeper than the 100 levels that readers accept.
       let deep: unknown = random.pick(TEXTS);
       for (let level = random.int(130); level > 0; level--)
         deep = random.int(2) === 0 ? [deep] : { [random.pick(KEYS)]: deep };
@@ -109,7 +108,7 @@ export function oddValue(random: Random): unknown {
   }
 }
 
-/** Every place in a value, as the object or list and its key. */
+/** Every value inside a value, as its object or list and its key. */
 function placesOf(value: unknown): (readonly [object, string])[] {
   if (typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([key, item]) => [[value, key] as const, ...placesOf(item)]);
@@ -125,7 +124,7 @@ function set(target: object, key: string, value: unknown): void {
   });
 }
 
-/** A copy of plain JSON with one to four changes in it. */
+/** A copy of plain JSON with one to four changes. */
 export function mutateValue<T>(sound: T, random: Random): T {
   const root = { value: structuredClone(sound) };
   for (let left = 1 + random.int(4); left > 0; left--) {
@@ -161,7 +160,7 @@ export function mutateValue<T>(sound: T, random: Random): T {
   return root.value;
 }
 
-/** A text with one to three changes in it. */
+/** A text with one to three changes. */
 export function mutateText(sound: string, random: Random): string {
   let text = sound;
   for (let left = 1 + random.int(3); left > 0; left--) {
@@ -193,7 +192,7 @@ export function mutateText(sound: string, random: Random): string {
   return text;
 }
 
-/** One to three signs, again and again; sometimes with a number in them, so that no two are alike. */
+/** One to three characters, repeated. Sometimes with a number, so that no two repetitions are equal. */
 function repeated(random: Random): string {
   const unit = Array.from({ length: 1 + random.int(3) }, () => random.pick(SIGNS)).join("");
   const length = random.pick(LENGTHS);

@@ -1,4 +1,4 @@
-/** Sound inputs that mutations begin with: the repository's own examples and fixtures, and one of each review and request. */
+/** Valid inputs to mutate: the examples and fixtures of the repository, and one of each review and request. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -26,7 +26,7 @@ const documents = MANIFESTS.flatMap((text) => {
   try {
     return readYaml(text, { source: "seed", limits: LIMITS.manifests }) as Json[];
   } catch {
-    // Templates are no YAML before they are filled in.
+    // Templates are no valid YAML.
     return [];
   }
 });
@@ -37,7 +37,7 @@ export const STORIES = documents.filter((one) => Array.isArray(one?.["steps"]));
 
 export const OURS = OBJECTS.filter(({ apiVersion }) => String(apiVersion).startsWith("karpenter."));
 
-/** What a Node looks like to `explain`. */
+/** A Node and other objects, as `explain` reads them. */
 export const CLUSTER: readonly Json[] = [
   {
     apiVersion: "karpenter.sh/v1",
@@ -161,7 +161,7 @@ export const KUBECONFIG = {
   "current-context": "a",
 };
 
-/** Bodies of the interruption queue. */
+/** Bodies of messages of the interruption queue. */
 export const MESSAGES = [
   {
     version: "0",

@@ -1,15 +1,15 @@
-/** What is fuzzed: a part of the product that takes a text from outside, and which errors it may answer with. */
+/** What is fuzzed: a part of the product that reads a text from outside, and the errors that it may answer with. */
 import type { Random } from "../../../src/base/random.ts";
 
 export interface Target {
   readonly name: string;
-  /** Inputs of the quick set in `npm test`. */
+  /** Number of inputs in `npm test`. */
   readonly quick: number;
-  /** A hostile text, or a sound one. */
+  /** A hostile text, or a valid one. */
   readonly draw: (random: Random) => string;
-  /** Throws or rejects where the input is refused. What it returns is a complaint about the answer. */
+  /** Throws or rejects if the input is refused. A returned value is a fault of the answer. */
   readonly run: (text: string) => unknown;
-  /** Errors that are an answer: they name what is wrong with the input. */
+  /** Errors that count as an answer: they name what is wrong with the input. */
   readonly expected: readonly (abstract new (
     ...args: never[]
   ) => Error)[];

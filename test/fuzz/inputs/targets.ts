@@ -1,4 +1,4 @@
-/** Every part of the product that takes texts from outside, with how a text gets there. One row a part, kept together. */
+/** Every part of the product that reads texts from outside, and how a text gets there. One row for each part. */
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -72,7 +72,7 @@ import type { Target } from "./target.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "karpenter-fuzz-"));
 
-/** The text as a file: one for each name, written anew. */
+/** Writes the text to a file; one file for each name, overwritten each time. */
 function fileOf(name: string, text: string): string {
   const file = join(folder, name);
   writeFileSync(file, text);
@@ -83,7 +83,7 @@ const SILENT = { out: () => undefined, err: () => undefined };
 const NO_PROGRESS = { stage: () => undefined, end: () => undefined, step: () => undefined };
 const instanceTypes = fileOf("types.json", JSON.stringify(INSTANCE_TYPES));
 
-/** As YAML or JSON, with changes of structure or of characters. */
+/** The value as YAML or JSON, with its structure or characters changed. */
 function text(values: readonly unknown[], random: Random): string {
   const changed = random.int(3) > 0 ? values.map((one) => mutateValue(one, random)) : values;
   const write = random.int(2) === 0 ? writeYaml : JSON.stringify;
@@ -229,7 +229,7 @@ const commandLines: readonly Target[] = [
   },
 ];
 
-/** After characters were left out by shrinking it may be no list of texts. */
+/** Shrinking removes characters, so the input may no longer be a list of texts. */
 function stringsIn(input: string): string[] {
   try {
     const value: unknown = JSON.parse(input);
@@ -239,7 +239,7 @@ function stringsIn(input: string): string[] {
   }
 }
 
-/** Sound in both generations. */
+/** Valid in both generations. */
 const SPECS = {
   NodeClaim: { nodeClassRef: { group: "a", kind: "b", name: "c" }, requirements: [] },
   NodePool: {
@@ -309,7 +309,7 @@ const clusterTexts: readonly Target[] = [
       } as const;
       const others = { caBundle: "YQ==", kubelet: {}, labels: {}, taints: [], raid0: false };
       const made = userData(family, { ...bootstrap, ...others, custom });
-      // What the product makes the machine must be able to read, or to complain of.
+      // The instance must be able to read what the product writes, or report an error.
       decodeUserData(family, Buffer.from(made).toString("base64"));
       decodeUserData(family, Buffer.from(custom).toString("base64"));
     },
@@ -343,7 +343,7 @@ const PRODUCT = {
   terms: { OnDemand: { a: { priceDimensions: { b: { pricePerUnit: { USD: "0.1" } } } } } },
 };
 
-/** Sound texts of annotations and of the ConfigMap that say what was decided before. */
+/** Valid texts of annotations and of the ConfigMap that record earlier decisions. */
 const NOTES: readonly (readonly [string, unknown])[] = [
   [MOVES_ANNOTATION_KEY, [{ pod: "default/web", at: "2026-01-01T00:00:00Z" }]],
   [REPLACEMENTS_FAILED_ANNOTATION_KEY, { failures: 3, until: "2026-01-01T00:00:00Z" }],
@@ -419,7 +419,7 @@ const awsTexts: readonly Target[] = [
   },
 ];
 
-/** A review comes through the reader of its listener, which bounds nesting. */
+/** A review is parsed by the listener, which limits nesting. */
 function jsonIn(input: string): unknown {
   const [value] = readJsonTexts(input, { source: "review", limits: LIMITS.apiBody }) ?? [];
   return value;

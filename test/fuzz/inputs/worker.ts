@@ -1,16 +1,19 @@
-/** A process that tries inputs one after the other. It says which one is next, in case it never comes back. */
+/**
+ * A process that tries inputs one after the other. It announces each input before it tries it, in case the input ends
+ * or blocks the process.
+ */
 import { faultOf, inputOf } from "./check.ts";
 import { TARGETS } from "./targets.ts";
 
 export interface WorkerTask {
-  /** Input number n is seed n of the target at n modulo the number of targets. */
+  /** Number of the first input. Input n is seed n of target n modulo the number of targets. */
   readonly from: number;
   readonly to: number;
   /** Names of targets. */
   readonly targets: readonly string[];
 }
 
-/** What comes next, or what was wrong with the input that was next. */
+/** The next input, or the fault of the last one. */
 export interface WorkerWord {
   readonly at: number;
   readonly fault?: string;
@@ -18,7 +21,7 @@ export interface WorkerWord {
 
 process.once("message", ({ from, to, targets }: WorkerTask) => {
   const chosen = TARGETS.filter(({ name }) => targets.includes(name));
-  // Waits until the word is out: a process that dies takes unsent words with it, and an older input would get the blame.
+  // Waits until the message is sent. Otherwise a process that dies would lose it, and an older input would be blamed.
   const say = (word: WorkerWord) =>
     new Promise<void>((resolve) => process.send?.(word, () => resolve()));
   const tryAll = async () => {
