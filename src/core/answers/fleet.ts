@@ -78,7 +78,8 @@ export type WaitingFor = "nodeExists" | "nodeWanted" | "nothing";
 export interface Waiting {
   readonly waitingFor: WaitingFor;
   /**
-   * For pods that fit nowhere: how many instance types each stage refused, over all NodePools. Empty: no NodePool.
+   * Only for pods that fit nowhere: the number of instance types that each stage refused, over all NodePools. Empty:
+   * there is no NodePool.
    */
   readonly rejected?: Readonly<Partial<Record<RejectionReason, number>>>;
   readonly pods: number;
@@ -92,9 +93,9 @@ export interface Waiting {
 export interface Fleet {
   /** RFC 3339. */
   readonly at: string;
-  /** By name. */
+  /** Sorted by name. */
   readonly nodes: readonly FleetNode[];
-  /** By name. */
+  /** Sorted by name. */
   readonly pools: readonly FleetPool[];
   /** Most pods first. */
   readonly waiting: readonly Waiting[];
@@ -120,7 +121,7 @@ export function fleetOf(model: Model, plan: SchedulingResult): Fleet {
 const NODES_PER_STEP = 256;
 
 /**
- * As {@link fleetOf}, in steps. An unchanged node is the same object as in the fleet before, so callers can compare
+ * Like {@link fleetOf}, in steps. An unchanged node is the same object as in the fleet before, so callers can compare
  * by identity.
  */
 export function* fleetInSteps({ picture, pools }: Model, plan: SchedulingResult): Steps<Fleet> {
@@ -285,7 +286,7 @@ interface Sums {
   held: number;
 }
 
-/** Of all nodes, and of the nodes with a claim by the name of their pool. */
+/** Sums over all nodes, and over the nodes of each NodePool. */
 function* sumsInSteps(
   nodes: readonly FleetNode[],
 ): Steps<{ readonly all: Sums; readonly pools: ReadonlyMap<string, Sums> }> {

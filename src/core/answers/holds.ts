@@ -37,8 +37,8 @@ import { poolObject } from "./objects.ts";
 import type { Owned } from "./owned-node.ts";
 
 /**
- * In the order of importance: the node leaves already; a command is under way; blocks of the node; holds of a
- * drifted or expired node; holds by its pool and by prices.
+ * Sorted by importance: the node is leaving; a command is under way; blocks of the node; holds of a drifted or expired
+ * node; holds by its pool and by prices.
  */
 export function holdsOf(picture: Picture, owned: Owned): readonly Hold[] {
   const { pool, candidate, claim } = owned;

@@ -52,7 +52,7 @@ export interface LaunchChoice {
   readonly askedFor: number;
   /** Types of the pool that cost less: how many fell by what. */
   readonly cheaper: Readonly<Partial<Record<RuledOutBy, number>>>;
-  /** Of those at most five: most telling first, then the dearest. */
+  /** At most five of them: the most telling first, then the most expensive. */
   readonly nearest: readonly CheaperType[];
 }
 

@@ -25,7 +25,7 @@ import { type NodeView, nodeView } from "../state/node-view.ts";
 /** What comes of a plan. */
 interface Launch {
   readonly plan: PlannedClaim;
-  /** Of the claim and of its node. */
+  /** Name of the claim and of its node. */
   readonly name: string;
   readonly pods: readonly Pod[];
   /** Id of the disruption command that it is made for. */

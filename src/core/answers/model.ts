@@ -69,7 +69,7 @@ export function change(model: Model, wanted: Change): Changed {
   return atOnce(changeInSteps(model, wanted));
 }
 
-/** As {@link change}, in steps. */
+/** Like {@link change}, in steps. */
 export function* changeInSteps(
   model: Model,
   { gone = [], launched: plans = [], placed = [], mended = [], command, nowMs }: Change,
@@ -134,7 +134,7 @@ export function* changeInSteps(
   return { model: yield* repainted(after, nodes, [...waits, ...leave], nowMs), names, moves };
 }
 
-/** As {@link laterInSteps}, at once. For tests. */
+/** Like {@link laterInSteps}, at once. For tests. */
 export function later(model: Model, nowMs: number): Model {
   return atOnce(laterInSteps(model, nowMs));
 }

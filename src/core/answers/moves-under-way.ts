@@ -83,7 +83,10 @@ function plannedPlaces({
   ];
 }
 
-/** By owner, oldest first: pods on nodes that stay, and pods that wait for a planned place. */
+/**
+ * Pods that replace moved pods, keyed by owner: pods on nodes that stay, and pods with a planned place. The oldest are
+ * first.
+ */
 function successorsOf(
   nodes: readonly NodeView[],
   planned: readonly Placed[],

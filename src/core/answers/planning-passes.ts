@@ -46,7 +46,7 @@ export function playPasses<T extends SchedulingResult>(
   return atOnce(playPassesInSteps(input, pass));
 }
 
-/** As {@link playPasses}, in steps. */
+/** Like {@link playPasses}, in steps. */
 export function* playPassesInSteps<T extends SchedulingResult>(
   input: SchedulingInput,
   plan: (input: SchedulingInput) => Steps<T>,

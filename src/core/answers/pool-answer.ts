@@ -34,7 +34,7 @@ export interface PoolAnswer {
   readonly brake?: BrakeAnswer;
   readonly nodes: { readonly total: number; readonly leaving: number; readonly wanted?: number };
   readonly priceMicroUsdPerHour: number;
-  /** By resource, as Kubernetes quantities. */
+  /** Sorted by resource. Amounts are Kubernetes quantities. */
   readonly limits: readonly {
     readonly resource: string;
     readonly used: string;
@@ -79,7 +79,7 @@ export function poolAnswer(picture: Picture, pool: Pool, aside: PoolAside): Pool
   return atOnce(poolAnswerInSteps(picture, pool, aside));
 }
 
-/** As {@link poolAnswer}, in steps. */
+/** Like {@link poolAnswer}, in steps. */
 export function* poolAnswerInSteps(
   picture: Picture,
   pool: Pool,

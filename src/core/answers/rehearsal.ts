@@ -167,7 +167,7 @@ export function rehearse(start: Model, plan: Plan, untilMs: number): Rehearsal {
   return atOnce(rehearseInSteps(start, asSteps(plan), untilMs));
 }
 
-/** As {@link rehearse}, in steps. */
+/** Like {@link rehearse}, in steps. */
 export function* rehearseInSteps(
   start: Model,
   plan: PlanInSteps,
@@ -385,7 +385,7 @@ export function totalsOf(model: Model): Totals {
   return atOnce(totalsInSteps(model));
 }
 
-/** As {@link totalsOf}, in steps. */
+/** Like {@link totalsOf}, in steps. */
 export function* totalsInSteps({ picture, pools }: Model): Steps<Totals> {
   const types = new Map(pools.map(({ pool, instanceTypes }) => [pool.id, instanceTypes]));
   let pods = 0;

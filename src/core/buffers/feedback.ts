@@ -25,7 +25,7 @@ interface Outcome {
   readonly unschedulable: readonly { readonly pod: Pod }[];
 }
 
-/** By key of each buffer with pods in the pass: its condition. */
+/** Buffer's key → its condition, for each buffer with pods in the pass. */
 export function provisioningConditions(result: Outcome): ReadonlyMap<string, ConditionChange> {
   const counts = new Map<string, Counts>();
   const note = (what: keyof Counts) => (pod: Pod) => {

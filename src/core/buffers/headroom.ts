@@ -5,7 +5,7 @@ export class Headroom {
   readonly #byBuffer = new Map<string, readonly Pod[]>();
   #all: readonly Pod[] | undefined;
 
-  /** Of all buffers, by the buffers' keys. The same list until something changes. */
+  /** Placeholder pods of all buffers, sorted by the buffers' keys. The same list until something changes. */
   get pods(): readonly Pod[] {
     this.#all ??= [...this.#byBuffer.keys()].sort().flatMap((key) => this.of(key));
     return this.#all;

@@ -24,7 +24,7 @@ export function isBufferPod({ metadata }: Pod): boolean {
   return isBufferPodUid(metadata.uid);
 }
 
-/** As {@link isBufferPod}, by the pod's UID. */
+/** Like {@link isBufferPod}, by the pod's UID. */
 export function isBufferPodUid(uid: string | undefined): boolean {
   return uid?.startsWith(UID_PREFIX) === true;
 }

@@ -18,7 +18,7 @@ export interface QuotaVerdict {
 interface QuotaFacts {
   /** One of its pods. */
   readonly sample: Pod;
-  /** Of its namespace. */
+  /** The quotas of its namespace. */
   readonly quotas: readonly ResourceQuota[];
   /** Pods of other buffers of the namespace, which have their share first. */
   readonly before: readonly Pod[];
@@ -64,7 +64,7 @@ function chargeOf(pod: Pod): Resources {
   return charge;
 }
 
-/** As `parseResources`, where the names of cpu have a prefix. */
+/** Like `parseResources`, for quotas whose resource names have a prefix such as `requests.`. */
 function parseAmounts(amounts: Readonly<Record<string, string | number>>): Resources {
   const parsed: Record<string, number> = {};
   for (const [name, amount] of Object.entries(amounts)) {

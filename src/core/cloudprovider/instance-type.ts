@@ -23,7 +23,7 @@ export interface Offering {
   readonly quota?: { readonly id: string; readonly units: number };
   /** What a machine bought this way has instead of the type's own capacity, by resource. */
   readonly capacityOverride?: Resources;
-  /** As above, of the type's overhead. */
+  /** The same for the type's overhead. */
   readonly overheadOverride?: Resources;
   /** The price is a NodeOverlay's. */
   readonly isPriceOverlaid?: true;

@@ -94,7 +94,7 @@ function permits(requirements: Requirements, key: string, value: string): boolea
   return !requirements.has(key) || allows(requirements.get(key), value);
 }
 
-/** By price; ties by zone, then capacity type. */
+/** Orders by price, then zone, then capacity type. */
 export function isCheaper(a: Offering, b: Offering): boolean {
   if (a.priceMicroUsd !== b.priceMicroUsd) return a.priceMicroUsd < b.priceMicroUsd;
   if (a.zone !== b.zone) return a.zone < b.zone;

@@ -134,7 +134,7 @@ function matching(
     type.offerings.some((one) => one.labels?.[key] !== undefined);
   const { requirements } = overlay.spec;
   const ofType = requirements.filter(({ key }) => !isOffered(normalizedLabel(key)));
-  // Of the many labels of a type only those count that are asked for.
+  // A type has many labels. Only those that some overlay asks for are used.
   const asked = new Set(requirements.map(({ key }) => normalizedLabel(key)));
   const own = [...asked].flatMap((key) => {
     const values = type.labels[key];
@@ -215,7 +215,7 @@ function weightOf({ spec }: NodeOverlay): number {
   return spec.weight ?? 0;
 }
 
-/** By weight; equals by name, the later one first. */
+/** Orders by weight, the heaviest first. Equal weights are ordered by name, the later one first. */
 function heaviestFirst(a: NodeOverlay, b: NodeOverlay): number {
   return weightOf(b) - weightOf(a) || (a.metadata.name > b.metadata.name ? -1 : 1);
 }

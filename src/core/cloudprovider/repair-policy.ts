@@ -17,7 +17,7 @@ export type RepairAction = "ReplaceNode" | "RebootNode";
 export interface RepairPolicy {
   readonly conditionType: string;
   readonly conditionStatus: "True" | "False" | "Unknown";
-  /** Of the condition. Absent: the policy is the fallback. */
+  /** Matches the reason of the condition. Absent: the policy is the fallback. */
   readonly reasonRegex?: ReasonRegex;
   readonly tolerationMs: number;
   /** The longest time of the drain; 0: none. Absent: what the claim says. */

@@ -8,7 +8,7 @@ import type { PooledDevice } from "./inventory.ts";
 /** What the devices that were taken so far fix. */
 export class ConstraintState {
   readonly #constraints: readonly DeviceConstraint[];
-  /** For each constraint: what each device that it holds for contributed, newest last. */
+  /** For each constraint, the values that its devices have, the newest last. */
   readonly #held: string[][];
 
   constructor(constraints: readonly DeviceConstraint[]) {
@@ -73,7 +73,7 @@ function sameness(
   return group === undefined ? undefined : `bound ${group}`;
 }
 
-/** By its full name, else by the bare name if the domain is the driver's. */
+/** The device's attribute with this full name, or with the bare name if its domain is the driver's. */
 function attributeOf(
   { device: { attributes = {} }, pool: { driver } }: PooledDevice,
   name: string,

@@ -6,7 +6,7 @@ export interface DeviceList {
   readonly devices: readonly PooledDevice[];
   /** Those of the devices, and others that the node may reach slices of. */
   readonly pools: ReadonlySet<DevicePool>;
-  /** With the reason. */
+  /** The closed pools, each with its reason. */
   readonly closed: ReadonlyMap<DevicePool, string>;
 }
 

@@ -43,7 +43,7 @@ export class DeviceState {
   #leaving: ReadonlySet<string> = new Set();
   #seed: Seed | undefined;
   readonly #lists = new Map<string, DeviceList>();
-  /** By the text of needs, then by node. */
+  /** Keyed by the text of the requests, then by node. */
   readonly #refusals = new Map<string, Map<string, SearchFailure>>();
   /** Devices that were tried so far. It measures the cost of placing pods. */
   steps = 0;

@@ -69,7 +69,7 @@ export function fitOnExisting(
   const claims = wanted.toSearch.map(({ spec }) => spec);
   const alone = searchOn(state, claims, node);
   const answer = isFound(alone) ? besideOthers(state, claims, { node, alone }) : alone;
-  // On an untouched node whose devices are all local, this refusal stays true in this state, so it is kept.
+  // On an untouched node with only local devices this refusal stays true, so it is kept.
   const isUntouched = state.ledger.usesOf(node.holder).size === 0;
   if (!isFound(answer) && isUntouched && list.devices.every(({ isLocal }) => isLocal))
     refusals?.set(node.name, answer);

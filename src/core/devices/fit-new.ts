@@ -242,7 +242,7 @@ export class NewNodeDevices {
     };
     const { devices } = this.#listOf(asked);
     if (!devices.every(({ isLocal }) => isLocal)) return answer();
-    // With its own devices alone, every node of the kind with such pods has the same answer.
+    // If the nodes have only devices of their own, all nodes of a kind with such pods have the same answer.
     const kinds = pods.map((pod) => pod.map((spec) => this.#numberOf(spec)).join());
     return within(this.#orders, `${asked.set} ${asked.kind.kind} ${kinds.join(" ")}`, answer);
   }

@@ -15,7 +15,7 @@ export interface DevicePool {
   readonly name: string;
   /** All slices of the highest generation are there. Devices of other pools are not picked one by one. */
   readonly isComplete: boolean;
-  /** For each slice: from where its devices can be used; one of these must hold. */
+  /** For each slice, the nodes that can use its devices, as alternatives. */
   readonly slices: readonly (readonly Reach[])[];
   /** A node reaches all slices or none. */
   readonly isAlike: boolean;

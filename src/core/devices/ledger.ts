@@ -22,7 +22,7 @@ export type KindUses = ReadonlyMap<number, readonly Use[]>;
 /** A claim that got its devices in this pass. */
 export interface PlacedClaim {
   readonly holder: Holder;
-  /** From where its devices can be used. Undefined: from the holder only. */
+  /** The nodes that can use its devices. Undefined: only the holder. */
   readonly reaches: readonly Reach[] | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** From which nodes a device, or an allocated claim, can be used. */
+/** Which nodes can use a device or an allocated claim. */
 
 import { HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import type { Device, ResourceSlice } from "../../apis/resource/kinds.ts";

@@ -51,7 +51,7 @@ export interface DeviceQuestion<S> {
 
 export interface SearchFound<S> {
   readonly at: S;
-  /** For each claim of the question. */
+  /** The devices for each claim of the question. */
   readonly uses: readonly (readonly Use[])[];
   /** What all pods of the node take, where this pod changes what the others have. Absent: it changes nothing. */
   readonly held?: readonly Use[];

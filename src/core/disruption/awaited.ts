@@ -52,7 +52,7 @@ function awaitedFromDrains(nodes: readonly NodeView[]): Awaiting {
   return awaiting;
 }
 
-/** By command id: the name of a node that the command drains and that still has pods. */
+/** Keyed by command id: the name of a node that the command drains and that still has pods. */
 function drainingByCommand(nodes: readonly NodeView[]): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   for (const node of nodes) {

@@ -20,7 +20,7 @@ export interface PoolTotals {
   readonly rescheduleCost: number;
 }
 
-/** By pool id, for pools with the policy Balanced only. */
+/** Totals of the pools with the policy Balanced, keyed by pool id. */
 export function* balancedTotals(
   nodes: readonly NodeView[],
   pools: readonly Pick<PoolInput, "pool" | "instanceTypes">[],

@@ -31,7 +31,7 @@ export interface AllowancesInput {
   readonly pools: readonly Pool[];
   /** Sorted by name. */
   readonly nodes: readonly NodeView[];
-  /** As `before` of {@link countNodes}. */
+  /** See `before` of {@link countNodes}. */
   readonly nodesBefore?: readonly NodeView[] | undefined;
   readonly reason: CommandReason;
   readonly nowMs: number;
@@ -186,7 +186,7 @@ export function scheduleOf(budget: Budget): Schedule | undefined {
 function firstHit(schedule: Schedule, afterMs: number): number | undefined {
   const { last } = schedule;
   if (last !== undefined && last.sinceMs <= afterMs) {
-    // For a schedule without a hit (30 February) the search goes through years: it is repeated once a day only.
+    // A schedule that never occurs (30 February) makes the search run through years, so it is repeated only once a day.
     const untilMs = last.hitMs ?? last.sinceMs + DAY_MS;
     if (afterMs < untilMs) return last.hitMs;
   }

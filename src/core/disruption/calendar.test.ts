@@ -132,7 +132,7 @@ describe("whose budgets are in the way", () => {
     ["the cluster's for longer", one(until(8)), one(until(9)), "cluster"],
     ["the pool's for longer", one([{ nodes: "0" }]), one(until(9)), "pool"],
     ["the pool's, which cannot be read", one([{ nodes: "few" }]), one([{ nodes: "0" }]), "pool"],
-    // Of a pool whose one node goes: in a minute that is done, and the cluster's are what stays.
+    // The pool's only node is gone within a minute. What remains are the cluster's budgets.
     [
       "the cluster's, while the pool's are used up",
       one([{ nodes: "1" }], 1),

@@ -112,7 +112,7 @@ function stateAt(
   return state;
 }
 
-/** As {@link changesOf}, between two instants; at most {@link MOST_WINDOWS}. */
+/** Like {@link changesOf}, between two instants; at most {@link MOST_WINDOWS}. */
 export function changesWithin(
   budgets: readonly Budget[],
   fromMs: number,
@@ -171,7 +171,7 @@ export function budgetStandingOf(
   nowMs: number,
 ): BudgetStanding {
   if (paused !== undefined) return { held: { status: "False", reason: "Paused", message: paused } };
-  // With one node every share above 0 % allows one.
+  // For one node, every percentage above 0 % allows one.
   const ofOne = (some: readonly Budget[]) => ({ budgets: some, nodes: 1, disrupting: 0 });
   const [own, ofCluster] = [ofOne(budgets), ofOne(clusterBudgets)];
   const changesAtMs = changesOf([...budgets, ...clusterBudgets], nowMs).next().value;

@@ -337,7 +337,7 @@ function podFacts(node: NodeView): PodFacts {
 /** Kept apart: whoever only asks what blocks a node needs no cost. */
 const costByView = new ViewNotes<number>();
 
-/** As `Candidate.rescheduleCost`: 1 plus the eviction cost of the pods that would need another node. */
+/** The value of `Candidate.rescheduleCost`: 1 plus the eviction costs of the pods that would need another node. */
 export function rescheduleCostOf(node: NodeView): number {
   let cost = costByView.get(node);
   if (cost === undefined) {

@@ -33,7 +33,7 @@ type Losses = ReadonlyMap<PodDisruptionBudget, number>;
 
 /** Which pods can be evicted before a new pod of their workload runs. */
 export interface Evictions {
-  /** As {@link pendingEvictions}. */
+  /** Like {@link pendingEvictions}. */
   readonly pending: () => Losses;
   readonly pdbs: readonly PodDisruptionBudget[];
   /** Whether the pod is moved without downtime: it ends only once a new pod of its workload runs elsewhere. */

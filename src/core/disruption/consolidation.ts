@@ -29,7 +29,7 @@ import { VALIDATION_MS } from "./validation.ts";
 
 /** Replacements of one command: v1, repack, and older generations as in upstream's versions of their time. */
 const MOST_REPLACEMENTS = { v1: 10, repack: 50, older: 1 } as const;
-/** With the setting `splits` off, as upstream: pkg/controllers/disruption/consolidation.go. */
+/** The limit with the setting `splits` off, as upstream: pkg/controllers/disruption/consolidation.go. */
 const MOST_WITHOUT_SPLITS = 1;
 
 /** Why a node is never consolidated as its NodePool and its labels are now; undefined: it may be. */
@@ -135,7 +135,7 @@ export type NoCommandKind =
 export interface NoCommand {
   readonly kind: NoCommandKind;
   readonly message: string;
-  /** Of `balanced` only. */
+  /** Only set by `balanced`. */
   readonly verdicts?: readonly BalancedVerdict[];
   /** When the reason ends by itself; absent: never, or it is not known. */
   readonly untilMs?: number;
@@ -216,9 +216,7 @@ export function backOffEndsMs(
 interface Simulated {
   readonly candidates: readonly Candidate[];
   readonly simulation: Simulation;
-  /**
-   * By repack, which chooses machines by price: more replacements are allowed, also of the types that are removed.
-   */
+  /** Set by repack, which chooses machines by price. More replacements are then allowed, also of the removed types. */
   readonly isPacked?: boolean;
 }
 

@@ -11,7 +11,7 @@ import type { PoolAllowance } from "./budgets.ts";
 import { bySavings, type Candidate } from "./candidates.ts";
 import { hasUsersDeletionCost, managedDeletionCost } from "./eviction-cost.ts";
 
-/** For pods of nodes that leave already. upstream: int32's smallest */
+/** Cost of pods on leaving nodes. upstream: the smallest int32 */
 const LEAVING = "-2147483648";
 /** So many nodes get other costs in one pass, beside those that leave. */
 const MOST_NODES = 50;
@@ -22,9 +22,9 @@ const RELIABLE: ReadonlySet<string> = new Set(["ReplicaSet", "Job", "DaemonSet"]
 export interface DeletionCostInput {
   /** Managed nodes, sorted by name. */
   readonly nodes: readonly NodeView[];
-  /** Of graceful disruption. */
+  /** Candidates for graceful disruption. */
   readonly candidates: readonly Candidate[];
-  /** By id of the pool. */
+  /** Keyed by pool id. */
   readonly drifted: ReadonlyMap<string, Pick<PoolAllowance, "allowed">>;
   readonly underutilized: ReadonlyMap<string, Pick<PoolAllowance, "allowed">>;
 }
@@ -36,7 +36,7 @@ export interface CostChange {
 }
 
 export interface CostChanges {
-  /** By node, those that leave first, then as they will be disrupted. */
+  /** In the order in which nodes will be disrupted; leaving nodes are first. */
   readonly nodes: readonly { readonly node: NodeView; readonly changes: readonly CostChange[] }[];
   /** More nodes need other costs than one pass changes. */
   readonly isCut: boolean;

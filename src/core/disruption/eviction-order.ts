@@ -98,7 +98,7 @@ function stayingInZones(
   assign((alike, planned, zone) =>
     zoneOf(planned) === zone ? itself(alike, planned, zone) : undefined,
   );
-  // In reverse order, because they are taken from the end.
+  // Lists are in reverse order, because pods are taken from the end.
   const inZone = new Map<string, Pod[]>();
   for (const [uid, alike] of left)
     for (const one of [...alike].reverse()) {

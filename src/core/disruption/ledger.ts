@@ -44,9 +44,9 @@ export interface Restraint {
 export class Ledger {
   readonly turns = new RepackTurns();
   readonly #restraint: Restraint;
-  /** By command id. */
+  /** Keyed by command id. */
   readonly #moves = new Map<string, MoveRecord>();
-  /** By pool id. */
+  /** Keyed by pool id. */
   readonly #outcomes = new Map<string, RepackOutcome>();
 
   constructor(restraint: Restraint) {
@@ -116,7 +116,7 @@ export class Ledger {
       for (const [key, count] of Object.entries(pods))
         moved.set(key, (moved.get(key) ?? 0) + count);
     const { maxMovesPerPodHour: most } = this.#restraint;
-    // With fewer moves the moving pods alone show that the limit is kept.
+    // With fewer moves, the moving pods alone prove that the limit is kept.
     if ([...moved.values()].some((count) => count + 1 > most)) yield* countReplicas(nodes);
   }
 

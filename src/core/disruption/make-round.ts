@@ -58,7 +58,7 @@ export interface Picture {
   readonly pdbs: readonly PodDisruptionBudget[];
   /** Seats of pods that have not reached their node; absent: none is known. */
   readonly seats?: AwaitedSeats;
-  /** By node name: room that CapacityBuffers keep there. Only explanations read it. */
+  /** Node name → the room that CapacityBuffers keep there. Only explanations read it. */
   readonly room?: ReadonlyMap<string, readonly RoomKept[]>;
   /** Names of nodes that running commands are about. */
   readonly queued: ReadonlySet<string>;

@@ -82,7 +82,7 @@ export function movesAnnotation(
   return { [MOVES_ANNOTATION_KEY]: `[${texts.join()}]` };
 }
 
-/** By time; ties by command id. */
+/** Orders by time, then by command id. */
 export function oldestFirst(a: MoveRecord, b: MoveRecord): number {
   if (a.at === b.at) return a.command < b.command ? -1 : 1;
   return a.at < b.at ? -1 : 1;
@@ -158,12 +158,12 @@ export function movedWith({ pods }: MoveRecord, pod: Pod): number {
   return moveKeysOf(pod).reduce((sum, key) => sum + (pods[key] ?? 0), 0);
 }
 
-/** By UID of the owner. Pods without an owner are left out: nobody makes them again. */
+/** Pods keyed by UID of their owner. Pods without an owner are left out, because nobody creates them again. */
 export function podsByOwner(pods: readonly Pod[]): ReadonlyMap<string, readonly Pod[]> {
   return grouped(pods, (pod) => ownerOf(pod)?.uid);
 }
 
-/** By the first key of {@link moveKeysOf}. */
+/** Keyed by the first key of {@link moveKeysOf}. */
 export function podsByWorkload(pods: readonly Pod[]): ReadonlyMap<string, readonly Pod[]> {
   return grouped(pods, (pod) => moveKeysOf(pod)[0]);
 }

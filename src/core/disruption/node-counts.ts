@@ -13,13 +13,13 @@ import type { NodeView } from "../state/node-view.ts";
 export interface Count {
   /** Nodes that budgets count: managed, initialized, instance not terminating. */
   readonly nodes: number;
-  /** Of these nodes: not Ready, leaving, or rebooting. */
+  /** How many of these nodes are not Ready, leaving or rebooting. */
   readonly disrupting: number;
 }
 
-/** As {@link Count}, with what budgets of node repair count. */
+/** A {@link Count} that also has what budgets of node repair count. */
 interface FullCount extends Count {
-  /** Of these nodes: leaving, or rebooting. */
+  /** How many of these nodes are leaving or rebooting. */
   readonly away: number;
 }
 
@@ -62,7 +62,7 @@ function differences(before: readonly NodeView[], now: readonly NodeView[]): rea
   while (old < before.length || fresh < now.length) {
     const [a, b] = [before[old], now[fresh]];
     if (a !== b) {
-      // With equal names both are differences: the node has changed.
+      // Equal names differ too: the node has changed.
       const isGone = a !== undefined && (b === undefined || a.name <= b.name);
       const isNew = b !== undefined && (a === undefined || b.name <= a.name);
       if (isGone) found.push({ view: a, by: -1 });

@@ -87,7 +87,7 @@ describe("what moves of several nodes came to", () => {
     expect(rests).toEqual([1, 2, 4, 8, 16, 24, 24]);
     const came = judged([planned], last) as RepackOutcome;
     expect([came.failures, repackHoldOffEndsMs(came)]).toEqual([0, undefined]);
-    // After the hold-off and a day without another move, the pool starts anew.
+    // After the hold-off and a day without another move, the pool has a clean record again.
     const again = judged([planned, beside], last, NOW + 49 * HOUR_MS);
     expect(again?.failures).toBe(1);
     expect(whileValid(last, NOW + 48 * HOUR_MS)).toBe(last);

@@ -41,7 +41,7 @@ export interface RepackOutcome {
 
 export interface PricedNode {
   readonly node: NodeView;
-  /** Per hour. */
+  /** Price per hour. */
   readonly priceMicroUsd: number;
 }
 

@@ -22,7 +22,7 @@ export interface RepairRules {
 
 /** A broken node, as repair sees it. */
 export interface Patient {
-  /** At least one; all are due. */
+  /** At least one ailment; all are due. */
   readonly ailments: readonly Ailment[];
   /** A person forbids its repair. */
   readonly isVetoed: boolean;

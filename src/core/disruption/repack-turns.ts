@@ -11,7 +11,7 @@ const LONGEST_WAIT_MS = 30_000;
  * example because pods come and go all the time.
  */
 const NEXT_WAIT_MS = 5 * 60_000;
-/** After this time entries are forgotten, so that pools that are gone leave none behind. */
+/** Entries are dropped after this time, so that deleted pools leave none behind. */
 const KEPT_MS = 60 * 60_000;
 
 /** What one answer of a method means for the groups of pools (by id). */

@@ -13,7 +13,7 @@ import type { Round } from "./round.ts";
 
 export interface FoundCommands {
   readonly method: Method;
-  /** At least one. */
+  /** At least one command. */
   readonly commands: readonly Command[];
 }
 
@@ -57,7 +57,7 @@ export function nextCommands(
   return atOnce(nextCommandsInSteps(picture, pending));
 }
 
-/** As {@link nextCommands}, for callers with other things to do in between. */
+/** Like {@link nextCommands}, but other work may run between steps. */
 export function nextCommandsInSteps(
   picture: Picture,
   pending: readonly Command[] = [],

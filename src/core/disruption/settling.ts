@@ -13,7 +13,7 @@ import type { Simulator } from "./simulate.ts";
 
 /** Time that the move itself takes. */
 const MOVE_MS = 60_000;
-/** With a longer `consolidateAfter` repack does not wait for settling nodes. */
+/** Repack does not wait for settling nodes with a longer `consolidateAfter`. */
 const LONGEST_MS = 5 * 60_000;
 
 interface Moved {

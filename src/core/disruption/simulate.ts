@@ -68,7 +68,7 @@ export interface Simulator {
   /** Prepares the cluster in steps. Without it the first simulation does so in one step. */
   ready(): Steps<void>;
   without(candidates: readonly Candidate[], terms?: SimulationTerms): Simulation;
-  /** As `without`. To start another simulation before this one ends is an assertion error. */
+  /** Like `without`, in steps. Starting another simulation before this one ends is an assertion error. */
   withoutInSteps(candidates: readonly Candidate[], terms: SimulationTerms): Steps<Simulation>;
   /** A lower bound of the price of new nodes for all pods of the candidates. */
   leastPriceMicroUsd(candidates: readonly Candidate[]): number;

@@ -131,7 +131,7 @@ describe("equally used nodes of a static pool", () => {
   });
 });
 
-/** With the gate TerminateFirstDrift open. */
+/** A round with the gate TerminateFirstDrift. */
 const roundOf: typeof closedRoundOf = (candidates, options) =>
   closedRoundOf(candidates, { terminateFirst: { drift: true, repair: false }, ...options });
 
@@ -318,7 +318,7 @@ describe("drift of static pools", () => {
           ],
         ],
       );
-      // In a later round: not while the first node leaves, but when its pods run again.
+      // Not in the round in which the first node leaves, but later, when its pods run again.
       const [leaves, left] = [both.slice(0, 1), both.slice(1)];
       const leaving = leaves.map(({ node }) => ({ ...node, deleting: true }));
       expect(going(under(2, left, leaving))).toEqual([]);

@@ -19,7 +19,10 @@ import { createSimulator, type Simulator } from "./simulate.ts";
 /** Why a node goes first; a label of the metric. */
 export type TerminateFirstReason = "static-at-limit" | "no-reserved-capacity";
 
-/** For which methods nodes may go first: the gates TerminateFirstDrift and TerminateFirstRepair. */
+/**
+ * Methods whose nodes may be terminated before their replacements exist: the gates TerminateFirstDrift and
+ * TerminateFirstRepair.
+ */
 export interface TerminateFirst {
   readonly drift: boolean;
   readonly repair: boolean;

@@ -15,9 +15,9 @@ import { rebootEndMs } from "../repair/reboots.ts";
 import { isAnnotated } from "../state/do-not-disrupt.ts";
 import { initialization } from "./initialized.ts";
 
-/** From the claim's creation. upstream: pkg/controllers/nodeclaim/lifecycle/liveness.go. */
+/** Time since the claim's creation. upstream: pkg/controllers/nodeclaim/lifecycle/liveness.go. */
 export const LAUNCH_TIMEOUT_MS = 5 * 60_000;
-/** From the claim's creation. upstream: pkg/controllers/nodeclaim/lifecycle/liveness.go. */
+/** Time since the claim's creation. upstream: pkg/controllers/nodeclaim/lifecycle/liveness.go. */
 export const REGISTRATION_TIMEOUT_MS = 15 * 60_000;
 
 /**
@@ -43,8 +43,8 @@ export interface LivenessInput {
   /** Counts from registration; 0: no limit. */
   readonly initializationTimeoutMs: number;
   /**
-   * For how long this process has watched claims. The time while no process watched, or upstream did, does not count
-   * against a node. Undefined: another process decides, so the earliest possible end is returned.
+   * How long this process has watched claims. Time in which no process watched, or upstream did, does not count against
+   * a node. Undefined: another process decides, so the earliest possible end is returned.
    */
   readonly lookedForMs: number | undefined;
   readonly nowMs: number;

@@ -18,7 +18,7 @@ import { parseDuration } from "../../base/duration.ts";
 const MIN_DRAIN_MS = 5_000;
 /** How long the cloud may refuse, or the Node be missing, before the reboot has begun. */
 const ISSUE_TIMEOUT_MS = 5 * 60_000;
-/** From the cloud's answer until the node must be Ready again. */
+/** Time from the cloud's answer until the node must be Ready again. */
 const RECOVERY_TIMEOUT_MS = 20 * 60_000;
 const DRAIN_POLL_MS = 1_000;
 const RECOVERY_POLL_MS = 15_000;
@@ -53,7 +53,7 @@ export type RebootStep =
   /** Another boot shows: pods may come again. */
   | { readonly do: "open"; readonly afterMs: number };
 
-/** Of a claim that is being rebooted. */
+/** The next step for a claim that is being rebooted. */
 export function rebootStep(facts: RebootFacts): RebootStep {
   return condition(facts.claim, REBOOTING)?.reason === "RebootIssued"
     ? recovery(facts)

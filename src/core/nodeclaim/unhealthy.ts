@@ -50,10 +50,12 @@ interface Tally {
   broken: number;
 }
 
-/** Whether too many nodes are broken, with counts kept for each pool: when a network breaks, 10,000 nodes ask at once. */
+/**
+ * Whether too many nodes are broken, with counts kept for each pool: when a network breaks, 10,000 nodes ask at once.
+ */
 export class BrokenCount {
   readonly #wards = new Map<string, Ward>();
-  /** By pool id; undefined: all nodes. */
+  /** Keyed by pool id; undefined: all nodes. */
   readonly #tallies = new Map<string | undefined, Tally>();
 
   put(name: string, ward: Ward): void {
@@ -71,7 +73,7 @@ export class BrokenCount {
     this.#count(before, -1);
   }
 
-  /** For the nodes of the pool with this id, or for all nodes. */
+  /** Whether too many nodes of this pool are broken; undefined: of all nodes. */
   tooMany(poolId: string | undefined): boolean {
     const { nodes, broken } = this.#tallies.get(poolId) ?? { nodes: 0, broken: 0 };
     return isTooMany(broken, nodes);

@@ -62,7 +62,7 @@ function someOf(all: readonly string[]): string[] {
   return [...all.slice(0, MOST_NAMED), ...(others > 0 ? [`and ${others} more`] : [])];
 }
 
-/** In the words of the pools there are; v1's when there is none. */
+/** The message in the words of the pools' generation, or of v1 if there is no pool. */
 function nothingFound(all: readonly Pool[], foreign: readonly Pool[]): string {
   const ours = all.filter((pool) => !foreign.includes(pool));
   if (ours.length === 0 || ours.some(({ generation }) => generation === "v1"))

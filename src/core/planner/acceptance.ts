@@ -64,7 +64,7 @@ export function minSavingOf(
   return saves === "setting" ? minSaving : Math.max(SAVING_OF_A_MISTAKE, minSaving);
 }
 
-/** As {@link firstFailure}, without the question about stranded pods. `minSaving`: a share of the known price. */
+/** Like {@link firstFailure}, without the question about stranded pods. `minSaving`: a share of the known price. */
 export function failureByPrice(
   found: SchedulingResult,
   known: SchedulingResult,

@@ -11,7 +11,7 @@ import { type Batch, planByCheapestNode } from "../provisioning/solve.ts";
 import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
 import { typesFor } from "./packing/place-packed.ts";
 
-/** For callers that cannot use a plan once a pod has lost its planned node. */
+/** What callers need that cannot use a plan once a pod has lost its planned node. */
 interface Kept {
   /** A pod has lost its planned node: no further pod is placed. */
   isLost: boolean;

@@ -92,7 +92,7 @@ describe("planBatch", () => {
     const settings = { ...DEFAULT_PLANNER, nodeMicroUsdPerHour: 1_000 };
     for (let seed = 0; seed < 2; seed++) {
       const one = input(seed, 200);
-      // Among pods that are not equally important the rules are not stopped: here one is more so.
+      // If pods have different priorities, the greedy rules are not stopped. Here one pod has a higher priority.
       const [first, ...others] = one.pods as [Pod, ...Pod[]];
       const pods = [{ ...first, spec: { ...first.spec, priority: 1 } }, ...others];
       const whole = planBatch({ ...one, pods }, settings);
@@ -167,7 +167,7 @@ describe("planBatch", () => {
     const web = ["a", "b"].map((name) =>
       pod({ name, labels, cpu: "1", memory: "5Gi", spec: { affinity, topologySpreadConstraints } }),
     );
-    // Without one in each zone all could go to the other.
+    // Without these pods in each zone, all others could go to the other zone.
     const others = ["zone-b", "zone-a"].map((zone, at) =>
       pod({ name: `c-${at}`, memory: "12Gi", spec: { nodeSelector: { [key]: zone } } }),
     );

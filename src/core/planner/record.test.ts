@@ -182,7 +182,7 @@ describe("the record of a plan", () => {
   it.each(WINNERS)("names the source and the improvements (%#)", (input, options, source, by) => {
     const { planner, newClaims } = planBatch(input, options);
     expect(planner).toMatchObject({ source, improvements: by });
-    // Of all plans that were accepted, the last one is the plan.
+    // The last accepted plan is the result.
     const accepted = planner?.considered.filter((one) => one.rejectedBy === undefined).at(-1);
     expect(accepted?.microUsdPerHour).toBe(priceMicroUsd({ newClaims }));
   });

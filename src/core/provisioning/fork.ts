@@ -90,7 +90,7 @@ export class Fork {
   readonly #gone: ExistingNode[] = [];
   /** Number of topology changes that the outer fork had made before this one was opened. */
   readonly #countedBefore: number;
-  /** As above, of the devices. */
+  /** The same for devices. */
   readonly #devicesBefore: number;
   readonly #isInner: boolean;
 

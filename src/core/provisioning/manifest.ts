@@ -76,7 +76,7 @@ export function claimManifest(planned: PlannedClaim, nameSuffix: string): KubeOb
   return fromClaim(withClaimKubelet(claim, pool.kubelet));
 }
 
-/** Without trailing zero units, which the API's pattern refuses: `720h`, not `720h0m0s`. */
+/** The API's pattern refuses trailing zero units: `720h`, not `720h0m0s`. */
 function shortDuration(ms: number): string {
   return formatDuration(ms)
     .replace(/(?<=[hm])0s$/, "")

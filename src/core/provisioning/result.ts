@@ -48,7 +48,7 @@ export interface PoolRejection {
   readonly rejected: Readonly<Partial<Record<RejectionReason, number>>>;
   /** Reasons that refused other required terms of the pod. The message is about the term that passed most stages. */
   readonly otherwise?: readonly RejectionReason[];
-  /** At least one way to place the pod needs reservations that other planned nodes hold. */
+  /** Set if at least one way to place the pod needs reservations that other planned nodes hold. */
   readonly promised?: true;
 }
 

@@ -54,7 +54,9 @@ import type { MeetingPlace, TopologyGroup } from "./topology/topology-group.ts";
 /** One step takes a few milliseconds at most. */
 const NODES_PER_STEP = 64;
 const TRIES_PER_STEP = 64;
-/** With {@link planByCheapestNode} one pod may ask every planned node, so answers are counted, too. */
+/**
+ * With {@link planByCheapestNode} one pod may ask every planned node, so steps also end after this number of answers.
+ */
 const ASKED_PER_STEP = 1_024;
 /** Devices that searches try between two steps. */
 const DEVICES_PER_STEP = 4_096;
@@ -126,7 +128,7 @@ export interface Batch {
   readonly unstuck: readonly Unstuck[];
   /** Instance types and prices by kind of planned node, shared by all plans of the batch. */
   readonly kinds: Map<string, Kind>;
-  /** For each group of pods with affinity to each other: the domains where all of them fit. */
+  /** Group of pods with affinity to each other → the domains where all of them fit. */
   readonly meetings: ReadonlyMap<TopologyGroup, MeetingPlace>;
   /** Affinity groups whose pods are placed before all other pods. Absent: pods are placed by size only. */
   readonly together?: ReadonlySet<TopologyGroup>;

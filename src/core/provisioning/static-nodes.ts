@@ -38,7 +38,7 @@ export function planStaticNodes(
   return atOnce(planStaticNodesInSteps(input, pool, count, instead));
 }
 
-/** As {@link planStaticNodes}, in steps. */
+/** Like {@link planStaticNodes}, in steps. */
 export function* planStaticNodesInSteps(
   input: SchedulingInput,
   pool: PoolInput,

@@ -37,7 +37,7 @@ interface Tally {
 
 /** Reasons against repair that concern many nodes. */
 export interface Survey {
-  /** By pool id. */
+  /** Keyed by pool id. */
   readonly pools: ReadonlyMap<string, Readonly<Tally>>;
   /** The most likely cause first. */
   readonly causes: readonly CommonCause[];

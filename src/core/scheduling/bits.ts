@@ -46,7 +46,7 @@ export function intersectionOf(a: Bits, b: Bits): Bits {
   return common;
 }
 
-/** As {@link intersectionOf}, but returns `a` itself if `b` has all its members. Do not change the result. */
+/** Like {@link intersectionOf}, but returns `a` itself if `b` has all its members. Do not change the result. */
 export function commonBits(a: Bits, b: Bits): Bits {
   for (let word = 0; word < a.length; word++) {
     if (((a[word] as number) & ~(b[word] as number)) !== 0) return intersectionOf(a, b);

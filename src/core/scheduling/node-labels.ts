@@ -46,7 +46,7 @@ export class NodeLabels {
     return value === undefined ? undefined : oneOf(key, [value]);
   }
 
-  /** As {@link Requirements.accepts}, with no key that may be undefined. */
+  /** Like {@link Requirements.accepts}, with no key that may be undefined. */
   accept(requirements: Requirements): boolean {
     if (this.#torn !== undefined) return this.#torn.accepts(requirements, NOTHING_UNDEFINED);
     for (const wanted of requirements.all()) {

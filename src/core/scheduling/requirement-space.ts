@@ -16,7 +16,7 @@ const CONFLICT = -1;
 export class RequirementSpace {
   readonly #sets: Requirements[] = [];
   readonly #idByText = new Map<string, SetId>();
-  /** By key, then values. */
+  /** Keyed by label key, then by values. */
   readonly #narrowings = new Map<string, Map<string, SetId>>();
   /** Joined sets: for the number of a node's set, a map from the wanted set's number to the joined one's. */
   readonly #joined: Map<SetId, SetId>[] = [];

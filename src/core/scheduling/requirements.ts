@@ -46,7 +46,7 @@ export function normalizedKey(key: string): string {
 
 /** One requirement for each label key; all must hold. It never changes. upstream: pkg/scheduling/requirements.go. */
 export class Requirements {
-  /** By key, ascending. */
+  /** Keyed by key, ascending. */
   readonly #byKey: ReadonlyMap<string, Requirement>;
   #id: string | undefined;
   #withMinValues: readonly Requirement[] | undefined;
@@ -112,7 +112,7 @@ export class Requirements {
     return this.#byKey.keys();
   }
 
-  /** By key, ascending. */
+  /** Sorted by key, ascending. */
   all(): Iterable<Requirement> {
     return this.#byKey.values();
   }
@@ -161,7 +161,7 @@ export class Requirements {
     return found;
   }
 
-  /** As {@link conflicts}, without the texts. */
+  /** Like {@link conflicts}, without the texts. */
   accepts(incoming: Requirements, mayBeUndefined: ReadonlySet<string>): boolean {
     for (const wanted of incoming.all()) {
       const own = this.#byKey.get(wanted.key);
@@ -175,12 +175,12 @@ export class Requirements {
     return true;
   }
 
-  /** In API form, by key. */
+  /** In the form of the API, sorted by key. */
   specs(): RequirementSpec[] {
     return [...this.all()].flatMap(toSpecs);
   }
 
-  /** For messages: without the keys that only planning sets. */
+  /** The text for messages. Keys that only planning sets are left out. */
   toString(): string {
     const shown = [...this.all()].filter((requirement) => !isRestrictedLabel(requirement.key));
     return shown.map(formatRequirement).join(", ");

@@ -35,7 +35,7 @@ export interface PlannedPod {
 }
 
 export interface ClaimWay {
-  /** As it was last. */
+  /** The claim's last state. */
   readonly claim: NodeClaim;
   /** `created` beside the conditions. */
   readonly seenMs: SeenMs;
@@ -147,7 +147,7 @@ function addSteps(
   return registeredMs === undefined ? {} : { registeredMs };
 }
 
-/** From when there is a node to bind it to. */
+/** Adds the pod's time from when there is a node to bind it to. */
 function addPod(
   tree: SpanTree,
   { namespace, name, uid, createdAt, bound, isGone }: PlannedPod,

@@ -22,7 +22,7 @@ export interface BegunCommand {
 
 /** A claim that the command ends. */
 export interface EndedClaim {
-  /** As it was last. */
+  /** The claim's last state. */
   readonly claim: NodeClaim;
   /** `deleting` and `gone` beside the conditions. */
   readonly seenMs: SeenMs;
@@ -40,7 +40,7 @@ export interface CommandWay {
   readonly record: CommandRecord;
   /** Absent: another process began it. */
   readonly begun?: BegunCommand;
-  /** By name. */
+  /** Sorted by name. */
   readonly ended: readonly EndedClaim[];
   readonly replacements: readonly ReplacementClaim[];
   readonly nowMs: number;

@@ -33,7 +33,7 @@ const KINDS = ["NodeClaim", "Machine"] as const;
 
 class Cluster implements ClusterState {
   readonly #nodes = new Map<string, Node>();
-  /** By `kind/name`: two generations may use one name. */
+  /** Keyed by `kind/name`: two generations may use one name. */
   readonly #claims = new Map<string, NodeClaim>();
   /** Keys of claims that are being created, and of which no deletion was told. */
   readonly #expected = new Set<string>();
@@ -50,12 +50,12 @@ class Cluster implements ClusterState {
   /** The claims that replace marked nodes. */
   readonly #successors = new Successors();
   readonly #nominated = new Map<string, number>();
-  /** By name of an unlaunched claim: since when this process knows its pods. */
+  /** Keyed by name of an unlaunched claim: since when this process knows its pods. */
   readonly #promises = new Map<string, number>();
   readonly placements = new Placements();
   readonly headroom = new Headroom();
   #isRecalled = false;
-  /** By node name, or by `kind/name` of a claim without a Node. Absent: must be made again. */
+  /** Keyed by node name, or by `kind/name` of a claim without a Node. Absent: must be made again. */
   readonly #views = new Map<string, NodeView>();
   readonly #list = new ViewList();
   readonly #usage = new PoolUsage();
@@ -436,7 +436,7 @@ class Cluster implements ClusterState {
     this.#usage.touch(claim);
   }
 
-  /** By name of a Node, or of a claim without a Node. */
+  /** The pod usage of this Node must be computed again. The name is that of a claim if there is no Node. */
   #touchUsage(name: string): void {
     this.#usage.touch(name);
     for (const kind of KINDS) this.#usage.touch(claimKey(kind, name));

@@ -27,11 +27,11 @@ interface Sums {
   readonly daemonRequests: Sum;
 }
 
-/** By key. */
+/** The pods of one node, sorted by key. */
 export class NodePods {
   readonly #keys: string[] = [];
   readonly #pods: Pod[] = [];
-  /** Of each pod, asked when it comes: later it has left the processor's cache. */
+  /** For each pod, asked when it is added, because later its object is no longer in the CPU cache. */
   readonly #isReschedulable: boolean[] = [];
   /** Undefined: to be added up anew. */
   #sums: Sums | undefined = { requests: {}, daemonRequests: {} };

@@ -28,14 +28,14 @@ export interface NodeView {
   readonly name: string;
   readonly providerId: string | undefined;
   readonly node: Node | undefined;
-  /** In hub (v1) shape. Undefined: the node is not ours. */
+  /** The claim in its v1 shape. Undefined: the node is not Karpenter's. */
   readonly claim: NodeClaim | undefined;
   /** `Pool.id` of the owner. Undefined: the node is unmanaged or its claim is standalone. */
   readonly poolId: string | undefined;
   readonly managed: boolean;
   readonly registered: boolean;
   readonly initialized: boolean;
-  /** From the claim until the node is registered, then from the Node. */
+  /** The claim's labels until the node is registered, then the Node's. */
   readonly labels: Readonly<Record<string, string>>;
   /** The taints that a pod must tolerate. Ephemeral and startup taints are left out until the node is initialized. */
   readonly taints: readonly Taint[];
@@ -62,7 +62,7 @@ export interface NodeFacts {
   /** A command will remove the node. */
   readonly marked: boolean;
   readonly nominatedUntilMs: number;
-  /** Of the same pods, which then are in order of their keys. Absent: they are sorted and added up here. */
+  /** Sums of the same pods, which must be sorted by key. Absent: pods are sorted and added up here. */
   readonly sums?: KeptSums | undefined;
   /** The last view of the node. Amounts are taken from it if only pods changed. */
   readonly before?: NodeView | undefined;
@@ -127,7 +127,7 @@ export function isThere({ managed, initialized }: NodeView): boolean {
   return !managed || initialized;
 }
 
-/** By key. Each key is made once, not once for each comparison. */
+/** Sorted by key. Each key is made once, not once for each comparison. */
 function byKey(pods: readonly Pod[]): readonly Pod[] {
   return pods
     .map((pod) => [keyOf(pod), pod] as const)

@@ -99,8 +99,8 @@ export class Placements {
   }
 
   /**
-   * By key of each pod: the node planned for it, or for an earlier pod of its owner. Vacant seats that waited too
-   * long end.
+   * Pod's key → the node planned for it, or for an earlier pod of its owner. Seats that were vacant too long are
+   * dropped.
    */
   assign(pods: readonly Pod[], nowMs: number): ReadonlyMap<string, string> {
     this.#expire(nowMs);
@@ -181,8 +181,8 @@ export class Placements {
   }
 
   /**
-   * After a start: vacant seats for pods that claims were planned for, as their annotations say, and that do not run
-   * there. A node that was usable for longer than {@link RETURN_MS} gets none.
+   * Called after a start. Adds vacant seats for pods that claims were planned for, by the claims' annotations, and that
+   * do not run there. A node that was usable for longer than {@link RETURN_MS} gets none.
    */
   *recall(views: readonly NodeView[], nowMs: number): Steps<void> {
     yield* eachInSteps(views, VIEWS_PER_STEP, ({ claim, deleting, pods }) => {

@@ -13,7 +13,7 @@ import { type PodMaker, Recommendations, workloadOf } from "./recommendations.ts
 
 /** The objects that admission reads, and what it makes of a spec. */
 export class PodAdmission {
-  /** By namespace, each list in the order of names. */
+  /** Keyed by namespace, each list in the order of names. */
   readonly #limitRanges = new Map<string, readonly LimitRange[]>();
   readonly #runtimeClasses = new Map<string, RuntimeClass>();
   readonly #autoscalers = new Map<string, VerticalPodAutoscaler>();

@@ -31,7 +31,7 @@ export class Recommendations {
     WeakMap<PodSpec["containers"], PodSpec["containers"]>
   >();
 
-  /** Of several for one workload the oldest counts, then the first by name. */
+  /** If several are about one workload, the oldest counts, then the first by name. */
   constructor(autoscalers: readonly VerticalPodAutoscaler[]) {
     for (const one of autoscalers) {
       const { targetRef } = one.spec ?? {};

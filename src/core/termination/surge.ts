@@ -18,7 +18,7 @@ import { fromRfc3339 } from "../../base/clock.ts";
 export interface Workloads {
   /** Namespaces whose Deployments may be rolled over; `*`: all. */
   readonly surgeNamespaces: readonly string[];
-  /** By `namespace/name`. */
+  /** The Deployment with this key (`namespace/name`). */
   deployment(key: string): Deployment | undefined;
   volumeClaim(key: string): PersistentVolumeClaim | undefined;
 }

@@ -131,7 +131,7 @@ describe("single-node consolidation", () => {
     const spot: CandidateOptions = { type: "m-16x", capacityType: "spot" };
     const onDemand = propose(single, [used("a", ["3"], spot)]);
     const [plan] = onDemand.commands[0]?.replacements ?? [];
-    // As spot, 16 cpu cost 0.56; on demand, 4 cpu cost 0.20 and 8 cost 0.40.
+    // 16 spot cpu cost 0.56. On demand, 4 cpu cost 0.20 and 8 cpu cost 0.40.
     expect(plan?.instanceTypes.map(({ name }) => name)).toEqual(["m-4x"]);
     expect(plan?.cheapest).toMatchObject({ capacityType: "on-demand", priceMicroUsd: 200_000 });
     const ofOnDemand = plan?.requirements.find(({ key }) => key === "karpenter.sh/capacity-type");

@@ -35,7 +35,7 @@ export const multiNodeConsolidation: Method = {
 function* propose(round: Round): Steps<Proposal> {
   const left = new Set<string>();
   for (;;) {
-    // Of the last search only: an earlier one refused the same moves.
+    // Only verdicts of the last search, because an earlier one refused the same moves.
     const refused: BalancedVerdict[] = [];
     const candidates = yield* filterInSteps(
       round.facts.candidates,
@@ -112,7 +112,7 @@ function savingMore(a: Command | undefined, b: Command | undefined): Command | u
   return savingsMicroUsd(a) > savingsMicroUsd(b) ? a : b;
 }
 
-/** As many as budgets and PodDisruptionBudgets allow together, best saving first. */
+/** Keeps as many candidates as budgets and PodDisruptionBudgets allow together, the best saving first. */
 function* withinLimits(
   candidates: readonly Candidate[],
   round: Round,

@@ -182,7 +182,7 @@ describe("repack", () => {
       const waited: number[] = [];
       for (let second = 0; second <= 600; second += 10) {
         const nowMs = NOW + second * 1_000;
-        // At any time, one of the nodes would be free in ten seconds.
+        // At any time, one of these nodes would be free in ten seconds.
         const nodes = [...six, noisy("x", 10_000 + second * 1_000)];
         const proposal = propose(nodes, { nowMs, turns });
         if (proposal.commands.length === 0) waited.push(second);

@@ -84,7 +84,7 @@ function commandFor(candidate: Candidate, { facts, holdOffs }: Round): Command |
   const simulation = facts.simulator.without([candidate]);
   const { replacements, targets, placements, unplaced, lostRoom, unquiet } = simulation;
   const [planned, ...others] = replacements;
-  // Without a new node it is no return, but consolidation.
+  // Without a new node this would be a consolidation, not a return.
   if (planned === undefined || others.length > 0) return undefined;
   if (unplaced.length + lostRoom.length + unquiet.length > 0) return undefined;
   if (holdOffs.backingOff.has(planned.pool.id)) return undefined;

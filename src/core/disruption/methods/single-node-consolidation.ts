@@ -71,7 +71,7 @@ function* propose(round: Round): Steps<Proposal> {
       commands.push(found);
       const group = groupOf(pool.id);
       if (group !== undefined) servedPools.push(group);
-      // Without a group any pool may share machines with this one, so nothing else is done in the same round.
+      // Without a group, any pool may share nodes with this one, so the round does nothing else.
       if (group === undefined || generation !== "v1") return answer();
       for (const id of group) done.add(id);
       if (commands.length === MAX_COMMANDS) return answer();

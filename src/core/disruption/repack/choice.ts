@@ -27,7 +27,7 @@ const MAX_PODS = 1_000;
 const SCANNED_PER_STEP = 16_384;
 
 export interface RepackChoice {
-  /** In the order in which they were chosen. The first of them alone are a choice too. */
+  /** In the order of choice. Each prefix of the list is a valid choice too. */
   readonly candidates: readonly Candidate[];
   /** The most that repacking the candidates up to this one could save, without room on nodes that stay. */
   readonly gainsMicroUsd: readonly number[];

@@ -107,7 +107,7 @@ describe("a batch that is not packed", () => {
       "g-1",
     ]);
     expect(planner).toMatchObject({ source: "greedy", improvements: ["dropNode"] });
-    // By prices alone the small pod would go to a node of the light pool.
+    // By price alone, the small pod would go to a node of the lighter pool.
     expect(planner?.considered).toContainEqual({
       source: "cheapestNode",
       microUsdPerHour: 1_100_000,

@@ -19,7 +19,7 @@ export const dropNode: Improvement = {
   improve: function* (contest) {
     const { batch, options, best: before } = contest;
     const { nodeMicroUsdPerHour } = options;
-    // In a batch that is not packed, each step must mend a mistake: fewer nodes matter more than small savings.
+    // In a batch that is not packed, this step only corrects mistakes: fewer nodes matter more than small savings.
     const stepSaving = contest.mayPack ? 0 : minSavingOf({ saves: "mistake" }, options);
     let best = before;
     const tried = new Set<PlannedClaim["pods"][number]>();

@@ -14,7 +14,7 @@ export class BinFiller {
   /** The amounts of all rows, one row after the other. */
   readonly #amounts: Numbers;
   readonly #perBin: Int32Array;
-  /** For each dimension, the least amount that any row takes. A bin with less left is full. */
+  /** For each dimension, the smallest amount of any row. A bin with less left is full. */
   readonly #least: Numbers;
   /** The amounts of an empty bin, by kind of bin. */
   readonly #rooms = new Map<Bin, Numbers>();

@@ -67,7 +67,7 @@ export class BranchAndBound {
     };
   }
 
-  /** After {@link best}: no content of the bin is worth more than this. */
+  /** Valid after {@link best}: no content of the bin is worth more than this. */
   get bound(): number {
     return Math.max(this.value, this.#unsearched);
   }

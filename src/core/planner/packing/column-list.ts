@@ -13,7 +13,7 @@ export interface PatternColumn {
 
 export class ColumnList {
   readonly #prices: Float64Array;
-  /** For each column: where it begins in `#rows`. One more number: where the last one ends. */
+  /** For each column, its start in `#rows`. One more number marks the end of the last column. */
   readonly #starts: Int32Array;
   readonly #rows: Int32Array;
   readonly #times: Float64Array;

@@ -110,7 +110,7 @@ export function* packByColumns(
 }
 
 /**
- * For a mix in which every pattern has less than one bin. Picks the pattern with the most value and the largest
+ * Only for a mix in which every pattern has less than one bin. Picks the pattern with the most value and the largest
  * fraction, cut to the items that are left.
  */
 function nearestToWhole(

@@ -173,7 +173,7 @@ interface KnownPart extends PackingPart {
 /** Packs the parts that a move changes and remembers each packing: most parts are the same for most moves. */
 class Packings {
   readonly #parts: readonly KnownPart[];
-  /** By shape and counts. */
+  /** Keyed by shape and counts. */
   readonly #known = new Map<string, PackedPart | undefined>();
   readonly #resourcePrices: ResourcePrices;
   readonly #budget: WorkBudget;

@@ -44,7 +44,7 @@ function plan(pods: readonly Pod[], options: PlannerOptions = PLANNER) {
   return { priceMicroUsd: priceMicroUsd(result), zoneOf: new Map(zones) };
 }
 
-/** Of several sizes, for which zone by zone other machines do than for all together. */
+/** Pods of several sizes. Planned zone by zone, they need other machines than planned together. */
 const PODS = [
   ...spreadPods("large", 9, "2500m"),
   ...spreadPods("middle", 12, "1100m"),

@@ -44,7 +44,7 @@ function evenly(packing: Packing, units = UNLIMITED.units): readonly PatternUse[
   );
 }
 
-/** Of each row, how many are in the bins. Throws where a bin holds more than it may. */
+/** The number of items of each row in the bins. Throws if a bin holds more than it may. */
 function placed({ rows, bins, dimensions }: Packing, uses: readonly PatternUse[]): number[] {
   const found = rows.map(() => 0);
   for (const { pattern, bins: count } of uses) {

@@ -116,7 +116,8 @@ export class LinearProgram {
     const dualPrices = this.#dualPrices;
     const list = new ColumnList(columns);
     for (let step = 0; step < columns.length * 3 && budget.units > 0; step++) {
-      // By the gain for the price. By the gain alone, large bins would enter first and be replaced later.
+      // The entering column has the best ratio of gain to price. By the gain alone, large bins would enter first and be
+      // replaced later.
       const { at, gain: share } = list.best(dualPrices, ENTRY_MARGIN);
       const best = columns[at];
       // A row with a negative dual price: to pack more items than there are lowers the price.

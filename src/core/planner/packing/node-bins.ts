@@ -87,7 +87,7 @@ function withoutDominated(bins: NodeBin[]): NodeBin[] {
   const most = new Float64Array(bins[0]?.amounts.length ?? 0);
   bins.sort((a, b) => a.price - b.price || cpuOf(b) - cpuOf(a) || a.type - b.type);
   for (const bin of bins) {
-    // With more of some resource than every cheaper kind there is nothing to compare.
+    // A kind with more of some resource than all cheaper kinds cannot be redundant.
     if (holds(most, bin.amounts) && kept.some(({ amounts }) => holds(amounts, bin.amounts)))
       continue;
     kept.push(bin);

@@ -101,7 +101,7 @@ describe("pack", () => {
     const [near, far] = [found(100), found(60)];
     expect(near.alike).toBeLessThan(1.01);
     expect(near.best).toBe(near.alike);
-    // With such a large budget, hardly more is spent than this filling needs.
+    // Even with such a large budget, hardly more steps are spent than this filling needs.
     expect(near.spent).toBeLessThan(20_000);
     expect(far.alike).toBeGreaterThan(1.01);
     expect(far.best).toBeLessThan(far.alike - 0.005);

@@ -153,8 +153,8 @@ interface ColumnStep {
 }
 
 /**
- * By the cheapest mix of patterns; what it leaves is packed evenly or greedily. And all items greedily, by its dual
- * prices.
+ * Solutions by the cheapest mix of patterns, with the rest packed evenly or greedily. Also one with all items packed
+ * greedily by the dual prices of the mix.
  */
 function* solutionsByColumns(
   { greedy, bins, prices, isEven }: ColumnStep,

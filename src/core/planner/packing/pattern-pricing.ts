@@ -66,7 +66,7 @@ export class PatternPricing {
     return bestOf(found);
   }
 
-  /** As {@link greedily}, by branch and bound. */
+  /** Like {@link greedily}, by branch and bound. */
   bySearch(bins: readonly number[], dualPrices: Float64Array): PatternColumn[] {
     const { packing, resourcePrices } = this.#task;
     if (!uses(this.#task, "branchAndBound")) return [];

@@ -85,7 +85,7 @@ function emptyNode({ claims, context }: Pass, bin: NodeBin): PlannedNode | undef
   return { claim, bin, free: bin.amounts.slice() };
 }
 
-/** For each set of types within limits: those that are not burstable. The set changes only when limits do. */
+/** Set of types → those of them that are not burstable. The set changes only with limits. */
 const STEADY = new WeakMap<Bits, Bits>();
 
 /**

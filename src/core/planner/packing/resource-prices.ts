@@ -7,7 +7,7 @@ import type { Packing } from "./packing.ts";
 import { maximise } from "./simplex.ts";
 
 export interface ResourcePrices {
-  /** For each dimension. */
+  /** The price of each dimension. */
   readonly prices: Float64Array;
   /** The lower bound on the price of every packing. */
   readonly leastCost: number;

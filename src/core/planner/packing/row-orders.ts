@@ -1,7 +1,7 @@
 /** Orders of rows in which greedy filling takes their items. */
 import type { Packing } from "./packing.ts";
 
-/** From this many rows on, the sort of the JavaScript engine is faster than insertion sort (`bench -- speed`). */
+/** From this number of rows on, the engine's sort is faster than insertion sort (`bench -- speed`). */
 const MANY_TO_SORT = 256;
 
 /**
@@ -38,7 +38,7 @@ export function fillingOrders(packing: Packing, values: Float64Array): number[][
   ];
 }
 
-/** By the ratio of the first two dimensions, and by its inverse. */
+/** The rows ordered by the ratio of their first two dimensions, and by its inverse. */
 export function ratioOrders({ rows }: Packing): [number[], number[]] {
   const over = (a: 0 | 1, b: 0 | 1) =>
     byKeys(rows.map(({ amounts }) => (amounts[a] as number) / ((amounts[b] as number) + 1)));

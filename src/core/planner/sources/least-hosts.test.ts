@@ -29,7 +29,7 @@ const spread = (topologyKey: string, maxSkew: number) => ({
   labelSelector,
 });
 
-/** Of as many pods as that beside some that mind nothing. */
+/** A batch with this number of constrained pods, and some pods without constraints. */
 function batchOf(count: number, spec: Partial<PodSpec>, limits: Record<string, number> = {}) {
   const types = [2, 4, 8].map((cpu) => instanceType({ cpu }));
   const web = Array.from({ length: count }, (_, index) =>

@@ -15,7 +15,7 @@ import {
   PROVISIONER_NAME_LABEL_KEY,
 } from "../../../apis/karpenter/labels.ts";
 
-/** Before the name of a Provisioner. A name alone is a NodePool's. */
+/** Prefix of a Provisioner's name. A name without it is a NodePool's. */
 const OF_PROVISIONER = "provisioner/";
 
 /** A spec that got its namespace's pool → the text that tells so. */

@@ -76,7 +76,7 @@ describe("default topology spread", () => {
 
   it("is kept by the plan, for each pod by its own controller, though the pods look alike", () => {
     const hard = defaultConstraints(config({ ...ZONAL, whenUnsatisfiable: "DoNotSchedule" }));
-    // As a mirror holds them: of the very same spec and labels.
+    // As in a mirror, these pods share one spec and one labels object.
     const { spec } = web;
     const labels = { app: "web" };
     const pods = ["gone", "web", "web", "web"].map((of, index) => {

@@ -53,7 +53,7 @@ interface Known {
   readonly ownerLabels: readonly string[];
 }
 
-/** As {@link refusal}, where claims of devices are planned. */
+/** Like {@link refusal}, for callers that plan device claims. */
 export function refusalBesideDevices(
   pod: Pod,
   { volumes, wellKnownLabels, ownerLabels }: Known,

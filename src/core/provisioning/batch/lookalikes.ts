@@ -12,7 +12,7 @@ import type { Labels } from "../topology/topology-group.ts";
 /** `T`: what is computed for each group of equal pods. */
 export class Lookalikes<T> {
   readonly #find: (sample: Pod) => T;
-  /** By labels first: there are fewer label objects than specs, so fewer inner maps. */
+  /** Keyed by labels first: there are fewer label objects than specs, so fewer inner maps. */
   readonly #found = new Map<string | undefined, Map<Labels | undefined, Map<PodSpec, T>>>();
   /** The last answer. Pods of a template mostly follow each other. */
   #last: { readonly pod: Pod; readonly found: T } | undefined;

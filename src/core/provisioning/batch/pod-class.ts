@@ -101,15 +101,15 @@ export class PodClasses {
   readonly #devices: DeviceAccess | undefined;
   readonly #drafts: Draft[] = [];
   /**
-   * By the wishes that the template does not contain, then by the template. Two short keys are cheaper than one long
-   * key.
+   * Keyed by the preferences that the template does not contain, then by the template. Two short keys are cheaper than
+   * one long key.
    */
   readonly #byWishes = new Map<string, Map<string, Draft>>();
-  /** By requests: many drafts have few different ones. */
+  /** Keyed by requests: many drafts have few different ones. */
   readonly #amounts = new Map<string, Amounts>();
-  /** By namespace, and by requirements of volumes. */
+  /** Keyed by namespace, and by requirements of volumes. */
   readonly #ofTemplates = new Map<string, WeakMap<PodTemplate, Draft>>();
-  /** By the groups that count its pods. */
+  /** Keyed by the groups that count its pods. */
   readonly #classes = new Map<readonly TopologyGroup[], Map<Draft, PodClass>>();
   /** Groups of rules that mean the same for every pod of the namespace. */
   readonly #ofNamespace = new Map<string, Map<object, TopologyGroup>>();
@@ -419,7 +419,8 @@ export interface Draft extends Amounts {
   /** How many of its pods the prepared cluster counts as running. The others are pending or gone. */
   running: number;
   /**
-   * By dropped preferences and by the topology groups that count or guard its pods. Equal keys mean equal variants.
+   * Keyed by dropped preferences, and by the topology groups that count or guard its pods. Equal keys mean equal
+   * variants.
    */
   readonly variants: Map<string, Variant>;
 }

@@ -130,7 +130,7 @@ interface Level {
 
 const PODS_PER_STEP = 256;
 
-/** By cpu, then memory, largest first; then the oldest; then UID, so that the order of arrival has no effect. */
+/** Sorted by cpu, then memory, largest first; then the oldest; then UID, so that the order of arrival has no effect. */
 export function inOrder<T extends QueuedPod>(pods: readonly T[]): T[] {
   return pods.length <= FEW ? pods.toSorted(largestFirst) : (atOnce(inOrderInSteps(pods)) as T[]);
 }
@@ -151,7 +151,7 @@ function oldestFirst(a: QueuedPod, b: QueuedPod): number {
   );
 }
 
-/** As {@link inOrder}, for long lists. */
+/** Like {@link inOrder}, for long lists. */
 export function* inOrderInSteps(pods: readonly QueuedPod[]): Steps<QueuedPod[]> {
   const levels = new Levels();
   yield* eachInSteps(pods, PODS_PER_STEP * 4, (item) => levels.add(item));
@@ -166,7 +166,7 @@ export function* inOrderInSteps(pods: readonly QueuedPod[]): Steps<QueuedPod[]> 
 /** Reads every pod once, in memory order. With a million pods this read is most of the work. */
 class Levels {
   readonly #byText = new Map<string, Level>();
-  /** By requests. Pods with equal requests share the object. */
+  /** Keyed by requests. Pods with equal requests share the object. */
   readonly #ofRequests = new Map<Resources, Level>();
 
   add(item: QueuedPod): void {

@@ -30,7 +30,7 @@ export class Attempt {
   podClass!: PodClass;
   variant!: Variant;
   #asked = 0;
-  /** By rule and domain. */
+  /** Keyed by rule and domain. */
   #answers: Map<Rule, Map<string, boolean>> | undefined;
 
   constructor(context: {

@@ -142,7 +142,7 @@ class Meeting implements MeetingPlace {
   readonly #members: Members;
   #domains: { readonly best: ReadonlySet<string> | undefined } | undefined;
   #company: Company | undefined;
-  /** By class: the requirements of its nodes, one set for each required term. */
+  /** Keyed by class: the requirements of its nodes, one set for each required term. */
   readonly #wanted = new Map<PodClass, readonly SetId[]>();
 
   constructor(places: Places, group: TopologyGroup, members: Members) {

@@ -34,7 +34,7 @@ export class DeviceAccess {
   isAskedAgain = false;
   readonly #space: RequirementSpace;
   #new!: NewNodeDevices;
-  /** By pool, then by name of the instance type. */
+  /** Keyed by pool, then by name of the instance type. */
   #types!: ReadonlyMap<string, ReadonlyMap<string, DynamicResources>>;
 
   constructor(facts: Facts, space: RequirementSpace) {
@@ -72,7 +72,7 @@ export class DeviceAccess {
     return this.#new.state;
   }
 
-  /** For planned nodes. */
+  /** The devices of planned nodes. */
   get ofNewNodes(): NewNodeDevices {
     return this.#new;
   }

@@ -188,7 +188,10 @@ export class ExistingNode implements Place {
     }
   }
 
-  /** In a plan, devices only get fewer. A claim of several pods may get its devices elsewhere, and then come here. */
+  /**
+   * While a plan is made, devices only become fewer. A shared claim may get devices elsewhere, and its other pods then
+   * come here.
+   */
   #refusingByDevices(attempt: Attempt): Refusing | undefined {
     if (this.#lackOfDevices(attempt) === undefined) return undefined;
     const { podClass, devices } = attempt;

@@ -19,7 +19,7 @@ interface Homes {
   readonly nodes: readonly Home[];
 }
 
-/** For one rule: the places of its own pods, and how many. A preferred rule counts, also if it was dropped. */
+/** For one rule: the places of its own pods, and their numbers. A preferred rule counts even if it was dropped. */
 export function homesOf(homes: Homes, queued: readonly QueuedPod[]): HomesOf {
   // Computed on demand: most passes never ask, others ask for a thousand rules.
   let known: ReadonlyMap<TopologyGroup, ReadonlyMap<Place, number>> | undefined;

@@ -168,7 +168,7 @@ export class NewNodeClaim implements Place {
     return isLedByOneOf(group, this.#leaders) && !isLiftedElsewhere(group, this) ? 1 : 0;
   }
 
-  /** With the pod that topology is asked about on it. */
+  /** The least price at which the node can have this label, with the pod that topology is asked about. */
   leastPrice(key: string, value: string): number {
     const { table } = this.template;
     const set = this.#context.space.narrow(this.#considered ?? this.set, key, [value]);
@@ -215,7 +215,7 @@ export class NewNodeClaim implements Place {
       : trial;
   }
 
-  /** As {@link accepts}, for a pod that joins pods of its affinity which wait here to be counted. */
+  /** Like {@link accepts}, for a pod that joins pods of its affinity which wait here to be counted. */
   acceptsBeside(pod: Pod, podClass: PodClass, variant: Variant): Trial {
     this.joins = true;
     const trial = this.accepts(pod, podClass, variant);
@@ -224,7 +224,7 @@ export class NewNodeClaim implements Place {
   }
 
   /**
-   * As {@link accepts}, for a pod that is counted before the pods that wait here. Its spread holds only if
+   * Like {@link accepts}, for a pod that is counted before the pods that wait here. Its spread holds only if
    * kube-scheduler binds it first, which is not certain. A pod with affinity to a waiting pod is bound after that
    * one. Refuses the pod if the waiting pods could then no longer be bound.
    */

@@ -34,9 +34,9 @@ const NOT_RESERVED = Requirements.fromSpecs([
 export interface Kind {
   readonly requirements: Requirements;
   readonly specs: PlannedClaim["requirements"];
-  /** By price. */
+  /** Sorted by price. */
   readonly priced: readonly Candidate[];
-  /** By hash of the types still possible. */
+  /** Keyed by hash of the types still possible. */
   readonly choices: Map<number, Choice[]>;
 }
 
@@ -185,7 +185,8 @@ function chosen(
 }
 
 /**
- * Of two reserved machines, which are paid for, the one that would cost less to buy comes first: EC2 launches that one.
+ * Reserved machines are already paid for. The one with the lower purchase price comes first, because EC2 launches that
+ * one.
  */
 function cheapestFirst(a: Candidate, b: Candidate): number {
   return (

@@ -10,7 +10,7 @@ import type { ExistingNode } from "./existing-node.ts";
 
 const NODES_PER_STEP = 4_096;
 
-/** For one resource: what each node has left, by index; and for each requested amount, the nodes with less. */
+/** For one resource: what each node has left, by index. Also, for each requested amount, the nodes with less. */
 interface Column {
   readonly left: Float64Array;
   readonly short: Map<number, Marks>;

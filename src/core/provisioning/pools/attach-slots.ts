@@ -22,7 +22,7 @@ export function seenSlots(nodes: readonly NodeView[], volumes: VolumeIndex): See
   return atOnce(seenSlotsInSteps(nodes, volumes));
 }
 
-/** As {@link seenSlots}. */
+/** Like {@link seenSlots}. */
 export function* seenSlotsInSteps(
   nodes: readonly NodeView[],
   volumes: VolumeIndex,
@@ -42,7 +42,7 @@ export function* seenSlotsInSteps(
 
 /** The slots for volumes of one driver. */
 interface Slots {
-  /** By position of the type. */
+  /** Indexed by position of the type. */
   readonly slots: readonly number[];
   readonly least: number;
 }

@@ -41,9 +41,9 @@ import {
 
 /** The values that a requirement allows, numbered. */
 interface CountableValues {
-  /** By position of the type: the numbers of its values. */
+  /** Indexed by position of the type: the numbers of its values. */
   readonly ofType: readonly (readonly number[])[];
-  /** By value: the number of the last question that counted it. */
+  /** For each value, the number of the last question that counted it. */
   readonly seenIn: Float64Array;
 }
 
@@ -160,7 +160,7 @@ export class TypeTable {
     return this.#space.get(this.#aboutOfferings(set)).size > 0;
   }
 
-  /** As {@link offered}, without reserved offerings. */
+  /** Like {@link offered}, without reserved offerings. */
   open(set: SetId): Bits {
     let bits = this.#open.get(set);
     if (bits === undefined) {
@@ -366,7 +366,7 @@ export class TypeTable {
   }
 
   /**
-   * As {@link distinctValues}, for the node that is launched. A reserved node has only the capacity type `reserved`,
+   * Like {@link distinctValues}, for the node that is launched. A reserved node has only the capacity type `reserved`,
    * and no other node has it.
    */
   launchedValues(bits: Bits, requirement: Requirement, isReserved: boolean): number {

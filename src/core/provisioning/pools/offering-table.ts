@@ -17,7 +17,7 @@ export class OfferingTable {
   readonly hasReserved: boolean;
   /** One offering for each kind. */
   readonly #kinds: Offering[] = [];
-  /** By position of the type: its offerings. */
+  /** Indexed by position of the type: its offerings. */
   readonly #entries: readonly (readonly Entry[])[];
   /** Kept answers of {@link cheapest}, by allowed kinds. */
   readonly #cheapest = new Map<string, readonly (Offering | undefined)[]>();
@@ -61,7 +61,7 @@ export class OfferingTable {
     return bits;
   }
 
-  /** By position of the type: ids of reservations which the requirements allow. */
+  /** Indexed by position of the type: ids of reservations which the requirements allow. */
   reserved(requirements: Requirements): readonly (readonly string[])[] {
     const allowed = this.#allowed(requirements);
     return this.#entries.map((entries) => {
@@ -82,7 +82,7 @@ export class OfferingTable {
     return bits;
   }
 
-  /** By position of the type: its cheapest offering that satisfies the requirements. */
+  /** Indexed by position of the type: its cheapest offering that satisfies the requirements. */
   cheapest(requirements: Requirements): readonly (Offering | undefined)[] {
     const allowed = this.#allowed(requirements);
     const text = allowed.map((one) => (one ? "1" : "0")).join("");

@@ -10,14 +10,14 @@ export type PoolNotes = Pick<
   "excludedByLimits" | "withoutTypes" | "withTooFewTypes"
 >;
 
-/** For the limits before anything is planned. Planned claims count against them later. */
+/** Notes on limits before anything is planned. Planned claims count against them later. */
 export function poolNotes(
   templates: readonly Template[],
   { space, minValuesPolicy }: NotedIn,
 ): PoolNotes {
   const some = templates.filter((one) => !hasNoType(one));
   const withoutTypes = templates.filter(hasNoType).map(({ pool }) => pool.id);
-  // With policy BestEffort the pool's minValues are lowered to the values that exist.
+  // With the policy BestEffort, the pool's minValues are lowered to the number of values that exist.
   const tooFew = minValuesPolicy === "Strict" ? some.filter((one) => isTooFew(one, space)) : [];
   const withTooFewTypes = tooFew.map(({ pool }) => pool.id);
   return {

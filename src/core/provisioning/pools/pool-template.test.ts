@@ -27,7 +27,7 @@ describe("what daemons take of a new node", () => {
         }),
       ).newClaims[0]?.requests["cpu"];
     expect(requests(200, 400)).toBe(1_200);
-    // On the other type there is none at all.
+    // No daemon runs on nodes of the other type.
     expect(requests(200)).toBe(1_000);
     expect(requests(400)).toBe(1_000);
   });

@@ -69,7 +69,7 @@ export interface Template {
   readonly table: TypeTable;
   /** Types that satisfy the pool's own requirements and have an available offering. */
   readonly usable: Bits;
-  /** By position of the type. */
+  /** Indexed by position of the type. */
   readonly daemonRequests: readonly Resources[];
   readonly daemons: readonly PoolDaemon[];
   readonly slots: AttachSlots;

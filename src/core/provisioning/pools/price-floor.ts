@@ -8,7 +8,7 @@ import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
 import type { Template } from "./pool-template.ts";
 
 export class PriceFloor {
-  /** By index of the template, then position of the type. Infinite: the type cannot be launched. */
+  /** Indexed by index of the template, then position of the type. Infinite: the type cannot be launched. */
   readonly #prices: readonly (readonly number[])[];
   /** Micro-dollars per hour for one unit. */
   readonly #perUnit = new Map<string, number>();
@@ -35,7 +35,7 @@ export class PriceFloor {
     });
   }
 
-  /** By position of the type in its table. Infinite: the type cannot be launched. */
+  /** Indexed by position of the type in its table. Infinite: the type cannot be launched. */
   pricesOf(template: number): readonly number[] {
     return this.#prices[template] ?? [];
   }

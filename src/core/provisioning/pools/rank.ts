@@ -10,7 +10,7 @@ export function rankOf({ weight, generation }: Pool): number {
   return 2 * weight + (generation === "alpha" ? 0 : 1);
 }
 
-/** By rank. With equal rank the later name comes first, as upstream does. */
+/** Orders pools by rank, the highest first. With equal rank the later name comes first, as upstream does. */
 export function highestFirst(a: Pool, b: Pool): number {
   return rankOf(b) - rankOf(a) || (a.id > b.id ? -1 : 1);
 }

@@ -72,7 +72,7 @@ interface GivenLabel {
   readonly value: Requirement;
 }
 
-/** By list of types. Lists never change. */
+/** Keyed by list of types. Lists never change. */
 const sheets = new WeakMap<readonly InstanceType[], TypeSheet>();
 
 export function sheetOf(list: readonly InstanceType[]): TypeSheet {

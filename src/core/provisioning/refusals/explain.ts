@@ -68,7 +68,7 @@ interface Question {
   readonly pass: Explained;
 }
 
-/** In the order in which planning asks them. */
+/** In the order in which planning checks them. */
 const STAGES: readonly (RejectionReason | "promised")[] = [
   "noInstanceTypes",
   "taints",

@@ -168,7 +168,7 @@ function halve(enough: number, tooLittle: number, isEnough: (middle: number) => 
   let [good, bad] = [enough, tooLittle];
   for (;;) {
     const middle = Math.trunc((good + bad) / 2);
-    // Between amounts such as 8Ei there may be no other number.
+    // Between large amounts such as 8Ei there may be no other floating-point number.
     if (middle === good || middle === bad) return;
     if (isEnough(middle)) good = middle;
     else bad = middle;

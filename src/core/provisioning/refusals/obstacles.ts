@@ -45,7 +45,7 @@ export interface TypeMiss {
   readonly instanceType: string;
   readonly texts: readonly string[];
   readonly ways: readonly (readonly Edit[])[];
-  /** For each resource the share of the request that is missing, summed. */
+  /** The missing shares of the request, summed over resources. */
   readonly shortage: number;
   /** Price of the type's cheapest offering, available or not. */
   readonly priceMicroUsd: number;
@@ -224,7 +224,7 @@ export interface Sight {
   readonly space: RequirementSpace;
 }
 
-/** For each of the pool's types what it lacks, nearest type first. Empty: some type fits. */
+/** For each instance type of the pool, what it lacks; the nearest type first. Empty: some type fits. */
 export function typeMisses(sight: Sight): TypeMiss[] {
   const { pod, wanted, volumes, attached, template, space } = sight;
   const { table } = template;
@@ -308,7 +308,7 @@ export function typeObstacle(misses: readonly TypeMiss[]): Obstacle | undefined 
   const kinds = new Map<string, Map<string, readonly Edit[]>>();
   for (const way of misses.flatMap(({ ways }) => ways).sort((a, b) => costOf(a) - costOf(b))) {
     const kind = textOf(way, (one) => ("resource" in one ? one.resource : ""));
-    // Of several amounts the first one is the smallest change. Of several values none is better, so each is kept.
+    // Among several amounts, the first one is the smallest change. Several values are equally good, so each is kept.
     const values = textOf(way, (one) => ("value" in one ? one.value : ""));
     const ways = kinds.get(kind) ?? new Map<string, readonly Edit[]>();
     if (ways.size < TRIED_VALUES && !ways.has(values)) ways.set(values, way);
@@ -342,7 +342,7 @@ function nearest(a: TypeMiss, b: TypeMiss): number {
   );
 }
 
-/** In upstream's format, but bounds without `Exists`. */
+/** The requirement in upstream's format, but bounds without `Exists`. */
 function asked(requirement: Requirement): string {
   return formatRequirement(requirement).replace(/ Exists (?=[<>])/, " ");
 }

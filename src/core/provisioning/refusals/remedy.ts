@@ -297,7 +297,7 @@ class Search {
     return edits && { edits, pods: this.#siblings, text: this.#text(edits) };
   }
 
-  /** By key of the pod. `lent`: a fix of other pods that places these, too. */
+  /** Pairs of a pod's key and its remedy. `lent`: a fix of other pods that also places these. */
   remedies(lent: Fix | undefined): [string, Remedy][] {
     const own = this.fix;
     const isLess = own === undefined || (lent && costOf(lent.edits) < costOf(own.edits));
@@ -435,7 +435,7 @@ class Search {
   }
 }
 
-/** Among equally near places the one whose obstacles owners mind least to remove comes first. */
+/** A cost for comparing equally near places: the one whose obstacles are easiest to remove comes first. */
 function dislike(obstacles: readonly Obstacle[]): number {
   const least = obstacles.map(({ ways }) => Math.min(...ways.map(costOf), MOST_DISLIKED));
   return least.reduce((sum, one) => sum + one, 0) / (MOST_DISLIKED * 100);

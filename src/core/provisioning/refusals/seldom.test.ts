@@ -331,7 +331,7 @@ describe("a pod that could go one way or another", () => {
   });
 
   it("may be helped by what only the other one lacks", () => {
-    // In zone-a the pod has anti-affinity to a neighbour. In zone-b only types beyond the limit are sold.
+    // In zone-a a pod repels the pending one by anti-affinity. In zone-b only types beyond the limit are sold.
     const types = [
       instanceType({ cpu: 2, zones: ["zone-a"] }),
       instanceType({ cpu: 8, zones: ["zone-b"] }),

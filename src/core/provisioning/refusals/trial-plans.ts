@@ -87,7 +87,7 @@ export class TrialPlans {
 
   /** `pods`: keys of the pods that edits of pods change. `unlimited`: id of a pool whose limits are removed. */
   of(pods: ReadonlySet<string>, wanted: readonly Edit[], unlimited?: string): SchedulingResult {
-    // Without its limits the plan is the same, whatever they were raised to.
+    // Without the pool's limits the plan is the same, whatever they would be raised to.
     const edits = wanted.filter((one) => one.change !== "limit" || one.poolId !== unlimited);
     const isShared = edits.every(({ on }) => on === "pool");
     const all = isShared ? this.#known : this.#own;

@@ -25,7 +25,7 @@ export function kindLedBy(rules: readonly Rule[]): TopologyGroup | undefined {
 }
 
 export class Firsts {
-  /** In the order in which they were placed. */
+  /** In the order of placement. */
   readonly #waiting: (EarlyFirst & { readonly place: Place })[] = [];
   readonly #settled = new Map<TopologyGroup, TopologyGroup[]>();
 
@@ -94,7 +94,7 @@ function podsByDomain(
   return sums;
 }
 
-/** By how many pods the domain exceeds the allowed skew. */
+/** The number of pods by which the domain exceeds the allowed skew. */
 function beyondSkew({ counts, maxSkew }: TopologyGroup, domain: string): number {
   let least = Number.POSITIVE_INFINITY;
   counts.forEach((count) => {

@@ -10,7 +10,7 @@ const LEAST_SLOTS = 8;
 const FACTOR = 0x9e3779b1;
 
 export class HostCounts {
-  /** For each slot a host and its count. At most half of the slots are in use. */
+  /** Each slot has a host and its count. At most half of the slots are used. */
   #slots = freeSlots(LEAST_SLOTS);
   #shift = 1 + Math.clz32(LEAST_SLOTS);
   #size = 0;

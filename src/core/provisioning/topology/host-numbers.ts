@@ -16,7 +16,7 @@ export const UNNUMBERED = -1;
 
 export class HostNumbers {
   readonly #numbers = new Map<string, number>();
-  /** By id of the planned node. Planned nodes have no host name. */
+  /** Indexed by id of the planned node. Planned nodes have no host name. */
   readonly #planned: number[] = [];
   readonly #names: string[] = [];
   /** Numbers of hosts that are gone. */

@@ -25,7 +25,7 @@ export interface EarlyFirst {
 
 /** A first pod that was counted in a domain where the spread had already placed pods. */
 export interface CountedFirst extends EarlyFirst, LateDomain {
-  /** By how many of the spread's pods the domain is too full. */
+  /** The number of the spread's pods by which the domain is too full. */
   readonly refused: number;
 }
 

@@ -41,7 +41,7 @@ export interface TopologyGroup {
   readonly filter: NodeFilter;
   /** Pods by domain; a domain without pods has 0. Empty for a rule about hosts. */
   readonly counts: Map<string, number>;
-  /** For a rule about hosts: pods by host number. */
+  /** Only for a rule about hosts: the number of pods by host number. */
   readonly perHost: HostCounts;
   /** Ids of planned nodes that an anti-affinity between hosts closes to the pods of this group. */
   readonly closed: Marks;
@@ -57,7 +57,7 @@ export interface TopologyGroup {
    * open. A pod that joins such a node is near them.
    */
   readonly waitedOn: Place[];
-  /** For pods that must be together: where all of them can be. Set while a pass plans for several. */
+  /** Only for pods that must be together: where all of them fit. Set while a pass plans for several. */
   meeting: MeetingPlace | undefined;
 }
 
@@ -67,7 +67,7 @@ export interface MeetingPlace {
   readonly domains: ReadonlySet<string> | undefined;
   /** Whether pods like this one can be there. */
   isFor(sample: Pod): boolean;
-  /** Of a rule about hosts: whether no other host has room for more of the pods. */
+  /** Only for a rule about hosts: whether no other host has room for more of the pods. */
   holdsMost(host: Place): boolean;
 }
 
@@ -86,17 +86,19 @@ export interface Place extends Pricing, Numbered {
   readonly taints: readonly Taint[];
   /** The values that the label can still have; undefined: the node has no such label and never will. */
   domains(key: string): Requirement | undefined;
-  /** For a planned node: which of the values one of its types can be launched with. */
+  /** Only for a planned node: the values with which one of its types can be launched. */
   launchable?(key: string, values: readonly string[]): readonly string[];
-  /** For a planned node: the values that its types have. */
+  /** Only for a planned node: the values that its types have. */
   openTo?(key: string): readonly string[];
-  /** For a planned node: its pods that the group will count once the domain is settled. */
+  /** Only for a planned node: its pods that the group will count once the domain is settled. */
   waiting?(group: TopologyGroup): number;
-  /** For a planned node: the pod may join pods that wait there to be counted, and may not be a first pod elsewhere. */
+  /**
+   * Only for a planned node: the pod may join pods that wait there to be counted, and may not be a first pod elsewhere.
+   */
   readonly joins?: boolean;
   /** Whether the node satisfies the requirements, or can still do so. */
   canMeet(requirements: Requirements): boolean;
-  /** For a planned node for which {@link canMeet} holds: whether that needs later pods to narrow its labels. */
+  /** Only for a planned node for which {@link canMeet} is true: whether later pods must narrow its labels for that. */
   meetsIfNarrowed?(requirements: Requirements): boolean;
 }
 
@@ -207,7 +209,7 @@ function spreadBounds(
     next = 0;
   }
   const more = maxSkew - waiting - (self ? 1 : 0);
-  // In a domain with the fewest pods, waiting pods raise the smallest count, too.
+  // Waiting pods in a domain with the fewest pods raise the smallest count as well.
   return { least, most: least + more, mostOfLeast: Math.min(next, least + waiting) + more };
 }
 
@@ -283,7 +285,7 @@ export function eligible(filter: NodeFilter, place: Place): boolean {
   );
 }
 
-/** For an eligible planned node: whether it depends on later pods that the spread counts over it. */
+/** Only for an eligible planned node: whether it depends on later pods that the spread counts over it. */
 export function isUndecided({ requirements }: NodeFilter, place: Place): boolean {
   if (requirements === undefined || place.meetsIfNarrowed === undefined) return false;
   // Runs for each planned node and each rule that counts a pod there. Most spreads count over every node.

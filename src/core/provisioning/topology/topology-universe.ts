@@ -6,8 +6,8 @@ import type { Template } from "../pools/pool-template.ts";
 import { keepsAway, type NodeFilter, type Shape } from "./topology-group.ts";
 
 /**
- * For each pool the values of the label with which an eligible instance type can be launched. Upstream also takes
- * values that no available offering has: a spread over capacity types then waits for spot in a zone that sells none.
+ * Pool → the values of the label with which an eligible instance type can be launched. Upstream also takes values that
+ * no available offering has: a spread over capacity types then waits for spot in a zone that sells none.
  */
 export function universeOf(
   { key, filter }: Shape,

@@ -639,8 +639,8 @@ describe("affinity with one's own kind", () => {
     });
     const batch = [near("first", "3"), spreading, near("second", "400m", inB)];
     const pools = [poolInput({}, [instanceType({ memoryGi: 16 })])];
-    // With the first pod in zone-b, where the second must be, the spread pod is refused. In both cases one pod
-    // waits.
+    // If the first pod is in zone-b, where the second must be, the spread pod is refused. Either way one pod stays
+    // pending.
     expect(placed({ pods: batch, nodes: empty, pools })).toEqual([
       "left: second",
       "zone-a: first",

@@ -105,7 +105,7 @@ export class Topology {
   readonly meetings = new Meetings();
   /** The changes to undo, newest last; undefined: changes are permanent. */
   #journal: Change[] | undefined;
-  /** As {@link begin} was told. */
+  /** The argument of the last {@link begin}. */
   #asUpstream = false;
 
   constructor(
@@ -173,7 +173,7 @@ export class Topology {
     });
   }
 
-  /** As {@link Selections.of}. Call it only when all groups are known. */
+  /** Like {@link Selections.of}. Call it only when all groups are known. */
   selecting(namespace: string, labels: Labels): readonly TopologyGroup[] {
     return this.#selections.of(namespace, labels);
   }
@@ -321,8 +321,8 @@ export class Topology {
   }
 
   /**
-   * From here on changes can be undone with {@link rollBack}. `asUpstream`: with anti-affinity a planned node keeps
-   * every empty domain and closes them all; for other rules only the best domain is tried; prices have no effect.
+   * Changes after this can be undone with {@link rollBack}. `asUpstream`: with anti-affinity a planned node keeps every
+   * empty domain and closes them all; for other rules only the best domain is tried; prices have no effect.
    */
   begin(asUpstream = false): void {
     this.#journal = [];

@@ -27,7 +27,7 @@ export interface Host {
   readonly counted: readonly TopologyGroup[];
   /** Those groups whose counts can matter for other nodes. */
   readonly felt: readonly TopologyGroup[];
-  /** For a node that takes pods: topology domains that exist only because of such nodes. */
+  /** Only for a node that takes pods: topology domains that exist only because of such nodes. */
   readonly stands: readonly Stand[];
   /** The pods that would need a place if it were removed; undefined: not computed yet. */
   left: Left | undefined;
@@ -39,13 +39,13 @@ export interface Host {
 export interface Left {
   /** The pods of the node's view, to detect a newer view. */
   readonly of: readonly Pod[];
-  /** In the order in which they are placed. */
+  /** In the order of placement. */
   readonly queued: readonly LeftPod[];
   /** Pods that are not planned, with reasons. */
   readonly refused: readonly UnschedulablePod[];
 }
 
-/** With the class that questions use. */
+/** A queued pod with the pod class that questions use. */
 export interface LeftPod extends QueuedPod {
   readonly podClass: Tried;
 }
@@ -68,7 +68,7 @@ export class Census {
   readonly #nodesIn = new Map<TopologyGroup, Map<string, number>>();
   /** Kept answers by kind of node: there are many nodes and few kinds. */
   readonly #stands = new Map<string, readonly Stand[]>();
-  /** By the list of terms, then namespace, for terms that do not refer to the pod's own labels. */
+  /** Keyed by the list of terms, then namespace, for terms that do not refer to the pod's own labels. */
   readonly #held = new WeakMap<readonly PodAffinityTerm[], Map<string, readonly TopologyGroup[]>>();
   /** A topology rule depends on host names, so each node is its own kind. */
   #areAllDifferent = false;

@@ -103,7 +103,7 @@ export class PreparedCluster implements Ground {
     return this.#nodes;
   }
 
-  /** In the order in which they were tried. */
+  /** In the order of the attempts. */
   get stranded(): readonly Stranded[] {
     return this.#stranded;
   }
@@ -324,7 +324,7 @@ function alike(
   return [...byClass.values()];
 }
 
-/** For all nodes, in order, their earlier index, or -1. */
+/** For all nodes, in order, their index before the change, or -1. */
 function formerIndices(
   nodes: readonly ExistingNode[],
   staying: readonly ExistingNode[],

@@ -128,7 +128,7 @@ export class Trial {
     return failed.length === 0 && queue.length === 0 ? NOBODY : [...failed, ...queue.rest()];
   }
 
-  /** As {@link place}. */
+  /** Like {@link place}. */
   *placeInSteps(queued: readonly QueuedPod[]): Steps<readonly QueuedPod[]> {
     this.#gather(queued);
     const queue = new Queue(queued);

@@ -70,7 +70,7 @@ describe("a node that a spread does not look at", () => {
       const one = pod({ name, nodeName, cpu, labels: web });
       return { ...one, spec: { ...one.spec, ...own } };
     };
-    // By the spread there is one pod in each zone: who runs on `hdd` does not count there.
+    // The spread counts one pod in each zone. The pod on `hdd` does not count, because its node does not match.
     const other = running("other", "hdd", "1", spec);
     const nodes = [
       at("hdd", "zone-a", "hdd", other),

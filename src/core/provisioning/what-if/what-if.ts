@@ -76,7 +76,7 @@ export class WhatIf {
     return atOnce(WhatIf.inSteps(input));
   }
 
-  /** As {@link of}. */
+  /** Like {@link of}. */
   static *inSteps(input: SchedulingInput): Steps<WhatIf> {
     return new WhatIf(yield* PreparedCluster.inSteps(input), input.options);
   }
@@ -94,7 +94,7 @@ export class WhatIf {
     return atOnce(this.followInSteps(input));
   }
 
-  /** As {@link follow}. Ask nothing before it is done. */
+  /** Like {@link follow}. Ask nothing before it is done. */
   followInSteps(input: SchedulingInput): Steps<boolean> {
     return this.#cluster.followInSteps(input);
   }
@@ -104,7 +104,7 @@ export class WhatIf {
     return atOnce(this.withoutInSteps(nodeNames, moving, terms));
   }
 
-  /** As {@link without}. A question that is asked before it is done is an assertion error. */
+  /** Like {@link without}. A question that is asked before it is done is an assertion error. */
   *withoutInSteps(
     nodeNames: readonly string[],
     moving: readonly Pod[],
