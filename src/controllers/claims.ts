@@ -151,7 +151,7 @@ export function isManagedNode(world: Pick<World, "cloud" | "mirrors">, node: Nod
   return claim !== undefined && isManagedClaim(world, claim);
 }
 
-/** By its claim; a node that lost it, by its owner label. */
+/** The generation of the node's claim. Without a claim, that of its owner label. */
 export function nodeGeneration(node: Node, claim: NodeClaim | undefined): Generation {
   if (claim !== undefined) return claimGeneration(claim);
   const poolId = poolIdOfLabels(node.metadata.labels) ?? "";

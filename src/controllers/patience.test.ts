@@ -76,7 +76,7 @@ describe("one claim whose launch takes long", () => {
   it("holds others up for seconds only, and its own pods get no second place", async () => {
     await open();
     await world.clock.advance(1_000);
-    // As upstream, planning waits this long, because most launches take less.
+    // Like upstream, planning waits this long, because most launches take less.
     expect(claims()).toEqual(["slow"]);
     await world.clock.advance(60_000);
     expect(claims().sort()).toEqual(["quick", "slow"]);

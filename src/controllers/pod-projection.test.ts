@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Pod } from "../apis/core/pod.ts";
 import { createPodProjection } from "./pod-projection.ts";
 
-/** As kube-apiserver stores it, of a Deployment, mounted token and all. */
+/** A pod of a Deployment with a mounted token, as kube-apiserver stores it. */
 function stored(name: string, nodeName?: string): Pod {
   return {
     apiVersion: "v1",

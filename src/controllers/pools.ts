@@ -43,7 +43,7 @@ export function readPool(world: Pick<World, "mirrors">, request: Request): Store
   return { kind, native, pool: hub(native) };
 }
 
-/** By `Pool.id`: `nodepool/default`, `provisioner/default`. */
+/** The pool with this `Pool.id`, such as `nodepool/default` or `provisioner/default`. */
 export function poolById(world: Pick<World, "mirrors">, id: string): StoredPool | undefined {
   const kind = kindOfId(id);
   return kind === undefined

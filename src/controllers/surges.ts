@@ -47,7 +47,7 @@ function workloadsOf(world: Reads): Workloads {
  * one that was free for longer than a surge may take nothing need be known.
  */
 export class HeldPods {
-  /** By uid, those seen longest ago first. */
+  /** Pod UID → when it was first seen. Those seen longest ago come first. */
   readonly #seenMs = new Map<string, number>();
 
   note({ metadata }: Pod, nowMs: number, forgetAfterMs: number): void {
@@ -64,7 +64,7 @@ export class HeldPods {
   freeSinceMs(pod: Pod, nowMs: number): number {
     const says = doNotDisrupt(pod, nowMs);
     const seenMs = this.#seenMs.get(pod.metadata.uid ?? pod.metadata.name) ?? 0;
-    // Of a duration known to the moment, and after a restart, too.
+    // A do-not-disrupt duration has an exact end, which a restart does not change.
     return says.kind === "elapsed" ? Math.max(seenMs, says.untilMs) : seenMs;
   }
 }
@@ -76,7 +76,7 @@ interface Leaving {
   readonly held: HeldPods;
 }
 
-/** Of these pods of a node that leaves, those that are to be evicted now; the others are seen to. */
+/** Returns the pods of a leaving node that are evicted now. For the others, a new pod is started first. */
 export async function surgeFirst(
   world: World,
   leaving: Leaving,
@@ -117,7 +117,7 @@ function givesUp(world: World, pod: Pod, why: string): false {
   return false;
 }
 
-/** As `kubectl rollout restart` does it. */
+/** Restarts the Deployment's pods, as `kubectl rollout restart` does. */
 async function rollOver(
   world: World,
   node: Node,
@@ -149,7 +149,7 @@ async function rollOver(
   return true;
 }
 
-/** On the pod and on its Deployment. */
+/** Events for the pod and for its Deployment. */
 export function surged(pod: Pod, deployment: Deployment, node: Node): readonly EventToPublish[] {
   const message = `Node ${node.metadata.name} is to go: a new pod of Deployment ${deployment.metadata.name} starts elsewhere before ${pod.metadata.name} ends`;
   return [pod, deployment].map((object) => ({

@@ -32,7 +32,7 @@ export interface Settings {
   readonly minValuesPolicy: "Strict" | "BestEffort";
   /** How pods become nodes. */
   readonly planner: PlannerOptions;
-  /** For pods without a topology spread of their own; absent = none. */
+  /** Used for pods without their own topology spread. Absent: none. */
   readonly defaultSpread?: readonly TopologySpreadConstraint[];
   /** Pods that are created anew are planned with what VerticalPodAutoscalers recommend. Absent: as they are. */
   readonly readsRecommendations?: boolean;
@@ -47,7 +47,7 @@ export interface Settings {
   readonly splits: boolean;
   /** How much consolidation holds itself back. */
   readonly restraint: Restraint;
-  /** Over the nodes of all pools together, beside each pool's own. */
+  /** Budgets over the nodes of all pools together, in addition to each pool's own. */
   readonly clusterBudgets: readonly Budget[];
   readonly expiry: ExpiryRules;
   /** How long a registered node without pods may take to be usable. 0: for ever. */
@@ -71,7 +71,7 @@ export interface Settings {
     readonly betaDrift: boolean;
     readonly alphaDrift: boolean;
     readonly nodeRepair: boolean;
-    /** With `nodeRepair`: broken nodes are deleted at once, and budgets are ignored. */
+    /** Only with `nodeRepair`: broken nodes are deleted at once, without budgets. */
     readonly legacyNodeRepair: boolean;
     /** Node repair may reboot an instance, if a reboot helps against the error. */
     readonly rebootForRepair: boolean;

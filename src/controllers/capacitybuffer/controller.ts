@@ -110,7 +110,7 @@ interface Made {
 interface Keeper {
   readonly world: World;
   readonly batcher: Batcher;
-  /** By key of a buffer. */
+  /** Keyed by `namespace/name` of the buffer. */
   readonly made: Map<string, Made>;
 }
 

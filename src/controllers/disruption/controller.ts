@@ -76,7 +76,7 @@ import { discardReplacement, reopen } from "./roll-back.ts";
 import { factsOf, type SweepFacts, Sweeps } from "./sweeps.ts";
 
 const POLL_MS = 10_000;
-/** After a command has begun the loop runs again at once, but other controllers run first. */
+/** After a command has begun, the loop runs again at once. Other controllers run in between. */
 const AGAIN_MS = 1;
 const UNSYNCED_RETRY_MS = 1_000;
 
@@ -419,7 +419,7 @@ async function start(
   }
 }
 
-/** With `--observe-only`: says what the command would do. */
+/** Logs what the command would do, for `--observe-only`. */
 function tellObserved(world: World, log: Logger, command: Command): void {
   const { candidates, reason } = command;
   log.info("would disrupt node(s)", { command: describeCommand(command, "observed") });

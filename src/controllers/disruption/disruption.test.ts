@@ -454,7 +454,7 @@ describe("the disruption loop", () => {
         "No allowed disruptions for disruption reason Empty due to blocking budget, until nodes that are not ready or on their way out are done",
       ]),
     );
-    // As upstream's gauge, this is what the budget allows, not what is left of it.
+    // Like upstream's gauge, this is what the budget allows, not what is left of it.
     expect(gauge(oneByOne)).toBe(1);
     await oneByOne.stop();
   });

@@ -21,7 +21,10 @@ const BUDGET_DEDUPE_MS = 60_000;
  * A closed budget window lasts for hours and blocks every node of its pool, so the event is repeated only once an hour.
  */
 const HELD_DEDUPE_MS = 60 * 60_000;
-/** At 10 events a second 10,000 nodes have theirs within half an hour. Later rounds publish what this round drops. */
+/**
+ * Rate of DisruptionBlocked events. With 10 a second, 10,000 nodes have theirs after 17 minutes. Later rounds publish
+ * what this round drops.
+ */
 const HELD_RATE = { burst: 100, perSecond: 10 };
 const UNCONSOLIDATABLE_DEDUPE_MS = 15 * 60_000;
 

@@ -32,7 +32,7 @@ export interface SteeringProgress {
 
 export class SteeredCommands {
   readonly #byCommand = new Map<string, SteeredCommand>();
-  /** By the UID of the pod: every eviction looks a pod up, and drift may run hundreds of commands. */
+  /** Keyed by the UID of the pod: every eviction looks a pod up, and drift may run hundreds of commands. */
   readonly #byPod = new Map<string, SteeredPod>();
 
   /** `turns`: the pods of each target, in order. One list if the plan is not known. */

@@ -101,7 +101,7 @@ export function* factsOf(
  */
 function wordOf(pdb: PodDisruptionBudget): readonly unknown[] {
   const { metadata, spec, status } = pdb;
-  // With AlwaysAllow unready pods may be evicted, and only the whole status shows which pods are ready.
+  // With AlwaysAllow unready pods may be evicted. Only the whole status says which pods are ready.
   if (spec.unhealthyPodEvictionPolicy === "AlwaysAllow") return [pdb];
   return [metadata.uid, metadata.generation ?? spec, status?.disruptionsAllowed];
 }

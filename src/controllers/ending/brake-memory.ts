@@ -32,7 +32,7 @@ export function recallBrake(world: Needed): Promise<void> {
 
 async function recall(world: Needed): Promise<void> {
   const { kube, mirrors, clock, brake } = world;
-  // Of a generation that is not installed there are none.
+  // A generation that is not installed has no pools.
   const kinds = POOL_KINDS.filter((kind) => nativePools({ mirrors }, kind).size > 0);
   const lists = await Promise.all(kinds.map((kind) => kube.list(kind as Kind)));
   const pools = lists.flatMap(({ items }) => items as readonly KubeObject[]);

@@ -76,7 +76,7 @@ function isCurrent({ mirrors }: World, view: ViewName, claim: NodeClaim): boolea
   return kindsOf(view, claim).every((kind) => mirrors.viewOf(kind) === "current");
 }
 
-/** Of claims and pools only the claim's own generation matters: others may not be installed. */
+/** Only kinds of the claim's own generation, because others may not be installed. */
 function kindsOf(view: ViewName, claim: NodeClaim): readonly Kind[] {
   if (view === "pods") return [POD as Kind];
   if (view === "nodes") return [NODE as Kind];

@@ -60,8 +60,8 @@ export async function standingNodes(
 }
 
 /**
- * Of these names, the Nodes that stand for the instance, or do not tell yet for which they do: a name may be another
- * instance's by now.
+ * Nodes with these names that belong to the instance, or that have no provider id yet. A name may belong to another
+ * instance by now.
  */
 export async function namedNodes(
   world: Pick<World, "kube">,
@@ -104,7 +104,7 @@ export function allNodes(world: Doors): Promise<readonly Node[]> {
 }
 
 async function listNodes(world: Doors): Promise<readonly Node[]> {
-  // As they are before the request: meanwhile the watch may bring what is newer than the answer.
+  // Copied before the request, because the watch may deliver newer objects than the answer has.
   const mirrored = nodes(world).each().slice();
   const leastVersion = mirrored.reduce((most, one) => Math.max(most, versionOf(one.metadata)), 0);
   const { items, resourceVersion } = await world.kube.list(NODE);

@@ -90,7 +90,7 @@ describe("a webhook that takes our finalizer out of every write", () => {
       api.change(NODE, "a", { metadata: { finalizers: null } }),
     );
     const { patch } = world.kube;
-    // As a mutating webhook answers.
+    // Changes the API server's answer as a mutating webhook would.
     const answered = async (...call: Parameters<typeof patch>) =>
       call[0] === NODE ? world.api.find(NODE, "a") : patch(...call);
     Object.assign(world.kube, { patch: answered });

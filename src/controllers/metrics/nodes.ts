@@ -190,7 +190,7 @@ function* utilization(world: World): Series {
   }
 }
 
-/** In place: there may be a hundred thousand nodes. */
+/** Changes `sum` in place, because there may be a hundred thousand nodes. */
 function addTo(sum: Record<string, number>, resources: Resources): void {
   for (const name in resources) sum[name] = (sum[name] ?? 0) + (resources[name] as number);
 }

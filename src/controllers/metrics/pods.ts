@@ -144,7 +144,7 @@ export function podMetrics(world: World, times: PodTimes): Controller {
   }
 
   function* undecided(): Series {
-    // As `waits`.
+    // Sets the gauge for pods without a decision, as `waits` does for the others.
     for (const { sinceMs, ...pod } of [...times.undecided()])
       yield { labels: nameOf(pod), value: since(sinceMs) };
   }

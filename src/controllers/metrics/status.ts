@@ -36,7 +36,7 @@ interface Family {
 
 type ProviderFacts = Pick<CloudProvider, "nodeClassKinds">;
 
-/** Of a provider's classes the first is the one of today: older ones had no conditions. */
+/** The first of the provider's class kinds is the current one. Older ones had no conditions. */
 function families({ nodeClassKinds }: ProviderFacts): readonly Family[] {
   const [nodeClass] = nodeClassKinds;
   const classKeys = nodeClass === undefined ? [] : [nodeClassLabelKey(nodeClass)];

@@ -63,7 +63,7 @@ function controllerOf(world: World): Controller {
   };
 }
 
-/** Of a claim's pool, whether it has joined it already or not. */
+/** Counts the node for the pool of its claim, even if it has not registered. */
 function note(world: World, count: BrokenCount, node: Node): void {
   const claim = claimOfNode(world, node);
   const isOurs = claim !== undefined && isManagedClaim(world, claim);
@@ -101,7 +101,7 @@ async function reconcile(world: World, count: BrokenCount, request: Request): Pr
     const where = poolId === undefined ? "cluster" : "nodepool";
     const message = `more than 20% nodes are unhealthy in the ${where}`;
     const pool = poolId === undefined ? undefined : poolById(world, poolId)?.native;
-    // To the pool it is one thing, however many of its nodes are broken.
+    // The pool gets one event, however many of its nodes are broken.
     const told = pool === undefined ? [node, claim] : [node, claim, pool];
     world.events.publish(...repairBlocked(told, message));
     return requeueAfter(LOOK_AGAIN_MS);

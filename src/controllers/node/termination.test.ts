@@ -85,7 +85,7 @@ describe("the end of a node", () => {
     await world.api.create(POD, onNode("stuck", { spec: { terminationGracePeriodSeconds: 90 } }));
     const remove = world.kube.delete;
     let asked = 0;
-    // As in API servers, a second deletion can shorten the grace period but not extend it.
+    // Like an API server: a second deletion can shorten the grace period but not extend it.
     const shorten: typeof remove = async (kind, ref, options) => {
       if (kind.kind !== "Pod") return remove(kind, ref, options);
       asked++;

@@ -262,7 +262,10 @@ async function drained(world: World, parts: Parts, leaving: Leaving): Promise<Ou
   return undefined;
 }
 
-/** As of now, not of before the mark was written. A mark far ahead is of a clock that was set back: it counts as old. */
+/**
+ * What is left of the shortest time that a node stays after it is drained. A mark in the future was written before a
+ * clock was set back; it counts as old.
+ */
 function drainLeftMs(marked: NodeClaim, nowMs: number): number {
   const sinceMs = fromRfc3339(condition(marked, "Drained")?.lastTransitionTime) ?? nowMs;
   return isV1(marked) && sinceMs - nowMs <= MIN_DRAIN_MS ? sinceMs + MIN_DRAIN_MS - nowMs : 0;

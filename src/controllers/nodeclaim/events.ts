@@ -71,7 +71,7 @@ export function unregisteredTaintMissing(claim: NodeClaim): EventToPublish {
   };
 }
 
-/** For the claim and for its node. `at`: RFC 3339. */
+/** Published on the claim and on its node. `at`: RFC 3339. */
 export function terminationGracePeriodExpiring(object: KubeObject, at: string): EventToPublish {
   return {
     object,
@@ -82,7 +82,7 @@ export function terminationGracePeriodExpiring(object: KubeObject, at: string): 
   };
 }
 
-/** On the claim; in v1alpha5 also on the Node. */
+/** Published on the claim; in v1alpha5 also on the Node. */
 export function failedConsistencyCheck(
   claim: NodeClaim,
   node: Node,

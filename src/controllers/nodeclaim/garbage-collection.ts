@@ -123,7 +123,7 @@ async function fateOrThere(
 /** `instance.garbagecollection`: instances without a claim, with the Node they may have. */
 export function instanceGarbageCollection(world: World): Controller {
   let sweeps = 0;
-  /** By provider id. */
+  /** Keyed by provider id. */
   const seen = new Map<string, Suspect>();
   return {
     name: "instance.garbagecollection",

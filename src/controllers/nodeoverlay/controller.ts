@@ -40,7 +40,7 @@ export function nodeOverlay(world: World, overlays: Overlays): Controller {
     watches: [...poolSources().map(({ kind }) => kind), ...kinds].map((kind) =>
       source(kind, (after, _event, before) => {
         const isSame = before?.metadata.generation === after.metadata.generation;
-        // Of a class its status counts too: it says what can be launched.
+        // For a node class, its status counts too: it says what can be launched.
         return isSame && before !== undefined && !kinds.slice(1).includes(kind) ? [] : ALL;
       }),
     ),

@@ -80,7 +80,7 @@ async function changeEach(
   change: (claim: NodeClaim) => NodeClaim,
 ): Promise<void> {
   for (const listed of await inTurns(world.clock, claims, TURN_MS)) {
-    // As it is by now: there may be a hundred thousand before it.
+    // Read again, because many claims may have been processed before this one.
     const claim = readClaim(world, claimRequest(listed));
     if (claim !== undefined) await changeClaim(world, claim, change);
   }

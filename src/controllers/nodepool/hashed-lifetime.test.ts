@@ -77,7 +77,7 @@ describe("the hash of a pool that was taken over from a beta installation", () =
       for (const expireAfter of ["48h", "1h", "720h", "Never"])
         expect(drift(pool("v1beta1", expireAfter))).toBeUndefined();
       expect(drift(pool("v1beta1", "1h", { team: "b" }))).toBe("NodePoolDrifted");
-      // As a v1 pool it has the same template. Only from then on its lifetime is part of the hash.
+      // Converted to v1, the pool has the same template. Its lifetime is part of the hash only from then on.
       expect(drift(pool("v1", "48h"))).toBeUndefined();
       expect(drift(pool("v1", "1h"))).toBe("NodePoolDrifted");
       await world.stop();

@@ -69,7 +69,7 @@ export async function apply(
   return applied;
 }
 
-/** With `--observe-only`: logs which claims would be created, and for which pods. */
+/** Logs which claims would be created and for which pods, for `--observe-only`. */
 function tellObserved(world: World, log: Logger, planned: readonly PlannedClaim[]): void {
   for (const plan of planned) {
     log.info(`would create ${vocabulary(plan.pool.generation).claimNoun}`, {

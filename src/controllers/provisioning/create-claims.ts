@@ -31,7 +31,8 @@ export async function createClaims(
 ): Promise<readonly (NodeClaim | Error)[]> {
   // Names are drawn before anything waits: their order never depends on answers.
   const suffixes = planned.map(() => world.random.suffix());
-  // Before the first is sent: the plan has kept the limits, and its claims do not count against each other.
+  // Checked before the first claim is created: the plan kept the limits, and its claims must not count against each
+  // other.
   const refusals = await poolRefusals(world, planned);
   const send = async (plan: PlannedClaim, suffix: string): Promise<NodeClaim | Error> => {
     try {

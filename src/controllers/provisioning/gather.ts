@@ -76,7 +76,7 @@ function isSurelyLeaving(world: World, { node, claim }: NodeView): boolean {
 }
 
 /**
- * Without those that have a claim of unknown capacity. Once claims are launched, planning places their pods there.
+ * Leaves out pods that have a seat on a claim of unknown capacity. They are planned again once the claim is launched.
  */
 function placeable({ cluster }: World, pods: readonly Pod[]): readonly Pod[] {
   if (cluster.synced) return pods;

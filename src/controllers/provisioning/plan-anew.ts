@@ -67,7 +67,7 @@ async function placeInTurn(world: World, log: Logger, pass: Pass, soFar: SoFar):
   for (const kind of turns.refused.kindsOf(invalid)) await place(kind);
   const leftOver = result.unschedulable.filter(({ ignored }) => ignored !== true);
   if (leftOver.length === 0) return;
-  // By themselves: who is new here may be invalid, too, and is to hold up none of the kinds above.
+  // Planned separately: a pod that is new here may be invalid too, and must not block the kinds above.
   const failed = await place(leftOver.map(({ pod }) => keyOf(pod)));
   for (const kind of turns.leftOver.kindsOf(invalidOf(failed))) await place(kind);
 }
@@ -80,7 +80,7 @@ async function placeAgain(
   soFar: SoFar,
   own: ReadonlySet<string>,
 ): Promise<readonly FailedClaim[]> {
-  // As they are now: plans and claims take their time, and pods may be bound or gone by then.
+  // The current pods: planning and creating claims take time, and some pods may be bound or gone by now.
   const { pending, leaving, buffered } = podsToPlace(world);
   const all = [...pending, ...leaving, ...buffered];
   const sticky = world.cluster.placements.assign(all, world.clock.now());

@@ -23,7 +23,7 @@ export interface Pass {
   readonly result: SchedulingResult;
   readonly pods: readonly Pod[];
   readonly pools: readonly Pool[];
-  /** On the clock's `elapsedMs`. */
+  /** Time of the clock's `elapsedMs`. */
   readonly startMs: number;
   /** How long its batch had been collected. */
   readonly batchedMs: number;
@@ -128,7 +128,7 @@ function tellLimitCost(log: Logger, { result, pools }: Parameters<typeof report>
   log.info("limits make the planned nodes dearer", { nodePools: names, "cost-per-hour": price });
 }
 
-/** On the pool, too: who looks at it sees why it stays without nodes. Provisioners never had the event. */
+/** Published on the pool as well, so that its owner sees why it gets no nodes. Provisioners never had this event. */
 function tellPoolsWithoutTypes(
   world: World,
   log: Logger,

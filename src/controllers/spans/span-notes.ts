@@ -42,7 +42,7 @@ type Command = { -readonly [K in keyof Omit<CommandWay, "nowMs">]?: CommandWay[K
 export class SpanNotes {
   readonly #sink: SpanSink;
   readonly #clock: Pick<Clock, "now">;
-  /** By name of the claim. */
+  /** Keyed by name of the claim. */
   readonly #ways = new Map<string, Way>();
   /** The claim that each pod waits for, by the pod's key. */
   readonly #awaited = new Map<string, string>();

@@ -1,8 +1,11 @@
-/** After many changes, the cluster state is brought up to date in turns, before code reads it in one step. */
+/** Brings the cluster state up to date in turns after many changes, before code reads it in one step. */
 import { type StepRunner, stepRunner, TURN_MS } from "../../base/steps.ts";
 import type { World } from "../world.ts";
 
-/** Of a small cluster, or a large one that has changed little, at once. `run`: of what it is a part of. */
+/**
+ * Applies the waiting changes. Few changes are applied at once, many in turns. `run`: the run of a controller that
+ * these turns belong to.
+ */
 export async function catchUp(
   { cluster, clock }: Pick<World, "cluster" | "clock">,
   run: StepRunner = stepRunner(clock, TURN_MS),

@@ -94,7 +94,7 @@ async function isStillLate(world: World, live: NodeClaim, memory: Memory): Promi
   return liveness(input).state === "late";
 }
 
-/** By elapsed time: a clock that is set forward makes no node late. */
+/** Elapsed time since this process first saw the claim initializing. A wall clock set forward would make nodes late. */
 function lookedForMs({ clock }: World, claim: NodeClaim, { comingUp }: Memory): number {
   const uid = claim.metadata.uid ?? claim.metadata.name;
   if (!isTrue(claim, "Registered") || isTrue(claim, "Initialized")) {
@@ -111,7 +111,7 @@ function verdictOn(world: World, claim: NodeClaim, lookedForMs: number): Livenes
   return liveness(inputOf(world, claim, lookedForMs));
 }
 
-/** As the mirrors have it. */
+/** The facts of the mirrors. */
 function inputOf(world: World, claim: NodeClaim, lookedForMs: number): LivenessInput {
   const joined = nodesOf(world, claim);
   return {
