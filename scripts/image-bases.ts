@@ -49,7 +49,7 @@ export function localBases(
   ];
 }
 
-/** Of the machine's kind: the loader has a place of its own. */
+/** Shared libraries for the architecture of this machine. The loader's path depends on it. */
 function librariesOf(root: string): readonly string[] {
   const usr = readdirSync(join(root, "usr/lib")).find((name) => name.endsWith("-linux-gnu"));
   if (usr === undefined) throw new Error("the Debian that was made has no libraries");

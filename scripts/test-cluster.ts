@@ -16,7 +16,7 @@ import { END_WITH_STDIN } from "../test/cluster/tied.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const MINUTE_MS = 60_000;
-/** Of each step. Two cores need four minutes for the longest build, and twenty for all tests. */
+/** Time limit of each step. On two cores the longest build takes four minutes, and all tests twenty. */
 const DOWNLOAD_LIMIT_MS = 5 * MINUTE_MS;
 const BUILD_LIMIT_MS = 30 * MINUTE_MS;
 const TEST_LIMIT_MS = Number(process.env["CLUSTER_LIMIT_MINUTES"] ?? 40) * MINUTE_MS;
@@ -126,7 +126,7 @@ function end(child: ChildProcess): void {
   setTimeout(() => signal(child, "SIGKILL"), PATIENCE_MS).unref();
 }
 
-/** To the whole group. */
+/** Sends the signal to the whole process group. */
 function signal({ pid }: ChildProcess, name: NodeJS.Signals): void {
   try {
     if (pid !== undefined) process.kill(-pid, name);

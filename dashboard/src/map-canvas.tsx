@@ -73,7 +73,7 @@ export function MapCanvas({
       rows,
       fill,
       categories: categoriesOf(rows.values(), fill),
-      // Of groups it is not known here which of their nodes the filter names.
+      // For groups, this page does not know which of their nodes match the filter.
       meant: filter === "" || isGrouped ? undefined : new Set(meant.map(([name]) => name)),
     };
   }, [rows, group, fill, filter, size]);

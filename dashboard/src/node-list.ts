@@ -39,7 +39,7 @@ export function categoriesOf(rows: Iterable<MapRow>, by: Fill): readonly string[
   return [...counts].sort(([a, n], [b, m]) => m - n || (a < b ? -1 : 1)).map(([name]) => name);
 }
 
-/** By pool, then name: the order of the table. */
+/** Sorted by NodePool, then name, like the table. */
 export function inOrder(
   rows: ReadonlyMap<string, MapRow>,
   filter: string,

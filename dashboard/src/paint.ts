@@ -228,13 +228,16 @@ function podMarks(context: CanvasRenderingContext2D, { row, x, y, size }: Tile, 
     context.fillRect(x + 3 + (at % across) * 5, y + 3 + Math.floor(at / across) * 5, 3, 3);
 }
 
-/** Of a group: what happens to most of those nodes to which something happens. */
+/** The state of a tile. For a group: the most frequent state among its nodes that are not just running. */
 function markedState({ state, states }: MapRow): MapRow["state"] {
   const all = Object.keys(states ?? {}) as MapRow["state"][];
   return all.find((one) => one !== "running" && one !== "unmanaged") ?? state;
 }
 
-/** A shape, so that colour is never the only sign: half circle = comes up, triangle = chosen, bar = leaves, dot = drifted. */
+/**
+ * A shape, so that colour is never the only sign: half circle = comes up, triangle = chosen, bar = leaves, dot =
+ * drifted.
+ */
 function stateMark(context: CanvasRenderingContext2D, { row, x, y, size }: Tile, colours: Palette) {
   const r = Math.max(3, Math.min(8, size / 5));
   const [cx, cy] = [x + size - r - 2, y + size - r - 2];

@@ -7,7 +7,7 @@ import { place } from "./place.ts";
 import { layoutOf, type Slotted, slotted } from "./slots.ts";
 import type { MapRow } from "./wire.ts";
 
-/** Of the window's height, as far as tiles can be made that small. */
+/** Largest share of the window's height, if tiles can be made small enough. */
 const MOST_SHARE = 0.5;
 
 type Rows = ReadonlyMap<string, MapRow>;

@@ -60,7 +60,7 @@ function styleOf(element: HTMLElement): ChartStyle {
   return { colour, axis, time: { ...axis, values, space: 90 } };
 }
 
-/** From nothing to a tenth above the most. `least`: the smallest top. */
+/** The range of a y axis: from 0 to 10 % above the largest value. `least`: the smallest upper end. */
 export function fromZero(least: number): uPlot.Scale.Range {
   return (_, __, most) => [0, Math.max(most * 1.1, least)];
 }

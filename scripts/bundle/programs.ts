@@ -9,7 +9,10 @@ import { fileURLToPath } from "node:url";
 import { type BuildOptions, build, type Plugin } from "esbuild";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-/** By the name of their file: a controller for kwok never reads the AWS SDK, one without HTTPS makes no certificate. */
+/**
+ * Modules that are loaded only when needed, by the name of their file. A controller for kwok never needs the AWS SDK,
+ * and one without HTTPS makes no certificate.
+ */
 const LAZY: Readonly<Record<string, RegExp>> = {
   "aws-sdk": /^@(aws-sdk|smithy)\//,
   selfsigned: /^selfsigned$/,
@@ -20,7 +23,7 @@ const LAZY: Readonly<Record<string, RegExp>> = {
 export interface Programs {
   /** The file that all programs are in; its cache would be `<file>.cache`. */
   readonly file: string;
-  /** By package, the file that it lies in. */
+  /** Package → the file of the bundle that contains it. */
   readonly lazy: Readonly<Record<string, string>>;
   /** What went in, as esbuild names it: paths from the project's root. */
   readonly inputs: readonly string[];

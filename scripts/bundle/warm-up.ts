@@ -9,7 +9,7 @@ import { setFlagsFromString } from "node:v8";
 import { readPart } from "../../src/cli/program/load-program.ts";
 
 export interface Task {
-  /** Of the bundle's folder, with a slash at its end. */
+  /** URL of the bundle's folder, with a slash at its end. */
   readonly url: string;
   readonly file: string;
   readonly lazy: Readonly<Record<string, string>>;

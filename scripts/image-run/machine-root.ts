@@ -12,7 +12,7 @@ export const AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt";
 const NODE = "nodejs/bin/node";
 const PASSWD =
   "root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:65532:65532::/home/nonroot:/sbin/nologin\n";
-/** Beside libc: it opens them by name when a host is looked up, so they are not among what is linked. */
+/** Libraries that libc opens by name when a host is looked up. ldd does not list them. */
 const OPENED = ["libnss_dns.so.2", "libnss_files.so.2", "libresolv.so.2"];
 
 /** Fills the folder `root`, which is made; `node` is the program. */

@@ -21,7 +21,7 @@ export interface Definition {
   };
 }
 
-/** Of the version that is stored: `spec.template.spec.taints[].key`. */
+/** Fields of the CRD's storage version, such as `spec.template.spec.taints[].key`. */
 export function crdFields({ spec }: Definition): { kind: string; names: readonly string[] } {
   const schema = spec.versions.find(({ storage }) => storage)?.schema?.openAPIV3Schema;
   const names = ["spec", "status"].flatMap((part) => fieldsOf(schema?.properties?.[part], part));

@@ -25,7 +25,7 @@ export interface ImageOptions {
   readonly base: string | Readonly<Record<Architecture, string>>;
   readonly version: string;
   readonly commit: string;
-  /** Of everything in it. */
+  /** Time stamp of all files in the image. */
   readonly atMs: number;
   readonly entrypoint: readonly string[];
 }

@@ -15,7 +15,7 @@ export interface ArchiveEntry {
   readonly isExecutable: boolean;
   /** Where a symbolic link leads; it has no content. */
   readonly link?: string;
-  /** Of a folder that is wanted though it may be empty, such as /tmp; it has no content. */
+  /** Set for an empty folder that must exist, such as /tmp. */
   readonly folderMode?: number;
 }
 

@@ -8,7 +8,7 @@ export const RUNS_FILE = fileURLToPath(new URL("runs.json", import.meta.url));
 export interface Run {
   /** Names of files of test/cluster, without `.test.ts`. */
   readonly tests: readonly string[];
-  /** Of the kube-apiserver: 1.34.4. */
+  /** Version of kube-apiserver, such as 1.34.4. */
   readonly kubernetes: string;
   /** 20.20.2 */
   readonly node: string;

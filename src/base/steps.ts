@@ -34,7 +34,7 @@ export function inTurns<T>(clock: TurnClock, steps: Steps<T>, turnMs: number): P
 export type StepRunner = <T>(steps: Steps<T>) => Promise<T>;
 
 /**
- * As {@link inTurns} for several computations, one after the other: the next one uses the rest of a turn. Time from
+ * Like {@link inTurns} for several computations, one after the other: the next one uses the rest of a turn. Time from
  * this call on counts, and so does time between two computations.
  */
 export function stepRunner(clock: TurnClock, turnMs: number): StepRunner {

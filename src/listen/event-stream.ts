@@ -41,7 +41,7 @@ export function openEventStream(exchange: Exchange, options: EventStreamOptions)
   };
 }
 
-/** As {@link openEventStream}, with one line for the data of each event. */
+/** Like {@link openEventStream}, with one line for the data of each event. */
 export function openLineStream(exchange: Exchange, options: EventStreamOptions): EventStream {
   // An empty line keeps the connection alive. Readers of NDJSON skip it.
   const out = openStream(exchange, options, {

@@ -22,7 +22,7 @@ const TYPES = new Set(["counter", "gauge", "histogram", "summary", "untyped"]);
 const LINE = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)$/;
 const LABEL = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\[\\"n])*)"(?:,|$)/gy;
 
-/** By name. Throws on a line that no scraper could read, and on a family that comes twice. */
+/** Keyed by name. Throws on a line that no scraper could read, and on a family that comes twice. */
 export function parseExposition(text: string): ReadonlyMap<string, Family> {
   if (!text.endsWith("\n")) throw new Error("the last line has no end");
   const families = new Map<string, { help: string; type: string; series: Series[] }>();

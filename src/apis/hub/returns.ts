@@ -8,9 +8,9 @@ import type { KubeObject } from "../meta.ts";
 
 /** The kinds of return that a pool asks for. */
 export interface PoolReturns {
-  /** To a pool of higher weight. */
+  /** Return to a pool of higher weight. */
   readonly nodePool: boolean;
-  /** From on-demand to spot, and from both into a reservation, if the pool allows them. */
+  /** Return from on-demand to spot, and from both to a reservation, if the pool allows them. */
   readonly capacityType: boolean;
   /** Even if the preferred capacity is more expensive. */
   readonly dearer: boolean;

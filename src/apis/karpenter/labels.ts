@@ -40,7 +40,7 @@ export const CAPACITY_TYPE_LABEL_KEY = "karpenter.sh/capacity-type";
 
 /** Cheaper; the cloud may take the instance back after a warning of two minutes. */
 export const CAPACITY_TYPE_SPOT = "spot";
-/** At the list price, and not taken back. */
+/** Bought at the list price. The cloud does not reclaim it. */
 export const CAPACITY_TYPE_ON_DEMAND = "on-demand";
 /** In a reservation, which is paid for already. */
 export const CAPACITY_TYPE_RESERVED = "reserved";

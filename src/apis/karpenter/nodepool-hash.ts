@@ -29,7 +29,7 @@ export function nodePoolHash(pool: NodePool): string {
   return templateHash(pool.spec.template);
 }
 
-/** As {@link nodePoolHash}, for a template alone. */
+/** Like {@link nodePoolHash}, for a template alone. */
 export function templateHash({ metadata, spec }: HashedTemplate): string {
   const meta = struct("ObjectMeta", {
     Labels: map(metadata?.labels),

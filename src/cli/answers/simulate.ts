@@ -85,7 +85,7 @@ interface SimulationEnd {
   readonly after: Model;
 }
 
-/** As {@link simulation}, in steps. */
+/** Like {@link simulation}, in steps. */
 export function* simulationInSteps(
   before: Model,
   start: Model,

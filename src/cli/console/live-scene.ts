@@ -61,7 +61,7 @@ export class LongWork {
   leaving: SeenLeaving = new Map();
   /** The same list until one of them changes: what is found in a list is kept with it. */
   budgets: ReadPicture["manifests"]["budgets"] = [];
-  /** Of the scene before. */
+  /** Nodes of the last scene. Unchanged ones are reused. */
   nodes: ReadPicture["picture"]["nodes"] = [];
 
   constructor(restFactor: number) {

@@ -47,7 +47,7 @@ export interface MirroredCluster {
   isWatched(kind: Kind): boolean;
   /** All that is watched of these kinds, by ascending key; the same array until something changes. */
   objects<T extends KubeObject>(...kinds: readonly Kind<T>[]): readonly T[];
-  /** By `namespace/name`; undefined: there is none, or the kind is not watched. */
+  /** The object with this key (`namespace/name`). Undefined: it does not exist, or the kind is not watched. */
   object<T extends KubeObject>(kind: Kind<T>, key: string): T | undefined;
   /** In hub shape, each the object that {@link state} has. */
   claims(): readonly NodeClaim[];

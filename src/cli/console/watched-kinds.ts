@@ -21,7 +21,7 @@ interface Opened {
   readonly watched: Promise<Mirror<KubeObject>>;
 }
 
-/** By kind: the copy that a watch keeps. */
+/** The mirrors of the watched kinds. */
 export class WatchedKinds {
   readonly #deps: MirrorsDeps;
   readonly #mirrors: LiveMirrors;

@@ -48,7 +48,7 @@ export function expandWorkloads(manifests: Manifests): Expanded {
   return atOnce(expandInSteps(manifests));
 }
 
-/** As {@link expandWorkloads}, in steps. */
+/** Like {@link expandWorkloads}, in steps. */
 export function* expandInSteps(manifests: Manifests): Steps<Expanded> {
   const admission = fillAdmission(new PodAdmission(), manifests);
   const pods = manifests.pods.map((pod) => (isAdmitted(pod) ? pod : admission.created(pod)));

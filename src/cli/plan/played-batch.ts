@@ -22,7 +22,7 @@ export function playBatch(
   return atOnce(playBatchInSteps(input, options));
 }
 
-/** As {@link playBatch}, in steps. */
+/** Like {@link playBatch}, in steps. */
 export function playBatchInSteps(
   input: SchedulingInput,
   options: PlannerOptions,

@@ -20,10 +20,12 @@ export interface MapRow {
   readonly pods: number;
   readonly held?: string;
   readonly drifted?: true;
-  /** Of a group: how many nodes it has, and how many are in each state, most first. */
+  /** Only for a group: its number of nodes, and the number in each state, the most frequent first. */
   readonly nodes?: number;
   readonly states?: Readonly<Partial<Record<FleetNode["state"], number>>>;
-  /** Of a leaving node: where its pods go, and how many. "": a node that is not asked for yet. 0: a replacement. */
+  /**
+   * Only for a leaving node: where its pods go, and how many. "": a node that has no claim yet. 0 pods: a replacement.
+   */
   readonly to?: readonly (readonly [node: string, pods: number])[];
 }
 

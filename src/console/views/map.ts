@@ -38,7 +38,7 @@ export function mapView(fleet: Fleet, moves?: MovesUnderWay): View<MapHead, MapR
   return atOnce(mapViewInSteps(fleet, moves));
 }
 
-/** As {@link mapView}. */
+/** Like {@link mapView}. */
 export function* mapViewInSteps(
   { nodes, totals }: Fleet,
   moves: MovesUnderWay = new Map(),

@@ -27,7 +27,7 @@ export interface NodeGroups {
   readonly rows: ReadonlyMap<string, MapRow>;
 }
 
-/** By as many parts as give few enough groups. */
+/** Groups nodes by as many properties as possible without exceeding `most` groups. */
 export function* groupsInSteps(nodes: readonly FleetNode[], most = MOST_GROUPS): Steps<NodeGroups> {
   for (let count = PARTS.length; ; count--) {
     const sums = new Map<string, Sum>();

@@ -120,7 +120,7 @@ export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
     atOnce(this.replaceInSteps(list));
   }
 
-  /** As {@link replace}, in steps. Own writes may happen in between. */
+  /** Like {@link replace}, in steps. Own writes may happen in between. */
   *replaceInSteps({ items, resourceVersion, kept }: KubeList<T>): Steps<void> {
     yield* this.#removeOthers(items, this.#coveredBy(resourceVersion));
     yield* eachInSteps(items, OBJECTS_PER_STEP, (item) => this.#put(item, kept));

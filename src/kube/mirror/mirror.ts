@@ -23,7 +23,7 @@ export interface Mirror<T extends KubeObject> {
   readonly kind: Kind<T>;
   /** Whether the first list is complete. */
   readonly synced: boolean;
-  /** By key: `namespace/name`, or `name`. */
+  /** The object with this key: `namespace/name`, or `name`. */
   get(key: string): T | undefined;
   /** All objects by ascending key. The same array until something changes; it never changes itself. */
   list(): readonly T[];

@@ -234,7 +234,7 @@ describe("list and watch", () => {
     const server = scripted([unserved], []);
     const { clock, loop, stop } = follow(server, { groupIsServed: () => true });
     await clock.advance(1_000_000);
-    // At 0, 30, 90, 210, 450, 750 s.
+    // Calls at 0, 30, 90, 210, 450, 750 s.
     expect(server.calls).toHaveLength(6);
     loop.lookAgain();
     await clock.advance(70_000);
@@ -575,7 +575,7 @@ describe("mirrors", () => {
     } as unknown as KubeClient;
     const mirrors = new LiveMirrors({ clock, random: new Random(1), log: SILENT, client });
     const [nodes, pods] = [mirrors.of(NODE), mirrors.of(POD)];
-    // By now either waits for half a minute and more.
+    // By now each back-off is half a minute or longer.
     await clock.advance(300_000);
     nodesAnswer = undefined;
     podsAnswer = new KubeError(429, { message: "storage is (re)initializing" }, "list pods");

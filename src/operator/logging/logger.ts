@@ -84,7 +84,7 @@ function emitter(options: LoggerOptions, form: LogForm): Emit {
   return form.sampling === undefined ? emit : sampled(emit, form.sampling, options.clock);
 }
 
-/** Of equal lines in one second the first ones, and then every n-th. upstream: zapcore's sampler */
+/** Of equal lines in one second, writes the first ones and then every n-th. upstream: zapcore's sampler */
 function sampled(
   emit: Emit,
   { initial, thereafter }: { readonly initial: number; readonly thereafter: number },

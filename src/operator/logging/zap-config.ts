@@ -17,7 +17,7 @@ export interface LogForm {
   };
   readonly levelCase: "upper" | "lower";
   readonly time: "iso8601" | "millis" | "epoch";
-  /** Of equal lines in one second the first `initial` are written, then each `thereafter`-th. */
+  /** Of equal lines in one second, the first `initial` are written, then every `thereafter`-th. */
   readonly sampling?: { readonly initial: number; readonly thereafter: number };
 }
 

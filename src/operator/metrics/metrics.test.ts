@@ -20,7 +20,7 @@ function fixture(file: string): ReadonlyMap<string, Observed> {
   return new Map(Object.entries(JSON.parse(text)));
 }
 
-/** Of that one's provider: each node gauge carries its provider's well-known labels. */
+/** Node gauges carry the well-known labels of their provider; these are kwok's. */
 const KWOK_LABELS = ["instance_cpu", "instance_family", "instance_memory", "instance_size"];
 
 interface Observed {

@@ -234,7 +234,7 @@ describe("webhooks", () => {
     await until(() => webhooks.settled);
     await clock.advance(300_000);
     const errors = lines.filter((line) => line.startsWith("error"));
-    // At the start, and after each of five minutes: it is tried more often than that.
+    // One error at the start, and one in each of five minutes, although it is tried more often.
     expect(errors).toHaveLength(6);
     expect(new Set(errors).size).toBe(1);
     expect(errors[0]).toContain("a right is missing");

@@ -90,7 +90,7 @@ async function tagsOf(claim: NodeClaim): Promise<Readonly<Record<string, string>
   return fromTagList(Reservations[0]?.Instances[0]?.Tags ?? []);
 }
 
-/** Of each launch template made so far. */
+/** User data of each launch template created so far. */
 function userDataOfAll(): readonly string[] {
   return world.templates().map((data) => Buffer.from(data.UserData ?? "", "base64").toString());
 }

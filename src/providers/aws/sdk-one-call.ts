@@ -49,7 +49,7 @@ function suffixOf(region: string): string {
   return region.startsWith("cn-") ? "amazonaws.com.cn" : "amazonaws.com";
 }
 
-/** Of a command: it goes to the endpoint of its client. */
+/** Middleware of a command: sends it to the endpoint of its client. */
 export const CLIENT_ENDPOINT = {
   Endpoint: { type: "builtInParams", name: "endpoint" },
   Region: { type: "builtInParams", name: "region" },

@@ -72,7 +72,7 @@ async function offerings(type: string) {
   return types.find((one) => one.name === type)?.offerings ?? [];
 }
 
-/** Of the simulated types, m5.xlarge alone can run enclaves. */
+/** Only m5.xlarge of the simulated types can run enclaves. */
 function sellEnclaves({ api }: SimulatedAws): void {
   const { describeInstanceTypes } = api.ec2;
   const answer: typeof describeInstanceTypes = async (input) => {

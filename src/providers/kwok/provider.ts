@@ -75,7 +75,7 @@ export interface KwokProvider extends CloudProvider {
 /** A provider whose instances are Node objects only. upstream: kwok/cloudprovider. */
 export function createKwokProvider(deps: KwokDeps): KwokProvider {
   const nodes = deps.mirrors.of(NODE);
-  // From the start, so that it is filled once a launch asks how long a Node is to wait.
+  // Opened at the start, so that it is filled before a launch asks how long a Node has to wait.
   deps.mirrors.of(KWOK_NODE_CLASS);
   const booting = createBooting(deps);
   let hasBootedOn = false;

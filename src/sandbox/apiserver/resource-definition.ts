@@ -126,9 +126,9 @@ export interface WebhookClientConfig {
 /** All resources that are served now. They change with CRDs. */
 export interface Registry {
   find(group: string, version: string, plural: string): ResourceDefinition | undefined;
-  /** By kind, for owner references and request bodies. */
+  /** The resource of this kind, for owner references and request bodies. */
   findKind(group: string, version: string, kind: string): ResourceDefinition | undefined;
-  /** By group, version (as Kubernetes prefers them), plural. */
+  /** Sorted by group, version (in Kubernetes' order of preference), plural. */
   list(): readonly ResourceDefinition[];
 }
 

@@ -58,7 +58,7 @@ export interface InstanceEvent {
   readonly instance: Instance;
   /** The private DNS name: the Node's name. */
   readonly nodeName: string;
-  /** Of the form `aws:///<zone>/<instance id>`. */
+  /** In the form `aws:///<zone>/<instance id>`. */
   readonly providerId: string;
   readonly kubelet?: KubeletFacts;
   /** Set with `running`: why no kubelet will join. */

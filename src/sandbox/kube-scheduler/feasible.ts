@@ -1,6 +1,6 @@
 /**
- * On which nodes a pod fits, and why it does not fit on the others. The filters run in kube-scheduler's order. The
- * first one that refuses a node gives the reasons.
+ * Finds the nodes that a pod fits on, and why it does not fit on the others. The filters run in kube-scheduler's order.
+ * The first one that refuses a node gives the reasons.
  */
 import { dynamicResources } from "./filters/devices.ts";
 import type { Filter, FilterName, Prepared, Rejection } from "./filters/filter.ts";

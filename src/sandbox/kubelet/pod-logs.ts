@@ -6,7 +6,7 @@ const PODS_KEPT = 20_000;
 
 /** Log lines of all pods, for `kubectl logs`. */
 export class PodLogs implements LogSource {
-  /** By pod (`namespace/name`), then container. */
+  /** Keyed by pod (`namespace/name`), then container. */
   readonly #byPod = new Map<string, Map<string, ContainerLog>>();
 
   append(podKey: string, container: string, line: LogLine): void {

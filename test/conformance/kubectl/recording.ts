@@ -6,7 +6,7 @@ import { SCRIPTS, type ScriptName, withoutChance } from "./run.ts";
 
 export interface Transcripts {
   readonly kubernetes: string;
-  /** By kubectl version (`1.33`): what each line of the script printed. */
+  /** Keyed by kubectl version (`1.33`): what each line of the script printed. */
   readonly said: Readonly<Record<string, readonly string[]>>;
 }
 

@@ -8,7 +8,7 @@ const TYPE = "node.kubernetes.io/instance-type";
 const CAPACITY = "karpenter.sh/capacity-type";
 const ZONE = "topology.kubernetes.io/zone";
 
-/** On demand in one zone, so that what is launched is known. */
+/** On-demand in one zone, so that the launched instance is known. */
 function asking(more: Readonly<Record<string, readonly string[]>> = {}): NodeClaim {
   const wanted = {
     [TYPE]: ["m5.large"],

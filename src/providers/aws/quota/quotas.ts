@@ -49,7 +49,7 @@ export interface QuotaReading {
 export class Quotas {
   readonly #clock: Clock;
   #vcpus: ReadonlyMap<string, number> = new Map();
-  /** By code: the limit, and what is used according to EC2. */
+  /** Quota code → the limit, and what is used according to EC2. */
   #known: ReadonlyMap<string, VcpuQuotaUse> = new Map();
   readonly #held = new Set<Held>();
   #version = 0;

@@ -86,7 +86,7 @@ export function showList(
   const items = isCustom(definition)
     ? objects
     : objects.map(({ apiVersion: _v, kind: _k, ...rest }) => rest);
-  // On its last page, a list of a custom kind has an empty `continue`.
+  // The last page of a list of a custom kind has an empty `continue`.
   const about = isCustom(definition) ? { continue: "", ...metadata } : metadata;
   return { kind: definition.listKind, apiVersion, metadata: about, items };
 }

@@ -178,9 +178,9 @@ export interface FleetRecord {
 
 /** How long a machine's changes take, in milliseconds. */
 export interface InstanceTimings {
-  /** From launch to `running`. */
+  /** Time from launch to `running`. */
   readonly pendingMs: number;
-  /** From the call to terminate until `terminated`. */
+  /** Time from the call to terminate until `terminated`. */
   readonly shuttingDownMs: number;
   /** How long a terminated instance can still be described. */
   readonly forgetAfterMs: number;

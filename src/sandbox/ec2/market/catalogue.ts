@@ -149,7 +149,7 @@ function cpuInfo(name: string, row: Row): InstanceTypeInfo["VCpuInfo"] {
     DefaultCores: cores,
     DefaultThreadsPerCore: threads,
   };
-  // On bare metal, cores and threads cannot be chosen.
+  // Bare metal types have fixed cores and threads.
   if (row.hyp === undefined) return known;
   return {
     ...known,

@@ -133,7 +133,7 @@ interface Product {
   readonly document: string;
 }
 
-/** By catalogue, then by region. On-demand prices never change. */
+/** Keyed by catalogue, then by region. On-demand prices never change. */
 const products = new WeakMap<Catalogue, Map<string, readonly Product[]>>();
 
 function productsOf({ catalogue, region }: AwsState): readonly Product[] {

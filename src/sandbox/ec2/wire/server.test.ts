@@ -93,7 +93,7 @@ describe("the endpoint, spoken to by the AWS SDK", () => {
   const subnets = (): string[] => [...wired.state.subnets.keys()];
   const image = (): string => wired.state.parameters.get(AL2) as string;
   const queue = () => ({ QueueUrl: "https://sqs.us-west-2.amazonaws.com/123456789012/q" });
-  /** Of the newest message received, on either side. */
+  /** Receipt of the newest message received, on either side. */
   const receipt = (): string => {
     const [entry] = wired.journal.calls({ action: "ReceiveMessage" });
     const output = entry?.outcome.ok === true ? entry.outcome.output : undefined;

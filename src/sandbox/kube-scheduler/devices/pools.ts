@@ -13,14 +13,14 @@ export interface NodeFacts {
 }
 
 export interface OfferedDevice {
-  /** Of the form `driver/pool/device`. */
+  /** In the form `driver/pool/device`. */
   readonly id: string;
   readonly device: Device;
   readonly slice: ResourceSlice;
 }
 
 export interface Pool {
-  /** Of the form `driver/pool`. */
+  /** In the form `driver/pool`. */
   readonly id: string;
   /** Some slices of the newest generation are missing. */
   readonly isIncomplete: boolean;

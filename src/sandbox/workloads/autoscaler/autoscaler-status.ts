@@ -46,7 +46,7 @@ export class StatusDraft {
     const { currentReplicas: _before, ...status } = this.#status;
     this.#status = {
       ...status,
-      // Of these fields, Go omits only this one if it is zero.
+      // Go omits only this field if it is zero.
       ...(current === 0 ? {} : { currentReplicas: current }),
       desiredReplicas: desired,
       currentMetrics: metrics.length === 0 ? null : metrics,

@@ -12,7 +12,7 @@ const ready = (name: string): Pod => {
   return { ...made, status: { ...made.status, phase: "Running", conditions } } as Pod;
 };
 
-/** Of four healthy pods, whose ReplicaSet is meant to run so many. */
+/** Disruptions that a PodDisruptionBudget allows for four healthy pods of a ReplicaSet with this number of replicas. */
 function allowedOf(spec: Partial<PodDisruptionBudget["spec"]>, replicas = 4) {
   const budget = { metadata: { name: "b" }, spec } as PodDisruptionBudget;
   const owner = { metadata: { name: "web", uid: "u" }, spec: { replicas } } as KubeObject;

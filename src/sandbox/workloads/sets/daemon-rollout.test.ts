@@ -4,7 +4,9 @@ import type { Pod } from "../../../apis/core/pod.ts";
 import { pod } from "../../../testing/builders.ts";
 import { daemonSteps, HASH_LABEL } from "./daemon-rollout.ts";
 
-/** Of six nodes, each with a healthy pod of the template before: pods that go and nodes that get a second one. */
+/**
+ * First steps of a rollout on six nodes, each with a healthy old pod: removed pods, and nodes that get a second pod.
+ */
 function firstSteps(rollingUpdate: object): readonly [removed: number, created: number] {
   const nodes = ["a", "b", "c", "d", "e", "f"];
   const old = (name: string): Pod => {
