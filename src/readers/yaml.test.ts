@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { LIMITS } from "./limits.ts";
+import { LIMITS, type TextLimits } from "./limits.ts";
+import { ReadError } from "./read-error.ts";
 import { writeYaml } from "./write-yaml.ts";
 import { readYaml as read, readYamlValue, type YamlSource } from "./yaml.ts";
 
@@ -116,6 +117,22 @@ describe("YAML", () => {
     expect(() => readYaml(list, { limits: LIMITS.setting })).toThrow(
       "app.yaml: has over 100,000 lines, keys and items in one document; shorten it",
     );
+  });
+
+  it("of many small documents is read about as fast as one long document", () => {
+    const cpuMs = (text: string, limits: TextLimits) => {
+      const before = process.cpuUsage();
+      try {
+        readYaml(text, { limits });
+      } catch (error) {
+        expect(error).toBeInstanceOf(ReadError);
+      }
+      const { user, system } = process.cpuUsage(before);
+      return (user + system) / 1_000;
+    };
+    // 20 microseconds for each document would be 2,000 and 15,000 ms.
+    expect(cpuMs("---\n".repeat(100_000), LIMITS.manifests)).toBeLessThan(800);
+    expect(cpuMs("--- ~\n".repeat(520_000), LIMITS.apiBody)).toBeLessThan(800);
   });
 
   it("is one document where one is asked for", () => {

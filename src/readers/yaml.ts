@@ -18,6 +18,8 @@ export interface YamlSource extends TextSource {
 const MOST_MERGED = 100_000;
 /** The parser counts the keys and values in the innermost list or map as one level more. */
 const PARSER_LEVELS = MOST_NESTED + 2;
+/** Small documents are parsed together, up to this length: to begin costs the parser as much as 1,000 characters. */
+const PIECE_CHARACTERS = 16_384;
 
 /** The line that separates documents. Only the parser knows other ends of documents, and directives. */
 const MARKER = /(?<![^\n])(?=---(?:[ \t\r\n]|$))/;
@@ -26,11 +28,11 @@ const OTHER_MARKER = /(?<![^\n])(?:%|\.\.\.(?:[ \t\r\n]|$))/;
 /** The documents of a text, in their order, without those that are empty. Throws ReadError. */
 export function readYaml(text: string, from: YamlSource): unknown[] {
   checkLength(text, from);
-  // One document after the other where that is possible: events need more memory than values.
-  const pieces = OTHER_MARKER.test(text) ? [text] : text.split(MARKER);
+  // Of many documents none may be too large; the parts of one document stand in the whole text.
+  if (from.limits.documents === 1) checkParts(text, from);
   const values: unknown[] = [];
   let offset = 0;
-  for (const piece of pieces) {
+  for (const piece of piecesOf(text)) {
     for (const value of readPiece(piece, offset, text, from)) {
       if (value !== null && value !== undefined) values.push(value);
       if (values.length > from.limits.documents) throw tooManyDocuments(from);
@@ -46,6 +48,19 @@ export function readYamlValue(text: string, from: YamlSource): unknown {
   if (another !== undefined)
     throw tooManyDocuments({ ...from, limits: { ...from.limits, documents: 1 } });
   return value;
+}
+
+/** Whole documents, a few at a time where that is possible: events need more memory than values. */
+function piecesOf(text: string): readonly string[] {
+  if (OTHER_MARKER.test(text)) return [text];
+  const pieces: string[] = [];
+  for (const document of text.split(MARKER)) {
+    const last = pieces.at(-1);
+    const isRoom = last !== undefined && last.length + document.length <= PIECE_CHARACTERS;
+    if (isRoom) pieces[pieces.length - 1] = last + document;
+    else pieces.push(document);
+  }
+  return pieces;
 }
 
 function readPiece(piece: string, start: number, text: string, from: YamlSource): unknown[] {
