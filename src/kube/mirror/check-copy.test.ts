@@ -2,9 +2,11 @@ import { describe, expect, it } from "vitest";
 import { NODE, type Node } from "../../apis/core/node.ts";
 import { SILENT } from "../../base/log.ts";
 import { Random } from "../../base/random.ts";
+import { filterInSteps } from "../../base/steps.ts";
 import { VirtualClock } from "../../base/virtual-clock.ts";
-import type { KubeClient, KubeList, ListOptions, WatchEvent } from "../client/client.ts";
+import type { KubeClient, KubeList, ListOptions, ReadPage, WatchEvent } from "../client/client.ts";
 import { KubeError } from "../errors.ts";
+import { type Copy, CopyCheck } from "./check-copy.ts";
 import { LiveMirrors } from "./mirrors.ts";
 
 const HOUR = 3_600_000;
@@ -133,5 +135,38 @@ describe("a copy that is not as the server has it", () => {
     await clock.advance(HOUR);
     expect(server.lists).toEqual(["all", "all", "all"]);
     stop();
+  });
+});
+
+describe("a comparison of pods", () => {
+  it("asks for protobuf, takes over what was missed, and keeps only names of the others", async () => {
+    const [known, missed] = [node("a", 1), { ...node("b", 2), status: { phase: "new" } } as Node];
+    const healed: unknown[] = [];
+    const asked: KubeList<Node>[] = [];
+    const copy: Copy<Node> = {
+      keep: () => {
+        throw new Error("it is reduced already");
+      },
+      lacks: ({ metadata }) => metadata.name === "b",
+      notIn: () => filterInSteps([], 1, () => true),
+      heal: (difference) => void healed.push(difference),
+    };
+    const list = async (_: unknown, { readPage }: { readPage?: ReadPage<Node> }) => {
+      const { items } = (readPage as ReadPage<Node>)(new Uint8Array());
+      asked.push({ items, resourceVersion: "10" });
+      return { items, resourceVersion: "10" };
+    };
+    const check = new CopyCheck<Node>({
+      client: { list } as unknown as KubeClient,
+      clock: new VirtualClock(),
+      log: SILENT,
+      kind: NODE,
+      selection: {},
+      copy,
+      readPage: () => ({ items: [known, missed], metadata: { resourceVersion: "10" } }),
+    });
+    await check.run(10, () => true);
+    expect(healed).toEqual([{ missed: [missed], gone: [] }]);
+    expect(asked[0]?.items).toEqual([{ metadata: { name: "a" } }, { metadata: { name: "b" } }]);
   });
 });
