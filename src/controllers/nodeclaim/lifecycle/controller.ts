@@ -10,13 +10,15 @@ import { initializeConditions } from "../../../apis/karpenter/conditions.ts";
 import { TERMINATION_FINALIZER } from "../../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { RESOURCE_SLICE, type ResourceSlice } from "../../../apis/resource/kinds.ts";
-import { addFinalizer } from "../../../kube/client/finalizer.ts";
+import { ContestedFinalizers } from "../../../kube/client/contested-finalizers.ts";
+import { addFinalizer, hasFinalizer } from "../../../kube/client/finalizer.ts";
 import { joined } from "../../../kube/errors.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
   type Outcome,
   type Request,
+  requeueAfter,
   soonest,
   source,
 } from "../../../kube/manager/controller.ts";
@@ -31,6 +33,7 @@ import {
 import { concurrency } from "../../concurrency.ts";
 import { nodes } from "../../mirrors.ts";
 import type { RegistrationTracker } from "../../registration-tracker.ts";
+import { claimLog } from "../../words.ts";
 import type { World } from "../../world.ts";
 import { finalize } from "./finalize.ts";
 import { initialize } from "./initialization.ts";
@@ -50,6 +53,7 @@ export function lifecycle(world: World, tracker: RegistrationTracker): Controlle
     startedMs: undefined,
     comingUp: new Map(),
     leaving: new Map(),
+    contested: new ContestedFinalizers(world.clock),
     tracker,
   };
   const ofNode = claimRequestsOfNode(world);
@@ -82,6 +86,8 @@ async function reconcile(world: World, memory: Memory, request: Request): Promis
     if (outcome === AWAIT_CHANGE) memory.begunHere.delete(uid);
     return outcome;
   }
+  const restMs = hasFinalizer(stored, TERMINATION_FINALIZER) ? 0 : restOf(world, stored, memory);
+  if (restMs > 0) return requeueAfter(restMs);
   const before = await begun(world, stored, memory);
   if (before === undefined) return AWAIT_CHANGE;
   let claim = before;
@@ -107,6 +113,17 @@ async function reconcile(world: World, memory: Memory, request: Request): Promis
   if (isStored) for (const one of tell) await collect(errors, one);
   if (errors.length > 0) throw joined(errors);
   return isStored ? soonest(...outcomes) : AWAIT_CHANGE;
+}
+
+/** Milliseconds until the finalizer may be put on. Others may take it off each time. */
+function restOf(world: World, claim: NodeClaim, { contested }: Memory): number {
+  const { waitMs, times } = contested.next(claim);
+  if (waitMs === 0 && times > 1)
+    claimLog(world.log, "nodeclaim.lifecycle", claim).warn(
+      "another program has taken the finalizer off, putting it on again",
+      { finalizer: TERMINATION_FINALIZER, times },
+    );
+  return waitMs;
 }
 
 /** What fails hides neither what failed before it nor what comes after. */

@@ -583,6 +583,27 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
+  it("makes no hot loop with a program that takes our finalizer off as soon as it sees it", async () => {
+    const world = fakeWorld();
+    let taken = 0;
+    const { patch } = world.kube;
+    Object.assign(world.kube, {
+      patch: async (...call: Parameters<typeof patch>) => {
+        const after = await patch(...call);
+        if (call[0] !== NODE_CLAIM || after.metadata.finalizers === undefined) return after;
+        if (taken++ > 500) throw new Error("a hot loop");
+        return world.api.change(NODE_CLAIM, "default-abcde", { metadata: { finalizers: null } });
+      },
+    });
+    await world.run(lifecycle(world, createRegistrationTracker()));
+    await world.api.create(NODE_CLAIM, CLAIM);
+    await world.clock.advance(10 * 60_000);
+    expect(taken).toBeGreaterThan(5);
+    expect(taken).toBeLessThan(15);
+    expect(world.lines.join("\n")).toContain("another program has taken the finalizer off");
+    await world.stop();
+  });
+
   it("ends what the cloud answers while a claim that was given up is let go of", async () => {
     const world = fakeWorld();
     const answer = answerLate(world);

@@ -1,6 +1,7 @@
 /** What the steps of the claim's life hand to each other: the claim so far, and what went wrong. */
 import type { Node } from "../../../apis/core/node.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
+import type { ContestedFinalizers } from "../../../kube/client/contested-finalizers.ts";
 import { AWAIT_CHANGE, type Outcome } from "../../../kube/manager/controller.ts";
 import type { RegistrationTracker } from "../../registration-tracker.ts";
 
@@ -23,6 +24,8 @@ export interface Memory {
   readonly comingUp: Map<string, number>;
   /** Deleted claims, by kind and name. */
   readonly leaving: Map<string, LeavingClaim>;
+  /** Claims that others take our finalizer off. */
+  readonly contested: ContestedFinalizers;
 }
 
 /** A claim that is being deleted. */

@@ -20,6 +20,7 @@ import {
 import { NODE_CLAIM } from "../../../apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../../apis/meta.ts";
 import { StandingProblems } from "../../../base/standing-problems.ts";
+import { ContestedFinalizers } from "../../../kube/client/contested-finalizers.ts";
 import { addFinalizer, hasFinalizer, removeFinalizer } from "../../../kube/client/finalizer.ts";
 import { patchObject } from "../../../kube/client/patch-object.ts";
 import {
@@ -60,7 +61,9 @@ const WAIT_FOR_INSTANCES_MS = 60_000;
 /** Status, conditions and finalizer of EC2NodeClasses. */
 export function nodeClassController(deps: AwsDeps, parts: AwsParts): Controller {
   const name = "nodeclass";
-  const roles = new StandingProblems(deps.log.with({ controller: name }), deps.clock);
+  const log = deps.log.with({ controller: name });
+  const roles = new StandingProblems(log, deps.clock);
+  const contested = new ContestedFinalizers(deps.clock);
   return {
     name,
     concurrency: 10,
@@ -80,9 +83,18 @@ export function nodeClassController(deps: AwsDeps, parts: AwsParts): Controller 
         roles.over(name);
         return AWAIT_CHANGE;
       }
-      return nodeClass.metadata.deletionTimestamp === undefined
-        ? follow(deps, parts, nodeClass, roles)
-        : finish(deps, parts, nodeClass);
+      if (nodeClass.metadata.deletionTimestamp !== undefined) return finish(deps, parts, nodeClass);
+      if (!hasFinalizer(nodeClass, EC2NODECLASS_TERMINATION_FINALIZER)) {
+        const { waitMs, times } = contested.next(nodeClass);
+        if (waitMs > 0) return requeueAfter(waitMs);
+        if (times > 1)
+          log.warn("another program has taken the finalizer off, putting it on again", {
+            EC2NodeClass: { name },
+            finalizer: EC2NODECLASS_TERMINATION_FINALIZER,
+            times,
+          });
+      }
+      return follow(deps, parts, nodeClass, roles);
     },
   };
 }

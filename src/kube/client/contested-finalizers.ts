@@ -1,0 +1,53 @@
+/**
+ * Finalizers that another program takes off as often as they are put on. Each side would answer the other's write at
+ * once, without end. So each further time waits twice as long.
+ */
+
+import type { KubeObject } from "../../apis/meta.ts";
+import type { Clock } from "../../base/clock.ts";
+
+const FIRST_WAIT_MS = 1_000;
+const LONGEST_WAIT_MS = 5 * 60_000;
+/** A finalizer that stays for so long is not contested any more. */
+const FORGOTTEN_MS = 60 * 60_000;
+
+/** How often a finalizer was put on an object, and when the last time was, in elapsed time. */
+interface Contest {
+  readonly times: number;
+  readonly atMs: number;
+}
+
+/** Says when a finalizer may be put on an object once more. For one finalizer. */
+export class ContestedFinalizers {
+  readonly #clock: Pick<Clock, "elapsedMs">;
+  /** By UID, the oldest first. */
+  readonly #contests = new Map<string, Contest>();
+
+  constructor(clock: Pick<Clock, "elapsedMs">) {
+    this.#clock = clock;
+  }
+
+  /**
+   * Call for an object without the finalizer. `waitMs` 0: put it on now, which counts as the `times`th time. Else ask
+   * again after that.
+   */
+  next({ metadata }: KubeObject): { readonly waitMs: number; readonly times: number } {
+    const uid = metadata.uid ?? metadata.name;
+    const nowMs = this.#clock.elapsedMs();
+    this.#forget(nowMs);
+    const { times, atMs } = this.#contests.get(uid) ?? { times: 0, atMs: nowMs };
+    const restMs = times === 0 ? 0 : Math.min(FIRST_WAIT_MS * 2 ** (times - 1), LONGEST_WAIT_MS);
+    const waitMs = Math.max(0, atMs + restMs - nowMs);
+    if (waitMs > 0) return { waitMs, times };
+    this.#contests.delete(uid);
+    this.#contests.set(uid, { times: times + 1, atMs: nowMs });
+    return { waitMs: 0, times: times + 1 };
+  }
+
+  #forget(nowMs: number): void {
+    for (const [uid, { atMs }] of this.#contests) {
+      if (nowMs - atMs < FORGOTTEN_MS) return;
+      this.#contests.delete(uid);
+    }
+  }
+}
