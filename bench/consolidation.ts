@@ -19,6 +19,7 @@ import type * as Simulate from "../src/core/disruption/simulate.ts";
 import type { SchedulingInput } from "../src/core/provisioning/scheduling-input.ts";
 import type { NodeView } from "../src/core/state/node-view.ts";
 import type * as Views from "../src/core/state/node-view.ts";
+import { freeRound } from "./round.ts";
 import { buildUpstream } from "./upstream-program.ts";
 import { inputOf, type Workload } from "./workload.ts";
 import { WORKLOADS } from "./workloads.ts";
@@ -105,18 +106,10 @@ async function measure({ input, views }: Drawn): Promise<Measured> {
     made.without([first]);
     return made;
   });
-  const methodInput = (used: Simulate.Simulator) =>
-    ({
-      simulator: used,
-      forSpot: "nothing",
-      backingOff: new Set<string>(),
-      objection: () => undefined,
-      balancedTotals: () => new Map(),
-    }) as unknown as Parameters<typeof consolidate>[1];
   const times: number[] = [];
   let deletes = 0;
   let replaces = 0;
-  const asked = methodInput(simulator);
+  const asked = freeRound(simulator);
   const cpu = process.cpuUsage();
   const [sweepMs] = timed(() => {
     for (const candidate of candidates) {

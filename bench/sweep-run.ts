@@ -6,6 +6,7 @@ import type * as Simulate from "../src/core/disruption/simulate.ts";
 import type * as State from "../src/core/state/create-cluster-state.ts";
 import { TURN_MS } from "../src/base/steps.ts";
 import { built } from "./consolidation.ts";
+import { freeRound } from "./round.ts";
 import { DAEMON_SET, drawCluster } from "./sweep-cluster.ts";
 import { threadMs } from "./thread-ms.ts";
 
@@ -78,13 +79,11 @@ const { input, candidates, blocked } = seen as unknown as Seen;
 let simulator = createSimulator(input);
 measured("set-up", simulator.ready());
 
-const asked = (used: Simulate.Simulator) =>
-  ({ simulator: used, forSpot: "nothing", backingOff: new Set<string>(), objection: () => undefined, balancedTotals: () => new Map() }) as unknown as Parameters<typeof consolidate>[1];
 const verdicts = new Map<string, number>(blocked.length > 0 ? [["blocked", blocked.length]] : []);
 function* single() {
-  const methodInput = asked(simulator);
+  const round = freeRound(simulator);
   for (const [index, candidate] of candidates.entries()) {
-    const found = consolidate([candidate], methodInput);
+    const found = consolidate([candidate], round);
     const verdict = "message" in found ? found.kind : found.replacements.length > 0 ? "replace" : "delete";
     verdicts.set(verdict, (verdicts.get(verdict) ?? 0) + 1);
     if (index % NODES_PER_STEP === NODES_PER_STEP - 1) yield;

@@ -136,7 +136,7 @@ func measure(read cluster, count int) (report, error) {
 				return report{}, fmt.Errorf("candidate %s: %w", name, err)
 			}
 			before, start := cpuTime(), time.Now()
-			found, err := disruption.SimulateScheduling(ctx, objects, known, provisioner, clk, recorder, nil, candidate)
+			found, err := disruption.SimulateScheduling(ctx, objects, known, provisioner, clk, recorder, nil, disruption.SimulationOptions{}, candidate)
 			if err != nil {
 				return report{}, fmt.Errorf("simulating without %s: %w", name, err)
 			}
