@@ -3,6 +3,7 @@
  * handler can refuse an unknown client before the body takes memory.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { Limits } from "./limits.ts";
 import type { Shares } from "./shares.ts";
@@ -34,6 +35,14 @@ export interface Common {
   readonly requests: Shares;
 }
 
+/** What a listener gives to an exchange besides the request and the response. */
+export interface ExchangeParts {
+  readonly common: Common;
+  readonly onLong: () => void;
+  /** Bytes that came with a request to upgrade; undefined: it is an ordinary request. */
+  readonly before?: Buffer | undefined;
+}
+
 /** One request and its response. Reading the body and writing the answer are bounded. */
 export class Exchange {
   readonly request: IncomingMessage;
@@ -43,6 +52,7 @@ export class Exchange {
   readonly #common: Common;
   #gone: AbortController | undefined;
   readonly #onLong: () => void;
+  readonly #before: Buffer | undefined;
   #heldBytes = 0;
   #hasSlot = true;
   #isReleased = false;
@@ -51,8 +61,7 @@ export class Exchange {
   constructor(
     request: IncomingMessage,
     response: ServerResponse,
-    common: Common,
-    onLong: () => void,
+    { common, onLong, before }: ExchangeParts,
   ) {
     this.request = request;
     this.response = response;
@@ -60,6 +69,7 @@ export class Exchange {
     this.address = request.socket.remoteAddress ?? "";
     this.#common = common;
     this.#onLong = onLong;
+    this.#before = before;
   }
 
   get method(): string {
@@ -87,6 +97,19 @@ export class Exchange {
     this.#gone ??= new AbortController();
     if (this.#isReleased) this.#gone.abort();
     return this.#gone.signal;
+  }
+
+  /** Whether the client asks for another protocol on this connection, and the listener allows it. */
+  get isUpgrade(): boolean {
+    return this.#before !== undefined;
+  }
+
+  /** The connection of a request to upgrade, and what was read of it already. The handler owns it from now on. */
+  takeOver(): { readonly socket: Socket; readonly before: Buffer } {
+    const { socket } = this.request;
+    this.lastsLong();
+    this.response.detachSocket(socket);
+    return { socket, before: this.#before ?? Buffer.alloc(0) };
   }
 
   /**

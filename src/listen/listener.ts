@@ -7,7 +7,7 @@ import {
   createServer as createHttpServer,
   type IncomingMessage,
   type Server,
-  type ServerResponse,
+  ServerResponse,
 } from "node:http";
 import { createServer as createHttpsServer, type Server as HttpsServer } from "node:https";
 import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
@@ -44,6 +44,8 @@ export interface ListenOptions {
   readonly limits?: Partial<Limits>;
   /** Answers through `exchange.response`. A thrown Refusal becomes the response, any other error a 500. */
   readonly handle: (exchange: Exchange) => Promise<void>;
+  /** The handler may take a connection over (`exchange.takeOver`). Default: no connection changes its protocol. */
+  readonly upgrades?: boolean;
   readonly log?: Logger;
   /** The clock of the request time limit and the log. Default: the machine's, because limits protect the machine. */
   readonly clock?: Pick<Clock, "elapsedMs" | "after">;
@@ -212,6 +214,10 @@ class Guard {
     // Without this listener, Node asks the client for its body before the request has been checked.
     server.on("checkContinue", (request, response) => this.#take(request, response));
     server.on("request", (request, response) => this.#take(request, response));
+    if (this.#options.upgrades === true)
+      server.on("upgrade", (request, socket, before) =>
+        this.#upgrade(request, socket as Socket, before),
+      );
     // Also called for failed TLS handshakes.
     server.on("clientError", (error: NodeJS.ErrnoException, socket) =>
       this.#fault(error, socket as Socket),
@@ -237,7 +243,17 @@ class Guard {
     });
   }
 
-  #take(request: IncomingMessage, response: ServerResponse): void {
+  /** Node gives no response to a request to upgrade, but whoever refuses it needs one. */
+  #upgrade(request: IncomingMessage, socket: Socket, before: Buffer): void {
+    const response = new ServerResponse(request);
+    response.shouldKeepAlive = false;
+    response.assignSocket(socket);
+    response.once("finish", () => socket.end());
+    socket.on("error", () => socket.destroy());
+    this.#take(request, response, before);
+  }
+
+  #take(request: IncomingMessage, response: ServerResponse, before?: Buffer): void {
     // `close` reports a broken connection. Without a listener for it, the error would end the process.
     response.on("error", () => undefined);
     request.on("error", () => undefined);
@@ -254,7 +270,11 @@ class Guard {
       else this.#refuse(request, response, new Refusal(503, text));
       exchange.release();
     });
-    const exchange = new Exchange(request, response, this.#common, () => late.cancel());
+    const exchange = new Exchange(request, response, {
+      common: this.#common,
+      onLong: () => late.cancel(),
+      before,
+    });
     response.once("close", () => {
       late.cancel();
       exchange.release();

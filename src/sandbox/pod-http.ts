@@ -1,4 +1,5 @@
-/** Requests to ports of pods, as the API server hands them on. */
+/** Requests and connections to ports of pods, as the API server hands them on. */
+import type { Duplex } from "node:stream";
 import type { KubeResponse } from "../kube/transport/transport.ts";
 
 /** A request to a pod. */
@@ -13,3 +14,6 @@ export interface PodRequest {
 
 /** Answers for pods whose processes run outside of the sandbox. Undefined: none runs for this pod. */
 export type PodHttp = (request: PodRequest) => Promise<KubeResponse | undefined>;
+
+/** Connects to a port of a pod whose process runs outside of the sandbox. Rejects where nothing listens. */
+export type PodConnect = (pod: string, port: number) => Promise<Duplex>;

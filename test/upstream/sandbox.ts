@@ -3,6 +3,7 @@
  * CRDs, and no node that a pod of theirs may use.
  */
 import { readdirSync, readFileSync } from "node:fs";
+import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { parse } from "yaml";
 import { NODE } from "../../src/apis/core/node.ts";
@@ -52,6 +53,7 @@ export async function openSandbox(
     karpenterLog: { lines: () => undefined, follow: () => () => undefined },
   });
   sandbox.apiServer.setPodHttp(ofThisMachine);
+  sandbox.apiServer.setPodConnect((_pod, port) => connected(port));
   await sandbox.start();
   const { client } = sandbox;
   const { items } = await client.list(NODE);
@@ -86,6 +88,13 @@ async function ofThisMachine({ port, path }: PodRequest): Promise<KubeResponse |
     // The process ended, or has not begun to serve.
     return undefined;
   }
+}
+
+function connected(port: number): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, "127.0.0.1", () => resolve(socket));
+    socket.once("error", reject);
+  });
 }
 
 /** Conversion needs a webhook that nobody serves here. */

@@ -3,9 +3,10 @@
  * calls it directly, and the HTTPS listener calls it for each request.
  */
 
+import type { Duplex } from "node:stream";
 import type { KubeRequest, KubeResponse, Transport } from "../../kube/transport/transport.ts";
 import type { LogSource } from "../log-lines.ts";
-import type { PodHttp } from "../pod-http.ts";
+import type { PodConnect, PodHttp } from "../pod-http.ts";
 
 /** The caller. The admin token belongs to `system:masters`; other users have the rights of their roles. */
 export interface User {
@@ -24,10 +25,15 @@ export interface IncomingRequest extends KubeRequest {
   readonly readBody?: () => Promise<unknown>;
 }
 
+/** An answer. For a port-forward, with status 101, it has the way to the ports of the pod. */
+export interface ApiAnswer extends KubeResponse {
+  readonly connect?: (port: number) => Promise<Duplex>;
+}
+
 /** The simulated kube-apiserver: one function from request to answer. */
 export interface ApiServer {
   /** Answers one request. Never rejects: an internal error is answered with a Status of code 500. */
-  handle(request: IncomingRequest, user: User): Promise<KubeResponse>;
+  handle(request: IncomingRequest, user: User): Promise<ApiAnswer>;
   /** The user of a service account's token; undefined if the token is not valid (any more). */
   authenticate(token: string): User | undefined;
   /** The in-process transport for `user`. */
@@ -36,5 +42,7 @@ export interface ApiServer {
   setLogSource(source: LogSource): void;
   /** Who answers `pods/proxy`: processes of pods that run outside of the sandbox. */
   setPodHttp(http: PodHttp): void;
+  /** Who connects `pods/portforward` to those processes. */
+  setPodConnect(connect: PodConnect): void;
   close(): void;
 }

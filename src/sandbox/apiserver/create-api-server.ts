@@ -16,7 +16,7 @@ import { attributesOf, refused } from "./access/attributes.ts";
 import { impersonated, readToken } from "./access/identity.ts";
 import { authorize, isMaster } from "./access/rbac.ts";
 import { TokenSigner } from "./access/tokens.ts";
-import type { ApiServer, IncomingRequest, User } from "./api-server.ts";
+import type { ApiAnswer, ApiServer, IncomingRequest, User } from "./api-server.ts";
 import { bootstrap } from "./bootstrap.ts";
 import { type CrdSink, serveCustomResources } from "./custom-resources.ts";
 import { discoveryResponse } from "./discovery/discovery.ts";
@@ -90,7 +90,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     registry,
     webhooks,
     logs: { source: undefined },
-    pods: { http: undefined },
+    pods: { http: undefined, connect: undefined },
     everyMinute: minutes.everyMinute,
     tokens: new TokenSigner(),
     open: new Set(),
@@ -104,7 +104,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   ];
   const { setCrds } = registry;
   if (setCrds !== undefined) stops.push(serveCustomResources(engine, { setCrds }));
-  const handle = (request: IncomingRequest, user: User): Promise<KubeResponse> =>
+  const handle = (request: IncomingRequest, user: User): Promise<ApiAnswer> =>
     answer(engine, options, log, request, user);
   return {
     handle,
@@ -118,6 +118,9 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     },
     setPodHttp: (http) => {
       engine.pods.http = http;
+    },
+    setPodConnect: (connect) => {
+      engine.pods.connect = connect;
     },
     close: () => {
       for (const stop of stops) stop();

@@ -6,7 +6,7 @@
 import type { Clock } from "../../base/clock.ts";
 import type { Random } from "../../base/random.ts";
 import type { LogSource } from "../log-lines.ts";
-import type { PodHttp } from "../pod-http.ts";
+import type { PodConnect, PodHttp } from "../pod-http.ts";
 import type { TokenSigner } from "./access/tokens.ts";
 import type { User } from "./api-server.ts";
 import type { ResourcePath } from "./request/routing.ts";
@@ -22,8 +22,8 @@ export interface Engine {
   readonly webhooks: WebhookCaller;
   /** Replaced by `setLogSource`. */
   readonly logs: { source: LogSource | undefined };
-  /** Replaced by `setPodHttp`. */
-  readonly pods: { http: PodHttp | undefined };
+  /** Replaced by `setPodHttp` and `setPodConnect`. */
+  readonly pods: { http: PodHttp | undefined; connect: PodConnect | undefined };
   /** Calls `onMinute` once a minute until stopped: one timer for all watches' bookmarks. */
   readonly everyMinute: (onMinute: () => void) => () => void;
   /** Signs and verifies tokens of service accounts. */

@@ -29,6 +29,7 @@ import { refusalType, YAML_TYPE } from "../request/negotiation.ts";
 import { ApiError, badRequest, type Status } from "../request/status.ts";
 import { identityIn } from "./certificates.ts";
 import { kubeconfigText } from "./kubeconfig.ts";
+import { forwardPorts } from "./port-forward.ts";
 
 /** Port and folder of the served API. */
 export interface HttpsOptions {
@@ -97,6 +98,7 @@ export async function startHttps(api: ApiServer, options: HttpsOptions): Promise
     host,
     tls: { keyPem, certPem },
     limits: API_SERVER_LIMITS,
+    upgrades: true,
     handle: (exchange) => {
       if (clock !== undefined)
         exchange.response.setHeader("date", new Date(clock.now()).toUTCString());
@@ -136,11 +138,15 @@ async function serve(
         method: method as KubeRequest["method"],
         path,
         headers,
-        ...(method === "GET" ? {} : { readBody }),
+        // What follows a request to upgrade is no body.
+        ...(method === "GET" || exchange.isUpgrade ? {} : { readBody }),
       },
       user,
     );
-    if (answer.stream !== undefined) {
+    if (answer.connect !== undefined && exchange.isUpgrade) {
+      const { socket, before } = exchange.takeOver();
+      await forwardPorts(socket, before, answer.connect);
+    } else if (answer.stream !== undefined) {
       exchange.lastsLong();
       await sendStream(response, answer.headers, answer.stream, texts);
     } else await sendBody(request, response, answer.status, answer.headers, answer.body);

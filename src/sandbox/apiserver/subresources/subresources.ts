@@ -11,6 +11,7 @@ import { bindPod } from "./binding.ts";
 import { evictPod } from "./eviction.ts";
 import { finalizeNamespace } from "./finalize.ts";
 import { readLog } from "./log.ts";
+import { answerPortForward } from "./port-forward.ts";
 import { answerProxy } from "./proxy.ts";
 import { answerScale } from "./scale.ts";
 import { requestToken } from "./token.ts";
@@ -37,6 +38,12 @@ export async function answerSubresource(call: Call): Promise<KubeResponse> {
       return readLog(call);
     case "pods/proxy": {
       const answer = method === "GET" ? await answerProxy(call) : undefined;
+      if (answer !== undefined) return answer;
+      throw containerless(what);
+    }
+    case "pods/portforward": {
+      await refuseHostless(call);
+      const answer = await answerPortForward(call);
       if (answer !== undefined) return answer;
       throw containerless(what);
     }
