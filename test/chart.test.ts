@@ -13,6 +13,7 @@ import { variablesOf } from "../scripts/chart/chart-files.ts";
 import { OLDER_VALUES } from "../scripts/chart/older-values.ts";
 import { chartValues } from "../scripts/chart/values.ts";
 import { imageFlags } from "../scripts/image-flags.ts";
+import { customResourceDefinitions } from "../src/apis/crds/all.ts";
 import type { OptionDefinition } from "../src/operator/settings/option-definition.ts";
 import { OPTIONS } from "../src/operator/settings/options.ts";
 
@@ -75,6 +76,14 @@ describe("the chart", () => {
     const commands = lines.filter((line) => /^helm .*charts\/karpenter /.test(line));
     expect(commands.length).toBeGreaterThan(4);
     expect(commands.filter((one) => !one.includes("controller.image.repository="))).toEqual([]);
+  });
+
+  it("hands over every kind that it brings, as the guide's command says", () => {
+    const [, pattern = "none"] = /kubectl get crds -o name \| grep -E '([^']+)'/.exec(
+      read("docs/guide/install.md"),
+    ) as RegExpExecArray;
+    const names = customResourceDefinitions().map(({ metadata }) => metadata.name);
+    expect(names.filter((name) => !new RegExp(pattern).test(name))).toEqual([]);
   });
 
   it("sets only variables that the program reads", () => {

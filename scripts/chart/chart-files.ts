@@ -6,6 +6,7 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { stringify } from "yaml";
+import { CAPACITY_BUFFER } from "../../src/apis/autoscaling/capacity-buffer.ts";
 import { customResourceDefinitions, fileNameOf } from "../../src/apis/crds/all.ts";
 import type { CustomResourceDefinition } from "../../src/apis/crds/definition.ts";
 import { webhookConfigurations } from "../../src/apis/hub/admission.ts";
@@ -217,16 +218,18 @@ ${open ? body.replace("failurePolicy: Fail", "failurePolicy: Ignore") : body}`;
 /** CRDs as an ordinary release, which helm upgrades; those in a chart's crds folder it never touches again. */
 function crdTemplate(crd: CustomResourceDefinition): string {
   const { conversion, ...spec } = crd.spec;
-  const head = `${HEAD}apiVersion: ${String(crd.apiVersion)}
+  const opening = `${HEAD}apiVersion: ${String(crd.apiVersion)}
 kind: ${String(crd.kind)}
 metadata:
   name: ${crd.metadata.name}
-  {{- with .Values.additionalAnnotations }}
+`;
+  const body = yaml({ spec });
+  if (spec.group === CAPACITY_BUFFER.group) return sharedTemplate(opening, body);
+  const head = `${opening}  {{- with .Values.additionalAnnotations }}
   annotations:
     {{- toYaml . | nindent 4 }}
   {{- end }}
 `;
-  const body = yaml({ spec });
   if (conversion === undefined) return head + body;
   return `${head}${body}  conversion:
     {{- if .Values.webhook.enabled }}
@@ -242,6 +245,18 @@ metadata:
     {{- else }}
     strategy: None
     {{- end }}
+`;
+}
+
+/** A kind that Cluster Autoscaler uses, too: an uninstallation must not delete its objects. */
+function sharedTemplate(opening: string, body: string): string {
+  return `{{- if .Values.capacityBuffers.enabled }}
+${opening}  annotations:
+    helm.sh/resource-policy: keep
+    {{- with .Values.additionalAnnotations }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+${body}{{- end }}
 `;
 }
 
