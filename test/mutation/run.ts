@@ -108,7 +108,7 @@ async function expectNoFault(): Promise<void> {
 }
 
 async function fateOf({ file, start, end, text }: SourceMutation): Promise<Fate> {
-  const source = readFileSync(join(ROOT, file), "utf8");
+  const source = textOf(file);
   writeFileSync(join(copy, file), source.slice(0, start) + text + source.slice(end));
   try {
     for (const tests of lotsFor(file)) {
@@ -120,6 +120,11 @@ async function fateOf({ file, start, end, text }: SourceMutation): Promise<Fate>
   } finally {
     writeFileSync(join(copy, file), source);
   }
+}
+
+/** As it was when the run began: the checkout may be edited meanwhile. */
+function textOf(file: string): string {
+  return core.find(({ path }) => path === file)?.text ?? "";
 }
 
 /** Undefined if the tests do not come to an end. */
