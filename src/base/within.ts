@@ -1,11 +1,32 @@
-/** Maps of maps: an inner map is created when it is first asked for. */
+/** Values that are made when they are first asked for: kept answers, groups, maps of maps. */
 
-/** The map's value for the key. If there is none, makes one and puts it into the map. */
-export function within<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+/** What holds the values: a Map, a WeakMap, or anything like them. */
+interface Holder<K, V> {
+  get(key: K): V | undefined;
+  set(key: K, value: V): unknown;
+}
+
+/** The value for the key. If there is none, makes one and puts it into the map. */
+export function within<K, V>(map: Holder<K, V>, key: K, make: () => V): V {
   let value = map.get(key);
   if (value === undefined) {
     value = make();
     map.set(key, value);
   }
   return value;
+}
+
+/** A map that is emptied when it is full. For kept answers, of which few are ever asked for. */
+export class BoundedMap<K, V> extends Map<K, V> {
+  readonly #most: number;
+
+  constructor(most: number) {
+    super();
+    this.#most = most;
+  }
+
+  override set(key: K, value: V): this {
+    if (this.size >= this.#most) this.clear();
+    return super.set(key, value);
+  }
 }

@@ -4,6 +4,7 @@ import type { Pool } from "../../apis/hub/pool.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { counted } from "../../base/counted.ts";
 import { atOnce } from "../../base/steps.ts";
+import { within } from "../../base/within.ts";
 import { allowancesFor, brokenBudget, budgetProblem } from "../disruption/budgets.ts";
 import { nextAllowed, whoseBudgets, windowOf } from "../disruption/calendar.ts";
 import type { CommandReason } from "../disruption/command.ts";
@@ -62,11 +63,9 @@ const known = new WeakMap<Picture, Map<string, Allowed>>();
 
 /** The result is kept for the picture, because it is needed for each node of a pool. */
 export function allowedNow(picture: Picture, pool: Pool, reason: CommandReason): Allowed {
-  const ofPicture = known.get(picture) ?? new Map<string, Allowed>();
-  known.set(picture, ofPicture);
+  const ofPicture = within(known, picture, () => new Map<string, Allowed>());
   const key = `${pool.id} ${reason}`;
-  const found = ofPicture.get(key) ?? workOut(picture, pool, reason);
-  ofPicture.set(key, found);
+  const found = within(ofPicture, key, () => workOut(picture, pool, reason));
   return found;
 }
 

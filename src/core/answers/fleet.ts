@@ -16,6 +16,7 @@ import type { Resources } from "../../apis/resources.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { atOnce, eachInSteps, mapInSteps, type Steps } from "../../base/steps.ts";
 import { compareText } from "../../base/text-order.ts";
+import { within } from "../../base/within.ts";
 import { type Block, blocksOf, priceOf } from "../disruption/candidates.ts";
 import type { Picture } from "../disruption/make-round.ts";
 import { recordOf } from "../disruption/record.ts";
@@ -130,13 +131,11 @@ export function* fleetInSteps({ picture, pools }: Model, plan: SchedulingResult)
   const ofPool = new Map<string, Of>();
   const nodes = yield* mapInSteps(picture.nodes, NODES_PER_STEP, (view) => {
     const id = view.poolId ?? "";
-    let of = ofPool.get(id);
-    if (of === undefined) {
+    const of = within(ofPool, id, () => {
       const pool = poolOf.get(id);
       const pause = pool === undefined ? undefined : picture.paused(pool)?.message;
-      of = { pool, offered: types.get(id) ?? NONE_OFFERED, pause };
-      ofPool.set(id, of);
-    }
+      return { pool, offered: types.get(id) ?? NONE_OFFERED, pause };
+    });
     return fleetNode(picture, view, of);
   });
   yield;
@@ -296,8 +295,7 @@ function* sumsInSteps(
     addNode(all, node);
     if (node.state === "unmanaged") return;
     const name = node.nodePool ?? "";
-    const own = pools.get(name) ?? noSums();
-    pools.set(name, own);
+    const own = within(pools, name, () => noSums());
     addNode(own, node);
   });
   return { all, pools };

@@ -5,6 +5,7 @@
 import { isActive, type Pod } from "../../apis/core/pod.ts";
 import { controllerOf, keyOf } from "../../apis/meta.ts";
 import { compareText } from "../../base/text-order.ts";
+import { within } from "../../base/within.ts";
 import { recordOf, replacementCommandId } from "../disruption/record.ts";
 import type { SchedulingResult } from "../provisioning/result.ts";
 import type { NodeView } from "../state/node-view.ts";
@@ -99,9 +100,7 @@ function successorsOf(
   for (const one of [...bound, ...waiting]) {
     const owner = controllerOf(one.pod)?.uid;
     if (owner === undefined) continue;
-    const own = found.get(owner);
-    if (own === undefined) found.set(owner, [one]);
-    else own.push(one);
+    within(found, owner, () => []).push(one);
   }
   for (const own of found.values())
     own.sort(

@@ -6,6 +6,7 @@ import { toRfc3339 } from "../../base/clock.ts";
 import { counted } from "../../base/counted.ts";
 import { formatDuration } from "../../base/duration.ts";
 import { atOnce, eachInSteps, filterInSteps, type Steps } from "../../base/steps.ts";
+import { within } from "../../base/within.ts";
 import { type CommandReason, savingsMicroUsd } from "../disruption/command.ts";
 import type { Picture } from "../disruption/make-round.ts";
 import { type FoundCommands, nextCommandsInSteps } from "../disruption/run-round.ts";
@@ -190,9 +191,7 @@ function* heldBy(
   yield* eachInSteps(owned, 1, (one) => {
     const [first] = holdsOf(picture, one);
     if (first === undefined) return;
-    const nodes = byBlock.get(first.block);
-    if (nodes === undefined) byBlock.set(first.block, [one.node.name]);
-    else nodes.push(one.node.name);
+    within(byBlock, first.block, () => []).push(one.node.name);
   });
   return [...byBlock]
     .map(([block, nodes]) => ({ block, count: nodes.length, nodes: nodes.slice(0, MOST_NAMED) }))

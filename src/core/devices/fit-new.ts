@@ -287,12 +287,9 @@ export class NewNodeDevices {
   }
 
   #kindsOf(table: DeviceTypes): readonly TemplateDevices[] {
-    let kinds = this.#kinds.get(table);
-    if (kinds === undefined) {
-      kinds = table.types.map(({ dynamicResources }) => this.state.templatesOf(dynamicResources));
-      this.#kinds.set(table, kinds);
-    }
-    return kinds;
+    return within(this.#kinds, table, () =>
+      table.types.map(({ dynamicResources }) => this.state.templatesOf(dynamicResources)),
+    );
   }
 }
 

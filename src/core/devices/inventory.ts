@@ -159,13 +159,10 @@ export class DeviceKinds {
 
   of(resources: DynamicResources | undefined): TemplateDevices {
     if (resources === undefined || resources.pools.length === 0) return NO_TEMPLATES;
-    let known = this.#byTemplate.get(resources);
-    if (known === undefined) {
+    return within(this.#byTemplate, resources, () => {
       const text = withoutPoolNames(resources);
-      known = within(this.#byText, text, () => this.#read(resources, this.#byText.size + 1));
-      this.#byTemplate.set(resources, known);
-    }
-    return known;
+      return within(this.#byText, text, () => this.#read(resources, this.#byText.size + 1));
+    });
   }
 
   #read({ pools, bindings }: DynamicResources, kind: number): TemplateDevices {
@@ -276,12 +273,10 @@ const TEXTS = new WeakMap<Device, string>();
 
 /** Devices that consume counters are equal only within their pool. */
 function contentText({ driver, name, isTemplate }: DevicePool, device: Device): string {
-  let text = TEXTS.get(device);
-  if (text === undefined) {
+  const text = within(TEXTS, device, () => {
     const { name: _, ...content } = device;
-    text = canonicalJson(content);
-    TEXTS.set(device, text);
-  }
+    return canonicalJson(content);
+  });
   const owner = device.consumesCounters === undefined ? "" : `${isTemplate} ${name}`;
   return `${driver} ${owner} ${text}`;
 }

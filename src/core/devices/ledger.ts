@@ -159,12 +159,7 @@ const TAKEN = new WeakMap<readonly Use[], ReadonlyMap<PooledDevice, Amounts>>();
 
 function takenBy(uses: readonly Use[] | undefined): ReadonlyMap<PooledDevice, Amounts> {
   if (uses === undefined) return NO_DEVICES;
-  let taken = TAKEN.get(uses);
-  if (taken === undefined) {
-    taken = takenAnew(uses);
-    TAKEN.set(uses, taken);
-  }
-  return taken;
+  return within(TAKEN, uses, () => takenAnew(uses));
 }
 
 /** Requests with admin access take nothing away. */

@@ -1,4 +1,5 @@
 /** Whether a device is one that a request asks for, whoever has it now. */
+import { within } from "../../base/within.ts";
 import { type Amounts, consumedBy } from "./capacity.ts";
 import type { Alternative } from "./claim-specs.ts";
 import type { PooledDevice } from "./inventory.ts";
@@ -26,17 +27,8 @@ export class Matcher {
   readonly #known = new WeakMap<Alternative, Map<number, Match>>();
 
   of(request: Alternative, device: PooledDevice): Match {
-    let known = this.#known.get(request);
-    if (known === undefined) {
-      known = new Map();
-      this.#known.set(request, known);
-    }
-    let match = known.get(device.content);
-    if (match === undefined) {
-      match = matchOf(request, device);
-      known.set(device.content, match);
-    }
-    return match;
+    const known = within(this.#known, request, () => new Map());
+    return within(known, device.content, () => matchOf(request, device));
   }
 }
 

@@ -7,6 +7,7 @@ import { keyOf } from "../../apis/meta.ts";
 import type { DeviceClaim, ResourceClaim } from "../../apis/resource/kinds.ts";
 import { type PodClaimEntry, podClaimEntries } from "../../apis/resource/pod-claims.ts";
 import { canonicalJson } from "../../base/json.ts";
+import { within } from "../../base/within.ts";
 import { type ClaimSpec, claimSpec } from "./claim-specs.ts";
 import type { DeviceFacts } from "./device-facts.ts";
 import type { ExtendedResources } from "./extended-resources.ts";
@@ -55,12 +56,7 @@ export class NeedsReader {
   }
 
   of(pod: Pod): DeviceNeeds {
-    let needs = this.#needs.get(pod);
-    if (needs === undefined) {
-      needs = this.#read(pod);
-      this.#needs.set(pod, needs);
-    }
-    return needs;
+    return within(this.#needs, pod, () => this.#read(pod));
   }
 
   #read(pod: Pod): DeviceNeeds {
@@ -120,12 +116,7 @@ export class NeedsReader {
 
   #specOf(devices: DeviceClaim): ClaimSpec | string {
     const text = canonicalJson(devices);
-    let spec = this.#specs.get(text);
-    if (spec === undefined) {
-      spec = claimSpec(devices, this.#reader);
-      this.#specs.set(text, spec);
-    }
-    return spec;
+    return within(this.#specs, text, () => claimSpec(devices, this.#reader));
   }
 }
 

@@ -42,12 +42,7 @@ export class SelectorCache {
     if (typeof program === "string") return { expression, problem: program, test: () => program };
     const answers = new Map<number, boolean | string>();
     const test = ({ content, device, pool: { driver } }: PooledDevice) => {
-      let answer = answers.get(content);
-      if (answer === undefined) {
-        answer = program({ ...device, driver });
-        answers.set(content, answer);
-      }
-      return answer;
+      return within(answers, content, () => program({ ...device, driver }));
     };
     return { expression, test };
   }

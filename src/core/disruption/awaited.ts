@@ -4,9 +4,11 @@
  * karpenter-ts only: upstream protects a replacement for some seconds. Once the old node is gone, a replacement is kept
  * while pods have seats there (core/state/placements.ts): a Job makes its new pod only after a back-off.
  */
+
 import { PLANNED_PODS_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
+import { within } from "../../base/within.ts";
 import { type NodeView, reschedulablePods } from "../state/node-view.ts";
 import type { Placements } from "../state/placements.ts";
 import type { Awaited } from "./candidates.ts";
@@ -20,7 +22,7 @@ export type AwaitedSeats = Pick<Placements, "awaitedAt" | "hostsBufferPods">;
 
 type Awaiting = (claim: NodeClaim, nowMs: number) => Awaited | undefined;
 
-const known = new WeakMap<readonly NodeView[], Awaiting>();
+const known = new WeakMap<readonly NodeView[], ReadonlyMap<string, string>>();
 
 /**
  * Tells for a claim whose pods its node awaits; undefined: nobody's. `nodes`: all nodes of the cluster. Seats count
@@ -39,17 +41,13 @@ export function awaitedPodsOn(nodes: readonly NodeView[], seats?: AwaitedSeats):
 }
 
 function awaitedFromDrains(nodes: readonly NodeView[]): Awaiting {
-  const before = known.get(nodes);
-  if (before !== undefined) return before;
-  const draining = drainingByCommand(nodes);
-  const awaiting: Awaiting = (claim, nowMs) => {
-    if (draining.size === 0) return undefined;
+  const draining = within(known, nodes, () => drainingByCommand(nodes));
+  return (claim, nowMs) => {
     const nodeName = draining.get(replacementCommandId(claim) ?? "");
+    if (nodeName === undefined) return undefined;
     const untilMs = (fromRfc3339(claim.metadata.creationTimestamp) ?? 0) + MOST_AWAITED_MS;
-    return nodeName === undefined || untilMs <= nowMs ? undefined : { nodeName, untilMs };
+    return untilMs <= nowMs ? undefined : { nodeName, untilMs };
   };
-  known.set(nodes, awaiting);
-  return awaiting;
 }
 
 /** Keyed by command id: the name of a node that the command drains and that still has pods. */

@@ -9,6 +9,7 @@ import type { Budget } from "../../apis/karpenter/nodepool.ts";
 import { type Cron, cronProblem, nextAfter, parseCron } from "../../base/cron.ts";
 import { parseDuration } from "../../base/duration.ts";
 import type { Steps } from "../../base/steps.ts";
+import { within } from "../../base/within.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { CommandReason } from "./command.ts";
 import { type Count, countNodes } from "./node-counts.ts";
@@ -170,16 +171,13 @@ function namesPlace(schedule: string): boolean {
 
 /** Undefined: the budget has no schedule, or it cannot be read. */
 export function scheduleOf(budget: Budget): Schedule | undefined {
-  let known = schedules.get(budget);
-  if (known === undefined) {
+  const known = within(schedules, budget, () => {
     const cron = parseCron(inPlace(budget));
     const durationMs = parseDuration(budget.duration ?? "");
-    known =
-      cron === undefined || durationMs === undefined
-        ? "unreadable"
-        : { cron, durationMs, last: undefined };
-    schedules.set(budget, known);
-  }
+    return cron === undefined || durationMs === undefined
+      ? "unreadable"
+      : { cron, durationMs, last: undefined };
+  });
   return known === "unreadable" ? undefined : known;
 }
 

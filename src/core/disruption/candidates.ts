@@ -20,6 +20,7 @@ import { keyOf } from "../../apis/meta.ts";
 import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
 import { pdbBlock } from "../../apis/policy/pdb.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
+import { within } from "../../base/within.ts";
 import type { InstanceType } from "../cloudprovider/instance-type.ts";
 import type { PoolInput } from "../provisioning/scheduling-input.ts";
 import { isAnnotated } from "../state/do-not-disrupt.ts";
@@ -322,16 +323,14 @@ interface PodFacts {
 const factsByView = new ViewNotes<PodFacts>();
 
 function podFacts(node: NodeView): PodFacts {
-  const known = factsByView.get(node);
-  if (known !== undefined) return known;
-  const reschedulable = reschedulablePods(node);
-  const facts: PodFacts = {
-    reschedulable,
-    movable: reschedulable.filter(isActive),
-    annotated: node.pods.filter((pod) => pod.metadata.annotations !== undefined && isActive(pod)),
-  };
-  factsByView.set(node, facts);
-  return facts;
+  return within(factsByView, node, () => {
+    const reschedulable = reschedulablePods(node);
+    return {
+      reschedulable,
+      movable: reschedulable.filter(isActive),
+      annotated: node.pods.filter((pod) => pod.metadata.annotations !== undefined && isActive(pod)),
+    };
+  });
 }
 
 /** Kept apart: whoever only asks what blocks a node needs no cost. */
@@ -339,13 +338,10 @@ const costByView = new ViewNotes<number>();
 
 /** The value of `Candidate.rescheduleCost`: 1 plus the eviction costs of the pods that would need another node. */
 export function rescheduleCostOf(node: NodeView): number {
-  let cost = costByView.get(node);
-  if (cost === undefined) {
+  return within(costByView, node, () => {
     const { reschedulable } = podFacts(node);
-    cost = reschedulable.reduce((sum, pod) => sum + Math.max(0, evictionCost(pod)), 1);
-    costByView.set(node, cost);
-  }
-  return cost;
+    return reschedulable.reduce((sum, pod) => sum + Math.max(0, evictionCost(pod)), 1);
+  });
 }
 
 function poolName(node: NodeView): string {
@@ -435,11 +431,11 @@ function typeNamed(
   instanceTypes: readonly InstanceType[],
   name: string | undefined,
 ): InstanceType | undefined {
-  let byName = typesByName.get(instanceTypes);
-  if (byName === undefined) {
-    byName = new Map(instanceTypes.toReversed().map((type) => [type.name, type]));
-    typesByName.set(instanceTypes, byName);
-  }
+  const byName = within(
+    typesByName,
+    instanceTypes,
+    () => new Map(instanceTypes.toReversed().map((type) => [type.name, type])),
+  );
   return byName.get(name ?? "");
 }
 

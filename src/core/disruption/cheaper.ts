@@ -5,7 +5,9 @@
  * on-demand node at half the price may replace a spot node.
  * upstream: pkg/controllers/disruption/consolidation.go (computeConsolidation, spot-to-spot)
  */
+
 import { CAPACITY_TYPE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
+import { within } from "../../base/within.ts";
 import type { InstanceType, Offering } from "../cloudprovider/instance-type.ts";
 import {
   cheapestOffering,
@@ -55,15 +57,16 @@ export function cheaperPlan(plan: PlannedClaim, limit: PriceLimit): Cheaper {
   const [one] = candidates;
   if (candidates.length > 1 || one === undefined) return cheaperThan(plan, limit);
   // A sweep asks for thousands of nodes of the same price, and each answer is a long list of types.
-  const { answers } = termsOf(plan);
-  const ofTypes = answers.get(plan.instanceTypes) ?? new Map<number, Answer>();
+  const ofTypes = within(
+    termsOf(plan).answers,
+    plan.instanceTypes,
+    () => new Map<number, Answer>(),
+  );
   const key = keyOf(plan, belowMicroUsd, one.capacityType === "spot" ? forSpot : undefined);
-  let answer = ofTypes.get(key);
-  if (answer === undefined) {
+  const answer = within(ofTypes, key, (): Answer => {
     const found = cheaperThan(plan, limit);
-    answer = "message" in found ? found : { choice: choiceOf(found.plan) };
-    answers.set(plan.instanceTypes, ofTypes.set(key, answer));
-  }
+    return "message" in found ? found : { choice: choiceOf(found.plan) };
+  });
   return "message" in answer ? answer : { plan: { ...plan, ...answer.choice } };
 }
 
@@ -214,15 +217,12 @@ interface LaunchTerms extends PricedTerms {
 const termsBySpecs = new WeakMap<PlannedClaim["requirements"], LaunchTerms>();
 
 function termsOf({ requirements: specs }: PlannedClaim): LaunchTerms {
-  let terms = termsBySpecs.get(specs);
-  if (terms === undefined) {
+  return within(termsBySpecs, specs, () => {
     const requirements = Requirements.fromSpecs(specs);
     const spot = pricedTerms(requirements.and(SPOT_ONLY));
     const onDemand = pricedTerms(requirements.and(ON_DEMAND_ONLY));
-    terms = { ...pricedTerms(requirements), spot, onDemand, answers: new WeakMap() };
-    termsBySpecs.set(specs, terms);
-  }
-  return terms;
+    return { ...pricedTerms(requirements), spot, onDemand, answers: new WeakMap() };
+  });
 }
 
 function pricedTerms(requirements: Requirements): PricedTerms {

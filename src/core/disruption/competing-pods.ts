@@ -5,6 +5,7 @@
  * terminationGracePeriod its node would drain for ever. A command is held off while a pending pod could take such room.
  * karpenter-ts only: upstream plans pending and moved pods together, and holds up commands that they do not affect.
  */
+
 import { isActive, type Pod } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import { keyOf } from "../../apis/meta.ts";
@@ -17,6 +18,7 @@ import {
   type Resources,
   subtractResources,
 } from "../../apis/resources.ts";
+import { within } from "../../base/within.ts";
 import type { InstanceType } from "../cloudprovider/instance-type.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 import type { Stranded } from "../provisioning/what-if/prepared-cluster.ts";
@@ -153,13 +155,11 @@ interface PodNeeds {
 const needsByKind = new WeakMap<Stranded, PodNeeds>();
 
 function needsOf(one: Stranded): PodNeeds {
-  const known = needsByKind.get(one);
-  if (known !== undefined) return known;
-  const own = requiredAlternatives(one.sample.spec);
-  const alternatives = one.places.length === 0 ? [own] : [own, one.places];
-  const needs = { requests: podRequests(one.sample), alternatives };
-  needsByKind.set(one, needs);
-  return needs;
+  return within(needsByKind, one, () => {
+    const own = requiredAlternatives(one.sample.spec);
+    const alternatives = one.places.length === 0 ? [own] : [own, one.places];
+    return { requests: podRequests(one.sample), alternatives };
+  });
 }
 
 interface TypeFacts {
@@ -170,15 +170,13 @@ interface TypeFacts {
 const factsByType = new WeakMap<InstanceType, TypeFacts>();
 
 function factsOf(type: InstanceType): TypeFacts {
-  const known = factsByType.get(type);
-  if (known !== undefined) return known;
-  const labels = Object.entries(type.labels).filter(([, values]) => values.length > 0);
-  const facts = {
-    allocatable: subtractResources(type.capacity, type.overhead),
-    labels: Requirements.of(labels.map(([key, values]) => oneOf(key, values))),
-  };
-  factsByType.set(type, facts);
-  return facts;
+  return within(factsByType, type, () => {
+    const labels = Object.entries(type.labels).filter(([, values]) => values.length > 0);
+    return {
+      allocatable: subtractResources(type.capacity, type.overhead),
+      labels: Requirements.of(labels.map(([key, values]) => oneOf(key, values))),
+    };
+  });
 }
 
 function mayHaveLabels(labels: Requirements, wanted: Requirements): boolean {

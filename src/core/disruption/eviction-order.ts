@@ -7,6 +7,7 @@ import type { Pod } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import { fits, type Resources } from "../../apis/resources.ts";
 import { eachInSteps, type Steps, sortInSteps } from "../../base/steps.ts";
+import { within } from "../../base/within.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { Candidate } from "./candidates.ts";
 import type { Command } from "./command.ts";
@@ -77,9 +78,7 @@ function stayingInZones(
   for (const pod of places.flatMap(({ pods }) => pods)) {
     const uid = replicaSetOf(pod);
     if (uid === undefined) continue;
-    const alike = left.get(uid);
-    if (alike === undefined) left.set(uid, new Set([pod]));
-    else alike.add(pod);
+    within(left, uid, () => new Set()).add(pod);
   }
   const taken = places.map(({ pods }) => pods.map((): Pod | undefined => undefined));
   const assign = (choose: Choice): void => {
@@ -103,9 +102,7 @@ function stayingInZones(
   for (const [uid, alike] of left)
     for (const one of [...alike].reverse()) {
       const key = `${uid} ${zoneOf(one)}`;
-      const others = inZone.get(key);
-      if (others === undefined) inZone.set(key, [one]);
-      else others.push(one);
+      within(inZone, key, () => []).push(one);
     }
   assign((_, planned, zone) => inZone.get(`${replicaSetOf(planned)} ${zone}`)?.pop());
   assign((alike, planned, zone) => itself(alike, planned, zone) ?? alike.values().next().value);

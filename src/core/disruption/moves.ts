@@ -8,6 +8,7 @@ import { MOVES_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { parseBoundedJson } from "../../base/bounded-json.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
+import { within } from "../../base/within.ts";
 import { type Command, type CommandReason, savingsMicroUsd } from "./command.ts";
 import type { CommandRecord } from "./record.ts";
 
@@ -176,9 +177,7 @@ function grouped(
   for (const pod of pods) {
     const key = keyOf(pod);
     if (key === undefined) continue;
-    const known = groups.get(key);
-    if (known === undefined) groups.set(key, [pod]);
-    else known.push(pod);
+    within(groups, key, () => []).push(pod);
   }
   return groups;
 }

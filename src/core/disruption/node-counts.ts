@@ -8,6 +8,7 @@ import { claimGeneration } from "../../apis/hub/claim.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
 import { isRebooting } from "../../apis/karpenter/nodeclaim.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
+import { within } from "../../base/within.ts";
 import type { NodeView } from "../state/node-view.ts";
 
 export interface Count {
@@ -107,8 +108,7 @@ class Counter implements NodeCounts {
   }
 
   #of(poolId = "") {
-    const known = this.byPool.get(poolId) ?? { nodes: 0, disrupting: 0, away: 0 };
-    this.byPool.set(poolId, known);
+    const known = within(this.byPool, poolId, () => ({ nodes: 0, disrupting: 0, away: 0 }));
     return known;
   }
 }

@@ -9,6 +9,7 @@ import { TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { parseNillableDuration } from "../../base/duration.ts";
 import { compareText } from "../../base/text-order.ts";
+import { within } from "../../base/within.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { evictionCost } from "./eviction-cost.ts";
 import { recordOf } from "./record.ts";
@@ -90,9 +91,7 @@ function fromFullestZone(
 ): readonly NodeView[] {
   const byZone = new Map<string, NodeView[]>();
   for (const node of nodes) {
-    const others = byZone.get(zoneOf(node));
-    if (others === undefined) byZone.set(zoneOf(node), [node]);
-    else others.push(node);
+    within(byZone, zoneOf(node), () => []).push(node);
   }
   const size = (zone: string) => zones.get(zone) ?? 0;
   const chosen: NodeView[] = [];

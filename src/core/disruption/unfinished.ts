@@ -4,12 +4,14 @@
  * on fresh facts. A node may be untainted because another process took its mark for a leftover, or stopped in the
  * middle of a rollback: pods that the plan does not know may have come since.
  */
+
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
 import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
 import { isRebooting, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
+import { within } from "../../base/within.ts";
 import { isCordoned } from "../state/cordon.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { withoutMove } from "./moves.ts";
@@ -67,9 +69,7 @@ export function* findUnfinished(
       takenBack.push({ nodes: [one], discard: [] });
       return;
     }
-    const known = commands.get(record.id);
-    if (known === undefined) commands.set(record.id, { record, nodes: [one] });
-    else known.nodes.push(one);
+    within(commands, record.id, () => ({ record, nodes: [] })).nodes.push(one);
   });
   if (commands.size === 0) return { resume: [], rolledBack: takenBack };
 
@@ -80,7 +80,7 @@ export function* findUnfinished(
     if (claim === undefined || deleting) return;
     if (named.has(name)) staying.set(name, claim);
     const id = replacementCommandId(claim);
-    if (id !== undefined && commands.has(id)) made.set(id, [...(made.get(id) ?? []), claim]);
+    if (id !== undefined && commands.has(id)) within(made, id, () => []).push(claim);
   });
   const resume: Unfinished["resume"][number][] = [];
   for (const [id, { record, nodes: own }] of commands) {

@@ -6,6 +6,7 @@
 import { isTerminating, type Pod } from "../../apis/core/pod.ts";
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
+import { within } from "../../base/within.ts";
 import { NodeLabels } from "../scheduling/node-labels.ts";
 import { requiredAlternatives } from "../scheduling/pod-requirements.ts";
 import type { NodeView } from "../state/node-view.ts";
@@ -105,8 +106,7 @@ class ZoneCounts {
     const zones = yield* labelsByZone(nodes);
     for (const { zone, pods } of places)
       for (const pod of pods.filter(isSpread)) {
-        const own = this.#byOwner.get(ownerKey(pod)) ?? new Map(zonesFor(pod, zones));
-        this.#byOwner.set(ownerKey(pod), own);
+        const own = within(this.#byOwner, ownerKey(pod), () => new Map(zonesFor(pod, zones)));
         add(own, zone, 0);
       }
     yield* eachInSteps(nodes, ({ pods, labels }) => {
@@ -163,9 +163,7 @@ function* labelsByZone(
     const zone = labels[TOPOLOGY_ZONE_LABEL_KEY];
     if (zone === undefined || deleting) return;
     const own = new NodeLabels(labels, name);
-    const known = byZone.get(zone);
-    if (known === undefined) byZone.set(zone, [own]);
-    else known.push(own);
+    within(byZone, zone, () => []).push(own);
   });
   return byZone;
 }

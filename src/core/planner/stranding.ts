@@ -6,6 +6,7 @@
 
 import { CAPACITY_TYPE_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
+import { within } from "../../base/within.ts";
 import { type PodClass, variantsOf } from "../provisioning/batch/pod-class.ts";
 import { admittedSet, volumePlaces } from "../provisioning/feasibility/admission.ts";
 import type { Template } from "../provisioning/pools/pool-template.ts";
@@ -126,13 +127,15 @@ function addNode(
   );
   if (type < 0) return;
   const key = `${template.index} ${type} ${set}`;
-  const known = groups.get(key);
-  if (known === undefined) {
-    groups.set(key, { template, type, set, planned: new Set(own), nodes: [{ claim, own }] });
-    return;
-  }
-  known.nodes.push({ claim, own });
-  for (const podClass of own) known.planned.add(podClass);
+  const { planned, nodes } = within(groups, key, () => ({
+    template,
+    type,
+    set,
+    planned: new Set<PodClass>(),
+    nodes: [],
+  }));
+  nodes.push({ claim, own });
+  for (const podClass of own) planned.add(podClass);
 }
 
 /**

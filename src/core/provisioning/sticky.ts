@@ -5,6 +5,7 @@
  */
 import { keyOf } from "../../apis/meta.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
+import { within } from "../../base/within.ts";
 import { type PodClass, variantsOf } from "./batch/pod-class.ts";
 import { inOrderInSteps, type QueuedPod } from "./batch/queue.ts";
 import { reasonOf } from "./feasibility/node-refusal.ts";
@@ -89,16 +90,14 @@ function linesOf(
   for (const item of ordered) {
     const { pod, podClass } = item;
     const target = sticky.get(keyOf(pod)) as string;
-    const ofClass = known.get(podClass) ?? new Map<string, Line>();
-    known.set(podClass, ofClass);
-    const line = ofClass.get(target);
-    if (line !== undefined) line.items.push(item);
-    else {
+    const ofClass = within(known, podClass, () => new Map<string, Line>());
+    const line = within(ofClass, target, () => {
       const node = targets.get(target) as ExistingNode;
-      const fresh = { node, target, podClass, items: [item], done: 0 };
-      ofClass.set(target, fresh);
+      const fresh: Line = { node, target, podClass, items: [], done: 0 };
       lines.push(fresh);
-    }
+      return fresh;
+    });
+    line.items.push(item);
   }
   return lines;
 }

@@ -2,7 +2,9 @@
  * Places affinity groups before all other pods. The first pod of such a group binds all others to its host or zone.
  * Pods are placed largest first, so otherwise large pods may take the room that the rest of the group needs there.
  */
+
 import { eachInSteps, type Steps } from "../../base/steps.ts";
+import { within } from "../../base/within.ts";
 import type { PodClass } from "./batch/pod-class.ts";
 import type { QueuedPod } from "./batch/queue.ts";
 import { type Pass, place } from "./place.ts";
@@ -46,8 +48,7 @@ export function* placeAffinityGroups(
   yield* eachInSteps(queued, PODS_PER_STEP, (item) => {
     const group = affinityGroupOf(item.podClass);
     if (group === undefined || !groups.has(group)) rest.push(item);
-    else if (byGroup.has(group)) byGroup.get(group)?.push(item);
-    else byGroup.set(group, [item]);
+    else within(byGroup, group, () => []).push(item);
   });
   const failed: QueuedPod[] = [];
   for (const items of byGroup.values()) {

@@ -7,6 +7,7 @@ import { INSTANCE_TYPE_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/kar
 import { counted } from "../../base/counted.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
 import { compareText } from "../../base/text-order.ts";
+import { within } from "../../base/within.ts";
 import type { RepairPolicy } from "../cloudprovider/repair-policy.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { type Ailment, ailmentsOf } from "./ailments.ts";
@@ -108,8 +109,7 @@ export function causeMessage({ kind, value, nodes, broken }: CommonCause): strin
 }
 
 function tallyOf<T>(tallies: Map<string, T>, key: string, fresh: T): T {
-  const known = tallies.get(key) ?? fresh;
-  tallies.set(key, known);
+  const known = within(tallies, key, () => fresh);
   return known;
 }
 

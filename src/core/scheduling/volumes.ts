@@ -11,6 +11,7 @@ import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import type { CSINode, StorageClass } from "../../apis/storage/kinds.ts";
 import { fieldOf } from "../../base/json.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
+import { within } from "../../base/within.ts";
 import { termRequirements } from "./pod-requirements.ts";
 import { oneOf } from "./requirement.ts";
 import { Requirements } from "./requirements.ts";
@@ -143,12 +144,7 @@ export class VolumeIndex {
   /** The node's attach slots by driver. A driver without a count is unlimited. */
   limits(nodeName: string): ReadonlyMap<string, number> {
     if (this.#csiNodes.size === 0) return UNLIMITED;
-    let limits = this.#limits.get(nodeName);
-    if (limits === undefined) {
-      limits = limitsOf(this.#csiNodes.get(nodeName));
-      this.#limits.set(nodeName, limits);
-    }
-    return limits;
+    return within(this.#limits, nodeName, () => limitsOf(this.#csiNodes.get(nodeName)));
   }
 
   /** The claim and class are appended, as upstream does. */
@@ -281,10 +277,10 @@ export function* indexVolumes({ claims, volumes, csiNodes }: VolumeObjects): Ste
 const indexes = new WeakMap<readonly KubeObject[], ReadonlyMap<string, KubeObject>>();
 
 function byName<T extends KubeObject>(objects: readonly T[]): ReadonlyMap<string, T> {
-  let index = indexes.get(objects);
-  if (index === undefined) {
-    index = new Map(objects.map((object) => [keyOf(object), object]));
-    indexes.set(objects, index);
-  }
+  const index = within(
+    indexes,
+    objects,
+    () => new Map(objects.map((object) => [keyOf(object), object])),
+  );
   return index as ReadonlyMap<string, T>;
 }

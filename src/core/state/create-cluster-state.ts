@@ -11,6 +11,7 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import type { Resources } from "../../apis/resources.ts";
 import type { Steps } from "../../base/steps.ts";
+import { within } from "../../base/within.ts";
 import { Headroom } from "../buffers/headroom.ts";
 import type { ClusterState } from "./cluster.ts";
 import { type DaemonFacts, daemonPod, LivePods } from "./daemon-pod.ts";
@@ -336,8 +337,7 @@ class Cluster implements ClusterState {
   }
 
   #claimView(key: string, claim: NodeClaim): NodeView {
-    const view = this.#views.get(key) ?? this.#build(key, undefined, claim);
-    this.#views.set(key, view);
+    const view = within(this.#views, key, () => this.#build(key, undefined, claim));
     return view;
   }
 

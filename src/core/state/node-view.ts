@@ -14,6 +14,7 @@ import { isRebooting, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import { parseResources, type Resources, subtractResources } from "../../apis/resources.ts";
 import { assert } from "../../base/assert.ts";
+import { within } from "../../base/within.ts";
 import { isEphemeralTaint } from "../scheduling/taints.ts";
 import { isOthersFirst } from "./cordon.ts";
 import { type KeptSums, podSums } from "./node-pods.ts";
@@ -73,12 +74,7 @@ const reschedulable = new ViewNotes<readonly Pod[]>();
 
 /** Pods that would need another node if this one were removed. The same list each time. */
 export function reschedulablePods(view: NodeView): readonly Pod[] {
-  let pods = reschedulable.get(view);
-  if (pods === undefined) {
-    pods = view.pods.filter(isReschedulable);
-    reschedulable.set(view, pods);
-  }
-  return pods;
+  return within(reschedulable, view, () => view.pods.filter(isReschedulable));
 }
 
 /**

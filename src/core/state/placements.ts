@@ -10,6 +10,7 @@ import { condition } from "../../apis/karpenter/conditions.ts";
 import { controllerOf, keyOf } from "../../apis/meta.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
+import { within } from "../../base/within.ts";
 import { isBufferPodUid } from "../buffers/pods.ts";
 import type { NodeView } from "./node-view.ts";
 import { countPlanned, plannedAs, plannedPodsOn } from "./planned-pods.ts";
@@ -238,8 +239,7 @@ export class Placements {
     const seats = this.#vacant.get(heirs);
     // A pod that runs somewhere is not the successor of another one.
     if (seats === undefined || pod.spec.nodeName) return undefined;
-    const rest = taken.get(heirs) ?? seats.values();
-    taken.set(heirs, rest);
+    const rest = within(taken, heirs, () => seats.values());
     const next = rest.next();
     return next.done === true ? undefined : next.value;
   }

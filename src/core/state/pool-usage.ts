@@ -5,6 +5,7 @@
 import { poolIdOfLabels } from "../../apis/hub/claim.ts";
 import { NO_RESOURCES, type Resources } from "../../apis/resources.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
+import { within } from "../../base/within.ts";
 import type { NodeView } from "./node-view.ts";
 
 /** Each takes a microsecond once its view is made. */
@@ -53,8 +54,7 @@ export class PoolUsage {
       return;
     }
     this.#shares.set(key, now);
-    const sum = this.#pools.get(now.poolId) ?? new PoolSum();
-    this.#pools.set(now.poolId, sum);
+    const sum = within(this.#pools, now.poolId, () => new PoolSum());
     sum.add(now.capacity);
   }
 }

@@ -11,6 +11,7 @@ import {
 import type { Pod, PodSpec } from "../../apis/core/pod.ts";
 import { controllerOf, createdAtMs } from "../../apis/meta.ts";
 import { deepFreeze } from "../../base/json.ts";
+import { within } from "../../base/within.ts";
 
 /** A workload that a VerticalPodAutoscaler may name. */
 export interface PodMaker {
@@ -47,13 +48,10 @@ export class Recommendations {
   completed(workload: PodMaker, spec: PodSpec): PodSpec {
     const autoscaler = this.#byTarget.get(keyOf(workload));
     if (autoscaler === undefined) return spec;
-    const known = this.#known.get(autoscaler) ?? new WeakMap();
-    this.#known.set(autoscaler, known);
-    let containers = known.get(spec.containers);
-    if (containers === undefined) {
-      containers = deepFreeze(spec.containers.map((one) => withRecommendation(one, autoscaler)));
-      known.set(spec.containers, containers);
-    }
+    const known = within(this.#known, autoscaler, () => new WeakMap());
+    const containers = within(known, spec.containers, () =>
+      deepFreeze(spec.containers.map((one) => withRecommendation(one, autoscaler))),
+    );
     return Object.freeze({ ...spec, containers });
   }
 

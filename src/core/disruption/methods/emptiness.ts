@@ -6,9 +6,11 @@
  *
  * upstream: pkg/controllers/disruption/emptiness.go, and v0.31 emptynodeconsolidation
  */
+
 import { condition } from "../../../apis/karpenter/conditions.ts";
 import { fromRfc3339 } from "../../../base/clock.ts";
 import { filterInSteps, type Steps } from "../../../base/steps.ts";
+import { within } from "../../../base/within.ts";
 import { bySavings, type Candidate, isEmpty } from "../candidates.ts";
 import { type Command, removal } from "../command.ts";
 import { isQuiet } from "../consolidation.ts";
@@ -87,9 +89,7 @@ function commandsFor(candidates: readonly Candidate[], round: Round): readonly C
     const way = wayOf(candidate, round.nowMs);
     if (way === undefined || !budgets.take(candidate)) continue;
     const key = `${candidate.generation}/${way.via}`;
-    const group = groups.get(key) ?? { way, candidates: [] };
-    group.candidates.push(candidate);
-    groups.set(key, group);
+    within(groups, key, () => ({ way, candidates: [] })).candidates.push(candidate);
   }
   return [...groups.keys()].sort().flatMap((key) => {
     const { way, candidates: chosen } = groups.get(key) as { way: Way; candidates: Candidate[] };

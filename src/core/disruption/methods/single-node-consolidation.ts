@@ -6,7 +6,9 @@
  * saving first, so a large pool does not delay the others. Pools on which repack saves much more are left to it.
  * upstream: pkg/controllers/disruption/singlenodeconsolidation.go
  */
+
 import { eachInSteps, type Steps, sortInSteps } from "../../../base/steps.ts";
+import { within } from "../../../base/within.ts";
 import { bySavings, type Candidate, isEmpty } from "../candidates.ts";
 import type { BalancedVerdict, Command } from "../command.ts";
 import {
@@ -111,9 +113,7 @@ function* inTurnsByPool(
 ): Steps<readonly Candidate[]> {
   const byPool = new Map<string, Candidate[]>();
   yield* eachInSteps(yield* sortInSteps(candidates, bySavings), (candidate) => {
-    const own = byPool.get(candidate.pool.id) ?? [];
-    own.push(candidate);
-    byPool.set(candidate.pool.id, own);
+    within(byPool, candidate.pool.id, () => []).push(candidate);
   });
   const lastMs = new Map<string, number>();
   for (const id of byPool.keys()) lastMs.set(id, turns.lastMs(groupOf(id) ?? new Set()));

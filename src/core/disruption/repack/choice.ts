@@ -11,6 +11,7 @@ import {
 } from "../../../apis/resources.ts";
 import { Heap } from "../../../base/heap.ts";
 import { eachInSteps, type Steps } from "../../../base/steps.ts";
+import { within } from "../../../base/within.ts";
 import type { SchedulingInput } from "../../provisioning/scheduling-input.ts";
 import type { NodeView } from "../../state/node-view.ts";
 import { ViewNotes } from "../../state/view-notes.ts";
@@ -185,13 +186,10 @@ const usedByView = new ViewNotes<Resources>();
 
 /** Requests of the reschedulable pods. Daemon pods do not count: they run on any node. */
 function usedBy(node: NodeView): Resources {
-  let used = usedByView.get(node);
-  if (used === undefined) {
+  return within(usedByView, node, () => {
     const taken = subtractResources(node.allocatable, node.available);
-    used = subtractResources(taken, node.daemonRequests);
-    usedByView.set(node, used);
-  }
-  return used;
+    return subtractResources(taken, node.daemonRequests);
+  });
 }
 
 /** Each choice of a round asks for the same machines. */
@@ -202,10 +200,8 @@ function machinesOf(
   poolIds: ReadonlySet<string>,
   names: readonly string[],
 ): Machines {
-  const known = machinesByInput.get(input) ?? new Map<string, Machines>();
-  machinesByInput.set(input, known);
+  const known = within(machinesByInput, input, () => new Map<string, Machines>());
   const key = JSON.stringify([[...poolIds].sort(), names]);
-  const machines = known.get(key) ?? new Machines(input, poolIds, names);
-  known.set(key, machines);
+  const machines = within(known, key, () => new Machines(input, poolIds, names));
   return machines;
 }

@@ -3,6 +3,7 @@
  * as plain numbers, and only {@link BinFiller.content} makes lists of it. Amounts are divided by the greatest common
  * divisor of all rows: small whole numbers, which V8 stores without boxing them.
  */
+import { within } from "../../../base/within.ts";
 import type { Bin, Packing, Pattern } from "./packing.ts";
 
 const fillers = new WeakMap<Packing, BinFiller>();
@@ -27,12 +28,7 @@ export class BinFiller {
 
   /** The only filler of this packing. Read its content before the next filling, which replaces it. */
   static of(packing: Packing): BinFiller {
-    let filler = fillers.get(packing);
-    if (filler === undefined) {
-      filler = new BinFiller(packing);
-      fillers.set(packing, filler);
-    }
-    return filler;
+    return within(fillers, packing, () => new BinFiller(packing));
   }
 
   private constructor({ rows, bins, dimensions }: Packing) {

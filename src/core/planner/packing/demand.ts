@@ -7,6 +7,7 @@
 import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import type { Resources } from "../../../apis/resources.ts";
 import { eachInSteps, type Steps } from "../../../base/steps.ts";
+import { within } from "../../../base/within.ts";
 import type { Variant } from "../../provisioning/batch/pod-class.ts";
 import type { QueuedPod } from "../../provisioning/batch/queue.ts";
 import type { Pass } from "../../provisioning/place.ts";
@@ -178,11 +179,7 @@ function rowsOf({ demands, resources, hosts, isDivided, isHardestFirst }: RowInp
     }
     const { requests } = podClass;
     // Many classes share one requests object, so its text is made once.
-    let text = texts.get(requests);
-    if (text === undefined) {
-      text = resources.map((name) => requests[name] ?? 0).join();
-      texts.set(requests, text);
-    }
+    const text = within(texts, requests, () => resources.map((name) => requests[name] ?? 0).join());
     const perHost = hosts.map(({ group }) =>
       variant.hostRules.some((rule) => rule.self && rule.group === group) ? 1 : 0,
     );
@@ -190,16 +187,14 @@ function rowsOf({ demands, resources, hosts, isDivided, isHardestFirst }: RowInp
     const otherRules = isDivided ? otherHostRules(hosts, variant) : [];
     const groups = otherRules.map(({ group }) => group.index);
     const key = `${demand.template.index} ${demand.set} ${text} ${perHost.join()} ${groups.join()}`;
-    let row = drafts.get(key);
-    if (row === undefined) {
+    const row = within(drafts, key, () => {
       const amounts = Float64Array.from([
         ...resources.map((name) => requests[name] ?? 0),
         ...perHost,
       ]);
       const perBin = smallest(otherRules.map(({ group }) => perHostOf(group)));
-      row = { demand, amounts, classes: [], perBin };
-      drafts.set(key, row);
-    }
+      return { demand, amounts, classes: [], perBin };
+    });
     row.classes.push(demand.pods);
     byVariant.set(variant, row);
   }

@@ -7,6 +7,7 @@
  */
 import { assert } from "../../../base/assert.ts";
 import type { Steps } from "../../../base/steps.ts";
+import { within } from "../../../base/within.ts";
 import type { PodClass } from "../../provisioning/batch/pod-class.ts";
 import type { TopologyGroup } from "../../provisioning/topology/topology-group.ts";
 import type { PlannerOptions } from "../planner-options.ts";
@@ -94,9 +95,7 @@ function dividedClasses(rows: readonly PodRow[]): readonly DividedClass[] {
   rows.forEach(({ domain, classes }, row) => {
     if (domain === undefined) return;
     for (const pods of classes) {
-      const own = domains.get(pods.podClass);
-      if (own === undefined) domains.set(pods.podClass, [{ row, domain, pods }]);
-      else own.push({ row, domain, pods });
+      within(domains, pods.podClass, () => []).push({ row, domain, pods });
     }
   });
   return [...domains]
@@ -184,8 +183,7 @@ class Packings {
     const shapes = new Map<string, number>();
     this.#parts = partsOf(demand).map((part) => {
       const text = textOf(part.packing);
-      const shape = shapes.get(text) ?? shapes.size;
-      shapes.set(text, shape);
+      const shape = within(shapes, text, () => shapes.size);
       return { ...part, shape, has: new Set(part.rows), afterMoves: new Map() };
     });
     this.#resourcePrices = demand.resourcePrices;

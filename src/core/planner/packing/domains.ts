@@ -6,6 +6,7 @@
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { assert } from "../../../base/assert.ts";
+import { within } from "../../../base/within.ts";
 import type { PodClass, Variant } from "../../provisioning/batch/pod-class.ts";
 import type { QueuedPod } from "../../provisioning/batch/queue.ts";
 import type { Pass } from "../../provisioning/place.ts";
@@ -41,9 +42,7 @@ export function dividedByDomain(
     const byDomain = new Map<string, QueuedPod[]>();
     items.forEach((item, at) => {
       const domain = kept[at] ?? counts.sendToEmptiest(one, cpu);
-      const own = byDomain.get(domain);
-      if (own === undefined) byDomain.set(domain, [item]);
-      else own.push(item);
+      within(byDomain, domain, () => []).push(item);
     });
     return one.domains.flatMap(({ domain, set }) => {
       const own = byDomain.get(domain);
@@ -219,11 +218,6 @@ class DomainCounts {
   }
 
   #of(group: TopologyGroup): Map<string, number> {
-    let counts = this.#counts.get(group);
-    if (counts === undefined) {
-      counts = new Map(group.counts);
-      this.#counts.set(group, counts);
-    }
-    return counts;
+    return within(this.#counts, group, () => new Map(group.counts));
   }
 }

@@ -1,5 +1,6 @@
 /** Fills one bin again and again, each time with its even share of the items that are left. */
 import type { Steps } from "../../../base/steps.ts";
+import { within } from "../../../base/within.ts";
 import { EVEN_WORK_PER_ROW, PARTS_OF_EVEN_BINS, WORK_PER_STEP } from "../settings.ts";
 import {
   type Bin,
@@ -115,8 +116,7 @@ export class EvenFiller {
 
   /** The rows with items left of which one fits into the empty bin, by shape. Sets `#isAllowed` for them. */
   #allowedRows({ rows, amounts }: Bin): readonly number[] {
-    const own = this.#allowed.get(rows) ?? new Set(rows);
-    this.#allowed.set(rows, own);
+    const own = within(this.#allowed, rows, () => new Set(rows));
     this.#isAllowed.fill(0);
     return this.#byShape.filter((row) => {
       const isAllowed =

@@ -3,6 +3,7 @@
  * taken as often as the items last, and then the same starts again with the items that are left.
  */
 import type { Steps } from "../../../base/steps.ts";
+import { within } from "../../../base/within.ts";
 import { WORK_PER_STEP } from "../settings.ts";
 import { BinFiller } from "./bin-filler.ts";
 import type { Bin, Packing, Pattern, PatternUse, WorkBudget } from "./packing.ts";
@@ -109,13 +110,10 @@ function ordersOf(
   const made = new Map<readonly number[], number[]>();
   return among.map((index) => {
     const own = (bins[index] as Bin).rows;
-    let list = made.get(own);
-    if (list === undefined) {
+    return within(made, own, () => {
       const allowed = own.length === rows.length ? undefined : new Set(own);
-      list = allowed === undefined ? [...order] : order.filter((row) => allowed.has(row));
-      made.set(own, list);
-    }
-    return list;
+      return allowed === undefined ? [...order] : order.filter((row) => allowed.has(row));
+    });
   });
 }
 

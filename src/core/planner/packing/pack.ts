@@ -8,7 +8,9 @@
  *
  * The cheapest solution is taken. At last two of its bins become one where that costs no more.
  */
+
 import type { Steps } from "../../../base/steps.ts";
+import { within } from "../../../base/within.ts";
 import { uses, type WithoutHeuristics } from "../heuristics.ts";
 import type { PlannerOptions } from "../planner-options.ts";
 import {
@@ -247,9 +249,7 @@ function bestBuys(packing: Packing, prices: Float64Array, most: number): number[
   const ratios = packing.bins.map(({ amounts, price }) => dot(amounts, prices) / price);
   const byRows = new Map<readonly number[], number[]>();
   packing.bins.forEach((bin, index) => {
-    const list = byRows.get(bin.rows) ?? [];
-    list.push(index);
-    byRows.set(bin.rows, list);
+    within(byRows, bin.rows, () => []).push(index);
   });
   const kept = new Set<number>();
   for (const list of byRows.values()) {

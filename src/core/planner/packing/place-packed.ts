@@ -4,6 +4,7 @@
  * that find no place are left for the next round of packing or for the greedy rules.
  */
 import type { Steps } from "../../../base/steps.ts";
+import { within } from "../../../base/within.ts";
 import type { QueuedPod } from "../../provisioning/batch/queue.ts";
 import { NewNodeClaim } from "../../provisioning/nodes/new-nodeclaim.ts";
 import type { Pass } from "../../provisioning/place.ts";
@@ -94,14 +95,10 @@ const STEADY = new WeakMap<Bits, Bits>();
  */
 export function typesFor(
   { template: { steady }, type }: Pick<NodeBin, "template" | "type">,
-  within: Bits,
+  allowed: Bits,
 ): Bits {
-  if (steady === undefined) return within;
-  let types = STEADY.get(within);
-  if (types === undefined) {
-    types = intersectionOf(within, steady);
-    STEADY.set(within, types);
-  }
+  if (steady === undefined) return allowed;
+  const types = within(STEADY, allowed, () => intersectionOf(allowed, steady));
   if (hasBit(types, type)) return types;
   const withPlanned = types.slice();
   setBit(withPlanned, type);

@@ -1,5 +1,7 @@
 /** A lower bound on what pods cost in each NodePool, used to choose between NodePools of equal rank. */
+
 import type { Resources } from "../../../apis/resources.ts";
+import { within } from "../../../base/within.ts";
 import type { Template } from "../../provisioning/pools/pool-template.ts";
 import { PriceFloor } from "../../provisioning/pools/price-floor.ts";
 import { intersectionOf } from "../../scheduling/bits.ts";
@@ -17,13 +19,11 @@ export class PoolPriceFloors {
   /** Micro-dollars an hour for these requests, on nodes with these requirements that are filled to the last unit. */
   of(template: Template, set: SetId, requests: Resources): number {
     const key = `${template.index} ${set}`;
-    let floor = this.#floors.get(key);
-    if (floor === undefined) {
+    const floor = within(this.#floors, key, () => {
       const { table, budget } = template;
       const usable = intersectionOf(table.compatible(set), budget.within);
-      floor = new PriceFloor([{ ...template, set, usable }], this.#space);
-      this.#floors.set(key, floor);
-    }
+      return new PriceFloor([{ ...template, set, usable }], this.#space);
+    });
     return floor.least(requests);
   }
 }

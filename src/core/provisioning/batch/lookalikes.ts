@@ -34,11 +34,7 @@ export class Lookalikes<T> {
       () => new Map<Labels | undefined, Map<PodSpec, T>>(),
     );
     const bySpec = within(byLabels, labels, () => new Map<PodSpec, T>());
-    let found = bySpec.get(spec);
-    if (found === undefined) {
-      found = this.#find(pod);
-      bySpec.set(spec, found);
-    }
+    const found = within(bySpec, spec, () => this.#find(pod));
     this.#last = { pod, found };
     return found;
   }

@@ -10,7 +10,7 @@ import { isResized, podRequests } from "../../../apis/core/pod-resources.ts";
 import { type PodTemplate, templateOf } from "../../../apis/core/pod-template.ts";
 import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import type { Resources } from "../../../apis/resources.ts";
-import { within } from "../../../base/within.ts";
+import { BoundedMap, within } from "../../../base/within.ts";
 import { type Demand, demandOf } from "../../scheduling/amounts.ts";
 import { Marks } from "../../scheduling/bits.ts";
 import type { Requirement } from "../../scheduling/requirement.ts";
@@ -106,7 +106,7 @@ export class PodClasses {
    */
   readonly #byWishes = new Map<string, Map<string, Draft>>();
   /** Keyed by requests: many drafts have few different ones. */
-  readonly #amounts = new Map<string, Amounts>();
+  readonly #amounts = new BoundedMap<string, Amounts>(MOST_AMOUNTS);
   /** Keyed by namespace, and by requirements of volumes. */
   readonly #ofTemplates = new Map<string, WeakMap<PodTemplate, Draft>>();
   /** Keyed by the groups that count its pods. */
@@ -160,12 +160,7 @@ export class PodClasses {
     const { namespace = "default" } = pod.metadata;
     const key = hasClaims(pod.spec) ? `${namespace} ${volumeSets.join()}` : namespace;
     const drafts = within(this.#ofTemplates, key, () => new WeakMap<PodTemplate, Draft>());
-    let draft = drafts.get(template);
-    if (draft === undefined) {
-      draft = this.#draft(pod, volumeSets);
-      drafts.set(template, draft);
-    }
-    return draft;
+    return within(drafts, template, () => this.#draft(pod, volumeSets));
   }
 
   #draft(pod: Pod, volumeSets: readonly SetId[]): Draft {
@@ -225,13 +220,10 @@ export class PodClasses {
 
   #amountsOf(requests: Resources): Amounts {
     const text = JSON.stringify(requests);
-    let amounts = this.#amounts.get(text);
-    if (amounts === undefined) {
-      if (this.#amounts.size >= MOST_AMOUNTS) this.#amounts.clear();
-      amounts = { requests, demand: demandOf(requests) };
-      this.#amounts.set(text, amounts);
-    }
-    return amounts;
+    return within(this.#amounts, text, () => ({
+      requests,
+      demand: demandOf(requests),
+    }));
   }
 
   /** Second pass: the class, once every group is known. */
@@ -239,12 +231,7 @@ export class PodClasses {
     const { namespace = "default", labels = NO_LABELS } = pod.metadata;
     const selecting = this.#topology.selecting(namespace, labels);
     const classes = within(this.#classes, selecting, () => new Map<Draft, PodClass>());
-    let podClass = classes.get(draft);
-    if (podClass === undefined) {
-      podClass = this.#create(draft, selecting);
-      classes.set(draft, podClass);
-    }
-    return podClass;
+    return within(classes, draft, () => this.#create(draft, selecting));
   }
 
   /**
@@ -293,15 +280,12 @@ export class PodClasses {
   }
 
   #countingBy(selecting: readonly TopologyGroup[]): Counting {
-    let counting = this.#counting.get(selecting);
-    if (counting === undefined) {
+    return within(this.#counting, selecting, () => {
       const direct = selecting.filter((group) => !group.inverse);
       const inverse = selecting.filter((group) => group.inverse);
       const guards = inverse.map((group) => ({ group, self: true }));
-      counting = { direct, selected: new Set(direct), guards };
-      this.#counting.set(selecting, counting);
-    }
-    return counting;
+      return { direct, selected: new Set(direct), guards };
+    });
   }
 
   #variant(

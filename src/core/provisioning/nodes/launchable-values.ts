@@ -2,6 +2,7 @@
  * Which values of a label a planned node can be launched with. Many topology groups ask the same of one node, so the
  * last answers are kept.
  */
+import { within } from "../../../base/within.ts";
 import { type Bits, haveCommonBits } from "../../scheduling/bits.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
 import type { TypeTable } from "../pools/instance-types.ts";
@@ -26,12 +27,7 @@ export class LaunchableValues {
   among(values: readonly string[], key: string, state: State): readonly string[] {
     const answers = this.#answers(key, state);
     return values.filter((value) => {
-      let answer = answers.get(value);
-      if (answer === undefined) {
-        answer = this.#canLaunch(state, key, value);
-        answers.set(value, answer);
-      }
-      return answer;
+      return within(answers, value, () => this.#canLaunch(state, key, value));
     });
   }
 

@@ -3,11 +3,13 @@
  * made count as nodes of unknown size, and count against limits as their largest instance type. So topology, limits
  * and reservations hold over all plans of one pass.
  */
+
 import type { Pod } from "../../../apis/core/pod.ts";
 import { CAPACITY_TYPE_LABEL_KEY, normalizedLabel } from "../../../apis/karpenter/labels.ts";
 import { keyOf } from "../../../apis/meta.ts";
 import { addResources, maxResources, type Resources } from "../../../apis/resources.ts";
 import { eachInSteps, mapInSteps, type Steps } from "../../../base/steps.ts";
+import { within } from "../../../base/within.ts";
 import { reservationOf } from "../../cloudprovider/offerings.ts";
 import { type NodeView, nodeView } from "../../state/node-view.ts";
 import type { PlannedClaim, SchedulingResult } from "../result.ts";
@@ -129,7 +131,7 @@ function* withPodsAt(
   const arrived = new Map<string, Pod[]>();
   for (const pod of pods) {
     const home = homes.get(keyOf(pod));
-    if (home !== undefined) arrived.set(home, [...(arrived.get(home) ?? []), pod]);
+    if (home !== undefined) within(arrived, home, () => []).push(pod);
   }
   return yield* mapInSteps(nodes, CLAIMS_PER_STEP, (view) => {
     const names = new Set([view.name, view.claim?.metadata.name ?? view.name]);

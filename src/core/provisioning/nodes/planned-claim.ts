@@ -6,6 +6,7 @@ import { CAPACITY_TYPE_LABEL_KEY, HOSTNAME_LABEL_KEY } from "../../../apis/karpe
 import { addResources, type Resources } from "../../../apis/resources.ts";
 import { assert } from "../../../base/assert.ts";
 import { mapInSteps, type Steps } from "../../../base/steps.ts";
+import { within } from "../../../base/within.ts";
 import type { InstanceType, Offering } from "../../cloudprovider/instance-type.ts";
 import { type Bits, equalBits, hasBit, hashOfBits } from "../../scheduling/bits.ts";
 import { allows, oneOf } from "../../scheduling/requirement.ts";
@@ -72,11 +73,9 @@ function planned(
 ): PlannedClaim {
   const { template, reserved, requests } = claim;
   const key = `${template.index} ${claim.set} ${reserved.length === 0 ? "" : reserved.join()}`;
-  let kind = kinds.get(key);
-  if (kind === undefined) {
-    kind = kindOf(template, requirementsOf(claim, space.get(claim.set)));
-    kinds.set(key, kind);
-  }
+  const kind = within(kinds, key, () =>
+    kindOf(template, requirementsOf(claim, space.get(claim.set))),
+  );
   const { deviceDrivers, maxRunMs } = claim;
   const { chosen, daemonRequests } = choiceFor(claim, kind, maxInstanceTypes);
   return {
@@ -114,14 +113,11 @@ function kindOf(template: Template, requirements: Requirements): Kind {
 }
 
 function choiceFor(claim: NewNodeClaim, kind: Kind, most: number): Choice {
-  const hash = hashOfBits(claim.types);
-  const choices = kind.choices.get(hash);
-  let choice = choices?.find(({ types }) => equalBits(types, claim.types));
-  if (choice === undefined) {
-    choice = choiceOf(claim, kind, most);
-    if (choices === undefined) kind.choices.set(hash, [choice]);
-    else choices.push(choice);
-  }
+  const choices = within(kind.choices, hashOfBits(claim.types), () => []);
+  const known = choices.find(({ types }) => equalBits(types, claim.types));
+  if (known !== undefined) return known;
+  const choice = choiceOf(claim, kind, most);
+  choices.push(choice);
   return choice;
 }
 

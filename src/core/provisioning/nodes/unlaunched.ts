@@ -12,6 +12,7 @@ import {
   TOPOLOGY_ZONE_LABEL_KEY,
 } from "../../../apis/karpenter/labels.ts";
 import { eachInSteps, filterInSteps, type Steps } from "../../../base/steps.ts";
+import { within } from "../../../base/within.ts";
 import type { InstanceType, Offering } from "../../cloudprovider/instance-type.ts";
 import { reservationOf, usableOfferings } from "../../cloudprovider/offerings.ts";
 import { allows } from "../../scheduling/requirement.ts";
@@ -83,12 +84,9 @@ const answers = new WeakMap<Types, WeakMap<Specs, Map<string, boolean>>>();
 
 /** Whether the claim may be launched with different values of the label. */
 function isOpen({ instanceTypes, requirements }: PlannedClaim, key: string): boolean {
-  const ofTypes = answers.get(instanceTypes) ?? new WeakMap<Specs, Map<string, boolean>>();
-  answers.set(instanceTypes, ofTypes);
-  const known = ofTypes.get(requirements) ?? new Map<string, boolean>();
-  ofTypes.set(requirements, known);
-  const answer = known.get(key) ?? hasSeveral(instanceTypes, requirements, key);
-  known.set(key, answer);
+  const ofTypes = within(answers, instanceTypes, () => new WeakMap<Specs, Map<string, boolean>>());
+  const known = within(ofTypes, requirements, () => new Map<string, boolean>());
+  const answer = within(known, key, () => hasSeveral(instanceTypes, requirements, key));
   return answer;
 }
 

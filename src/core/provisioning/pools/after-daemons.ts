@@ -2,6 +2,7 @@
  * What the daemons of a NodePool leave of each instance type. Passes see the same daemons on the same types until a
  * DaemonSet, a price or capacity changes, so the answer is kept with the list of types.
  */
+
 import type { HostPort } from "../../../apis/core/host-ports.ts";
 import {
   addResources,
@@ -9,6 +10,7 @@ import {
   type Resources,
   subtractResources,
 } from "../../../apis/resources.ts";
+import { BoundedMap, within } from "../../../base/within.ts";
 import { type Bits, hasBit, noBits, setBit } from "../../scheduling/bits.ts";
 import type { ResourceColumn, TypeSheet } from "./type-sheet.ts";
 
@@ -37,16 +39,9 @@ const MOST_KEPT = 64;
 
 /** What these daemons leave of the sheet's types. */
 export function afterDaemons(sheet: TypeSheet, daemons: readonly PoolDaemon[]): AfterDaemons {
-  const answers = known.get(sheet) ?? new Map<string, AfterDaemons>();
-  known.set(sheet, answers);
+  const answers = within(known, sheet, () => new BoundedMap<string, AfterDaemons>(MOST_KEPT));
   const key = daemons.map(({ requests, on }) => `${JSON.stringify(requests)} ${on}`).join(";");
-  let answer = answers.get(key);
-  if (answer === undefined) {
-    answer = leftOf(sheet, daemons);
-    if (answers.size >= MOST_KEPT) answers.clear();
-    answers.set(key, answer);
-  }
-  return answer;
+  return within(answers, key, () => leftOf(sheet, daemons));
 }
 
 function leftOf(sheet: TypeSheet, daemons: readonly PoolDaemon[]): AfterDaemons {
@@ -68,14 +63,11 @@ function requestsByType(daemons: readonly PoolDaemon[], types: number): readonly
     let key = "";
     for (let at = 0; at < daemons.length; at++)
       if (hasBit((daemons[at] as PoolDaemon).on, type)) key += `${at} `;
-    let sum = sums.get(key);
-    if (sum === undefined) {
-      sum = daemons
+    return within(sums, key, () =>
+      daemons
         .filter(({ on }) => hasBit(on, type))
-        .reduce((all, { requests }) => addResources(all, requests), NO_RESOURCES);
-      sums.set(key, sum);
-    }
-    return sum;
+        .reduce((all, { requests }) => addResources(all, requests), NO_RESOURCES),
+    );
   });
 }
 

@@ -6,6 +6,7 @@
  */
 import { INSTANCE_TYPE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import { atOnce, eachInSteps, type Steps } from "../../../base/steps.ts";
+import { within } from "../../../base/within.ts";
 import type { InstanceType } from "../../cloudprovider/instance-type.ts";
 import { type Bits, intersectionOf, noBits, setBit } from "../../scheduling/bits.ts";
 import type { VolumeIndex, VolumeUsage } from "../../scheduling/volumes.ts";
@@ -32,8 +33,7 @@ export function* seenSlotsInSteps(
     const type = labels[INSTANCE_TYPE_LABEL_KEY];
     if (type === undefined) return;
     for (const [driver, count] of volumes.limits(name)) {
-      const ofType = seen.get(type) ?? new Map<string, number>();
-      seen.set(type, ofType);
+      const ofType = within(seen, type, () => new Map<string, number>());
       ofType.set(driver, Math.min(count, ofType.get(driver) ?? count));
     }
   });
@@ -80,8 +80,7 @@ export class AttachSlots {
   }
 
   #slots(driver: string): Slots {
-    let known = this.#byDriver.get(driver);
-    if (known === undefined) {
+    return within(this.#byDriver, driver, () => {
       const slots = this.#types.map(
         ({ name, capacity, volumeAttachmentLimits }) =>
           capacity[`${PREFIX}${driver}`] ??
@@ -89,10 +88,8 @@ export class AttachSlots {
           volumeAttachmentLimits?.[driver] ??
           Number.POSITIVE_INFINITY,
       );
-      known = { slots, least: Math.min(...slots) };
-      this.#byDriver.set(driver, known);
-    }
-    return known;
+      return { slots, least: Math.min(...slots) };
+    });
   }
 }
 

@@ -5,7 +5,7 @@
  * asks of a row is exact. Types on which no daemon is limited in such a way stay whole.
  */
 import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
-import { within } from "../../../base/within.ts";
+import { BoundedMap, within } from "../../../base/within.ts";
 import type { InstanceType, Offering } from "../../cloudprovider/instance-type.ts";
 import { isCompatible, isUsable } from "../../cloudprovider/offerings.ts";
 import {
@@ -51,17 +51,16 @@ export function rowsByDaemons(
 ): readonly InstanceType[] {
   const deciding = decidingOf(types, pool, wanted);
   if (deciding === undefined) return types;
-  const lists = known.get(types) ?? new Map<string, readonly InstanceType[]>();
-  known.set(types, lists);
+  const lists = within(
+    known,
+    types,
+    () => new BoundedMap<string, readonly InstanceType[]>(MOST_KEPT),
+  );
   const text = [pool, ...deciding.wanted].map(({ id }) => id).join();
-  let rows = lists.get(text);
-  if (rows === undefined) {
-    rows = types.flatMap((type) => rowsOf(type, deciding));
-    if (rows.length === types.length) rows = types;
-    if (lists.size >= MOST_KEPT) lists.clear();
-    lists.set(text, rows);
-  }
-  return rows;
+  return within(lists, text, () => {
+    const rows = types.flatMap((type) => rowsOf(type, deciding));
+    return rows.length === types.length ? types : rows;
+  });
 }
 
 /** Undefined: no daemon depends on something that differs within a type. */

@@ -162,12 +162,7 @@ export class TypeTable {
 
   /** Like {@link offered}, without reserved offerings. */
   open(set: SetId): Bits {
-    let bits = this.#open.get(set);
-    if (bits === undefined) {
-      bits = this.offerings.open(this.#space.get(set));
-      this.#open.set(set, bits);
-    }
-    return bits;
+    return within(this.#open, set, () => this.offerings.open(this.#space.get(set)));
   }
 
   /** Price of the cheapest offering of the types in `bits` under the requirements, in micro-dollars per hour. */
@@ -184,17 +179,15 @@ export class TypeTable {
 
   #cheapestAt(bits: Bits, set: SetId): (OrderedColumn & { readonly at: number }) | undefined {
     const id = this.#aboutOfferings(set);
-    let column = this.#prices.get(id);
-    if (column === undefined) {
+    const column = within(this.#prices, id, () => {
       const amounts = this.offerings
         .cheapest(this.#space.get(id))
         .map((offering) => offering?.priceMicroUsd ?? Number.POSITIVE_INFINITY);
       const order = [...amounts.keys()].sort(
         (a, b) => (amounts[a] as number) - (amounts[b] as number),
       );
-      column = { order, amounts: order.map((index) => amounts[index] as number) };
-      this.#prices.set(id, column);
-    }
+      return { order, amounts: order.map((index) => amounts[index] as number) };
+    });
     const compatible = this.compatible(set);
     const { order, amounts } = column;
     for (let at = 0; at < order.length; at++) {
@@ -222,12 +215,7 @@ export class TypeTable {
   }
 
   #reservedIn(set: SetId): readonly (readonly string[])[] {
-    let byType = this.#reserved.get(set);
-    if (byType === undefined) {
-      byType = this.offerings.reserved(this.#space.get(set));
-      this.#reserved.set(set, byType);
-    }
-    return byType;
+    return within(this.#reserved, set, () => this.offerings.reserved(this.#space.get(set)));
   }
 
   /**
@@ -294,12 +282,7 @@ export class TypeTable {
     const { bySet } = this.#fitted;
     const known = bySet[set] ?? new WeakMap<Resources, boolean>();
     bySet[set] = known;
-    let answer = known.get(requests);
-    if (answer === undefined) {
-      answer = this.#isFitting(bits, set, requests);
-      known.set(requests, answer);
-    }
-    return answer;
+    return within(known, requests, () => this.#isFitting(bits, set, requests));
   }
 
   #isFitting(bits: Bits, set: SetId, requests: Resources): boolean {
@@ -311,12 +294,7 @@ export class TypeTable {
 
   /** Whether for each resource some type has enough. It may be another type for each resource. */
   hasEach(requests: Resources): boolean {
-    let answer = this.#each.get(requests);
-    if (answer === undefined) {
-      answer = this.#isEach(requests);
-      this.#each.set(requests, answer);
-    }
-    return answer;
+    return within(this.#each, requests, () => this.#isEach(requests));
   }
 
   #isEach(requests: Resources): boolean {
@@ -379,36 +357,20 @@ export class TypeTable {
   }
 
   #countable(requirement: Requirement): CountableValues {
-    let countable = this.#countables.get(requirement);
-    if (countable === undefined) {
+    return within(this.#countables, requirement, () => {
       const numbers = new Map<string, number>();
-      const numberOf = (value: string) => {
-        const number = numbers.get(value) ?? numbers.size;
-        numbers.set(value, number);
-        return number;
-      };
+      const numberOf = (value: string) => within(numbers, value, () => numbers.size);
       const ofType = this.types.map(({ labels }) =>
         (labels[requirement.key] ?? []).filter((value) => allows(requirement, value)).map(numberOf),
       );
-      countable = { ofType, seenIn: new Float64Array(numbers.size) };
-      this.#countables.set(requirement, countable);
-    }
-    return countable;
+      return { ofType, seenIn: new Float64Array(numbers.size) };
+    });
   }
 
   /** Values of a label among the types in `bits`, as far as the requirement allows them. */
   valuesOf(bits: Bits, requirement: Requirement): readonly string[] {
-    let known = this.#values.get(bits);
-    if (known === undefined) {
-      known = new Map();
-      this.#values.set(bits, known);
-    }
-    let values = known.get(requirement);
-    if (values === undefined) {
-      values = this.#valuesOf(bits, requirement);
-      known.set(requirement, values);
-    }
-    return values;
+    const known = within(this.#values, bits, () => new Map());
+    return within(known, requirement, () => this.#valuesOf(bits, requirement));
   }
 
   #valuesOf(bits: Bits, requirement: Requirement): string[] {
@@ -423,14 +385,11 @@ export class TypeTable {
 
   /** The part of a set that is about labels of offerings. */
   #aboutOfferings(set: SetId): SetId {
-    let id = this.#offeringPart.get(set);
-    if (id === undefined) {
+    return within(this.#offeringPart, set, () => {
       const all = [...this.#space.get(set).all()];
       const relevant = all.filter((one) => this.#sheet.offeringKeys.has(one.key));
-      id = this.#space.intern(Requirements.of(relevant));
-      this.#offeringPart.set(set, id);
-    }
-    return id;
+      return this.#space.intern(Requirements.of(relevant));
+    });
   }
 
   #allowed(requirement: Requirement): Bits {

@@ -2,6 +2,7 @@
  * The available offerings of a pool's instance types, by kind. A kind is a zone, a capacity type and further labels.
  * A region has a few kinds and tens of thousands of offerings, so requirements are compared with kinds.
  */
+import { BoundedMap, within } from "../../../base/within.ts";
 import type { InstanceType, Offering } from "../../cloudprovider/instance-type.ts";
 import { isCheaper, isCompatible, isUsable, reservationOf } from "../../cloudprovider/offerings.ts";
 import { type Bits, noBits, setBit } from "../../scheduling/bits.ts";
@@ -20,7 +21,7 @@ export class OfferingTable {
   /** Indexed by position of the type: its offerings. */
   readonly #entries: readonly (readonly Entry[])[];
   /** Kept answers of {@link cheapest}, by allowed kinds. */
-  readonly #cheapest = new Map<string, readonly (Offering | undefined)[]>();
+  readonly #cheapest = new BoundedMap<string, readonly (Offering | undefined)[]>(MOST_KEPT);
 
   constructor(types: readonly InstanceType[]) {
     const labelled = new Map<string, number>();
@@ -29,11 +30,7 @@ export class OfferingTable {
         const { zone, capacityType, labels } = offering;
         if (labels === undefined) return { kind: this.#plainKind(offering), offering };
         const text = `${zone} ${capacityType} ${JSON.stringify(labels)}`;
-        let kind = labelled.get(text);
-        if (kind === undefined) {
-          kind = this.#kinds.push(offering) - 1;
-          labelled.set(text, kind);
-        }
+        const kind = within(labelled, text, () => this.#kinds.push(offering) - 1);
         return { kind, offering };
       }),
     );
@@ -86,13 +83,9 @@ export class OfferingTable {
   cheapest(requirements: Requirements): readonly (Offering | undefined)[] {
     const allowed = this.#allowed(requirements);
     const text = allowed.map((one) => (one ? "1" : "0")).join("");
-    let found = this.#cheapest.get(text);
-    if (found === undefined) {
-      found = this.#entries.map((entries) => cheapestOf(entries, allowed));
-      if (this.#cheapest.size >= MOST_KEPT) this.#cheapest.clear();
-      this.#cheapest.set(text, found);
-    }
-    return found;
+    return within(this.#cheapest, text, () =>
+      this.#entries.map((entries) => cheapestOf(entries, allowed)),
+    );
   }
 
   /** The label that tells reservations apart; undefined when nothing is reserved. */

@@ -4,7 +4,9 @@
  * offerings.
  * upstream: pkg/cloudprovider/types.go (AllocatableOfferings)
  */
+
 import { canonicalJson } from "../../../base/json.ts";
+import { within } from "../../../base/within.ts";
 import type { InstanceType, Offering } from "../../cloudprovider/instance-type.ts";
 import type { Requirement } from "../../scheduling/requirement.ts";
 
@@ -47,9 +49,7 @@ function split(type: TypeRow): TypeRow[] {
   for (const offering of type.offerings.filter(isOverridden)) {
     const { capacityOverride = {}, overheadOverride = {} } = offering;
     const text = canonicalJson([capacityOverride, overheadOverride]);
-    const alike = groups.get(text) ?? [];
-    alike.push(offering);
-    groups.set(text, alike);
+    within(groups, text, () => []).push(offering);
   }
   return [...groups.keys()].sort().map((text) => {
     const offerings = groups.get(text) as Offering[];

@@ -76,10 +76,9 @@ interface GivenLabel {
 const sheets = new WeakMap<readonly InstanceType[], TypeSheet>();
 
 export function sheetOf(list: readonly InstanceType[]): TypeSheet {
-  let sheet = sheets.get(list);
-  if (sheet === undefined) {
+  return within(sheets, list, () => {
     const types = typeRows(list);
-    sheet = {
+    return {
       types,
       hasSplitTypes: haveSplitTypes(types),
       given: givenOf(types),
@@ -92,9 +91,7 @@ export function sheetOf(list: readonly InstanceType[]): TypeSheet {
       offeringKeys: keysOf(types),
       steady: steadyOf(types),
     };
-    sheets.set(list, sheet);
-  }
-  return sheet;
+  });
 }
 
 /** Resources that every pass asks for. */
@@ -125,8 +122,7 @@ function columnOf({ types, labelKeys }: TypeSheet, key: string): LabelColumn {
     if (values === undefined) setBit(silent, index);
     else if (values.length === 0) setBit(never, index);
     for (const value of values ?? []) {
-      const having = byValue.get(value) ?? noBits(types.length);
-      byValue.set(value, having);
+      const having = within(byValue, value, () => noBits(types.length));
       setBit(having, index);
     }
   }
@@ -151,14 +147,11 @@ export function resourceColumn(allocatable: readonly Resources[], name: string):
 
 /** The types by capacity, largest first. */
 export function capacityColumn({ types, capacities }: TypeSheet, name: string): OrderedColumn {
-  let column = capacities.get(name);
-  if (column === undefined) {
+  return within(capacities, name, () => {
     const all = Float64Array.from(types, ({ capacity }) => capacity[name] ?? 0);
     const order = largestFirst(all);
-    column = { order, amounts: order.map((index) => all[index] as number) };
-    capacities.set(name, column);
-  }
-  return column;
+    return { order, amounts: order.map((index) => all[index] as number) };
+  });
 }
 
 /** Positions, largest amount first; equal amounts in order. */

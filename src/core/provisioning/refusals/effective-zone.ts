@@ -2,9 +2,9 @@
  * The zone that a pod is bound to by its own requirements and its volumes, for a metric. Spreads and affinities are
  * ignored: which zone they leave is known only while planning.
  */
+
 import type { Pod } from "../../../apis/core/pod.ts";
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
-import type { InstanceType } from "../../cloudprovider/instance-type.ts";
 import { requiredAlternatives } from "../../scheduling/pod-requirements.ts";
 import { allows } from "../../scheduling/requirement.ts";
 import type { Requirements } from "../../scheduling/requirements.ts";
@@ -25,8 +25,8 @@ export function zonesOfPods(
   { pools, nodes, volumes }: Pick<SchedulingInput, "pools" | "nodes" | "volumes">,
 ): ReadonlyMap<Pod, string> {
   const zones = new Set<string>();
-  for (const { instanceTypes } of pools)
-    for (const zone of zonesOfTypes(instanceTypes)) zones.add(zone);
+  for (const { labels } of pools.flatMap(({ instanceTypes }) => instanceTypes))
+    for (const zone of labels[TOPOLOGY_ZONE_LABEL_KEY] ?? []) zones.add(zone);
   for (const { labels } of nodes) {
     const zone = labels[TOPOLOGY_ZONE_LABEL_KEY];
     if (zone !== undefined) zones.add(zone);
@@ -34,18 +34,6 @@ export function zonesOfPods(
   const index = new VolumeIndex(volumes);
   const all = [...zones];
   return new Map(pods.map((pod) => [pod, zoneOf(pod, all, index)]));
-}
-
-/** A pool's list of types stays the same for many passes. */
-const zonesByTypes = new WeakMap<readonly InstanceType[], ReadonlySet<string>>();
-
-function zonesOfTypes(types: readonly InstanceType[]): ReadonlySet<string> {
-  let zones = zonesByTypes.get(types);
-  if (zones === undefined) {
-    zones = new Set(types.flatMap(({ labels }) => labels[TOPOLOGY_ZONE_LABEL_KEY] ?? []));
-    zonesByTypes.set(types, zones);
-  }
-  return zones;
 }
 
 function zoneOf(pod: Pod, zones: readonly string[], volumes: VolumeIndex): string {

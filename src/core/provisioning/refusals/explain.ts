@@ -15,6 +15,7 @@ import {
 } from "../../../apis/resources.ts";
 import { assert } from "../../../base/assert.ts";
 import { mapInSteps, type Steps } from "../../../base/steps.ts";
+import { within } from "../../../base/within.ts";
 import type { DeviceNeeds } from "../../devices/needs.ts";
 import {
   type Bits,
@@ -97,11 +98,7 @@ export function* explainInSteps(
 ): Steps<UnschedulablePod[]> {
   const byClass = new Map<PodClass, Omit<UnschedulablePod, "pod">>();
   return yield* mapInSteps(failed, PODS_PER_STEP, ({ pod, podClass }) => {
-    let known = byClass.get(podClass);
-    if (known === undefined) {
-      known = explainClass(podClass, pass);
-      byClass.set(podClass, known);
-    }
+    const known = within(byClass, podClass, () => explainClass(podClass, pass));
     const { message, pools } = known;
     return { pod, message, pools };
   });

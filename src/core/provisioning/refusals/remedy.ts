@@ -10,6 +10,7 @@ import type { Pool } from "../../../apis/hub/pool.ts";
 import { keyOf } from "../../../apis/meta.ts";
 import { Heap } from "../../../base/heap.ts";
 import { compareText } from "../../../base/text-order.ts";
+import { within } from "../../../base/within.ts";
 import { requiredAlternatives } from "../../scheduling/pod-requirements.ts";
 import { Requirements } from "../../scheduling/requirements.ts";
 import type { PoolRejection, SchedulingResult, UnschedulablePod } from "../result.ts";
@@ -146,9 +147,7 @@ function classesOf(unschedulable: readonly UnschedulablePod[]): UnschedulablePod
   const classes = new Map<readonly PoolRejection[], UnschedulablePod[]>();
   for (const one of unschedulable) {
     if (one.ignored === true || one.deferred === true) continue;
-    const alike = classes.get(one.pools);
-    if (alike === undefined) classes.set(one.pools, [one]);
-    else alike.push(one);
+    within(classes, one.pools, () => []).push(one);
   }
   return [...classes.values()].sort((a, b) => b.length - a.length);
 }
@@ -410,12 +409,7 @@ class Search {
 
   /** Kept: a candidate is examined several times, and each time for every type. */
   #missesOf(state: Towards): readonly TypeMiss[] {
-    let misses = this.#misses.get(state);
-    if (misses === undefined) {
-      misses = typeMisses(this.#seenFrom(state));
-      this.#misses.set(state, misses);
-    }
-    return misses;
+    return within(this.#misses, state, () => typeMisses(this.#seenFrom(state)));
   }
 
   #seenFrom({ poolId, term, place, edits }: Towards): Sight {

@@ -4,6 +4,7 @@
 import type { Pod } from "../../../apis/core/pod.ts";
 import { WELL_KNOWN_LABELS } from "../../../apis/karpenter/labels.ts";
 import { assert } from "../../../base/assert.ts";
+import { within } from "../../../base/within.ts";
 import { RequirementSpace } from "../../scheduling/requirement-space.ts";
 import { VolumeIndex } from "../../scheduling/volumes.ts";
 import { plannedDaemons } from "../batch/eligibility.ts";
@@ -33,15 +34,12 @@ export class Templates {
 
   of(poolId: string, edits: readonly PoolEdit[]): Template {
     const text = `${poolId} ${JSON.stringify(edits)}`;
-    let template = this.#known.get(text);
-    if (template === undefined) {
+    return within(this.#known, text, () => {
       const own = this.#input.pools.find(({ pool }) => pool.id === poolId);
       assert(own !== undefined, "fixes are looked for in pools of the batch");
       const pool = { ...own, pool: edits.reduce(editedPool, own.pool) };
-      template = createTemplate(pool, 0, this.space, this.#daemonPods, this.#seen);
-      this.#known.set(text, template);
-    }
-    return template;
+      return createTemplate(pool, 0, this.space, this.#daemonPods, this.#seen);
+    });
   }
 }
 

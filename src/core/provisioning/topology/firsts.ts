@@ -4,7 +4,9 @@
  * that counts the first pod does not know its zone. The spread may then place its own pods so that the first pod
  * makes the zone too full: either the first pod or the spread's pods are refused. This class finds such spreads.
  */
+
 import type { Steps } from "../../../base/steps.ts";
+import { within } from "../../../base/within.ts";
 import type { CountedFirst, EarlyFirst, HomesOf } from "./latecomers.ts";
 import {
   anyCounted,
@@ -45,7 +47,7 @@ export class Firsts {
   }
 
   settle({ kind, group }: EarlyFirst): void {
-    this.#settled.set(kind, [...(this.#settled.get(kind) ?? []), group]);
+    within(this.#settled, kind, () => []).push(group);
   }
 
   /** Spreads for which the zone of a pod with these rules must be settled at once. */

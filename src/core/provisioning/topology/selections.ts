@@ -1,4 +1,5 @@
 /** Which topology groups count a pod, by its namespace and labels. Asked for every pod, so the answers are kept. */
+import { BoundedMap, within } from "../../../base/within.ts";
 import { type Labels, selects, type TopologyGroup, textOf } from "./topology-group.ts";
 
 /** Label sets whose answers are kept. Pods of Jobs have labels of their own, and one state serves for days. */
@@ -7,7 +8,7 @@ const NO_GROUPS: readonly TopologyGroup[] = [];
 
 export class Selections {
   readonly #groups: readonly TopologyGroup[];
-  readonly #byText = new Map<string, readonly TopologyGroup[]>();
+  readonly #byText = new BoundedMap<string, readonly TopologyGroup[]>(MOST_KEPT);
   /** The same by the labels object, which pods of one template share. */
   readonly #byObject = new Map<string, WeakMap<Labels, readonly TopologyGroup[]>>();
   /** Lists that were given out, so that equal answers are one list. */
@@ -22,30 +23,19 @@ export class Selections {
   of(namespace: string, labels: Labels): readonly TopologyGroup[] {
     if (this.#groups.length === 0) return NO_GROUPS;
     if (!Object.isFrozen(labels)) return this.#asWritten(namespace, labels);
-    let known = this.#byObject.get(namespace);
-    if (known === undefined) {
-      known = new WeakMap();
-      this.#byObject.set(namespace, known);
-    }
-    let groups = known.get(labels);
-    if (groups === undefined) {
-      groups = this.#asWritten(namespace, labels);
-      known.set(labels, groups);
-    }
-    return groups;
+    const known = within(
+      this.#byObject,
+      namespace,
+      () => new WeakMap<Labels, readonly TopologyGroup[]>(),
+    );
+    return within(known, labels, () => this.#asWritten(namespace, labels));
   }
 
   #asWritten(namespace: string, labels: Labels): readonly TopologyGroup[] {
     const text = `${namespace}\n${textOf(labels)}`;
-    let groups = this.#byText.get(text);
-    if (groups === undefined) {
+    return within(this.#byText, text, () => {
       const found = this.#groups.filter((group) => selects(group, namespace, labels));
-      const list = found.map(({ index }) => index).join();
-      groups = this.#lists.get(list) ?? found;
-      this.#lists.set(list, groups);
-      if (this.#byText.size >= MOST_KEPT) this.#byText.clear();
-      this.#byText.set(text, groups);
-    }
-    return groups;
+      return within(this.#lists, found.map(({ index }) => index).join(), () => found);
+    });
   }
 }

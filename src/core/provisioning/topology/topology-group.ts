@@ -10,6 +10,7 @@ import { matchesLabelSelector } from "../../../apis/core/selectors.ts";
 import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import type { LabelSelector, LabelSelectorRequirement } from "../../../apis/meta.ts";
 import { canonicalJson } from "../../../base/json.ts";
+import { within } from "../../../base/within.ts";
 import type { Marks } from "../../scheduling/bits.ts";
 import { allows, type Requirement } from "../../scheduling/requirement.ts";
 import type { Requirements } from "../../scheduling/requirements.ts";
@@ -387,10 +388,5 @@ const labelTexts = new WeakMap<Labels, string>();
 
 /** The labels as one text. */
 export function textOf(labels: Labels): string {
-  let text = labelTexts.get(labels);
-  if (text === undefined) {
-    text = JSON.stringify(labels);
-    labelTexts.set(labels, text);
-  }
-  return text;
+  return within(labelTexts, labels, () => JSON.stringify(labels));
 }

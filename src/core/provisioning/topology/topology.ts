@@ -17,6 +17,7 @@
  * Why nodes stay open: docs/designs/006-when-a-zone-is-settled.md.
  * upstream: pkg/controllers/provisioning/scheduling/topology.go
  */
+
 import type { Namespace } from "../../../apis/core/kinds.ts";
 import type {
   PodAffinityTerm,
@@ -27,6 +28,7 @@ import { HOSTNAME_LABEL_KEY, normalizedLabel } from "../../../apis/karpenter/lab
 import { assert } from "../../../base/assert.ts";
 import { canonicalJson } from "../../../base/json.ts";
 import type { Steps } from "../../../base/steps.ts";
+import { within } from "../../../base/within.ts";
 import { Marks } from "../../scheduling/bits.ts";
 import type { Requirement } from "../../scheduling/requirement.ts";
 import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
@@ -442,13 +444,7 @@ export class Topology {
 
   /** Groups by the text of their rule: equal texts share a group. */
   #asWritten(written: unknown, shape: () => Shape): TopologyGroup {
-    const text = JSON.stringify(written);
-    let group = this.#written.get(text);
-    if (group === undefined) {
-      group = this.#group(shape());
-      this.#written.set(text, group);
-    }
-    return group;
+    return within(this.#written, JSON.stringify(written), () => this.#group(shape()));
   }
 
   #group(shape: Shape): TopologyGroup {
@@ -458,9 +454,8 @@ export class Topology {
       namespaces: shape.namespaces === undefined ? "*" : [...shape.namespaces].sort(),
       filter: [requirements?.map((one) => one.id) ?? "*", tolerations ?? "*"],
     });
-    let group = this.#byText.get(text);
-    if (group === undefined) {
-      group = {
+    return within(this.#byText, text, () => {
+      const group: TopologyGroup = {
         ...shape,
         index: this.#groups.length,
         counts: universeOf(shape, this.#templates, this.#space),
@@ -473,9 +468,8 @@ export class Topology {
       };
       this.#groups.push(group);
       if (group.hosts !== undefined) this.#overHosts.push(group);
-      this.#byText.set(text, group);
-    }
-    return group;
+      return group;
+    });
   }
 }
 

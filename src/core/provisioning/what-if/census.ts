@@ -3,11 +3,13 @@
  * Removing it restores counts, domains that exist only because of nodes, and hosts of rules. So a prepared cluster
  * can follow the real one.
  */
+
 import { isTerminating, type Pod, type PodAffinityTerm } from "../../../apis/core/pod.ts";
 import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import { keyOf } from "../../../apis/meta.ts";
 import { assert } from "../../../base/assert.ts";
 import { deepEqual } from "../../../base/json.ts";
+import { within } from "../../../base/within.ts";
 import type { NodeView } from "../../state/node-view.ts";
 import type { Draft } from "../batch/pod-class.ts";
 import type { QueuedPod } from "../batch/queue.ts";
@@ -205,13 +207,8 @@ export class Census {
     if (terms.length === 0) return NONE;
     if (terms.some(dependsOnLabels)) return ownGroups(this.#topology, pod);
     const { namespace = "default" } = pod.metadata;
-    const known = this.#held.get(terms) ?? new Map<string, readonly TopologyGroup[]>();
-    let groups = known.get(namespace);
-    if (groups === undefined) {
-      groups = ownGroups(this.#topology, pod);
-      this.#held.set(terms, known.set(namespace, groups));
-    }
-    return groups;
+    const known = within(this.#held, terms, () => new Map<string, readonly TopologyGroup[]>());
+    return within(known, namespace, () => ownGroups(this.#topology, pod));
   }
 
   #standsOf(place: ExistingNode, former: Host | undefined): readonly Stand[] {
@@ -221,19 +218,12 @@ export class Census {
       return former.stands;
     const { [HOSTNAME_LABEL_KEY]: _, ...labels } = view.labels;
     const own = this.#areAllDifferent ? hostname : "";
-    return this.#standsOfKind(JSON.stringify([labels, taints, own]), place);
-  }
-
-  #standsOfKind(kind: string, place: ExistingNode): readonly Stand[] {
-    let stands = this.#stands.get(kind);
-    if (stands === undefined) {
-      stands = [...this.#nodesIn.keys()].flatMap((group) => {
+    return within(this.#stands, JSON.stringify([labels, taints, own]), () =>
+      [...this.#nodesIn.keys()].flatMap((group) => {
         const domain = this.#standsFor(group, place);
         return domain === undefined ? [] : [{ group, domain }];
-      });
-      this.#stands.set(kind, stands);
-    }
-    return stands;
+      }),
+    );
   }
 
   /** The group's domain that would not exist without nodes like this one; undefined: there is none. */

@@ -3,6 +3,7 @@
  * next. Only facts that hold in every question are kept: unchanged nodes that refuse a class.
  */
 import type { Steps } from "../../../base/steps.ts";
+import { within } from "../../../base/within.ts";
 import {
   forgetTries,
   type PodClass,
@@ -61,13 +62,10 @@ export class Trying {
   }
 
   of(original: PodClass): Tried {
-    let tried = this.#tried.get(original);
-    if (tried === undefined) {
+    return within(this.#tried, original, () => {
       const knows = this.#changes.length;
-      tried = { ...original, variants: [], failedAt: -1, original, knows, isUsed: false };
-      this.#tried.set(original, tried);
-    }
-    return tried;
+      return { ...original, variants: [], failedAt: -1, original, knows, isUsed: false };
+    });
   }
 
   /** Prepares the class for the current question. Call it before the class is tried. */
