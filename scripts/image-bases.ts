@@ -4,13 +4,12 @@
  * ones. They are good for a check of the recipe, not for a cluster. Needs debootstrap, and to be root.
  */
 import { execFileSync, spawnSync } from "node:child_process";
-import { copyFileSync, cpSync, mkdirSync, readdirSync } from "node:fs";
+import { copyFileSync, cpSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { imageNode } from "../bench/image-node.ts";
-import { AUTHORITIES, dressRoot, trustAuthorities } from "./image-run/machine-root.ts";
-
-const LIBRARIES =
-  /^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|nss_dns|nss_files|stdc\+\+|gcc_s))\.so\.\d+$/;
+import { debian, librariesRoot } from "./image-run/debian-root.ts";
+import { AUTHORITIES, trustAuthorities } from "./image-run/machine-root.ts";
+import { machineArchitecture } from "./image-run/platform.ts";
 
 /** Makes both in `folder` and gives them to `engine`; resolves to the build's arguments. */
 export function localBases(
@@ -23,7 +22,7 @@ export function localBases(
   const node = imageNode(tell).program;
   const [build, run] = [join(folder, "build"), join(folder, "run")];
   tell("Debian for the build (minutes)");
-  execFileSync("debootstrap", ["--variant=minbase", "bookworm", build], { stdio: "ignore" });
+  debian(build, machineArchitecture());
   trustAuthorities(build);
   copyFileSync(node, join(build, "usr/local/bin/node"));
   const modules = join(build, "usr/local/lib/node_modules");
@@ -34,26 +33,11 @@ export function localBases(
     join(build, "usr/local/bin/npm"),
   ]);
 
-  mkdirSync(join(run, "nodejs/bin"), { recursive: true });
-  copyFileSync(node, join(run, "nodejs/bin/node"));
-  for (const place of librariesOf(build)) {
-    const from = join(build, place);
-    mkdirSync(join(run, place), { recursive: true });
-    for (const name of readdirSync(from))
-      if (LIBRARIES.test(name)) copyFileSync(join(from, name), join(run, place, name));
-  }
-  dressRoot(run);
+  librariesRoot(run, build, node);
   return [
     ...base(engine, build, "BUILD_IMAGE", ["ENV", `NODE_EXTRA_CA_CERTS=${AUTHORITIES}`]),
     ...base(engine, run, "RUN_IMAGE", ["USER", "65532"]),
   ];
-}
-
-/** Shared libraries for the architecture of this machine. The loader's path depends on it. */
-function librariesOf(root: string): readonly string[] {
-  const usr = readdirSync(join(root, "usr/lib")).find((name) => name.endsWith("-linux-gnu"));
-  if (usr === undefined) throw new Error("the Debian that was made has no libraries");
-  return [join("lib", usr), usr.startsWith("x86_64") ? "lib64" : "lib"];
 }
 
 function base(engine: string, root: string, argument: string, [key, value]: [string, string]) {

@@ -1,8 +1,9 @@
 /**
- * `npm run image:run [-- --image FILE] [--no-cluster] [--where-possible] [-- command …]`: runs a release's image as
- * a container with runc, without a daemon, and looks at it: its user, its rights, its time, its end. Then the release
- * tests run with it on a real control plane (`npm run test:cluster -- helm-install`). A command of the program runs in
- * place of all that. Without `--image` the image is made from this checkout, with this machine as its base.
+ * `npm run image:run [-- --image FILE] [--platform linux/arm64] [--no-cluster] [--where-possible] [-- command …]`: runs
+ * a release's image as a container with runc, without a daemon, and looks at it: its user, its rights, its time, its
+ * end. Then the release tests run with it on a real control plane (`npm run test:cluster -- helm-install`), unless
+ * qemu emulates its platform. A command of the program runs in place of all that. Without `--image` the image is made
+ * from this checkout, with this machine as its base, or Debian where the platform is another.
  */
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
@@ -18,10 +19,17 @@ import {
   whyNoContainer,
   whyNoSeccomp,
 } from "./image-run/container.ts";
+import { foreignRoot, whyNoDebian } from "./image-run/debian-root.ts";
 import { look, POD } from "./image-run/look.ts";
 import { machineRoot } from "./image-run/machine-root.ts";
+import {
+  architectureOf,
+  emulatorFor,
+  machineArchitecture,
+  whyNoPlatform,
+} from "./image-run/platform.ts";
 import { unpackImage } from "./image-run/unpack.ts";
-import { writeImage } from "./release/image.ts";
+import { type Architecture, writeImage } from "./release/image.ts";
 import { entriesOf } from "./release/tarball.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -33,51 +41,67 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     image: { type: "string" },
+    platform: { type: "string" },
     "no-cluster": { type: "boolean", default: false },
     "where-possible": { type: "boolean", default: false },
   },
 });
 
-const missing = whyNoContainer();
-if (missing === undefined) process.exitCode = await run();
-else {
-  process.stderr.write(`no container is run here: ${missing}\n`);
-  process.exitCode = values["where-possible"] ? 0 : 1;
+try {
+  const architecture =
+    values.platform === undefined ? machineArchitecture() : architectureOf(values.platform);
+  const missing = whyNoContainer() ?? whyNoPlatform(architecture) ?? whyNoBase(architecture);
+  if (missing === undefined) process.exitCode = await run(architecture);
+  else {
+    process.stderr.write(`no container is run here: ${missing}\n`);
+    process.exitCode = values["where-possible"] ? 0 : 1;
+  }
+} catch (error) {
+  process.stderr.write(`image:run: ${(error as Error).message}\n`);
+  process.exitCode = 1;
 }
 
-async function run(): Promise<number> {
+/** Of this machine's platform, the machine itself is the base. */
+function whyNoBase(architecture: Architecture): string | undefined {
+  const isGiven = values.image !== undefined || emulatorFor(architecture) === undefined;
+  return isGiven ? undefined : whyNoDebian();
+}
+
+async function run(architecture: Architecture): Promise<number> {
+  const isEmulated = emulatorFor(architecture) !== undefined;
   const folder = mkdtempSync(join(tmpdir(), "karpenter-run-"));
   try {
-    const image = values.image === undefined ? await ownImage(folder) : resolve(values.image);
-    keepConfig(folder, unpackImage(image, folder));
+    const image =
+      values.image === undefined ? await ownImage(folder, architecture) : resolve(values.image);
+    keepConfig(folder, unpackImage(image, folder, architecture));
     if (positionals.length > 0) return await foreground(folder, positionals);
     const lacking = whyNoSeccomp();
     if (lacking !== undefined) say(lacking);
-    say(await look(folder));
-    return values["no-cluster"] ? 0 : cluster(folder);
-  } catch (error) {
-    process.stderr.write(`image:run: ${(error as Error).message}\n`);
-    return 1;
+    say(`linux/${architecture}${isEmulated ? ", emulated" : ""}: ${await look(folder)}`);
+    return values["no-cluster"] || isEmulated ? 0 : cluster(folder);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-/** The image step of a release; the other platform gets an empty base. */
-async function ownImage(folder: string): Promise<string> {
-  const [bundle, root, other, image] = ["bundle", "base", "other", "image"].map((name) =>
-    join(folder, name),
-  ) as [string, string, string, string];
+/** The image step of a release; the platform that is not run gets an empty base. */
+async function ownImage(folder: string, architecture: Architecture): Promise<string> {
+  const [bundle, root, other, work, image] = ["bundle", "base", "other", "work", "image"].map(
+    (name) => join(folder, name),
+  ) as [string, string, string, string, string];
   const tsx = join(ROOT, "node_modules/tsx/dist/cli.mjs");
   execFileSync(process.execPath, [tsx, "scripts/bundle.ts", "--out", bundle], { cwd: ROOT });
-  mkdirSync(other);
-  machineRoot(root, imageNode(say).program);
-  const isArm = process.arch === "arm64";
+  for (const one of [other, work]) mkdirSync(one);
+  if (emulatorFor(architecture) === undefined) machineRoot(root, imageNode(say).program);
+  else {
+    say(`Debian and Node for linux/${architecture} (minutes)`);
+    foreignRoot(root, work, architecture);
+  }
   const git = (...args: readonly string[]) =>
     execFileSync("git", args, { cwd: ROOT, encoding: "utf8" }).trim();
   await writeImage(image, {
     program: entriesOf(bundle),
-    base: { amd64: isArm ? other : root, arm64: isArm ? root : other },
+    base: { amd64: other, arm64: other, [architecture]: root },
     version: "0.0.0",
     commit: git("rev-parse", "HEAD"),
     atMs: Number(git("log", "-1", "--format=%ct")) * 1_000,

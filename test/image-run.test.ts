@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { POD } from "../scripts/image-run/look.ts";
+import { architectureOf } from "../scripts/image-run/platform.ts";
 import { runtimeConfig } from "../scripts/image-run/runtime-config.ts";
 import { runtimeDefault } from "../scripts/image-run/seccomp.ts";
 import { applyLayer, type ImageConfig, unpackImage } from "../scripts/image-run/unpack.ts";
@@ -63,6 +64,26 @@ describe("the container", () => {
     expect(text).not.toContain('{"type":"network"}');
   });
 
+  it("runs in the emulator that the machine has for the image's platform", () => {
+    const on = { ...ON, emulator: "/usr/bin/qemu-aarch64-static" };
+    const mounts = { "/etc/hosts": "/tmp/h" };
+    const config = runtimeConfig(IMAGE, { args: ["--version"], mounts }, on) as {
+      process: { args: string[] };
+      mounts: { destination: string; source: string }[];
+    };
+    expect(config.process.args).toEqual([
+      "/emulator",
+      ...(IMAGE.config.Entrypoint ?? []),
+      "--version",
+    ]);
+    expect(config.mounts.slice(-2).map(({ destination, source }) => [destination, source])).toEqual(
+      [
+        ["/etc/hosts", "/tmp/h"],
+        ["/emulator", "/usr/bin/qemu-aarch64-static"],
+      ],
+    );
+  });
+
   it.each([
     ["0:0", {}, "runAsNonRoot is asked for, and the image runs as root"],
     ["nonroot", {}, 'the image\'s user is "nonroot", and not a number'],
@@ -71,6 +92,14 @@ describe("the container", () => {
     const asked = { securityContext: { runAsNonRoot: true, ...more } };
     expect(() => runtimeConfig(image, asked, ON)).toThrow(why);
   });
+});
+
+it("takes a platform of the release, and no other", () => {
+  expect(["linux/amd64", "linux/arm64"].map(architectureOf)).toEqual(["amd64", "arm64"]);
+  for (const platform of ["arm64", "linux/s390x", "linux/arm64/v8"])
+    expect(() => architectureOf(platform)).toThrow(
+      `--platform ${platform}: give linux/amd64 or linux/arm64`,
+    );
 });
 
 it("leaves rules out of the seccomp profile that need a capability or another processor", () => {
@@ -128,6 +157,12 @@ describe("unpacking", () => {
       expect([config.User, config.WorkingDir]).toEqual(["65532:65532", "/app"]);
     },
   );
+
+  it("takes the layers of the platform that is asked for", async () => {
+    const [made, into] = [await image(), folder()];
+    expect(unpackImage(made, into, "arm64").architecture).toBe("arm64");
+    expect(unpackImage(made, folder(), "amd64").architecture).toBe("amd64");
+  });
 
   it("takes away what a layer hides", () => {
     const [root, layer] = [folder(), folder()];

@@ -39,11 +39,23 @@ const workflows = readdirSync(FOLDER)
   .map(({ file, text }) => ({ file, text, workflow: parse(text) as Workflow }));
 /** What is on GitHub's machines, beside npm's scripts. */
 const OTHERS =
-  /^(npm ci --ignore-scripts|skopeo copy --all \S+ oci:dist\/base|rm -f "\$RUNNER_TEMP\/sign-key\.pem")$/;
+  /^(npm ci --ignore-scripts|skopeo copy --all \S+ oci:dist\/base|sudo apt-get install --yes [\w -]+|rm -f "\$RUNNER_TEMP\/sign-key\.pem")$/;
 
 describe("workflows", () => {
   it("are those for changes, nights and releases", () => {
     expect(workflows.map(({ file }) => file)).toEqual(["ci.yaml", "nightly.yaml", "release.yaml"]);
+  });
+
+  it("run the image of a release on both platforms before its files are kept", () => {
+    const release = workflows.find(({ file }) => file === "release.yaml");
+    const steps = Object.values(release?.workflow.jobs ?? {}).flatMap((job) => job.steps);
+    const at = (text: string) =>
+      steps.findIndex(({ run = "", uses = "" }) => `${run}${uses}`.includes(text));
+    const run = steps[at("image:run")]?.run;
+    expect(run).toContain("for platform in linux/amd64 linux/arm64;");
+    expect(run).not.toContain("--where-possible");
+    expect(at("npm run --silent release")).toBeLessThan(at("image:run"));
+    expect(at("image:run")).toBeLessThan(at("actions/upload-artifact@"));
   });
 
   describe.each(workflows)("$file", ({ text, workflow }) => {

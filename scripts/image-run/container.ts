@@ -5,6 +5,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { emulatorFor, machineArchitecture } from "./platform.ts";
 import { type ContainerAsk, runtimeConfig } from "./runtime-config.ts";
 import { type EngineProfile, runtimeDefault } from "./seccomp.ts";
 import type { ImageConfig } from "./unpack.ts";
@@ -47,9 +48,18 @@ export function containerCommand(
   mkdirSync(state, { recursive: true });
   const bundle = mkdtempSync(join(folder, "bundle-"));
   const seccomp = existsSync(PROFILE)
-    ? runtimeDefault(JSON.parse(readFileSync(PROFILE, "utf8")) as EngineProfile, image.architecture)
+    ? runtimeDefault(
+        JSON.parse(readFileSync(PROFILE, "utf8")) as EngineProfile,
+        // An emulator makes the system calls of this machine.
+        machineArchitecture(),
+      )
     : undefined;
-  const on = { root: join(folder, "root"), ...(seccomp === undefined ? {} : { seccomp }) };
+  const emulator = emulatorFor(image.architecture);
+  const on = {
+    root: join(folder, "root"),
+    ...(seccomp === undefined ? {} : { seccomp }),
+    ...(emulator === undefined ? {} : { emulator }),
+  };
   writeFileSync(join(bundle, "config.json"), JSON.stringify(runtimeConfig(image, asked, on)));
   const name = `karpenter-${process.pid}-${bundle.slice(-6)}`;
   return ["runc", "--root", state, "run", "--bundle", bundle, name];

@@ -39,6 +39,8 @@ export interface RunsOn {
   readonly root: string;
   /** `RuntimeDefault`, in runc's form; undefined: this machine has none. */
   readonly seccomp?: object;
+  /** Program of this machine that runs those of the image's platform. */
+  readonly emulator?: string;
 }
 
 /** What containerd gives to a container whose capabilities are not dropped. */
@@ -47,11 +49,15 @@ const CAPABILITIES =
 const PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 const MASKED = "acpi asound kcore keys latency_stats timer_list timer_stats sched_debug scsi";
 const READ_ONLY = "bus fs irq sys sysrq-trigger";
+/** Where a container finds its emulator. */
+const EMULATOR = "/emulator";
 const NAMESPACES = ["pid", "ipc", "uts", "mount"] as const;
 
 /** Throws an Error where a kubelet would not start the container. */
 export function runtimeConfig(image: ImageConfig, asked: ContainerAsk, on: RunsOn): object {
-  const { securityContext: asks = {}, podSecurityContext: pod = {}, mounts = {} } = asked;
+  const { securityContext: asks = {}, podSecurityContext: pod = {} } = asked;
+  const isEmulated = on.emulator !== undefined;
+  const mounts = { ...asked.mounts, ...(isEmulated ? { [EMULATOR]: on.emulator } : {}) };
   const { config } = image;
   const user = userOf(config.User, asks);
   if (asks.runAsNonRoot && user.uid === 0)
@@ -64,7 +70,11 @@ export function runtimeConfig(image: ImageConfig, asked: ContainerAsk, on: RunsO
     process: {
       terminal: false,
       user: { ...user, additionalGids: pod.fsGroup === undefined ? [] : [pod.fsGroup] },
-      args: [...(asked.command ?? config.Entrypoint ?? []), ...(asked.args ?? config.Cmd ?? [])],
+      args: [
+        ...(isEmulated ? [EMULATOR] : []),
+        ...(asked.command ?? config.Entrypoint ?? []),
+        ...(asked.args ?? config.Cmd ?? []),
+      ],
       env: environmentOf(config.Env ?? [], asked.environment ?? {}),
       cwd: config.WorkingDir ?? "/",
       // As a runtime does for a user that is not root: none is in force before an exec.

@@ -1,6 +1,6 @@
 /**
- * Unpacks an image of `npm run release` into a root file system, as a container runtime does: the layers of this
- * machine's platform one over the other, each checked against its digest. Needs the program tar.
+ * Unpacks an image of `npm run release` into a root file system, as a container runtime does: the layers of a
+ * platform one over the other, each checked against its digest. Needs the program tar.
  * https://github.com/opencontainers/image-spec: image-layout.md, layer.md (whiteouts).
  */
 import { execFileSync } from "node:child_process";
@@ -8,6 +8,7 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
+import { machineArchitecture } from "./platform.ts";
 
 /** What an image says about the process to start. */
 export interface ImageConfig {
@@ -28,13 +29,15 @@ interface Descriptor {
   readonly platform?: { readonly architecture: string; readonly os: string };
 }
 
-/** Node's names of processors, where they differ from Go's. */
-const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64" };
 const WHITEOUT = /^(?:\.\/)?(.*\/)?\.wh\.([^/]+)$/;
 const OPAQUE = ".wh..opq";
 
 /** `image`: an OCI layout, or the archive of one. The root file system lies in `folder/root` then. */
-export function unpackImage(image: string, folder: string): ImageConfig {
+export function unpackImage(
+  image: string,
+  folder: string,
+  architecture = machineArchitecture(),
+): ImageConfig {
   const layout = layoutOf(image, folder);
   const blob = (digest: string): Buffer => {
     const content = readFileSync(join(layout, "blobs", digest.replace(":", "/")));
@@ -42,7 +45,6 @@ export function unpackImage(image: string, folder: string): ImageConfig {
     return content;
   };
   const json = <T>(digest: string): T => JSON.parse(blob(digest).toString("utf8")) as T;
-  const architecture = ARCHITECTURES[process.arch] ?? process.arch;
   const find = (descriptors: readonly Descriptor[]): Descriptor | undefined => {
     for (const one of descriptors) {
       if (one.platform?.architecture === architecture && one.platform.os === "linux") return one;
