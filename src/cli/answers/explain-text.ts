@@ -281,12 +281,20 @@ function planLines(plan: WaitingPodAnswer["plan"]): readonly string[] {
       `together with: ${named(pods)}`,
     ]);
   }
-  const { nodePools, nearest, fix } = plan;
-  return section("Why there is no place", [
-    ...nodePools.map((pool) => fellText(pool)),
-    ...(nearest === undefined ? [] : [`nearest: ${nearestText(nearest)}`]),
-    ...(fix === undefined ? [] : [`fix: ${fix.text}`]),
-  ]);
+  const { nodePools, nearest, fix, existingNodes = [] } = plan;
+  return [
+    ...section("Why there is no place", [
+      ...nodePools.map((pool) => fellText(pool)),
+      ...(nearest === undefined ? [] : [`nearest: ${nearestText(nearest)}`]),
+      ...(fix === undefined ? [] : [`fix: ${fix.text}`]),
+    ]),
+    ...section(
+      "Why no existing node takes it",
+      existingNodes.map(
+        ({ says, nodes }) => `${counted(nodes.length, "node")}: ${says} (${named(nodes)})`,
+      ),
+    ),
+  ];
 }
 
 function named(names: readonly string[]): string {

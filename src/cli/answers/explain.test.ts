@@ -945,6 +945,9 @@ describe("karpenter explain pod", () => {
     const text = await ask("po/big", objects);
     expect(text).toContain("shop/big has no place");
     expect(text).toContain("fix: ");
+    expect(text).toContain(
+      "Why no existing node takes it\n  2 nodes: too little cpu: 20 requested, at most 2900m left (a, b)",
+    );
     const condition = { type: "Ready", status: "False", message: "NodeClassReady=False" };
     const idle = { ...snapshotPool({ name: "idle" }), status: { conditions: [condition] } };
     const meanwhile = await ask("pod big", [...objects, idle]);

@@ -18,7 +18,7 @@ import { isBufferPod } from "../../core/buffers/pods.ts";
 import type { Picture } from "../../core/disruption/make-round.ts";
 import { type FoundCommands, nextCommands } from "../../core/disruption/run-round.ts";
 import { remedies } from "../../core/provisioning/refusals/remedy.ts";
-import type { SchedulingResult } from "../../core/provisioning/result.ts";
+import type { NodesRefusal, SchedulingResult } from "../../core/provisioning/result.ts";
 import { shownBrake } from "../../core/safety/brake-condition.ts";
 import { limitNotes, type Plan, type PlannedNode, planOf, type Unplaced } from "../plan/plan.ts";
 import type { PlanningInput } from "../plan/planning-input.ts";
@@ -43,7 +43,7 @@ export interface WaitingPodAnswer {
   readonly plan?:
     | { readonly to: "node"; readonly node: string }
     | { readonly to: "launch"; readonly launch: PlannedNode }
-    | ({ readonly to: "nowhere" } & Unplaced);
+    | ({ readonly to: "nowhere"; readonly existingNodes?: readonly NodesRefusal[] } & Unplaced);
 }
 
 /** All pools of the input, by kind, then name. */
@@ -190,7 +190,7 @@ function planFor(
   key: string,
 ): Pick<WaitingPodAnswer, "says" | "plan"> {
   const { input } = planning;
-  const { result } = playBatch(input, settings.planner);
+  const { result } = playBatch({ ...input, askedPod: key }, settings.planner);
   const known = remedies(input, onlyAbout(key, withoutBufferPods(result)), settledPlan);
   const timings = { parseMs: 0, solveMs: 0 };
   const plan: Plan = planOf(result, input.pods.length, timings, { remedies: known, input });
@@ -212,7 +212,9 @@ function planFor(
   if (unplaced === undefined) return { says: `${key} waits for a later pass` };
   const fix = unplaced.fix === undefined ? "" : `; ${unplaced.fix.text} would place it`;
   const says = `${key} has no place${whileIdle(planning)}: ${unplaced.reason}${fix}`;
-  return { says, plan: { to: "nowhere", ...unplaced } };
+  const { nodes = [] } = result.unschedulable.find(({ pod }) => keyOf(pod) === key) ?? {};
+  const refusing = nodes.length === 0 ? {} : { existingNodes: nodes };
+  return { says, plan: { to: "nowhere", ...unplaced, ...refusing } };
 }
 
 /** Why kube-scheduler would probably not bind the pod to this node now: what keeps the node from being ready. */

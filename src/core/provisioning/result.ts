@@ -65,11 +65,22 @@ export type RejectionReason =
   | "minValues"
   | "noInstanceTypes";
 
+/** Existing nodes that do not take a pod, all for the same reason. */
+export interface NodesRefusal {
+  readonly reason: RejectionReason;
+  /** In words: what the nodes lack, or what keeps the pod away. */
+  readonly says: string;
+  /** Names, sorted. */
+  readonly nodes: readonly string[];
+}
+
 export interface UnschedulablePod {
   readonly pod: Pod;
   /** The messages of all pools as one sentence, for the FailedScheduling event. */
   readonly message: string;
   readonly pools: readonly PoolRejection[];
+  /** Only for the pod that the input asks about. The nodes of the most frequent reason come first. */
+  readonly nodes?: readonly NodesRefusal[];
   /** The pod was refused before planning, for example because of an invalid selector. No pool was asked. */
   readonly ignored?: true;
   /** The pod waits for reservations that other planned nodes hold. This is no failure: a later pass decides. */

@@ -48,6 +48,8 @@ export interface SchedulingOptions {
 
 export interface SchedulingInput {
   readonly nowMs: number;
+  /** Key of a pod: if it has no place, the plan also says why no existing node takes it. Absent: of none. */
+  readonly askedPod?: string;
   /** Pods to place: pending pods, and pods of nodes that are being removed. */
   readonly pods: readonly Pod[];
   /** Key of a sticky pod → name of the node or claim that an earlier plan chose for it. Absent: none. */

@@ -155,7 +155,7 @@ export function* prepare(input: SchedulingInput): Steps<Batch> {
     queued,
     classes,
     isOfOnePriority: batch.every(({ alike }) => alike.priority === batch[0]?.alike.priority),
-    leftOut: [...refused, ...(yield* explainInSteps(lost, base))],
+    leftOut: [...refused, ...(yield* explainInSteps(lost, base, input.askedPod))],
     notes: poolNotes(base.templates, base.context),
     kinds: new Map(),
     meetings: meetingPlaces(base, queued),
@@ -311,7 +311,7 @@ function* planned(
     else if (outcome === "deferred") unschedulable.push(deferral(item));
   }
   failed.push(...queue.rest());
-  for (const one of yield* explainInSteps(failed, pass)) unschedulable.push(one);
+  for (const one of yield* explainInSteps(failed, pass, input.askedPod)) unschedulable.push(one);
   const result = {
     newClaims: yield* planClaims(pass.claims.all, {
       space: pass.context.space,

@@ -7,6 +7,7 @@
 import { formatTaint } from "../../../apis/core/tolerations.ts";
 import { vocabulary } from "../../../apis/hub/generation.ts";
 import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
+import { keyOf } from "../../../apis/meta.ts";
 import {
   addResources,
   formatResource,
@@ -52,6 +53,7 @@ import type { PoolRejection, RejectionReason, UnschedulablePod } from "../result
 import type { Rule, TopologyGroup } from "../topology/topology-group.ts";
 import { lackOfDevices } from "./explain-devices.ts";
 import { byLasts, canLaunch, type Last, type Refusal } from "./explain-launch.ts";
+import { type AskedPass, nodesRefusing } from "./explain-nodes.ts";
 import { filterTypes, type Rejected, whyNotOffered, withFallen } from "./filter-types.ts";
 
 interface Explained {
@@ -91,16 +93,22 @@ const MOST_LASTS = 64;
 /** Each pod may be the first of its class, which takes longest. */
 const PODS_PER_STEP = 16;
 
-/** Explains each pod in steps: a class that many pools refuse takes long. */
+/**
+ * Explains each pod in steps: a class that many pools refuse takes long. `askedPod`: the key of the pod for which
+ * existing nodes are explained, too.
+ */
 export function* explainInSteps(
   failed: readonly QueuedPod[],
-  pass: Explained,
+  pass: Explained & AskedPass,
+  askedPod?: string,
 ): Steps<UnschedulablePod[]> {
   const byClass = new Map<PodClass, Omit<UnschedulablePod, "pod">>();
-  return yield* mapInSteps(failed, PODS_PER_STEP, ({ pod, podClass }) => {
+  return yield* mapInSteps(failed, PODS_PER_STEP, (item) => {
+    const { pod, podClass } = item;
     const known = within(byClass, podClass, () => explainClass(podClass, pass));
     const { message, pools } = known;
-    return { pod, message, pools };
+    const isAsked = askedPod !== undefined && keyOf(pod) === askedPod;
+    return { pod, message, pools, ...(isAsked ? { nodes: nodesRefusing(item, pass) } : {}) };
   });
 }
 

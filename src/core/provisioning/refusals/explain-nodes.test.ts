@@ -1,0 +1,75 @@
+import { describe, expect, it } from "vitest";
+import type { Pod } from "../../../apis/core/pod.ts";
+import { type NodeOptions, nodeView, pod, schedulingInput } from "../../../testing/builders.ts";
+import { solve } from "../solve.ts";
+
+const ZONE = "topology.kubernetes.io/zone";
+
+/** What keeps the pod from nodes with running pods on them, where no NodePool can help. */
+function obstacles(asking: Pod, nodes: readonly (NodeOptions & { readonly pods?: Pod[] })[]) {
+  const views = nodes.map(({ pods = [], ...node }) => nodeView({ node, pods }));
+  const input = { pods: [asking], pools: [], nodes: views, askedPod: "default/pod" };
+  const [unplaced] = solve(schedulingInput(input)).unschedulable;
+  return unplaced?.nodes?.map(({ reason, says, nodes: names }) => [reason, says, names]);
+}
+
+describe("an existing node does not take a pod", () => {
+  it("because of its labels, its taints, or too few resources", () => {
+    const taint = { key: "team", value: "b", effect: "NoSchedule" as const };
+    const asking = pod({ cpu: "3", spec: { nodeSelector: { [ZONE]: "zone-a" } } });
+    const busy = (name: string, cpu: string) => ({
+      name,
+      pods: [pod({ name: `on-${name}`, nodeName: name, cpu })],
+    });
+    const found = obstacles(asking, [
+      busy("a", "2"),
+      busy("b", "3500m"),
+      { name: "c", labels: { [ZONE]: "zone-b" } },
+      { name: "d", taints: [taint] },
+    ]);
+    expect(found).toEqual([
+      ["resources", "too little cpu: 3 requested, at most 2 left", ["a", "b"]],
+      ["taints", "the pod does not tolerate the taint team=b:NoSchedule", ["d"]],
+      ["requirements", `their labels do not satisfy ${ZONE} In [zone-a]`, ["c"]],
+    ]);
+  });
+
+  it("because another pod holds its port, or keeps it away", () => {
+    const containers = [
+      { name: "main", image: "pause", ports: [{ containerPort: 80, hostPort: 80 }] },
+    ];
+    const labels = { app: "db" };
+    const term = { labelSelector: { matchLabels: labels }, topologyKey: ZONE };
+    const podAntiAffinity = { requiredDuringSchedulingIgnoredDuringExecution: [term] };
+    const on = (name: string, spec: Partial<Pod["spec"]>) =>
+      pod({ name: `on-${name}`, nodeName: name, spec });
+    const found = obstacles(pod({ labels, spec: { containers } }), [
+      { name: "a", pods: [on("a", { containers })] },
+      {
+        name: "b",
+        labels: { [ZONE]: "zone-b" },
+        pods: [on("b", { affinity: { podAntiAffinity } })],
+      },
+    ]);
+    expect(found).toEqual([
+      ["hostPorts", "another pod holds its host port 80", ["a"]],
+      [
+        "topology",
+        `pods that are there keep it away, by their pod anti-affinity over ${ZONE}`,
+        ["b"],
+      ],
+    ]);
+  });
+
+  it("whatever it only prefers, and is told of the asked pod alone", () => {
+    const required = { key: ZONE, operator: "In" as const, values: ["zone-b"] };
+    const preference = { matchExpressions: [required] };
+    const preferredDuringSchedulingIgnoredDuringExecution = [{ weight: 1, preference }];
+    const affinity = { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution } };
+    const asking = pod({ cpu: "9", spec: { affinity } });
+    expect(obstacles(asking, [{ name: "a" }])).toEqual([
+      ["resources", "too little cpu: 9 requested, at most 4 left", ["a"]],
+    ]);
+    expect(obstacles(pod({ name: "other", cpu: "9" }), [{ name: "a" }])).toBeUndefined();
+  });
+});

@@ -1,0 +1,116 @@
+/** Why the existing nodes do not take a pod: the nodes with the same obstacle together, those of the most nodes first. */
+import { formatTaint } from "../../../apis/core/tolerations.ts";
+import { formatResource } from "../../../apis/resources.ts";
+import { compareText } from "../../../base/text-order.ts";
+import { within } from "../../../base/within.ts";
+import { formatRequirement } from "../../scheduling/requirement.ts";
+import { variantsOf } from "../batch/pod-class.ts";
+import type { QueuedPod } from "../batch/queue.ts";
+import { type NodeRefusal, reasonOf } from "../feasibility/node-refusal.ts";
+import type { ExistingNode } from "../nodes/existing-node.ts";
+import type { Pass } from "../place.ts";
+import type { NodesRefusal } from "../result.ts";
+import type { TopologyGroup } from "../topology/topology-group.ts";
+
+const RULES = {
+  spread: "topology spread",
+  affinity: "pod affinity",
+  antiAffinity: "pod anti-affinity",
+};
+
+/** The part of a plan that existing nodes are asked in. */
+export type AskedPass = Pick<Pass, "nodes" | "attempt" | "classes">;
+
+/** Refusals of nodes by one stage of the check and one object that it failed on. */
+interface Alike {
+  /** The first of them. */
+  readonly refusal: NodeRefusal;
+  readonly nodes: string[];
+  /** Only for resources: the most that one of the nodes has left. */
+  mostLeft: number;
+}
+
+/** Asks each node of the pass, as its plan has filled it. Preferences of the pod do not count. */
+export function nodesRefusing(item: QueuedPod, pass: AskedPass): readonly NodesRefusal[] {
+  const groups = new Map<string, Alike>();
+  for (const node of pass.nodes) {
+    const refusal = hardRefusal(item, node, pass);
+    if (refusal === undefined) continue;
+    const group = within(groups, groupOf(refusal), () => ({
+      refusal,
+      nodes: [],
+      mostLeft: 0,
+    }));
+    group.nodes.push(node.view.name);
+    if (refusal.stage === "resources") group.mostLeft = Math.max(group.mostLeft, refusal.left);
+  }
+  return [...groups.values()]
+    .map((group) => ({
+      reason: reasonOf(group.refusal),
+      says: textOf(group),
+      nodes: group.nodes.sort(compareText),
+    }))
+    .sort((a, b) => b.nodes.length - a.nodes.length || compareText(a.says, b.says));
+}
+
+/** The refusal of the pod without preferences. The last variant has none. */
+function hardRefusal(
+  { pod, podClass }: QueuedPod,
+  node: ExistingNode,
+  pass: AskedPass,
+): NodeRefusal | undefined {
+  let refusal: NodeRefusal | undefined;
+  for (const variant of variantsOf(pass.classes, podClass)) {
+    refusal = node.refusal(pass.attempt.begin(pod, podClass, variant));
+    if (refusal === undefined) return undefined;
+  }
+  return refusal;
+}
+
+function groupOf(refusal: NodeRefusal): string {
+  switch (refusal.stage) {
+    case "resources":
+      return `resources ${refusal.resource}`;
+    case "topology":
+      return `topology ${refusal.rule.group.index}`;
+    case "taints":
+      return `taints ${formatTaint(refusal.taint)}`;
+    case "requirements":
+      return `requirements ${formatRequirement(refusal.requirement)}`;
+    case "attachSlots":
+      return `attachSlots ${refusal.drivers.join(" ")}`;
+    case "devices":
+      return `devices ${refusal.why}`;
+    default:
+      return refusal.stage;
+  }
+}
+
+function textOf({ refusal, mostLeft }: Alike): string {
+  switch (refusal.stage) {
+    case "resources": {
+      const { resource, requested } = refusal;
+      const [wanted, left] = [requested, mostLeft].map((one) => formatResource(resource, one));
+      return `too little ${resource}: ${wanted} requested, at most ${left} left`;
+    }
+    case "taints":
+      return `the pod does not tolerate the taint ${formatTaint(refusal.taint)}`;
+    case "requirements":
+      return `their labels do not satisfy ${formatRequirement(refusal.requirement)}`;
+    case "volumes":
+      return `they cannot reach its volumes, which are at ${refusal.places.join(", or ")}`;
+    case "hostPorts":
+      return `another pod holds its host port ${refusal.port.port}`;
+    case "attachSlots":
+      return `no more volumes of ${refusal.drivers.join(", ")} can be attached`;
+    case "devices":
+      return `devices: ${refusal.why}`;
+    case "topology":
+      return ruleText(refusal.rule.group);
+  }
+}
+
+function ruleText({ type, inverse, key }: TopologyGroup): string {
+  if (inverse) return `pods that are there keep it away, by their pod anti-affinity over ${key}`;
+  return `its ${RULES[type]} over ${key} does not allow them now`;
+}
