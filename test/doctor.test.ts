@@ -318,7 +318,7 @@ describe("on a cluster", () => {
     const about = (facts: DoctorFacts) =>
       judged(facts).filter(({ area, item }) => area === "quotas" && item !== "others");
     const [wide] = about(await gathered());
-    const used = Number(/^(\d+) of 1000000 vCPUs/.exec(wide?.says ?? "")?.[1]);
+    const used = Number(/^(\d+) of 1,000,000 vCPUs/.exec(wide?.says ?? "")?.[1]);
     expect(used).toBeGreaterThan(4);
     const limited = async (vcpus: number) => {
       const limit = { capacityType: "on-demand", vcpus } as const;

@@ -319,7 +319,10 @@ function checkClaims({ claims, nowMs }: DoctorFacts): readonly CheckedItem[] {
       area,
       item: "all",
       state: "ready",
-      says: `${counted(all.length, "claim")}, none of which is stuck`,
+      says:
+        all.length === 0
+          ? "there are no claims"
+          : `${counted(all.length, "claim")}, ${all.length === 1 ? "not" : "none"} stuck`,
     });
   return checks;
 }

@@ -2,6 +2,7 @@
  * CapacityBuffers in a plan: their pods, and where they are placed, separate from real pods. For a buffer of a live
  * cluster the controller's status counts; a buffer in a file is computed from the input.
  */
+
 import type { Job, PodTemplateSpec } from "../../apis/apps/kinds.ts";
 import type { CapacityBuffer, ScalableRef } from "../../apis/autoscaling/capacity-buffer.ts";
 import type { Pod } from "../../apis/core/pod.ts";
@@ -9,6 +10,7 @@ import { podRequests } from "../../apis/core/pod-resources.ts";
 import { condition } from "../../apis/karpenter/conditions.ts";
 import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import { subtractResources } from "../../apis/resources.ts";
+import { grouped } from "../../base/counted.ts";
 import { shares } from "../../core/answers/costs.ts";
 import { bufferKeyOf, bufferPods, isBufferPod } from "../../core/buffers/pods.ts";
 import { allowedByQuotas } from "../../core/buffers/quota.ts";
@@ -74,7 +76,7 @@ export function headroomPods(
     const allowed = withinQuotas(wanted, { sample, quotas: manifests.quotas, others, made });
     if (countOf(buffer) === undefined && allowed.by !== undefined)
       notes.push(
-        `CapacityBuffer ${key}: ResourceQuota ${allowed.by} has room for ${allowed.count} of ${wanted} pods`,
+        `CapacityBuffer ${key}: ResourceQuota ${allowed.by} has room for ${grouped(allowed.count)} of ${grouped(wanted)} pods`,
       );
     const count = countOf(buffer) ?? allowed.count;
     made.push(...bufferPods(named, { template, count, isBound }));

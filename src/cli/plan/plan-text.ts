@@ -1,6 +1,6 @@
 /** A plan as text: what would be launched for which pods, what it costs, and which pods have no place. */
 
-import { counted } from "../../base/counted.ts";
+import { counted, grouped } from "../../base/counted.ts";
 import type { Printed } from "../../base/printable.ts";
 import { usd } from "../../core/answers/command-answer.ts";
 import { rejectionText } from "../program/code-words.ts";
@@ -67,7 +67,7 @@ function summary(plan: Plan): string {
   const placed =
     totals.pods === 0
       ? "no pod needs a place"
-      : `${totals.placed} of ${counted(totals.pods, "pod")} placed`;
+      : `${grouped(totals.placed)} of ${counted(totals.pods, "pod")} placed`;
   return (
     `${placed}; ${counted(totals.nodes, "new node")}, ` +
     `${usd(totals.priceMicroUsdPerHour)} an hour, ${perMonth(totals.priceMicroUsdPerHour)} a month; ${took}`
@@ -83,8 +83,8 @@ function costRows({ nodePools, nodes, priceMicroUsdPerHour }: Plan["totals"]): s
     ["NODEPOOL", "NODES", "PODS", "$/HOUR", "$/MONTH"],
     ...rows.map((one) => [
       one.nodePool,
-      String(one.nodes),
-      String(one.pods),
+      grouped(one.nodes),
+      grouped(one.pods),
       usd(one.priceMicroUsdPerHour),
       perMonth(one.priceMicroUsdPerHour),
     ]),

@@ -722,6 +722,15 @@ describe("the exit code", () => {
       expect(none.text).toMatch(/^Nothing to plan: /);
     }
     expect((await run([""], "text")).text).toContain("note: the input has no objects");
+    const idle = (await run([POOL, workload("Deployment", "web", 0)], "text")).text;
+    expect(idle).toContain(
+      "note: Deployment shop/web has 0 replicas; set spec.replicas to plan its pods",
+    );
+    expect(idle.split("no pod in the input needs a place")).toHaveLength(2);
+    const both = [POOL, workload("Deployment", "web", 0), workload("StatefulSet", "db", 0)];
+    expect((await run(both, "text")).text).toContain(
+      "note: Deployment shop/web and 1 more workload have 0 replicas",
+    );
   });
 
   it("is 2 for a StatefulSet whose StorageClass is not in the input, with a fix", async () => {

@@ -28,13 +28,14 @@ import { planReport } from "../report/report.ts";
 import { readDocuments, readText } from "./documents.ts";
 import { factsIn, type ReadFacts } from "./facts.ts";
 import { DEVICE_KINDS, SELECTING } from "./live-cluster.ts";
-import { sortManifests } from "./manifests.ts";
+import { type Manifests, sortManifests } from "./manifests.ts";
 import { limitNotes, type Plan, passNotes, planOf } from "./plan.ts";
 import { planText } from "./plan-text.ts";
 import { planningInput } from "./planning-input.ts";
 import { playBatch, settledPlan } from "./played-batch.ts";
 import { parseSchedulerConfig } from "./scheduler-config.ts";
 import { cloudOf, liveObjects } from "./sources.ts";
+import { workloadsWithoutReplicas } from "./workload-size.ts";
 
 export interface PlanFlags {
   readonly filename?: readonly string[];
@@ -140,7 +141,11 @@ async function madePlan(flags: PlanFlags, progress: Progress): Promise<Made> {
   const settings = { ...flags, poolNames, defaultSpread, compileSelector, readsRecommendations };
   const planning = await planningInput(manifests, cloud, settings, live.nowMs);
   const { input } = planning;
-  const notes = [...live.notes, ...emptyNotes(found.length, input.pods.length), ...planning.notes];
+  const notes = [
+    ...live.notes,
+    ...emptyNotes(found.length, input.pods.length, manifests),
+    ...planning.notes,
+  ];
   if (claimed) notes.push(withDevices(facts) === facts ? CLAIMS_PLANNED : DEVICES_ASSUMED);
   const parsedMs = performance.now();
   progress.stage(`planning ${counted(input.pods.length, "pod")}`);
@@ -193,10 +198,17 @@ export function playedPlan(
 }
 
 /** Notes if there is nothing to plan: why, and what to do. */
-function emptyNotes(objects: number, pods: number): string[] {
+function emptyNotes(objects: number, pods: number, manifests: Manifests): string[] {
   if (objects === 0) return ["the input has no objects; -f takes files, folders or -"];
   if (pods > 0) return [];
-  return ["no pod in the input needs a place; a plan is made for pending pods and for workloads"];
+  const [first, ...others] = workloadsWithoutReplicas([
+    ...manifests.workloads,
+    ...manifests.liveWorkloads,
+  ]);
+  if (first === undefined) return ["a plan is made for pending pods and for workloads"];
+  if (others.length === 0) return [`${first} has 0 replicas; set spec.replicas to plan its pods`];
+  const all = `${first} and ${counted(others.length, "more workload")}`;
+  return [`${all} have 0 replicas; set spec.replicas to plan their pods`];
 }
 
 /** Milliseconds with one decimal. */

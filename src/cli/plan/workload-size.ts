@@ -1,6 +1,7 @@
 /** How many pods a workload wants at once, as a cluster's controllers would compute it. */
 import type { CronJob, Deployment, Job } from "../../apis/apps/kinds.ts";
-import { type KubeObject, keyOf } from "../../apis/meta.ts";
+import { controllerOf, type KubeObject, keyOf } from "../../apis/meta.ts";
+import { compareText } from "../../base/text-order.ts";
 
 /** The fields of a HorizontalPodAutoscaler that count. They are equal in both versions. */
 export interface Autoscaler extends KubeObject {
@@ -26,6 +27,18 @@ export function wantedPods(workload: KubeObject, autoscalers: readonly Autoscale
   const least = Math.max(...own.map(({ spec }) => spec.minReplicas ?? 1));
   const most = Math.min(...own.map(({ spec }) => spec.maxReplicas));
   return Math.max(least, Math.min(most, replicas));
+}
+
+/**
+ * Names of workloads with `spec.replicas: 0`, sorted: `Deployment default/inflate`. Left out are those that another
+ * object owns, such as the old ReplicaSets of a Deployment.
+ */
+export function workloadsWithoutReplicas(workloads: readonly KubeObject[]): readonly string[] {
+  return workloads
+    .filter((one) => one.kind !== "Job" && controllerOf(one) === undefined)
+    .filter((one) => (one as Deployment).spec.replicas === 0)
+    .map((one) => `${one.kind} ${one.metadata.namespace ?? "default"}/${one.metadata.name}`)
+    .sort(compareText);
 }
 
 /** The field that sets the size: of the workload, or of the autoscaler that raises it. */

@@ -6,7 +6,7 @@ import type { Pod } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { type Resources, subtractResources } from "../../apis/resources.ts";
-import { counted } from "../../base/counted.ts";
+import { counted, grouped } from "../../base/counted.ts";
 import { compareText } from "../../base/text-order.ts";
 import { usd } from "../../core/answers/command-answer.ts";
 import { isBufferPod } from "../../core/buffers/pods.ts";
@@ -95,8 +95,8 @@ export function planReport(plan: Plan, result: SchedulingResult, notes: readonly
   return {
     title: "Karpenter plan",
     figures: [
-      { label: "Pods placed", value: `${totals.placed} of ${totals.pods}` },
-      { label: "New nodes", value: String(totals.nodes) },
+      { label: "Pods placed", value: `${grouped(totals.placed)} of ${grouped(totals.pods)}` },
+      { label: "New nodes", value: grouped(totals.nodes) },
       { label: "Cost per hour", value: usd(price) },
       { label: "Cost per month", value: perMonth(price) },
       ...(bound === undefined

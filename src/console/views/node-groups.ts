@@ -3,6 +3,7 @@
  * type, with sums and counts. Its nodes are listed when somebody asks.
  */
 
+import { grouped } from "../../base/counted.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
 import { compareText } from "../../base/text-order.ts";
 import type { Fleet, FleetNode } from "../../core/answers/fleet.ts";
@@ -109,7 +110,7 @@ function rowOf(key: string, by: readonly GroupPart[], sum: Sum): MapRow {
     cpu: sum.cpu,
     memory: sum.memory,
     pods: sum.pods,
-    ...(sum.held === 0 ? {} : { held: `${sum.held} of ${sum.nodes} nodes` }),
+    ...(sum.held === 0 ? {} : { held: `${grouped(sum.held)} of ${grouped(sum.nodes)} nodes` }),
     ...(sum.drifted === 0 ? {} : { drifted: true as const }),
   };
 }

@@ -4,6 +4,7 @@
  * keeps room, and every half minute. Only with the gate CapacityBuffer.
  * upstream: pkg/controllers/capacitybuffer/controller.go
  */
+
 import { DEPLOYMENT, REPLICA_SET, STATEFUL_SET } from "../../apis/apps/kinds.ts";
 import {
   ACTIVE_CAPACITY,
@@ -19,6 +20,7 @@ import {
   withoutCondition,
 } from "../../apis/karpenter/conditions.ts";
 import { type Kind, type KubeObject, keyOf } from "../../apis/meta.ts";
+import { grouped } from "../../base/counted.ts";
 import { canonicalJson } from "../../base/json.ts";
 import { bufferPods } from "../../core/buffers/pods.ts";
 import { allowedByQuotas } from "../../core/buffers/quota.ts";
@@ -264,6 +266,6 @@ function conditionsOf(found: Resolved | Unresolved): readonly ConditionChange[] 
 }
 
 function limitedBy({ by, wanted }: { by: string; wanted: number }, count: number): ConditionChange {
-  const message = `ResourceQuota "${by}" has room for ${count} of ${wanted} pods`;
+  const message = `ResourceQuota "${by}" has room for ${grouped(count)} of ${grouped(wanted)} pods`;
   return { type: "LimitedByQuotas", status: "True", reason: "QuotaExceeded", message };
 }

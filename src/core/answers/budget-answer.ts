@@ -2,7 +2,7 @@
 
 import type { Pool } from "../../apis/hub/pool.ts";
 import { toRfc3339 } from "../../base/clock.ts";
-import { counted } from "../../base/counted.ts";
+import { counted, grouped } from "../../base/counted.ts";
 import { atOnce } from "../../base/steps.ts";
 import { within } from "../../base/within.ts";
 import { allowancesFor, brokenBudget, budgetProblem } from "../disruption/budgets.ts";
@@ -98,7 +98,7 @@ function workOut(picture: Picture, pool: Pool, reason: CommandReason): Allowed {
       const says =
         count === 0
           ? "it has no node to disrupt"
-          : `budgets allow ${allowed} of ${counted(count, "node")} to be disrupted now`;
+          : `budgets allow ${grouped(allowed)} of ${counted(count, "node")} to be disrupted now`;
       return { ...head, says, nextAllowedDisruption: toRfc3339(nowMs) };
     }
     case "busy": {

@@ -1,7 +1,9 @@
 /** What is wrong with a node, what node repair will do and when, or why it does nothing. */
+
 import { DO_NOT_REPAIR_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import { isRebooting } from "../../apis/karpenter/nodeclaim.ts";
 import { toRfc3339 } from "../../base/clock.ts";
+import { grouped } from "../../base/counted.ts";
 import { formatDuration } from "../../base/duration.ts";
 import { atOnce } from "../../base/steps.ts";
 import type { RepairAction, RepairPolicy } from "../cloudprovider/repair-policy.ts";
@@ -74,7 +76,7 @@ export function repairAnswer(
         : cause !== undefined
           ? `node repair, due ${due}, stops itself: ${causeMessage(cause)}`
           : tooMany
-            ? `node repair, due ${due}, waits while more than 20 % of the nodes are unhealthy (${broken} of ${neighbours.length})`
+            ? `node repair, due ${due}, waits while more than 20 % of the nodes are unhealthy (${grouped(broken)} of ${grouped(neighbours.length)})`
             : isLegacy
               ? `node repair terminates it ${when}`
               : `node repair ${verb} it ${when}, within budgets${bound}`;

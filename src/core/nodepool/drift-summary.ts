@@ -1,4 +1,5 @@
 /** How many nodes of a pool have drifted, in words. */
+import { grouped } from "../../base/counted.ts";
 import { compareText } from "../../base/text-order.ts";
 
 /** `drifts`: of each NodeClaim of the pool why it has drifted; undefined: it has not. Undefined: none has. */
@@ -9,7 +10,7 @@ export function driftSummary(drifts: readonly (string | undefined)[]): string | 
   if (counts.size === 0) return undefined;
   const byCount = [...counts].sort(([a, m], [b, n]) => n - m || compareText(a, b));
   const drifted = byCount.reduce((sum, [, count]) => sum + count, 0);
-  const nodes = drifts.length === 1 ? "1 node has" : `${drifts.length} nodes have`;
-  const reasons = byCount.map(([reason, count]) => `${count} ${reason}`).join(", ");
-  return `${drifted} of ${nodes} drifted: ${reasons}`;
+  const nodes = drifts.length === 1 ? "1 node has" : `${grouped(drifts.length)} nodes have`;
+  const reasons = byCount.map(([reason, count]) => `${grouped(count)} ${reason}`).join(", ");
+  return `${grouped(drifted)} of ${nodes} drifted: ${reasons}`;
 }

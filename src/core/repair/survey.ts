@@ -4,7 +4,7 @@
  * either. Their replacements would break as well, and a person has to remove the cause.
  */
 import { INSTANCE_TYPE_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
-import { counted } from "../../base/counted.ts";
+import { counted, grouped } from "../../base/counted.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
 import { compareText } from "../../base/text-order.ts";
 import { within } from "../../base/within.ts";
@@ -104,7 +104,7 @@ export function causeOf(view: NodeView, causes: readonly CommonCause[]): CommonC
 
 /** One sentence with the remedy. */
 export function causeMessage({ kind, value, nodes, broken }: CommonCause): string {
-  const likely = `${broken} of ${counted(nodes, "node")} with ${kind} ${value} are unhealthy and hardly any other: ${kind} ${value} is the likely cause`;
+  const likely = `${grouped(broken)} of ${counted(nodes, "node")} with ${kind} ${value} are unhealthy and hardly any other: ${kind} ${value} is the likely cause`;
   return `${likely}, and replacements would break as well; mend it, or take it out of the NodePool`;
 }
 

@@ -2,6 +2,7 @@
  * Decides from fresh facts whether an act that cannot be undone may happen now. If anything is in doubt, the act
  * waits, and the verdict says why.
  */
+import { grouped } from "../../base/counted.ts";
 import { formatDuration } from "../../base/duration.ts";
 import type { Act, ViewName } from "./acts.ts";
 import type { Brake } from "./brake.ts";
@@ -66,6 +67,7 @@ export function held(code: DoubtCode, message: string): Verdict {
 /** The message of the brake, for events and conditions. */
 export function brakeMessage(most: number, fleet: number): string {
   // If claims are lost, the fleet of claims may be smaller than the number of nodes that may end.
-  const howMany = fleet > most ? `${most} of ${fleet} nodes` : `${most} nodes`;
+  const howMany =
+    fleet > most ? `${grouped(most)} of ${grouped(fleet)} nodes` : `${grouped(most)} nodes`;
   return `More than ${howMany} would end within 10m for reasons that nobody asked for. No more end for 1h.`;
 }

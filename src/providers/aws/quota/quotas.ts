@@ -6,6 +6,7 @@
 
 import type { VcpuQuotaUse } from "../../../apis/karpenter/facts.ts";
 import type { Clock } from "../../../base/clock.ts";
+import { grouped } from "../../../base/counted.ts";
 import type { CapacityType } from "../../../core/cloudprovider/instance-type.ts";
 import type { Instance } from "../api/instances.ts";
 import { quotaOf } from "./vcpu-quotas.ts";
@@ -168,7 +169,7 @@ export function isNear({ allowed, used }: VcpuQuotaUse): boolean {
 
 /** `30 of 32 vCPUs of EC2's quota "Running On-Demand G and VT instances" (L-DB2E81BA) are used` */
 export function useText({ code, name, allowed, used }: VcpuQuotaUse): string {
-  return `${used} of ${allowed} vCPUs of EC2's quota "${name}" (${code}) are used`;
+  return `${grouped(used)} of ${grouped(allowed)} vCPUs of EC2's quota "${name}" (${code}) are used`;
 }
 
 /** An instance in a reservation is counted with the reservation, and a capacity block counts against no quota. */
