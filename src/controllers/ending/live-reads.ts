@@ -29,6 +29,13 @@ export interface Sought {
   readonly names?: readonly (string | undefined)[];
   /** The name under which this process itself saw its Node: where that one is gone, no list is needed. */
   readonly seenAs?: string | undefined;
+  /** Whether a Node of such a name that does not tell its instance must be waited for. Default: always. */
+  readonly waitsForUntold?: (node: Node) => Promise<boolean>;
+}
+
+/** A Node of a known name does not tell its instance yet. It may be the one. */
+export class UntoldNodeError extends Error {
+  override readonly name = "UntoldNodeError";
 }
 
 /** Pods on the Node that would want another if it ended. */
@@ -46,15 +53,16 @@ export async function reschedulablePodsNow(
  */
 export async function standingNodes(
   world: Doors,
-  { providerId, names = [], seenAs }: Sought,
+  { providerId, names = [], seenAs, waitsForUntold = async () => true }: Sought,
 ): Promise<readonly Node[]> {
   if (!providerId) return [];
   const mirrored = nodes(world).byIndex("providerId", providerId);
   const known = [...mirrored.map(({ metadata }) => metadata.name), ...names, seenAs];
-  const found = await namedNodes(world, providerId, known);
-  const untold = found.find(({ spec }) => !spec?.providerID);
-  if (untold !== undefined)
-    throw new Error(`Node ${untold.metadata.name} does not tell its instance yet, waiting`);
+  const named = await namedNodes(world, providerId, known);
+  for (const untold of named.filter(({ spec }) => !spec?.providerID))
+    if (await waitsForUntold(untold))
+      throw new UntoldNodeError(`Node ${untold.metadata.name} does not tell its instance, waiting`);
+  const found = named.filter(({ spec }) => spec?.providerID);
   if (found.length > 0 || seenAs !== undefined) return found;
   return nodesStandingFor(world, providerId);
 }
@@ -107,24 +115,30 @@ async function listNodes(world: Doors): Promise<readonly Node[]> {
   // Copied before the request, because the watch may deliver newer objects than the answer has.
   const mirrored = nodes(world).each().slice();
   const leastVersion = mirrored.reduce((most, one) => Math.max(most, versionOf(one.metadata)), 0);
+  // Its store and its cache answer apart: an object that the one answer lacks, the other has.
+  const cached = await world.kube.list(NODE, { resourceVersion: "0", keep: nameOnly });
   const { items, resourceVersion } = await world.kube.list(NODE);
   if (versionOf({ resourceVersion }) < leastVersion)
     throw new Error("the list of Nodes is older than what the watch has brought, waiting");
   const listed = new Set(items.map(({ metadata }) => metadata.name));
-  const missing = await unlisted(world, mirrored, listed);
+  const missing = await unlisted(world, [...mirrored, ...cached.items], listed);
   for (const name of missing)
     if ((await getIfThere(world.kube, NODE, { name })) !== undefined)
       throw new Error(`the list of Nodes lacks ${name}, which the API server has, waiting`);
   return items;
 }
 
-/** Names of Nodes that the mirror has, or that pods of the mirror name, and a list does not. */
+function nameOnly({ metadata: { name } }: Node): Node {
+  return { metadata: { name } };
+}
+
+/** Names of Nodes that are known, or that pods of the mirror name, and a list does not have. */
 async function unlisted(
   world: Doors,
-  mirrored: readonly Node[],
+  known: readonly Node[],
   listed: ReadonlySet<string>,
 ): Promise<readonly string[]> {
-  const names = new Set(mirrored.map(({ metadata }) => metadata.name));
+  const names = new Set(known.map(({ metadata }) => metadata.name));
   const ofPods = eachInSteps(pods(world).each(), PODS_PER_STEP, ({ spec }) => {
     if (spec.nodeName) names.add(spec.nodeName);
   });

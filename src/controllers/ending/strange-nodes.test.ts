@@ -84,6 +84,53 @@ describe("the name of a claim's Node", () => {
   });
 });
 
+describe("a Node that never tells its instance", () => {
+  const NOT_READY = { status: { conditions: [{ type: "Ready", status: "Unknown" }] } };
+  const machines = ({ cloud }: FakeWorld) => [...cloud.instances.keys()];
+  const untold = (change: (world: FakeWorld) => unknown = () => undefined) =>
+    worldOf(async (one) => {
+      await withNode(one, named(""));
+      await change(one);
+      await one.api.delete(NODE_CLAIM, { name: "a" });
+    });
+
+  it("is named in events on it and on the claim, with what ends the wait", async () => {
+    const world = await untold();
+    await world.clock.advance(3 * MINUTE_MS);
+    expect(machines(world)).toEqual(["test://a"]);
+    const held = world.published.filter(({ reason }) => reason === "EndHeld");
+    expect(new Set(held.map(({ object }) => object.kind))).toEqual(new Set(["Node", "NodeClaim"]));
+    expect(held[0]?.message).toContain(
+      "Node a does not tell its provider ID, and may be this machine. It is waited for until it tells it, is deleted, or is not Ready and runs no pods. No terminationGracePeriod ends the wait.",
+    );
+    expect(world.lines.filter((line) => line.includes("reconciler error"))).toEqual([]);
+    await world.stop();
+  });
+
+  it("is waited for while it has pods, and no longer once it has none and is not Ready", async () => {
+    const world = await untold(({ api }) => api.change(NODE, "a", NOT_READY));
+    await world.clock.advance(3 * MINUTE_MS);
+    expect(machines(world)).toEqual(["test://a"]);
+    world.api.vanish(POD, "default/on-a");
+    await world.clock.advance(3 * MINUTE_MS);
+    expect(machines(world)).toEqual([]);
+    await world.stop();
+  });
+
+  it("is waited for until the claim's grace period is over", async () => {
+    const world = await untold(({ api }) =>
+      api.change(NODE_CLAIM, "a", { spec: { terminationGracePeriod: "10m" } }),
+    );
+    await world.clock.advance(9 * MINUTE_MS);
+    expect(machines(world)).toEqual(["test://a"]);
+    const held = world.published.find(({ reason }) => reason === "EndHeld");
+    expect(held?.message).toMatch(/At the latest until \d{4}-\d\d-\d\dT/);
+    await world.clock.advance(3 * MINUTE_MS);
+    expect(machines(world)).toEqual([]);
+    await world.stop();
+  });
+});
+
 describe("a webhook that takes our finalizer out of every write", () => {
   it("keeps the Node from being deleted, and the instance from ending", async () => {
     const world = await worldOf(({ api }) =>

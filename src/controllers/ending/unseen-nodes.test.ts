@@ -139,6 +139,31 @@ describe("a deleted claim whose Node no mirror has", () => {
   });
 });
 
+describe("a list that lacks exactly the Node of a deleted claim, which no pod names", () => {
+  it("is found out by the list of the server's cache: the machine stays", async () => {
+    const world = await worldOf("a");
+    unnamed(world);
+    world.api.vanish(POD, "default/on-a");
+    await run(world);
+    const { list } = world.kube;
+    Object.assign(world.kube, {
+      list: async (...call: Parameters<typeof list>) => {
+        const all = await list(...call);
+        const isOfCache = call[1]?.resourceVersion === "0";
+        if (call[0] !== NODE || isOfCache) return all;
+        return { ...all, items: all.items.filter(({ metadata }) => metadata.name !== "a") };
+      },
+    });
+    await world.kube.delete(NODE_CLAIM, { name: "a" });
+    await world.clock.advance(3 * 60_000);
+    expect(machines(world)).toEqual(["test://a", "test://b"]);
+    Object.assign(world.kube, { list });
+    await world.clock.advance(3 * 60_000);
+    expect(world.api.find(NODE, "a")?.metadata.deletionTimestamp).toBeDefined();
+    await world.stop();
+  });
+});
+
 describe("a deleted claim whose Node is seen", () => {
   it("costs no list of Nodes: what this process has drained is asked for by name", async () => {
     const world = await worldOf();

@@ -182,7 +182,7 @@ export const INSTANCE_ACTS = {
     askedBy: "a user",
     views: [],
     proof:
-      "the claim bears a deletionTimestamp, read live by UID unless this process has deleted it; its CustomResourceDefinition, read live, is not itself being deleted (or that is confirmed by an annotation); every Node of it is drained first: of the copy, else read live by name, else of a live list of all Nodes; where the claim names no instance, the cloud lists one of its pool and of this cluster's UID, launched in its time, that no claim names and none waits for; no other claim and no other Node that stays stands for it",
+      "the claim bears a deletionTimestamp, read live by UID unless this process has deleted it; its CustomResourceDefinition, read live, is not itself being deleted (or that is confirmed by an annotation); every Node of it is drained first: of the copy, else read live by name, else of two live lists of all Nodes, from the server's store and from its cache; where the claim names no instance, the cloud lists one of its pool and of this cluster's UID, launched in its time, that no claim names and none waits for; no other claim and no other Node that stays stands for it",
     byClock: false,
     braked: false,
     test: "test/safety.test.ts: the definition of NodeClaims is deleted",

@@ -29,7 +29,13 @@ export interface EndFacts {
 }
 
 /** Why a termination is put off. Each code has a sentence for users. */
-export type DoubtCode = "staleView" | "clock" | "brake" | "otherCluster" | "kindDeleted";
+export type DoubtCode =
+  | "staleView"
+  | "clock"
+  | "brake"
+  | "otherCluster"
+  | "kindDeleted"
+  | "untoldNode";
 
 /** Why an act waits. `message` is a whole sentence, with what to do. */
 export interface Doubt {

@@ -30,8 +30,9 @@ import {
 } from "../../ending/end-instance.ts";
 import { HELD_RETRY_MS } from "../../ending/ended.ts";
 import { holdWhileKindGoes } from "../../ending/kind-deleted.ts";
-import { reschedulablePodsNow, standingNodes } from "../../ending/live-reads.ts";
+import { reschedulablePodsNow, standingNodes, UntoldNodeError } from "../../ending/live-reads.ts";
 import { withLostLaunch } from "../../ending/lost-launch.ts";
+import { waitsForUntold } from "../../ending/untold-node.ts";
 import { nodes, pods } from "../../mirrors.ts";
 import { claimLog, nodeFields, poolLabel } from "../../words.ts";
 import type { World } from "../../world.ts";
@@ -182,9 +183,10 @@ async function drainNodes(
     return AWAIT_CHANGE;
   }
   if (isEnding(world, providerID)) return undefined;
-  const sought = { providerId: providerID, names: [nodeName], seenAs: seenAs(memory, claim) };
+  const standing = await standingNow(world, claim, memory);
+  if (standing === "unsure") return requeueAfter(HELD_RETRY_MS);
   const unseen: Node[] = [];
-  for (const node of await standingNodes(world, sought)) {
+  for (const node of standing) {
     const isUsed =
       isJoined(claim, node) || (await reschedulablePodsNow(world, node.metadata.name)).length > 0;
     if (isUsed) unseen.push(node);
@@ -192,6 +194,26 @@ async function drainNodes(
   for (const node of unseen) await deleteToDrain(world, node);
   // Its deletion, which the watch brings, lets it be drained like others.
   return unseen.length === 0 ? undefined : requeueAfter(INSTANCE_POLL_MS);
+}
+
+/** The Nodes that the API server has for it. `unsure`: one does not tell its instance, which has been told. */
+async function standingNow(
+  world: World,
+  claim: NodeClaim,
+  memory: Memory,
+): Promise<readonly Node[] | "unsure"> {
+  const { providerID: providerId, nodeName } = claim.status ?? {};
+  try {
+    return await standingNodes(world, {
+      providerId,
+      names: [nodeName],
+      seenAs: seenAs(memory, claim),
+      waitsForUntold: (node) => waitsForUntold(world, claim, node),
+    });
+  } catch (error) {
+    if (error instanceof UntoldNodeError) return "unsure";
+    throw error;
+  }
 }
 
 /** Whether the Node is ours by now, also where that could not be written on the claim: pods may run there. */

@@ -1,0 +1,39 @@
+/**
+ * A Node of the name that a deleted claim tells, which does not tell its provider ID: it may be the claim's machine or
+ * one that came after it. It is waited for while pods may run there, and a person is told why and until when.
+ */
+import type { Node } from "../../apis/core/node.ts";
+import { NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { fromRfc3339 } from "../../base/clock.ts";
+import { INSTANCE_ACTS } from "../../core/safety/acts.ts";
+import type { World } from "../world.ts";
+import { tellHeld } from "./ended.ts";
+import { reschedulablePodsNow } from "./live-reads.ts";
+import { earlierNow } from "./two-clocks.ts";
+
+/** Whether the claim waits for this Node. Says so with an event on both, in the log and in the metric of held ends. */
+export async function waitsForUntold(world: World, claim: NodeClaim, node: Node): Promise<boolean> {
+  const until = claim.metadata.annotations?.[NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY];
+  const untilMs = fromRfc3339(until) ?? Number.POSITIVE_INFINITY;
+  if (earlierNow(world) >= untilMs) return false;
+  const { name } = node.metadata;
+  if (!isReady(node) && (await reschedulablePodsNow(world, name)).length === 0) return false;
+  const latest =
+    until === undefined
+      ? "No terminationGracePeriod ends the wait"
+      : `At the latest until ${until}`;
+  const doubt = {
+    code: "untoldNode",
+    message: `Node ${name} does not tell its provider ID, and may be this machine. It is waited for until it tells it, is deleted, or is not Ready and runs no pods. ${latest}. Look at the cloud controller manager.`,
+  } as const;
+  const act = { ...INSTANCE_ACTS.claimDeleted, name: "claimDeleted" };
+  tellHeld(world, { name: claim.metadata.name, act, doubt }, [claim, node]);
+  return true;
+}
+
+function isReady({ status }: Node): boolean {
+  return (
+    status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True") ?? false
+  );
+}
