@@ -2,6 +2,7 @@
  * Metrics of the process itself, with the usual names of Prometheus clients, so that existing dashboards show them.
  */
 import type { MetricSpec } from "../../base/metrics.ts";
+import { liveHeapBytes } from "./live-heap.ts";
 
 interface ProcessMetric {
   readonly spec: MetricSpec;
@@ -30,8 +31,8 @@ export const PROCESS_METRICS: readonly ProcessMetric[] = [
   own(
     "go_gc_heap_live_bytes",
     "gauge",
-    "Memory of objects on the heap, in bytes, under the name that Go programs give it.",
-    () => process.memoryUsage().heapUsed,
+    "Memory of live objects at the last full garbage collection, in bytes, under the name that Go programs give it.",
+    liveHeapBytes,
   ),
   own(
     "process_start_time_seconds",

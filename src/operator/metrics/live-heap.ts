@@ -1,0 +1,31 @@
+/**
+ * Memory of live objects, as Go tells it: what the last full garbage collection left. Heap in use is no measure of it: it
+ * also counts garbage, and V8 collects late where memory is free.
+ */
+import { constants, PerformanceObserver } from "node:perf_hooks";
+
+const FULL = constants.NODE_PERFORMANCE_GC_MAJOR;
+
+/** Bytes after the last full collection. Undefined: there was none since the first call of `liveHeapBytes`. */
+let afterCollection: number | undefined;
+let isObserved = false;
+
+/** Bytes of live objects; until the first full collection, all of the heap in use. */
+export function liveHeapBytes(): number {
+  if (!isObserved) observe();
+  isObserved = true;
+  return afterCollection ?? process.memoryUsage().heapUsed;
+}
+
+function observe(): void {
+  const observer = new PerformanceObserver((list) => {
+    const isFull = list.getEntries().some((entry) => kindOf(entry) === FULL);
+    // Told some moments after the collection: what was made since is counted too.
+    if (isFull) afterCollection = process.memoryUsage().heapUsed;
+  });
+  observer.observe({ entryTypes: ["gc"] });
+}
+
+function kindOf(entry: object): number | undefined {
+  return (entry as { readonly detail?: { readonly kind?: number } }).detail?.kind;
+}
