@@ -11,10 +11,15 @@ import {
 export function rightsPage(): string {
   return `# Rights of the controller
 
-Generated from \`src/operator/rights.ts\` by \`npm run generate\`, as are the chart's roles. Karpenter in the sandbox runs
-under exactly these, so every test holds them to be enough; \`test/rights.test.ts\` finds one that is not used; on a real
-control plane kube-apiserver's audit log is the judge (\`test/cluster/helm-install.test.ts\`). A controller that lacks one
-says which, in its log.
+Generated from \`src/operator/rights.ts\` by \`npm run generate\`, like the chart's roles.
+
+How we know that this list is right:
+
+- Enough: Karpenter in the sandbox runs with exactly these rights, so every test would show a missing one.
+- Not too much: \`test/rights.test.ts\` fails for a right that is not used.
+- On a real control plane, kube-apiserver's audit log shows both (\`test/cluster/helm-install.test.ts\`).
+
+A controller that lacks a right logs which one.
 
 ## Always
 
@@ -30,7 +35,7 @@ ${tableOf(RIGHTS.filter(({ provider }) => provider === "kwok"))}
 
 ## With webhooks
 
-The chart brings the Secret and the webhook configurations, empty, and leaves out the rights to create them.
+The chart creates an empty Secret and the webhook configurations. So its roles have no right to create them.
 
 ${tableOf(webhookRights())}
 

@@ -50,11 +50,11 @@ const READ = ["list", "watch"] as const;
  */
 const LEASE_NAME = "karpenter-leader-election";
 /** Why definitions are read by their names. */
-const NOT_SERVED = "a kind that is not served has no objects only if it is not installed";
+const NOT_SERVED = "whether a kind that is not served is really not installed; if it is, its objects may exist";
 
 /** Every right of the controller, with the reason. The chart's roles are made from it. */
 export const RIGHTS: readonly Right[] = [
-  right("karpenter.sh", ["nodepools", "provisioners"], ["get", ...READ], "decisions read pools"),
+  right("karpenter.sh", ["nodepools", "provisioners"], ["get", ...READ], "NodePools are the input of each decision"),
   right(
     "karpenter.sh",
     ["nodepools", "nodepools/status", "provisioners", "provisioners/status"],
@@ -65,7 +65,7 @@ export const RIGHTS: readonly Right[] = [
     "karpenter.sh",
     ["nodeclaims", "machines"],
     ["get", ...READ, "create", "patch", "delete"],
-    "a claim is made for each node, followed, and ended with it",
+    "a claim is created for each node, watched, and deleted with it",
   ),
   right("karpenter.sh", ["nodeclaims/status", "machines/status"], ["patch"], "conditions"),
   right(
@@ -79,7 +79,7 @@ export const RIGHTS: readonly Right[] = [
     "karpenter.k8s.aws",
     ["ec2nodeclasses/status", "awsnodetemplates/status"],
     ["patch"],
-    "what was discovered, and conditions",
+    "discovered subnets, images and so on; conditions",
     { provider: "aws" },
   ),
   right("apiextensions.k8s.io", ["customresourcedefinitions"], ["get"], NOT_SERVED, {
@@ -101,29 +101,29 @@ export const RIGHTS: readonly Right[] = [
     names: ["kwoknodeclasses.karpenter.kwok.sh"],
     provider: "kwok",
   }),
-  right("karpenter.sh", ["nodeoverlays"], READ, "prices and resources laid over instance types"),
-  right("karpenter.sh", ["nodeoverlays/status"], ["patch"], "whether they have an effect"),
+  right("karpenter.sh", ["nodeoverlays"], READ, "prices and resources that replace those of instance types"),
+  right("karpenter.sh", ["nodeoverlays/status"], ["patch"], "whether an overlay has an effect"),
   right(
     "resource.k8s.io",
     ["deviceclasses", "resourceclaims", "resourceclaimtemplates", "resourceslices"],
     READ,
-    "which devices pods claim, and which there are; unused with --ignore-dra-requests",
+    "the devices that pods claim, and the devices that exist; unused with --ignore-dra-requests",
   ),
   right(
     "autoscaling.x-k8s.io",
     ["capacitybuffers"],
     READ,
-    "room that is kept free, with the gate CapacityBuffer; so the next four",
+    "room to keep free; only used with the gate CapacityBuffer, as the next four rows",
   ),
-  right("autoscaling.x-k8s.io", ["capacitybuffers/status"], ["patch"], "what came of them"),
-  right("", ["podtemplates", "resourcequotas"], READ, "what buffers are made of; what bounds them"),
+  right("autoscaling.x-k8s.io", ["capacitybuffers/status"], ["patch"], "conditions and replicas of buffers"),
+  right("", ["podtemplates", "resourcequotas"], READ, "templates of buffers; quotas that limit buffers"),
   right(
     "apps",
     ["deployments", "replicasets", "statefulsets"],
     ["get", ...READ],
-    "workloads that buffers name",
+    "workloads that buffers refer to",
   ),
-  right("batch", ["jobs"], ["get"], "workloads that buffers name"),
+  right("batch", ["jobs"], ["get"], "workloads that buffers refer to"),
   right("karpenter.kwok.sh", ["kwoknodeclasses"], READ, "launch settings", { provider: "kwok" }),
   right("karpenter.kwok.sh", ["kwoknodeclasses/status"], ["patch"], "conditions", {
     provider: "kwok",
@@ -132,20 +132,20 @@ export const RIGHTS: readonly Right[] = [
     "",
     ["pods"],
     [...READ, "delete"],
-    "what to place; ended when a node's grace period is over",
+    "pending pods are planned; pods are deleted when a node's grace period ends",
   ),
   right("", ["pods"], ["patch"], "deletion costs of pods on nodes that are disrupted next", {
     gate: "PodDeletionCostManagement",
   }),
-  right("", ["pods/eviction"], ["create"], "draining honours disruption budgets"),
+  right("", ["pods/eviction"], ["create"], "drains respect PodDisruptionBudgets"),
   right(
     "",
     ["nodes"],
     ["get", ...READ, "patch", "delete"],
-    "labels, taints and finalizers, read again after a lost race; a drained node is ended; on kwok one that a crashed controller made is taken up",
+    "labels, taints and finalizers; a drained node is deleted; on kwok, nodes of a crashed controller are found again",
   ),
-  right("", ["nodes"], ["create"], "stands for the machine that would join", { provider: "kwok" }),
-  right("", ["nodes/status"], ["patch"], "a reboot is another boot ID there", { provider: "kwok" }),
+  right("", ["nodes"], ["create"], "kwok has no machines, so the controller creates the Node", { provider: "kwok" }),
+  right("", ["nodes/status"], ["patch"], "a reboot on kwok is a new boot ID", { provider: "kwok" }),
   right(
     "",
     ["namespaces", "persistentvolumes", "persistentvolumeclaims"],
@@ -156,25 +156,25 @@ export const RIGHTS: readonly Right[] = [
     "storage.k8s.io",
     ["storageclasses", "csinodes", "volumeattachments"],
     READ,
-    "zones and limits of volumes; a node waits for its volumes",
+    "zones and limits of volumes; a drained node waits until its volumes are detached",
   ),
-  right("apps", ["daemonsets"], READ, "their pods are reckoned on each new node"),
-  right("", ["limitranges"], READ, "defaults of daemons that do not run yet"),
+  right("apps", ["daemonsets"], READ, "room for their pods is planned on each new node"),
+  right("", ["limitranges"], READ, "default requests of DaemonSet pods that do not exist yet"),
   right(
     "node.k8s.io",
     ["runtimeclasses"],
     READ,
-    "overhead, node selectors and tolerations of daemons that do not run yet",
+    "overhead, node selectors and tolerations of DaemonSet pods that do not exist yet",
   ),
   right(
     "autoscaling.k8s.io",
     ["verticalpodautoscalers"],
     READ,
-    "requests of pods that are created anew; unused without --read-vpa-recommendations",
+    "requests of pods that will be created again; unused without --read-vpa-recommendations",
   ),
   right("", ["services", "replicationcontrollers"], READ, "selectors of default topology spread"),
   right("apps", ["replicasets", "statefulsets"], READ, "selectors of default topology spread"),
-  right("policy", ["poddisruptionbudgets"], READ, "nodes whose pods may not go are left alone"),
+  right("policy", ["poddisruptionbudgets"], READ, "nodes whose pods may not be evicted are not disrupted"),
   right("apps", ["deployments"], READ, "whether a workload asks to be moved without downtime", {
     surges: true,
   }),
@@ -182,10 +182,10 @@ export const RIGHTS: readonly Right[] = [
     "apps",
     ["deployments"],
     ["patch"],
-    "a workload that asks for it is rolled over before its node is drained: a new pod runs before the old one ends",
+    "if the workload asks for it, a new pod starts before its node is drained",
     { surges: true, where: "surge namespaces" },
   ),
-  right("", ["events"], ["create", "patch"], "says what was done and why not"),
+  right("", ["events"], ["create", "patch"], "Events say what was done, and why something was not done"),
   right("coordination.k8s.io", ["leases"], ["create"], "leader election: the first replica", {
     where: "own namespace",
   }),
@@ -257,7 +257,7 @@ function reviewRights(what: string, path: string): readonly Right[] {
       resources: ["tokenreviews"],
       verbs: ["create"],
       where: "cluster",
-      why: `who wants to see ${what}`,
+      why: `identifies the user who opens ${what}`,
     },
     {
       group: "authorization.k8s.io",
@@ -278,7 +278,7 @@ export function consoleRights(): readonly Right[] {
       resources: ["events"],
       verbs: READ,
       where: "cluster",
-      why: "the console shows what was decided",
+      why: "the console shows Events about decisions",
     },
   ];
 }
@@ -298,7 +298,7 @@ export function webhookRights(service = "karpenter"): readonly Right[] {
       verbs: ["get", "list", "watch"],
       names: [...CONVERTED, ...ADMITTED],
       where: "cluster",
-      why: "which generations are installed",
+      why: "which API versions are installed",
     },
     {
       group: "apiextensions.k8s.io",
@@ -306,7 +306,7 @@ export function webhookRights(service = "karpenter"): readonly Right[] {
       verbs: ["update"],
       names: CONVERTED,
       where: "cluster",
-      why: "where conversion is served, and whom to trust",
+      why: "writes the address and the certificate of the conversion webhook",
     },
     {
       group: "admissionregistration.k8s.io",
@@ -314,14 +314,14 @@ export function webhookRights(service = "karpenter"): readonly Right[] {
       verbs: ["get", "update"],
       names: webhookConfigurations().map(({ metadata }) => metadata.name),
       where: "cluster",
-      why: "where admission is served, and whom to trust",
+      why: "writes the address and the certificate of the admission webhooks",
     },
     {
       group: "admissionregistration.k8s.io",
       resources: CONFIGURATIONS,
       verbs: ["create"],
       where: "cluster",
-      why: "not needed where a chart brings the configurations",
+      why: "not needed if the chart creates the configurations",
     },
     {
       group: "",
@@ -329,14 +329,14 @@ export function webhookRights(service = "karpenter"): readonly Right[] {
       verbs: ["get", "update"],
       names: [`${service}-cert`],
       where: "own namespace",
-      why: "replicas share one certificate",
+      why: "all replicas use one certificate",
     },
     {
       group: "",
       resources: ["secrets"],
       verbs: ["create"],
       where: "own namespace",
-      why: "not needed where a chart brings the Secret, empty",
+      why: "not needed if the chart creates the empty Secret",
     },
     {
       group: "",
@@ -344,7 +344,7 @@ export function webhookRights(service = "karpenter"): readonly Right[] {
       verbs: ["get"],
       names: [service],
       where: "own namespace",
-      why: "webhooks that cannot be found are not registered",
+      why: "webhooks are registered only if their Service exists",
     },
   ];
 }
