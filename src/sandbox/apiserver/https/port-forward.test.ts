@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { connect as connectTcp, createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Readable } from "node:stream";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { constants, createDeflate } from "node:zlib";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -95,13 +94,13 @@ function word(value: number): Buffer {
   return bytes;
 }
 
-/** All frames until the server closes, as `kind id flags text`. */
-async function framesOf(socket: Readable): Promise<readonly string[]> {
-  const bytes = Buffer.concat(await socket.toArray());
+/** The whole frames, as `kind id flags text`. */
+function framesIn(bytes: Buffer): readonly string[] {
   const frames: string[] = [];
-  for (let at = 0; at < bytes.length; ) {
+  for (let at = 0; at + 8 <= bytes.length; ) {
     const [isControl, flags] = [(bytes[at] as number) >= 0x80, bytes[at + 4]];
     const end = at + 8 + (bytes.readUInt32BE(at + 4) & 0xff_ff_ff);
+    if (end > bytes.length) break;
     const body = bytes.subarray(at + 8, end);
     const id = isControl ? body.readUInt32BE(0) : bytes.readUInt32BE(at);
     const said = isControl ? body.subarray(4).toString("hex") : body.toString();
@@ -125,9 +124,14 @@ async function askThrough(port: string): Promise<readonly string[]> {
   await open(3, { streamtype: "data", port, requestid: "0" });
   send(3, "hello");
   ping();
-  const frames = framesOf(socket);
-  setTimeout(goAway, 40);
-  return await frames;
+  // The server ends the error stream last.
+  let said = Buffer.alloc(0);
+  socket.on("data", (bytes) => {
+    said = Buffer.concat([said, bytes]);
+    if (framesIn(said).includes("data 1 1 ")) goAway();
+  });
+  await once(socket, "end");
+  return framesIn(said);
 }
 
 it("joins a client with a port of the pod's process", async () => {
@@ -153,6 +157,12 @@ it("says on the error stream why a port does not answer", async () => {
   expect(frames).toContain("data 1 0 nobody listens");
   expect(frames).toContainEqual(expect.stringMatching(/^control-3 3 0 /));
   expect(await askThrough("0")).toContain('data 1 0 port "0": it is a number from 1 to 65535');
+});
+
+it("ends a connection whose headers are far longer than they were sent", async () => {
+  const { socket } = await upgraded("p");
+  await client(socket).open(1, { streamtype: "error", port: "1".repeat(100_000) });
+  await once(socket.resume(), "close", { signal: AbortSignal.timeout(60_000) });
 });
 
 it("refuses other protocols, unknown pods and strangers in HTTP", async () => {

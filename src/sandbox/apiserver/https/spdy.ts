@@ -10,6 +10,8 @@ const FIN = 1;
 const HEAD_BYTES = 8;
 /** Clients of Kubernetes send 32 KiB at a time. */
 const MOST_BYTES = 1_024 * 1_024;
+/** Of the headers of one stream, unpacked. Those of a port-forward have about 100 bytes. */
+const MOST_HEADER_BYTES = 64 * 1_024;
 const CONTROL = 0x80_03;
 const SYN_STREAM = 1;
 const SYN_REPLY = 2;
@@ -201,8 +203,11 @@ function words(...numbers: readonly number[]): Buffer {
 function through(state: Inflate | Deflate, block: Buffer): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const parts: Buffer[] = [];
+    let bytes = 0;
     const keep = (part: Buffer): void => {
       parts.push(part);
+      bytes += part.length;
+      if (bytes > MOST_HEADER_BYTES) reject(new Error("headers are too long"));
     };
     state.on("data", keep);
     state.once("error", reject);
