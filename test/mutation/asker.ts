@@ -32,6 +32,8 @@ const vitest = await createVitest("test", {
   maxWorkers: 1,
   reporters: [{}],
   sequence: { sequencer: AsGiven as never },
+  // A test that only waits for a core has not seen the fault. The runner ends what never comes to an end.
+  testTimeout: 0,
   watch: false,
 });
 const specifications = new Map(

@@ -37,6 +37,27 @@ describe("the mutants of a file", () => {
     expect(mutated('assert(a > 0, "b");')).toEqual({ "left out": ";" });
   });
 
+  it("are told apart where no answer can change by them", () => {
+    const harmless = (source: string) =>
+      mutationsOf("a.ts", source).flatMap((one) =>
+        one.harmless ? [[one.harmless, one.kind]] : [],
+      );
+    expect(harmless("a < b ? -1 : 1;")).toEqual([
+      ["sign", "number + 1"],
+      ["sign", "number + 1"],
+    ]);
+    expect(harmless("a < 1 ? -1 : 2;")).toEqual([]);
+    const pause = ["condition negated", "never", "=== to !==", "number + 1"];
+    const steps = (code: string) => harmless(`function* f() { ${code} }`);
+    expect(steps("if (a() === 0) yield; b(1);")).toEqual(pause.map((kind) => ["pause", kind]));
+    expect([steps("if (a) yield b(1);"), steps("if (a) yield; else b(1);")]).toEqual([[], []]);
+    const shortcut = "if (a.length === 0) b();";
+    expect(harmless(`// Speed only: the loop does nothing.\n${shortcut}`)).toEqual([
+      ["speed", "never"],
+    ]);
+    expect(harmless(`// Speed only:\n${shortcut}`)).toEqual([]);
+  });
+
   it("are drawn without return, and the same for one seed", () => {
     const all = mutationsOf("a.ts", "a(1); b(2); c(3);");
     const some = drawn(all, 4, new Random(7));

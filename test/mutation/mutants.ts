@@ -11,7 +11,17 @@ export interface SourceMutation {
   readonly end: number;
   /** The text that replaces the one between start and end. */
   readonly text: string;
+  /** Why no answer can change by it; absent: one may. */
+  readonly harmless?: Harmless;
 }
+
+/**
+ * Faults that change no answer, told by their form:
+ * - `sign`: 1 or -1 becomes 2 or -2 in `a < b ? -1 : 1`, of which a sort reads only the sign.
+ * - `pause`: it only decides when a search pauses, in `if (…) yield;`.
+ * - `speed`: a shortcut below a comment `// Speed only: why` is never taken. The code after it gives the same answer.
+ */
+export type Harmless = "sign" | "pause" | "speed";
 
 /** A node of the syntax tree, with the fields that are read here. */
 interface Syntax {
@@ -45,15 +55,20 @@ const METHODS: Readonly<Record<string, string>> = {
 };
 /** Constants that only decide how long a step is. No plan depends on them. */
 const STEP_SIZE = /PER_STEP$/;
+const SPEED_ONLY = /^\s*\/\/ Speed only: \S/;
 const EFFECTS = ["CallExpression", "UpdateExpression", "AssignmentExpression"];
 
 /** All mutants of a file. Types, imports and assertions stay as they are. */
 export function mutationsOf(file: string, source: string): readonly SourceMutation[] {
   const found: SourceMutation[] = [];
+  const lines = source.split("\n");
+  let harmless: Harmless | undefined;
   const textOf = ({ start, end }: Syntax) => source.slice(start, end);
   const add = (kind: string, { start, end }: Pick<Syntax, "start" | "end">, text: string) => {
     const line = source.slice(0, start).split("\n").length;
-    found.push({ file, line, kind, start, end, text });
+    const isShortcut = kind === "never" && SPEED_ONLY.test(lines[line - 2] ?? "");
+    const why = harmless ?? (isShortcut ? "speed" : undefined);
+    found.push({ file, line, kind, start, end, text, ...(why && { harmless: why }) });
   };
   const negate = (condition: Syntax) =>
     add("condition negated", condition, `!(${textOf(condition)})`);
@@ -101,8 +116,15 @@ export function mutationsOf(file: string, source: string): readonly SourceMutati
   };
   const walk = (node: Syntax): void => {
     if (staysAsItIs(node, textOf)) return;
+    const before = harmless;
+    if (isPause(node)) harmless = "pause";
     mutate(node);
-    for (const child of childrenOf(node)) walk(child);
+    for (const child of childrenOf(node)) {
+      if (isSigns(node) && child !== node["test"]) harmless = "sign";
+      walk(child);
+      if (harmless === "sign") harmless = before;
+    }
+    harmless = before;
   };
   walk(parseAst(source, { lang: "ts" }) as unknown as Syntax);
   return found;
@@ -131,6 +153,27 @@ function staysAsItIs({ type, ...node }: Syntax, textOf: (node: Syntax) => string
   if (type === "ImportDeclaration") return true;
   if (type === "VariableDeclarator") return STEP_SIZE.test(textOf(node["id"] as Syntax));
   return type === "CallExpression" && textOf(node["callee"] as Syntax) === "assert";
+}
+
+/** `if (…) yield;` */
+function isPause({ type, ...node }: Syntax): boolean {
+  const then = node["consequent"] as Syntax | undefined;
+  if (type !== "IfStatement" || then?.type !== "ExpressionStatement") return false;
+  const { type: what, argument } = then["expression"] as Syntax;
+  return what === "YieldExpression" && (argument ?? undefined) === undefined && !node["alternate"];
+}
+
+/** `… ? -1 : 1`, or the other way round. */
+function isSigns({ type, ...node }: Syntax): boolean {
+  if (type !== "ConditionalExpression") return false;
+  const signs = [node["consequent"], node["alternate"]].map((one) => signOf(one as Syntax));
+  return signs[0] !== undefined && signs[0] === -(signs[1] ?? 0);
+}
+
+function signOf({ type, value, operator, argument }: Syntax): number | undefined {
+  if (type === "Literal" && value === 1) return 1;
+  const isNegated = type === "UnaryExpression" && operator === "-";
+  return isNegated && signOf(argument as Syntax) === 1 ? -1 : undefined;
 }
 
 function childrenOf(node: Syntax): Syntax[] {
