@@ -1,20 +1,60 @@
 import { expect, test } from "vitest";
 import { nodeClaim } from "../../testing/builders.ts";
-import { recordOf, withoutRecord, withRecord } from "./record.ts";
+import {
+  type CommandRecord,
+  recordOf,
+  replacementCommandId,
+  withoutRecord,
+  withoutReplacementMark,
+  withRecord,
+} from "./record.ts";
+
+const record: CommandRecord = {
+  id: "c",
+  reason: "Drifted",
+  consolidationType: "",
+  startedAt: "2026-01-01T00:00:00Z",
+  nodes: ["a"],
+  replacements: 1,
+};
 
 test("a command's record is written to a claim and taken off again", () => {
-  const record = {
-    id: "c",
-    reason: "Drifted",
-    consolidationType: "",
-    startedAt: "2026-01-01T00:00:00Z",
-    nodes: ["a"],
-    replacements: 1,
-  } as const;
   const claim = nodeClaim({ name: "a" });
   const marked = withRecord(claim, record);
   expect(recordOf(marked)).toEqual(record);
   expect(recordOf(withoutRecord(marked))).toBe(undefined);
   // The same object, so nothing is written.
   expect(withoutRecord(claim)).toBe(claim);
+});
+
+test("a record is read only if every field is what it should be", () => {
+  const read = (more: object) =>
+    recordOf(withRecord(nodeClaim({ name: "a" }), { ...record, ...more } as CommandRecord));
+  expect([read({}), read({ graceMs: 5 })?.graceMs, read({ nodes: [] })?.nodes]).toEqual([
+    record,
+    5,
+    [],
+  ]);
+  const broken: Partial<Record<keyof CommandRecord, unknown>>[] = [
+    ...[{ id: 1 }, { reason: "Why" }, { consolidationType: "all" }, { startedAt: 1 }],
+    ...[{ startedAt: "soon" }, { nodes: "a" }, { nodes: ["a", 1] }, { replacements: 0.5 }],
+    ...[{ replacements: "1" }, { graceMs: "5" }, { graceMs: null }],
+  ];
+  expect(broken.filter((one) => read(one) !== undefined)).toEqual([]);
+  const texts = ["nonsense", "[]", "null", "1", '"c"'];
+  const key = "karpenter.sh/disruption-command";
+  for (const text of texts)
+    expect(recordOf(nodeClaim({ name: "a", annotations: { [key]: text } }))).toBeUndefined();
+});
+
+test("the mark of a replacement is taken off, and nothing else", () => {
+  const key = "karpenter.sh/replacement-for-command";
+  const claim = nodeClaim({ name: "a", annotations: { [key]: "c", other: "stays" } });
+  expect(replacementCommandId(claim)).toBe("c");
+  const without = withoutReplacementMark(claim);
+  expect([replacementCommandId(without), without.metadata.annotations?.["other"]]).toEqual([
+    undefined,
+    "stays",
+  ]);
+  expect(withoutReplacementMark(without)).toBe(without);
 });

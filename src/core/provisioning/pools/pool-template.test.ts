@@ -1,6 +1,17 @@
 import { describe, expect, it } from "vitest";
+import type { Resources } from "../../../apis/resources.ts";
+import { Random } from "../../../base/random.ts";
 import { instanceType, pod, poolInput, schedulingInput } from "../../../testing/builders.ts";
+import { bitIndices, noBits, setBit } from "../../scheduling/bits.ts";
+import { RequirementSpace } from "../../scheduling/requirement-space.ts";
 import { solve } from "../solve.ts";
+import {
+  affordable,
+  chargeLimits,
+  createTemplate,
+  mayRunOut,
+  withinLimits,
+} from "./pool-template.ts";
 
 describe("what daemons take of a new node", () => {
   it("is counted in its requests as the least that any of its types has of each resource", () => {
@@ -41,5 +52,64 @@ describe("types that a pool's limits leave out", () => {
     };
     expect(excluded(1)).toEqual([]);
     expect(excluded(2)).toEqual([{ poolId: "nodepool/default", excluded: 4, total: 4 }]);
+  });
+});
+
+describe("limits while nodes are planned", () => {
+  const bitsOf = (rows: readonly number[], size: number) => {
+    const bits = noBits(size);
+    for (const row of rows) setBit(bits, row);
+    return bits;
+  };
+
+  it("are charged with the largest of each resource, and leave the types that still fit", () => {
+    const random = new Random("limits");
+    for (let round = 0; round < 60; round++) {
+      const limits = {
+        ...(random.int(2) === 0 ? { cpu: 1_000 * (8 + random.int(60)) } : {}),
+        ...(random.int(3) === 0 ? { memory: 2 ** 30 * (16 + random.int(200)) } : {}),
+        ...(random.int(3) === 0 ? { nodes: 1 + random.int(3) } : {}),
+      };
+      const template = createTemplate(
+        poolInput({ limits }),
+        0,
+        new RequirementSpace(new Set()),
+        [],
+      );
+      const { types } = template.table;
+      const most = (rows: readonly number[], name: string) =>
+        Math.max(name === "nodes" ? 1 : 0, ...rows.map((row) => types[row]?.capacity[name] ?? 0));
+      const left: Record<string, number> = { ...limits };
+      let among = [...types.keys()];
+      for (let step = 0; step < 4 && among.length > 0; step++) {
+        const fits = (row: number, more: Readonly<Record<string, number>> = {}) =>
+          Object.keys(left).every(
+            (name) => (types[row]?.capacity[name] ?? 0) <= (left[name] ?? 0) + (more[name] ?? 0),
+          );
+        among = (left["nodes"] ?? 1) < 1 ? [] : among.filter((row) => fits(row));
+        expect(bitIndices(template.budget.within)).toEqual(among);
+        expect(
+          [...types.keys()].filter((row) => withinLimits(template, types[row] as never)),
+        ).toEqual((left["nodes"] ?? 1) < 1 ? [] : [...types.keys()].filter((row) => fits(row)));
+        const nodes = 1 + random.int(3);
+        expect(mayRunOut(template, nodes)).toBe(
+          Object.keys(left).some((name) => (left[name] ?? 0) < most(among, name) * (nodes + 1)),
+        );
+        const some = among.filter(() => random.int(2) === 0);
+        const before: Resources = random.int(2) === 0 ? { cpu: 2_000 } : {};
+        const charged = chargeLimits(template, bitsOf(some, types.length), before);
+        for (const name of Object.keys(left)) {
+          const amount = Math.max(before[name] ?? 0, most(some, name));
+          expect(charged[name] ?? 0).toBe(amount);
+          left[name] = (left[name] ?? 0) - (amount - (before[name] ?? 0));
+        }
+        const paid = affordable(template, charged);
+        expect(paid && bitIndices(paid)).toEqual(
+          [...types.keys()].every((row) => fits(row, charged))
+            ? undefined
+            : [...types.keys()].filter((row) => fits(row, charged)),
+        );
+      }
+    }
   });
 });

@@ -1,0 +1,34 @@
+import { expect, it } from "vitest";
+import { Random } from "../../../base/random.ts";
+import { bitIndices } from "../../scheduling/bits.ts";
+import { firstAtLeast, firstAtMost, resourceColumn } from "./type-sheet.ts";
+
+it("finds the first amount that is large or small enough", () => {
+  const random = new Random("amounts");
+  for (let round = 0; round < 50; round++) {
+    const rising = Array.from({ length: random.int(8) }, () => random.int(9)).sort((a, b) => a - b);
+    const falling = rising.toReversed();
+    const all = Array.from({ length: 12 }, (_, at) => at - 1);
+    const [up, down] = [
+      all.map((wanted) => firstAtLeast(rising, wanted)),
+      all.map((wanted) => firstAtMost(falling, wanted)),
+    ];
+    expect(up).toEqual(all.map((wanted) => rising.filter((one) => one < wanted).length));
+    expect(down).toEqual(all.map((wanted) => falling.filter((one) => one > wanted).length));
+  }
+});
+
+it("has for each amount of a resource the types with at least so much", () => {
+  const random = new Random("columns");
+  for (let round = 0; round < 20; round++) {
+    const all = Array.from({ length: 1 + random.int(70) }, () => ({ cpu: random.int(5) }));
+    const { amounts, rows } = resourceColumn(all, "cpu");
+    expect(amounts).toEqual([...new Set(all.map(({ cpu }) => cpu))].sort((a, b) => a - b));
+    const words = rows.length / amounts.length;
+    amounts.forEach((amount, row) => {
+      const having = bitIndices(rows.subarray(row * words, (row + 1) * words));
+      expect(having).toEqual([...all.keys()].filter((at) => (all[at]?.cpu ?? 0) >= amount));
+    });
+  }
+  expect(resourceColumn([{}, { gpu: 1 }], "gpu").amounts).toEqual([0, 1]);
+});
