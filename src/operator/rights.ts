@@ -50,11 +50,17 @@ const READ = ["list", "watch"] as const;
  */
 const LEASE_NAME = "karpenter-leader-election";
 /** Why definitions are read by their names. */
-const NOT_SERVED = "whether a kind that is not served is really not installed; if it is, its objects may exist";
+const NOT_SERVED =
+  "whether a kind that is not served is really not installed; if it is, its objects may exist";
 
 /** Every right of the controller, with the reason. The chart's roles are made from it. */
 export const RIGHTS: readonly Right[] = [
-  right("karpenter.sh", ["nodepools", "provisioners"], ["get", ...READ], "NodePools are the input of each decision"),
+  right(
+    "karpenter.sh",
+    ["nodepools", "provisioners"],
+    ["get", ...READ],
+    "NodePools are the input of each decision",
+  ),
   right(
     "karpenter.sh",
     ["nodepools", "nodepools/status", "provisioners", "provisioners/status"],
@@ -101,7 +107,12 @@ export const RIGHTS: readonly Right[] = [
     names: ["kwoknodeclasses.karpenter.kwok.sh"],
     provider: "kwok",
   }),
-  right("karpenter.sh", ["nodeoverlays"], READ, "prices and resources that replace those of instance types"),
+  right(
+    "karpenter.sh",
+    ["nodeoverlays"],
+    READ,
+    "prices and resources that replace those of instance types",
+  ),
   right("karpenter.sh", ["nodeoverlays/status"], ["patch"], "whether an overlay has an effect"),
   right(
     "resource.k8s.io",
@@ -115,8 +126,18 @@ export const RIGHTS: readonly Right[] = [
     READ,
     "room to keep free; only used with the gate CapacityBuffer, as the next four rows",
   ),
-  right("autoscaling.x-k8s.io", ["capacitybuffers/status"], ["patch"], "conditions and replicas of buffers"),
-  right("", ["podtemplates", "resourcequotas"], READ, "templates of buffers; quotas that limit buffers"),
+  right(
+    "autoscaling.x-k8s.io",
+    ["capacitybuffers/status"],
+    ["patch"],
+    "conditions and replicas of buffers",
+  ),
+  right(
+    "",
+    ["podtemplates", "resourcequotas"],
+    READ,
+    "templates of buffers; quotas that limit buffers",
+  ),
   right(
     "apps",
     ["deployments", "replicasets", "statefulsets"],
@@ -144,7 +165,9 @@ export const RIGHTS: readonly Right[] = [
     ["get", ...READ, "patch", "delete"],
     "labels, taints and finalizers; a drained node is deleted; on kwok, nodes of a crashed controller are found again",
   ),
-  right("", ["nodes"], ["create"], "kwok has no machines, so the controller creates the Node", { provider: "kwok" }),
+  right("", ["nodes"], ["create"], "kwok has no machines, so the controller creates the Node", {
+    provider: "kwok",
+  }),
   right("", ["nodes/status"], ["patch"], "a reboot on kwok is a new boot ID", { provider: "kwok" }),
   right(
     "",
@@ -174,7 +197,12 @@ export const RIGHTS: readonly Right[] = [
   ),
   right("", ["services", "replicationcontrollers"], READ, "selectors of default topology spread"),
   right("apps", ["replicasets", "statefulsets"], READ, "selectors of default topology spread"),
-  right("policy", ["poddisruptionbudgets"], READ, "nodes whose pods may not be evicted are not disrupted"),
+  right(
+    "policy",
+    ["poddisruptionbudgets"],
+    READ,
+    "nodes whose pods may not be evicted are not disrupted",
+  ),
   right("apps", ["deployments"], READ, "whether a workload asks to be moved without downtime", {
     surges: true,
   }),
@@ -185,7 +213,7 @@ export const RIGHTS: readonly Right[] = [
     "if the workload asks for it, a new pod starts before its node is drained",
     { surges: true, where: "surge namespaces" },
   ),
-  right("", ["events"], ["create", "patch"], "Events say what was done, and why something was not done"),
+  right("", ["events"], ["create", "patch"], "Events say what was done and why not"),
   right("coordination.k8s.io", ["leases"], ["create"], "leader election: the first replica", {
     where: "own namespace",
   }),
