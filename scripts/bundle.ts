@@ -20,18 +20,11 @@ import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { makeCodeCache } from "./bundle/code-cache.ts";
+import { BUNDLE_DATA } from "./bundle/data.ts";
 import { buildPrograms } from "./bundle/programs.ts";
 import { imageFlags } from "./image-flags.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
-/** What the program reads at run time, from the project's root. */
-const DATA = [
-  "data",
-  "deploy/aws/policies",
-  "deploy/charts/karpenter/values.schema.json",
-  "deploy/crds",
-  "examples",
-];
 const ENTRIES = {
   karpenter: "src/cli/main.ts",
   "ec2-spot-interrupter": "src/cli/ec2-spot-interrupter.ts",
@@ -54,7 +47,7 @@ const { values } = parseArgs({
 const out = outFolder(values.out);
 mkdirSync(out, { recursive: true });
 const programs = await buildPrograms(ENTRIES, out);
-for (const path of DATA) cpSync(join(ROOT, path), join(out, path), { recursive: true });
+for (const path of BUNDLE_DATA) cpSync(join(ROOT, path), join(out, path), { recursive: true });
 writeFileSync(join(out, "package.json"), manifest());
 cpSync(join(ROOT, "LICENSE"), join(out, "LICENSE"));
 writeFileSync(join(out, COMPLETER), completer(), { mode: 0o755 });

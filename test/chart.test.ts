@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { IMAGE_NODE_VERSION } from "../bench/image-node.ts";
+import { BUNDLE_DATA } from "../scripts/bundle/data.ts";
 import { variablesOf } from "../scripts/chart/chart-files.ts";
 import { OLDER_VALUES } from "../scripts/chart/older-values.ts";
 import { chartValues } from "../scripts/chart/values.ts";
@@ -196,9 +197,7 @@ describe("the image", () => {
       expect(existsSync(join(ROOT, path)), path).toBe(true);
       expect(allowed).toContain(`!${path}`);
     }
-    // What the bundle takes along.
-    for (const path of ["data", "deploy/crds", "examples", "LICENSE"])
-      expect(copied).toContain(path);
+    for (const path of [...BUNDLE_DATA, "LICENSE"]) expect(copied).toContain(path);
   });
 
   it("runs as the user of the chart, on Node 26, without node_modules", () => {

@@ -1,0 +1,8 @@
+/** What the bundled program reads at run time, by path from the project's root. An image's build needs all of it. */
+export const BUNDLE_DATA = [
+  "data",
+  "deploy/aws/policies",
+  "deploy/charts/karpenter/values.schema.json",
+  "deploy/crds",
+  "examples",
+];
