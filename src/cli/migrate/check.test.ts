@@ -186,6 +186,16 @@ describe("a check before the migration", () => {
     expect(
       found(checks({ deployments: [DEPLOYMENT, DEPLOYMENT] }), "controller", "several")?.state,
     ).toBe("todo");
+    const env = [{ name: "OBSERVE_ONLY", value: "true" }];
+    const observer = {
+      metadata: { name: "karpenter-observer", namespace: "kube-system" },
+      spec: { selector: {}, template: { spec: { containers: [{ image: "karpenter-ts", env }] } } },
+    } as unknown as Deployment;
+    const beside = checks({ deployments: [DEPLOYMENT, observer] });
+    expect(found(beside, "controller", "several")).toBeUndefined();
+    expect(found(beside, "controller", "kube-system/karpenter-observer")?.says).toBe(
+      "karpenter-ts, 1 replica, only observes",
+    );
   });
 
   it("judges values as helm would, and settings as the program reads them", () => {

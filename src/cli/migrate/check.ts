@@ -9,6 +9,7 @@ import { isObject } from "../../base/json.ts";
 import type { OptionDefinition } from "../../operator/settings/option-definition.ts";
 import { OPTIONS } from "../../operator/settings/options.ts";
 import type { CheckedItem } from "../checks/checks.ts";
+import { environmentOf, imageOf } from "../checks/deployments.ts";
 import {
   checkDefinitions,
   checkDrift,
@@ -67,7 +68,8 @@ function checkRunning({
     const item = nameOf(one);
     const image = imageOf(one);
     const replicas = one.spec.replicas ?? 1;
-    return { area, item, state: "ready", says: `${image}, ${counted(replicas, "replica")}` };
+    const role = onlyObserves(one) ? ", only observes" : "";
+    return { area, item, state: "ready", says: `${image}, ${counted(replicas, "replica")}${role}` };
   });
   if (checks.length === 0)
     checks.push({
@@ -76,7 +78,7 @@ function checkRunning({
       state: "ready",
       says: "No Deployment of a Karpenter was found, so nothing has to be scaled down",
     });
-  const running = deployments.filter(({ spec }) => spec.replicas !== 0);
+  const running = deployments.filter((one) => one.spec.replicas !== 0 && !onlyObserves(one));
   if (running.length > 1)
     checks.push({
       area,
@@ -113,7 +115,7 @@ function checkSettings({ deployments, values }: MigrationFacts): readonly Checke
   const read = new Set(Object.values<OptionDefinition>(OPTIONS).map(({ env }) => env));
   const checks: CheckedItem[] = [];
   for (const one of deployments) {
-    const given = environmentOf(one);
+    const given = [...environmentOf(one).keys()];
     const unread = given.filter((name) => !read.has(name) && !NO_SETTINGS.has(name));
     const item = nameOf(one);
     checks.push(
@@ -258,27 +260,13 @@ function allows(pattern: string, action: string): boolean {
   return new RegExp(`^${expression}$`, "i").test(action);
 }
 
+/** Whether it takes no lease and changes nothing (`--observe-only`). */
+function onlyObserves(one: Deployment): boolean {
+  return environmentOf(one).get(OPTIONS.observeOnly.env) === "true";
+}
+
 function nameOf({ metadata }: Deployment): string {
   return `${metadata.namespace}/${metadata.name}`;
-}
-
-interface WithContainers {
-  readonly containers?: readonly {
-    readonly image?: string;
-    readonly env?: readonly { readonly name: string }[];
-  }[];
-}
-
-function firstContainer({ spec }: Deployment) {
-  return (spec.template.spec as unknown as WithContainers).containers?.[0];
-}
-
-function imageOf(one: Deployment): string {
-  return firstContainer(one)?.image ?? "no image";
-}
-
-function environmentOf(one: Deployment): readonly string[] {
-  return (firstContainer(one)?.env ?? []).map(({ name }) => name);
 }
 
 function valueAt(value: unknown, path: readonly string[]): unknown {

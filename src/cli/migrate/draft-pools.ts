@@ -41,17 +41,19 @@ export function draftPools(
       securityGroupSelectorTerms: [{ tags: { "karpenter.sh/discovery": facts.clusterName } }],
     },
   } as KubeObject;
+  const names = poolNames(groups);
+  const nameOf = ({ name }: NodeGroup): string => names.get(name) ?? name;
   return {
-    objects: [nodeClass, ...groups.map(draftPool)],
+    objects: [nodeClass, ...groups.map((group) => draftPool(group, nameOf(group)))],
     notes: [
       `EC2NodeClass default: check role ${facts.role}, the image (al2023@latest), and that subnets and security groups are tagged karpenter.sh/discovery=${facts.clusterName}`,
-      ...groups.flatMap((group) => groupNotes(group, pods)),
+      ...groups.flatMap((group) => groupNotes(group, nameOf(group), pods)),
       ...podNotes(pods),
     ],
   };
 }
 
-function draftPool(group: NodeGroup): KubeObject {
+function draftPool(group: NodeGroup, name: string): KubeObject {
   const { labels, taints, types, zones, architectures, capacityTypes } = group;
   const among = (key: string, values: readonly string[]) =>
     values.length === 0 ? [] : [{ key, operator: "In", values }];
@@ -59,7 +61,7 @@ function draftPool(group: NodeGroup): KubeObject {
   return {
     apiVersion: "karpenter.sh/v1",
     kind: "NodePool",
-    metadata: { name: poolName(group.name) },
+    metadata: { name },
     spec: {
       template: {
         ...(Object.keys(labels).length === 0 ? {} : { metadata: { labels } }),
@@ -86,12 +88,31 @@ function draftPool(group: NodeGroup): KubeObject {
   } as KubeObject;
 }
 
-function poolName(group: string): string {
-  return group
+/** A NodePool's name for each group's. Groups whose names differ in other characters only get a number. */
+function poolNames(groups: readonly NodeGroup[]): ReadonlyMap<string, string> {
+  const names = new Map<string, string>();
+  const taken = new Set<string>();
+  for (const { name } of groups) {
+    const plain = plainName(name);
+    let free = plain;
+    for (let number = 2; taken.has(free); number++) {
+      const suffix = `-${number}`;
+      free = `${plain.slice(0, NAME_LENGTH - suffix.length)}${suffix}`;
+    }
+    taken.add(free);
+    names.set(name, free);
+  }
+  return names;
+}
+
+/** With the characters that an object's name may have. */
+function plainName(group: string): string {
+  const plain = group
     .toLowerCase()
     .replaceAll(/[^a-z0-9-]+/g, "-")
-    .replaceAll(/^-+|-+$/g, "")
-    .slice(0, NAME_LENGTH);
+    .slice(0, NAME_LENGTH)
+    .replaceAll(/^-+|-+$/g, "");
+  return plain === "" ? "group" : plain;
 }
 
 /** The CPUs of the group at its largest size. Undefined if its size or types are not known. */
@@ -101,10 +122,14 @@ function mostCpu({ sizes, types }: NodeGroup): string | undefined {
   return String(sizes.max * Math.max(...known));
 }
 
-function groupNotes(group: NodeGroup, pods: readonly Pod[]): readonly string[] {
+function groupNotes(group: NodeGroup, pool: string, pods: readonly Pod[]): readonly string[] {
   const { sizes, nodes, capacityTypes, types } = group;
-  const name = `NodePool ${poolName(group.name)}`;
+  const name = `NodePool ${pool}`;
   const notes: string[] = [];
+  if (types.length === 0)
+    notes.push(
+      `${name}: any instance type and no limits, as no node and no Auto Scaling group tells the group's types; write requirements and limits before you apply it`,
+    );
   if (sizes !== undefined && sizes.min > 0)
     notes.push(
       `${name}: the group had at least ${counted(sizes.min, "node")}; a NodePool has no minimum, and keeps only nodes with pods`,

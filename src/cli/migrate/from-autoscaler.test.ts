@@ -216,6 +216,54 @@ describe("drafts from node groups", () => {
     expect(text).toContain("# - without a place: default/c");
   });
 
+  const written = (name: string, groups: readonly object[]) => {
+    writeFileSync(at(name), JSON.stringify({ AutoScalingGroups: groups }));
+    return at(name);
+  };
+  const tags = (all: Readonly<Record<string, string>>) =>
+    Object.entries(all).map(([Key, Value]) => ({ Key, Value }));
+
+  it("have names of their own, and a note where a group's types are not known", async () => {
+    const named = ["A_b", "a.b", "__"].map((one) => ({ AutoScalingGroupName: one }));
+    const { objects, text } = await run({ groups: written("names.json", named) });
+    const names = objects.map(({ metadata }) => (metadata as { name: string }).name).sort();
+    expect(names).toEqual(["a-b", "a-b-2", "default", "group", "web-group"]);
+    for (const name of ["a-b", "a-b-2", "group"])
+      expect(text).toContain(`# - NodePool ${name}: any instance type and no limits, as no node`);
+    expect(text).not.toContain("NodePool web-group: any instance type");
+  });
+
+  it("leave out Auto Scaling groups of other clusters, and say so", async () => {
+    const groups = written("others.json", [
+      { AutoScalingGroupName: "x", Tags: tags({ "kubernetes.io/cluster/staging": "owned" }) },
+      { AutoScalingGroupName: "y", Tags: tags({ "eks:cluster-name": "staging" }) },
+      { AutoScalingGroupName: "z", Tags: tags({ "k8s.io/cluster-autoscaler/enabled": "true" }) },
+      {
+        AutoScalingGroupName: "own",
+        Tags: tags({ "eks:cluster-name": "demo", "k8s.io/cluster-autoscaler/demo": "owned" }),
+      },
+    ]);
+    const { objects, text } = await run({ groups });
+    const names = objects.map(({ metadata }) => (metadata as { name: string }).name).sort();
+    expect(names).toEqual(["default", "own", "web-group", "z"]);
+    expect(text).toContain("# - left out, as their tags name other clusters: x, y");
+  });
+
+  it("take no taint from a tag that Cluster Autoscaler would ignore", async () => {
+    const prefix = "k8s.io/cluster-autoscaler/node-template/taint/";
+    const groups = written("taints.json", [
+      {
+        AutoScalingGroupName: "t",
+        Tags: tags({ [`${prefix}a`]: "NoSchedule", [`${prefix}b`]: ":NoSchedule" }),
+      },
+    ]);
+    const { objects } = await run({ groups });
+    const pool = objects.find(({ metadata }) => (metadata as { name: string }).name === "t");
+    expect(pool).toMatchObject({
+      spec: { template: { spec: { taints: [{ key: "b", effect: "NoSchedule" }] } } },
+    });
+  });
+
   it("leave out nodes without a group, and those of Karpenter", () => {
     const groups = nodeGroups(
       OBJECTS.filter(({ kind }) => kind === "Node") as unknown as Node[],

@@ -1,6 +1,6 @@
 /** Gathers the facts for `karpenter migrate check`: from the API server, with get and list only, and from files. */
 import { readdirSync, readFileSync } from "node:fs";
-import { DEPLOYMENT, type Deployment } from "../../apis/apps/kinds.ts";
+import { DEPLOYMENT } from "../../apis/apps/kinds.ts";
 import {
   type Crd,
   CUSTOM_RESOURCE_DEFINITION,
@@ -14,6 +14,7 @@ import { isObject } from "../../base/json.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { ConnectionError, isNotServed, KubeError } from "../../kube/errors.ts";
 import { OPTIONS } from "../../operator/settings/options.ts";
+import { isKarpenter } from "../checks/deployments.ts";
 import { readText } from "../plan/documents.ts";
 import { CliError } from "../program/cli-error.ts";
 import { valuesOf } from "../program/manifest-text.ts";
@@ -98,17 +99,6 @@ function newestOf({ metadata, spec }: Crd): Kind {
     namespaced: (spec as { readonly scope?: string }).scope === "Namespaced",
     name: metadata.name,
   } as Kind;
-}
-
-/** Whether a Deployment is a Karpenter: by the label that both charts set, or by the image. */
-function isKarpenter({ metadata, spec }: Deployment): boolean {
-  const { containers = [] } = spec.template.spec as unknown as {
-    readonly containers?: readonly { readonly image?: string }[];
-  };
-  return (
-    metadata.labels?.["app.kubernetes.io/name"] === "karpenter" ||
-    containers.some(({ image = "" }) => /(^|\/)karpenter(-ts)?([/:@]|$)/.test(image))
-  );
 }
 
 function valuesIn(path: string): Readonly<Record<string, unknown>> {

@@ -17,9 +17,16 @@ const TYPE_LABEL = "node.kubernetes.io/instance-type";
 const ZONE_LABEL = "topology.kubernetes.io/zone";
 const ARCH_LABEL = "kubernetes.io/arch";
 const TEMPLATE = "k8s.io/cluster-autoscaler/node-template/";
+/** Cluster Autoscaler ignores any other form. upstream: cloudprovider/aws/aws_manager.go (extractTaintsFromAsg) */
+const TAINT_TAG = /^(.*):(NoSchedule|NoExecute|PreferNoSchedule)$/;
+/** Tags whose key or value names the cluster of an Auto Scaling group. */
+const CLUSTER_TAGS = ["eks:cluster-name", "alpha.eksctl.io/cluster-name", "KubernetesCluster"];
+const CLUSTER_TAG = /^(?:kubernetes\.io\/cluster|k8s\.io\/cluster-autoscaler)\/([^/]+)$/;
 /** Domains of labels that belong to the group, the cloud or Kubernetes. A NodePool must not set them. */
 const FOREIGN =
   /(^|\.)(kubernetes\.io|k8s\.io|eks\.amazonaws\.com|k8s\.aws|eksctl\.io|karpenter\.sh)$/;
+
+type Effect = Taint["effect"];
 
 /** One node group. Lists are sorted. */
 export interface NodeGroup {
@@ -48,6 +55,15 @@ export interface ScalingGroup {
   readonly onDemandPercent?: number;
   readonly onDemandBase: number;
   readonly tags: Readonly<Record<string, string>>;
+}
+
+/** Whether a tag of the Auto Scaling group names a cluster, and none names this one. */
+export function isOfOtherCluster({ tags }: ScalingGroup, clusterName: string): boolean {
+  const named = [
+    ...CLUSTER_TAGS.flatMap((key) => tags[key] ?? []),
+    ...Object.keys(tags).flatMap((key) => CLUSTER_TAG.exec(key)?.[1] ?? []),
+  ].filter((name) => name !== "enabled");
+  return named.length > 0 && !named.includes(clusterName);
 }
 
 /** The groups by name. Nodes without a group and nodes of Karpenter are left out. */
@@ -154,9 +170,9 @@ function taintsOf(nodes: readonly Node[], scaling: readonly ScalingGroup[]): rea
       lists.every((all) => all.some((one) => sameTaint(one, taint))),
   );
   const tagged = scaling.flatMap(({ tags }) =>
-    Object.entries(below(tags, "taint/")).map(([key, text]): Taint => {
-      const at = text.lastIndexOf(":");
-      return { key, value: text.slice(0, at), effect: text.slice(at + 1) as Taint["effect"] };
+    Object.entries(below(tags, "taint/")).flatMap(([key, text]): readonly Taint[] => {
+      const [, value, effect] = TAINT_TAG.exec(text) ?? [];
+      return effect === undefined ? [] : [{ key, value: value ?? "", effect: effect as Effect }];
     }),
   );
   const all = [...common];

@@ -17,7 +17,7 @@ import { toStdout } from "../program/output.ts";
 import { some } from "./check-objects.ts";
 import { draftPools } from "./draft-pools.ts";
 import { type GroupCost, groupCost } from "./group-cost.ts";
-import { nodeGroups, readScalingGroups } from "./node-groups.ts";
+import { isOfOtherCluster, nodeGroups, readScalingGroups } from "./node-groups.ts";
 
 /** Flags of the command, as the parser gives them. */
 export interface FromAutoscalerFlags {
@@ -42,12 +42,14 @@ export async function runFromAutoscaler(
       : readDocuments(flags.filename).map((one) => ({ ...one, live: true as const }));
   const ofKind = <T extends KubeObject>(kind: string) =>
     found.flatMap(({ object }) => (object.kind === kind ? [object as T] : []));
-  const groups = nodeGroups(ofKind<Node>("Node"), scaling);
+  const { clusterName, role = `KarpenterNodeRole-${clusterName}` } = flags;
+  const others = scaling.filter((one) => isOfOtherCluster(one, clusterName));
+  const own = scaling.filter((one) => !others.includes(one));
+  const groups = nodeGroups(ofKind<Node>("Node"), own);
   if (groups.length === 0)
     throw new CliError(
       "no node group was found: no node names one by a label of EKS, eksctl or kOps; give --groups FILE",
     );
-  const { clusterName, role = `KarpenterNodeRole-${clusterName}` } = flags;
   const pods = ofKind<Pod>("Pod");
   const { objects, notes } = draftPools(groups, pods, { clusterName, role });
   const isKnown = groups.some(({ nodes }) => nodes.length > 0);
@@ -57,6 +59,9 @@ export async function runFromAutoscaler(
   const head = [
     `Drafts for ${counted(groups.length, "node group")}. Read them before you apply them.`,
     ...notes.map((note) => `- ${note}`),
+    ...(others.length === 0
+      ? []
+      : [`- left out, as their tags name other clusters: ${some(others.map(({ name }) => name))}`]),
     ...(cost === undefined
       ? ["Cost: not known, as no node of the groups is there"]
       : costLines(cost)),
