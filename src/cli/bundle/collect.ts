@@ -17,6 +17,8 @@ import type { Kind, KubeObject } from "../../apis/meta.ts";
 import { LEASE, POD_DISRUPTION_BUDGET } from "../../apis/policy/kinds.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { isNotServed, KubeError } from "../../kube/errors.ts";
+import { OPTIONS } from "../../operator/settings/options.ts";
+import { environmentOf, isKarpenter } from "../checks/deployments.ts";
 import { scrubbed, scrubbedText } from "./scrub.ts";
 
 /** Kinds whose objects are all in the bundle. Secrets and ConfigMaps are never read. */
@@ -31,7 +33,6 @@ const KINDS = [
   POD,
   POD_DISRUPTION_BUDGET,
 ] as readonly Kind[];
-const METRICS_PORT = 8080;
 
 /** One file of the bundle. */
 export interface BundleFile {
@@ -39,11 +40,17 @@ export interface BundleFile {
   readonly text: string;
 }
 
+/** The files, and a sentence for each thing that could not be read. */
+export interface Collected {
+  readonly files: readonly BundleFile[];
+  readonly missing: readonly string[];
+}
+
 /** Collects the files. `version` is that of this program. */
 export async function collectBundle(
   client: Pick<KubeClient, "list" | "raw">,
   { namespace, version }: { readonly namespace: string; readonly version: string },
-): Promise<readonly BundleFile[]> {
+): Promise<Collected> {
   const files: BundleFile[] = [];
   const missing: string[] = [];
   const list = async <T extends KubeObject>(kind: Kind<T>): Promise<readonly T[]> => {
@@ -73,12 +80,12 @@ export async function collectBundle(
     (await list(LEASE)).filter(({ metadata }) => metadata.namespace === namespace),
   );
   put("events.json", (await list(EVENT)).filter(isOurs));
-  const metrics = await metricsOf(client, namespace, missing);
+  const metrics = await metricsOf(client, { namespace, port: metricsPort(deployments) }, missing);
   if (metrics !== undefined) files.push({ path: "metrics.txt", text: scrubbedText(metrics) });
   const server = await client.raw({ method: "GET", path: "/version" });
   const versions = { karpenter: version, server: server.body, missing: missing.sort() };
   files.push({ path: "versions.json", text: `${JSON.stringify(versions, null, 1)}\n` });
-  return files.sort((a, b) => (a.path < b.path ? -1 : 1));
+  return { files: files.sort((a, b) => (a.path < b.path ? -1 : 1)), missing };
 }
 
 function fileName({ plural, group }: Kind): string {
@@ -100,16 +107,25 @@ function isOurs({ source, reportingComponent }: Event): boolean {
   );
 }
 
+/** The port that the chart gave to the controller. */
+function metricsPort(deployments: readonly Deployment[]): string {
+  const given = deployments.filter(isKarpenter).flatMap((one) => {
+    const port = environmentOf(one).get(OPTIONS.metricsPort.env);
+    return port ? [port] : [];
+  });
+  return given[0] ?? String(OPTIONS.metricsPort.default);
+}
+
 /** The metrics of the first pod that answers, through the API server's proxy. */
 async function metricsOf(
   client: Pick<KubeClient, "list" | "raw">,
-  namespace: string,
+  { namespace, port }: { readonly namespace: string; readonly port: string },
   missing: string[],
 ): Promise<string | undefined> {
   const labelSelector = "app.kubernetes.io/name=karpenter";
   const pods = await client.list(POD, { namespace, labelSelector }).catch(() => ({ items: [] }));
   for (const { metadata } of pods.items) {
-    const path = `/api/v1/namespaces/${namespace}/pods/${metadata.name}:${METRICS_PORT}/proxy/metrics`;
+    const path = `/api/v1/namespaces/${namespace}/pods/${metadata.name}:${port}/proxy/metrics`;
     try {
       const { body } = await client.raw({ method: "GET", path });
       if (typeof body === "string") return body;

@@ -28,11 +28,12 @@ export async function runBundle({ out, namespace }: BundleFlags): Promise<void> 
   try {
     const client = createKubeClient(transport);
     await checkNamespace(client, namespace);
-    const files = await collectBundle(client, { namespace, version: BUILD.version });
+    const { files, missing } = await collectBundle(client, { namespace, version: BUILD.version });
     writeBundle(out, files);
     toStdout(
       printedLines([
         `wrote ${counted(files.length, "file")} to ${out}`,
+        ...missing.map((one) => `missing: ${one}`),
         "Secrets, user data and what looks like a token were taken out. Read it before you send it.",
       ]),
     );

@@ -3,7 +3,10 @@
  * pods it also removes what their containers run.
  */
 import type { KubeObject } from "../../apis/meta.ts";
+import { parseBoundedJson } from "../../base/bounded-json.ts";
 import { isObject } from "../../base/json.ts";
+import type { OptionDefinition } from "../../operator/settings/option-definition.ts";
+import { OPTIONS } from "../../operator/settings/options.ts";
 
 const REMOVED = "<removed>";
 /** Fields whose value is never shown. */
@@ -19,14 +22,27 @@ const LOOKS =
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 /** Fields of a container with the program, its arguments and its environment. */
 const RUNS: ReadonlySet<string> = new Set(["env", "envFrom", "args", "command", "lifecycle"]);
-/** Karpenter's own pods keep these fields, because they show its settings and no secrets. */
+/** Karpenter's own pods keep these fields without `envFrom`, because they show its settings. */
 const OWN_LABEL = "app.kubernetes.io/name";
+/** Variables whose values are kept: settings, and a few others that say how the program runs. */
+const KNOWN_VARIABLES: ReadonlySet<string> = new Set([
+  ...Object.values<OptionDefinition>(OPTIONS).map(({ env }) => env),
+  ...["AWS_REGION", "AWS_DEFAULT_REGION", "KUBERNETES_MIN_VERSION", "NODE_OPTIONS"],
+  ...["SYSTEM_NAMESPACE", "TZ"],
+]);
+/** Domains of annotations that Kubernetes and Karpenter act on. Others of a workload's pod are its own. */
+const KNOWN_ANNOTATIONS = /(^|\.)(kubernetes\.io|k8s\.io|karpenter\.sh|k8s\.aws)\//;
+/** Annotations hold objects as texts, of at most this depth. */
+const MOST_NESTED = 50;
 
 /** The object without secrets and without managedFields. */
 export function scrubbed(object: KubeObject): KubeObject {
   const { managedFields: _, ...metadata } = object.metadata;
   const own = metadata.labels?.[OWN_LABEL]?.startsWith("karpenter") === true;
-  return cleaned({ ...object, metadata }, own) as KubeObject;
+  const isWorkload =
+    !own && isObject(object) && isObject(object["spec"]) && "containers" in object["spec"];
+  const kept = isWorkload ? { ...metadata, ...knownAnnotations(metadata.annotations) } : metadata;
+  return cleaned({ ...object, metadata: kept }, own) as KubeObject;
 }
 
 /** A text with everything removed that looks like a secret. */
@@ -34,20 +50,66 @@ export function scrubbedText(text: string): string {
   return text.replaceAll(LOOKS, REMOVED);
 }
 
+function knownAnnotations(
+  annotations: Readonly<Record<string, string>> = {},
+): Pick<KubeObject["metadata"], "annotations"> {
+  const kept = Object.entries(annotations).map(([key, value]) => [
+    key,
+    KNOWN_ANNOTATIONS.test(key) ? value : REMOVED,
+  ]);
+  return kept.length === 0 ? {} : { annotations: Object.fromEntries(kept) };
+}
+
 function cleaned(value: unknown, keepsRuns: boolean): unknown {
-  if (typeof value === "string") return scrubbedText(value);
+  if (typeof value === "string") return cleanedText(value, keepsRuns);
   if (Array.isArray(value)) return value.map((item) => cleaned(item, keepsRuns));
   if (!isObject(value)) return value;
   const named = value["name"];
   return Object.fromEntries(
     Object.entries(value).flatMap(([key, item]) => {
-      if (key === LAST_APPLIED || (!keepsRuns && RUNS.has(key))) return [];
+      if (key === LAST_APPLIED || key === "envFrom" || (!keepsRuns && RUNS.has(key))) return [];
+      if (key === "env" && Array.isArray(item)) return [[key, item.map(cleanedVariable)]];
+      if (key === "args" || key === "command") return [[key, cleanedWords(item)]];
       const isSecret =
         FIELDS.test(key) ||
         (typeof item === "string" && NAMES.test(key) && !key.includes("Name")) ||
-        // An environment variable: {name, value}.
         (key === "value" && typeof named === "string" && NAMES.test(named));
       return [[key, isSecret && item !== "" ? REMOVED : cleaned(item, keepsRuns)]];
     }),
   );
+}
+
+/** Some annotations hold an object, user data included, as JSON. */
+function cleanedText(text: string, keepsRuns: boolean): string {
+  if (/^\s*[{[]/.test(text)) {
+    try {
+      return JSON.stringify(cleaned(parseBoundedJson(text, { maxDepth: MOST_NESTED }), keepsRuns));
+    } catch {
+      // It only begins like JSON.
+    }
+  }
+  return scrubbedText(text);
+}
+
+/** A variable that is no setting may hold anything, such as the headers of a collector of traces. */
+function cleanedVariable(variable: unknown): unknown {
+  if (!isObject(variable) || typeof variable["value"] !== "string") return cleaned(variable, true);
+  const isKnown = KNOWN_VARIABLES.has(String(variable["name"]));
+  return { ...variable, value: isKnown ? scrubbedText(variable["value"]) : REMOVED };
+}
+
+/** `--token=x` and `--token x` lose the x. */
+function cleanedWords(words: unknown): unknown {
+  if (!Array.isArray(words)) return words;
+  return words.map((word: unknown, at) => {
+    const before: unknown = words[at - 1];
+    const isAfter = typeof before === "string" && !before.includes("=") && isSecretFlag(before);
+    if (typeof word !== "string" || (isAfter && !word.startsWith("-"))) return REMOVED;
+    return isSecretFlag(word) ? word.replace(/=.*$/s, `=${REMOVED}`) : scrubbedText(word);
+  });
+}
+
+function isSecretFlag(word: string): boolean {
+  const [flag = ""] = word.split("=");
+  return flag.startsWith("-") && NAMES.test(flag);
 }

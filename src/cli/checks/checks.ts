@@ -49,6 +49,18 @@ export interface ChecksPrint {
   readonly notes?: readonly string[];
 }
 
+/** One line for each remedy, with the first item that needs it. */
+function remediesOf(checks: readonly CheckedItem[]): readonly string[] {
+  const items = new Map<string, CheckedItem[]>();
+  for (const one of checks)
+    if (one.remedy !== undefined) items.set(one.remedy, [...(items.get(one.remedy) ?? []), one]);
+  return [...items].map(([remedy, needing]) => {
+    const [{ area, item }] = needing as [CheckedItem];
+    const more = needing.length === 1 ? "" : ` and ${needing.length - 1} more`;
+    return `  ${area} ${item}${more}: ${remedy}`;
+  });
+}
+
 /** Prints all checks: a table and then the remedies, or JSON. */
 export function printedChecks(
   checks: readonly CheckedItem[],
@@ -57,9 +69,7 @@ export function printedChecks(
   if (output === "json")
     return printed({ version, exitCode: exitCodeOf(checks), notes, checks }, "json");
   const rows = checks.map(({ area, item, state, says }) => [area, item, WORDS[state], says]);
-  const remedies = checks.flatMap(({ area, item, remedy }) =>
-    remedy === undefined ? [] : [`  ${area} ${item}: ${remedy}`],
-  );
+  const remedies = remediesOf(checks);
   const open = checks.filter(({ state }) => state === "todo" || state === "drift").length;
   const heading = open === 0 ? "Advice:" : "What to do:";
   return printedLines([

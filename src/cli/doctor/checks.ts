@@ -2,23 +2,33 @@
 
 import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
-import type { KubeObject } from "../../apis/meta.ts";
+import type { KubeObject, ResourceAmounts } from "../../apis/meta.ts";
+import { formatResource, parseResources, type Resources } from "../../apis/resources.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { counted } from "../../base/counted.ts";
 import { formatDuration } from "../../base/duration.ts";
 import type { CheckedItem } from "../checks/checks.ts";
 import { some } from "../migrate/check-objects.ts";
 import { checkClasses } from "./check-classes.ts";
-import type { DoctorFacts } from "./facts.ts";
+import { checkController, checkLead } from "./check-controller.ts";
+import { checkDefinitions } from "./check-definitions.ts";
+import type { AskedRight, DoctorFacts } from "./facts.ts";
 import { checkQuotas } from "./quotas.ts";
 
 /** Above this difference, no node is ended because of the time (docs/explanation/safety.md). */
 const SKEW_LIMIT_MS = 5 * 60_000;
 const SKEW_SEEN_MS = 5_000;
-const LEASE_SECONDS = 15;
+/** From this share of a limit on, it is reported. */
+const FULL_SHARE = 0.9;
 /** A node usually starts within minutes and drains within an hour. */
 const SLOW_START_MS = 15 * 60_000;
 const SLOW_END_MS = 60 * 60_000;
+
+/** A NodePool with what is read of its limits. */
+interface PoolWithUse extends KubeObject {
+  readonly spec?: { readonly limits?: ResourceAmounts };
+  readonly status?: { readonly resources?: ResourceAmounts };
+}
 
 /** All checks. Causes are before their effects. */
 export function doctorChecks(
@@ -30,9 +40,11 @@ export function doctorChecks(
     ...checkNamespace(facts),
     ...checkRights(facts),
     ...checkDefinitions(facts, kinds),
+    ...checkController(facts),
     ...checkLead(facts),
     ...checkWebhooks(facts),
     ...checkReadiness("NodePools", facts.pools),
+    ...checkLimits(facts),
     ...checkReadiness("node classes", facts.classes),
     ...checkClasses(facts),
     ...checkQuotas(facts),
@@ -125,110 +137,19 @@ function checkRights({ rights, account, isAccountMissing }: DoctorFacts): readon
     return [
       { ...asked, says: `All ${counted(rights.length, "right")} of the controller are there` },
     ];
-  return missing.map(({ verb, resource, namespace, why }) => ({
-    area,
-    item: `${verb} ${resource}`,
-    state: "todo",
-    says: `${account} may not${namespace === undefined ? "" : ` in namespace ${namespace}`}: ${why}`,
-    remedy:
-      "install the chart's roles again; docs/reference/rights.md lists them. To ask for the controller's own account: --service-account NAMESPACE/NAME",
-  }));
-}
-
-interface OwnDefinition extends KubeObject {
-  readonly spec: {
-    readonly versions: readonly { readonly name: string; readonly served: boolean }[];
-  };
-}
-
-function checkDefinitions(
-  { crds, unread }: DoctorFacts,
-  kinds: readonly KubeObject[],
-): readonly CheckedItem[] {
-  const area = "definitions";
-  if (unread.some(({ what }) => what === "customresourcedefinitions")) return [];
-  return (kinds as readonly OwnDefinition[]).flatMap(
-    ({ metadata: { name }, spec }): CheckedItem[] => {
-      const crd = crds.find(({ metadata }) => metadata.name === name);
-      // Kinds of other providers and generations may be missing.
-      const isNeeded = /^(nodepools|nodeclaims)\.karpenter\.sh$/.test(name);
-      if (crd === undefined)
-        return isNeeded
-          ? [
-              {
-                area,
-                item: name,
-                state: "todo",
-                says: "It is not installed",
-                remedy: "helm upgrade --install karpenter-crd deploy/charts/karpenter-crd",
-              },
-            ]
-          : [];
-      const served = crd.spec.versions.filter((one) => one.served).map((one) => one.name);
-      const wanted = spec.versions.filter((one) => one.served).map((one) => one.name);
-      if (crd.metadata.deletionTimestamp !== undefined)
-        return [
-          {
-            area,
-            item: name,
-            state: "todo",
-            says: "It is being deleted, and its objects with it",
-            remedy: "follow the recipe for deleted definitions in docs/guide/uninstall.md",
-          },
-        ];
-      if (!wanted.some((version) => served.includes(version)))
-        return [
-          {
-            area,
-            item: name,
-            state: "todo",
-            says: `It serves ${served.join(", ")}, and none of ${wanted.join(", ")}`,
-            remedy: "upgrade karpenter-crd first, then the controller",
-          },
-        ];
-      return [{ area, item: name, state: "ready", says: `serves ${served.join(", ")}` }];
-    },
-  );
-}
-
-function checkLead({ leases, nowMs, isSandbox, namespace }: DoctorFacts): readonly CheckedItem[] {
-  const area = "lease";
-  if (leases.length === 0 && isSandbox)
-    return [
-      {
-        area,
-        item: "none",
-        state: "ready",
-        says: "Karpenter runs in the sandbox's process, alone, and needs none",
-      },
-    ];
-  if (leases.length === 0)
-    return [
-      {
-        area,
-        item: "none",
-        state: "todo",
-        says: "No Karpenter has ever led in this cluster",
-        remedy: `look at the controller's pods: kubectl -n ${namespace} get pods, and their log`,
-      },
-    ];
-  return leases.map(({ metadata, spec }): CheckedItem => {
-    const item = `${metadata.namespace}/${metadata.name}`;
-    const ageMs = nowMs - (fromRfc3339(spec.renewTime ?? "") ?? 0);
-    const holder = spec.holderIdentity ?? "";
-    const limitMs = (spec.leaseDurationSeconds ?? LEASE_SECONDS) * 1_000;
-    if (holder !== "" && ageMs <= limitMs)
-      return { area, item, state: "ready", says: `${holder} leads` };
-    return {
-      area,
-      item,
-      state: "todo",
-      says:
-        holder === ""
-          ? "Nobody leads"
-          : `${holder} has not renewed it for ${formatDuration(Math.round(ageMs / 1_000) * 1_000)}`,
-      remedy: "look at the controller's pods and their log: none of them can lead",
-    };
+  const remedy =
+    "install the chart's roles again; docs/reference/rights.md lists them. To ask for the controller's own account: --service-account NAMESPACE/NAME";
+  const groups = new Map<string, AskedRight[]>();
+  for (const one of missing) {
+    const key = `${one.resource} ${one.namespace}`;
+    groups.set(key, [...(groups.get(key) ?? []), one]);
+  }
+  return [...groups.values()].map((group): CheckedItem => {
+    const [{ resource, namespace, why }] = group as [AskedRight];
+    const verbs = [...new Set(group.map(({ verb }) => verb))].join(", ");
+    const where = namespace === undefined ? "" : ` in namespace ${namespace}`;
+    const says = `${account} may not${where}: ${why}`;
+    return { area, item: `${verbs} ${resource}`, state: "todo", says, remedy };
   });
 }
 
@@ -274,14 +195,44 @@ function checkReadiness(area: string, objects: readonly KubeObject[]): readonly 
     const item = one.metadata.name;
     if (isTrue(one, "Ready")) return { area, item, state: "ready", says: "ready" };
     const found = condition(one, "Ready");
-    const why = found?.message || found?.reason || "no controller has judged it yet";
+    if (found === undefined)
+      return {
+        area,
+        item,
+        state: "todo",
+        says: "No controller has judged it yet",
+        remedy: `start the controller with the provider of this ${one.kind}, and read its log`,
+      };
     return {
       area,
       item,
       state: "todo",
-      says: `It is not ready: ${why}`,
+      says: `It is not ready: ${found.message || found.reason}`,
       remedy: `mend what its conditions name: kubectl describe ${one.kind?.toLowerCase()} ${item}`,
     };
+  });
+}
+
+/** Checks how much of each NodePool's limits its nodes use. Provisioners keep theirs elsewhere. */
+function checkLimits({ pools }: DoctorFacts): readonly CheckedItem[] {
+  return pools.flatMap(({ kind, metadata, spec, status }: PoolWithUse): readonly CheckedItem[] => {
+    const limits = kind === "NodePool" ? parseResources(spec?.limits) : {};
+    const used = parseResources(status?.resources);
+    const full = Object.keys(limits)
+      .sort()
+      .filter((name) => (used[name] ?? 0) >= (limits[name] ?? 0) * FULL_SHARE);
+    if (full.length === 0) return [];
+    const amount = (name: string, of: Resources) => formatResource(name, of[name] ?? 0);
+    const uses = full.map((name) => `${amount(name, used)} of ${amount(name, limits)} ${name}`);
+    return [
+      {
+        area: "limits",
+        item: metadata.name,
+        state: "differs",
+        says: `Its nodes use ${uses.join(", ")}: it may get no further node`,
+        remedy: `raise spec.limits of NodePool ${metadata.name}, or let pods use another one`,
+      },
+    ];
   });
 }
 

@@ -2,10 +2,13 @@
  * The facts for `karpenter doctor`, from the cluster, AWS and this machine. The checks of these facts are pure
  * functions.
  */
+import type { Deployment } from "../../apis/apps/kinds.ts";
 import type { Crd } from "../../apis/core/custom-resource-definition.ts";
+import type { Pod } from "../../apis/core/pod.ts";
 import type { VcpuQuotaUse } from "../../apis/karpenter/facts.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import type { Lease } from "../../apis/policy/kinds.ts";
+import type { ProviderName } from "../../operator/rights.ts";
 
 /** One right, and whether the account has it. */
 export interface AskedRight {
@@ -50,6 +53,11 @@ export type ReadQuotas =
 
 /** Everything that the checks read. */
 export interface DoctorFacts {
+  readonly provider: ProviderName;
+  /** Deployments of Karpenter in its namespace. */
+  readonly deployments: readonly Deployment[];
+  /** The pods of these Deployments. */
+  readonly controllerPods: readonly Pod[];
   readonly nowMs: number;
   /** This machine's clock minus the API server's. Undefined: not known. */
   readonly skewMs: number | undefined;

@@ -3,6 +3,7 @@
  * questions.
  */
 
+import { DEPLOYMENT } from "../../apis/apps/kinds.ts";
 import { AWS_NODE_TEMPLATE } from "../../apis/aws/awsnodetemplate.ts";
 import { EC2_NODE_CLASS, type EC2NodeClass } from "../../apis/aws/ec2nodeclass.ts";
 import {
@@ -10,6 +11,8 @@ import {
   CUSTOM_RESOURCE_DEFINITION,
 } from "../../apis/core/custom-resource-definition.ts";
 import { ENDPOINT_SLICE, NAMESPACE, SERVICE_ACCOUNT } from "../../apis/core/kinds.ts";
+import { POD } from "../../apis/core/pod.ts";
+import { matchesLabelSelector } from "../../apis/core/selectors.ts";
 import { CLAIM_KINDS } from "../../apis/hub/claim.ts";
 import { POOL_KINDS } from "../../apis/hub/to-pool.ts";
 import { KWOK_NODE_CLASS } from "../../apis/kwok/kwoknodeclass.ts";
@@ -23,6 +26,7 @@ import { ConnectionError, isNotServed, KubeError } from "../../kube/errors.ts";
 import { type ProviderName, type Right, rightsOf } from "../../operator/rights.ts";
 import { OPTIONS } from "../../operator/settings/options.ts";
 import { SANDBOX_COMPILER } from "../../sandbox/apiserver/version-info.ts";
+import { isKarpenter } from "../checks/deployments.ts";
 import { isKnownMissing } from "../checks/missing.ts";
 import { CliError } from "../program/cli-error.ts";
 import type {
@@ -82,7 +86,22 @@ export async function gatherDoctor(
   const tried: Tried[] = [];
   for (const attempt of options.tries) tried.push(await attempt());
   const classes = await lists(classKinds);
+  const { namespace } = options;
+  const deployments = (await list(DEPLOYMENT)).filter(
+    (one) => one.metadata.namespace === namespace && isKarpenter(one),
+  );
+  const selectors = deployments.map(({ spec }) => spec.selector);
   return {
+    provider: options.provider,
+    deployments,
+    controllerPods:
+      deployments.length === 0
+        ? []
+        : (await list(POD)).filter(
+            ({ metadata }) =>
+              metadata.namespace === namespace &&
+              selectors.some((one) => matchesLabelSelector(one, metadata.labels)),
+          ),
     nowMs: server.nowMs ?? clock.now(),
     skewMs: server.nowMs === undefined ? undefined : clock.now() - server.nowMs,
     serverVersion: server.version,

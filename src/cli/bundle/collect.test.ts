@@ -1,0 +1,64 @@
+/** What a bundle keeps and removes, object by object, and what it says that it lacks. */
+import { expect, it } from "vitest";
+import type { KubeObject } from "../../apis/meta.ts";
+import { KubeError } from "../../kube/errors.ts";
+import type { KubeRequest } from "../../kube/transport/transport.ts";
+import { collectBundle } from "./collect.ts";
+import { scrubbed } from "./scrub.ts";
+
+const PLACE = { namespace: "karpenter" };
+const LABELS = { "app.kubernetes.io/name": "karpenter" };
+
+it("a bundle keeps Karpenter's settings, and no other variable, argument or annotation", () => {
+  const env = [
+    { name: "METRICS_PORT", value: "9090" },
+    { name: "OTEL_EXPORTER_OTLP_HEADERS", value: "x-key=hunter2" },
+    { name: "HTTPS_PROXY", value: "http://a:hunter2@proxy" },
+  ];
+  const args = ["controller", "--auth-token=hunter2", "--password", "hunter2", "--provider", "aws"];
+  const containers = [{ name: "controller", env, args, envFrom: [{ prefix: "hunter2" }] }];
+  const kubelet = JSON.stringify({ userData: "hunter2", maxPods: 7 });
+  const own = {
+    metadata: {
+      name: "karpenter",
+      labels: { "app.kubernetes.io/name": "karpenter" },
+      annotations: { "compatibility.karpenter.sh/kubelet": kubelet },
+    },
+    spec: { template: { spec: { containers } } },
+  } as unknown as KubeObject;
+  const annotations = {
+    "vault.example/template": "hunter2",
+    "karpenter.sh/do-not-disrupt": "true",
+  };
+  const theirs = { metadata: { name: "web", annotations }, spec: { containers } } as KubeObject;
+  const text = [own, theirs].map((one) => JSON.stringify(scrubbed(one))).join("\n");
+  expect(text).not.toContain("hunter2");
+  expect(text).toContain('{"name":"METRICS_PORT","value":"9090"}');
+  expect(text).toContain(
+    '["controller","--auth-token=<removed>","--password","<removed>","--provider","aws"]',
+  );
+  expect(text).toContain('\\"maxPods\\":7');
+  expect(text).toContain('"karpenter.sh/do-not-disrupt":"true"');
+});
+
+it("a bundle asks at the port that the chart gave, and says what it lacks", async () => {
+  const asked: string[] = [];
+  const env = [{ name: "METRICS_PORT", value: "9090" }];
+  const deployment = {
+    metadata: { ...PLACE, name: "karpenter", labels: LABELS },
+    spec: { selector: {}, template: { spec: { containers: [{ env }] } } },
+  };
+  const pod = { metadata: { ...PLACE, name: "karpenter-0" }, spec: { containers: [] } };
+  const objects: Readonly<Record<string, object>> = { Deployment: deployment, Pod: pod };
+  const fake = {
+    list: async ({ kind }: { readonly kind: string }) => ({ items: [objects[kind] ?? []].flat() }),
+    raw: async ({ path }: KubeRequest) => {
+      asked.push(path);
+      if (path === "/version") return { status: 200, headers: {}, body: {} };
+      throw new KubeError(403, undefined, `get ${path}`);
+    },
+  } as unknown as Parameters<typeof collectBundle>[0];
+  const { missing } = await collectBundle(fake, { namespace: "karpenter", version: "1.2.3" });
+  expect(asked).toContain("/api/v1/namespaces/karpenter/pods/karpenter-0:9090/proxy/metrics");
+  expect(missing).toEqual([expect.stringMatching(/^metrics of karpenter-0: /)]);
+});

@@ -1,0 +1,82 @@
+/** What the doctor says of the controller's pods, and how remedies are printed. Without a cluster. */
+import { describe, expect, it } from "vitest";
+import type { Pod } from "../../apis/core/pod.ts";
+import { printedChecks } from "../checks/checks.ts";
+import { checkController } from "./check-controller.ts";
+import type { DoctorFacts } from "./facts.ts";
+
+const controllerPod = (name: string, status: object) =>
+  ({
+    metadata: { name, namespace: "karpenter" },
+    spec: { containers: [] },
+    status,
+  }) as unknown as Pod;
+const waitingFor = (state: object, lastState: object = {}) =>
+  controllerPod("karpenter-0", {
+    containerStatuses: [{ name: "controller", ready: false, state: { waiting: state }, lastState }],
+  });
+
+const FACTS = {
+  namespace: "karpenter",
+  leases: [],
+  unread: [],
+  deployments: [{ metadata: { name: "karpenter" }, spec: { replicas: 1 } }],
+} as unknown as DoctorFacts;
+
+describe("the controller", () => {
+  it.each<[string, Pod, string, string]>([
+    [
+      "an image that cannot be pulled",
+      waitingFor({ reason: "ImagePullBackOff", message: "not found" }),
+      "ImagePullBackOff: not found",
+      "controller.image.repository",
+    ],
+    [
+      "a crash",
+      waitingFor({ reason: "CrashLoopBackOff" }, { terminated: { exitCode: 1 } }),
+      "It ended with exit code 1 and is started again",
+      "kubectl -n karpenter logs karpenter-0 --previous",
+    ],
+    [
+      "too little memory",
+      waitingFor({ reason: "CrashLoopBackOff" }, { terminated: { reason: "OOMKilled" } }),
+      "used too much memory",
+      "controller.resources.limits.memory",
+    ],
+    [
+      "no room",
+      controllerPod("karpenter-0", {
+        conditions: [{ type: "PodScheduled", status: "False", message: "0/1 nodes are available" }],
+      }),
+      "It has no node: 0/1 nodes are available",
+      "nodes that are not Karpenter's",
+    ],
+    [
+      "anything else",
+      waitingFor({ reason: "ContainerCreating" }),
+      "It is not ready: ContainerCreating",
+      "describe pod karpenter-0",
+    ],
+  ])("the doctor says why a pod of the controller is not ready: %s", (_, pod, says, remedy) => {
+    const checks = checkController({ ...FACTS, controllerPods: [pod] });
+    const found = checks.find(({ area, state }) => area === "controller" && state === "todo");
+    expect(found?.says).toContain(says);
+    expect(found?.remedy).toContain(remedy);
+  });
+
+  it("a remedy that several items need is said once", () => {
+    const check = { area: "rights", state: "todo", says: "no", remedy: "do this" } as const;
+    const text = printedChecks(
+      [
+        { ...check, item: "a" },
+        { ...check, item: "b" },
+      ],
+      {
+        output: "text",
+        version: "1",
+      },
+    );
+    expect(text).toContain("  rights a and 1 more: do this\n");
+    expect(text.match(/do this/g)).toHaveLength(1);
+  });
+});

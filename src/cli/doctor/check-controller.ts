@@ -1,0 +1,150 @@
+/** Checks of the controller itself: its Deployment, its pods and who leads. */
+import type { Pod } from "../../apis/core/pod.ts";
+import { isReady } from "../../apis/core/pod-predicates.ts";
+import { fromRfc3339 } from "../../base/clock.ts";
+import { counted } from "../../base/counted.ts";
+import { formatDuration } from "../../base/duration.ts";
+import type { CheckedItem } from "../checks/checks.ts";
+import type { DoctorFacts } from "./facts.ts";
+
+const LEASE_SECONDS = 15;
+
+/** Checks the Deployments and their pods. In a sandbox, and where a process leads without them, there are none. */
+export function checkController(facts: DoctorFacts): readonly CheckedItem[] {
+  const { deployments, controllerPods, namespace, isNamespaceMissing, isSandbox, unread } = facts;
+  const area = "controller";
+  if (deployments.length === 0) {
+    const isUnseen = unread.some(({ what }) => what === "deployments");
+    if (isSandbox || isNamespaceMissing || isUnseen || holders(facts).length > 0) return [];
+    return [
+      {
+        area,
+        item: "none",
+        state: "todo",
+        says: `No Deployment of Karpenter is in namespace ${namespace}`,
+        remedy:
+          "install the chart (docs/guide/install.md), or give its namespace by -n: kubectl get deployments -A -l app.kubernetes.io/name=karpenter lists them",
+      },
+    ];
+  }
+  const stopped = deployments.filter(({ spec }) => spec.replicas === 0);
+  const waiting = controllerPods.filter(
+    (pod) => pod.metadata.deletionTimestamp === undefined && !isReady(pod),
+  );
+  const checks = [
+    ...stopped.map(
+      ({ metadata }): CheckedItem => ({
+        area,
+        item: metadata.name,
+        state: "todo",
+        says: "It is scaled to 0",
+        remedy: `kubectl -n ${namespace} scale deployment ${metadata.name} --replicas=2`,
+      }),
+    ),
+    ...waiting.map((pod): CheckedItem => ({ area, item: pod.metadata.name, ...whyNotReady(pod) })),
+  ];
+  if (checks.length > 0) return checks;
+  if (controllerPods.length > 0)
+    return [{ area, item: "pods", state: "ready", says: readyText(controllerPods.length) }];
+  return [
+    {
+      area,
+      item: "pods",
+      state: "todo",
+      says: "Its Deployment has no pod",
+      remedy: `kubectl -n ${namespace} get events: they say what refuses its pods`,
+    },
+  ];
+}
+
+/** Checks the Leases: somebody must lead. */
+export function checkLead(facts: DoctorFacts): readonly CheckedItem[] {
+  const { leases, isSandbox, namespace } = facts;
+  const area = "lease";
+  if (leases.length === 0 && isSandbox)
+    return [
+      {
+        area,
+        item: "none",
+        state: "ready",
+        says: "Karpenter runs in the sandbox's process, alone, and needs none",
+      },
+    ];
+  const remedy = `none of the controller's pods can lead; their log says why: kubectl -n ${namespace} logs -l app.kubernetes.io/name=karpenter`;
+  if (leases.length === 0)
+    return [
+      {
+        area,
+        item: "none",
+        state: "todo",
+        says: "No Karpenter has ever led in this cluster",
+        remedy,
+      },
+    ];
+  return leases.map(({ metadata, spec }): CheckedItem => {
+    const item = `${metadata.namespace}/${metadata.name}`;
+    const holder = spec.holderIdentity ?? "";
+    if (holders(facts).includes(`${item} ${holder}`))
+      return { area, item, state: "ready", says: `${holder} leads` };
+    const ageMs = facts.nowMs - (fromRfc3339(spec.renewTime ?? "") ?? 0);
+    const age = formatDuration(Math.round(ageMs / 1_000) * 1_000);
+    const says = holder === "" ? "Nobody leads" : `${holder} has not renewed it for ${age}`;
+    return { area, item, state: "todo", says, remedy };
+  });
+}
+
+/** The Leases that somebody holds, with the holder. */
+function holders({ leases, nowMs }: DoctorFacts): readonly string[] {
+  return leases.flatMap(({ metadata, spec }) => {
+    const holder = spec.holderIdentity ?? "";
+    const ageMs = nowMs - (fromRfc3339(spec.renewTime ?? "") ?? 0);
+    const limitMs = (spec.leaseDurationSeconds ?? LEASE_SECONDS) * 1_000;
+    const item = `${metadata.namespace}/${metadata.name}`;
+    return holder !== "" && ageMs <= limitMs ? [`${item} ${holder}`] : [];
+  });
+}
+
+function readyText(pods: number): string {
+  return pods === 1 ? "1 pod, which is ready" : `${counted(pods, "pod")}, all ready`;
+}
+
+interface Waiting {
+  readonly waiting?: { readonly reason?: string; readonly message?: string };
+}
+
+/** What the pod or its container waits for. */
+function whyNotReady({ metadata, status }: Pod): Pick<CheckedItem, "state" | "says" | "remedy"> {
+  const at = `kubectl -n ${metadata.namespace}`;
+  const todo = (says: string, remedy: string) => ({ state: "todo", says, remedy }) as const;
+  const placed = status?.conditions?.find(({ type }) => type === "PodScheduled");
+  if (placed?.status === "False")
+    return todo(
+      `It has no node: ${placed.message ?? placed.reason}`,
+      "make room on nodes that are not Karpenter's: each replica needs one of its own",
+    );
+  const container = status?.containerStatuses?.find(({ ready }) => !ready);
+  const { waiting } = (container?.["state"] ?? {}) as Waiting;
+  const { terminated } = (container?.["lastState"] ?? {}) as {
+    readonly terminated?: { readonly reason?: string; readonly exitCode?: number };
+  };
+  if (/^(ErrImage|ImagePull|InvalidImage)/.test(waiting?.reason ?? ""))
+    return todo(
+      `${waiting?.reason}: ${waiting?.message ?? "the image cannot be pulled"}`,
+      "set controller.image.repository, tag or digest to an image that the nodes can pull",
+    );
+  if (terminated?.reason === "OOMKilled")
+    return todo(
+      "Its last container was ended because it used too much memory",
+      "raise controller.resources.limits.memory",
+    );
+  if (waiting?.reason === "CrashLoopBackOff")
+    return todo(
+      `It ended with exit code ${terminated?.exitCode ?? "unknown"} and is started again`,
+      `${at} logs ${metadata.name} --previous: the last line says why`,
+    );
+  const message = waiting?.message === undefined ? "" : `: ${waiting.message}`;
+  return todo(
+    `It is not ready${waiting?.reason === undefined ? "" : `: ${waiting.reason}${message}`}`,
+    `${at} describe pod ${metadata.name}, and its log`,
+  );
+}
