@@ -81,7 +81,7 @@ async function release(): Promise<void> {
   mkdirSync(join(ROOT, "dist"), { recursive: true });
   const source = mkdtempSync(join(ROOT, "dist/.release-"));
   try {
-    exportTo(source, { version, notes, atMs });
+    exportTo(source, { version, commit, notes, atMs });
     const built: Built = {
       source,
       version,
@@ -150,10 +150,15 @@ function check(version: string, notes: readonly ChangeNote[]): void {
   say("the checkout has changes that are not committed: they are left out");
 }
 
-/** The commit's files, with the new version in them. */
+/** The commit's files, with the new version and the commit in them. */
 function exportTo(
   source: string,
-  { version, notes, atMs }: { version: string; notes: readonly ChangeNote[]; atMs: number },
+  {
+    version,
+    commit,
+    notes,
+    atMs,
+  }: { version: string; commit: string; notes: readonly ChangeNote[]; atMs: number },
 ): void {
   const archive = execFileSync("git", ["archive", "--format=tar", "HEAD"], {
     cwd: ROOT,
@@ -173,6 +178,13 @@ function exportTo(
       changed = changed.replace(`"version": "${before}"`, `"version":  "${version}"`);
     writeFileSync(path, changed.replaceAll('"version":  ', '"version": '));
   }
+  // The program of the package has no checkout beside it that says which commit it is.
+  const path = join(source, "package.json");
+  const named = {
+    ...(JSON.parse(readFileSync(path, "utf8")) as object),
+    commit: commit.slice(0, 7),
+  };
+  writeFileSync(path, `${JSON.stringify(named, null, 2)}\n`);
   const changelog = join(source, "CHANGELOG.md");
   const date = new Date(atMs).toISOString().slice(0, 10);
   const text = withRelease(readFileSync(changelog, "utf8"), { version, date, notes });

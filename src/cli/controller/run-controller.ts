@@ -207,11 +207,12 @@ interface Doors {
   readonly random: Random;
 }
 
-async function openDoors({ clock, log, parts, provider }: Starting): Promise<Doors> {
+async function openDoors({ clock, log, parts, provider, given }: Starting): Promise<Doors> {
   // Names and jitter must differ between replicas and runs.
   const random = new Random(randomBytes(16).toString("hex"));
   const cluster = access(clock);
-  log.info("starting", { server: cluster.server, version: BUILD.version, provider });
+  const mode = given.observeOnly ? { mode: "observe only" } : {};
+  log.info("starting", { server: cluster.server, version: BUILD.version, provider, ...mode });
   const oldNode = nodeVersionNote(process.versions.node);
   if (oldNode !== undefined) log.warn(oldNode);
   for (const warning of cluster.warnings ?? []) log.warn(warning);
