@@ -36,7 +36,8 @@ import { isUsual, openWorld, type TestWorld } from "./world.ts";
 const MINUTE = 60_000;
 const NAMESPACE = "karpenter";
 const PAGE = readFileSync(new URL("../docs/guide/troubleshooting.md", import.meta.url), "utf8");
-const [MESSAGES = "", SENTENCES = ""] = PAGE.split("## Reasons not to start at all");
+const [MESSAGES = "", REST = ""] = PAGE.split("## Reasons not to start at all");
+const [SENTENCES = ""] = REST.split("\n## ");
 /** First cell, in code, and the last. */
 const rowsOf = (text: string) =>
   [...text.matchAll(/^\| `(.+?)` \|(?:.*\|)? ([^|]+) \|$/gm)].map(
