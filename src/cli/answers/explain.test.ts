@@ -513,7 +513,7 @@ describe("karpenter explain node", () => {
       return JSON.parse(await ask("node a", all, { output: "json", setting })).repair;
     };
     expect(await repairOf(others, "true")).toEqual({
-      says: "Ready is Unknown since 2026-01-05T11:50:00Z: node repair replaces it at 2026-01-05T12:20:00Z, within budgets, with 10m0s for its drain",
+      says: "Ready is Unknown since 2026-01-05T11:50:00Z: node repair replaces it at 2026-01-05T12:20:00Z, if the disruption budgets for Unhealthy allow it, with 10m0s for its drain",
       condition: "Ready",
       status: "Unknown",
       since: "2026-01-05T11:50:00Z",

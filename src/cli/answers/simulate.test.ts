@@ -72,7 +72,7 @@ describe("karpenter simulate --unhealthy", () => {
     expect(answer.unhealthy).toEqual([
       {
         node: "a",
-        says: "StorageReady is False since 2026-01-05T12:00:00Z: node repair replaces it at 2026-01-05T12:30:00Z, within budgets, with 10m0s for its drain",
+        says: "StorageReady is False since 2026-01-05T12:00:00Z: node repair replaces it at 2026-01-05T12:30:00Z, if the disruption budgets for Unhealthy allow it, with 10m0s for its drain",
       },
     ]);
     const [command, ...others] = answer.steps.filter(({ kind }) => kind === "command");

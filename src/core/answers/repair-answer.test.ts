@@ -31,6 +31,7 @@ interface Fault {
   readonly reason?: string;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly deleted?: boolean;
+  readonly initialized?: boolean;
 }
 
 /** A node of pool `default` in a zone of its own, so that broken nodes share no cause. */
@@ -38,6 +39,7 @@ function view(name: string, fault?: Fault): NodeView {
   const labels = {
     "karpenter.sh/nodepool": "default",
     "karpenter.sh/registered": "true",
+    ...(fault?.initialized === false ? {} : { "karpenter.sh/initialized": "true" }),
     "topology.kubernetes.io/zone": name,
   };
   const { type = "Ready", minutes = 0, reason = "", annotations = {} } = fault ?? {};
@@ -63,7 +65,7 @@ function answer(fault: Fault, repairs: Partial<Repairs> = {}, others = well) {
 describe("the answer about node repair", () => {
   it("says since when the condition holds, and when the node is replaced", () => {
     expect(answer({ minutes: 10 })).toEqual({
-      says: "Ready is False since 2026-01-04T23:50:00Z: node repair replaces it at 2026-01-05T00:20:00Z, within budgets",
+      says: "Ready is False since 2026-01-04T23:50:00Z: node repair replaces it at 2026-01-05T00:20:00Z, if the disruption budgets for Unhealthy allow it",
       condition: "Ready",
       status: "False",
       since: "2026-01-04T23:50:00Z",
@@ -71,15 +73,21 @@ describe("the answer about node repair", () => {
       action: "ReplaceNode",
       heldBack: false,
     });
-    expect(answer({ minutes: 30 })?.says).toContain("node repair replaces it now, within budgets");
+    expect(answer({ minutes: 30 })?.says).toContain(
+      "node repair replaces it now, if the disruption budgets for Unhealthy allow it",
+    );
   });
 
   it("names the reason of the condition, the reboot, and the time of its drain", () => {
     const found = answer({ type: "Disk", reason: "Full", minutes: 10 });
     expect(found).toMatchObject({ reason: "Full", action: "RebootNode" });
     expect(found?.says).toContain(
-      "node repair reboots it now, within budgets, with 5m0s for its drain",
+      "node repair reboots it now, if the disruption budgets for Unhealthy allow it, with 5m0s for its drain",
     );
+  });
+
+  it("speaks of no budget for a node that never became usable: repair needs none", () => {
+    expect(answer({ minutes: 30, initialized: false })?.says).toMatch(/replaces it now$/);
   });
 
   it("is none for a whole node, and for one that is leaving", () => {

@@ -66,6 +66,8 @@ export function repairAnswer(
   const due = toRfc3339(found.dueMs);
   const when = found.dueMs <= nowMs ? "now" : `at ${due}`;
   const bound = graceMs === undefined ? "" : `, with ${formatDuration(graceMs)} for its drain`;
+  // A node that never became usable is repaired whatever budgets say.
+  const allowed = view.initialized ? ", if the disruption budgets for Unhealthy allow it" : "";
   const verb = action === "RebootNode" ? "reboots" : "replaces";
   const why = !isOn
     ? "node repair is off (feature gate NodeRepair)"
@@ -79,7 +81,7 @@ export function repairAnswer(
             ? `node repair, due ${due}, waits while more than 20 % of the nodes are unhealthy (${grouped(broken)} of ${grouped(neighbours.length)})`
             : isLegacy
               ? `node repair terminates it ${when}`
-              : `node repair ${verb} it ${when}, within budgets${bound}`;
+              : `node repair ${verb} it ${when}${allowed}${bound}`;
   return {
     says: `${conditionType} is ${conditionStatus} since ${since}: ${why}`,
     condition: conditionType,
