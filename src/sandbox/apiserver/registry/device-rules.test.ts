@@ -212,3 +212,15 @@ describe("ResourceSlices", () => {
     expect(refused.message).toContain("spec.nodeName: Invalid value");
   });
 });
+
+it("a DeviceClass keeps no extendedResourceName: nothing here would serve it", async () => {
+  const send = start();
+  const { status, body } = await send("POST", `${GROUP}/deviceclasses`, {
+    apiVersion: "resource.k8s.io/v1",
+    kind: "DeviceClass",
+    metadata: { name: "gpu" },
+    spec: { extendedResourceName: "example.com/gpu", selectors: [] },
+  });
+  expect(status).toBe(201);
+  expect(body.spec).not.toHaveProperty("extendedResourceName");
+});
