@@ -56,7 +56,8 @@ function measure(name: string, input: SchedulingInput, runs: number): void {
   print([
     name,
     median.toFixed(0),
-    longest.toFixed(1),
+    // With one run nothing but the run that compiles was measured.
+    runs > 1 ? longest.toFixed(1) : "-",
     String(nodes),
     String(result?.unschedulable.length),
   ]);

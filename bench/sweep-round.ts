@@ -149,6 +149,7 @@ const world = {
     gates: { betaDrift: true, alphaDrift: false, nodeRepair: false, staticCapacity: false, nodeOverlay: false },
   },
   cluster,
+  clockSkewMs: () => 0,
 } as unknown as World;
 const begun: string[] = [];
 const queue = {

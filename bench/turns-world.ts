@@ -51,6 +51,7 @@ export function turnsWorld({ claims, input }: TurnsCluster, server: Server): Tur
     log,
     cluster: createClusterState(),
     settings,
+    clockSkewMs: () => 0,
   } as unknown as World;
   openMirrors(world);
   const lose = (count: number): void => {
