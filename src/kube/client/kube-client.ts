@@ -146,14 +146,38 @@ function watchOf<T extends KubeObject>(
 ): Watch<T> {
   return {
     close: () => stream.close(),
-    async *[Symbol.asyncIterator]() {
-      // Not frozen yet: the informer removes unused fields first.
-      for await (const frame of stream) {
-        if (readFrame !== undefined && frame instanceof Uint8Array) yield read(frame, readFrame);
-        else yield frame as WatchEvent<T>;
-      }
+    // No generator: it would cost several promises for each of a thousand events a second.
+    [Symbol.asyncIterator]: () => {
+      const frames = stream[Symbol.asyncIterator]();
+      const eventOf = (result: IteratorResult<unknown>): IteratorResult<WatchEvent<T>> => {
+        try {
+          return eventIn(result, readFrame);
+        } catch (error) {
+          stream.close();
+          throw error;
+        }
+      };
+      return {
+        next: () => frames.next().then(eventOf),
+        return: async () => {
+          await frames.return?.();
+          return { done: true, value: undefined };
+        },
+      };
     },
   };
+}
+
+/** Its object is not frozen: the informer removes unused fields first. */
+function eventIn<T extends KubeObject>(
+  result: IteratorResult<unknown>,
+  readFrame: ReadFrame<T> | undefined,
+): IteratorResult<WatchEvent<T>> {
+  if (result.done === true) return result;
+  const frame = result.value;
+  if (readFrame === undefined || !(frame instanceof Uint8Array))
+    return result as IteratorResult<WatchEvent<T>>;
+  return { done: false, value: read(frame, readFrame) };
 }
 
 function read<T extends KubeObject>(frame: Uint8Array, readFrame: ReadFrame<T>): WatchEvent<T> {

@@ -27,9 +27,12 @@ const MANAGED_FIELDS = 17;
  */
 export function createPodFrameReader(project: (pod: Pod) => Pod): ReadFrame<Pod> {
   const readPod = createPodReader(project);
+  // Frames that came together lie in one buffer: one cursor serves them all.
+  let all = new Fields(Buffer.alloc(0));
   return (frame) => {
-    const bytes = Buffer.from(frame.buffer, frame.byteOffset, frame.byteLength);
-    const event = new Fields(bytes);
+    const { buffer, byteOffset, byteLength } = frame;
+    if (all.bytes.buffer !== buffer) all = new Fields(Buffer.from(buffer));
+    const event = all.part(byteOffset, byteOffset + byteLength);
     let type = "";
     let object: Fields | undefined;
     while (event.next()) {

@@ -7,12 +7,11 @@ import { ConnectionError } from "../errors.ts";
 import { PROTOBUF, readStatusBody } from "../protobuf/envelope.ts";
 import { type ConnectionOptions, ConnectionsByCertificate } from "./connections.ts";
 import { type Credential, type Credentials, fixedCredentials } from "./credentials.ts";
+import { FrameIterator, lengthDelimited, linesIn } from "./frames.ts";
 import type { KubeRequest, KubeResponse, KubeStream, Transport } from "./transport.ts";
 
 /** Longest wait for the headers of an answer, and for the body of a short one. */
 const TIMEOUT_MS = 60_000;
-/** Bytes of the length before each protobuf frame. */
-const LENGTH_BYTES = 4;
 
 /** The server's address, its authority and the credentials. */
 export interface HttpTransportOptions extends Omit<ConnectionOptions, "timeoutMs"> {
@@ -79,8 +78,11 @@ export function createHttpTransport(options: HttpTransportOptions): Transport {
     }
     const headers = flatten(answer.headers);
     if (isStream(request) && answer.statusCode < 400) {
-      const frames = framesOf(answer.body, request, headers["content-type"] ?? "");
-      const stream = streamOf(frames, request, abort);
+      const stream = streamOf(answer.body, {
+        request,
+        contentType: headers["content-type"] ?? "",
+        abort,
+      });
       return { status: answer.statusCode, headers, stream };
     }
     return { status: answer.statusCode, headers, body: await read(answer, headers, request) };
@@ -150,64 +152,35 @@ async function read(
   }
 }
 
+interface StreamFacts {
+  readonly request: KubeRequest;
+  readonly contentType: string;
+  readonly abort: AbortController;
+}
+
 function streamOf(
-  frames: AsyncIterable<unknown>,
-  request: KubeRequest,
-  abort: AbortController,
+  body: AsyncIterable<Uint8Array>,
+  { request, contentType, abort }: StreamFacts,
 ): KubeStream {
   let closed = false;
+  // It is no failure if this side closed the stream.
+  const failed = (cause: unknown): Error | undefined =>
+    closed ? undefined : new ConnectionError(`watching ${request.path}`, { cause });
   return {
     close: () => {
       closed = true;
       abort.abort();
     },
-    async *[Symbol.asyncIterator]() {
-      try {
-        yield* frames;
-      } catch (error) {
-        // It is no failure if this side closed the stream.
-        if (!closed) throw new ConnectionError(`watching ${request.path}`, { cause: error });
-      }
+    [Symbol.asyncIterator]: () => {
+      if (contentType.startsWith(PROTOBUF))
+        return new FrameIterator(body, {
+          splitter: lengthDelimited(),
+          read: (bytes) => bytes,
+          failed,
+        });
+      const isWatch = request.path.includes("watch=");
+      const read = isWatch ? (line: string) => JSON.parse(line) as unknown : (line: string) => line;
+      return new FrameIterator(body, { splitter: linesIn(), read, failed });
     },
   };
-}
-
-function framesOf(
-  body: AsyncIterable<Uint8Array>,
-  request: KubeRequest,
-  contentType: string,
-): AsyncIterable<unknown> {
-  if (contentType.startsWith(PROTOBUF)) return lengthDelimited(body);
-  return request.path.includes("watch=") ? jsonLines(body) : linesOf(body);
-}
-
-async function* jsonLines(body: AsyncIterable<Uint8Array>): AsyncGenerator<unknown> {
-  for await (const line of linesOf(body)) yield JSON.parse(line);
-}
-
-/** Splits protobuf frames. Each has its length in the four bytes before it. */
-async function* lengthDelimited(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let rest: Buffer = Buffer.alloc(0);
-  for await (const chunk of body) {
-    rest = rest.length === 0 ? Buffer.from(chunk) : Buffer.concat([rest, chunk]);
-    let at = 0;
-    while (rest.length - at >= LENGTH_BYTES) {
-      const end = at + LENGTH_BYTES + rest.readUInt32BE(at);
-      if (end > rest.length) break;
-      yield rest.subarray(at + LENGTH_BYTES, end);
-      at = end;
-    }
-    rest = rest.subarray(at);
-  }
-}
-
-async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
-  const decoder = new TextDecoder();
-  let rest = "";
-  for await (const chunk of body) {
-    const parts = (rest + decoder.decode(chunk, { stream: true })).split("\n");
-    rest = parts.pop() ?? "";
-    for (const line of parts) if (line !== "") yield line;
-  }
-  if (rest !== "") yield rest;
 }

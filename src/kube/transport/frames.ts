@@ -1,0 +1,119 @@
+/**
+ * Frames of a long answer, as its bytes arrive: JSON by lines, text by lines, protobuf by the length before each frame.
+ * A busy cluster sends a thousand a second, so a frame that is here costs one promise. Nested generators cost ten.
+ */
+
+/** Takes bytes, and gives the frames that are whole. */
+interface Splitter<T> {
+  take(chunk: Uint8Array): readonly T[];
+  /** What is left when the answer ends. */
+  end(): readonly T[];
+}
+
+/** Bytes of the length before each protobuf frame. */
+const LENGTH_BYTES = 4;
+
+/** Lines of text, without empty ones. */
+export function linesIn(): Splitter<string> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  return {
+    take: (chunk) => {
+      const parts = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+      rest = parts.pop() ?? "";
+      return parts.filter((line) => line !== "");
+    },
+    end: () => (rest === "" ? [] : [rest]),
+  };
+}
+
+/** Protobuf frames, without their length. */
+export function lengthDelimited(): Splitter<Uint8Array> {
+  let rest: Buffer = Buffer.alloc(0);
+  return {
+    take: (chunk) => {
+      rest = rest.length === 0 ? Buffer.from(chunk) : Buffer.concat([rest, chunk]);
+      const frames: Uint8Array[] = [];
+      let at = 0;
+      while (rest.length - at >= LENGTH_BYTES) {
+        const end = at + LENGTH_BYTES + rest.readUInt32BE(at);
+        if (end > rest.length) break;
+        frames.push(rest.subarray(at + LENGTH_BYTES, end));
+        at = end;
+      }
+      rest = rest.subarray(at);
+      return frames;
+    },
+    end: () => [],
+  };
+}
+
+/** How frames are split and read, and what an error of either or of the connection becomes. */
+export interface FrameOptions<T> {
+  readonly splitter: Splitter<T>;
+  /** Called when the frame's turn comes: an unreadable frame does not take those before it along. */
+  readonly read: (frame: T) => unknown;
+  /** Undefined: the error counts as the end. */
+  readonly failed: (cause: unknown) => Error | undefined;
+}
+
+const END: IteratorResult<unknown, undefined> = { done: true, value: undefined };
+
+/** Iterates over the frames of a body. */
+export class FrameIterator<T> implements AsyncIterator<unknown> {
+  readonly #chunks: AsyncIterator<Uint8Array>;
+  readonly #options: FrameOptions<T>;
+  #frames: readonly T[] = [];
+  #at = 0;
+  #isOver = false;
+
+  constructor(body: AsyncIterable<Uint8Array>, options: FrameOptions<T>) {
+    this.#chunks = body[Symbol.asyncIterator]();
+    this.#options = options;
+  }
+
+  next(): Promise<IteratorResult<unknown>> {
+    if (this.#at >= this.#frames.length) return this.#awaited();
+    try {
+      return Promise.resolve(this.#frame());
+    } catch (error) {
+      return this.#fail(error);
+    }
+  }
+
+  async return(): Promise<IteratorResult<unknown>> {
+    this.#isOver = true;
+    this.#frames = [];
+    await this.#chunks.return?.();
+    return END;
+  }
+
+  async #awaited(): Promise<IteratorResult<unknown>> {
+    try {
+      while (this.#at >= this.#frames.length) {
+        if (this.#isOver) return END;
+        const { done, value } = await this.#chunks.next();
+        const { splitter } = this.#options;
+        this.#isOver = done === true;
+        this.#frames = done === true ? splitter.end() : splitter.take(value);
+        this.#at = 0;
+      }
+      return this.#frame();
+    } catch (error) {
+      return this.#fail(error);
+    }
+  }
+
+  #frame(): IteratorResult<unknown> {
+    const frame = this.#frames[this.#at++] as T;
+    return { done: false, value: this.#options.read(frame) };
+  }
+
+  /** As after any error of a generator: nothing comes after it, and the connection is let go. */
+  async #fail(error: unknown): Promise<IteratorResult<unknown>> {
+    await this.return().catch(() => undefined);
+    const failure = this.#options.failed(error);
+    if (failure === undefined) return END;
+    throw failure;
+  }
+}
