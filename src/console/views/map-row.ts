@@ -43,23 +43,24 @@ export function mapRow(node: FleetNode): MapRow {
 }
 
 function freshRow(node: FleetNode): MapRow {
-  const { nodePool, instanceType, zone, capacityType, createdAt, priceMicroUsdPerHour } = node;
-  const { state, since, pods, held, drifted } = node;
-  return {
-    ...(nodePool === undefined ? {} : { pool: nodePool }),
-    ...(instanceType === undefined ? {} : { type: instanceType }),
-    ...(zone === undefined ? {} : { zone }),
-    ...(capacityType === undefined ? {} : { capacity: capacityType }),
-    state,
-    ...(since === undefined ? {} : { since }),
-    ...(createdAt === undefined ? {} : { created: createdAt }),
-    ...(priceMicroUsdPerHour === undefined ? {} : { price: priceMicroUsdPerHour }),
-    cpu: share(node, "cpu"),
-    memory: share(node, "memory"),
-    pods,
-    ...(held === undefined ? {} : { held }),
-    ...(drifted === undefined ? {} : { drifted }),
+  const row: Record<string, unknown> = {};
+  const set = (field: keyof MapRow, value: unknown): void => {
+    if (value !== undefined) row[field] = value;
   };
+  set("pool", node.nodePool);
+  set("type", node.instanceType);
+  set("zone", node.zone);
+  set("capacity", node.capacityType);
+  set("state", node.state);
+  set("since", node.since);
+  set("created", node.createdAt);
+  set("price", node.priceMicroUsdPerHour);
+  set("cpu", share(node, "cpu"));
+  set("memory", share(node, "memory"));
+  set("pods", node.pods);
+  set("held", node.held);
+  set("drifted", node.drifted);
+  return row as unknown as MapRow;
 }
 
 /** What is requested of a resource, and what there is. */

@@ -3,7 +3,6 @@
  * `karpenter top` and the console.
  */
 import type { Pod } from "../../apis/core/pod.ts";
-import { podRequests } from "../../apis/core/pod-resources.ts";
 import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
 import {
   CAPACITY_TYPE_LABEL_KEY,
@@ -21,7 +20,7 @@ import { type Block, blocksOf, priceOf } from "../disruption/candidates.ts";
 import type { Picture } from "../disruption/make-round.ts";
 import { recordOf } from "../disruption/record.ts";
 import type { RejectionReason, SchedulingResult } from "../provisioning/result.ts";
-import type { NodeView } from "../state/node-view.ts";
+import { type NodeView, requestsOf } from "../state/node-view.ts";
 import { ViewNotes } from "../state/view-notes.ts";
 import type { Model } from "./model.ts";
 
@@ -129,6 +128,7 @@ export function* fleetInSteps({ picture, pools }: Model, plan: SchedulingResult)
   const types = new Map(pools.map(({ pool, instanceTypes }) => [pool.id, instanceTypes]));
   const poolOf = new Map(picture.pools.map(({ pool }) => [pool.id, pool]));
   const ofPool = new Map<string, Of>();
+  const holds = new Holds(picture);
   const nodes = yield* mapInSteps(picture.nodes, NODES_PER_STEP, (view) => {
     const id = view.poolId ?? "";
     const of = within(ofPool, id, () => {
@@ -136,7 +136,7 @@ export function* fleetInSteps({ picture, pools }: Model, plan: SchedulingResult)
       const pause = pool === undefined ? undefined : picture.paused(pool)?.message;
       return { pool, offered: types.get(id) ?? NONE_OFFERED, pause };
     });
-    return fleetNode(picture, view, of);
+    return fleetNode(holds, view, of);
   });
   yield;
   const waiting = waitingOf(plan);
@@ -184,14 +184,15 @@ interface Hold {
 const said = new ViewNotes<Of & { readonly node: FleetNode; readonly hold: Hold }>();
 
 /** All fields but `held` depend only on the node's view, its pool and the pool's instance types, so they are kept. */
-function fleetNode(picture: Picture, view: NodeView, of: Of): FleetNode {
+function fleetNode(holds: Holds, view: NodeView, of: Of): FleetNode {
   const known = said.get(view);
   const isKnown = known?.pool?.name === of.pool?.name && known?.offered === of.offered;
-  if (isKnown && known !== undefined && stillHolds(known.hold, picture, of)) return known.node;
-  const hold = holdOn(picture, view, of);
+  if (isKnown && known !== undefined && stillHolds(known.hold, holds.picture, of))
+    return known.node;
+  const hold = holds.on(view, of);
   const held = hold.block?.message;
   const isSame = isKnown && known !== undefined && known.node.held === held;
-  const node = isSame ? known.node : { ...freshNode(view, of), ...optional("held", held) };
+  const node = isSame ? known.node : freshNode(view, of, held);
   said.set(view, { ...of, node, hold });
   return node;
 }
@@ -206,26 +207,32 @@ function stillHolds({ block, pdbs, movesFirst, pause }: Hold, picture: Picture, 
   );
 }
 
-function freshNode(view: NodeView, { pool, offered }: Of): FleetNode {
+/** Filled field by field: spreading a small object for each costs several times as much, and there are many nodes. */
+function freshNode(view: NodeView, { pool, offered }: Of, held: string | undefined): FleetNode {
   const { claim, labels } = view;
   const price = priceOf(labels, offered);
-  const state = claim === undefined ? { state: "unmanaged" as const } : stateOf(view, claim);
-  const createdAt = (view.node ?? claim)?.metadata.creationTimestamp;
-  return {
-    name: view.name,
-    ...state,
-    ...optional("createdAt", createdAt),
-    ...optional("nodePool", pool?.name ?? view.poolId?.split("/").at(-1)),
-    ...optional("instanceType", labels[INSTANCE_TYPE_LABEL_KEY]),
-    ...optional("zone", labels[TOPOLOGY_ZONE_LABEL_KEY]),
-    ...optional("capacityType", labels[CAPACITY_TYPE_LABEL_KEY]),
-    allocatable: view.allocatable,
-    requested: sumOf(view.pods.map(podRequests)),
-    pods: view.pods.length,
-    ...optional("priceMicroUsdPerHour", price === 0 ? undefined : price),
-    ...(claim !== undefined && isTrue(claim, "Drifted") ? { drifted: true as const } : {}),
+  const node: Record<string, unknown> = { name: view.name };
+  const set = (field: keyof FleetNode, value: unknown): void => {
+    if (value !== undefined) node[field] = value;
   };
+  const { state, since } = claim === undefined ? UNMANAGED : stateOf(view, claim);
+  set("state", state);
+  set("since", since);
+  set("createdAt", (view.node ?? claim)?.metadata.creationTimestamp);
+  set("nodePool", pool?.name ?? view.poolId?.split("/").at(-1));
+  set("instanceType", labels[INSTANCE_TYPE_LABEL_KEY]);
+  set("zone", labels[TOPOLOGY_ZONE_LABEL_KEY]);
+  set("capacityType", labels[CAPACITY_TYPE_LABEL_KEY]);
+  set("allocatable", view.allocatable);
+  set("requested", requestsOf(view));
+  set("pods", view.pods.length);
+  set("priceMicroUsdPerHour", price === 0 ? undefined : price);
+  set("drifted", claim !== undefined && isTrue(claim, "Drifted") ? true : undefined);
+  set("held", held);
+  return node as unknown as FleetNode;
 }
+
+const UNMANAGED: Pick<FleetNode, "state" | "since"> = { state: "unmanaged" };
 
 function optional<K extends string, V>(key: K, value: V | undefined): { readonly [k in K]?: V } {
   return (value === undefined ? {} : { [key]: value }) as { readonly [k in K]?: V };
@@ -256,20 +263,30 @@ function stateOf(view: NodeView, claim: NodeClaim): Pick<FleetNode, "state" | "s
   return { state: "running", ...since("Initialized") };
 }
 
-/** Why a running node is not disrupted. Does not check whether its pods would fit elsewhere. */
-function holdOn(picture: Picture, view: NodeView, { pool, pause }: Of): Hold {
-  const { nowMs, pdbs, paused } = picture;
-  let movesFirst: Hold["movesFirst"];
-  let block: Block | undefined;
-  if (view.claim !== undefined && view.initialized && !view.deleting) {
-    const asked = (pod: Pod): boolean => {
-      movesFirst = picture.movesFirst;
+/** Why running nodes are not disrupted. Does not check whether their pods would fit elsewhere. */
+class Holds {
+  readonly picture: Picture;
+  /** One for all nodes: a picture has many fields, and copying them for each node takes longer than the checks. */
+  readonly #input: Parameters<typeof blocksOf>[1];
+  #isAsked = false;
+
+  constructor(picture: Picture) {
+    this.picture = picture;
+    const movesFirst = (pod: Pod): boolean => {
+      this.#isAsked = true;
       return picture.movesFirst(pod);
     };
-    const input = { nowMs, pdbs, paused, movesFirst: asked, disruptionClass: "graceful" as const };
-    [block] = blocksOf({ node: view, claim: view.claim, pool }, { ...picture, ...input }, 1);
+    this.#input = { ...picture, movesFirst, disruptionClass: "graceful" };
   }
-  return { block, pdbs, movesFirst, pause };
+
+  on(view: NodeView, { pool, pause }: Of): Hold {
+    const { pdbs, movesFirst } = this.picture;
+    this.#isAsked = false;
+    let block: Block | undefined;
+    if (view.claim !== undefined && view.initialized && !view.deleting)
+      [block] = blocksOf({ node: view, claim: view.claim, pool }, this.#input, 1);
+    return { block, pdbs, movesFirst: this.#isAsked ? movesFirst : undefined, pause };
+  }
 }
 
 /** What is added up over nodes. */
@@ -373,10 +390,4 @@ function refusedBy({ pools }: SchedulingResult["unschedulable"][number]): Cause 
 function earlier(a: string | undefined, b: string | undefined): string | undefined {
   if (a === undefined || b === undefined) return a ?? b;
   return a < b ? a : b;
-}
-
-function sumOf(amounts: readonly Resources[]): Resources {
-  const sum: Record<string, number> = {};
-  for (const one of amounts) addTo(sum, one);
-  return sum;
 }

@@ -139,7 +139,8 @@ describe("candidates", () => {
     find(counted);
     const atFirst = looks;
     find(counted);
-    expect(looks - atFirst).toBeLessThan(atFirst / 2);
+    // The candidate is made again because `find` makes another pool each time, and it has the list of pods.
+    expect(looks - atFirst).toBe(1);
   });
 
   it("say when the pool of a node is gone", () => {

@@ -2,7 +2,7 @@
  * Nodes that may be disrupted, and why the others may not. A candidate carries what methods compare: its price and the
  * cost of moving its pods. upstream: pkg/controllers/disruption/types.go
  */
-import { isActive, type Pod } from "../../apis/core/pod.ts";
+import type { Pod } from "../../apis/core/pod.ts";
 import { doNotDisrupt } from "../../apis/core/pod-predicates.ts";
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import { type Generation, vocabulary } from "../../apis/hub/generation.ts";
@@ -24,7 +24,7 @@ import { within } from "../../base/within.ts";
 import type { InstanceType } from "../cloudprovider/instance-type.ts";
 import type { PoolInput } from "../provisioning/scheduling-input.ts";
 import { isAnnotated } from "../state/do-not-disrupt.ts";
-import { type NodeView, reschedulablePods } from "../state/node-view.ts";
+import { type NodeView, reschedulablePods, sortedPods } from "../state/node-view.ts";
 import type { Placements } from "../state/placements.ts";
 import { ViewNotes } from "../state/view-notes.ts";
 import { evictionCost } from "./eviction-cost.ts";
@@ -274,7 +274,7 @@ function* podBlocks(
   node: NodeView,
   { pdbs, nowMs, movesFirst }: Pick<CandidatesInput, "pdbs" | "nowMs" | "movesFirst">,
 ): Generator<Block> {
-  const { annotated, movable } = podFacts(node);
+  const { annotated, movable } = sortedPods(node);
   for (const pod of annotated) {
     const verdict = doNotDisrupt(pod, nowMs);
     if (verdict.kind !== "always" && verdict.kind !== "until") continue;
@@ -311,37 +311,14 @@ function objectName(kind: string, key: string): ObjectName {
   return { kind, namespace: key.slice(0, at), name: key.slice(at + 1) };
 }
 
-/** Kept for each view, which never changes: rounds read each node many times a minute. */
-interface PodFacts {
-  readonly reschedulable: readonly Pod[];
-  /** Reschedulable and active. */
-  readonly movable: readonly Pod[];
-  /** Active, with annotations; one of them may be do-not-disrupt. */
-  readonly annotated: readonly Pod[];
-}
-
-const factsByView = new ViewNotes<PodFacts>();
-
-function podFacts(node: NodeView): PodFacts {
-  return within(factsByView, node, () => {
-    const reschedulable = reschedulablePods(node);
-    return {
-      reschedulable,
-      movable: reschedulable.filter(isActive),
-      annotated: node.pods.filter((pod) => pod.metadata.annotations !== undefined && isActive(pod)),
-    };
-  });
-}
-
 /** Kept apart: whoever only asks what blocks a node needs no cost. */
 const costByView = new ViewNotes<number>();
 
 /** The value of `Candidate.rescheduleCost`: 1 plus the eviction costs of the pods that would need another node. */
 export function rescheduleCostOf(node: NodeView): number {
-  return within(costByView, node, () => {
-    const { reschedulable } = podFacts(node);
-    return reschedulable.reduce((sum, pod) => sum + Math.max(0, evictionCost(pod)), 1);
-  });
+  return within(costByView, node, () =>
+    reschedulablePods(node).reduce((sum, pod) => sum + Math.max(0, evictionCost(pod)), 1),
+  );
 }
 
 function poolName(node: NodeView): string {
@@ -386,7 +363,7 @@ function makeCandidate(
   { pool, instanceTypes }: Pick<PoolInput, "pool" | "instanceTypes">,
 ): Omit<Candidate, "keepsRoom"> {
   const { labels } = node;
-  const { reschedulable } = podFacts(node);
+  const reschedulable = reschedulablePods(node);
   const key = DO_NOT_CONSOLIDATE_ANNOTATION_KEY;
   const generation = claimGeneration(claim);
   return {

@@ -1,15 +1,18 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Pod } from "../../apis/core/pod.ts";
+import { isActive, type Pod } from "../../apis/core/pod.ts";
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { pod } from "../../testing/builders.ts";
-import { NodePods, podSums } from "./node-pods.ts";
+import { NodePods, podSums, sortPods } from "./node-pods.ts";
 
 interface Shape {
   readonly cpu: string;
   readonly gpu: string | undefined;
   readonly huge: string | undefined;
-  readonly isDaemon: boolean;
+  readonly isAnnotated: boolean;
+  readonly owner: "StatefulSet" | "DaemonSet" | undefined;
+  readonly phase: "Running" | "Succeeded";
+  readonly isLeaving: boolean;
 }
 
 /** Few shapes, so that some pods are equal, and resources that only one pod requests. */
@@ -17,7 +20,10 @@ const shape = fc.record({
   cpu: fc.constantFrom("0", "100m", "2"),
   gpu: fc.constantFrom(undefined, "1"),
   huge: fc.constantFrom(undefined, "1", "9007199254740993"),
-  isDaemon: fc.boolean(),
+  isAnnotated: fc.boolean(),
+  owner: fc.constantFrom(undefined, "StatefulSet" as const, "DaemonSet" as const),
+  phase: fc.constantFrom("Running" as const, "Succeeded" as const),
+  isLeaving: fc.boolean(),
 });
 const act = fc.record({
   name: fc.constantFrom("a", "b", "c", "d"),
@@ -26,11 +32,20 @@ const act = fc.record({
   look: fc.boolean(),
 });
 
-function podOf(name: string, { cpu, gpu, huge, isDaemon }: Shape): Pod {
+function podOf(name: string, shape: Shape): Pod {
+  const { cpu, gpu, huge, owner: kind, phase } = shape;
   const made = pod({ name, requests: { cpu, ...(gpu ? { gpu } : {}), ...(huge ? { huge } : {}) } });
-  if (!isDaemon) return made;
-  const owner = { apiVersion: "apps/v1", kind: "DaemonSet", name: "x", uid: "x", controller: true };
-  return { ...made, metadata: { ...made.metadata, ownerReferences: [owner] } };
+  const owner = kind && { apiVersion: "apps/v1", kind, name: "x", uid: "x", controller: true };
+  return {
+    ...made,
+    metadata: {
+      ...made.metadata,
+      ...(owner === undefined ? {} : { ownerReferences: [owner] }),
+      ...(shape.isAnnotated ? { annotations: { a: "b" } } : {}),
+      ...(shape.isLeaving ? { deletionTimestamp: "2026-01-01T00:00:00Z" } : {}),
+    },
+    status: { phase },
+  };
 }
 
 describe("the pods of a node", () => {
@@ -53,9 +68,17 @@ describe("the pods of a node", () => {
           expect(kept.list()).toEqual(pods);
           expect(kept.size).toBe(pods.length);
           expect(kept.get(name)).toBe(known.get(name));
-          const { reschedulable, ...sums } = kept.sums();
+          const { requests, daemonRequests, ...sorted } = kept.sums();
+          const sums = { requests, daemonRequests };
           expect(JSON.stringify(sums)).toBe(JSON.stringify(podSums(pods)));
-          expect(reschedulable).toEqual(pods.filter(isReschedulable));
+          const reschedulable = pods.filter(isReschedulable);
+          const annotated = pods.filter(({ metadata }) => metadata.annotations !== undefined);
+          expect(sorted).toEqual({
+            reschedulable,
+            movable: reschedulable.filter(isActive),
+            annotated: annotated.filter(isActive),
+          });
+          expect(sortPods(pods)).toEqual(sorted);
         }
       }),
       { numRuns: 200 },

@@ -3,7 +3,7 @@
  * because pods change by the thousand while others look at the node now and then. The sums are those that adding all up
  * would give.
  */
-import { isOwnedByDaemonSet, type Pod } from "../../apis/core/pod.ts";
+import { isActive, isOwnedByDaemonSet, type Pod } from "../../apis/core/pod.ts";
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import type { Resources } from "../../apis/resources.ts";
@@ -14,11 +14,25 @@ export interface PodSums {
   readonly daemonRequests: Resources;
 }
 
-/** What is kept up of the pods of a node. */
-export interface KeptSums extends PodSums {
-  /** Those that would need another node, by key. */
+/** Pods of a node, by key, that matter to those who want to remove it. */
+export interface SortedPods {
+  /** Those that would need another node. */
   readonly reschedulable: readonly Pod[];
+  /** Reschedulable and active. */
+  readonly movable: readonly Pod[];
+  /** Active, with annotations; one of them may be do-not-disrupt. */
+  readonly annotated: readonly Pod[];
 }
+
+/** What is kept up of the pods of a node. */
+export interface KeptSums extends PodSums, SortedPods {}
+
+const RESCHEDULABLE = 1;
+const MOVABLE = 2;
+const ANNOTATED = 4;
+
+/** Of most nodes one of the lists is empty. */
+const NO_PODS: readonly Pod[] = [];
 
 type Sum = Record<string, number>;
 
@@ -31,8 +45,8 @@ interface Sums {
 export class NodePods {
   readonly #keys: string[] = [];
   readonly #pods: Pod[] = [];
-  /** For each pod, asked when it is added, because later its object is no longer in the CPU cache. */
-  readonly #isReschedulable: boolean[] = [];
+  /** The lists that each pod is in. Asked when it is added, because later its object is no longer in the CPU cache. */
+  readonly #marks: number[] = [];
   /** Undefined: to be added up anew. */
   #sums: Sums | undefined = { requests: {}, daemonRequests: {} };
 
@@ -50,14 +64,14 @@ export class NodePods {
     if (this.#keys[at] === key) {
       const before = this.#pods[at] as Pod;
       this.#pods[at] = pod;
-      this.#isReschedulable[at] = isReschedulable(pod);
+      this.#marks[at] = marksOf(pod);
       if (isAlike(before, pod)) return;
       this.#add(pod);
       this.#subtract(before);
     } else {
       this.#keys.splice(at, 0, key);
       this.#pods.splice(at, 0, pod);
-      this.#isReschedulable.splice(at, 0, isReschedulable(pod));
+      this.#marks.splice(at, 0, marksOf(pod));
       this.#add(pod);
     }
   }
@@ -66,7 +80,7 @@ export class NodePods {
     const at = this.#placeOf(key);
     if (this.#keys[at] !== key) return;
     this.#keys.splice(at, 1);
-    this.#isReschedulable.splice(at, 1);
+    this.#marks.splice(at, 1);
     const [pod] = this.#pods.splice(at, 1);
     this.#subtract(pod as Pod);
   }
@@ -84,8 +98,17 @@ export class NodePods {
     return {
       requests: inOrder(requests),
       daemonRequests: inOrder(daemonRequests),
-      reschedulable: this.#pods.filter((_, at) => this.#isReschedulable[at]),
+      reschedulable: this.#marked(RESCHEDULABLE),
+      movable: this.#marked(MOVABLE),
+      annotated: this.#marked(ANNOTATED),
     };
+  }
+
+  #marked(mark: number): readonly Pod[] {
+    const marked: Pod[] = [];
+    for (let at = 0; at < this.#pods.length; at++)
+      if (((this.#marks[at] as number) & mark) !== 0) marked.push(this.#pods[at] as Pod);
+    return marked.length === 0 ? NO_PODS : marked;
   }
 
   #add(pod: Pod): void {
@@ -115,6 +138,24 @@ export class NodePods {
     }
     return low;
   }
+}
+
+function marksOf(pod: Pod): number {
+  const active = isActive(pod);
+  if (!isReschedulable(pod))
+    return active && pod.metadata.annotations !== undefined ? ANNOTATED : 0;
+  if (!active) return RESCHEDULABLE;
+  return RESCHEDULABLE | MOVABLE | (pod.metadata.annotations === undefined ? 0 : ANNOTATED);
+}
+
+/** The lists of pods that nobody keeps. */
+export function sortPods(pods: readonly Pod[]): SortedPods {
+  const having = (mark: number) => pods.filter((pod) => (marksOf(pod) & mark) !== 0);
+  return {
+    reschedulable: having(RESCHEDULABLE),
+    movable: having(MOVABLE),
+    annotated: having(ANNOTATED),
+  };
 }
 
 /** The same sums of pods that nobody keeps. */

@@ -2,7 +2,6 @@
 
 import type { Node, Taint } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
-import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { isSameTaint } from "../../apis/core/tolerations.ts";
 import { poolIdOfClaim } from "../../apis/hub/claim.ts";
 import {
@@ -17,7 +16,7 @@ import { assert } from "../../base/assert.ts";
 import { within } from "../../base/within.ts";
 import { isEphemeralTaint } from "../scheduling/taints.ts";
 import { isOthersFirst } from "./cordon.ts";
-import { type KeptSums, podSums } from "./node-pods.ts";
+import { type KeptSums, podSums, type SortedPods, sortPods } from "./node-pods.ts";
 import { ViewNotes } from "./view-notes.ts";
 
 /**
@@ -70,11 +69,23 @@ export interface NodeFacts {
 }
 
 /** Kept for each view, because sweeps ask about each node again and again. */
-const reschedulable = new ViewNotes<readonly Pod[]>();
+const sorted = new ViewNotes<SortedPods>();
+
+/** Those of its pods that matter to those who want to remove the node. The same lists each time. */
+export function sortedPods(view: NodeView): SortedPods {
+  return within(sorted, view, () => sortPods(view.pods));
+}
 
 /** Pods that would need another node if this one were removed. The same list each time. */
 export function reschedulablePods(view: NodeView): readonly Pod[] {
-  return within(reschedulable, view, () => view.pods.filter(isReschedulable));
+  return sortedPods(view).reschedulable;
+}
+
+const requested = new ViewNotes<Resources>();
+
+/** The sum of what the pods of the node request. */
+export function requestsOf(view: NodeView): Resources {
+  return requested.get(view) ?? podSums(view.pods).requests;
 }
 
 /**
@@ -112,7 +123,8 @@ export function nodeView(facts: NodeFacts): NodeView {
     deleting: facts.marked || isLeaving(node, claim),
     nominatedUntilMs: facts.nominatedUntilMs,
   };
-  if (facts.sums !== undefined) reschedulable.set(view, facts.sums.reschedulable);
+  requested.set(view, requests);
+  if (facts.sums !== undefined) sorted.set(view, facts.sums);
   return view;
 }
 
