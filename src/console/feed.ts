@@ -52,8 +52,8 @@ const EARLY: ReadonlySet<ConsoleViewName> = new Set([
   "health",
   "vitals",
 ]);
-/** A view that took T ms to compute is computed again after T times this. So views take at most 2 % of a core. */
-const REST_FACTOR = 50;
+/** A view that took T ms to compute is computed again after T times this. So views take at most 1 % of a core. */
+const REST_FACTOR = 100;
 /** Longest time between two updates, in milliseconds. Older data would mislead. */
 const MOST_REST_MS = 10_000;
 /** Longest work in one go, in milliseconds: other requests wait no longer than about this. */

@@ -22,7 +22,7 @@ export interface LiveSourceOptions extends MirroredDoors {
   readonly vitals?: ConsoleSource["vitals"];
   readonly acts?: readonly Act[];
   readonly act?: ConsoleSource["act"];
-  /** A computation of T ms is repeated after T times this. Default: 50. */
+  /** A computation of T ms is repeated after T times this. Default: 100. */
   readonly restFactor?: number;
   /** Pods that come within so many milliseconds are waited for, also where nodes alone would do. Default: 300. */
   readonly podsSoonMs?: number;

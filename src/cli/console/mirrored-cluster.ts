@@ -16,7 +16,7 @@ import type { Kind, KubeObject } from "../../apis/meta.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Random } from "../../base/random.ts";
-import { inTurns, TURN_MS, timed } from "../../base/steps.ts";
+import { inTurns, type Steps, TURN_MS, timed } from "../../base/steps.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 import {
   daemonSetFeed,
@@ -34,6 +34,7 @@ import { createKubeClient } from "../../kube/client/kube-client.ts";
 import type { Mirror } from "../../kube/mirror/mirror.ts";
 import type { Transport } from "../../kube/transport/transport.ts";
 import { currentVersion } from "../plan/manifests.ts";
+import { Follower } from "./follower.ts";
 import { PROCESSOR } from "./rested.ts";
 import { WatchedKinds } from "./watched-kinds.ts";
 
@@ -133,6 +134,8 @@ interface StateInput {
 class KeptState {
   readonly #state = createClusterState();
   readonly #fed = new Set<Mirror<KubeObject>>();
+  /** Other kinds change rarely. They are fed at once, so that the state has the objects that the mirror has. */
+  #pods: Follower | undefined;
   readonly #clock = new SystemClock();
   #marked: readonly string[] = [];
   /** Provider ids of claims that a disruption command under way takes, by kind and name of the claim. */
@@ -157,11 +160,26 @@ class KeptState {
         if (!isOf(mirror.kind, feed.kind.group, feed.kind.plural) || this.#fed.has(mirror))
           continue;
         this.#fed.add(mirror);
-        await inTurns(this.#clock, timed(PROCESSOR, follow(mirror, feed), tell), TURN_MS);
+        await this.#run(this.#follow(mirror, feed), tell);
       }
+    if (this.#pods !== undefined) await this.#run(this.#pods.catchUp(), tell);
     this.#mark();
-    await inTurns(this.#clock, timed(PROCESSOR, this.#state.catchUp(), tell), TURN_MS);
+    await this.#run(this.#state.catchUp(), tell);
     return this.#state;
+  }
+
+  #run(steps: Steps<void>, tell: StateInput["tell"]): Promise<void> {
+    return inTurns(this.#clock, timed(PROCESSOR, steps, tell), TURN_MS);
+  }
+
+  #follow(mirror: Mirror<KubeObject>, feed: Feed<KubeObject>): Steps<void> {
+    const { put, remove } = feed;
+    if (feed.kind.plural !== POD.plural)
+      return mirror.onInSteps((event, object) =>
+        event === "removed" ? remove(object) : put(object),
+      ).feeding;
+    this.#pods = new Follower(mirror, feed);
+    return this.#pods.begin();
   }
 
   #claimFeeds(): readonly Feed<KubeObject>[] {
@@ -187,11 +205,6 @@ class KeptState {
     this.#state.markForDeletion(...taken);
     this.#marked = taken;
   }
-}
-
-function follow(mirror: Mirror<KubeObject>, { put, remove }: Feed<KubeObject>) {
-  return mirror.onInSteps((event, object) => (event === "removed" ? remove(object) : put(object)))
-    .feeding;
 }
 
 /** The feeds in order: DaemonSets before pods, because daemon pods are recognized by their DaemonSets. */

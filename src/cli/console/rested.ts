@@ -6,8 +6,8 @@ import type { Clock } from "../../base/clock.ts";
 import { type Steps, stepRunner, timed } from "../../base/steps.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 
-/** The result is reused for this many times the computing time, so at most 2 % of a core is used. */
-export const REST_FACTOR = 50;
+/** The result is reused for this many times the computing time, so at most 1 % of a core is used. */
+export const REST_FACTOR = 100;
 
 /** Longest reuse of a result after a change, in milliseconds. */
 const MOST_REST_MS = 600_000;
