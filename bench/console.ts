@@ -1,7 +1,8 @@
 /**
- * `npm run bench -- console [--nodes 5000] [--pods 10] [--seconds 60] [--page map]`: runs `karpenter console` in a
- * process of its own on a cluster of this size, and opens it in Chromium. Measures the time to the first picture, CPU,
- * memory, and the longest blocks of the event loop. First the cluster is idle, then it has 1,000 pod events per second.
+ * `npm run bench -- console [--nodes 5000] [--pods 10] [--seconds 60] [--page map] [--events rollout]`: runs
+ * `karpenter console` in a process of its own on a cluster of this size, and opens it in Chromium. Measures the time to
+ * the first picture, CPU, memory, and the longest blocks of the event loop. First the cluster is idle, then it has 1,000
+ * pod events per second, of a kind of `console/pod-events.ts`.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -11,6 +12,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { findChromium } from "../dashboard/test/chromium.ts";
+import { POD_EVENTS } from "./console/pod-events.ts";
 import { cells } from "./table.ts";
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
@@ -48,6 +50,7 @@ export async function console_(args: readonly string[]): Promise<void> {
       pods: { type: "string", default: "10" },
       seconds: { type: "string", default: "60" },
       page: { type: "string", default: "map" },
+      events: { type: "string", default: "rollout" },
     },
   });
   const folder = mkdtempSync(join(tmpdir(), "console-bench-"));
@@ -95,14 +98,17 @@ interface Look {
   readonly nodes: string;
   readonly seconds: string;
   readonly page: string;
+  readonly events: string;
   readonly probe: string;
   readonly server: ChildProcess;
 }
 
 async function look(
   url: string,
-  { nodes, seconds, page: name, probe, server }: Look,
+  { nodes, seconds, page: name, events, probe, server }: Look,
 ): Promise<void> {
+  if (POD_EVENTS[events] === undefined)
+    throw new Error(`--events ${events}: wanted ${Object.keys(POD_EVENTS).join(" or ")}`);
   const path = findChromium();
   if (path === undefined) throw new Error("no Chromium here");
   const resolve = createRequire(here("../dashboard/package.json"));
@@ -120,11 +126,10 @@ async function look(
     const lastsMs = Number(seconds) * 1_000;
     await page.waitForTimeout(15_000);
     rows.push(...(await during(page, { probe, lastsMs }, "calm")));
-    server.stdin?.write(`${EVENTS_A_SECOND}\n`);
-    await page.waitForTimeout(5_000);
-    rows.push(
-      ...(await during(page, { probe, lastsMs }, `${EVENTS_A_SECOND} pod events a second`)),
-    );
+    server.stdin?.write(`${EVENTS_A_SECOND} ${events}\n`);
+    await page.waitForTimeout(10_000);
+    const load = `${EVENTS_A_SECOND} pod events a second (${events})`;
+    rows.push(...(await during(page, { probe, lastsMs }, load)));
   } finally {
     await browser.close();
   }

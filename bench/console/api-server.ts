@@ -1,13 +1,14 @@
 /**
  * An API server that answers only lists and watches, in a process of its own: `tsx api-server.ts NODES PODS_PER_NODE`.
  * Like kube-apiserver, it sends pods in protobuf if the client accepts that. Its first line of output is its address.
- * After a line `EVENTS` on its standard input, that many pods change each second.
+ * After a line `EVENTS KIND` on its standard input, it sends that many events per second, of a kind of `pod-events.ts`.
  */
 import { createServer, type ServerResponse } from "node:http";
 import type { KubeObject } from "../../src/apis/meta.ts";
 import { encodeProtobuf, encodeWatchFrame } from "../../src/sandbox/apiserver/protobuf/encode.ts";
 import { PROTOBUF } from "../../src/sandbox/apiserver/protobuf/fields.ts";
-import { drawObjects, podOf } from "./cluster.ts";
+import { drawObjects } from "./cluster.ts";
+import { POD_EVENTS, type PodEvents } from "./pod-events.ts";
 
 const PODS = "/api/v1/pods";
 /** Number of objects in the pages that the console requests. */
@@ -19,7 +20,7 @@ const objects = drawObjects(nodes, podsPerNode);
 const watchers = new Map<string, Map<ServerResponse, boolean>>();
 const pods = objects.get(PODS) ?? [];
 const bodies = new Map<string, string | Uint8Array>();
-let [version, at, rate] = [1_000, 0, 0];
+let [version, rate] = [1_000, 0];
 // All pages are encoded before the measurement. kube-apiserver encodes faster than this process, so encoding would
 // distort it.
 for (let from = 0; from < pods.length; from += PAGE)
@@ -81,21 +82,22 @@ function missing(response: ServerResponse): void {
 
 const PER_TICK_MS = 20;
 let owed = 0;
+let events: PodEvents | undefined;
 setInterval(() => {
   owed += (rate * PER_TICK_MS) / 1_000;
-  for (; owed >= 1; owed--) {
-    // A pod moves to another node, as in a rollout.
-    const index = (at * 7_919) % pods.length;
-    const object = podOf(index, (index + at + Math.floor(at++ / pods.length)) % nodes, ++version);
-    pods[index] = object;
-    const line = `${JSON.stringify({ type: "MODIFIED", object })}\n`;
-    const frame = encodeWatchFrame("MODIFIED", encodeProtobuf({ ...object }));
+  const count = Math.floor(owed);
+  owed -= count;
+  for (const { type, object } of events?.(count) ?? []) {
+    const line = `${JSON.stringify({ type, object })}\n`;
+    const frame = encodeWatchFrame(type, encodeProtobuf({ ...object }));
     for (const [response, isBinary] of watchers.get(PODS) ?? [])
       response.write(isBinary ? frame : line);
   }
 }, PER_TICK_MS);
 
 process.stdin.on("data", (text: Buffer) => {
-  rate = Number(String(text).trim());
+  const [wanted, kind = ""] = String(text).trim().split(" ");
+  rate = Number(wanted);
+  events = POD_EVENTS[kind]?.({ pods, nodes, tickMs: PER_TICK_MS, nextVersion: () => ++version });
 });
 process.stdin.on("end", () => process.exit());
