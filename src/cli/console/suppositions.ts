@@ -9,7 +9,7 @@ import { eachInSteps, type Steps, stepRunner } from "../../base/steps.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 import { commandLine } from "../../console/command-line.ts";
 import type { Editable, Supposition } from "../../console/source.ts";
-import { mapView } from "../../console/views/map.ts";
+import { mapViewInSteps } from "../../console/views/map.ts";
 import type { MapRow } from "../../console/views/map-row.ts";
 import { fleetInSteps } from "../../core/answers/fleet.ts";
 import type { Model } from "../../core/answers/model.ts";
@@ -143,7 +143,7 @@ const NO_PLAN = { existing: [], newClaims: [], unschedulable: [], excludedByLimi
 function* rowsOf(model: Model): Steps<ReadonlyMap<string, MapRow>> {
   const fleet = yield* fleetInSteps(model, NO_PLAN);
   yield;
-  return mapView(fleet).rows;
+  return (yield* mapViewInSteps(fleet)).rows;
 }
 
 function* difference(

@@ -33,12 +33,12 @@ const MOST_NODES = 20_000;
 /** Most rows are known from before and cost little. */
 const NODES_PER_STEP = 1_024;
 
-/** One row for each node, sorted by name; if there are very many nodes, one row for each group. */
+/** As {@link mapViewInSteps}, at once. Exported for tests. */
 export function mapView(fleet: Fleet, moves?: MovesUnderWay): View<MapHead, MapRow> {
   return atOnce(mapViewInSteps(fleet, moves));
 }
 
-/** Like {@link mapView}. */
+/** One row for each node, sorted by name; if there are very many nodes, one row for each group. */
 export function* mapViewInSteps(
   { nodes, totals }: Fleet,
   moves: MovesUnderWay = new Map(),
