@@ -1,4 +1,4 @@
-/** What can be checked of the documentation site without building it: its versions, and its forty questions. */
+/** What can be checked of the documentation site without building it: its versions, and its sixty questions. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -25,8 +25,8 @@ describe("the site", () => {
     expect(firstPage("0.3.0")).toContain('url=./0.3.0/"');
   });
 
-  it("is asked forty questions, each answered by pages that are there", () => {
-    expect(new Set(QUESTIONS.map(({ typed }) => typed)).size).toBe(40);
+  it("is asked sixty questions, each answered by pages that are there", () => {
+    expect(new Set(QUESTIONS.map(({ typed }) => typed)).size).toBe(60);
     const missing = QUESTIONS.flatMap(({ pages }) => pages).filter(
       (page) => !existsSync(join(ROOT, "docs", `${page}.md`)),
     );

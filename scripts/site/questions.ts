@@ -1,5 +1,5 @@
 /**
- * Forty questions of a platform engineer, as typed into the site's search, and the page that answers each. `npm run
+ * Sixty questions of a platform engineer, as typed into the site's search, and the page that answers each. `npm run
  * site` asks them of the index that it built: the answer must be among the first three hits.
  */
 
@@ -51,4 +51,27 @@ export const QUESTIONS: readonly SiteQuestion[] = [
   { typed: "service quota vCPU limit exceeded", pages: ["guide/aws"] },
   { typed: "topology spread across zones", pages: ["start/faq"] },
   { typed: "support bundle", pages: ["guide/uninstall"] },
+  { typed: "controller pod CrashLoopBackOff", pages: ["guide/troubleshooting"] },
+  { typed: "ImagePullBackOff", pages: ["guide/troubleshooting"] },
+  { typed: "cannot be imported into the current release", pages: ["guide/troubleshooting"] },
+  { typed: "helm reuse-values", pages: ["guide/install", "guide/migrate"] },
+  { typed: "observe only dry run", pages: ["guide/migrate"] },
+  { typed: "network policy egress", pages: ["guide/install", "tasks/harden"] },
+  { typed: "OOMKilled memory limit", pages: ["guide/troubleshooting", "guide/controller"] },
+  { typed: "auto scaling group minimum size", pages: ["guide/migrate"] },
+  { typed: "nobody holds the lease", pages: ["guide/doctor", "guide/troubleshooting"] },
+  { typed: "subnet has no free addresses", pages: ["guide/doctor", "tasks/private-subnets"] },
+  { typed: "clock skew", pages: ["guide/doctor", "explanation/safety"] },
+  { typed: "eks pod identity", pages: ["guide/install", "guide/aws", "tasks/harden"] },
+  { typed: "node 20 end of life", pages: ["reference/versions"] },
+  { typed: "sbom provenance", pages: ["guide/release"] },
+  { typed: "change log level to debug", pages: ["guide/install", "guide/controller"] },
+  { typed: "run the arm64 image", pages: ["guide/release"] },
+  { typed: "difference between presets", pages: ["reference/presets"] },
+  {
+    typed: "nodepool limits reached",
+    pages: ["guide/doctor", "runbooks/pods-and-pools", "tasks/cost"],
+  },
+  { typed: "remove finalizer by hand", pages: ["guide/uninstall"] },
+  { typed: "what can a stolen token do", pages: ["explanation/threat-model"] },
 ];
