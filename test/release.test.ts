@@ -246,7 +246,7 @@ describe("the changelog", () => {
 
   it.each([
     ["1.2", [], "wanted three numbers"],
-    ["0.1.0", [], "released already"],
+    ["0.1.0", [], "is released already: give one above 0.1.0"],
     ["0.0.9", [], "is lower than the last, 0.1.0"],
     ["0.1.1", ["minor"], "raise the second number"],
     ["0.1.1", ["major"], "raise the second number"],

@@ -49,9 +49,10 @@ export function versionProblem(
 ): string | undefined {
   const wanted = parts(version);
   if (wanted === undefined) return `--version ${version}: wanted three numbers, such as 0.2.0`;
-  if (released.includes(version)) return `--version ${version} is released already`;
   const last = released.map(parts).find((one) => one !== undefined);
   if (last === undefined) return undefined;
+  if (released.includes(version))
+    return `--version ${version} is released already: give one above ${last.join(".")}`;
   if (compare(wanted, last) < 0)
     return `--version ${version} is lower than the last, ${last.join(".")}`;
   const isSameMajor = wanted[0] === last[0] && (wanted[0] > 0 || wanted[1] === last[1]);
