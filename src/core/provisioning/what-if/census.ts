@@ -3,7 +3,6 @@
  * Removing it restores counts, domains that exist only because of nodes, and hosts of rules. So a prepared cluster
  * can follow the real one.
  */
-
 import { isTerminating, type Pod, type PodAffinityTerm } from "../../../apis/core/pod.ts";
 import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import { keyOf } from "../../../apis/meta.ts";
@@ -27,8 +26,6 @@ export interface Host {
   readonly isTarget: boolean;
   /** One entry for each counted pod and each group that counts it. */
   readonly counted: readonly TopologyGroup[];
-  /** Those groups whose counts can matter for other nodes. */
-  readonly felt: readonly TopologyGroup[];
   /** Only for a node that takes pods: topology domains that exist only because of such nodes. */
   readonly stands: readonly Stand[];
   /** The pods that would need a place if it were removed; undefined: not computed yet. */
@@ -99,10 +96,6 @@ export class Census {
     return this.#hosts.get(name);
   }
 
-  get names(): Iterable<string> {
-    return this.#hosts.keys();
-  }
-
   /** Whether another node has the same host name. */
   sharesItsHost({ hostname }: ExistingNode): boolean {
     return this.#shared > 0 && (this.#perHostname.get(hostname) ?? 0) > 1;
@@ -126,8 +119,7 @@ export class Census {
         if (!group.inverse) counted.push(group);
     }
     for (const group of counted) this.#topology.count(group, place);
-    const felt = counted.every(isFeltElsewhere) ? counted : counted.filter(isFeltElsewhere);
-    const host = { place, isTarget, counted, felt, stands, left: undefined, drafts: NOTHING };
+    const host = { place, isTarget, counted, stands, left: undefined, drafts: NOTHING };
     this.#hosts.set(place.view.name, host);
     const others = this.#perHostname.get(place.hostname) ?? 0;
     this.#perHostname.set(place.hostname, others + 1);
@@ -169,19 +161,9 @@ export class Census {
     for (const group of new Set(groups)) this.#tidy(group, place);
   }
 
-  /**
-   * Removes the counts of the pods there for the current question. Counts of rules about the host itself stay, if no
-   * other node has the host name: the host takes no pods. `thoroughly`: removes these counts, too.
-   */
-  vacate({ place, counted, felt }: Host, thoroughly = false): void {
-    const isLeft = felt.length < counted.length && !this.sharesItsHost(place);
-    if (thoroughly && !isLeft) return;
-    const groups = thoroughly
-      ? counted.filter((one) => !isFeltElsewhere(one))
-      : isLeft
-        ? felt
-        : counted;
-    for (const group of groups) this.#topology.uncount(group, place);
+  /** Removes the counts of the pods there for the current question. */
+  vacate({ place, counted }: Host): void {
+    for (const group of counted) this.#topology.uncount(group, place);
   }
 
   /** Removes domains that exist only because of these nodes. */
@@ -265,11 +247,6 @@ function ownGroups(topology: Topology, pod: Pod): readonly TopologyGroup[] {
 
 function dependsOnLabels({ matchLabelKeys, mismatchLabelKeys }: PodAffinityTerm): boolean {
   return matchLabelKeys !== undefined || mismatchLabelKeys !== undefined;
-}
-
-/** An affinity asks whether its pods are anywhere. Other rules about hosts look at one host only. */
-function isFeltElsewhere({ key, type }: TopologyGroup): boolean {
-  return key !== HOSTNAME_LABEL_KEY || type === "affinity";
 }
 
 const NONE: readonly TopologyGroup[] = [];

@@ -4,7 +4,7 @@
  * code that begins a trial must end it.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
-import type { Steps } from "../../../base/steps.ts";
+import { atOnce, type Steps } from "../../../base/steps.ts";
 import { intersectionOf, type Marks } from "../../scheduling/bits.ts";
 import { type NodeView, reschedulablePods } from "../../state/node-view.ts";
 import { Queue, type QueuedPod } from "../batch/queue.ts";
@@ -41,7 +41,6 @@ export interface Placed {
 type Wanted = "all" | "allOrNone";
 
 const TRIES_PER_STEP = 64;
-const NOBODY: readonly never[] = [];
 
 export class Trial {
   readonly pass: Pass;
@@ -119,22 +118,19 @@ export class Trial {
 
   /** Places the pods. Returns those without a place. */
   place(queued: readonly QueuedPod[], wanted: Wanted = "all"): readonly QueuedPod[] {
-    this.#gather(queued);
-    const queue = new Queue(queued);
-    const failed: QueuedPod[] = [];
-    while (placeNext(this.pass, queue, failed)) {
-      if (failed.length > 0 && wanted === "allOrNone") return failed;
-    }
-    return failed.length === 0 && queue.length === 0 ? NOBODY : [...failed, ...queue.rest()];
+    return atOnce(this.placeInSteps(queued, wanted));
   }
 
   /** Like {@link place}. */
-  *placeInSteps(queued: readonly QueuedPod[]): Steps<readonly QueuedPod[]> {
+  *placeInSteps(queued: readonly QueuedPod[], wanted: Wanted = "all"): Steps<readonly QueuedPod[]> {
     this.#gather(queued);
     const queue = new Queue(queued);
     const failed: QueuedPod[] = [];
     let tries = 0;
-    while (placeNext(this.pass, queue, failed)) if (++tries % TRIES_PER_STEP === 0) yield;
+    while (placeNext(this.pass, queue, failed)) {
+      if (failed.length > 0 && wanted === "allOrNone") return failed;
+      if (++tries % TRIES_PER_STEP === 0) yield;
+    }
     return [...failed, ...queue.rest()];
   }
 
@@ -154,11 +150,6 @@ export class Trial {
       view: node.view,
       pods: node.pods.slice(pods),
     }));
-  }
-
-  /** Makes all counts those of a cluster without the removed nodes. Needed only if counts are read. */
-  vacateThoroughly(): void {
-    for (const host of this.#gone) this.#ground.census.vacate(host, true);
   }
 
   /** Undoes placements after the moment. Prices and limits stay. */

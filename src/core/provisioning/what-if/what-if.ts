@@ -148,7 +148,6 @@ export class WhatIf {
     refused: readonly UnschedulablePod[],
   ): Without {
     const failed = trial.place(queued);
-    if (failed.length > 0) trial.vacateThoroughly();
     const { pass } = trial;
     return {
       newClaims: atOnce(
