@@ -9,6 +9,7 @@ import { isTrue } from "../../apis/karpenter/conditions.ts";
 import { isRebooting } from "../../apis/karpenter/nodeclaim.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
 import { within } from "../../base/within.ts";
+import { nodesApart } from "../provisioning/what-if/picture-changes.ts";
 import type { NodeView } from "../state/node-view.ts";
 
 export interface Count {
@@ -43,39 +44,14 @@ export function* countNodes(
   const last = before === undefined ? undefined : countsByNodes.get(before);
   const counter = new Counter(last);
   if (before !== undefined && last !== undefined) {
-    for (const { view, by } of differences(before, nodes)) counter.add(view, by);
+    const { fresh, gone } = yield* nodesApart(before, nodes);
+    for (const view of gone) counter.add(view, -1);
+    for (const view of fresh) counter.add(view, 1);
   } else {
     yield* eachInSteps(nodes, (view) => counter.add(view, 1));
   }
   countsByNodes.set(nodes, counter);
   return counter;
-}
-
-interface Difference {
-  readonly view: NodeView;
-  readonly by: 1 | -1;
-}
-
-/** Views that are in one of the lists only. Both are sorted by name. */
-function differences(before: readonly NodeView[], now: readonly NodeView[]): readonly Difference[] {
-  const found: Difference[] = [];
-  let [old, fresh] = [0, 0];
-  while (old < before.length || fresh < now.length) {
-    const [a, b] = [before[old], now[fresh]];
-    if (a !== b) {
-      // Equal names differ too: the node has changed.
-      const isGone = a !== undefined && (b === undefined || a.name <= b.name);
-      const isNew = b !== undefined && (a === undefined || b.name <= a.name);
-      if (isGone) found.push({ view: a, by: -1 });
-      if (isNew) found.push({ view: b, by: 1 });
-      if (isGone) old++;
-      if (isNew) fresh++;
-    } else {
-      old++;
-      fresh++;
-    }
-  }
-  return found;
 }
 
 type Sums = { -readonly [Name in keyof FullCount]: number };

@@ -4,9 +4,9 @@
  * that saved too little is not repacked for a while, longer after each failure in a row. The next repack must then save
  * enough even if it overruns its plan as much as the last one. The controller writes the outcome on the pool.
  */
+import { annotated, parseObject } from "../../apis/hub/annotations.ts";
 import { REPACK_OUTCOME_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { KubeObject } from "../../apis/meta.ts";
-import { parseBoundedJson } from "../../base/bounded-json.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { Candidate } from "./candidates.ts";
@@ -137,23 +137,13 @@ export function minRepackShare(
 
 /** The pool with the outcome in its annotation. */
 export function withOutcome(native: KubeObject, outcome: RepackOutcome): KubeObject {
-  const annotations = {
-    ...native.metadata.annotations,
-    [REPACK_OUTCOME_ANNOTATION_KEY]: JSON.stringify(outcome),
-  };
-  return { ...native, metadata: { ...native.metadata, annotations } };
+  return annotated(native, { [REPACK_OUTCOME_ANNOTATION_KEY]: JSON.stringify(outcome) });
 }
 
 /** The outcome on the pool; undefined: none, or the annotation cannot be read. */
 export function outcomeOn({ metadata }: KubeObject): RepackOutcome | undefined {
-  const text = metadata.annotations?.[REPACK_OUTCOME_ANNOTATION_KEY];
-  if (text === undefined) return undefined;
-  try {
-    const value: unknown = parseBoundedJson(text);
-    return isOutcome(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parseObject({ metadata }, REPACK_OUTCOME_ANNOTATION_KEY);
+  return isOutcome(value) ? value : undefined;
 }
 
 interface Caused {
@@ -179,7 +169,6 @@ function sum(amounts: readonly number[]): number {
 }
 
 function isOutcome(value: unknown): value is RepackOutcome {
-  if (typeof value !== "object" || value === null) return false;
   const one = value as Partial<Record<keyof RepackOutcome, unknown>>;
   const isTime = (text: unknown) => typeof text === "string" && fromRfc3339(text) !== undefined;
   const numbers = [one.predictedMicroUsd, one.realisedMicroUsd, one.overrun];

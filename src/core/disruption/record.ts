@@ -3,12 +3,12 @@
  * claim that will be deleted, its id on each replacement. karpenter-ts only: upstream keeps commands in memory and
  * removes all marks after a restart.
  */
+import { annotated, parseObject } from "../../apis/hub/annotations.ts";
 import {
   DISRUPTION_COMMAND_ANNOTATION_KEY,
   REPLACEMENT_ANNOTATION_KEY,
 } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
-import { parseBoundedJson } from "../../base/bounded-json.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import type { Command, CommandReason } from "./command.ts";
 
@@ -29,27 +29,18 @@ export interface CommandRecord {
 
 /** The claim with the record of the command that deletes it. */
 export function withRecord(claim: NodeClaim, record: CommandRecord): NodeClaim {
-  return withAnnotation(claim, DISRUPTION_COMMAND_ANNOTATION_KEY, JSON.stringify(record));
+  return annotated(claim, { [DISRUPTION_COMMAND_ANNOTATION_KEY]: JSON.stringify(record) });
 }
 
 /** The claim without that record. */
 export function withoutRecord(claim: NodeClaim): NodeClaim {
-  const { [DISRUPTION_COMMAND_ANNOTATION_KEY]: gone, ...annotations } =
-    claim.metadata.annotations ?? {};
-  if (gone === undefined) return claim;
-  return { ...claim, metadata: { ...claim.metadata, annotations } };
+  return without(claim, DISRUPTION_COMMAND_ANNOTATION_KEY);
 }
 
 /** The command that deletes the claim; undefined: none, or the annotation cannot be read. */
 export function recordOf(claim: NodeClaim): CommandRecord | undefined {
-  const text = claim.metadata.annotations?.[DISRUPTION_COMMAND_ANNOTATION_KEY];
-  if (text === undefined) return undefined;
-  try {
-    const value: unknown = parseBoundedJson(text);
-    return isRecord(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parseObject(claim, DISRUPTION_COMMAND_ANNOTATION_KEY);
+  return isRecord(value) ? value : undefined;
 }
 
 /** Id of the command whose replacement the claim is; undefined: it is no replacement. */
@@ -59,13 +50,12 @@ export function replacementCommandId(claim: NodeClaim): string | undefined {
 
 /** The claim without the mark of a replacement. */
 export function withoutReplacementMark(claim: NodeClaim): NodeClaim {
-  const { [REPLACEMENT_ANNOTATION_KEY]: gone, ...annotations } = claim.metadata.annotations ?? {};
-  if (gone === undefined) return claim;
-  return { ...claim, metadata: { ...claim.metadata, annotations } };
+  return without(claim, REPLACEMENT_ANNOTATION_KEY);
 }
 
-function withAnnotation(claim: NodeClaim, key: string, value: string): NodeClaim {
-  const annotations = { ...claim.metadata.annotations, [key]: value };
+function without(claim: NodeClaim, key: string): NodeClaim {
+  const { [key]: gone, ...annotations } = claim.metadata.annotations ?? {};
+  if (gone === undefined) return claim;
   return { ...claim, metadata: { ...claim.metadata, annotations } };
 }
 
@@ -73,7 +63,6 @@ const REASONS: readonly unknown[] = ["Underutilized", "Empty", "Drifted", "Expir
 const TYPES: readonly unknown[] = ["", "empty", "multi", "single"];
 
 function isRecord(value: unknown): value is CommandRecord {
-  if (typeof value !== "object" || value === null) return false;
   const one = value as Partial<Record<keyof CommandRecord, unknown>>;
   return (
     typeof one.id === "string" &&

@@ -137,11 +137,7 @@ export function createSimulator(input: SchedulingInput, last?: Simulator): Simul
       yield* makeReady();
       unquiet ??= yield* unquietOf(input.nodes, poolsWithWait);
     },
-    without: (candidates, terms = {}) => {
-      if (terms.packed !== undefined) return atOnce(simulator.withoutInSteps(candidates, terms));
-      const { names, moving } = leavingOf(candidates);
-      return simulationOf(whatIf().without(names, moving, terms), poolsWithWait);
-    },
+    without: (candidates, terms = {}) => atOnce(simulator.withoutInSteps(candidates, terms)),
     *withoutInSteps(candidates, { packed, ...terms }) {
       const { names, moving } = leavingOf(candidates);
       const opening = packed === undefined ? undefined : packedByPrice(packed);

@@ -34,7 +34,7 @@ export function* nodeChanges(
   now: SchedulingInput,
   batch: ReadonlySet<string>,
 ): Steps<NodeChanges> {
-  const { fresh, gone } = yield* apart(before.nodes, now.nodes);
+  const { fresh, gone } = yield* nodesApart(before.nodes, now.nodes);
   const claims = changedClaims(before.volumes, now.volumes);
   const batchBefore = new Set(before.pods.map(keyOf));
   const moved = new Set<string | undefined>();
@@ -53,7 +53,7 @@ export function* nodeChanges(
 }
 
 /** Nodes that are in one of the lists only. Both lists are sorted by name, so most are found side by side. */
-function* apart(
+export function* nodesApart(
   before: readonly NodeView[],
   now: readonly NodeView[],
 ): Steps<{ readonly fresh: ReadonlySet<NodeView>; readonly gone: ReadonlySet<NodeView> }> {
