@@ -379,7 +379,7 @@ export function createPass(
   const { options } = input;
   const daemonPods = plannedDaemons(input);
   const space = new RequirementSpace(new Set([...WELL_KNOWN_LABELS, ...options.wellKnownLabels]));
-  const seen = seenSlots(input.nodes, volumes);
+  const seen = atOnce(seenSlots(input.nodes, volumes));
   const templates = idle
     ? []
     : input.pools

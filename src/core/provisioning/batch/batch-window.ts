@@ -43,11 +43,6 @@ export class BatchWindow {
     return this.#openedAtMs;
   }
 
-  /** Number of UIDs that triggered since the window opened. */
-  get triggers(): number {
-    return this.#seen.size;
-  }
-
   /** The window ends, because its batch is being planned. The next trigger opens a new window. */
   close(): void {
     this.#seen.clear();

@@ -6,16 +6,10 @@
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
-import {
-  addResources,
-  maxResources,
-  NO_RESOURCES,
-  type Resources,
-} from "../../../apis/resources.ts";
+import { addResources, NO_RESOURCES, type Resources } from "../../../apis/resources.ts";
 import { within } from "../../../base/within.ts";
 import { demandOf } from "../../scheduling/amounts.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
-import { Requirements } from "../../scheduling/requirements.ts";
 import { forbiddingTaints } from "../../scheduling/taints.ts";
 import type { PodClass, Variant } from "../batch/pod-class.ts";
 import type { QueuedPod } from "../batch/queue.ts";
@@ -234,7 +228,6 @@ class Meeting implements MeetingPlace {
     if (key === HOSTNAME_LABEL_KEY || counts.size < 2 || this.#podsInAll() < 2) return undefined;
     const domains = [...counts.keys()];
     const members = [...this.#members];
-    if (this.#areAllAtEase(domains)) return undefined;
     const launched = ([podClass]: readonly [PodClass, number]) =>
       domains.every((domain) => this.#canLaunch(podClass, domain));
     if (members.every(launched)) return undefined;
@@ -244,30 +237,6 @@ class Meeting implements MeetingPlace {
     const most = Math.max(...pods);
     const best = domains.filter((_, at) => pods[at] === most);
     return most === 0 || best.length === domains.length ? undefined : new Set(best);
-  }
-
-  /**
-   * A fast check for the usual case: the pods have no requirements, and each domain has room for the largest of them.
-   */
-  #areAllAtEase(domains: readonly string[]): boolean {
-    const { key } = this.#group;
-    let most = NO_RESOURCES;
-    for (const { draft, volumeSets, requests, variants } of this.#members.keys()) {
-      const { required, tolerations } = draft.wishes;
-      const [asWritten] = variants;
-      if (required.length !== 1 || required[0] !== Requirements.NONE) return false;
-      if (volumeSets.length > 0 || tolerations.length > 0 || asWritten === undefined) return false;
-      if (asWritten.rules.some(({ group }) => group.key === key && group.type !== "affinity"))
-        return false;
-      most = maxResources(most, requests);
-    }
-    const { templates, context } = this.#places;
-    return domains.every((domain) =>
-      templates.some(({ taints, set, table, usable }) => {
-        const there = taints.length > 0 ? undefined : context.space.narrow(set, key, [domain]);
-        return there !== undefined && table.hasFitting(usable, there, most);
-      }),
-    );
   }
 
   /** How many of `count` pods of the class fit in the domain, if pods of no other class are there. */

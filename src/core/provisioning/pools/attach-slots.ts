@@ -5,7 +5,7 @@
  * refuses it.
  */
 import { INSTANCE_TYPE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
-import { atOnce, eachInSteps, type Steps } from "../../../base/steps.ts";
+import { eachInSteps, type Steps } from "../../../base/steps.ts";
 import { within } from "../../../base/within.ts";
 import type { InstanceType } from "../../cloudprovider/instance-type.ts";
 import { type Bits, intersectionOf, noBits, setBit } from "../../scheduling/bits.ts";
@@ -19,15 +19,8 @@ export type SeenSlots = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
 const NODES_PER_STEP = 4_096;
 
-export function seenSlots(nodes: readonly NodeView[], volumes: VolumeIndex): SeenSlots {
-  return atOnce(seenSlotsInSteps(nodes, volumes));
-}
-
-/** Like {@link seenSlots}. */
-export function* seenSlotsInSteps(
-  nodes: readonly NodeView[],
-  volumes: VolumeIndex,
-): Steps<SeenSlots> {
+/** What the CSINodes of these nodes say. */
+export function* seenSlots(nodes: readonly NodeView[], volumes: VolumeIndex): Steps<SeenSlots> {
   const seen = new Map<string, Map<string, number>>();
   yield* eachInSteps(nodes, NODES_PER_STEP, ({ name, labels }) => {
     const type = labels[INSTANCE_TYPE_LABEL_KEY];

@@ -4,11 +4,12 @@
 import type { Pod } from "../../../apis/core/pod.ts";
 import { WELL_KNOWN_LABELS } from "../../../apis/karpenter/labels.ts";
 import { assert } from "../../../base/assert.ts";
+import { atOnce } from "../../../base/steps.ts";
 import { within } from "../../../base/within.ts";
 import { RequirementSpace } from "../../scheduling/requirement-space.ts";
 import { VolumeIndex } from "../../scheduling/volumes.ts";
 import { plannedDaemons } from "../batch/eligibility.ts";
-import { seenSlots } from "../pools/attach-slots.ts";
+import { type SeenSlots, seenSlots } from "../pools/attach-slots.ts";
 import { createTemplate, type Template } from "../pools/pool-template.ts";
 import type { SchedulingResult } from "../result.ts";
 import type { SchedulingInput } from "../scheduling-input.ts";
@@ -20,7 +21,7 @@ export class Templates {
   readonly volumes: VolumeIndex;
   readonly #input: SchedulingInput;
   readonly #daemonPods: readonly Pod[];
-  readonly #seen: ReturnType<typeof seenSlots>;
+  readonly #seen: SeenSlots;
   readonly #known = new Map<string, Template>();
 
   constructor(input: SchedulingInput) {
@@ -28,7 +29,7 @@ export class Templates {
     this.space = new RequirementSpace(new Set([...WELL_KNOWN_LABELS, ...wellKnownLabels]));
     this.volumes = new VolumeIndex(input.volumes);
     this.#input = input;
-    this.#seen = seenSlots(input.nodes, this.volumes);
+    this.#seen = atOnce(seenSlots(input.nodes, this.volumes));
     this.#daemonPods = plannedDaemons(input);
   }
 

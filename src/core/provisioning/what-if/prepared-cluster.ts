@@ -27,7 +27,7 @@ import {
   toDaemon,
 } from "../nodes/existing-node.ts";
 import type { Pass } from "../place.ts";
-import { seenSlotsInSteps } from "../pools/attach-slots.ts";
+import { seenSlots } from "../pools/attach-slots.ts";
 import { isLimited, resetLimits } from "../pools/pool-template.ts";
 import type { SchedulingInput } from "../scheduling-input.ts";
 import { createPass } from "../solve.ts";
@@ -129,7 +129,7 @@ export class PreparedCluster implements Ground {
   }
 
   *#takeIn({ nodes, pods }: SchedulingInput): Steps<void> {
-    const seen = yield* seenSlotsInSteps(nodes, this.#volumes);
+    const seen = yield* seenSlots(nodes, this.#volumes);
     for (const template of this.base.templates) template.slots.see(seen);
     const batch = new Set(pods.map(keyOf));
     const waiting = this.seekers.eligible(pods);
@@ -181,7 +181,7 @@ export class PreparedCluster implements Ground {
     if (devices !== undefined) this.base.context.devices?.follow({ ...input, devices });
     yield* indexVolumes(input.volumes);
     this.#volumes.see(input.volumes);
-    const seen = yield* seenSlotsInSteps(input.nodes, this.#volumes);
+    const seen = yield* seenSlots(input.nodes, this.#volumes);
     const usage = new Map(input.pools.map((one) => [one.pool.id, one.usage]));
     for (const template of templates) {
       resetLimits(template, usage.get(template.pool.id) ?? NO_RESOURCES);
