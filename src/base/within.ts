@@ -6,7 +6,10 @@ interface Holder<K, V> {
   set(key: K, value: V): unknown;
 }
 
-/** The value for the key. If there is none, makes one and puts it into the map. */
+/**
+ * The value for the key. If there is none, makes one and puts it into the map. What runs for every pod asks
+ * `map.get(key) ?? within(map, key, make)`: then no function is made for a value that is there.
+ */
 export function within<K, V>(map: Holder<K, V>, key: K, make: () => V): V {
   let value = map.get(key);
   if (value === undefined) {

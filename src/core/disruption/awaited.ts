@@ -4,7 +4,6 @@
  * karpenter-ts only: upstream protects a replacement for some seconds. Once the old node is gone, a replacement is kept
  * while pods have seats there (core/state/placements.ts): a Job makes its new pod only after a back-off.
  */
-
 import { PLANNED_PODS_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339 } from "../../base/clock.ts";

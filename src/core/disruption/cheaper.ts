@@ -5,7 +5,6 @@
  * on-demand node at half the price may replace a spot node.
  * upstream: pkg/controllers/disruption/consolidation.go (computeConsolidation, spot-to-spot)
  */
-
 import { CAPACITY_TYPE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { within } from "../../base/within.ts";
 import type { InstanceType, Offering } from "../cloudprovider/instance-type.ts";

@@ -5,7 +5,6 @@
  * terminationGracePeriod its node would drain for ever. A command is held off while a pending pod could take such room.
  * karpenter-ts only: upstream plans pending and moved pods together, and holds up commands that they do not affect.
  */
-
 import { isActive, type Pod } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import { keyOf } from "../../apis/meta.ts";

@@ -4,7 +4,6 @@
  * on fresh facts. A node may be untainted because another process took its mark for a leftover, or stopped in the
  * middle of a rollback: pods that the plan does not know may have come since.
  */
-
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
 import { condition, isTrue } from "../../apis/karpenter/conditions.ts";

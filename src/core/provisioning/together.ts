@@ -2,7 +2,6 @@
  * Places affinity groups before all other pods. The first pod of such a group binds all others to its host or zone.
  * Pods are placed largest first, so otherwise large pods may take the room that the rest of the group needs there.
  */
-
 import { eachInSteps, type Steps } from "../../base/steps.ts";
 import { within } from "../../base/within.ts";
 import type { PodClass } from "./batch/pod-class.ts";

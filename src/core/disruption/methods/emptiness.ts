@@ -6,7 +6,6 @@
  *
  * upstream: pkg/controllers/disruption/emptiness.go, and v0.31 emptynodeconsolidation
  */
-
 import { condition } from "../../../apis/karpenter/conditions.ts";
 import { fromRfc3339 } from "../../../base/clock.ts";
 import { filterInSteps, type Steps } from "../../../base/steps.ts";

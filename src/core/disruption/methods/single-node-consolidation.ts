@@ -6,7 +6,6 @@
  * saving first, so a large pool does not delay the others. Pools on which repack saves much more are left to it.
  * upstream: pkg/controllers/disruption/singlenodeconsolidation.go
  */
-
 import { eachInSteps, type Steps, sortInSteps } from "../../../base/steps.ts";
 import { within } from "../../../base/within.ts";
 import { bySavings, type Candidate, isEmpty } from "../candidates.ts";

@@ -8,7 +8,6 @@
  *
  * The cheapest solution is taken. At last two of its bins become one where that costs no more.
  */
-
 import type { Steps } from "../../../base/steps.ts";
 import { within } from "../../../base/within.ts";
 import { uses, type WithoutHeuristics } from "../heuristics.ts";

@@ -1,5 +1,4 @@
 /** A lower bound on what pods cost in each NodePool, used to choose between NodePools of equal rank. */
-
 import type { Resources } from "../../../apis/resources.ts";
 import { within } from "../../../base/within.ts";
 import type { Template } from "../../provisioning/pools/pool-template.ts";

@@ -160,7 +160,7 @@ export class PodClasses {
     const { namespace = "default" } = pod.metadata;
     const key = hasClaims(pod.spec) ? `${namespace} ${volumeSets.join()}` : namespace;
     const drafts = within(this.#ofTemplates, key, () => new WeakMap<PodTemplate, Draft>());
-    return within(drafts, template, () => this.#draft(pod, volumeSets));
+    return drafts.get(template) ?? within(drafts, template, () => this.#draft(pod, volumeSets));
   }
 
   #draft(pod: Pod, volumeSets: readonly SetId[]): Draft {
@@ -231,7 +231,7 @@ export class PodClasses {
     const { namespace = "default", labels = NO_LABELS } = pod.metadata;
     const selecting = this.#topology.selecting(namespace, labels);
     const classes = within(this.#classes, selecting, () => new Map<Draft, PodClass>());
-    return within(classes, draft, () => this.#create(draft, selecting));
+    return classes.get(draft) ?? within(classes, draft, () => this.#create(draft, selecting));
   }
 
   /**

@@ -27,7 +27,7 @@ export class LaunchableValues {
   among(values: readonly string[], key: string, state: State): readonly string[] {
     const answers = this.#answers(key, state);
     return values.filter((value) => {
-      return within(answers, value, () => this.#canLaunch(state, key, value));
+      return answers.get(value) ?? within(answers, value, () => this.#canLaunch(state, key, value));
     });
   }
 

@@ -3,7 +3,6 @@
  * made count as nodes of unknown size, and count against limits as their largest instance type. So topology, limits
  * and reservations hold over all plans of one pass.
  */
-
 import type { Pod } from "../../../apis/core/pod.ts";
 import { CAPACITY_TYPE_LABEL_KEY, normalizedLabel } from "../../../apis/karpenter/labels.ts";
 import { keyOf } from "../../../apis/meta.ts";

@@ -2,7 +2,6 @@
  * What the daemons of a NodePool leave of each instance type. Passes see the same daemons on the same types until a
  * DaemonSet, a price or capacity changes, so the answer is kept with the list of types.
  */
-
 import type { HostPort } from "../../../apis/core/host-ports.ts";
 import {
   addResources,

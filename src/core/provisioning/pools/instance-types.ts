@@ -179,15 +179,17 @@ export class TypeTable {
 
   #cheapestAt(bits: Bits, set: SetId): (OrderedColumn & { readonly at: number }) | undefined {
     const id = this.#aboutOfferings(set);
-    const column = within(this.#prices, id, () => {
-      const amounts = this.offerings
-        .cheapest(this.#space.get(id))
-        .map((offering) => offering?.priceMicroUsd ?? Number.POSITIVE_INFINITY);
-      const order = [...amounts.keys()].sort(
-        (a, b) => (amounts[a] as number) - (amounts[b] as number),
-      );
-      return { order, amounts: order.map((index) => amounts[index] as number) };
-    });
+    const column =
+      this.#prices.get(id) ??
+      within(this.#prices, id, () => {
+        const amounts = this.offerings
+          .cheapest(this.#space.get(id))
+          .map((offering) => offering?.priceMicroUsd ?? Number.POSITIVE_INFINITY);
+        const order = [...amounts.keys()].sort(
+          (a, b) => (amounts[a] as number) - (amounts[b] as number),
+        );
+        return { order, amounts: order.map((index) => amounts[index] as number) };
+      });
     const compatible = this.compatible(set);
     const { order, amounts } = column;
     for (let at = 0; at < order.length; at++) {
@@ -282,7 +284,9 @@ export class TypeTable {
     const { bySet } = this.#fitted;
     const known = bySet[set] ?? new WeakMap<Resources, boolean>();
     bySet[set] = known;
-    return within(known, requests, () => this.#isFitting(bits, set, requests));
+    return (
+      known.get(requests) ?? within(known, requests, () => this.#isFitting(bits, set, requests))
+    );
   }
 
   #isFitting(bits: Bits, set: SetId, requests: Resources): boolean {
@@ -369,8 +373,10 @@ export class TypeTable {
 
   /** Values of a label among the types in `bits`, as far as the requirement allows them. */
   valuesOf(bits: Bits, requirement: Requirement): readonly string[] {
-    const known = within(this.#values, bits, () => new Map());
-    return within(known, requirement, () => this.#valuesOf(bits, requirement));
+    const known = this.#values.get(bits) ?? within(this.#values, bits, () => new Map());
+    return (
+      known.get(requirement) ?? within(known, requirement, () => this.#valuesOf(bits, requirement))
+    );
   }
 
   #valuesOf(bits: Bits, requirement: Requirement): string[] {
@@ -385,11 +391,14 @@ export class TypeTable {
 
   /** The part of a set that is about labels of offerings. */
   #aboutOfferings(set: SetId): SetId {
-    return within(this.#offeringPart, set, () => {
-      const all = [...this.#space.get(set).all()];
-      const relevant = all.filter((one) => this.#sheet.offeringKeys.has(one.key));
-      return this.#space.intern(Requirements.of(relevant));
-    });
+    return (
+      this.#offeringPart.get(set) ??
+      within(this.#offeringPart, set, () => {
+        const all = [...this.#space.get(set).all()];
+        const relevant = all.filter((one) => this.#sheet.offeringKeys.has(one.key));
+        return this.#space.intern(Requirements.of(relevant));
+      })
+    );
   }
 
   #allowed(requirement: Requirement): Bits {

@@ -4,7 +4,6 @@
  * offerings.
  * upstream: pkg/cloudprovider/types.go (AllocatableOfferings)
  */
-
 import { canonicalJson } from "../../../base/json.ts";
 import { within } from "../../../base/within.ts";
 import type { InstanceType, Offering } from "../../cloudprovider/instance-type.ts";

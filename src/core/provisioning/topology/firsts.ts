@@ -4,7 +4,6 @@
  * that counts the first pod does not know its zone. The spread may then place its own pods so that the first pod
  * makes the zone too full: either the first pod or the spread's pods are refused. This class finds such spreads.
  */
-
 import type { Steps } from "../../../base/steps.ts";
 import { within } from "../../../base/within.ts";
 import type { CountedFirst, EarlyFirst, HomesOf } from "./latecomers.ts";

@@ -28,7 +28,7 @@ export class Selections {
       namespace,
       () => new WeakMap<Labels, readonly TopologyGroup[]>(),
     );
-    return within(known, labels, () => this.#asWritten(namespace, labels));
+    return known.get(labels) ?? within(known, labels, () => this.#asWritten(namespace, labels));
   }
 
   #asWritten(namespace: string, labels: Labels): readonly TopologyGroup[] {

@@ -17,7 +17,6 @@
  * Why nodes stay open: docs/designs/006-when-a-zone-is-settled.md.
  * upstream: pkg/controllers/provisioning/scheduling/topology.go
  */
-
 import type { Namespace } from "../../../apis/core/kinds.ts";
 import type {
   PodAffinityTerm,
