@@ -15,14 +15,9 @@ import { budgetCounter } from "../counters.ts";
 import { type Patient, type Repairing, repairOf } from "../patients.ts";
 import type { Round } from "../round.ts";
 import { countStatic, roomFor } from "../static-pools.ts";
-import {
-  AT_LIMIT,
-  fitsIntoOwnSlot,
-  holdsSlot,
-  RESERVATIONS_FULL,
-  reservedOnly,
-} from "../terminate-first.ts";
+import { AT_LIMIT, holdsSlot, RESERVATIONS_FULL, reservedOnly } from "../terminate-first.ts";
 import { type Method, type Proposal, type Remark, unchanged } from "./method.ts";
+import { withNewNodes } from "./replacing.ts";
 
 const VETOED = `repair is blocked through the "${DO_NOT_REPAIR_ANNOTATION_KEY}" annotation`;
 const NEEDS_GRACE = "repair requires a termination grace period to bypass blocking pods";
@@ -112,27 +107,18 @@ function commandFor(one: Sick, repairing: Repairing, round: Round): Command | st
   const command = removal([one], { reason: "Unhealthy", via: "repair", repair: repairing });
   if (repairing.action === "RebootNode") return command;
   return one.pool.replicas === undefined
-    ? replaced(command, one, round)
+    ? replaced(command, round)
     : replacedStatically(command, one, round);
 }
 
-function replaced(command: Command, one: Sick, round: Round): Command | string {
-  const { facts, holdOffs, settings } = round;
-  const planned = facts.simulator.without([one]);
-  const simulation =
-    planned.unplaced.length === 0 ? planned : facts.simulator.withoutRoom().without([one]);
-  const { replacements, targets, placements, unplaced } = simulation;
-  if (
-    unplaced.length > 0 &&
-    settings.terminateFirst.repair &&
-    fitsIntoOwnSlot(one, facts.simulator)
-  )
-    return { ...command, terminateFirst: "no-reserved-capacity" };
-  if (unplaced.length > 0) return `not all pods would schedule, ${unplaced.join("; ")}`;
-  const failing = replacements.find(({ pool }) => holdOffs.backingOff.has(pool.id));
-  if (failing !== undefined)
-    return `no replacement is launched in nodepool "${failing.pool.name}" for a while`;
-  return { ...command, replacements, targets, placements };
+function replaced(deletion: Command, round: Round): Command | string {
+  const command = withNewNodes(deletion, round, round.settings.terminateFirst.repair);
+  if ("message" in command) return command.message;
+  const { backingOff } = round.holdOffs;
+  const failing = command.replacements.find(({ pool }) => backingOff.has(pool.id));
+  return failing === undefined
+    ? command
+    : `no replacement is launched in nodepool "${failing.pool.name}" for a while`;
 }
 
 function replacedStatically(

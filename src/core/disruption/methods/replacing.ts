@@ -67,31 +67,41 @@ export function replacing({ name, reason, conditionType }: ReplacingOptions): Me
   };
 }
 
-/**
- * The deletion with the new nodes that its pods need; or why it must not begin now, whatever budgets allow. Pods
- * without another place take the room of CapacityBuffers.
- */
+/** The deletion with the new nodes that its pods need; or why it must not begin now, whatever budgets allow. */
 export function withReplacements(deletion: Command, round: Round): Command | NoCommand {
-  const { facts, holdOffs } = round;
-  const { candidates } = deletion;
-  const planned = facts.simulator.without(candidates);
-  const simulation =
-    planned.unplaced.length === 0 ? planned : facts.simulator.withoutRoom().without(candidates);
-  const { replacements, targets, placements, unplaced } = simulation;
-  const mayGoFirst = deletion.reason === "Drifted" && round.settings.terminateFirst.drift;
-  const [only, ...others] = candidates;
-  if (unplaced.length > 0 && mayGoFirst && only !== undefined && others.length === 0)
-    if (fitsIntoOwnSlot(only, facts.simulator))
-      return { ...deletion, terminateFirst: "no-reserved-capacity" };
-  if (unplaced.length > 0)
-    return { kind: "noPlace", message: `not all pods would schedule, ${unplaced.join("; ")}` };
+  const { holdOffs, settings } = round;
+  const mayGoFirst = deletion.reason === "Drifted" && settings.terminateFirst.drift;
+  const command = withNewNodes(deletion, round, mayGoFirst);
+  if ("message" in command || command.terminateFirst !== undefined) return command;
+  const { replacements } = command;
   const failing = replacements.find(({ pool }) => holdOffs.backingOff.has(pool.id));
   if (failing !== undefined) {
     const untilMs = backOffEndsMs(replacements, holdOffs.backingOff);
     const message = replacementFailedMessage(failing.pool.name);
     return { kind: "backingOff", message, untilMs };
   }
-  const command = { ...deletion, replacements, targets, placements };
   const holdOff = holdOffs.of(command);
   return holdOff === undefined ? command : { kind: "restraint", ...holdOff };
+}
+
+/**
+ * The deletion with the new nodes that its pods need; or that not all of them have a place. Pods without another place
+ * take the room of CapacityBuffers. `mayGoFirst`: a single node may be removed first, so that its replacement gets its
+ * slot of a reservation.
+ */
+export function withNewNodes(
+  deletion: Command,
+  { facts: { simulator } }: Round,
+  mayGoFirst: boolean,
+): Command | NoCommand {
+  const { candidates } = deletion;
+  const planned = simulator.without(candidates);
+  const simulation =
+    planned.unplaced.length === 0 ? planned : simulator.withoutRoom().without(candidates);
+  const { replacements, targets, placements, unplaced } = simulation;
+  if (unplaced.length === 0) return { ...deletion, replacements, targets, placements };
+  const [only, ...others] = candidates;
+  if (mayGoFirst && only !== undefined && others.length === 0 && fitsIntoOwnSlot(only, simulator))
+    return { ...deletion, terminateFirst: "no-reserved-capacity" };
+  return { kind: "noPlace", message: `not all pods would schedule, ${unplaced.join("; ")}` };
 }

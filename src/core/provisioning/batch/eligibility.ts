@@ -41,7 +41,7 @@ export function refusal(
   wellKnownLabels: readonly string[],
   ownerLabels: readonly string[],
 ): string | undefined {
-  return hasDynamicResources(pod)
+  return hasResourceClaims(pod)
     ? NO_DYNAMIC_RESOURCES
     : refusalBesideDevices(pod, { volumes, wellKnownLabels, ownerLabels });
 }
@@ -81,11 +81,6 @@ export function refusalBesideDevices(
   const forbidden = (key: string) => required.has(key) && forbidsAll(required.get(key));
   if (ownerLabels.length > 0 && ownerLabels.every(forbidden)) return NOT_FOR_US;
   return volumes.refusal(pod);
-}
-
-/** Whether the pod has resource claims (Dynamic Resource Allocation). */
-export function hasDynamicResources(pod: Pod): boolean {
-  return hasResourceClaims(pod);
 }
 
 /**

@@ -6,12 +6,12 @@ import { hostPorts } from "../../../apis/core/host-ports.ts";
 import type { Pod } from "../../../apis/core/pod.ts";
 import { podRequests } from "../../../apis/core/pod-resources.ts";
 import { keyOf } from "../../../apis/meta.ts";
+import { hasResourceClaims } from "../../../apis/resource/pod-claims.ts";
 import { deepEqual } from "../../../base/json.ts";
 import { eachInSteps, type Steps } from "../../../base/steps.ts";
 import { someAreAvoided } from "../../scheduling/taints.ts";
 import { claimName } from "../../scheduling/volumes.ts";
 import type { NodeView } from "../../state/node-view.ts";
-import { hasDynamicResources } from "../batch/eligibility.ts";
 import type { SchedulingInput, VolumeFacts } from "../scheduling-input.ts";
 
 /** Each takes only a look-up. */
@@ -132,6 +132,6 @@ export function sameItems(a: readonly unknown[], b: readonly unknown[]): boolean
 /** The parts of a daemon's pod that matter to nodes. Its live pods differ in names only. */
 function asOverhead(pod: Pod): unknown {
   const { tolerations, nodeSelector, affinity } = pod.spec;
-  const isLeftOut = hasDynamicResources(pod);
+  const isLeftOut = hasResourceClaims(pod);
   return [podRequests(pod), hostPorts(pod), tolerations, nodeSelector, affinity, isLeftOut];
 }
