@@ -97,4 +97,17 @@ describe("pods that are spread over zones", () => {
       ["in-a", ["a-0", "a-1"]],
     ]);
   });
+
+  it("count in a zone that has no node yet", () => {
+    const places = [
+      { name: "first-in-e", zone: "e", pods: [first, second] },
+      { name: "in-c", zone: "c", pods: [third] },
+      { name: "next-in-e", zone: "e", pods: [inB] },
+    ];
+    expect(turns(places)).toEqual([
+      ["in-c", ["a-2"]],
+      ["next-in-e", ["b-0"]],
+      ["first-in-e", ["a-0", "a-1"]],
+    ]);
+  });
 });
