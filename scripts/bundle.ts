@@ -32,7 +32,7 @@ const ENTRIES = {
   "kubectl-karpenter": "src/cli/kubectl-karpenter.ts",
 };
 const COMPLETER = "kubectl_complete-karpenter.mjs";
-/** What is compiled beforehand: reading and planning. The rest is a small part of what a cold process spends. */
+/** Reading and planning are compiled ahead. The rest is a small part of the start. */
 const WARM_UP = fileURLToPath(new URL("bundle/warm-up.yaml", import.meta.url));
 const COMMAND_LINES = [["karpenter", "plan", "--output", "json", "-f", WARM_UP]];
 

@@ -69,7 +69,7 @@ async function whyNotBuilt(): Promise<string | undefined> {
   if (isBuilt()) return undefined;
   if (!isGoHere()) return NO_GO;
   for (const module of MODULES) {
-    // Its complaints are many and long; one line of ours is enough.
+    // go prints many long errors. One line of ours is enough.
     const code = await run("go", ["mod", "download"], DOWNLOAD_LIMIT_MS, {
       cwd: module,
       stdio: "ignore",
@@ -107,7 +107,7 @@ function run(
     child.once("error", reject);
     child.once("exit", (code) => {
       clearTimeout(limit);
-      // Whoever it started and did not wait for.
+      // Ends processes that it started and did not wait for.
       signal(child, "SIGKILL");
       step = undefined;
       if (interrupted) resolve(130);

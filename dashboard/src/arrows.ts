@@ -11,7 +11,9 @@ interface Arrow {
 /** More of them hide the map. */
 const MOST_ARROWS = 200;
 
-/** Those with most pods. `all`: how many there are; pods that go to a node without a name have none. */
+/**
+ * The arrows with the most pods. `all`: the number of all arrows. Pods that go to a node without a name get no arrow.
+ */
 export function arrowsOf(rows: ReadonlyMap<string, MapRow>): {
   readonly drawn: readonly Arrow[];
   readonly all: number;

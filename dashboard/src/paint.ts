@@ -1,4 +1,7 @@
-/** Draws the map's tiles on a canvas: fill, bars, pods as marks, the shape of what happens to a node. */
+/**
+ * Draws the map's tiles on a canvas: the fill colour, bars for CPU and memory, marks for pods, and a symbol for the
+ * node's state.
+ */
 import { counted, grouped, perHour, plain, shortName } from "./format.ts";
 import { nodesIn } from "./node-list.ts";
 import type { Fill } from "./place.ts";

@@ -1,4 +1,4 @@
-/** What is supposed on the page What if, and what the console answers. It stays while other pages are looked at. */
+/** The input of the page What if, and the console's answer. Both are kept while other pages are open. */
 import { signal } from "@preact/signals";
 import type { Editable, MapRow, Supposition } from "./wire.ts";
 

@@ -1,4 +1,4 @@
-/** What is supposed: nodes and zones that go, a NodePool that is edited, prices, replicas, consolidation. */
+/** The form of the page What if: removed nodes and zones, an edited NodePool, prices, replicas, consolidation. */
 import { useEffect, useId, useState } from "preact/hooks";
 import { counted, plain } from "./format.ts";
 import { useListed } from "./listed-nodes.tsx";

@@ -195,7 +195,7 @@ function changesOf(
   return [...gone, ...others];
 }
 
-/** So many lines are read; the others are counted. */
+/** Most lines that are shown. The others are counted. */
 const MOST_LINES = 50;
 
 function Sentences({

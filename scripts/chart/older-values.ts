@@ -11,11 +11,11 @@ export interface OlderValue {
   readonly type: "string" | "boolean" | "integer" | "number" | "object" | "array" | "any";
   /** Where it goes in the resolved values. */
   readonly to?: string;
-  /** Its name now, when there is one and `to` is not it. */
+  /** Its current name, if it differs from `to`. */
   readonly now?: string;
-  /** It changes nothing: why. */
+  /** Set if the value has no effect: why. */
   readonly ignored?: string;
-  /** It is refused: what to do instead. */
+  /** Set if the value is refused: what to do instead. */
   readonly refused?: string;
 }
 
@@ -72,7 +72,7 @@ function renamed(name: string, to: string, type: OlderValue["type"] = "string"):
   return { name, to, type };
 }
 
-/** It works as before and has no newer name. */
+/** A value that works as before and has no newer name. */
 function kept(name: string, to: string, type: OlderValue["type"] = "string"): OlderValue {
   return { name, to, type, now: "" };
 }

@@ -12,7 +12,7 @@ import type { ImageConfig } from "./unpack.ts";
 
 /** Where podman and CRI-O keep what a kubelet calls RuntimeDefault. */
 const PROFILE = "/usr/share/containers/seccomp.json";
-/** What is read of an unpacked image again, by whoever runs it later. */
+/** The image's configuration, stored beside its unpacked files for later runs. */
 const CONFIG = "image.json";
 
 /** Undefined where a container can be run here; else one sentence: what is missing, and what to do. */

@@ -3,7 +3,7 @@
  * site` asks them of the index that it built: the answer must be among the first three hits.
  */
 
-/** What is typed, and where the answer stands. */
+/** Words that are typed into the search, and the page with the answer. */
 export interface SiteQuestion {
   readonly typed: string;
   /** Pages below docs/ that answer it, without `.md`. */

@@ -21,7 +21,7 @@ export interface UnplacedPod {
   readonly reason: string;
   /** The smallest change that would place it. */
   readonly fix?: string | undefined;
-  /** That change as `kubectl patch` lines. */
+  /** The change as `kubectl patch` command lines. */
   readonly patch?: readonly string[] | undefined;
   /** Why there is no patch, and what to do. */
   readonly byHand?: string | undefined;

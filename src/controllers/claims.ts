@@ -118,7 +118,7 @@ export function changeClaim(
   );
 }
 
-/** The claim of that name as the API has it now; undefined when there is none. */
+/** The claim with this name, read from the API server. Undefined: there is none. */
 export async function storedClaim(
   world: Pick<World, "kube">,
   claim: NodeClaim,
@@ -172,7 +172,7 @@ export function claimSources(): readonly Source[] {
 export function poolSourcesForClaims(world: Pick<World, "mirrors">): readonly Source[] {
   return POOL_KINDS.map((kind) =>
     sourceOfMany(kind as Kind, (pool, event, before) => {
-      // Its status changes every few seconds, and there may be a hundred thousand of them.
+      // A claim's status changes every few seconds, and there may be a hundred thousand claims.
       if (event === "updated" && before !== undefined && asksTheSame(before, pool))
         return undefined;
       const id = `${kind.kind.toLowerCase()}/${pool.metadata.name}`;

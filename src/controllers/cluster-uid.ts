@@ -1,4 +1,4 @@
-/** What tells this cluster from every other, also from one of its name. */
+/** An id that distinguishes this cluster from all others, even from one with the same name. */
 import { NAMESPACE } from "../apis/core/kinds.ts";
 import type { World } from "./world.ts";
 

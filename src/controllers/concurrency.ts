@@ -1,7 +1,7 @@
 /** How many requests a controller works on at once. upstream: pkg/utils/node, LinearScaleReconciles */
 import type { World } from "./world.ts";
 
-/** `min` at one core, `max` at sixty, a straight line between; by the cores asked for. */
+/** Number of workers, by CPU cores: `min` at one core, `max` at sixty, linear in between. */
 export function concurrency(world: Pick<World, "settings">, min: number, max: number): number {
   const cores = world.settings.cpuRequestsMilli / 1_000;
   const share = Math.min(1, Math.max(0, (cores - 1) / 59));

@@ -152,7 +152,10 @@ function runtimeClasses(world: Doors): Mirror<RuntimeClass> {
   return world.mirrors.of(RUNTIME_CLASS, { optional: true });
 }
 
-/** What pods that are created anew will ask for. Only with `--read-vpa-recommendations`; mostly not installed. */
+/**
+ * Recommendations for requests of pods that will be created again. Only with `--read-vpa-recommendations`. Most
+ * clusters do not have this kind.
+ */
 function verticalAutoscalers(world: Doors): Mirror<VerticalPodAutoscaler> {
   return world.mirrors.of(VERTICAL_POD_AUTOSCALER, { optional: true });
 }
@@ -209,7 +212,7 @@ export function capacityBuffers(world: Doors): Mirror<CapacityBuffer> {
   return world.mirrors.of(CAPACITY_BUFFER, { optional: true });
 }
 
-/** What buffers are made of. */
+/** Templates of CapacityBuffers. */
 export function podTemplates(world: Doors): Mirror<StoredPodTemplate> {
   return world.mirrors.of(POD_TEMPLATE, { optional: true });
 }

@@ -18,7 +18,7 @@ const PATIENCE_MS = 10_000;
 const SAID_AGAIN_MS = 60_000;
 /** A claim that was just created may not be mirrored yet; a stream that is silent counts as broken after a minute. */
 const GONE_MS = 120_000;
-/** So many names are said. */
+/** Most names in one message. */
 const NAMED = 5;
 
 /** A wait for claims of one cluster state, in elapsed time. */
@@ -46,7 +46,7 @@ export function mayDecide(world: World): boolean {
   return awaited.length === 0;
 }
 
-/** What is not stored any more, whatever kept us from hearing of its end, holds up nobody. */
+/** An object that no longer exists does not block planning, even if its deletion was not seen. */
 function forgetGone(world: World, { absentMs }: Wait): void {
   const nowMs = world.clock.elapsedMs();
   for (const claim of world.cluster.unlaunched()) {

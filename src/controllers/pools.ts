@@ -52,8 +52,8 @@ export function poolById(world: Pick<World, "mirrors">, id: string): StoredPool 
 }
 
 /**
- * This very pool as the API server has it; undefined: it is gone, is being deleted, or another has its name. Kubernetes
- * deletes a claim whose pool is gone, so that its machine would be bought again and again.
+ * The same pool, read from the API server. Undefined: it is gone, is being deleted, or another pool has its name.
+ * Kubernetes deletes a claim whose pool is gone, so a machine would be bought again and again.
  */
 export async function livePool(
   { kube }: Pick<World, "kube">,
@@ -97,8 +97,8 @@ export function poolSources(): readonly Source[] {
 }
 
 /**
- * A small change of a pool that may meet other writers: made anew on the newest object. Resolves
- * `undefined` when the pool is gone; rejects after the third lost race.
+ * Changes a pool that others may also write. After a conflict the change is made again on the newest object. Resolves
+ * `undefined` if the pool is gone; rejects after the third conflict.
  */
 export function changePool(
   world: Pick<World, "kube">,

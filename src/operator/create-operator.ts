@@ -115,7 +115,7 @@ export interface Operator {
   readonly metrics: MetricsRegistry;
   /** True if nothing is missing: this replica leads, or could lead at once. */
   readonly ready: boolean;
-  /** What is missing for readiness, a few words each. */
+  /** What is missing for readiness, as short phrases. */
   waitsFor(): readonly string[];
   /** Resolves when this replica leads and its controllers run. */
   start(): Promise<void>;

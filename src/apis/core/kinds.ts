@@ -48,8 +48,8 @@ export interface Event extends KubeObject {
 }
 
 /**
- * It is bound when `volumeName` is set. An empty `storageClassName` asks for no class; a missing one for the
- * default.
+ * A claim is bound if `volumeName` is set. An empty `storageClassName` requests no class, a missing one the default
+ * class.
  */
 export interface PersistentVolumeClaim extends KubeObject {
   readonly spec: {
@@ -65,7 +65,7 @@ export interface PersistentVolumeClaim extends KubeObject {
   };
 }
 
-/** Its node affinity says in which zones a pod can use it. */
+/** A volume. Its node affinity says in which zones a pod can use it. */
 export interface PersistentVolume extends KubeObject {
   readonly spec: {
     readonly storageClassName?: string;

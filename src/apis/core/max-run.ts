@@ -24,7 +24,7 @@ export function maxRunMs({ metadata: { annotations } }: Pod): number | undefined
   return maxRunOf(annotations);
 }
 
-/** What is wrong with the pod's annotation, as text for the pod's owner. Undefined if nothing is. */
+/** The error in the pod's annotation, as text for the pod's owner. Undefined: it is valid. */
 export function maxRunProblem(pod: Pod): string | undefined {
   const text = pod.metadata.annotations?.[MAX_RUN_DURATION_KEY];
   if (text === undefined || maxRunMs(pod) !== undefined) return undefined;

@@ -1,6 +1,6 @@
 /**
- * What is read of a VerticalPodAutoscaler in a file. Its definition belongs to the autoscaler's own project, so nothing
- * here installs or publishes it. Fields that nobody here reads are kept as they are.
+ * The fields of a VerticalPodAutoscaler that are read from a file. Its CRD belongs to the autoscaler's own project, so
+ * nothing here installs or publishes it. Other fields are kept.
  */
 import { VERTICAL_POD_AUTOSCALER } from "../autoscaling/vertical-pod-autoscaler.ts";
 import { type CrdVersion, type CustomResourceDefinition, definition } from "./definition.ts";

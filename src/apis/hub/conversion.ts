@@ -21,7 +21,7 @@ import { annotated, parseObject } from "./annotations.ts";
 import { parseKubelet } from "./claim.ts";
 import { nodeClassToV1, nodeClassToV1Beta1 } from "./conversion-aws.ts";
 
-/** These two versions cannot be converted. */
+/** Thrown if two versions cannot be converted. */
 export class ConversionError extends Error {
   override readonly name = "ConversionError";
 }

@@ -114,7 +114,7 @@ export async function readObjects(
   return { found, notes, settings, nowMs, facts: used };
 }
 
-/** What is kept of a cluster from one picture of it to the next. */
+/** Data that is kept from one reading of a cluster to the next. */
 export interface Kept extends Pick<ReadPicture, "podOf"> {
   readonly state: PlannedState | undefined;
   cloud(manifests: Manifests, facts: ReadFacts | undefined): Promise<Cloud>;

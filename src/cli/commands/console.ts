@@ -3,7 +3,7 @@ import { Command, InvalidArgumentError } from "commander";
 import type { ConsoleFlags } from "../console/run-console.ts";
 import { withExamples } from "../program/help.ts";
 
-/** Its flags. */
+/** The command `console` and its flags. */
 export function consoleCommand(): Command {
   const command = new Command("console")
     .description(

@@ -125,7 +125,7 @@ function objectsOf<T extends KubeObject>(
 }
 
 interface StateInput {
-  /** They count; none where the controller does not read them. */
+  /** Empty if the controller does not read them. */
   readonly autoscalers: readonly VerticalPodAutoscaler[];
   readonly tell: (ms: number) => void;
 }

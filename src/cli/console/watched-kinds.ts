@@ -26,7 +26,7 @@ export class WatchedKinds {
   readonly #deps: MirrorsDeps;
   readonly #mirrors: LiveMirrors;
   readonly #opened = new Map<string, Opened>();
-  /** Those that have their first list. */
+  /** Mirrors that have received their first list. */
   readonly #there = new Map<string, Mirror<KubeObject>>();
   #changes = 0;
   #isClosed = false;

@@ -88,7 +88,7 @@ export interface Manifests {
   readonly namespaces: readonly Namespace[];
   readonly services: readonly Service[];
   readonly limitRanges: readonly LimitRange[];
-  /** They bound CapacityBuffers. */
+  /** They limit CapacityBuffers. */
   readonly quotas: readonly ResourceQuota[];
   readonly runtimeClasses: readonly RuntimeClass[];
   readonly overlays: readonly NodeOverlay[];

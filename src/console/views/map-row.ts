@@ -63,7 +63,7 @@ function freshRow(node: FleetNode): MapRow {
   return row as unknown as MapRow;
 }
 
-/** What is requested of a resource, and what there is. */
+/** Requested and allocatable amount of a resource. */
 export function share(
   { requested, allocatable }: Pick<FleetNode, "requested" | "allocatable">,
   resource: "cpu" | "memory",

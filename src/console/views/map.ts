@@ -24,7 +24,7 @@ export interface MapHead {
   readonly memory: RequestedOf;
   /** The facts by which nodes are grouped into rows. Absent: each row is one node. */
   readonly groupedBy?: readonly GroupPart[];
-  /** What is still being listed, so that its numbers are 0. Absent: nothing. */
+  /** Kinds that are still being listed, so that their numbers are 0. Absent: none. */
   readonly loading?: readonly string[];
 }
 

@@ -18,7 +18,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 
 type Gates = NonNullable<Parameters<typeof fakeWorld>[0]>["gates"];
 
-/** Its controllers see a clock that is `jump.aheadMs` ahead; the API server's is the world's. */
+/** A world whose controllers see a clock that is `jump.aheadMs` ahead. The API server's clock is right. */
 async function jumping(
   gates: Gates = {},
   { grace, after = "Never" }: { readonly grace?: string; readonly after?: string } = {},
@@ -57,7 +57,7 @@ const onNode = (name: string, options: Parameters<typeof pod>[0] = {}) =>
   pod({ name, nodeName: "a", owner: { kind: "ReplicaSet", name: "r" }, ...options });
 const claimOf = ({ api }: FakeWorld) => api.find(NODE_CLAIM, "a") as NodeClaim;
 const claimNames = ({ api }: FakeWorld) => api.all(NODE_CLAIM).map(({ metadata }) => metadata.name);
-/** So that its controllers look at it. */
+/** Changes the object, so that its controllers reconcile it. */
 const touch = ({ api, clock }: FakeWorld) =>
   api.change(NODE_CLAIM, "a", { metadata: { annotations: { touched: `at ${clock.now()}` } } });
 const podsLeft = ({ api }: FakeWorld) =>

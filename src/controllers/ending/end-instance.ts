@@ -146,7 +146,9 @@ export async function endLeaked(world: World, instance: NodeClaim): Promise<Ende
   return "ended";
 }
 
-/** Its Nodes, of the mirror and of a live list: a picture that once lacked one lacks it until it is listed anew. */
+/**
+ * The instance's Nodes, from the mirror and from a live list. A mirror that missed a Node lacks it until the next list.
+ */
 async function nodesNow(world: World, instance: NodeClaim): Promise<readonly Node[]> {
   const known = nodesOf(world, instance);
   const live = await nodesStandingFor(world, instance.status?.providerID);

@@ -1,6 +1,6 @@
 /**
- * What ending something came to, how the proofs are gathered that all acts share, and how a doubt is told: an event
- * on the object, a line in the log when it is new, a metric.
+ * The result of an irreversible act, the collection of the facts that all such acts must prove, and the report of a
+ * doubt. A doubt becomes an event on the object, a log line when it is new, and a metric.
  */
 
 import { NODE } from "../../apis/core/node.ts";
@@ -17,10 +17,10 @@ import { nativeClaims } from "../mirrors.ts";
 import type { World } from "../world.ts";
 
 /**
- * - `ended`: this call began the end.
- * - `gone`: the object is gone, is being deleted already, or is another one of that name.
- * - `changed`: what was read live gives no reason for the act any more.
- * - `held`: there is a doubt, which has been told; try again after {@link HELD_RETRY_MS}.
+ * - `ended`: this call began the deletion or termination.
+ * - `gone`: the object is gone, is being deleted already, or another object has its name.
+ * - `changed`: the live objects give no reason for the act any more.
+ * - `held`: there is a doubt, which was reported; try again after {@link HELD_RETRY_MS}.
  */
 export type Ended = "ended" | "gone" | "changed" | "held";
 

@@ -1,7 +1,7 @@
 /**
- * Whoever deletes a CustomResourceDefinition deletes every claim of its kind, and often does not mean to delete every
- * machine. While the definition is on its way out, claims that are being deleted keep their nodes until a person
- * confirms it on the definition.
+ * Deleting a CustomResourceDefinition deletes every claim of its kind, often without the intention to delete the
+ * machines. While the definition is being deleted, its claims keep their nodes until a person confirms it on the
+ * definition.
  */
 import {
   CUSTOM_RESOURCE_DEFINITION,

@@ -1,4 +1,4 @@
-/** An instance that was launched for a claim after the claim was given up: when it is terminated, and when not. */
+/** An instance that was launched for a claim after the claim had timed out: when it is terminated, and when not. */
 import { describe, expect, it } from "vitest";
 import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { KubeError } from "../../kube/errors.ts";

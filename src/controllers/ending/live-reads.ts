@@ -25,7 +25,7 @@ const sharedOf = new WeakMap<World["mirrors"], Shared>();
 /** An instance, and what is known of its Node before the API server is asked. */
 export interface Sought {
   readonly providerId: string | undefined;
-  /** Names that its Node may have: those that claims tell. */
+  /** Names that its Node may have, according to claims. */
   readonly names?: readonly (string | undefined)[];
   /** The name under which this process itself saw its Node: where that one is gone, no list is needed. */
   readonly seenAs?: string | undefined;
@@ -48,8 +48,8 @@ export async function reschedulablePodsNow(
 }
 
 /**
- * The Nodes that stand for an instance now: by the names that are known, else from a list of all Nodes. None only if
- * that is proven. Rejects where the answer is in doubt, so that whoever would act without a Node waits.
+ * The Nodes of an instance now: by known names, else from a list of all Nodes. Empty only if that is proven. Rejects if
+ * the answer is in doubt, so that the caller waits.
  */
 export async function standingNodes(
   world: Doors,

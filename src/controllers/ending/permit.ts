@@ -1,6 +1,6 @@
 /**
- * The proofs of every act on a NodeClaim that cannot be taken back: the claim is read live by UID, whoever acts says
- * whether the reason still holds, and a doubt or the brake puts the act off.
+ * The proofs before each irreversible act on a NodeClaim. The claim is read live by UID. The caller says whether its
+ * reason still holds. A doubt or the brake postpones the act.
  */
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { Act } from "../../core/safety/acts.ts";

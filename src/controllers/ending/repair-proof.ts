@@ -8,7 +8,10 @@ import { getIfThere } from "../../kube/client/get-if-there.ts";
 import type { World } from "../world.ts";
 import { earlierNow } from "./two-clocks.ts";
 
-/** `forbidden`: a person keeps the node. `gone`: there is none, or another one of that name. */
+/**
+ * - `forbidden`: a person protects the node.
+ * - `gone`: the node is gone, or another one has its name.
+ */
 export type RepairReason = "broken" | "recovered" | "forbidden" | "gone";
 
 /** Reads the Node live, by UID. `claim`: as the API server has it. */

@@ -1,12 +1,12 @@
 /**
- * Two clocks tell the time: this machine's and the API server's. Either may jump by hours. Where they are apart, the
- * earlier one says what is over, and the later one until when something may last: no pod ends early because of a clock.
+ * There are two clocks: this machine's and the API server's. Either may jump by hours. If they differ, the earlier one
+ * decides what is over, and the later one until when something may last. So no pod ends early because of a clock.
  */
 import type { World } from "../world.ts";
 
 type Clocks = Pick<World, "clock" | "clockSkewMs">;
 
-/** Milliseconds. An answer of the API server tells whole seconds, and may have been under way for some. */
+/** In milliseconds. The API server's answers have whole seconds, and may have been under way for some. */
 const TOLERATED_MS = 10_000;
 
 /** Now, for the question whether a time is over: a deadline, a grace period, an age. */

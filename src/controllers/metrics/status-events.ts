@@ -1,7 +1,7 @@
 /**
- * Tells people in `kubectl describe`, and the metrics, of every condition that changes on pools, claims, Nodes and node
- * classes, and of finalizers that come off. The mapping of a change does the work; nothing is asked for.
- * upstream: operatorpkg/status/controller.go
+ * Publishes events and metrics for each condition that changes on pools, claims, Nodes and node classes, and for
+ * finalizers that are removed. It compares an object with its last state and sends no requests. upstream:
+ * operatorpkg/status/controller.go
  */
 import { NODE } from "../../apis/core/node.ts";
 import { NODE_CLAIM } from "../../apis/karpenter/nodeclaim.ts";
@@ -34,7 +34,7 @@ export const STATUS_EVENT_KINDS: readonly Kind[] = [
   NODE as Kind,
 ];
 
-/** One event a condition that was there before with another status. */
+/** One event for each condition that existed before and has another status now. */
 export function transitions(before: Conditioned, after: Conditioned): readonly EventToPublish[] {
   return changes(before, after).map(({ was, now }) => {
     const why = now.message ? `, Message: ${now.message}` : "";

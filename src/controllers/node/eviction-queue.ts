@@ -32,7 +32,7 @@ interface Waiting {
   readonly pod: Pod;
   readonly node: Node;
   readonly deadlineMs: number | undefined;
-  /** It is given up then. Absent: never. */
+  /** After this time the eviction is no longer tried. Absent: never. */
   readonly untilMs?: number | undefined;
   readonly reason: string;
   readonly isListed: boolean;
@@ -143,7 +143,7 @@ async function remove(
 ): Promise<"done"> {
   const graceSeconds = Math.max(Math.floor((deadlineMs - nowMs) / 1_000), 1);
   const { name, namespace, uid, deletionGracePeriodSeconds: given } = pod.metadata;
-  // It was deleted before with this grace period and still exists: its kubelet does not answer.
+  // The pod was deleted before with this grace period and still exists, because its kubelet does not answer.
   if (isTerminating(pod) && given !== undefined && given <= graceSeconds) return "done";
   try {
     await world.kube.delete(

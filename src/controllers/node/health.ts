@@ -37,9 +37,8 @@ import { repairBlocked, repairPending } from "./events.ts";
 const LOOK_AGAIN_MS = 5 * 60_000;
 
 /**
- * The older node repair, if it is asked for: ends nodes with an unhealthy condition. It stops
- * for a NodePool of which more than 20 % of the nodes (rounded up) are unhealthy.
- * upstream: pkg/controllers/node/legacyrepair
+ * The older node repair, if it is enabled: ends nodes with an unhealthy condition. It stops for a NodePool of which
+ * more than 20 % of the nodes (rounded up) are unhealthy. upstream: pkg/controllers/node/legacyrepair
  */
 export function nodeHealth(world: World): readonly Controller[] {
   const { nodeRepair, legacyNodeRepair } = world.settings.gates;
@@ -107,7 +106,7 @@ async function reconcile(world: World, count: BrokenCount, request: Request): Pr
     return requeueAfter(LOOK_AGAIN_MS);
   }
   if (isDeleting(claim)) {
-    // Its drain is cut short; it was taken out of service by somebody else.
+    // Ends the drain early. Somebody else may have taken the node out of service meanwhile, so this is checked again.
     if (!(await isStillBroken(world, node))) return requeueAfter(HELD_RETRY_MS);
     await boundDrain(world, claim, 0);
     return AWAIT_CHANGE;

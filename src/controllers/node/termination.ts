@@ -64,7 +64,7 @@ import type { EvictionQueue } from "./eviction-queue.ts";
 
 const WAIT_MS = 1_000;
 const INSTANCE_POLL_MS = 5_000;
-/** v1: endpoints and load balancers need a moment to let go of a node, even an empty one. */
+/** v1: endpoints and load balancers need a moment to remove a node, even an empty one. */
 const MIN_DRAIN_MS = 5_000;
 /** Milliseconds until the next look at a Node with pods that the watch has not delivered yet. */
 const UNSEEN_MS = 5_000;
@@ -163,8 +163,8 @@ async function reconcile(world: World, parts: Parts, request: Request): Promise<
 }
 
 /**
- * Another Node that stays stands for the same machine: this one is drained, and the machine with its claim stays. The
- * mirror may lack the other one, whose name the claim tells.
+ * Whether another Node that stays belongs to the same machine. Then this Node is drained, and the machine and its claim
+ * stay. The mirror may lack the other Node, whose name is in the claim.
  */
 async function hasTwin(world: World, node: Node): Promise<boolean> {
   const providerId = node.spec?.providerID;
@@ -347,7 +347,7 @@ async function ended(
   const told = claim === undefined ? [node] : [node, claim];
   const gone = await endInstance(world, instance, told);
   marks.push({ type: "InstanceTerminating", status: "True" });
-  // Older generations let go of the node as soon as the cloud has taken the request.
+  // Older generations remove the finalizer as soon as the cloud has accepted the request.
   return gone || !isV1(instance) ? undefined : requeueAfter(INSTANCE_POLL_MS);
 }
 

@@ -1,7 +1,7 @@
 /**
- * The Drifted condition of one claim, kept by nodeclaim.disruption. What costs a call to the cloud is
- * asked anew only when the pool or the class has changed, or five minutes have passed.
- * upstream: pkg/controllers/nodeclaim/disruption/drift.go
+ * The Drifted condition of one claim, called by nodeclaim.disruption. Checks that need a call to the cloud are repeated
+ * only if the pool or the class has changed, or after five minutes. upstream:
+ * pkg/controllers/nodeclaim/disruption/drift.go
  */
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import type { Generation } from "../../apis/hub/generation.ts";

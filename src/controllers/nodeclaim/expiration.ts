@@ -53,7 +53,7 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
   const end = expiry(claim, pool, world.settings.expiry);
   const nowMs = earlierNow(world);
   if (end === undefined || nowMs < end.atMs) {
-    // Its pool may have been given more time since.
+    // The pool's expireAfter may have been raised since.
     if (isTrue(claim, "Expired"))
       await changeClaim(world, claim, (one) => withoutCondition(one, "Expired"));
     return end === undefined ? AWAIT_CHANGE : requeueAfter(end.atMs - nowMs);

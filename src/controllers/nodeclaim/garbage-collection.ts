@@ -34,7 +34,7 @@ import { claimLog } from "../words.ts";
 import type { World } from "../world.ts";
 import { countDisrupted } from "./disrupted.ts";
 
-/** That are only looked at. */
+/** Claims that are checked in one step. */
 const CLAIMS_PER_STEP = 1_024;
 const SWEEP_MS = 120_000;
 /** The first sweeps for leaked instances come sooner. */
@@ -61,7 +61,7 @@ export function claimGarbageCollection(world: World): Controller {
 async function collect(world: World, claim: NodeClaim, listed: ReadonlySet<string>): Promise<void> {
   const providerId = claim.status?.providerID ?? "";
   const log = claimLog(world.log, "nodeclaim.garbagecollection", claim);
-  // It is listed, but on its way out.
+  // Listed, but shutting down.
   const fate = listed.has(providerId) ? "ended" : await fateOrThere(world, providerId, log);
   if (fate === "there") return;
   const ended = await deleteClaim(world, claim, "instanceGone", {
@@ -222,7 +222,7 @@ function idOf({ status }: NodeClaim): string {
   return status?.providerID ?? "";
 }
 
-/** An instance's tags tell which generation it was launched for. */
+/** The generation for which an instance was launched is in its tags. */
 function claimKindOf({ metadata }: NodeClaim): Kind {
   const name =
     metadata.labels?.[PROVISIONER_NAME_LABEL_KEY] === undefined ? "NodeClaim" : "Machine";

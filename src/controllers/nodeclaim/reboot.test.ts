@@ -109,7 +109,7 @@ describe("a reboot", () => {
       reason: "Rebooting",
     });
     expect(nodeOf(world).metadata.labels).not.toHaveProperty("karpenter.sh/initialized");
-    // Its pods wait for the node: none is planned elsewhere, although the node is away.
+    // The pods wait for this node. None is planned elsewhere while the node reboots.
     await world.api.create(POD, pod({ name: "next", cpu: "3" }));
     await world.clock.advance(MINUTE_MS);
     expect(others(world)).toEqual([]);

@@ -71,7 +71,7 @@ interface Parts {
   readonly asked: Map<string, number>;
 }
 
-/** Carries out the reboots that node repair asks for. upstream: pkg/controllers/nodeclaim/reboot. */
+/** Carries out the reboots that node repair requests. upstream: pkg/controllers/nodeclaim/reboot. */
 export function reboot(world: World, queue: EvictionQueue): Controller {
   const parts: Parts = { world, queue, asked: new Map() };
   return {
@@ -252,7 +252,7 @@ async function end(
       prepare: (live) => boundDrain(world, live, graceMs === "unreadable" ? undefined : graceMs),
     });
     if (ended === "held") return requeueAfter(HELD_RETRY_MS);
-    // It is better than the mirror shows, or somebody else has ended it, or its reboot.
+    // The node recovered, or somebody else ended the node or its reboot.
     if (ended === "changed") return requeueAfter(HELD_RETRY_MS);
     if (ended !== "ended") return AWAIT_CHANGE;
     log.info("reboot failed, replacing node", { error: message });
@@ -322,7 +322,7 @@ function nodeOf(world: World, { status }: NodeClaim): Node | undefined {
   return found.find((node) => !isDeleting(node));
 }
 
-/** Those that tolerate the taint would come back at once, so they stay. */
+/** Pods that tolerate the taint would return at once, so they are not evicted. */
 function podsOn(world: World, node: Node | undefined): readonly Pod[] {
   if (node === undefined) return [];
   return pods(world)

@@ -1,8 +1,7 @@
 /**
- * The NodeOverlays in effect, and the cloud as they make it look: whoever asks what a pool can launch is told
- * overlaid prices and capacities, and launches with them. Until a pool has been evaluated it can launch
- * nothing: nobody may decide on prices that an overlay is about to change.
- * upstream: pkg/cloudprovider/overlay, pkg/controllers/nodeoverlay/store.go
+ * The NodeOverlays in effect, and a cloud provider that applies them: it returns overlaid prices and capacities, and
+ * launches with them. A pool can launch nothing until its overlays have been evaluated, because an overlay may change
+ * the prices. upstream: pkg/cloudprovider/overlay, pkg/controllers/nodeoverlay
  */
 import { poolIdOfClaim } from "../../apis/hub/claim.ts";
 import type { Pool } from "../../apis/hub/pool.ts";

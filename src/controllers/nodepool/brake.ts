@@ -125,7 +125,7 @@ function heldText(held: readonly string[]): string {
   return ` Waiting: ${held.slice(0, NAMED).join(", ")}${more}.`;
 }
 
-/** `since` tells one time from the next. */
+/** `since` distinguishes one stop from the next. */
 export function involuntaryEndsStopped(
   object: KubeObject,
   message: string,

@@ -29,7 +29,7 @@ import { changeClaim, claimRequest, listClaimsInSteps, readClaim } from "../clai
 import { isManagedPool, poolSources, readPool } from "../pools.ts";
 import type { World } from "../world.ts";
 
-/** That are only looked at. */
+/** Claims that are checked in one step. */
 const CLAIMS_PER_STEP = 1_024;
 /** Claims whose hash is computed again in one step. */
 const HASHES_PER_STEP = 64;

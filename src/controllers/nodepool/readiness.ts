@@ -73,7 +73,7 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
   return AWAIT_CHANGE;
 }
 
-/** Alpha's one condition (beside ours), in its plain shape. */
+/** v1alpha5's single condition, in its own shape, in addition to ours. */
 function withActive(native: KubeObject, nowMs: number): KubeObject {
   if (isTrue(native, "Active")) return native;
   const { status } = native as Conditioned;

@@ -18,7 +18,7 @@ import type { World } from "../world.ts";
 export function unusedFields(world: World): Controller {
   const log = world.log.with({ controller: "nodepool.fields" });
   const kinds = [...POOL_KINDS, ...world.cloud.nodeClassKinds] as readonly Kind[];
-  /** The fields that were logged, by kind and name of the object. A new object of that name has another UID. */
+  /** The fields that were logged, by kind and name of the object. A new object with the same name has another UID. */
   const said = new Map<string, { readonly uid: string; readonly fields: Set<string> }>();
 
   function read({ kind, name }: Request): KubeObject | undefined {

@@ -65,8 +65,8 @@ export function podsToPlace(world: World): PodsToPlace {
 }
 
 /**
- * Whether what bears a deletionTimestamp was read live since: a list may say so wrongly, and other nodes would be bought.
- * Those that a command has marked are surely leaving.
+ * Whether the deletion of this node was confirmed by a live read. A list may be wrong, and unnecessary nodes would be
+ * bought. Nodes that a command marked are surely leaving.
  */
 function isSurelyLeaving(world: World, { node, claim }: NodeView): boolean {
   const ours = [node, claim].filter(
@@ -124,7 +124,7 @@ function isNotPlannedFor({ deleting, replicas }: Pool): boolean {
   return deleting || replicas !== undefined;
 }
 
-/** v0.32's beta knew no readiness: a class that is missing showed when its types were asked for. */
+/** v1beta1 of v0.32 had no readiness: a missing class showed only when its instance types were requested. */
 export function isAskedForTypes(pool: Pool): boolean {
   return !isNotPlannedFor(pool) && (pool.ready || pool.generation === "beta");
 }

@@ -1,7 +1,7 @@
 /**
- * Pods whose claim the API server found invalid get another plan in the same pass: each kind by itself, then those
- * for whom the first plan had no place, as the refused claims may have been in their way. All that the pass has
- * placed stays where it is, and counts.
+ * Plans pods again in the same pass if the API server refused their claim as invalid. Each kind of pod is planned
+ * alone. Then come pods for which the first plan had no place, because the refused claims may have been in their way.
+ * Everything that the pass has placed stays and counts.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";
@@ -72,7 +72,7 @@ async function placeInTurn(world: World, log: Logger, pass: Pass, soFar: SoFar):
   for (const kind of turns.leftOver.kindsOf(invalidOf(failed))) await place(kind);
 }
 
-/** These pods and no others; returns what could not be made for them. */
+/** Plans only these pods. Returns the claims that could not be created for them. */
 async function placeAgain(
   world: World,
   log: Logger,
@@ -109,8 +109,8 @@ function noteFailed({ words }: SoFar, failed: readonly FailedClaim[]): void {
 }
 
 /**
- * The new plan's reasons in place of the server's. Who has a place now, or waits for what this pass has made, is told
- * nothing. Those of no failed claim have been told why by the first plan.
+ * Notes the new plan's reasons instead of the server's. Pods that have a place now, or wait for a claim of this pass,
+ * get no event. Pods of claims that were not refused have the reasons of the first plan.
  */
 function noteUnplaced(
   { words }: SoFar,

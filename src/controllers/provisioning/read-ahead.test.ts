@@ -11,7 +11,7 @@ import { createPodTimes } from "./pod-times.ts";
 import { provisioner } from "./provisioner.ts";
 import { podTrigger } from "./triggers.ts";
 
-/** When (milliseconds from the start) the cloud is asked for instance types. The first `failures` calls fail. */
+/** Milliseconds from the start at which the cloud was asked for instance types. The first `failures` calls fail. */
 async function asked(failures: number) {
   const world = fakeWorld();
   await world.api.create(FAKE_NODE_CLASS, { metadata: { name: "default" } });

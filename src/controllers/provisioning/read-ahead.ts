@@ -9,7 +9,7 @@ import { listPools } from "../pools.ts";
 import type { World } from "../world.ts";
 import { isAskedForTypes } from "./gather.ts";
 
-/** Reads what a pod that asks for a place asks for. */
+/** Reads in advance what planning of this pending pod will need. */
 export function readPodAhead({ settings, cloud }: World, pod: Pod): void {
   const { preferencePolicy } = settings;
   readPod(pod, { preferencePolicy, wellKnownLabels: cloud.wellKnownLabels });

@@ -15,7 +15,7 @@ import { dollars, poolFields, some } from "../words.ts";
 import type { World } from "../world.ts";
 import { failedScheduling, noCompatibleInstanceTypes } from "./events.ts";
 
-/** v0.5 asked for no more types than these. */
+/** v0.5 requested at most this number of types. */
 const V05_OPTIONS = 20;
 
 /** One planning pass that is done. */
@@ -30,8 +30,8 @@ export interface Pass {
 }
 
 /**
- * Logs the result of a pass. Claims are logged when they are created. A pod without a place is planned again every
- * ten seconds; `told` knows which messages were logged, so that only new ones are.
+ * Logs the result of a pass. Claims are logged when they are created. A pod without a place is planned again every ten
+ * seconds; `told` remembers the logged messages, so that each is logged once.
  */
 export function report(world: World, log: Logger, told: StandingProblems, pass: Pass): void {
   const { result, pods, pools, startMs } = pass;
@@ -58,7 +58,7 @@ export function report(world: World, log: Logger, told: StandingProblems, pass: 
       ignoredCount++;
       if (told.isNews(podKey(pod), message))
         log.debug("ignoring pod", { [word(pools, "Pod", "pod")]: keyOf(pod), error: message });
-      // Such a pod has asked to be left alone.
+      // A pod with this message asks to be ignored.
       if (message !== NOT_FOR_US) world.events.publish(failedScheduling(pod, message));
       continue;
     }

@@ -22,7 +22,7 @@ import type { Batcher } from "./batcher.ts";
 import type { PodTimes } from "./pod-times.ts";
 import { readPodAhead } from "./read-ahead.ts";
 
-/** How long a pod may stay without a place before a new pass is asked for. */
+/** A pod without a place triggers a new pass after this time. */
 const RETRY_MS = 10_000;
 
 /** `provisioner.trigger.pod` */

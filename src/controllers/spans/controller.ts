@@ -1,6 +1,6 @@
 /**
- * Watches claims, and the pods that they were made for, and tells what becomes of them. Runs only where traces are
- * exported. It writes nothing.
+ * Watches claims and the pods that they were created for, and exports what happens to them as spans. Runs only if
+ * traces are exported. It writes nothing to the cluster.
  */
 import { POD, type Pod } from "../../apis/core/pod.ts";
 import { CLAIM_KINDS } from "../../apis/hub/claim.ts";

@@ -1,7 +1,7 @@
 /**
- * Gathers what is known of claims on their way and of commands under way, and hands over their spans when they are
- * over. What passes and commands decide is told by those who decide; all else is seen on the objects. Memory is
- * bounded: the oldest are forgotten first.
+ * Collects facts about claims and commands in progress, and exports their spans when they are done. The decisions of
+ * passes and commands are passed in; everything else is read from the objects. Memory is bounded: the oldest entries
+ * are dropped first.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
@@ -84,7 +84,7 @@ export class SpanNotes {
     return this.#awaited.has(podKey);
   }
 
-  /** How the claim is now; undefined: it is gone. Returns when to tell again at the latest. */
+  /** Notes the claim's current state. Undefined: it is gone. Returns when to check it again at the latest. */
   saw(name: string, claim: NodeClaim | undefined): number | undefined {
     this.#noteCommand(name, claim);
     const known = this.#ways.get(name);
@@ -215,7 +215,7 @@ export class SpanNotes {
       : claims.map((one) => (one === known ? now : one));
   }
 
-  /** What is new on it is seen now. */
+  /** Notes the time for each new condition of the claim. */
   #seen({ seenMs }: { readonly seenMs: Way["seenMs"] }, claim: NodeClaim): Way["seenMs"] {
     const nowMs = this.#clock.now();
     const next: Record<string, number> = { ...seenMs };
@@ -226,7 +226,7 @@ export class SpanNotes {
   }
 }
 
-/** A claim that was there already when this process began, and is complete, has no way to tell of. */
+/** A claim that was already complete when this process started gets no spans. */
 function isOnItsWay(claim: NodeClaim): boolean {
   return !isDeleting(claim) && !isTrue(claim, "Initialized") && !isTrue(claim, "Ready");
 }

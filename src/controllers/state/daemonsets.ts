@@ -51,7 +51,7 @@ export function runtimeClassFeed({
   };
 }
 
-/** Requests of pods that are created anew. */
+/** Updates the recommended requests of pods that will be created again. */
 function verticalAutoscalerFeed({
   admission,
 }: Pick<ClusterState, "admission">): Feed<VerticalPodAutoscaler> {

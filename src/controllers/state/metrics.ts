@@ -30,7 +30,7 @@ export const STATE_METRICS: readonly MetricSpec[] = [
   },
 ];
 
-/** Comes after the feeders of claims: it looks at what they made of an event. */
+/** Runs after the controllers that put claims into the cluster state, because it reads their result. */
 export function stateMetrics({ metrics, cluster, clock }: World): Controller {
   let unsyncedSinceMs: number | undefined;
 

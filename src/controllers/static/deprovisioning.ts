@@ -58,7 +58,7 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
   return requeueAfter(POLL_MS);
 }
 
-/** Whether the pool, read live, asks for no more nodes than we take it to. */
+/** Whether the pool, read live, wants no more nodes than this pass assumes. */
 async function stillAsksForLess(world: World, stored: StoredPool, pool: Pool): Promise<boolean> {
   const replicas = (await livePool(world, stored))?.replicas;
   return replicas !== undefined && replicas <= (pool.replicas ?? 0);

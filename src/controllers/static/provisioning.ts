@@ -1,6 +1,6 @@
 /**
- * Keeps static pools at their `replicas`: asks for the nodes that are missing, at once. Behind the gate
- * StaticCapacity. upstream: pkg/controllers/static/provisioning/controller.go
+ * Keeps static pools at their `replicas`: creates claims for missing nodes at once. Needs the gate StaticCapacity.
+ * upstream: pkg/controllers/static/provisioning/controller.go
  */
 import { vocabulary } from "../../apis/hub/generation.ts";
 import type { Pool } from "../../apis/hub/pool.ts";

@@ -25,7 +25,7 @@ export interface Hold {
   readonly against: readonly CommandReason[];
 }
 
-/** Its sentence, then `more`, then its end if the sentence does not name it. */
+/** The hold's sentence, then `more`, then its end if the sentence does not name it. */
 export function holdText({ says, until }: Pick<Hold, "says" | "until">, more = ""): string {
   return until === undefined || says.includes(until)
     ? `${says}${more}`

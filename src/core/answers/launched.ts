@@ -33,7 +33,7 @@ interface Launch {
   readonly nowMs: number;
 }
 
-/** It is known which machine it is. */
+/** For a node whose machine is known: no label is open. */
 const NOTHING_OPEN: ReadonlySet<string> = new Set();
 
 /** The node is ready and has the pods. */

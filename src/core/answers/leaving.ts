@@ -68,7 +68,7 @@ function waitsFor(claim: NodeClaim, pods: readonly string[], nowMs: number): str
     : `its pods are gone since ${drained?.lastTransitionTime}, but its instance is not terminated yet (see its event FailedTermination; without one, check that the controller runs)`;
 }
 
-/** It waits for them: neither detached, nor given up at the deadline, nor past that. */
+/** Whether the node waits for its volumes: they are not detached, and no deadline has passed. */
 function hasVolumes(claim: NodeClaim): boolean {
   if (isTrue(claim, "InstanceTerminating")) return false;
   return condition(claim, "VolumesDetached")?.status === "Unknown";

@@ -119,7 +119,7 @@ export function* changeInSteps(
     return launched({ plan, name, pods: arrived.get(name) ?? [], command, nowMs });
   });
   const waits = [...moving].filter(([key]) => !homes.has(key)).map(([, pod]) => pod);
-  // Those of nodes on their way out.
+  // Pods of leaving nodes.
   const leave = yield* filterInSteps(
     picture.scheduling.pods,
     (pod) => Boolean(pod.spec.nodeName) && !moving.has(keyOf(pod)),

@@ -15,7 +15,7 @@ export interface MoveAnswer {
   /** RFC 3339: when it began. */
   readonly at: string;
   readonly says: string;
-  /** Those that went. */
+  /** Nodes that were removed. */
   readonly nodes: readonly string[];
   readonly pods: number;
   readonly savesMicroUsdPerHour: number;
@@ -23,7 +23,7 @@ export interface MoveAnswer {
   readonly realisedMicroUsdPerHour?: number;
 }
 
-/** Those that the claims of these nodes bear, oldest first. */
+/** Moves that are recorded on the claims of these nodes, oldest first. */
 export function moveAnswers(picture: Picture, nodes: readonly NodeView[]): readonly MoveAnswer[] {
   const moves = new Map(
     nodes

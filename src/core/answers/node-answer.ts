@@ -52,7 +52,7 @@ export interface NodeAnswer {
   readonly expires?: { readonly at: string; readonly mode: "forceful" | "voluntary" };
   /** Why it is not disrupted, the most important reason first. Empty: nothing protects it. */
   readonly holds?: readonly Hold[];
-  /** What is wrong with it, and when it is repaired. Absent: nothing is wrong. */
+  /** The node's unhealthy condition, and when it is repaired. Absent: it is healthy. */
   readonly repair?: RepairAnswer;
   /** The brake, which stops involuntary ends in the whole cluster. Absent: it is off. */
   readonly brake?: BrakeAnswer;

@@ -15,8 +15,8 @@ export interface DevicePoolTemplate {
 }
 
 /**
- * These devices will have the same value of the attribute, which is known only once the node runs: the version of a
- * driver.
+ * Devices that will have the same value of the attribute, such as a driver version. The value is known only once the
+ * node runs.
  */
 export interface AttributeBinding {
   /** Full name: `gpu.nvidia.com/driverVersion`. */

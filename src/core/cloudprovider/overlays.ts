@@ -28,7 +28,7 @@ export interface OverlaidPool {
 
 /** Which overlays take effect, and why others do not. */
 export interface Judged {
-  /** Those that take effect, the heaviest first. */
+  /** The overlays in effect, the heaviest first. */
   readonly accepted: readonly NodeOverlay[];
   /** Name of an overlay without effect → why: `RuntimeValidation` or `Conflict`. */
   readonly rejected: ReadonlyMap<string, { readonly reason: string; readonly message: string }>;

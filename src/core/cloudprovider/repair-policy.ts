@@ -29,7 +29,7 @@ export interface RepairPolicy {
 
 const MAX_PRIORITY = 100;
 
-/** What is wrong with a set of policies, with the remedy; undefined: nothing. */
+/** The error in a set of policies, with the remedy. Undefined: they are valid. */
 export function repairPoliciesProblem(policies: readonly RepairPolicy[]): string | undefined {
   if (policies.length === 0)
     return "the cloud provider has no repair policies; turn the feature gate NodeRepair off";

@@ -57,7 +57,7 @@ describe("pods on one node, in any order", () => {
   const sizes = ["large", "small", "small"];
 
   it("are alike only if all their claims are: either may be bound first", () => {
-    // Whoever is bound first with EITHER alone takes the large device, which the other pod needs.
+    // If the pod that only has EITHER is bound first, it takes the large device, which the other pod needs.
     expect(isPlanned(sizes, [[EITHER], [EITHER, LARGE]])).toBe(false);
     expect(isPlanned(sizes, [[EITHER, LARGE], [EITHER]])).toBe(false);
   });

@@ -24,7 +24,7 @@ export interface Alternative {
   readonly wantsAll: boolean;
   /** Number of devices. With `wantsAll` not used. */
   readonly count: number;
-  /** It watches devices that others use, and takes none away. */
+  /** The request only monitors devices (`adminAccess`) and takes none away. */
   readonly adminAccess: boolean;
   readonly tolerations: readonly DeviceToleration[];
   readonly capacity: Amounts;

@@ -4,7 +4,7 @@ import { type DevicePool, type PooledDevice, repeatedName } from "./inventory.ts
 
 export interface DeviceList {
   readonly devices: readonly PooledDevice[];
-  /** Those of the devices, and others that the node may reach slices of. */
+  /** Pools of the devices, and other pools whose slices the node may reach. */
   readonly pools: ReadonlySet<DevicePool>;
   /** The closed pools, each with its reason. */
   readonly closed: ReadonlyMap<DevicePool, string>;

@@ -75,7 +75,7 @@ export class DeviceState {
     return this.#kinds.of(resources);
   }
 
-  /** These pods leave their nodes: what only they use is free. Undone with the changes of the fork. */
+  /** The pods leave their nodes, so devices that only they use are free. A rollback of the fork undoes it. */
   leave(pods: readonly Pod[]): void {
     const isClaiming = (pod: Pod) => this.needsOf(pod) !== undefined;
     const uids = pods.filter(isClaiming).flatMap(({ metadata: { uid } }) => uid ?? []);

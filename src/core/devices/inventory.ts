@@ -36,7 +36,7 @@ export interface PooledDevice {
   /** Equal for devices that no request can tell apart. */
   readonly content: number;
   readonly reach: Reach;
-  /** It is a part of one node: published for it, or a template. */
+  /** Whether the slice belongs to one node: it was published for that node, or comes from a template. */
   readonly isLocal: boolean;
   /** Attribute → number of the group of devices that will have the same value of it. Absent: none. */
   readonly bound?: ReadonlyMap<string, number>;

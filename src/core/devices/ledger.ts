@@ -73,7 +73,7 @@ export class DeviceLedger {
     return this.#claims.get(claim);
   }
 
-  /** The current point in time, for {@link backTo}. */
+  /** The current position in the undo log, for {@link backTo}. */
   now(): number {
     return this.#undo.length;
   }
@@ -104,7 +104,7 @@ export class DeviceLedger {
     });
   }
 
-  /** What is taken for a node that becomes one of this kind. */
+  /** Devices in use on a node that becomes one of this kind. */
   taken(holder: Holder, { kind, seed, uses = this.usesOf(holder).get(kind) }: TakenBy): Taken {
     const own = takenBy(uses);
     const counters = new Map<DevicePool, CounterUse>();

@@ -26,9 +26,9 @@ export interface Use {
 export interface Taken {
   /** Whether a device that is not shared is in use. */
   has(device: PooledDevice): boolean;
-  /** What is taken of a shared device. */
+  /** Used amounts of a shared device. */
   consumed(device: PooledDevice): readonly (Amounts | undefined)[];
-  /** What is taken of the pool's counters. */
+  /** Used amounts of the pool's counters. */
   counters(pool: DevicePool): readonly (CounterUse | undefined)[];
 }
 

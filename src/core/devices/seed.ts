@@ -7,7 +7,7 @@ import type { ClusterDevices, PooledDevice } from "./inventory.ts";
 export interface Seed {
   /** Each device of which a claim has all or a part. */
   readonly held: ReadonlySet<PooledDevice>;
-  /** What is taken of shared devices. */
+  /** Used amounts of shared devices. */
   readonly consumed: ReadonlyMap<PooledDevice, Amounts>;
 }
 
@@ -22,7 +22,7 @@ export function seedOf(
   for (const claim of claims) {
     if (isReleased(claim, leaving)) continue;
     for (const result of claim.status?.allocation?.devices?.results ?? []) {
-      // It only watches the device.
+      // A request with admin access only monitors the device.
       if (result.adminAccess === true) continue;
       for (const device of cluster.named(result.driver, result.pool, result.device)) {
         held.add(device);

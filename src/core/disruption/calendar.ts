@@ -161,7 +161,9 @@ export interface StandingInput {
   readonly clusterBudgets: readonly Budget[];
   /** Why the pool is paused; undefined: it is not. */
   readonly paused: string | undefined;
-  /** Its expired nodes respect budgets, too: those without reasons, since no budget can name this reason. */
+  /**
+   * Whether expired nodes respect budgets. Only budgets without reasons count, because no budget can name this reason.
+   */
   readonly expires: boolean;
 }
 

@@ -61,7 +61,7 @@ export interface Candidate {
   readonly rescheduleCost: number;
   /** The node annotation of v1alpha5 and v1beta1. */
   readonly doNotConsolidate: boolean;
-  /** It has room that is kept for pods of a CapacityBuffer. */
+  /** Whether the node keeps room for pods of a CapacityBuffer. */
   readonly keepsRoom: boolean;
   /** What ails it; of candidates of node repair only. */
   readonly patient?: Patient;

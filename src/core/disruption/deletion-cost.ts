@@ -13,10 +13,10 @@ import { hasUsersDeletionCost, managedDeletionCost } from "./eviction-cost.ts";
 
 /** Cost of pods on leaving nodes. upstream: the smallest int32 */
 const LEAVING = "-2147483648";
-/** So many nodes get other costs in one pass, beside those that leave. */
+/** Most nodes whose pods get new costs in one pass, in addition to leaving nodes. */
 const MOST_NODES = 50;
 const SYSTEM = "kube-system";
-/** Their controllers make pods anew, so that others can be ended first. */
+/** Owners that create their pods again, so that other pods can be ended first. */
 const RELIABLE: ReadonlySet<string> = new Set(["ReplicaSet", "Job", "DaemonSet"]);
 
 export interface DeletionCostInput {

@@ -12,7 +12,7 @@ import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 const FIRST_MS = 60_000;
 const MOST_MS = 10 * 60_000;
 /**
- * This long after a back-off has ended, the next failure counts as the first. No command waits longer for
+ * This long after the end of a back-off, the next failure counts as the first. No command waits longer for
  * replacements.
  */
 const FORGOTTEN_AFTER_MS = 60 * 60_000;

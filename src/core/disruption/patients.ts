@@ -56,7 +56,7 @@ export function isRepairForbidden(claim: NodeClaim, node: Node | undefined): boo
   return [claim, node].some((one) => one?.metadata.annotations?.[key] === "true");
 }
 
-/** What is done with the node of the claim, and how long its drain may take. */
+/** How the node of the claim is repaired, and how long its drain may take. */
 export function repairOf(claim: NodeClaim, ailments: readonly Ailment[], nowMs: number): Repairing {
   const treatment = treatmentOf(ailments, nowMs) as Treatment;
   const isEscalated = treatment.action === "RebootNode" && isRebootedTooOften(claim, nowMs);

@@ -42,7 +42,7 @@ export interface RebootFacts {
 export type RebootStep =
   | { readonly do: "end"; readonly result: RebootResult; readonly message: string }
   | { readonly do: "wait"; readonly afterMs: number }
-  /** It is not rebooted: the node opens again. */
+  /** No reboot: the node accepts pods again. */
   | { readonly do: "leave" }
   /** `endMs`: pods that are left then ride the reboot. */
   | { readonly do: "drain"; readonly endMs: number | undefined; readonly afterMs: number }

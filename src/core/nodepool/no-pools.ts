@@ -38,7 +38,7 @@ export function noPools(
   return { message, text: whys.length === 0 ? message : `${message}: ${whys.join("; ")}` };
 }
 
-/** Those of other providers, which this one leaves alone. */
+/** Pools of other providers, which this one ignores. */
 export function foreignPools(
   all: readonly Pool[],
   served: readonly ClassKind[] | undefined,

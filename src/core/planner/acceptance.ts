@@ -33,7 +33,7 @@ export const SAVINGS = {
   mistake: "a quarter of the price, or `--planner-min-saving` if that is more",
 } as const;
 
-/** What is asked of the plans of one source or improvement. */
+/** Conditions for the plans of one source or improvement. */
 export interface AcceptanceRule {
   readonly saves: keyof typeof SAVINGS;
   readonly strandsNoMorePods: boolean;

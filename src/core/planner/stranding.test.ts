@@ -50,9 +50,9 @@ it("counts nodes that pods from elsewhere may fill before those who can go nowhe
   ).toEqual([100_000]);
   expect(priceMicroUsd(byRules)).toBe(400_000);
   expect(atOnce(strandingNodes(batch, byRules)).size).toBe(0);
-  // If kube-scheduler gives all small ones to the large node, one more like it still costs less than the rules' plan.
+  // If kube-scheduler puts all small pods on the large node, one more large node still costs less than the greedy plan.
   expect(priceMicroUsd(planBatch(input, DEFAULT_PLANNER))).toBe(120_000);
-  // It saves 280,000. One more node costs 100,000, and so much beyond its machine.
+  // The plan saves 280,000. One more node costs 100,000 and `nodeMicroUsdPerHour` beyond its instance.
   const dear = (nodeMicroUsdPerHour: number) =>
     atOnce(strandsMore(batch, byPrice, byRules, { nodeMicroUsdPerHour }));
   expect([dear(179_000), dear(181_000)]).toEqual([false, true]);
@@ -133,6 +133,6 @@ it("knows a machine by its offering where others of its type come with another c
   const batch = atOnce(prepare(schedulingInput({ pods, pools })));
   const plan = atOnce(planByCheapestNode(batch, 20_000));
   expect(plan.newClaims.map(({ cheapest }) => cheapest.priceMicroUsd)).toEqual([100_000, 20_000]);
-  // Who loses the small node has the large one in exchange.
+  // A pod that loses the small node gets the large one instead.
   expect(atOnce(strandingNodes(batch, plan)).size).toBe(0);
 });

@@ -374,7 +374,7 @@ describe("existing nodes", () => {
   });
 
   it("keep what a pod may have whose devices cannot all be found there", () => {
-    // Its claim does not appear as allocated yet, and one of its two devices was withdrawn.
+    // The claim does not appear as allocated yet, and one of its two devices was withdrawn.
     const two = deviceClaim(
       {},
       {

@@ -46,7 +46,7 @@ export class Forks {
     return this.#devices?.state.ledger.now() ?? 0;
   }
 
-  /** Undoes the changes of the devices after so many. */
+  /** Undoes the changes of the devices after the first `changes`. */
   rollBackDevices(changes: number): void {
     this.#devices?.state.ledger.backTo(changes);
   }

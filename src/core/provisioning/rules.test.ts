@@ -116,7 +116,7 @@ describe("daemons", () => {
       daemonPods: [daemon],
     });
     expect(small.newClaims[0]?.instanceTypes.map(({ name }) => name)).toEqual(["arm", "amd"]);
-    // What is asked for is what they take at least, whichever of the two comes.
+    // The claim's requests cover the smaller overhead of the two types.
     for (const arch of ["arm64", "amd64"]) {
       const some = [
         pod({ name: "agent", cpu: "1", owner, spec: { nodeSelector: { [ARCH]: arch } } }),

@@ -21,7 +21,7 @@ const SELECTOR = { matchLabels: LABELS };
 /** New nodes of a static pool. */
 export interface StaticNodes {
   readonly newClaims: readonly PlannedClaim[];
-  /** Why there are fewer than asked for; absent: there are as many. */
+  /** Why there are fewer nodes than the replicas. Absent: there are enough. */
   readonly lacks?: string;
 }
 

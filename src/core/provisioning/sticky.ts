@@ -23,7 +23,7 @@ interface Line {
   readonly target: string;
   readonly podClass: PodClass;
   readonly items: QueuedPod[];
-  /** Number of its pods that were placed or given up. */
+  /** Number of its pods that were placed or that have no place. */
   done: number;
 }
 

@@ -6,7 +6,7 @@
 /** Largest share of a pool, or of the cluster for standalone claims, that may be broken. Rounded up. */
 const MOST_BROKEN_PERCENT = 20;
 
-/** Whether so many of these nodes are broken, for however short a time, that repair must stop. */
+/** Whether repair must stop because of this number of broken nodes, even if they broke just now. */
 export function isTooMany(broken: number, nodes: number): boolean {
   return broken > Math.ceil((nodes * MOST_BROKEN_PERCENT) / 100);
 }

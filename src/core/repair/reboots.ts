@@ -23,14 +23,14 @@ export function isRebootedTooOften(claim: NodeClaim, nowMs: number): boolean {
   return rebootsOf(claim, nowMs).length >= MOST_REBOOTS;
 }
 
-/** The claim with one more reboot, asked for now. */
+/** The claim with one more reboot, requested now. */
 export function withReboot(claim: NodeClaim, nowMs: number): NodeClaim {
   const times = [...rebootsOf(claim, nowMs), nowMs].map(toRfc3339).join(",");
   const annotations = { ...claim.metadata.annotations, [REBOOTS_ANNOTATION_KEY]: times };
   return { ...claim, metadata: { ...claim.metadata, annotations } };
 }
 
-/** When repair asked for the reboots of the last day. */
+/** Times of the reboots that repair requested in the last day. */
 function rebootsOf({ metadata }: NodeClaim, nowMs: number): readonly number[] {
   const text = metadata.annotations?.[REBOOTS_ANNOTATION_KEY] ?? "";
   return text

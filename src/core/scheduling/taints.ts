@@ -11,7 +11,7 @@ import { KNOWN_EPHEMERAL_TAINTS, READINESS_TAINT_PREFIX } from "../../apis/karpe
 /** Added when preferences are dropped: PreferNoSchedule is a preference. */
 export const TOLERATE_PREFERENCES: Toleration = { operator: "Exists", effect: "PreferNoSchedule" };
 
-/** The taints that keep a pod off a node although it gives up its preferences. PreferNoSchedule keeps no pod off. */
+/** The taints that keep a pod off a node even if its preferences are dropped. PreferNoSchedule keeps no pod off. */
 export function forbiddingTaints(
   tolerations: readonly Toleration[] | undefined,
   taints: readonly Taint[],

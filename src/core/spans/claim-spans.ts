@@ -30,14 +30,14 @@ export interface PlannedPod {
   readonly createdAt?: string | undefined;
   /** Absent: not bound. */
   readonly bound?: { readonly atMs: number; readonly nodeName: string };
-  /** It was deleted before it was bound. */
+  /** Set if the pod was deleted before it was bound. */
   readonly isGone?: true;
 }
 
 export interface ClaimWay {
   /** The claim's last state. */
   readonly claim: NodeClaim;
-  /** `created` beside the conditions. */
+  /** Times of `created` and of the conditions. */
   readonly seenMs: SeenMs;
   /** Absent: no pass of this process planned it. */
   readonly pass?: PassFacts;

@@ -24,7 +24,7 @@ export interface BegunCommand {
 export interface EndedClaim {
   /** The claim's last state. */
   readonly claim: NodeClaim;
-  /** `deleting` and `gone` beside the conditions. */
+  /** Times of `deleting`, `gone` and of the conditions. */
   readonly seenMs: SeenMs;
   /** The command was taken back from it. */
   readonly isSpared?: true;

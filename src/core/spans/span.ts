@@ -41,7 +41,7 @@ function digits(text: string): string {
   return fnv64Text(text).toString(16).padStart(16, "0");
 }
 
-/** What a span is beside its ids. */
+/** The fields of a span except its ids. */
 export interface SpanPart {
   readonly name: string;
   readonly startMs: number;

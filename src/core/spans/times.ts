@@ -6,7 +6,7 @@ import { fromRfc3339 } from "../../base/clock.ts";
 /** When this process first saw something of an object, by name of a condition or an event. */
 export type SeenMs = Readonly<Record<string, number>>;
 
-/** A watch tells of a change within this time, when nothing holds it up. */
+/** A watch delivers a change within this time, if nothing delays it. */
 const SOON_MS = 2_000;
 
 /** Undefined: the condition is not true. */

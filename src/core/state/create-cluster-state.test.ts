@@ -202,7 +202,7 @@ describe("createClusterState", () => {
     expect(state.node("a")?.deleting).toBe(true);
     state.deleteClaim("next", "NodeClaim");
     expect(cpu()).toBe(4_000);
-    // It was deleted anyway, so it is leaving like any other.
+    // The node was deleted anyway, so it is leaving like any other.
     const leaving = claim("a");
     state.updateClaim({ ...leaving, metadata: { ...leaving.metadata, ...gone } });
     expect(cpu()).toBe(0);

@@ -14,9 +14,9 @@ export interface PodSums {
   readonly daemonRequests: Resources;
 }
 
-/** Pods of a node, by key, that matter to those who want to remove it. */
+/** Pods of a node, sorted by key, that matter to those who want to remove it. */
 export interface SortedPods {
-  /** Those that would need another node. */
+  /** Pods that would need another node. */
   readonly reschedulable: readonly Pod[];
   /** Reschedulable and active. */
   readonly movable: readonly Pod[];
@@ -24,7 +24,7 @@ export interface SortedPods {
   readonly annotated: readonly Pod[];
 }
 
-/** What is kept up of the pods of a node. */
+/** Sums and lists of the pods of a node, kept current. */
 export interface KeptSums extends PodSums, SortedPods {}
 
 const RESCHEDULABLE = 1;
@@ -47,7 +47,7 @@ export class NodePods {
   readonly #pods: Pod[] = [];
   /** The lists that each pod is in. Asked when it is added, because later its object is no longer in the CPU cache. */
   readonly #marks: number[] = [];
-  /** Undefined: to be added up anew. */
+  /** Undefined: must be added up again. */
   #sums: Sums | undefined = { requests: {}, daemonRequests: {} };
 
   get size(): number {
@@ -114,7 +114,7 @@ export class NodePods {
   #add(pod: Pod): void {
     if (this.#sums === undefined) return;
     addPod(this.#sums, pod);
-    // What was rounded once cannot be subtracted again.
+    // Rounded sums cannot be corrected by subtraction, so they are added up again.
     if (!areExact(this.#sums)) this.#sums = undefined;
   }
 

@@ -102,7 +102,7 @@ describe("recorder", () => {
     await clock.settle();
     expect(stored()).toHaveLength(1 + 10 + 10);
     const [first] = stored().filter(({ involvedObject }) => involvedObject.name === "a");
-    // What is told is told by the hour.
+    // The event's time moves forward by whole hours.
     const lastTimestamp = toRfc3339(wallMs - 58 * MINUTE);
     expect(first).toMatchObject({ count: 2, lastTimestamp });
   });

@@ -166,7 +166,7 @@ function timeOf(clock: Clock, { time }: LogForm): string {
   return String(time === "millis" ? clock.now() : clock.now() / 1_000);
 }
 
-/** The generations that printed this form named a controller in the logger, not in a field. */
+/** Console format. The generations that had it put the controller's name into the logger's name, not into a field. */
 function consoleEmitter({ clock, write, commit }: LoggerOptions): Emit {
   return (level, logger, message, { controller, ...fields }) => {
     const name = typeof controller === "string" ? `${logger}.${controller}` : logger;

@@ -39,7 +39,7 @@ export interface GatedKind {
 
 /** What keeps the controller from becoming ready. */
 export interface StartUp {
-  /** What is missing, in a few words each. */
+  /** What is missing, as short phrases. */
   waitsFor(): readonly string[];
   stop(): void;
 }

@@ -213,7 +213,7 @@ describe("webhooks", () => {
     const { caBundle = "" } = await bundleOf("nodepools.karpenter.sh");
     const authorities = Buffer.from(caBundle, "base64").toString("utf8");
     expect(authorities).toContain(old.caPem.trim());
-    // Those who trust the new authority alone are answered, too.
+    // Clients that trust only the new authority are answered, too.
     const newest = base64Encode(authorities.replace(old.caPem.trim(), ""));
     await until(() => post({ url, caBundle: newest }, REVIEW).then(isAnswered, () => false));
     await expect(post({ url, caBundle: before }, REVIEW)).rejects.toThrow("certificate");

@@ -5,7 +5,7 @@
 import type { AwsError } from "./api/call.ts";
 import { isPassing } from "./errors.ts";
 
-/** What is wrong and what to do, as the troubleshooting page says it. */
+/** A problem and its remedy, in the words of the troubleshooting page. */
 export interface CallTrouble {
   readonly message: string;
   readonly remedy: string;

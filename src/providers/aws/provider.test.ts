@@ -636,7 +636,7 @@ describe("EC2NodeClass", () => {
     await world.clock.advance(91 * 60_000);
     expect(nodeClass().status?.instanceProfile).toBe(first);
     expect(roleOf(second)).toBe("other");
-    // Its claim is lost, its instance is not.
+    // The claim is lost, the instance is not.
     world.kube.vanish(NODE_CLAIM, "d");
     await world.clock.advance(61 * 60_000);
     expect(roleOf(second)).toBe("other");

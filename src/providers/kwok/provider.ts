@@ -197,9 +197,9 @@ function bootOn(deps: KwokDeps, booting: Booting): void {
 
 interface Boot {
   readonly node: Node;
-  /** It waits; absent: a try is under way. */
+  /** The timer of the wait. Absent: an attempt is under way. */
   timer: Timer | undefined;
-  /** Its Node may have been stored, also by a try that failed: the answer may have been lost. */
+  /** The Node may be stored, even if the attempt failed: the answer may have been lost. */
   isTried: boolean;
   isGivenUp: boolean;
 }

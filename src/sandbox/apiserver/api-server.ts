@@ -40,7 +40,7 @@ export interface ApiServer {
   transport(user: User): Transport;
   /** Sets the source of `pods/log`: log lines of the kubelet and the operator, by pod key. */
   setLogSource(source: LogSource): void;
-  /** Who answers `pods/proxy`: processes of pods that run outside of the sandbox. */
+  /** Sets the server for `pods/proxy`: processes of pods that run outside of the sandbox. */
   setPodHttp(http: PodHttp): void;
   /** Who connects `pods/portforward` to those processes. */
   setPodConnect(connect: PodConnect): void;

@@ -46,7 +46,7 @@ export interface PodInfo {
   readonly terminating: boolean;
   /** Requests without the `pods` count. */
   readonly requests: Resources;
-  /** Its requests for scoring, with defaults for missing ones. */
+  /** The pod's requests for scoring, with defaults for missing ones. */
   readonly nonZero: Amounts;
   readonly scored: Amounts;
   readonly ports: readonly HostPort[];

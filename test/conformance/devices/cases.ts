@@ -233,7 +233,7 @@ function themedSlice(random: Random, nodeName: string, theme: Theme): ResourceSl
 
 const CARDS = ["card-0", "card-1"];
 
-/** Some devices take from both cards. */
+/** Some devices use counters of both cards. */
 function cards(random: Random): Device["consumesCounters"] & object {
   const own = random.int(4) === 0 ? CARDS : [random.pick(CARDS)];
   return own.map((counterSet) => ({

@@ -78,7 +78,7 @@ export async function finalize(world: World, stored: NodeClaim, memory: Memory):
     const gone = await endInstance(world, stamped, [stamped]);
     const marked = await changeClaim(world, stamped, (one) => terminating(world, one));
     if (marked === undefined) return AWAIT_CHANGE;
-    // Older generations let go as soon as the cloud has taken the request.
+    // Older generations remove the finalizer as soon as the cloud has accepted the request.
     if (!gone && claimGeneration(marked) === "v1") return requeueAfter(INSTANCE_POLL_MS);
     // A booting instance may have joined after its termination was requested. No other code deletes that Node.
     if (gone) await deleteNodes(world, marked);
@@ -159,7 +159,7 @@ async function stampDeadline(world: World, claim: NodeClaim): Promise<NodeClaim 
   return annotated;
 }
 
-/** Its Nodes are asked to go first, so that they are drained. Undefined: there is none, which is proven. */
+/** Deletes the claim's Nodes first, so that they are drained. Undefined: it is proven that there is none. */
 async function drainNodes(
   world: World,
   claim: NodeClaim,
@@ -192,7 +192,7 @@ async function drainNodes(
     if (isUsed) unseen.push(node);
   }
   for (const node of unseen) await deleteToDrain(world, node);
-  // Its deletion, which the watch brings, lets it be drained like others.
+  // After the watch delivers its deletion, it is drained like other Nodes.
   return unseen.length === 0 ? undefined : requeueAfter(INSTANCE_POLL_MS);
 }
 

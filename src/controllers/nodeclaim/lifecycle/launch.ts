@@ -1,8 +1,7 @@
 /**
- * Step 1: asks the cloud for the instance while Launched is Unknown. What was launched is remembered by
- * the claim's UID, so that a status that could not be stored never buys a second instance. A cloud that
- * is out of capacity, or a class that is not ready, gives the claim up: its pods are planned anew.
- * upstream: pkg/controllers/nodeclaim/lifecycle/launch.go
+ * Step 1: launches the instance while Launched is Unknown. The launch is remembered by the claim's UID, so that a
+ * status that could not be stored never buys a second instance. If the cloud is out of capacity or the class is not
+ * ready, the claim is deleted and its pods are planned again. upstream: pkg/controllers/nodeclaim/lifecycle/launch.go
  */
 
 import { claimGeneration } from "../../../apis/hub/claim.ts";

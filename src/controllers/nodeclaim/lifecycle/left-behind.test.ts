@@ -121,7 +121,7 @@ describe("claims that wait since before this process began", () => {
     expect(world.asked).toEqual([]);
     world.api.vanish(NODE_CLAIM, "b");
     await world.stop();
-    // The claim is nowhere, and the Node tells whose it was.
+    // The claim is gone. The Node's labels say to which claim it belonged.
     const next = Object.assign(fakeWorld({}, world), { asked: world.asked, lists: 0 });
     const owner = { apiVersion: "karpenter.sh/v1", kind: "NodeClaim", name: "b", uid: "b" };
     const joined = { metadata: { name: "n", ownerReferences: [owner] } };

@@ -43,7 +43,7 @@ export async function takeLeftBehind(
   return undefined;
 }
 
-/** No other claim asks for it meanwhile. */
+/** Takes the instance, unless another claim takes it at the same time. */
 async function take(
   world: World,
   claim: NodeClaim,

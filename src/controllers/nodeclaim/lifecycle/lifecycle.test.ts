@@ -495,7 +495,7 @@ describe("the life of a claim", () => {
       ]);
       await world.clock.advance(20 * 60_000);
       expect(world.lines.map((line) => line.split(" {")[0])).toEqual(expect.arrayContaining(told));
-      // An instance that nobody was told of is found by nodeclaim.garbagecollection.
+      // nodeclaim.garbagecollection finds an instance that no claim knows.
       expect(world.cloud.instances.size).toBe(when === "never" ? 1 : 0);
       expect(world.cloud.creates).toBe(1);
       await world.stop();
@@ -644,7 +644,7 @@ describe("the life of a claim", () => {
     await world.clock.advance(7 * 60_000);
     expect(claimOf(world)).toBeDefined();
     await world.clock.advance(2 * 60_000);
-    // The instance arrived in time, so the claim was not given up.
+    // The instance was launched in time, so the claim was not deleted.
     expect(statusOf(world, "Launched")).toBe("True Launched");
     expect(world.cloud.creates).toBe(1);
     expect(world.cloud.instances.size).toBe(1);

@@ -1,7 +1,7 @@
 /**
- * Step 4: gives up a claim that does not launch, register or (ours) initialize in time. The instance, if there is one,
- * ends with the claim; its pods are planned anew.
- * upstream: pkg/controllers/nodeclaim/lifecycle/liveness.go
+ * Step 4: deletes a claim that does not launch, register or (karpenter-ts only) initialize in time. Its instance, if
+ * there is one, is terminated, and its pods are planned again. upstream:
+ * pkg/controllers/nodeclaim/lifecycle/liveness.go
  */
 import type { Node } from "../../../apis/core/node.ts";
 import { poolIdOfClaim } from "../../../apis/hub/claim.ts";

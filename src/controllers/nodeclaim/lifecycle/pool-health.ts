@@ -16,7 +16,7 @@ export async function tellPool(
   const stored = poolById(world, poolIdOfClaim(claim) ?? "");
   if (stored === undefined || stored.pool.generation === "alpha") return;
   const { uid } = stored.pool;
-  // Claims of an earlier pool of that name say nothing about this one.
+  // Claims of an earlier pool with this name do not count.
   if (!claim.metadata.ownerReferences?.some((owner) => owner.uid === uid)) return;
   tracker.record(uid, failure === undefined);
   const verdict = tracker.verdict(uid);

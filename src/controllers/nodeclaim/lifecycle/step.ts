@@ -9,13 +9,13 @@ import type { RegistrationTracker } from "../../registration-tracker.ts";
 export interface Memory {
   /** Launched instances by claim UID, until the launch is stored in the claim's status. */
   readonly launches: Map<string, { readonly launched: NodeClaim; readonly untilMs: number }>;
-  /** What the cloud was asked for and has not answered, by claim UID. */
+  /** Launch requests without an answer yet, by claim UID. */
   readonly asked: Map<string, Promise<NodeClaim>>;
   /** Claims that no other process can have launched, by UID: this one put the finalizer on. */
   readonly begunHere: Set<string>;
   /** Instances that other processes launched and that no claim names yet. Undefined until something is launched. */
   leftBehind: Promise<LeftBehind> | undefined;
-  /** Those that a claim got or asks for, by provider ID: whether it keeps the instance. */
+  /** Instances that a claim took or tries to take, by provider ID. The value says whether it keeps the instance. */
   readonly taken: Map<string, Promise<boolean>>;
   /** Elapsed time of the first reconcile: what another process launched before is listed some seconds later. */
   startedMs: number | undefined;

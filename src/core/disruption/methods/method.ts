@@ -58,7 +58,7 @@ export interface Method {
   isEligible(candidate: Candidate, nowMs: number): boolean;
   /** Goes through the candidates until it finds something to do. */
   propose(round: Round): Steps<Proposal>;
-  /** What is left of a command when its wait is over, or why nothing is. `round` holds fresh facts. */
+  /** The part of a command that is still valid after its wait, or why none is. `round` holds fresh facts. */
   validate(command: Command, round: Round): Steps<Command | ValidationFailure>;
 }
 

@@ -73,7 +73,7 @@ function* propose(round: Round): Steps<Proposal> {
   return { commands: [], remarks: [] };
 }
 
-/** Those that are tried in this minute, in order. */
+/** The candidates that are tried in this minute, in order. */
 function inTurn(candidates: readonly Candidate[], nowMs: number): readonly Candidate[] {
   const turns = Math.max(1, Math.ceil(candidates.length / MOST_TRIES));
   const first = (Math.floor(nowMs / TURN_MS) % turns) * MOST_TRIES;

@@ -163,9 +163,9 @@ interface PackedWhole {
 interface KnownPart extends PackingPart {
   /** Parts with equal rows and bins, whatever their counts, have the same number. */
   readonly shape: number;
-  /** Its rows, as rows of the whole packing. */
+  /** The rows of this part, as rows of the whole packing. */
   readonly has: ReadonlySet<number>;
-  /** Its packing after a move, by the rows that the move changes. Undefined: it cannot be packed. */
+  /** The packing of this part after a move, by the rows that the move changes. Undefined: it cannot be packed. */
   readonly afterMoves: Map<string, PackedPart | undefined>;
 }
 

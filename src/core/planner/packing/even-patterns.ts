@@ -76,7 +76,7 @@ function bestFilling(
     if (ahead < 0) return undefined;
     const bin = among[ahead] as number;
     const isUpToDate = upToDate.has(ahead);
-    // The content of the kind that was filled last is still in the filler.
+    // The filler still holds the content of the kind that was filled last.
     if (!isUpToDate || filler.bin !== bin) ratios[ahead] = filler.fill(bin);
     if (isUpToDate) return filler.content();
     upToDate.add(ahead);

@@ -129,7 +129,7 @@ function termRefusal({ key, operator, values = [] }: NodeSelectorRequirement): s
     return `key ${key} with operator ${operator} must have a value defined`;
   const problem = boundProblem(key, operator, values) ?? valuesProblem(key, values);
   if (problem !== undefined) return problem;
-  // It would become `at most -1`, which is not valid in a claim.
+  // `Lt 0` would become `at most -1`, which is not valid in a claim.
   return operator === "Lt" && Number(values[0]) === 0
     ? `key ${key} with operator Lt 0 is met by no label; ask for Lt 1 or more`
     : undefined;

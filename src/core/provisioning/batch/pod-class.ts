@@ -69,7 +69,7 @@ export interface PodClass {
   readonly hasVolumes: boolean;
   /** How long a new node for its pods may live. Planned nodes take pods of one such time only. Absent: for ever. */
   readonly maxRunMs: number | undefined;
-  /** Its pods have resource claims, which the scheduling state plans. */
+  /** The class has resource claims, which the scheduling state plans. */
   readonly claimsDevices: boolean;
   /** Other pods may use the same claims, or they are allocated already. */
   readonly sharesClaims: boolean;

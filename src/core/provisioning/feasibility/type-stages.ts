@@ -37,7 +37,7 @@ export function withSlots({ slots }: Template, volumes: VolumeUsage, types: Bits
 interface Launched {
   readonly set: SetId;
   readonly types: Bits;
-  /** It is launched into a reservation. */
+  /** Whether the node is launched into a reservation. */
   readonly isReserved: boolean;
 }
 

@@ -123,7 +123,7 @@ describe("pods that must be in one zone", () => {
       { zone: "zone-b", cpu: "4200m" },
     ];
     expect(placed([first, ...others], rooms)).toEqual(["b: first p-0 p-1 p-2"]);
-    // Those follow the first pod, but it does not need them.
+    // Three pods need the first pod nearby, but it does not need them.
     const lone = pods(3, { name: "p", cpu: "1", labels: { tier: "front" }, spec: { affinity } });
     const web = pod({ name: "first", cpu: "1100m", labels, spec: { affinity: near(WEB) } });
     expect(placed([web, ...lone], rooms)).toEqual(["a: first p-0", "left: p-1 p-2"]);

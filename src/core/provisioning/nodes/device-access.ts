@@ -42,7 +42,7 @@ export class DeviceAccess {
     this.follow(facts);
   }
 
-  /** Begins anew with newer facts. Nothing is promised then. */
+  /** Starts again with newer facts. Nothing is planned on devices then. */
   follow({ devices, pods, pools, nodes }: Facts): void {
     const isPlain = (resource: string) =>
       nodes.some(({ allocatable }) => (allocatable[resource] ?? 0) > 0) ||
@@ -77,7 +77,7 @@ export class DeviceAccess {
     return this.#new;
   }
 
-  /** Whether some claim waits for devices. If none does, no pod has to be asked for its claims. */
+  /** Whether some claim waits for devices. If none does, claims of pods need not be checked. */
   get isClaimed(): boolean {
     return this.state.isClaimed;
   }

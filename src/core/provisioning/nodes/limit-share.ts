@@ -27,7 +27,7 @@ export class LimitShare {
     this.isCounted = template.isAmple !== true && isLimited(template);
   }
 
-  /** Those of the types that the limits still allow. */
+  /** The types of `types` that the limits still allow. */
   within(types: Bits): Bits {
     if (this.#charged === undefined) return types;
     const paid = affordable(this.#template, this.#charged);

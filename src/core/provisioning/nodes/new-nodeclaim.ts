@@ -146,8 +146,8 @@ export class NewNodeClaim implements Place {
   }
 
   /**
-   * Whether it could become a node that has so much left and is one of each of these lists: what a class of pods
-   * asks of its node, in one of several ways.
+   * Whether a node of this plan could have this much room left and match one requirement set of each list. A list has
+   * the alternatives of one pod class.
    */
   hasRoomFor(requests: Resources, wanted: readonly (readonly SetId[])[]): boolean {
     const { space } = this.#context;

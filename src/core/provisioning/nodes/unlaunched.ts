@@ -160,7 +160,7 @@ export function* withoutWaiting(
   });
 }
 
-/** One pod of each kind, as {@link looks} tells kinds apart. */
+/** One pod of each kind. {@link looks} distinguishes kinds. */
 function* metBy(pods: readonly Pod[], claims: readonly Asked[]): Steps<ReadonlyMap<string, Met>> {
   const keys = topologyKeys([...pods, ...claims.flatMap(({ plan }) => plan.pods)]);
   const met = new Map<string, Met>();

@@ -24,7 +24,7 @@ export interface PoolDaemon {
 export interface AfterDaemons {
   /** What the daemons request together. */
   readonly requests: readonly Resources[];
-  /** What pods can request beside them. */
+  /** What is left for pods after the daemons. */
   readonly allocatable: readonly Resources[];
   /** Types with room for their daemons. */
   readonly fitting: Bits;

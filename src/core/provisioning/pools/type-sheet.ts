@@ -94,10 +94,10 @@ export function sheetOf(list: readonly InstanceType[]): TypeSheet {
   });
 }
 
-/** Resources that every pass asks for. */
+/** Resources that every pass needs. */
 const ASKED_RESOURCES = ["cpu", "memory", "pods"];
 
-/** Computes ahead what every pass asks for. */
+/** Computes in advance what every pass needs. */
 export function readTypes(list: readonly InstanceType[]): void {
   const sheet = sheetOf(list);
   for (const key of sheet.labelKeys) labelColumn(sheet, key);

@@ -61,7 +61,7 @@ export interface Last {
   readonly types: Bits;
 }
 
-/** Its types that can be launched without a reservation. */
+/** Types of the node that can be launched without a reservation. */
 function openTo({ set, types }: Last, { table }: Template): Bits {
   return table.offerings.hasReserved ? intersectionOf(types, table.open(set)) : types;
 }

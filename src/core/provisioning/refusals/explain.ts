@@ -316,7 +316,9 @@ interface Left {
   readonly needs?: DeviceNeeds | undefined;
 }
 
-/** These types fit. Finds the topology rule, or the check of reservations and minValues, that fails. */
+/**
+ * Finds the topology rule, or the check of reservations or minValues, that refuses the pod although these types fit.
+ */
 function byRules(
   template: Template,
   variant: Variant,

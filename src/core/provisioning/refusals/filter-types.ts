@@ -100,7 +100,7 @@ function filterText(
   return "no instance type met the requirements/resources/offering tuple";
 }
 
-/** Most reasons that are told; each is a sentence. */
+/** Most reasons in the message; each is a sentence. */
 const MOST_REASONS = 3;
 
 /**

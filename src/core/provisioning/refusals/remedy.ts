@@ -126,7 +126,7 @@ export function remedies(
     if (!search.isTried) search.run();
   }
   for (const search of searches) makeSmall(search, MORE_PLANS_PER_FIX);
-  // Then the kinds whose own plans were too few.
+  // Then come the kinds that used up their own plans.
   for (const search of searches) {
     if (search.fix !== undefined) continue;
     plans.begin(MORE_PLANS_PER_CLASS);

@@ -186,7 +186,7 @@ describe("what if nodes went", () => {
             nodeName,
             pods: pods.filter(isReschedulable),
           }));
-          // It leaves no trace, whatever the result is.
+          // The question changes nothing, whatever its result is.
           const going = atOnce(whatIf.togetherInSteps(leaving, () => true));
           const [first] = going;
           if (first !== undefined)
@@ -246,10 +246,10 @@ describe("what if nodes went", () => {
     const ask = (pods: readonly Pod[]) =>
       WhatIf.of(schedulingInput({ nodes: [a, b], pods })).without(["a"], a.pods);
     expect(ask([]).existing.map(({ nodeName }) => nodeName)).toEqual(["b"]);
-    // It takes b's room, so a cannot go there as well.
+    // The pod takes b's room, so a's pods cannot go there as well.
     const waiting = ask([pod({ name: "waiting", cpu: "2500m" })]);
     expect(waiting.newClaims).toHaveLength(1);
-    // It fits nowhere: nothing changes for the others.
+    // The pod fits nowhere, so nothing changes for the others.
     const hopeless = ask([pod({ name: "hopeless", cpu: "500" })]);
     expect([hopeless.newClaims, hopeless.unschedulable]).toEqual([[], []]);
   });

@@ -1,5 +1,5 @@
 /**
- * What differs between AMI families: default volumes, the volume for files of pods, how pods are counted.
+ * Differences between AMI families: default volumes, the device that backs ephemeral storage, and the number of pods.
  * upstream: pkg/providers/amifamily
  */
 import type { BlockDeviceMapping } from "../../../apis/aws/ec2nodeclass.ts";

@@ -13,7 +13,7 @@ import { type Outcome, type Program, run, toCel, withGoPatterns } from "./engine
 import { registerKubernetesLibrary } from "./library.ts";
 import type { Budget } from "./meter.ts";
 
-/** Who uses the expression, which decides what it may name. A webhook's condition may name the least. */
+/** Where the expression is used, which decides the names that it may use. A webhook's condition may use the fewest. */
 export type Scope = keyof typeof NAMES;
 
 const NAMES = {

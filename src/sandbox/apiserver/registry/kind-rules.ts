@@ -23,7 +23,7 @@ export interface KindRules {
   /** Checks what the schema cannot express. `current` is set on update. */
   readonly validate?: (object: Raw, current: Raw | undefined) => FieldError[];
   readonly names?: NameGrammar;
-  /** See ResourceDefinition. */
+  /** See `innerAnnotation` of ResourceDefinition. */
   readonly innerAnnotation?: string;
   /**
    * If true, a status in the first write is kept, as for Nodes. Otherwise `prepareCreate` sets the first
