@@ -20,7 +20,7 @@ const MINUTE_MS = 60_000;
 const DOWNLOAD_LIMIT_MS = 5 * MINUTE_MS;
 const BUILD_LIMIT_MS = 30 * MINUTE_MS;
 const TEST_LIMIT_MS = Number(process.env["CLUSTER_LIMIT_MINUTES"] ?? 40) * MINUTE_MS;
-/** What was asked to end has so long. */
+/** Time for a process to end after it was asked to. Then it is killed. */
 const PATIENCE_MS = 10_000;
 
 const asked = process.argv.slice(2);

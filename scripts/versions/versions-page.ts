@@ -97,7 +97,7 @@ function line({ kubernetes, node, on }: Run): string {
   return `- Kubernetes ${kubernetes}, Node.js ${node}: ${on}`;
 }
 
-/** Neighbours that nobody ran share a row. */
+/** Consecutive versions that were not run share a row. */
 function upstreamRows(runs: readonly Run[]): readonly string[] {
   const ran = new Map(
     runs.flatMap(({ upstream, on }) =>

@@ -1,7 +1,6 @@
 /**
- * The one door to claims of every generation: read in hub shape (v1 words), written back in the words
- * of the object's own kind. Requests name the native kind, so a NodeClaim and a Machine of one name
- * are two.
+ * Reads and writes claims of every generation. They are read in the v1 shape and written back with the fields of their
+ * own kind. Requests name the native kind, so a NodeClaim and a Machine of the same name are two objects.
  */
 
 import type { Node } from "../apis/core/node.ts";
@@ -86,7 +85,7 @@ export function claimOfNode(world: Pick<World, "mirrors">, node: Node): NodeClai
   return found.length === 1 ? found[0] : undefined;
 }
 
-/** Sends what differs. Resolves `undefined` when the claim is gone; rejects on a lost race. */
+/** Sends the differences. Resolves `undefined` if the claim is gone; rejects after a conflict with another writer. */
 export async function patchClaim(
   world: Pick<World, "kube">,
   before: NodeClaim,
@@ -103,8 +102,8 @@ export async function patchClaim(
 }
 
 /**
- * A small change that may meet other writers: on a lost race the newest object is read and the change
- * is made on that. Resolves `undefined` when the claim is gone or another one by now; rejects after the third lost race.
+ * Changes a claim that others may also write. After a conflict the change is made again on the newest object. Resolves
+ * `undefined` if the claim is gone or was replaced; rejects after the third conflict.
  */
 export function changeClaim(
   world: Pick<World, "kube">,

@@ -1,4 +1,4 @@
-/** The one door to pools of every generation: NodePools and Provisioners in hub form. */
+/** Reads and writes pools of every generation: NodePools and Provisioners, in one flat shape. */
 
 import { isOfClassKinds, type Pool } from "../apis/hub/pool.ts";
 import { POOL_KINDS, toPool } from "../apis/hub/to-pool.ts";

@@ -1,6 +1,6 @@
 /**
- * The doors of the program: everything that is not deterministic enters here. Each door has a real
- * and a simulated side and one conformance suite; this file only puts them together.
+ * Everything that is not deterministic enters the program here: client, clock, randomness, log. Each of them has a real
+ * and a simulated version, which pass the same tests. This file only puts them together.
  */
 
 import type { TopologySpreadConstraint } from "../apis/core/pod.ts";

@@ -70,7 +70,7 @@ async function textOf(incoming: IncomingMessage): Promise<string> {
   return text;
 }
 
-/** A connection of which each byte is the test's. */
+/** A raw connection: the test writes every byte itself. */
 function open({ port }: Served, begin: string): { socket: Socket; closed: Promise<string> } {
   const socket = connect(port, HOST, () => socket.write(begin));
   sockets.push(socket);

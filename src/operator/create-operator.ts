@@ -235,7 +235,7 @@ function waitsOf(startUp: StartUp | undefined, leadership: Leadership | undefine
   return [...startUp.waitsFor(), ...(trouble === undefined ? [] : [trouble])];
 }
 
-/** The doors (client, clock, log and so on) that the provider and the controllers share. */
+/** The client, clock, log and so on that the provider and the controllers share. */
 function doorsOf(
   { clock, random, log, options }: OperatorDeps,
   mirrors: LiveMirrors,

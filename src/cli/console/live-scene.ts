@@ -84,7 +84,7 @@ export interface SceneDoors {
   readonly nowMs: () => number | Promise<number>;
   /** Notes that are in every scene. */
   readonly notes: readonly string[];
-  /** Pods that come within so many milliseconds are waited for: then no page shows nodes first. */
+  /** Milliseconds to wait for pods, so that no page shows nodes first. */
   readonly podsSoonMs: number;
 }
 

@@ -24,7 +24,7 @@ export interface LiveSourceOptions extends MirroredDoors {
   readonly act?: ConsoleSource["act"];
   /** A computation of T ms is repeated after T times this. Default: 100. */
   readonly restFactor?: number;
-  /** Pods that come within so many milliseconds are waited for, also where nodes alone would do. Default: 300. */
+  /** Milliseconds to wait for pods, even if nodes alone would be enough. Default: 300. */
   readonly podsSoonMs?: number;
 }
 

@@ -10,7 +10,7 @@ import { readQuotas } from "../../providers/aws/quota/read-quotas.ts";
 import type { CheckedItem } from "../checks/checks.ts";
 import type { DoctorFacts, ReadQuotas } from "./facts.ts";
 
-/** EC2 describes at most so many named types at once. */
+/** Most types that EC2 describes in one call by name. */
 const TYPES_AT_ONCE = 100;
 
 /** Asks AWS for the quotas and what is used of them. What goes wrong is in the answer. */

@@ -76,7 +76,7 @@ interface Parts {
   readonly marked: Set<string>;
 }
 
-/** The controller that writes the taints, and its doors for the queue and for drains. */
+/** The controller that writes the taints, and the functions through which the queue and drains use it. */
 export function createSteering(world: World): Steering {
   const commands = new SteeredCommands();
   const marked = new Set<string>();
@@ -276,7 +276,10 @@ function nodeNamed(world: World, name: string): NodeView | undefined {
   return found?.node === undefined ? undefined : found;
 }
 
-/** `awaiting`: targets of commands whose pods do not move yet. Only managed nodes are tainted. */
+/**
+ * Names of nodes that kube-scheduler should use last: targets of later turns. `awaiting`: targets of commands whose
+ * pods do not move yet. Only managed nodes are tainted.
+ */
 function putLastBy(
   commands: readonly SteeringProgress[],
   awaiting: readonly string[],

@@ -32,7 +32,7 @@ async function find(world: World, claim: NodeClaim): Promise<NodeClaim | "unsure
   const live = await storedClaim(world, claim);
   if (live === undefined || live.metadata.uid !== claim.metadata.uid) return undefined;
   if (live.status?.providerID !== undefined) return live;
-  // Instances first: a claim that is stored meanwhile is seen.
+  // Instances are listed before claims are read. So a claim that is stored in between is seen.
   const instances = await world.cloud.list();
   const nodes = await allNodes(world);
   const claims = (await world.kube.list(claimKind(claim))).items.map(toClaim);

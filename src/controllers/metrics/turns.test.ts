@@ -18,7 +18,9 @@ import { poolMetrics } from "./pools.ts";
 import { statusEvents } from "./status-events.ts";
 
 const COUNT = 4 * LOOKED_AT_PER_STEP;
-/** Each object has a line of its own, and after so many lines there is a stop anyway (operator/metrics/exposition.ts). */
+/**
+ * Metrics with a line for each object. Writing them stops between lines in any case (operator/metrics/exposition.ts).
+ */
 const LINES = ["pods_state", "pods_provisioning_scheduling_undecided_time_seconds"];
 /** Looked at when they change, not when they are shown; of pools there is none. */
 const NUMBERS = ["nodepools_usage", "nodepools_limit", ...STATE_METRICS.map(({ name }) => name)];
@@ -30,8 +32,8 @@ let made = 0;
 afterEach(() => world.stop());
 
 /**
- * All that is read of nodes, claims and pods, by metric. Nodes carry nothing that has a series of its own; pods have a
- * node that is not there, and wait to be ready.
+ * Reads every metric of nodes, claims and pods. Nodes have nothing with a series of its own. Pods are bound to a node
+ * that does not exist, and are not ready.
  */
 async function readers(): Promise<ReadonlyMap<string, () => Series>> {
   world = fakeWorld();

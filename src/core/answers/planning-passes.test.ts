@@ -7,7 +7,7 @@ import { MOST_PASSES, playPasses } from "./planning-passes.ts";
 
 const RESERVATION = "karpenter.sh/reservation-id";
 
-/** Reservations of so many units, each in a zone of its own. */
+/** Reservations with these numbers of units, each in its own zone. */
 function reserved(units: readonly number[]) {
   const offerings = units.map((reservationCapacity, index) => ({
     ...{ zone: `zone-${index}`, capacityType: "reserved" as const, available: true },

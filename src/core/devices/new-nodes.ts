@@ -34,7 +34,7 @@ export class NewNodes {
     return found;
   }
 
-  /** The sets under which a node of `at` reaches all of these. At most so many. */
+  /** The sets under which a node of `at` reaches all of these. Their number is limited. */
   waysOfAll(reaches: readonly Reach[], at: SetId): readonly SetId[] {
     let sets: readonly SetId[] = [at];
     for (const reach of reaches) {

@@ -43,7 +43,7 @@ export interface Verdict {
   readonly nearness: number;
 }
 
-/** `claims`: those of the question, by the same positions. */
+/** `claims`: the claims of the question, in the same order. */
 export function verdictOf<S>(
   question: DeviceQuestion<S>,
   claims: readonly Need[],

@@ -18,7 +18,9 @@ import { allows, oneOf, type Requirement } from "../scheduling/requirement.ts";
 import { Requirements } from "../scheduling/requirements.ts";
 import type { Candidate } from "./candidates.ts";
 
-/** A spot node is replaced by spot only if so many types are cheaper; the replacement then names so many. */
+/**
+ * A spot node is replaced by spot only if this number of types is cheaper. The replacement then names that many types.
+ */
 const MIN_SPOT_TYPES = 15;
 
 /**
@@ -146,7 +148,7 @@ export function withoutSameTypes(plan: PlannedClaim, candidates: readonly Candid
   return keepCheaper(plan, termsOf(plan), Math.min(...shared));
 }
 
-/** The plan with only what costs at most so much, launched as this capacity type; either may be left open. */
+/** The plan with only the types up to this price, launched as this capacity type. Either may be left open. */
 export function launchedAs(
   plan: PlannedClaim,
   capacityType: string | undefined,

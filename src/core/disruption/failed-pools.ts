@@ -25,7 +25,7 @@ export interface PoolBackoff {
   readonly untilMs: number;
 }
 
-/** The back-off that begins now, after so many failures in a row. */
+/** The back-off that begins now, after `failures` failures in a row. */
 export function backoffAfter(failures: number, nowMs: number): PoolBackoff {
   const waitMs = Math.min(MOST_MS, FIRST_MS * 2 ** Math.min(failures - 1, 10));
   return { failures, untilMs: Math.ceil((nowMs + waitMs) / 1_000) * 1_000 };

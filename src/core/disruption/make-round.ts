@@ -83,7 +83,7 @@ export interface Picture {
   readonly repair?: RepairRules;
   /** Simulations: no method but node repair is asked. */
   readonly onlyRepairs?: boolean;
-  /** Whose nodes may be removed before they are replaced; absent: no method's. */
+  /** Methods whose nodes may be removed before they are replaced. Absent: none. */
   readonly terminateFirst?: TerminateFirst;
   /** Names of the only nodes that may be candidates; absent: all nodes. */
   readonly among?: ReadonlySet<string>;

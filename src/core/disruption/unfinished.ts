@@ -21,7 +21,7 @@ import {
   withoutReplacementMark,
 } from "./record.ts";
 
-/** No command waits so long for its replacements. */
+/** Longer than any command waits for its replacements. */
 const TOO_OLD_MS = 60 * 60_000;
 
 export interface Unfinished {

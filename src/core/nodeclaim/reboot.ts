@@ -14,7 +14,7 @@ import { type NodeClaim, REBOOTING } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { parseDuration } from "../../base/duration.ts";
 
-/** Load balancers need a moment to let go of a node. */
+/** Load balancers need a moment to stop sending traffic to a node. */
 const MIN_DRAIN_MS = 5_000;
 /** How long the cloud may refuse, or the Node be missing, before the reboot has begun. */
 const ISSUE_TIMEOUT_MS = 5 * 60_000;

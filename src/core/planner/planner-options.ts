@@ -8,10 +8,7 @@ export interface PlannerOptions extends WithoutHeuristics {
   readonly policy: "cost" | "greedy";
   /** The cost of a node beyond its machine (disk, address, agents), in micro-dollars an hour. */
   readonly nodeMicroUsdPerHour: number;
-  /**
-   * Number of pods from which on a batch is packed by price. A fifth of it is enough if so many pods are spread over
-   * zones.
-   */
+  /** Batches from this number of pods on are packed by price. For pods with a zone spread, a fifth of it is enough. */
   readonly minPods: number;
   /** Share of the greedy plan's price that a packing must save to replace it. */
   readonly minSaving: number;

@@ -8,7 +8,7 @@ import type { Transport } from "./transport.ts";
 const PROTOBUF = "application/vnd.kubernetes.protobuf";
 const WATCH = { method: "GET", path: "/api/v1/pods?watch=true" } as const;
 
-/** Answers everything alike, in pieces of so many bytes. */
+/** A server with one answer for all requests, sent in pieces of this number of bytes. */
 async function serve(status: number, type: string, body: Uint8Array, piece: number) {
   const accepted: (string | undefined)[] = [];
   const server: Server = createServer((request, response) => {

@@ -79,7 +79,7 @@ export function inCommands(candidates: readonly Candidate[]): readonly (readonly
   return lists;
 }
 
-/** Simulating the move of so many pods takes 1 ms, and 20 ms the first time. */
+/** Simulating the move of this number of pods takes 1 ms, and 20 ms the first time. */
 const PODS_PER_RUN = 64;
 
 /** Splits the candidates into runs of about `podsPerRun` pods, in their order. */

@@ -17,7 +17,7 @@ export class ClassDemands {
   readonly #pass: Pass;
   /** Undefined: the class is not packed. */
   readonly #byClass = new Map<PodClass, ClassDemand | undefined>();
-  /** Classes that share a variant ask for the same. */
+  /** The NodePool and the requirement set for each variant. Classes of a variant share them. */
   readonly #byVariant = new Map<Variant, NodePoolAndSet | undefined>();
   /** Undefined: no two NodePools have the same rank, so prices need not choose between them. */
   readonly #floors: PoolPriceFloors | undefined;

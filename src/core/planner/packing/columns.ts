@@ -144,7 +144,7 @@ function nearestToWhole(
   return best;
 }
 
-/** Whether enough items are left for so many bins of the pattern. */
+/** Whether enough items are left for this number of bins of the pattern. */
 function isEnough(left: Float64Array, { rows, times }: Pattern, bins: number): boolean {
   return rows.every((row, at) => (left[row] as number) >= (times[at] as number) * bins);
 }

@@ -71,7 +71,7 @@ function mayHold({ rows }: Bin, ...uses: readonly PatternUse[]): boolean {
   return uses.every(({ pattern }) => pattern.rows.every((row) => rows.includes(row)));
 }
 
-/** Whether one bin may hold so many items of each row. */
+/** Whether one bin may hold these numbers of items. */
 function isWithinPerBin({ rows: all }: Packing, { rows, times }: Omit<Pattern, "bin">): boolean {
   return rows.every((row, at) => {
     const { perBin } = all[row] as Row;

@@ -202,7 +202,9 @@ export class PodClasses {
     return needs === undefined ? "" : ` devices ${pod.metadata.namespace} ${needs.text}`;
   }
 
-  /** Groups by rule. They are the pod's own if a rule depends on more than the namespace. */
+  /**
+   * Topology groups by rule. Pods of a namespace share the map, unless their rules depend on more than the namespace.
+   */
   #groupsOf(
     { required, tolerations }: Wishes,
     { namespace }: Owner,
@@ -234,9 +236,7 @@ export class PodClasses {
     return classes.get(draft) ?? within(classes, draft, () => this.#create(draft, selecting));
   }
 
-  /**
-   * The variant after `step` dropped preferences; undefined: there are not so many.
-   */
+  /** The variant after `step` dropped preferences. Undefined: the class has fewer preferences. */
   variant(podClass: PodClass, step: number): Variant | undefined {
     const known = podClass.variants[step];
     if (known !== undefined) return known;

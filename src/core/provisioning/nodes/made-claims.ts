@@ -120,7 +120,7 @@ function withLabels(view: NodeView, labels: NodeView["labels"]): NodeView {
   return nodeView({ node, claim: { ...claim, metadata }, pods, marked, nominatedUntilMs });
 }
 
-/** The nodes with each of these pods at its place, and no longer on a leaving node. */
+/** The nodes after these pods have moved to their places. Leaving nodes no longer have them. */
 function* withPodsAt(
   nodes: readonly NodeView[],
   pods: readonly Pod[],

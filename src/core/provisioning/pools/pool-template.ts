@@ -199,7 +199,7 @@ export function mayRunOut(
   return false;
 }
 
-/** Notes whether so many new nodes could reach the pool's limits. */
+/** Notes whether this number of new nodes could reach the pool's limits. */
 export function weighLimits(template: Template, nodes: number): void {
   template.isAmple = !mayRunOut(template, nodes);
 }

@@ -63,12 +63,12 @@ export class TrialPlans {
     this.#plan = plan;
   }
 
-  /** Allows so many further plans for all kinds together. */
+  /** Allows `count` further plans for all kinds together. */
   allow(count: number): void {
     this.#inAll = this.#made + count;
   }
 
-  /** Starts with another kind of pod, and allows it so many plans. */
+  /** Starts with another kind of pod, and allows it `count` plans. */
   begin(count: number): void {
     this.#own.clear();
     this.#most = Math.min(this.#inAll, this.#made + count);
