@@ -114,7 +114,7 @@ const POOLS = "/apis/karpenter.sh/v1/nodepools";
 const LEASES = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases`;
 const LEASE = `${LEASES}/karpenter-leader-election`;
 
-/** A start while AWS fails so. */
+/** Starts the controller while AWS has the faults of `begin`. */
 async function withAws(
   begin: (faults: TestWorld["box"]["sandbox"]["aws"]["faults"]) => () => void,
   flags: Readonly<Record<string, string>> = {},

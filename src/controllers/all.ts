@@ -93,7 +93,7 @@ export function allControllers(given: World): readonly Controller[] {
     unusedFields(world),
     /** Prices and capacities as overlays make them. */
     ...(overlays === undefined ? [] : [nodeOverlay(given, overlays)]),
-    /** Pods in, claims out. */
+    /** The provisioner: plans pending pods and creates claims. */
     podTrigger(world, batcher, times),
     nodeTrigger(world, batcher),
     ...(world.settings.gates.capacityBuffer ? [capacityBuffer(world, batcher)] : []),

@@ -276,7 +276,8 @@ describe("what holds disruption back on a real control plane", { timeout: 300_00
       const launches = followLaunches(cluster.client);
       try {
         await story.pool({ disruption: NEVER, template: FOUR_CORES });
-        // One to a node: of two sizes kube-scheduler may put those of both commands where they need a third.
+        // One pod for each node. With two sizes, kube-scheduler might place the pods of both commands so that a third
+        // node is needed.
         await story.deploy({ replicas: 2, requests: { cpu: LARGE } });
         const before = namesOf(await story.nodes());
         expect(before).toHaveLength(2);

@@ -148,7 +148,7 @@ describe("the charts, by the real helm on a real control plane", () => {
   });
   afterAll(() => cluster?.close());
 
-  /** As a create would be answered; nothing is stored. */
+  /** Creates the objects with `dryRun`, so the server answers and stores nothing. */
   async function check(objects: readonly Rendered[]): Promise<void> {
     const resources = discoverResources(cluster.client);
     for (const object of objects) {

@@ -44,13 +44,13 @@ import { type PodSource, sourceOf, type Unresolved } from "./template.ts";
 
 /** Kinds without a watch of ours are looked at this often. upstream: the same */
 const POLL_MS = 30_000;
-/** Name of the request that asks for a pass only. No buffer has it. */
+/** Name of the request for a planning pass only. No buffer has this name. */
 const ROOM_TAKEN: Request = { kind: "Node", name: "" };
 
 /** Kinds of apps/v1 that buffers may name. */
 const WORKLOADS: readonly Kind[] = [DEPLOYMENT, REPLICA_SET, STATEFUL_SET] as readonly Kind[];
 
-/** `capacitybuffer`. `batcher`: of the provisioner, which is asked for passes. */
+/** The controller `capacitybuffer`. `batcher`: the provisioner's, through which passes are requested. */
 export function capacityBuffer(world: World, batcher: Batcher): Controller {
   const keeper: Keeper = { world, batcher, made: new Map() };
   return {
@@ -102,7 +102,7 @@ function buffersOf(world: World, { metadata }: KubeObject, kind: string): readon
     .map((buffer) => requestFor("CapacityBuffer", buffer));
 }
 
-/** What the pods of a buffer were made of: as long as it is the same, so are they. */
+/** The inputs of a buffer's pods. Equal inputs give equal pods. */
 interface Made {
   readonly of: string;
   readonly pods: readonly Pod[];

@@ -11,7 +11,7 @@ export type MatchStep = "class" | "selector" | "taint" | "capacity";
 
 export interface Mismatch {
   readonly step: MatchStep;
-  /** What it failed on. */
+  /** The expression or value that caused the failure. */
   readonly text: string;
   /** The selector has no value for the device. Kubernetes fails the whole claim then. */
   readonly isError?: true;

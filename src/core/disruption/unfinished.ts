@@ -128,7 +128,7 @@ export function unregistered(replacements: readonly NodeClaim[]): readonly NodeC
   return replacements.filter((claim) => !isTrue(claim, "Registered"));
 }
 
-/** Whether a node that the command names stays, without the record of that command. */
+/** Whether the claim exists and does not record this command. */
 function isUnmarked(claim: NodeClaim | undefined, commandId: string): boolean {
   return claim !== undefined && recordOf(claim)?.id !== commandId;
 }

@@ -1,4 +1,4 @@
-/** Which devices allocated claims hold, and how much of shared devices. */
+/** The devices that allocated claims hold, and the used amounts of shared devices. */
 import type { ResourceClaim } from "../../../apis/resource/kinds.ts";
 import { nano } from "./capacity.ts";
 import { deviceId } from "./pools.ts";
