@@ -7,6 +7,9 @@ import { expect, it } from "vitest";
 import { Random } from "../../src/base/random.ts";
 import { DoubtStage } from "./doubts.ts";
 import { ODD_FAULTS } from "./odd-faults.ts";
+import { TORN_FAULTS } from "./torn-faults.ts";
+
+const FAULTS = { ...ODD_FAULTS, ...TORN_FAULTS };
 
 /** Each fault alone is harmless. The first two leave state in the mirrors that made the others dangerous. */
 const ONCE_HARMFUL = [
@@ -21,13 +24,12 @@ const UNSEEN_NODES = [
   "EC2 says of every instance that it is shutting down",
   "EC2 answers with instances of another account",
 ];
-const ALONE =
-  process.env["CALM"] === undefined ? [] : Object.keys(ODD_FAULTS).map((title) => [title]);
+const ALONE = process.env["CALM"] === undefined ? [] : Object.keys(FAULTS).map((title) => [title]);
 
 /** Faults in sequence on one cluster: what one leaves in the mirrors can affect the next. */
 function chain(seed: number): readonly string[] {
   const random = new Random(`chain ${seed}`);
-  const titles = Object.keys(ODD_FAULTS);
+  const titles = Object.keys(FAULTS);
   return Array.from({ length: 2 + random.int(2) }, () => titles[random.int(titles.length)] ?? "");
 }
 
@@ -45,7 +47,7 @@ it.each(
   const stage = await DoubtStage.open();
   try {
     for (const title of titles) {
-      const make = ODD_FAULTS[title];
+      const make = FAULTS[title];
       expect(make).toBeDefined();
       const said = make === undefined ? [] : await stage.playFault(make(stage.world));
       expect({ title, said }).toEqual({ title, said: [] });

@@ -135,11 +135,13 @@ export const ODD_FAULTS: Readonly<Record<string, (world: TestWorld) => OddFault>
   ...MORE_ODD_FAULTS,
 };
 
-function idle(): Pick<OddFault, "moment"> {
+/** Mid-run, with no work. */
+export function idle(): Pick<OddFault, "moment"> {
   return { moment: "mid-run" };
 }
 
-function requests(fault: Fault): Pick<OddFault, "met" | "told"> {
+/** Requests that are answered so; those are counted. */
+export function requests(fault: Fault): Pick<OddFault, "met" | "told"> {
   let told = 0;
   const counting: Fault = async (request) => {
     const answer = await fault(request);
@@ -161,7 +163,8 @@ function cloud(describe: CloudFault): Pick<OddFault, "met" | "told"> {
 
 type Instance = Readonly<Record<string, unknown>>;
 
-function ofCloud(change: (answer: unknown) => unknown): OddFault {
+/** Descriptions of instances are answered so. */
+export function ofCloud(change: (answer: unknown) => unknown): OddFault {
   return { ...idle(), ...cloud(async (_, __, go) => change(await go())) };
 }
 
@@ -169,7 +172,8 @@ function inState(Name: string): OddFault {
   return ofCloud((answer) => eachInstance(answer, (one) => ({ ...one, State: { Name } })));
 }
 
-function eachInstance(answer: unknown, change: (one: Instance) => Instance): unknown {
+/** An answer with each instance changed. */
+export function eachInstance(answer: unknown, change: (one: Instance) => Instance): unknown {
   const { Reservations = [], ...rest } = answer as {
     readonly Reservations?: readonly { readonly Instances?: readonly Instance[] }[];
   };
@@ -199,10 +203,11 @@ function retagged(world: TestWorld, change: (tags: Tags) => Tags): OddFault {
   };
 }
 
-type Body = Readonly<Record<string, unknown>>;
+/** An object of JSON. */
+export type Body = Readonly<Record<string, unknown>>;
 
 /** Changes the bodies of lists. Watches begin again. */
-function bodyOf(of: Collection, change: (body: Body) => Body): OddFault {
+export function bodyOf(of: Collection, change: (body: Body) => Body): OddFault {
   let server: TestWorld["box"]["sandbox"]["transport"] | undefined;
   const fault: Fault = async (request) => {
     const what = asked(request);
@@ -231,7 +236,8 @@ function relisted(): (request: KubeRequest) => KubeResponse | undefined {
   };
 }
 
-function eachItem(of: Collection, change: (one: Body) => Body): OddFault {
+/** Lists have each object changed. */
+export function eachItem(of: Collection, change: (one: Body) => Body): OddFault {
   return bodyOf(of, (body) => ({ ...body, items: ((body["items"] ?? []) as Body[]).map(change) }));
 }
 
@@ -272,7 +278,8 @@ function jump(ahead: number): OddFault {
   return { moment: ahead < 0 ? "busy" : "mid-run", met: {}, told: () => 1, ahead };
 }
 
-function withMetadata(one: Body, more: Body): Body {
+/** The object with these fields of its metadata. */
+export function withMetadata(one: Body, more: Body): Body {
   return { ...one, metadata: { ...(one["metadata"] as Body), ...more } };
 }
 
@@ -330,7 +337,8 @@ function goneByWatch(of: Collection): OddFault {
   };
 }
 
-function refused(code: number): KubeResponse {
+/** An answer with this status. */
+export function refused(code: number): KubeResponse {
   const reason = { 400: "BadRequest", 404: "NotFound", 410: "Expired" }[code] ?? "Unknown";
   const body = {
     kind: "Status",

@@ -62,3 +62,19 @@ describe("a list that is not whole", () => {
     expect(items).toEqual([]);
   });
 });
+
+describe("an answer that is not the object", () => {
+  it.each([
+    ["nothing", undefined],
+    ["an empty object", {}],
+    ["another object", named("b")],
+    ["a page of a proxy", "<html></html>"],
+  ])("%s rejects, and is not taken for an object that is gone", async (_, body) => {
+    const ref = { name: "a", namespace: "a" };
+    const { client } = answering(body, body, body, body);
+    await expect(client.get(POD, ref)).rejects.toThrow("the answer is");
+    await expect(client.patch(POD, ref, { type: "merge", body: {} })).rejects.toThrow("the answer");
+    await expect(client.update(POD, named("a"))).rejects.toThrow("the answer is");
+    await expect(client.create(POD, named("a"))).rejects.toThrow("the answer is");
+  });
+});

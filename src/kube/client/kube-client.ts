@@ -50,8 +50,11 @@ export function createKubeClient(transport: Transport): KubeClient {
     );
   }
 
-  async function object<T extends KubeObject>(request: KubeRequest): Promise<T> {
-    return deepFreeze((await raw(request)).body as T);
+  /** `name`: the object's. Absent: the server chooses it. */
+  async function object<T extends KubeObject>(request: KubeRequest, name?: string): Promise<T> {
+    const { body } = await raw(request);
+    checkObject(request, body, name);
+    return deepFreeze(body as T);
   }
 
   async function list<T extends KubeObject>(
@@ -75,11 +78,13 @@ export function createKubeClient(transport: Transport): KubeClient {
   return {
     raw,
     list,
-    get: (kind, ref) => object({ method: "GET", path: objectPath(kind, ref) }),
-    create: (kind, value) => object(createRequest(kind, value)),
-    update: (kind, value) => object(updateRequest(kind, value)),
-    updateStatus: (kind, value) => object(updateRequest(kind, value, "status")),
-    patch: (kind, ref, patch, subresource) => object(patchRequest(kind, ref, patch, subresource)),
+    get: (kind, ref) => object({ method: "GET", path: objectPath(kind, ref) }, ref.name),
+    create: (kind, value) => object(createRequest(kind, value), value.metadata.name || undefined),
+    update: (kind, value) => object(updateRequest(kind, value), value.metadata.name),
+    updateStatus: (kind, value) =>
+      object(updateRequest(kind, value, "status"), value.metadata.name),
+    patch: (kind, ref, patch, subresource) =>
+      object(patchRequest(kind, ref, patch, subresource), ref.name),
     delete: async (kind, ref, options = {}) => {
       await raw(deleteRequest(kind, ref, options));
     },
@@ -125,6 +130,14 @@ function listOf({ plural }: Kind, body: unknown): Pick<ListPage<KubeObject>, "it
   if (items !== null && !Array.isArray(items))
     throw new KubeError(502, { message: "the answer is not a list" }, `listing ${plural}`);
   return { items: items ?? [], metadata: metadata ?? {} };
+}
+
+/** A proxy may answer with nothing or with another object. Neither may count as an object that is gone. */
+function checkObject({ method, path }: KubeRequest, body: unknown, name?: string): void {
+  const answered = (body as KubeObject | null | undefined)?.metadata?.name;
+  if (typeof answered === "string" && (name === undefined || answered === name)) return;
+  const message = `the answer is ${typeof answered === "string" ? `"${answered}"` : "no object"}`;
+  throw new KubeError(502, { message }, `${method.toLowerCase()} ${path.split("?")[0]}`);
 }
 
 /** If a page says that objects remain but has no continue token, the list is incomplete. */
