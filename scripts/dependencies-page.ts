@@ -132,6 +132,21 @@ ${more.join("\n")}
 \`npm run audit\` asks the registry for known faults in these versions. A release holds them as bills of materials
 ([release](../guide/release.md)); the image holds their licences (\`/app/THIRD-PARTY-LICENSES.txt\`).
 
+## Advisories looked up by hand
+
+Where the registry gives no advisories, they are looked up by hand in public threads of other projects and in advisories'
+texts. Last on 2026-11-29; that day the registry answered 405.
+
+| package | looked up | verdict |
+|---|---|---|
+| \`js-yaml\` 5.5.0 | CVE-2026-53550, CVE-2026-59869, CVE-2026-84375: merge keys in quadratic time | Tried on our reader: each is refused within 0.15 s of CPU time |
+| \`undici\` 7.30.2 | CVE-2026-1525 to 1528, 2229, 2581 (before 7.24.0), CVE-2026-12151 (before 7.28.0) | newer than the fixes |
+| \`smol-toml\` 1.9.1 | CVE-2026-85730: endless loop at a comment (before 1.7.1) | newer than the fix; tried on our reader |
+| \`yaml\` 2.9.1 | CVE-2026-33532: stack overflow (before 2.8.3) | newer than the fix; only tests use it |
+| \`fast-xml-parser\` | CVE-2026-25896, CVE-2026-73569 and others | not installed: the AWS SDK brings it no more |
+| \`vite\` 8.3.8, \`esbuild\` 0.28.2, \`vitest\` 4.1.11 | CVE-2026-39363, 39365 (vite before 8.0.5), GHSA-g7r4-m6w7-qqqr, CVE-2026-47429 | faults of servers for development, which no script starts |
+| others | not looked up one by one | open |
+
 ## Direct
 
 | package | version | licence | reason |
