@@ -1,6 +1,6 @@
 /**
- * More odd faults: answers by name that are wrong where lists are right, lists that break off, creations that arrive
- * and are answered with an error, and objects that are read as one another.
+ * More odd faults. Answers by name are wrong where lists are right, or are another object. Lists break off. Objects are
+ * created, and the answer is an error.
  */
 import type { KubeResponse } from "../../src/kube/transport/transport.ts";
 import type { Fault } from "../replicas.ts";
