@@ -78,3 +78,32 @@ describe("an answer that is not the object", () => {
     await expect(client.create(POD, named("a"))).rejects.toThrow("the answer is");
   });
 });
+
+describe("a watch read in bytes", () => {
+  it("closes its stream at a frame that cannot be read", async () => {
+    let isClosed = false;
+    async function* frames() {
+      yield { type: "ADDED", object: named("json") };
+      yield BYTES;
+    }
+    const stream = {
+      close: () => {
+        isClosed = true;
+      },
+      [Symbol.asyncIterator]: frames,
+    };
+    const send = async () => ({ status: 200, headers: {}, stream });
+    const client = createKubeClient({ send, close: () => {} } as Transport);
+    const readFrame = () => {
+      throw new Error("no message");
+    };
+    const watch = await client.watch(POD, { resourceVersion: "1", readFrame });
+    const found: unknown[] = [];
+    const reading = async () => {
+      for await (const { object } of watch) found.push(object.metadata.name);
+    };
+    await expect(reading()).rejects.toThrow("a frame of 1 bytes");
+    expect(found).toEqual(["json"]);
+    expect(isClosed).toBe(true);
+  });
+});

@@ -1,0 +1,59 @@
+import { describe, expect, it } from "vitest";
+import { FrameIterator, linesIn } from "./frames.ts";
+
+function opened(...chunks: readonly (string | Error)[]) {
+  let isClosed = false;
+  async function* body(): AsyncGenerator<Uint8Array> {
+    try {
+      for (const chunk of chunks) {
+        if (chunk instanceof Error) throw chunk;
+        yield Buffer.from(chunk);
+      }
+    } finally {
+      isClosed = true;
+    }
+  }
+  const iterator = new FrameIterator(body(), {
+    splitter: linesIn(),
+    read: (line) => JSON.parse(line) as unknown,
+    failed: (cause) => new Error("broken", { cause }),
+  });
+  const frames = { [Symbol.asyncIterator]: () => iterator };
+  return { frames, isClosed: () => isClosed };
+}
+
+async function read(frames: AsyncIterable<unknown>, most = 9) {
+  const found: unknown[] = [];
+  try {
+    for await (const frame of frames) if (found.push(frame) >= most) break;
+  } catch (error) {
+    return { found, error };
+  }
+  return { found };
+}
+
+describe("frames of an answer", () => {
+  it("are whole however the bytes come, also the last one without a line end", async () => {
+    const { frames } = opened('{"a"', ":1}\n\n[2", ']\n{"c":3}\n4');
+    expect(await read(frames)).toEqual({ found: [{ a: 1 }, [2], { c: 3 }, 4] });
+  });
+
+  it("come before the error of a later one, which lets the connection go", async () => {
+    const { frames, isClosed } = opened("1\n2\n{\n4\n", "5\n");
+    expect(await read(frames)).toEqual({ found: [1, 2], error: new Error("broken") });
+    expect(isClosed()).toBe(true);
+    expect(await read(frames)).toEqual({ found: [] });
+  });
+
+  it("end with the error of a broken connection", async () => {
+    const { frames } = opened("1\n", new Error("reset"));
+    expect(await read(frames)).toEqual({ found: [1], error: new Error("broken") });
+  });
+
+  it("let the connection go when the reader has enough", async () => {
+    const { frames, isClosed } = opened("1\n2\n3\n");
+    expect(await read(frames, 2)).toEqual({ found: [1, 2] });
+    expect(isClosed()).toBe(true);
+    expect(await read(frames)).toEqual({ found: [] });
+  });
+});
