@@ -199,6 +199,47 @@ describe("pods that must be on one host", () => {
     ]);
   });
 
+  /** Would rather be alone in their zone, and where fewest pods of the front are. */
+  const choosy = pods(3, {
+    name: "p",
+    cpu: "1",
+    ...together(HOST, {
+      affinity: {
+        ...near(WEB, HOST),
+        podAntiAffinity: {
+          preferredDuringSchedulingIgnoredDuringExecution: [
+            { weight: 1, podAffinityTerm: { topologyKey: ZONE, labelSelector: WEB } },
+          ],
+        },
+      },
+      topologySpreadConstraints: [
+        {
+          ...{ maxSkew: 1, topologyKey: ZONE, whenUnsatisfiable: "ScheduleAnyway" as const },
+          labelSelector: { matchLabels: { tier: "front" } },
+        },
+      ],
+    }),
+  });
+
+  it("go where all of them fit, though they would rather be apart", () => {
+    const rooms = [
+      { zone: "zone-a", cpu: "2" },
+      { zone: "zone-b", cpu: "3" },
+    ];
+    expect(placed(choosy, rooms)).toEqual(["b: p-0 p-1 p-2"]);
+  });
+
+  it("go to a new node with room for all, though the first would rather have a zone with small types", () => {
+    const running = [pod({ name: "front", cpu: "1", nodeName: "a", labels: { tier: "front" } })];
+    const types = [
+      { cpu: 2, zones: ["zone-a"] },
+      { cpu: 4, zones: ["zone-b"] },
+    ];
+    expect(placed(choosy, [{ zone: "zone-b", cpu: "1", pods: running }], types)).toEqual([
+      "new zone-b: p-0 p-1 p-2",
+    ]);
+  });
+
   it("count once where they hold a host port", () => {
     const containers = [
       {

@@ -312,12 +312,19 @@ class Meeting implements MeetingPlace {
 
 /**
  * Largest number of pods of the class on one host by host ports and topology rules. A zone spread limits a host, too.
+ * Preferences do not count: a pod gives them up rather than stay without a place.
  */
-function mostOnAnyHost({ ports, variants: [asWritten] }: PodClass): number {
+function mostOnAnyHost({ ports, draft, variants: [asWritten] }: PodClass): number {
   let most = ports.length > 0 ? 1 : Number.POSITIVE_INFINITY;
+  const { antiAffinity, spreads } = draft.wishes;
+  const hard = [
+    ...antiAffinity,
+    ...spreads.filter(({ whenUnsatisfiable }) => whenUnsatisfiable !== "ScheduleAnyway"),
+  ];
+  const required = new Set(hard.map((term) => draft.groups.get(term)));
   for (const { group, self } of asWritten?.rules ?? NO_RULES) {
     const { type, key, maxSkew, counts } = group;
-    if (!self || type === "affinity") continue;
+    if (!self || type === "affinity" || !required.has(group)) continue;
     if (type === "antiAffinity") most = 1;
     else if (key === HOSTNAME_LABEL_KEY) most = Math.min(most, maxSkew);
     else if (counts.size > 1) most = Math.min(most, maxSkew + Math.min(...counts.values()));

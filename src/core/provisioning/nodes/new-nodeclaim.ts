@@ -391,7 +391,10 @@ export class NewNodeClaim implements Place {
   ): Fit | undefined {
     const rule = rules[at];
     if (rule === undefined) {
-      const fit = this.#finish(set, types);
+      // The first pod of an affinity over hosts must leave room for the others, also on the narrowed node.
+      const isFull = (one: Rule) =>
+        one.group.meeting && this.#options(one, variant, set, types).length === 0;
+      const fit = variant.hostRules.some(isFull) ? undefined : this.#finish(set, types);
       if (fit === undefined) this.#ownFault = true;
       return fit;
     }
