@@ -166,6 +166,22 @@ describe("a DaemonSet", () => {
     });
     await cluster.stop();
   });
+
+  it("has no pod that waits for a node which is gone", async () => {
+    const cluster = await startParts();
+    const node = { apiVersion: "v1", kind: "Node", metadata: { name: "n" }, status: {} };
+    await cluster.create(NODE, node);
+    const spec = { selector: SELECTOR, template: template() };
+    await cluster.create(DAEMON_SET, workload("apps/v1", "DaemonSet", spec));
+    await cluster.clock.advance(1_000);
+    const [waiting] = await cluster.pods();
+    expect(waiting?.spec.nodeName).toBeUndefined();
+    expect(waiting).toBeDefined();
+    await cluster.kube.delete(NODE, { name: "n" });
+    await cluster.clock.advance(1_000);
+    expect(await names(cluster)).toEqual([]);
+    await cluster.stop();
+  });
 });
 
 describe("a Job", () => {

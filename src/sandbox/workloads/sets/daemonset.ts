@@ -153,6 +153,11 @@ function changesOf(
     else if (run && alive.length === 0) create.push(name);
     else remove.push(...surplus(set, hash, alive));
   }
+  const names = new Set(nodes.map(({ metadata }) => metadata.name));
+  // No node can take them any more. upstream: getUnscheduledPodsWithoutNode; bound pods are left to the pod collector.
+  for (const [name, pods] of byNode)
+    if (!names.has(name))
+      remove.push(...pods.filter((pod) => pod.spec.nodeName === undefined && !isTerminating(pod)));
   return { wanted, create, remove, ended };
 }
 
