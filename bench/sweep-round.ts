@@ -128,6 +128,7 @@ const world = {
     nodeClassKinds: [{ group: natives[0]?.spec.template.spec.nodeClassRef.group, kind: natives[0]?.spec.template.spec.nodeClassRef.kind }],
     wellKnownLabels: input.options.wellKnownLabels,
     getInstanceTypes: async () => input.pools[0]?.instanceTypes ?? [],
+    quotaRoom: () => new Map(),
   },
   events: { publish: (...events: readonly unknown[]) => { told.events += events.length; } },
   metrics: { count: ignore, set: ignore, observe: ignore, forget: ignore, read: () => ignore },
