@@ -60,7 +60,9 @@ import {
   VOLUME_ATTACHMENT,
   type VolumeAttachment,
 } from "../apis/storage/kinds.ts";
-import type { Mirror, MirrorOptions, Mirrors } from "../kube/mirror/mirror.ts";
+import { within } from "../base/within.ts";
+import type { ReadPage } from "../kube/client/client.ts";
+import type { Mirror, Mirrors } from "../kube/mirror/mirror.ts";
 import { createPodFrameReader, createPodPageReader } from "../kube/protobuf/pod-frames.ts";
 import { createPodProjection } from "./pod-projection.ts";
 import type { World } from "./world.ts";
@@ -69,23 +71,33 @@ type Doors = Pick<World, "mirrors">;
 
 /** Index `node`: pods by `spec.nodeName`. */
 export function pods({ mirrors }: Doors): Mirror<Pod> {
-  let options = podOptions.get(mirrors);
-  if (options === undefined) {
-    const project = createPodProjection();
-    options = {
-      vital: true,
-      project,
-      readFrame: createPodFrameReader(project),
-      readPage: createPodPageReader(project),
-      indexes: { node: (pod) => (pod.spec.nodeName === undefined ? [] : [pod.spec.nodeName]) },
-    };
-    podOptions.set(mirrors, options);
-  }
-  return mirrors.of(POD, options);
+  return mirrors.of(POD, podOptions(mirrors));
+}
+
+/** Reads lists of pods in protobuf, as the mirror does. */
+export function readPodPage({ mirrors }: Doors): ReadPage<Pod> {
+  return podOptions(mirrors).readPage;
 }
 
 /** All callers share one projection of pods. */
-const podOptions = new WeakMap<Mirrors, MirrorOptions<Pod>>();
+const optionsOfPods = new WeakMap<Mirrors, ReturnType<typeof newPodOptions>>();
+
+function podOptions(mirrors: Mirrors): ReturnType<typeof newPodOptions> {
+  return within(optionsOfPods, mirrors, newPodOptions);
+}
+
+function newPodOptions() {
+  const project = createPodProjection();
+  return {
+    vital: true,
+    project,
+    readFrame: createPodFrameReader(project),
+    readPage: createPodPageReader(project),
+    indexes: {
+      node: (pod: Pod) => (pod.spec.nodeName === undefined ? [] : [pod.spec.nodeName]),
+    },
+  };
+}
 
 /** Index `providerId`. */
 export function nodes(world: Doors): Mirror<Node> {

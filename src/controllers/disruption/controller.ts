@@ -11,14 +11,8 @@ import { errorText } from "../../base/error-text.ts";
 import type { Logger } from "../../base/log.ts";
 import { StandingProblems } from "../../base/standing-problems.ts";
 import { eachInSteps, type StepRunner, type Steps, stepRunner, TURN_MS } from "../../base/steps.ts";
-import { describeVerdict } from "../../core/disruption/balanced.ts";
 import { candidateOf } from "../../core/disruption/candidates.ts";
-import {
-  type BalancedVerdict,
-  type Command,
-  decisionOf,
-  describeCommand,
-} from "../../core/disruption/command.ts";
+import { type Command, decisionOf, describeCommand } from "../../core/disruption/command.ts";
 import { lastCheck } from "../../core/disruption/last-check.ts";
 import type { Method, Remark, ValidationFailure } from "../../core/disruption/methods/method.ts";
 import type { Round } from "../../core/disruption/round.ts";
@@ -47,10 +41,10 @@ import { poolById } from "../pools.ts";
 import { catchUp } from "../state/catch-up.ts";
 import type { World } from "../world.ts";
 import { rewriteLostMoves } from "./account.ts";
+import { approvals, countMoves } from "./balanced-verdicts.ts";
 import type { CommandQueue } from "./command-queue.ts";
 import { wakeForEmptyNodes } from "./early-round.ts";
 import {
-  approved,
   blocked,
   holdsNode,
   proposed,
@@ -70,8 +64,9 @@ import {
   regatherForCommand,
   reportRound,
 } from "./gather.ts";
-import { objectsOf, policyLabel } from "./labels.ts";
+import { objectsOf } from "./labels.ts";
 import { judgeMoves, learnOutcomes } from "./outcomes.ts";
+import { isHeldByTargets } from "./receiving-nodes.ts";
 import { discardReplacement, reopen } from "./roll-back.ts";
 import { factsOf, type SweepFacts, Sweeps } from "./sweeps.ts";
 
@@ -267,6 +262,7 @@ async function take(
   let again: Again = "later";
   for (const command of commands) {
     if (command.validateAfterMs === 0) {
+      if (await isHeldByTargets(world, command, memory.problems)) continue;
       const still = stillNow({ world, queue, around }, { method, command });
       if (typeof still === "string") putOff(log, command, still);
       else if (await start({ world, queue, log }, still, 0)) again = "now";
@@ -306,31 +302,6 @@ function* tell(world: World, { reason }: Method, remarks: readonly Remark[]): St
   });
 }
 
-/**
- * Events that the policy Balanced approved the command. They are about the node if there is one, else about the pools.
- */
-function approvals(world: World, { candidates, verdicts = [] }: Command) {
-  return verdicts.flatMap((verdict) => {
-    if (verdict.score === undefined) return [];
-    const native = poolById(world, verdict.pool.id)?.native;
-    const [only, ...others] = candidates.map(objectsOf);
-    const objects = others.length === 0 ? (only ?? []) : native === undefined ? [] : [native];
-    return approved(objects, describeVerdict(verdict));
-  });
-}
-
-function countMoves(world: World, verdicts: readonly BalancedVerdict[]): void {
-  for (const { pool, approved: isApproved, score } of verdicts) {
-    const labels = {
-      decision: isApproved ? "approved" : "rejected",
-      nodepool: pool.name,
-      policy: policyLabel(pool),
-    };
-    world.metrics.count("consolidation_moves_total", labels);
-    if (score !== undefined) world.metrics.observe("consolidation_score", labels, score);
-  }
-}
-
 /** Runs the loop again at the next regular round, or earlier if the wait of a command ends earlier. */
 function whenNext(world: World, { pending, roundAtMs }: Memory): Outcome {
   const nextMs = Math.min(roundAtMs, ...pending.map(({ validateAtMs }) => validateAtMs));
@@ -354,6 +325,8 @@ async function validate(loop: Loop): Promise<Again> {
     const sight = { world, queue, around: await readAround(loop) };
     const round = await run(gatherForCommand(sight, { method, command }));
     const still = await run(validated({ method, command }, round, queue));
+    if (typeof still !== "string" && (await isHeldByTargets(world, still, memory.problems)))
+      continue;
     const now = typeof still === "string" ? still : stillNow(sight, { method, command: still });
     if (typeof now === "string") {
       reject(loop, command, now);

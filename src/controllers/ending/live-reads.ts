@@ -3,12 +3,13 @@
  * the server does not answer, and nothing ends then.
  */
 import { NODE, type Node } from "../../apis/core/node.ts";
-import { POD, type Pod } from "../../apis/core/pod.ts";
+import { isActive, POD, type Pod } from "../../apis/core/pod.ts";
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { machineOf } from "../../apis/karpenter/provider-id.ts";
+import { keyOf } from "../../apis/meta.ts";
 import { eachInSteps, inTurns, TURN_MS } from "../../base/steps.ts";
 import { getIfThere } from "../../kube/client/get-if-there.ts";
-import { nodes, pods } from "../mirrors.ts";
+import { nodes, pods, readPodPage } from "../mirrors.ts";
 import type { World } from "../world.ts";
 
 /** Milliseconds for which one list of all Nodes is shared: late claims come in large numbers. */
@@ -45,6 +46,28 @@ export async function reschedulablePodsNow(
 ): Promise<readonly Pod[]> {
   const { items } = await kube.list(POD, { fieldSelector: `spec.nodeName=${nodeName}` });
   return items.filter(isReschedulable);
+}
+
+/** The first active pod on these Nodes that only the API server has. Rejects if its answer is in doubt. */
+export async function unknownPod(
+  world: Pick<World, "kube" | "mirrors">,
+  nodeNames: readonly string[],
+): Promise<Pod | undefined> {
+  if (nodeNames.length === 0) return undefined;
+  // Pods and Nodes have one count of versions. Copied before the requests.
+  const leastVersion = newestOf(nodes(world).each());
+  const readPage = readPodPage(world);
+  const listed = nodeNames.map(async (name) => {
+    const list = await world.kube.list(POD, { fieldSelector: `spec.nodeName=${name}`, readPage });
+    if (versionOf(list) < leastVersion)
+      throw new Error(
+        "the list of pods is older than the Nodes that the watch has brought, waiting",
+      );
+    return list.items.filter(isActive);
+  });
+  const known = pods(world);
+  const isStrange = (pod: Pod) => known.get(keyOf(pod))?.metadata.uid !== pod.metadata.uid;
+  return (await Promise.all(listed)).flat().find(isStrange);
 }
 
 /**
@@ -114,7 +137,7 @@ export function allNodes(world: Doors): Promise<readonly Node[]> {
 async function listNodes(world: Doors): Promise<readonly Node[]> {
   // Copied before the request, because the watch may deliver newer objects than the answer has.
   const mirrored = nodes(world).each().slice();
-  const leastVersion = mirrored.reduce((most, one) => Math.max(most, versionOf(one.metadata)), 0);
+  const leastVersion = newestOf(mirrored);
   // Its store and its cache answer apart: an object that the one answer lacks, the other has.
   const cached = await world.kube.list(NODE, { resourceVersion: "0", keep: nameOnly });
   const { items, resourceVersion } = await world.kube.list(NODE);
@@ -126,6 +149,10 @@ async function listNodes(world: Doors): Promise<readonly Node[]> {
     if ((await getIfThere(world.kube, NODE, { name })) !== undefined)
       throw new Error(`the list of Nodes lacks ${name}, which the API server has, waiting`);
   return items;
+}
+
+function newestOf(known: readonly Node[]): number {
+  return known.reduce((most, one) => Math.max(most, versionOf(one.metadata)), 0);
 }
 
 function nameOnly({ metadata: { name } }: Node): Node {

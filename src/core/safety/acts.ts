@@ -57,7 +57,7 @@ export const CLAIM_ACTS = {
     askedBy: "the settings",
     views: ["pods", "nodes", "claims", "pools"],
     proof:
-      "the claim, read live by UID, still bears the mark of this command; budgets hold; where its node is to be empty, the pods of that node, listed live after it was closed, are none that would want another",
+      "the claim, read live by UID, still bears the mark of this command; budgets hold; before the command begins, the pods of the nodes that take its pods, listed live, are all known; where its node is to be empty, the pods of that node, listed live after it was closed, are none that would want another",
     byClock: false,
     braked: false,
     test: "src/controllers/disruption/disruption.test.ts: leaves and opens an empty node on which pods run",

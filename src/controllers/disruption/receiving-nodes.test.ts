@@ -1,0 +1,56 @@
+import { expect, it } from "vitest";
+import { POD } from "../../apis/core/pod.ts";
+import { StandingProblems } from "../../base/standing-problems.ts";
+import type { Command } from "../../core/disruption/command.ts";
+import { pod } from "../../testing/builders.ts";
+import { candidate } from "../../testing/disruption.ts";
+import { establish } from "../../testing/established.ts";
+import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
+import { unseenByMirrors } from "../../testing/unseen.ts";
+import { isHeldByTargets } from "./receiving-nodes.ts";
+
+/** Node b with two pods. The process does not know the unseen ones. */
+async function worldOf(...unseen: readonly string[]): Promise<FakeWorld> {
+  const world = fakeWorld();
+  await establish(world, "b", 60 * 60_000);
+  for (const name of ["one", "two"]) await world.api.create(POD, pod({ name, nodeName: "b" }));
+  unseenByMirrors(world, POD, ...unseen);
+  await world.run();
+  return world;
+}
+
+/** Whether a command that moves pods to b is held, asked twice, and the sentences that are told. */
+async function ask(world: FakeWorld) {
+  const command = { candidates: [candidate("a")], targets: ["b"] } as unknown as Command;
+  const problems = new StandingProblems(world.log, world.clock);
+  const held = [];
+  for (let times = 0; times < 2; times++)
+    held.push(await isHeldByTargets(world, command, problems));
+  const events = world.published.filter(({ reason }) => reason === "EndHeld");
+  return { held, told: [...new Set(events.map(({ message }) => message))] };
+}
+
+it("lets a command begin if all pods of its receiving nodes are known", async () => {
+  expect(await ask(await worldOf())).toEqual({ held: [false, false], told: [] });
+});
+
+it("holds a command if a receiving node has a pod that no list brought", async () => {
+  const { held, told } = await ask(await worldOf("two"));
+  expect(held).toEqual([true, true]);
+  expect(told).toEqual([expect.stringContaining("it lacks default/two on Node b")]);
+});
+
+it("holds a command if the list of their pods is old, or is refused", async () => {
+  const world = await worldOf();
+  const { list } = world.kube;
+  for (const lie of [
+    async () => ({ items: [], resourceVersion: "1" }),
+    () => Promise.reject(new Error("forbidden")),
+  ]) {
+    Object.assign(world.kube, { list: lie });
+    expect(await ask(world)).toEqual({ held: [true, true], told: [] });
+  }
+  expect(world.lines.join("\n")).toContain("cannot list the pods of the nodes that take pods");
+  Object.assign(world.kube, { list });
+  expect((await ask(world)).held).toEqual([false, false]);
+});
