@@ -10,6 +10,7 @@ import type { FieldError } from "../schema/schema.ts";
 import { deviceTolerationErrors, fullyQualifiedNameErrors } from "./device-rules.ts";
 import type { KindRules, Raw } from "./kind-rules.ts";
 import { atMost, eachOf, uniqueBy } from "./list-rules.ts";
+import { validateNodeSelector } from "./pod-placement-validation.ts";
 import { validateImmutable } from "./selector-rules.ts";
 import { driverNameErrors } from "./storage-rules.ts";
 
@@ -34,6 +35,7 @@ export const RESOURCE_CLAIM_RULES: KindRules = {
     return [
       ...(current === undefined ? [] : validateImmutable(spec, current.spec ?? {}, "spec")),
       ...claimSpecErrors(spec, "spec"),
+      ...nodeErrors(claim.status?.allocation?.nodeSelector, "status.allocation.nodeSelector"),
       ...(current === undefined ? [] : statusErrors(claim, current)),
     ];
   },
@@ -204,6 +206,11 @@ function referenceErrors(references: Raw, path: string, names: ReadonlySet<strin
 function requestNameErrors(name: string, path: string): FieldError[] {
   if (name === "") return [required(path)];
   return nameProblems(name, "label").map((text) => invalid(path, name, text));
+}
+
+/** Errors of the nodes that can use the allocated devices. Missing: every node. */
+function nodeErrors(selector: Raw, path: string): FieldError[] {
+  return selector === undefined ? [] : validateNodeSelector(selector, path);
 }
 
 /** Errors of a new status. upstream: validateResourceClaimStatusUpdate */

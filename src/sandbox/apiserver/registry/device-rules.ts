@@ -8,6 +8,7 @@ import { labelValueProblems, nameProblems, qualifiedNameProblems } from "../sche
 import type { FieldError } from "../schema/schema.ts";
 import { fallback, type KindRules, type Raw } from "./kind-rules.ts";
 import { atMost, eachOf, uniqueBy } from "./list-rules.ts";
+import { validateNodeSelector } from "./pod-placement-validation.ts";
 import { validateImmutable } from "./selector-rules.ts";
 import { driverNameErrors } from "./storage-rules.ts";
 
@@ -114,11 +115,7 @@ function nodeChoiceErrors(spec: Raw): FieldError[] {
   if (nodeName === "") unset("nodeName", "", "a non-empty string");
   if (allNodes === false) unset("allNodes", false, "true");
   if (perDeviceNodeSelection === false) unset("perDeviceNodeSelection", false, "true");
-  const terms = nodeSelector?.nodeSelectorTerms ?? [];
-  if (nodeSelector !== undefined && terms.length !== 1) {
-    const text = "must have exactly one node selector term";
-    errors.push(invalid("spec.nodeSelector.nodeSelectorTerms", terms, text));
-  }
+  errors.push(...oneTermErrors(nodeSelector, "spec.nodeSelector"));
   const chosen = Object.entries({ nodeName, nodeSelector, allNodes, perDeviceNodeSelection })
     .filter(([, value]) => value !== undefined && value !== "" && value !== false)
     .map(([name]) => `\`${name}\``);
@@ -128,6 +125,15 @@ function nodeChoiceErrors(spec: Raw): FieldError[] {
     errors.push(invalid("spec", `{${chosen.join(", ")}}`, text));
   }
   return errors;
+}
+
+/** Errors of the node selector of a slice or a device. Missing: none. */
+function oneTermErrors(selector: Raw, path: string): FieldError[] {
+  if (selector === undefined) return [];
+  const terms = selector.nodeSelectorTerms ?? [];
+  if (terms.length === 1) return validateNodeSelector(selector, path);
+  const text = "must have exactly one node selector term";
+  return [invalid(`${path}.nodeSelectorTerms`, terms, text)];
 }
 
 function deviceErrors(device: Raw, path: string, spec: Raw): FieldError[] {
@@ -166,7 +172,7 @@ function deviceNodeErrors(device: Raw, path: string, isOwnChoice: boolean): Fiel
     return chosen.length === 0 ? [] : [invalid(path, null, text)];
   }
   if (chosen.length === 0) return [required(path, ONE_WAY_OF_DEVICE)];
-  if (chosen.length === 1) return [];
+  if (chosen.length === 1) return oneTermErrors(device.nodeSelector, `${path}.nodeSelector`);
   const shown = `{${chosen.map((field) => `\`${field}\``).join(", ")}}`;
   return [invalid(path, shown, ONE_WAY_OF_DEVICE)];
 }

@@ -1,11 +1,13 @@
 /**
- * Validation of the scheduling rules of a pod: tolerations, affinities, topology spread.
+ * Validation of the scheduling rules of a pod: tolerations, affinities, topology spread. Other kinds share the node
+ * selectors.
  * upstream: pkg/apis/core/validation/validation.go
  */
 import { duplicate, invalid, notSupported, required } from "../schema/field-error.ts";
-import { labelValueProblems, qualifiedNameProblems } from "../schema/metadata.ts";
+import { labelValueProblems, nameProblems, qualifiedNameProblems } from "../schema/metadata.ts";
 import type { FieldError } from "../schema/schema.ts";
 import type { Raw } from "./kind-rules.ts";
+import { eachOf } from "./list-rules.ts";
 import { validateSelector } from "./selector-rules.ts";
 
 const TAINT_EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
@@ -54,14 +56,8 @@ export function validateAffinity(affinity: Raw, path: string): FieldError[] {
   const node = affinity?.nodeAffinity;
   const requiredTerms = node?.requiredDuringSchedulingIgnoredDuringExecution;
   if (requiredTerms !== undefined) {
-    const at = `${path}.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms`;
-    const terms = requiredTerms.nodeSelectorTerms ?? [];
-    if (terms.length === 0) {
-      errors.push(required(at, "must have at least one node selector term"));
-    }
-    terms.forEach((term: Raw, index: number) => {
-      errors.push(...validateNodeTerm(term, `${at}[${index}]`));
-    });
+    const at = `${path}.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution`;
+    errors.push(...validateNodeSelector(requiredTerms, at));
   }
   const preferred = node?.preferredDuringSchedulingIgnoredDuringExecution ?? [];
   preferred.forEach((term: Raw, index: number) => {
@@ -94,6 +90,14 @@ function validateNeighbours(term: Raw, path: string): FieldError[] {
   ];
 }
 
+/** Errors of a node selector: its terms and their number. */
+export function validateNodeSelector(selector: Raw, path: string): FieldError[] {
+  const at = `${path}.nodeSelectorTerms`;
+  const terms: readonly Raw[] = selector.nodeSelectorTerms ?? [];
+  if (terms.length === 0) return [required(at, "must have at least one node selector term")];
+  return eachOf(terms, at, validateNodeTerm);
+}
+
 function validateNodeTerm(term: Raw, path: string): FieldError[] {
   const errors: FieldError[] = [];
   (term.matchExpressions ?? []).forEach((expression: Raw, index: number) => {
@@ -122,7 +126,26 @@ function validateNodeTerm(term: Raw, path: string): FieldError[] {
       errors.push(invalid(`${at}.operator`, operator ?? "", "not a valid selector operator"));
     }
   });
-  return errors;
+  return [...errors, ...eachOf(term.matchFields, `${path}.matchFields`, validateNodeField)];
+}
+
+/** Errors of a requirement on a node's field. Only the name is allowed. */
+function validateNodeField({ key = "", operator = "", values = [] }: Raw, at: string) {
+  const errors: FieldError[] = [];
+  if (operator !== "In" && operator !== "NotIn") {
+    errors.push(invalid(`${at}.operator`, operator, "not a valid selector operator"));
+  } else if (values.length !== 1) {
+    const text =
+      "must be only one value when `operator` is 'In' or 'NotIn' for node field selector";
+    errors.push(required(`${at}.values`, text));
+  }
+  if (key !== "metadata.name") {
+    return [...errors, invalid(`${at}.key`, key, "not a valid field selector key")];
+  }
+  const nameErrors = eachOf(values, `${at}.values`, (value: Raw, field) =>
+    nameProblems(String(value), "subdomain").map((text) => invalid(field, value, text)),
+  );
+  return [...errors, ...nameErrors];
 }
 
 function validateWeight(weight: number | undefined, path: string): FieldError[] {

@@ -5,10 +5,12 @@
 import { deepEqual } from "../../../base/json.ts";
 import { parseNano } from "../../../base/quantity.ts";
 import { forbidden, invalid, required, tooLong } from "../schema/field-error.ts";
-import { nameProblems } from "../schema/metadata.ts";
+import { nameProblems, qualifiedNameProblems } from "../schema/metadata.ts";
 import type { FieldError } from "../schema/schema.ts";
 import { fallback, type KindRules, type Raw } from "./kind-rules.ts";
-import { validateImmutable } from "./selector-rules.ts";
+import { eachOf, uniqueBy } from "./list-rules.ts";
+import { validateNodeSelector } from "./pod-placement-validation.ts";
+import { validateImmutable, validateSelector } from "./selector-rules.ts";
 
 const CLAIM_TEXT =
   "spec is immutable after creation except resources.requests and volumeAttributesClassName for " +
@@ -33,6 +35,7 @@ export const CLAIM_RULES: KindRules = {
     if (spec.resources?.requests?.storage === undefined) {
       errors.push(required("spec.resources[storage]"));
     }
+    errors.push(...validateSelector(spec.selector, "spec.selector"));
     if (current === undefined) return errors;
     if (!deepEqual(fixedPart(spec, current), fixedPart(current.spec, current))) {
       errors.push(forbidden("spec", CLAIM_TEXT));
@@ -65,9 +68,18 @@ export const VOLUME_RULES: KindRules = {
     if (spec.capacity?.storage === undefined) errors.push(required("spec.capacity"));
     if (spec.csi !== undefined)
       errors.push(...driverNameErrors(spec.csi.driver ?? "", "spec.csi.driver"));
+    if (spec.nodeAffinity !== undefined)
+      errors.push(
+        ...volumeAffinityErrors(spec.nodeAffinity.required, "spec.nodeAffinity.required"),
+      );
     return errors;
   },
 };
+
+function volumeAffinityErrors(selector: Raw, path: string): FieldError[] {
+  if (selector === undefined) return [required(path, "must specify required node constraints")];
+  return validateNodeSelector(selector, path);
+}
 
 const MAX_DRIVER_NAME_BYTES = 63;
 
@@ -91,6 +103,7 @@ export const STORAGE_CLASS_RULES: KindRules = {
   validate(storageClass, current) {
     const errors: FieldError[] = [];
     if ((storageClass.provisioner ?? "") === "") errors.push(required("provisioner"));
+    errors.push(...eachOf(storageClass.allowedTopologies, "allowedTopologies", topologyErrors));
     if (current === undefined) return errors;
     if (!deepEqual(storageClass.parameters, current.parameters)) {
       errors.push(forbidden("parameters", "updates to parameters are forbidden."));
@@ -105,6 +118,18 @@ export const STORAGE_CLASS_RULES: KindRules = {
     return [...errors, ...validateImmutable(storageClass[mode], current[mode], mode)];
   },
 };
+
+/** Errors of one term of allowedTopologies. upstream: ValidateTopologySelectorTerm */
+function topologyErrors({ matchLabelExpressions = [] }: Raw, path: string): FieldError[] {
+  const at = `${path}.matchLabelExpressions`;
+  return [
+    ...eachOf(matchLabelExpressions, at, ({ key = "", values = [] }, field) => [
+      ...(values.length === 0 ? [required(`${field}.values`)] : []),
+      ...qualifiedNameProblems(key).map((text) => invalid(`${field}.key`, key, text)),
+    ]),
+    ...uniqueBy(matchLabelExpressions, "key", at),
+  ];
+}
 
 /**
  * The part of a claim's spec that cannot change. Changes are allowed in volumeAttributesClassName, in the
