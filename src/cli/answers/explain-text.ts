@@ -1,6 +1,6 @@
 /** Answers of `explain` as text: the essence in the first line, then one fact on each line. */
 
-import { counted } from "../../base/counted.ts";
+import { counted, grouped } from "../../base/counted.ts";
 import { type Printed, printedLines } from "../../base/printable.ts";
 import type { BrakeAnswer } from "../../core/answers/brake-answer.ts";
 import type { Allowed, BudgetAnswer } from "../../core/answers/budget-answer.ts";
@@ -172,7 +172,17 @@ function nextLines(next: readonly CommandAnswer[]): readonly string[] {
 function limitLine({ resource, used, limit, percent }: PoolAnswer["limits"][number]): string {
   return limit === "0"
     ? `${resource}: ${used}, and the limit allows none`
-    : `${resource}: ${used} of ${limit} (${percent}%)`;
+    : `${resource}: ${forPeople(used)} of ${forPeople(limit)} (${percentText(percent, used)})`;
+}
+
+/** A share of the limit that is too small for a whole percent is not nothing. */
+function percentText(percent: number, used: string): string {
+  return percent === 0 && used !== "0" ? "less than 1%" : `${percent}%`;
+}
+
+/** A quantity without a suffix, with separators. Others as they are. */
+function forPeople(quantity: string): string {
+  return /^\d+$/.test(quantity) ? grouped(Number(quantity)) : quantity;
 }
 
 function poolLines(answer: PoolAnswer): readonly string[] {

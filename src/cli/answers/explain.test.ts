@@ -798,6 +798,8 @@ describe("karpenter explain nodepool", () => {
         none: no node would be disrupted now
       "
     `);
+    const large = [snapshotPool({ limits: { cpu: "4000" } }), ...movable()];
+    expect(await ask("nodepool default", large)).toContain("cpu: 12 of 4,000 (less than 1%)\n");
     expect(await ask("nodepool default", objects, { at: "2026-01-05T18:00:00Z" })).toContain(
       "delete a (Underutilized): saves $0.2000 an hour",
     );
