@@ -27,6 +27,28 @@ describe("the scheduling queue", () => {
     ]);
   });
 
+  it("retries pods in the order in which they were tried", () => {
+    const queue = new SchedulingQueue();
+    const tryAll = (nowMs: number): string[] => {
+      const tried: string[] = [];
+      for (let next = queue.pop(nowMs); next !== undefined; next = queue.pop(nowMs)) {
+        tried.push(next.pod.pod.metadata.name);
+        queue.giveUp(next, new Set(), nowMs);
+      }
+      return tried;
+    };
+    queue.add(info("z"), 0);
+    expect(tryAll(0)).toEqual(["z"]);
+    queue.add(info("a"), 0);
+    expect(tryAll(0)).toEqual(["a"]);
+    queue.add(info("new"), 5_000);
+    queue.wake(() => true, 10_000);
+    expect(tryAll(10_000)).toEqual(["z", "a", "new"]);
+    queue.wake(() => true, 20_000);
+    queue.add(info("urgent", 10), 20_000);
+    expect(tryAll(20_000)).toEqual(["urgent", "z", "a", "new"]);
+  });
+
   it("keeps a pod that fits nowhere until a change may help, and then for its backoff", () => {
     const queue = new SchedulingQueue();
     queue.add(info("p"), 0);

@@ -2,6 +2,7 @@
  * The queue of pending pods. It has three parts, as in kube-scheduler. Active pods are tried by priority, then time.
  * Backoff pods are retried soon. Unschedulable pods are retried after a change that could help, and after five
  * minutes at the latest. Callers pass the time.
+ * upstream: pkg/scheduler/backend/queue/scheduling_queue.go, pkg/scheduler/framework/plugins/queuesort
  */
 import { Heap } from "../../base/heap.ts";
 import type { FilterName } from "./filters/filter.ts";
@@ -15,15 +16,17 @@ const MAX_UNSCHEDULABLE_MS = 300_000;
 /** A pod in the queue. */
 export interface Waiting {
   readonly pod: PodInfo;
-  /** When it was first queued. Pods of equal priority are ordered by this. */
-  readonly sinceMs: number;
+  /** When it was last queued: as a new pod, or after an attempt. Pods of equal priority are ordered by this. */
+  readonly queuedAtMs: number;
+  /** Failed attempts in the whole queue by then. It orders pods that were queued in the same millisecond. */
+  readonly turn: number;
   readonly attempts: number;
   readonly rejectedBy: ReadonlySet<FilterName>;
   /** When it was last found to fit nowhere. */
   readonly triedAtMs: number;
 }
 
-/** Pods to schedule, by priority and then by age; failed ones wait for a change or a backoff. */
+/** Pods to schedule, by priority and then by the time they were queued. Failed ones wait for a change or a backoff. */
 export class SchedulingQueue {
   readonly #active = new Heap<Waiting>(isBefore);
   /** The current entry of each active pod. Other entries for the pod in the heap are stale, and are skipped. */
@@ -32,6 +35,8 @@ export class SchedulingQueue {
   /** Unschedulable pods in groups that get the same answer, so that equal pods are checked once. */
   readonly #unschedulable = new Map<string, Map<string, Waiting>>();
   readonly #groupOf = new Map<string, string>();
+  /** The number of attempts that failed. */
+  #turn = 0;
   /** No pod is due before this time, unless something changes. */
   #nothingDueBeforeMs = Number.POSITIVE_INFINITY;
 
@@ -49,7 +54,8 @@ export class SchedulingQueue {
     this.remove(pod.key);
     this.#activate({
       pod,
-      sinceMs: known?.sinceMs ?? nowMs,
+      queuedAtMs: known?.queuedAtMs ?? nowMs,
+      turn: known?.turn ?? this.#turn,
       attempts: known?.attempts ?? 0,
       rejectedBy: known?.rejectedBy ?? new Set(),
       triedAtMs: known?.triedAtMs ?? 0,
@@ -86,14 +92,19 @@ export class SchedulingQueue {
 
   /** Makes the pod unschedulable, because it fits nowhere. */
   giveUp(waiting: Waiting, rejectedBy: ReadonlySet<FilterName>, nowMs: number): void {
-    this.#park({ ...waiting, attempts: waiting.attempts + 1, rejectedBy, triedAtMs: nowMs });
+    this.#park({ ...this.#tried(waiting, nowMs), rejectedBy });
   }
 
   /** Retries the pod after its backoff, because a request failed (such as its binding). */
   retryLater(waiting: Waiting, nowMs: number): void {
+    const tried = this.#tried(waiting, nowMs);
+    this.#putOff({ ...tried, untilMs: nowMs + backoffMs(tried.attempts) });
+  }
+
+  /** The pod after an attempt. It is queued anew, as upstream. So pods are retried in the order of their attempts. */
+  #tried(waiting: Waiting, nowMs: number): Waiting {
     const attempts = waiting.attempts + 1;
-    const untilMs = nowMs + backoffMs(attempts);
-    this.#putOff({ ...waiting, attempts, triedAtMs: nowMs, untilMs });
+    return { ...waiting, attempts, triedAtMs: nowMs, queuedAtMs: nowMs, turn: ++this.#turn };
   }
 
   /**
@@ -191,6 +202,7 @@ function backoffMs(attempts: number): number {
 
 function isBefore(a: Waiting, b: Waiting): boolean {
   if (a.pod.priority !== b.pod.priority) return a.pod.priority > b.pod.priority;
-  if (a.sinceMs !== b.sinceMs) return a.sinceMs < b.sinceMs;
+  if (a.queuedAtMs !== b.queuedAtMs) return a.queuedAtMs < b.queuedAtMs;
+  if (a.turn !== b.turn) return a.turn < b.turn;
   return a.pod.key < b.pod.key;
 }
