@@ -19,7 +19,7 @@ type Test = (item: Filterable) => boolean;
 
 /**
  * The items that match all filters. `known` are the call's filter names except those for tags. Any other name
- * rejects with `InvalidParameterValue`.
+ * rejects with `InvalidParameterValue`, and a call with too many or too long values with `FilterLimitExceeded`.
  */
 export function applyFilters<T>(
   items: Iterable<T>,
@@ -28,6 +28,7 @@ export function applyFilters<T>(
   describe: (item: T) => Filterable,
 ): T[] {
   if (filters === undefined || filters.length === 0) return [...items];
+  checkLimits(filters);
   const tests = filters.map((filter) => compile(filter, known));
   const kept: T[] = [];
   for (const item of items) {
@@ -35,6 +36,28 @@ export function applyFilters<T>(
     if (tests.every((test) => test(subject))) kept.push(item);
   }
   return kept;
+}
+
+/**
+ * EC2's limits of one call, as its user guide tells them. Its errors say that the values of all filters count together.
+ * The text about the number of filters is not EC2's own.
+ */
+const MAX_FILTERS = 50;
+const MAX_VALUES = 200;
+const MAX_VALUE_LENGTH = 255;
+
+function checkLimits(filters: readonly Filter[]): void {
+  const values = filters.flatMap(({ Values }) => Values ?? []);
+  const tooLong = values.some(({ length }) => length > MAX_VALUE_LENGTH);
+  const text =
+    filters.length > MAX_FILTERS
+      ? `The maximum number of filters specified on a single call is ${MAX_FILTERS}`
+      : values.length > MAX_VALUES
+        ? `The maximum number of filter values specified on a single call is ${MAX_VALUES}`
+        : tooLong
+          ? `The maximum length for a filter value is ${MAX_VALUE_LENGTH} characters`
+          : undefined;
+  if (text !== undefined) throw new AwsError("FilterLimitExceeded", text);
 }
 
 function compile(filter: Filter, known: ReadonlySet<string>): Test {
