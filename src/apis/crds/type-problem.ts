@@ -45,6 +45,19 @@ export function typeProblem(
   return wrongType(metadata, METADATA, "metadata") ?? wrongType(spec, schema, "spec");
 }
 
+/**
+ * The first field of a wrong type in the status, without its conditions. For files: an API server checks a status when
+ * it is written.
+ */
+export function statusTypeProblem(object: object): string | undefined {
+  const { apiVersion, kind, status } = object as Readonly<Record<string, unknown>>;
+  const schema = schemaOf(apiVersion, kind)?.properties?.["status"];
+  if (schema === undefined || status === undefined || status === null) return undefined;
+  if (!isObject(status)) return wrong("status", "an object", status);
+  const { conditions: _, ...others } = status;
+  return wrongType(others, schema, "status");
+}
+
 /** The first part of `value` with a wrong type, or undefined. */
 function wrongType(value: unknown, schema: JsonSchema, path: string): string | undefined {
   if (schema["x-kubernetes-int-or-string"] === true)

@@ -219,13 +219,13 @@ function statusOf({ classRef }: Pool, { nodeClasses }: Manifests): EC2NodeClassS
 function imagesIn(status: EC2NodeClassStatus | undefined, { classRef }: Pool): readonly Ami[] {
   const found = status?.amis ?? [];
   if (found.length === 0) return [ANY_IMAGE];
-  for (const [index, { requirements }] of found.entries())
+  for (const [index, { requirements = [] }] of found.entries())
     for (const [at, one] of requirements.entries()) {
       const why = requirementProblem(one, [one.key]);
       const place = `${classRef.kind} ${classRef.name}: status.amis[${index}].requirements[${at}]`;
       if (why !== undefined) throw new CliError(`${place}: ${why}`);
     }
-  return found.map(({ id, name = "", deprecated = false, requirements }) => ({
+  return found.map(({ id, name = "", deprecated = false, requirements = [] }) => ({
     ...ANY_IMAGE,
     id,
     name,

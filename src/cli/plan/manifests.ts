@@ -19,6 +19,7 @@ import type { LimitRange } from "../../apis/core/limit-range.ts";
 import type { Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import { customResourceDefinitions } from "../../apis/crds/all.ts";
+import { statusTypeProblem } from "../../apis/crds/type-problem.ts";
 import { verticalPodAutoscalerDefinition } from "../../apis/crds/vertical-pod-autoscalers.ts";
 import { defaultedProvisioner } from "../../apis/hub/admission.ts";
 import { alphaTypeProblem } from "../../apis/hub/alpha-types.ts";
@@ -289,6 +290,9 @@ function readObject(
   const told = real.length > 0 || problems.length > 0 ? real : errors;
   problems.push(...told.map((error) => fieldErrorText(error, judged)));
   if (problems.length === 0) problems.push(...alphaProblems(complete));
+  // Planning reads the images, subnets and reservations that Karpenter found for a class.
+  const misread = complete.kind === "EC2NodeClass" ? statusTypeProblem(complete) : undefined;
+  if (misread !== undefined) problems.push(misread);
   if (problems.length > 0) throw refused(where, object, problems);
   return newest(where, complete);
 }

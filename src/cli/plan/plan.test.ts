@@ -1217,6 +1217,17 @@ status: {amis: [{id: ami-a, requirements: [{key: karpenter.k8s.aws/instance-gpu-
     expect((await planned("DoesNotExist")).plan.newNodeClaims).toHaveLength(1);
   });
 
+  it("a class is refused whose status has a value of a wrong type", () => {
+    const read = `apiVersion: karpenter.k8s.aws/v1
+kind: EC2NodeClass
+metadata: {name: default}
+spec: {role: r, amiSelectorTerms: [{alias: al2023@latest}], subnetSelectorTerms: [{id: subnet-a}], securityGroupSelectorTerms: [{id: sg-a}]}
+status: {amis: [{id: ami-a, requirements: [{key: 1, operator: Exists}]}]}`;
+    expect(() => sortManifests(objectsOf("app.yaml", read))).toThrow(
+      "EC2NodeClass default: status.amis[0].requirements[0].key: wanted a text, got 1",
+    );
+  });
+
   it("the catalogue is AWS's, in the region that zones of the input name", async () => {
     const pool = POOL.replace(
       "operator: Exists}",
