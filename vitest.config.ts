@@ -11,8 +11,9 @@ setFlagsFromString("--max-semi-space-size=128");
 
 /** What takes seconds, longest first: started last, it would run alone while the other thread has nothing to do. */
 const HEAVY = [
-  // The profiler looks at all functions of its thread: it is quick while few are loaded.
+  // They look at all functions or all objects of their thread, so they are quick while few are loaded.
   "src/operator/profiling",
+  "src/operator/metrics/live-heap",
   "test/scenarios",
   "test/e2e/kubectl",
   "test/conformance/",
