@@ -236,6 +236,7 @@ describe("on a cluster", () => {
         ...facts,
         deployments: [{ ...DEPLOYMENT, spec: { ...DEPLOYMENT.spec, replicas: 0 } }],
         controllerPods: [],
+        leases: [],
       }),
       "controller: karpenter",
     ],

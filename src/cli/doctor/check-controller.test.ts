@@ -64,6 +64,21 @@ describe("the controller", () => {
     expect(found?.remedy).toContain(remedy);
   });
 
+  it("a Deployment without replicas is to be scaled up, unless another controller leads", () => {
+    const deployments = [{ metadata: { name: "karpenter" }, spec: { replicas: 0 } }];
+    const held = {
+      metadata: { name: "karpenter-leader-election", namespace: "karpenter" },
+      spec: { holderIdentity: "other", renewTime: "2026-01-02T00:00:00Z" },
+    };
+    const nowMs = Date.parse("2026-01-02T00:00:05Z");
+    const facts = { ...FACTS, deployments, controllerPods: [], nowMs } as unknown as DoctorFacts;
+    expect(checkController(facts)).toMatchObject([{ state: "todo", says: "It is scaled to 0" }]);
+    const leases = [held] as unknown as DoctorFacts["leases"];
+    expect(checkController({ ...facts, leases })).toMatchObject([{ state: "ready" }]);
+    const later = { ...facts, leases, nowMs: nowMs + 60_000 };
+    expect(checkController(later)).toMatchObject([{ state: "todo" }]);
+  });
+
   it("a remedy that several items need is said once", () => {
     const check = { area: "rights", state: "todo", says: "no", remedy: "do this" } as const;
     const text = printedChecks(

@@ -32,15 +32,7 @@ export function checkController(facts: DoctorFacts): readonly CheckedItem[] {
     (pod) => pod.metadata.deletionTimestamp === undefined && !isReady(pod),
   );
   const checks = [
-    ...stopped.map(
-      ({ metadata }): CheckedItem => ({
-        area,
-        item: metadata.name,
-        state: "todo",
-        says: "It is scaled to 0",
-        remedy: `kubectl -n ${namespace} scale deployment ${metadata.name} --replicas=2`,
-      }),
-    ),
+    ...stopped.map(({ metadata: { name } }) => ({ area, item: name, ...whyStopped(facts, name) })),
     ...waiting.map((pod): CheckedItem => ({ area, item: pod.metadata.name, ...whyNotReady(pod) })),
   ];
   if (checks.length > 0) return checks;
@@ -55,6 +47,17 @@ export function checkController(facts: DoctorFacts): readonly CheckedItem[] {
       remedy: `kubectl -n ${namespace} get events: they say what refuses its pods`,
     },
   ];
+}
+
+/** A hand-over leaves the Deployment of the earlier controller so, and another one leads. */
+function whyStopped(
+  facts: DoctorFacts,
+  name: string,
+): Pick<CheckedItem, "state" | "says" | "remedy"> {
+  if (holders(facts).length > 0)
+    return { state: "ready", says: "It is scaled to 0, and another controller leads" };
+  const remedy = `kubectl -n ${facts.namespace} scale deployment ${name} --replicas=2`;
+  return { state: "todo", says: "It is scaled to 0", remedy };
 }
 
 /** Checks the Leases: somebody must lead. */
