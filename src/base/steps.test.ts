@@ -57,6 +57,28 @@ describe("work in steps", () => {
     expect(sleeps).toBe(1);
   });
 
+  it("tells the meter of each turn what the computation took, without the time between", async () => {
+    let [nowMs, usedMs] = [0, 0];
+    const clock = {
+      elapsedMs: () => nowMs,
+      sleep: async () => {
+        nowMs += 1_000;
+      },
+    };
+    const lasting = function* (): Steps<string> {
+      for (let step = 0; step < 5; step++) {
+        nowMs += 4;
+        usedMs += 3;
+        yield;
+      }
+      return "done";
+    };
+    const told: number[] = [];
+    const meter = { clock: { elapsedMs: () => usedMs }, tell: (ms: number) => void told.push(ms) };
+    expect(await stepRunner(clock, 10, meter)(lasting())).toBe("done");
+    expect(told).toEqual([9, 6]);
+  });
+
   it("lets others have their turn also after the machine's clock was set back", async () => {
     let [passedMs, setBackMs, sleeps] = [0, 0, 0];
     const clock = {

@@ -33,36 +33,36 @@ export function inTurns<T>(clock: TurnClock, steps: Steps<T>, turnMs: number): P
 /** Runs one computation after the other. */
 export type StepRunner = <T>(steps: Steps<T>) => Promise<T>;
 
+/** Hears how long the work of each turn took, by a clock of its own: of time, or of the processor. */
+export interface TurnMeter {
+  readonly clock: Pick<Clock, "elapsedMs">;
+  readonly tell: (ms: number) => void;
+}
+
 /**
  * Like {@link inTurns} for several computations, one after the other: the next one uses the rest of a turn. Time from
- * this call on counts, and so does time between two computations.
+ * this call on counts, and so does time between two computations. The meter counts only the computations.
  */
-export function stepRunner(clock: TurnClock, turnMs: number): StepRunner {
+export function stepRunner(clock: TurnClock, turnMs: number, meter?: TurnMeter): StepRunner {
   let startedMs = clock.elapsedMs();
+
+  function untilTurnEnds<T>(steps: Steps<T>): IteratorResult<undefined, T> {
+    for (;;) {
+      const result = steps.next();
+      if (result.done === true || clock.elapsedMs() - startedMs >= turnMs) return result;
+    }
+  }
+
   return async (steps) => {
     for (;;) {
-      const { done, value } = steps.next();
+      const begunMs = meter?.clock.elapsedMs() ?? 0;
+      const { done, value } = untilTurnEnds(steps);
+      meter?.tell(meter.clock.elapsedMs() - begunMs);
       if (done === true) return value;
-      if (clock.elapsedMs() - startedMs < turnMs) continue;
       await clock.sleep(0);
       startedMs = clock.elapsedMs();
     }
   };
-}
-
-/** The same steps; what each takes is told. */
-export function* timed<T>(
-  clock: Pick<Clock, "elapsedMs">,
-  steps: Steps<T>,
-  tell: (ms: number) => void,
-): Steps<T> {
-  for (;;) {
-    const begunMs = clock.elapsedMs();
-    const { done, value } = steps.next();
-    tell(clock.elapsedMs() - begunMs);
-    if (done === true) return value;
-    yield;
-  }
 }
 
 /**

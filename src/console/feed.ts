@@ -6,7 +6,7 @@
 import type { Clock, Timer } from "../base/clock.ts";
 import { firstLineOf } from "../base/error-text.ts";
 import { mustNotFail } from "../base/must-not-fail.ts";
-import { inTurns, type Steps, timed } from "../base/steps.ts";
+import { type Steps, stepRunner } from "../base/steps.ts";
 import type { ConsoleScene, ConsoleSource } from "./source.ts";
 import { costsView } from "./views/costs.ts";
 import { decisionsView } from "./views/decisions.ts";
@@ -215,11 +215,8 @@ export class Feed {
 
   /** Does work on many rows in turns. Its time counts as time spent on the views. */
   async #run<T>(steps: Steps<T>): Promise<T> {
-    return inTurns(
-      this.#clock,
-      timed(this.#clock, steps, (ms) => this.#worked(ms)),
-      TURN_MS,
-    );
+    const tell = (ms: number): void => this.#worked(ms);
+    return stepRunner(this.#clock, TURN_MS, { clock: this.#clock, tell })(steps);
   }
 
   #worked(ms: number): void {

@@ -16,7 +16,7 @@ import type { Kind, KubeObject } from "../../apis/meta.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Random } from "../../base/random.ts";
-import { inTurns, type Steps, TURN_MS, timed } from "../../base/steps.ts";
+import { type Steps, stepRunner, TURN_MS } from "../../base/steps.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 import {
   daemonSetFeed,
@@ -169,7 +169,7 @@ class KeptState {
   }
 
   #run(steps: Steps<void>, tell: StateInput["tell"]): Promise<void> {
-    return inTurns(this.#clock, timed(PROCESSOR, steps, tell), TURN_MS);
+    return stepRunner(this.#clock, TURN_MS, { clock: PROCESSOR, tell })(steps);
   }
 
   #follow(mirror: Mirror<KubeObject>, feed: Feed<KubeObject>): Steps<void> {

@@ -3,7 +3,7 @@
  * small share of a core, however large the cluster is.
  */
 import type { Clock } from "../../base/clock.ts";
-import { type Steps, stepRunner, timed } from "../../base/steps.ts";
+import { type StepRunner, stepRunner } from "../../base/steps.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 
 /** The result is reused for this many times the computing time, so at most 1 % of a core is used. */
@@ -28,9 +28,6 @@ export const PROCESSOR: Pick<Clock, "elapsedMs"> = {
   },
 };
 
-/** Runs a computation in turns and measures its processor time. */
-export type Worker = <T>(steps: Steps<T>) => Promise<T>;
-
 /** One kind of computation. `do` returns the last result while it pauses. */
 export class Rested<T> {
   readonly #factor: number;
@@ -38,13 +35,13 @@ export class Rested<T> {
   #known: { readonly value: T; readonly untilMs: number } | undefined;
   #doing: Promise<T> | undefined;
 
-  /** `factor`: 0 for a test that wants each answer anew. `tell` hears how long the work took, step by step. */
+  /** `factor`: 0 for a test that wants each answer anew. `tell` hears how long the work took, turn by turn. */
   constructor(factor = REST_FACTOR, tell: (ms: number) => void = () => undefined) {
     this.#factor = factor;
     this.#tell = tell;
   }
 
-  do(work: (run: Worker) => Promise<T>): Promise<T> {
+  do(work: (run: StepRunner) => Promise<T>): Promise<T> {
     if (this.#known !== undefined && clock.elapsedMs() < this.#known.untilMs)
       return Promise.resolve(this.#known.value);
     this.#doing ??= this.#work(work).finally(() => {
@@ -53,16 +50,13 @@ export class Rested<T> {
     return this.#doing;
   }
 
-  async #work(work: (run: Worker) => Promise<T>): Promise<T> {
+  async #work(work: (run: StepRunner) => Promise<T>): Promise<T> {
     let spentMs = 0;
-    const run = stepRunner(clock, TURN_MS);
-    const value = await work(async (steps) => {
-      const measured = timed(PROCESSOR, steps, (ms) => {
-        spentMs += ms;
-        this.#tell(ms);
-      });
-      return run(measured);
-    });
+    const tell = (ms: number): void => {
+      spentMs += ms;
+      this.#tell(ms);
+    };
+    const value = await work(stepRunner(clock, TURN_MS, { clock: PROCESSOR, tell }));
     const restMs = Math.min(MOST_REST_MS, this.#factor * spentMs);
     this.#known = { value, untilMs: clock.elapsedMs() + restMs };
     return value;
