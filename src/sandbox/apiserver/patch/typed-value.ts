@@ -150,11 +150,12 @@ export function compare(
   schema: Schema | undefined,
   isCustom: boolean,
 ): Comparison {
-  if (before === after) return SAME;
+  // Most parts of an object are equal, and comparing values is cheaper than comparing parts by their edges.
+  if (deepEqual(before, after)) return SAME;
   const old = partsOf(before, schema);
   const next = partsOf(after, schema);
   if (old === undefined || next === undefined || old.kind !== next.kind) {
-    return deepEqual(before, after) ? SAME : { changed: LEAF, removed: EMPTY };
+    return { changed: LEAF, removed: EMPTY };
   }
   const changed = new Map<string, FieldSet>();
   const removed = new Map<string, FieldSet>();

@@ -14,7 +14,17 @@ const FREE_FORM = [
   "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1",
 ];
 
-const goNames = new WeakMap<Schema, string>();
+/** The definition of a Go type, `io.k8s.api.core.v1.PodSpec`, and the name of its struct, `PodSpec`. */
+interface GoName {
+  readonly definition: string;
+  readonly struct: string;
+}
+
+const goNames = new WeakMap<Schema, GoName>();
+
+function nameGoType(schema: Schema, definition: string): void {
+  goNames.set(schema, { definition, struct: definition.split(".").at(-1) as string });
+}
 
 type Loose = { -readonly [K in keyof Schema]: Schema[K] };
 
@@ -22,7 +32,7 @@ type Loose = { -readonly [K in keyof Schema]: Schema[K] };
 export function linkDefinitions(raw: Record<string, Schema>): ReadonlyMap<string, Schema> {
   const byName = new Map<string, Schema>(Object.entries(raw));
   for (const [name, schema] of byName) {
-    goNames.set(schema, name);
+    nameGoType(schema, name);
     if (name === QUANTITY) {
       (schema as Loose).format = "quantity";
       (schema as Loose)["x-kubernetes-int-or-string"] = true;
@@ -36,19 +46,19 @@ export function linkDefinitions(raw: Record<string, Schema>): ReadonlyMap<string
 
 /** The name of the Go struct of a schema, such as `PodSpec`; undefined if it has none. */
 export function goStructName(schema: Schema): string | undefined {
-  return goNames.get(schema)?.split(".").at(-1);
+  return goNames.get(schema)?.struct;
 }
 
 /** A schema for a Go struct that no OpenAPI document describes, such as `v1.Status`. */
 export function goStruct(name: string, properties: Readonly<Record<string, Schema>>): Schema {
   const schema: Schema = { type: "object", properties };
-  goNames.set(schema, name);
+  nameGoType(schema, name);
   return schema;
 }
 
 /** The Go type as encoding/json prints it: `v1.PodSpec`, `map[string]string`, `int32`. */
 export function goTypeName(schema: Schema): string {
-  const definition = goNames.get(schema);
+  const definition = goNames.get(schema)?.definition;
   if (definition !== undefined && schema.type === "object") {
     return definition.split(".").slice(-2).join(".");
   }
