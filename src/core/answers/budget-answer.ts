@@ -80,7 +80,7 @@ function workOut(picture: Picture, pool: Pool, reason: CommandReason): Allowed {
   const allowed = Math.min(allowance?.allowed ?? 0, Math.max(1, count));
   const head = { reason, allowed, disrupting };
   const pause = picture.paused(pool);
-  // A pause stops voluntary disruption only.
+  // A pause stops voluntary disruption only, not repair.
   if (pause !== undefined && reason !== "Unhealthy")
     return { ...head, allowed: 0, says: pause.message };
   // A percentage of zero nodes is always zero, so report what the budgets would allow for one node.
@@ -123,7 +123,7 @@ function workOut(picture: Picture, pool: Pool, reason: CommandReason): Allowed {
 
 /** Undefined: the budgets allow to disrupt a node of the pool for this reason. */
 export function budgetHold(picture: Picture, pool: Pool, reason: CommandReason): Hold | undefined {
-  // Each node has a hold of its own for the pause.
+  // A pause is a hold of its own, so budgets give none.
   if (picture.paused(pool) !== undefined) return undefined;
   const { allowed, says, nextAllowedDisruption } = allowedNow(picture, pool, reason);
   if (allowed > 0) return undefined;

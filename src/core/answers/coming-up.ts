@@ -49,7 +49,7 @@ function awaited(
     return { says: `${says}; ${keeps} it from being deleted` };
   }
   const until = toRfc3339(end.atMs);
-  // The controller counts that one from its own start where it is younger, which is not known here.
+  // The controller counts this timeout from its own start if that was later. Its start is not known here.
   const when =
     end.reason === "initialization_timeout"
       ? `deleted if this lasts, not before ${until}`
@@ -57,7 +57,7 @@ function awaited(
   return { says: `${says}; ${when}`, until };
 }
 
-/** The first step of its start that is not done. */
+/** The first step of the claim's start that is not done. */
 function awaitedOf(claim: NodeClaim): string {
   return ["Launched", "Registered"].find((one) => !isTrue(claim, one)) ?? "Initialized";
 }

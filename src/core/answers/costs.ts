@@ -1,6 +1,6 @@
 /**
- * The cost of each workload. The price of a node is divided among its pods by what they request: the mean of their
- * shares of cpu and memory. The price of what no pod requests is idle cost, and is divided the same way. The sum of
+ * The cost of each workload. The price of a node is divided among its pods: a pod's share is the mean of its shares of
+ * cpu and memory. The price of what no pod requests is idle cost, and is divided in the same proportions. The sum of
  * all shares is exactly the price.
  */
 
@@ -96,7 +96,7 @@ export function shares(
 
 const NOBODY = { namespace: "", kind: "", name: "", pods: 0 } as const;
 
-/** The mean of its shares of cpu and memory. */
+/** The mean of the pod's shares of cpu and memory. */
 function weightOf(requests: Resources, allocatable: Resources): number {
   const share = (name: string): number => {
     const there = allocatable[name] ?? 0;

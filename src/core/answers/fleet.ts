@@ -71,7 +71,9 @@ export interface FleetPool {
   readonly held: number;
 }
 
-/** `nodeExists`: they fit a node that exists or is coming up; `nodeWanted`: a new node will be launched for them. */
+/**
+ * `nodeExists`: an existing or in-flight node has room for them. `nodeWanted`: a new node will be launched for them.
+ */
 export type WaitingFor = "nodeExists" | "nodeWanted" | "nothing";
 
 /** Pods that are pending for the same reason. */
@@ -167,20 +169,20 @@ const NONE_OFFERED: Owner["instanceTypes"] = [];
 interface Of {
   readonly pool: Owner["pool"] | undefined;
   readonly offered: Owner["instanceTypes"];
-  /** Why the pool is paused; undefined: it is not. */
+  /** Why the pool is paused. Undefined: it is not paused. */
   readonly pause: string | undefined;
 }
 
-/** What a node's `held` rests on, beside its view. */
+/** The facts beside the view that decide a node's `held`. */
 interface Hold {
   readonly block: Block | undefined;
   readonly pdbs: Picture["pdbs"];
-  /** Undefined: it was asked about no pod. */
+  /** Undefined: {@link Picture.movesFirst} was called for no pod of the node. */
   readonly movesFirst: Picture["movesFirst"] | undefined;
   readonly pause: string | undefined;
 }
 
-/** The last result for each view of a node. */
+/** The last FleetNode for each view of a node. */
 const said = new ViewNotes<Of & { readonly node: FleetNode; readonly hold: Hold }>();
 
 /** All fields but `held` depend only on the node's view, its pool and the pool's instance types, so they are kept. */
@@ -197,7 +199,7 @@ function fleetNode(holds: Holds, view: NodeView, of: Of): FleetNode {
   return node;
 }
 
-/** Time alone ends a hold, and never begins one. */
+/** Whether the last `held` is still right. Passing time can end a hold, but never begins one. */
 function stillHolds({ block, pdbs, movesFirst, pause }: Hold, picture: Picture, of: Of): boolean {
   return (
     pdbs === picture.pdbs &&
@@ -207,7 +209,7 @@ function stillHolds({ block, pdbs, movesFirst, pause }: Hold, picture: Picture, 
   );
 }
 
-/** Filled field by field: spreading a small object for each costs several times as much, and there are many nodes. */
+/** Fields are set one by one. With many nodes, spreading a small object for each field takes several times as long. */
 function freshNode(view: NodeView, { pool, offered }: Of, held: string | undefined): FleetNode {
   const { claim, labels } = view;
   const price = priceOf(labels, offered);
@@ -239,7 +241,8 @@ function optional<K extends string, V>(key: K, value: V | undefined): { readonly
 }
 
 /**
- * The state of the claim: its conditions are checked from the last step to the first, and the first true one counts.
+ * The claim's step. A deletion is shown by the last step that it has reached, a start by its first step that is not
+ * done.
  */
 function stateOf(view: NodeView, claim: NodeClaim): Pick<FleetNode, "state" | "since"> {
   const since = (type: string) => optional("since", condition(claim, type)?.lastTransitionTime);
@@ -266,7 +269,7 @@ function stateOf(view: NodeView, claim: NodeClaim): Pick<FleetNode, "state" | "s
 /** Why running nodes are not disrupted. Does not check whether their pods would fit elsewhere. */
 class Holds {
   readonly picture: Picture;
-  /** One for all nodes: a picture has many fields, and copying them for each node takes longer than the checks. */
+  /** One object for all nodes: copying the many fields of a picture for each node takes longer than the checks. */
   readonly #input: Parameters<typeof blocksOf>[1];
   #isAsked = false;
 
@@ -289,7 +292,7 @@ class Holds {
   }
 }
 
-/** What is added up over nodes. */
+/** Sums over nodes. */
 interface Sums {
   readonly allocatable: Record<string, number>;
   readonly requested: Record<string, number>;

@@ -32,7 +32,7 @@ interface Launch {
   readonly pods?: readonly string[];
 }
 
-/** What became of the types that cost less than a node of 4 cpu: `name: by: text`. */
+/** What ruled out each type that costs less than a node of 4 cpu: `name: by: text`. */
 function ruledOut(types: readonly InstanceType[], launch: Launch = {}): readonly string[] {
   return choice(types, launch).nearest.map(
     ({ instanceType: name, ruledOutBy, says }) => `${name}: ${ruledOutBy}: ${says}`,

@@ -1,7 +1,6 @@
 /**
- * Why a node is of the type that it is: which of its pool's types are cheaper than what it costs now, and
- * what ruled each of them out. What was known at the launch stands in the claim: its requirements, the
- * amounts it was made for, the types that were asked for.
+ * Why a node has its instance type: which types of its pool are cheaper now, and what ruled out each of them. What was
+ * known at the launch is read from the claim: its requirements, requested resources and requested types.
  */
 import {
   CAPACITY_TYPE_LABEL_KEY,
@@ -21,7 +20,7 @@ import type { Candidate } from "../disruption/candidates.ts";
 import { allows, allowsAbsence, formatRequirement } from "../scheduling/requirement.ts";
 import { Requirements } from "../scheduling/requirements.ts";
 
-/** `other`: asked for, but the cloud launched another; `later`: nothing speaks against it now. */
+/** `other`: requested, but the cloud launched another type. `later`: not requested at the launch, but possible now. */
 export type RuledOutBy =
   | "nodePool"
   | "requirements"
@@ -41,22 +40,22 @@ export interface CheaperType {
   readonly says: string;
 }
 
-/** The node's type, and what became of the cheaper ones. */
+/** The node's type, and why cheaper types were not launched. */
 export interface LaunchChoice {
   readonly instanceType: string;
   readonly zone: string;
   readonly capacityType: string;
-  /** 0: its pool no longer offers the like. */
+  /** 0: its pool no longer offers such a machine. */
   readonly priceMicroUsdPerHour: number;
-  /** How many instance types the claim asked for. */
+  /** How many instance types the claim requested. */
   readonly askedFor: number;
-  /** Types of the pool that cost less: how many fell by what. */
+  /** The number of cheaper types of the pool, by what ruled them out. */
   readonly cheaper: Readonly<Partial<Record<RuledOutBy, number>>>;
-  /** At most five of them: the most telling first, then the most expensive. */
+  /** At most five cheaper types, in the order of {@link TELLING}, then the most expensive first. */
   readonly nearest: readonly CheaperType[];
 }
 
-/** What a person would not have guessed comes first. */
+/** The most surprising causes come first. */
 const TELLING: readonly RuledOutBy[] = [
   "later",
   "other",
@@ -121,9 +120,9 @@ interface Facts {
   readonly pool: Requirements;
   readonly claim: Requirements;
   readonly asked: ReadonlySet<string>;
-  /** What the node was made for. */
+  /** The resources that the claim requested. */
   readonly requested: Resources;
-  /** What runs there now. */
+  /** The resources that pods of the node request now. */
   readonly used: Resources;
 }
 
@@ -132,7 +131,7 @@ function requestsOf({ spec }: NodeClaim): Resources {
   return parseResources(resources?.requests);
 }
 
-/** The first that speaks against a type's offerings, in the order in which planning tests. */
+/** The first rule that excludes the type's offerings, in the order in which planning tests. */
 function ruledOut(
   type: InstanceType,
   offerings: readonly Offering[],
@@ -178,7 +177,7 @@ function placesOf(requirements: Requirements): string {
   return said.map((key) => formatRequirement(requirements.get(key))).join(", ");
 }
 
-/** The first requirement that no node of the type can meet. */
+/** The first requirement that no node of the type can satisfy. */
 function typeConflict(type: InstanceType, requirements: Requirements): string | undefined {
   for (const requirement of requirements.all()) {
     const { key } = requirement;

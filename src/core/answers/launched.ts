@@ -1,7 +1,7 @@
 /**
- * A planned machine as it would be once its node is ready: of the cheapest type that was asked for, registered
- * and initialized, with its pods on it. Nothing is supposed to go wrong. And the same machine before that: its claim is
- * launched, its node is not there yet.
+ * The node of a planned claim in a simulation: of its cheapest instance type, registered and initialized, with its
+ * pods. Launches never fail here. Also the in-flight node before that, whose claim is launched and which has no Node
+ * yet.
  */
 import type { Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
@@ -22,21 +22,21 @@ import { cheapestOfferingOf, supposedLabels } from "../provisioning/nodes/unlaun
 import type { PlannedClaim } from "../provisioning/result.ts";
 import { type NodeView, nodeView } from "../state/node-view.ts";
 
-/** What comes of a plan. */
+/** A planned claim that is launched. */
 interface Launch {
   readonly plan: PlannedClaim;
   /** Name of the claim and of its node. */
   readonly name: string;
   readonly pods: readonly Pod[];
-  /** Id of the disruption command that it is made for. */
+  /** Id of the disruption command whose replacement it is. */
   readonly command: string | undefined;
   readonly nowMs: number;
 }
 
-/** For a node whose machine is known: no label is open. */
+/** A launched claim has a value for each label. */
 const NOTHING_OPEN: ReadonlySet<string> = new Set();
 
-/** The node is ready and has the pods. */
+/** The view of the initialized node with its pods. */
 export function launched(launch: Launch): NodeView {
   const claim = claimOf(launch, ["Launched", "Registered", "Initialized"]);
   return nodeView({
@@ -48,7 +48,9 @@ export function launched(launch: Launch): NodeView {
   });
 }
 
-/** The claim is launched: what machine it is is known. There is no node yet, and no pod on it. */
+/**
+ * The view of the in-flight node: the claim is launched, so its instance type is known. There is no Node and no pod.
+ */
 export function inFlight({ plan, name, nowMs }: Pick<Launch, "plan" | "name" | "nowMs">): NodeView {
   const claim = claimOf({ plan, name, pods: [], command: undefined, nowMs }, ["Launched"]);
   return nodeView({ claim, node: undefined, pods: [], marked: false, nominatedUntilMs: 0 });

@@ -1,6 +1,6 @@
 /**
- * What a node that is on its way out still waits for: pods that have to leave, what guards them, then its volumes
- * and its machine. The claim's conditions are what its drain has written down so far.
+ * What a leaving node still waits for: pods to be evicted and what protects them, then its volumes and its instance.
+ * The progress of the drain is read from the claim's conditions.
  */
 
 import { isWaitingEviction } from "../../apis/core/pod-predicates.ts";
@@ -17,10 +17,10 @@ import type { Hold } from "./hold.ts";
 import type { Owned } from "./owned-node.ts";
 
 const MAX_NAMED = 3;
-/** A machine whose end the cloud takes is ending within seconds of the drain. */
+/** Milliseconds. Normally the instance is being terminated within seconds after the drain. */
 const LONG_MS = 60_000;
 
-/** `against`: what it could be disrupted for, were it not going. */
+/** `against`: the reasons for which the node could be disrupted if it were not leaving. */
 export function leavingHolds(
   picture: Picture,
   { node, claim, pool }: Owned,

@@ -1,7 +1,6 @@
 /**
- * A picture of the cluster that things are done to: nodes go, nodes come, pods find places, time passes.
- * What a cluster and the controllers of claims would make of it is supposed to go well: machines come up
- * as asked for, of the cheapest type, and evicted pods run again. Nothing here decides.
+ * The cluster in a simulation, and how it changes: nodes are removed or launched, pods are placed, time passes.
+ * Launches never fail: nodes have their cheapest instance type, and evicted pods run again. Nothing is decided here.
  */
 import { isActive, type Pod } from "../../apis/core/pod.ts";
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";

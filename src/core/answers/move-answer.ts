@@ -1,4 +1,4 @@
-/** Moves of pods that stand on claims: what for, and what they saved as predicted and as it came to. */
+/** Moves of pods as recorded on claims: the reason, the predicted savings, and the realised ones. */
 import { counted } from "../../base/counted.ts";
 import type { Picture } from "../disruption/make-round.ts";
 import { type MoveRecord, movesOn, oldestFirst } from "../disruption/moves.ts";
@@ -19,7 +19,7 @@ export interface MoveAnswer {
   readonly nodes: readonly string[];
   readonly pods: number;
   readonly savesMicroUsdPerHour: number;
-  /** Absent while its new nodes are not all there, or no longer. */
+  /** Absent: some of its new nodes do not exist yet, or no longer exist. */
   readonly realisedMicroUsdPerHour?: number;
 }
 

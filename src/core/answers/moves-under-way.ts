@@ -1,6 +1,7 @@
 /**
- * Where the pods of leaving nodes go. Of pods that are not evicted yet the plan of now tells it. An evicted pod is
- * followed by its successor: a pod that the same owner made since the node began to leave. karpenter-ts only.
+ * Which nodes take the pods of leaving nodes. A pod that is not evicted yet goes where the current plan places it. An
+ * evicted pod is followed by a successor: a pod that its owner created after the node began to leave. karpenter-ts
+ * only.
  */
 import { isActive, type Pod } from "../../apis/core/pod.ts";
 import { controllerOf, keyOf } from "../../apis/meta.ts";
@@ -10,15 +11,18 @@ import { recordOf, replacementCommandId } from "../disruption/record.ts";
 import type { SchedulingResult } from "../provisioning/result.ts";
 import type { NodeView } from "../state/node-view.ts";
 
-/** Node → nodes that take its pods, with how many. Key "": a node that is not asked for yet. 0: a replacement. */
+/**
+ * Leaving node → nodes that take its pods, with the number of pods. Key "": a planned node. 0: a replacement that takes
+ * none yet.
+ */
 export type MovesUnderWay = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
-/** Leaving node → owner of pods → the most pods of it that were seen there. */
+/** Leaving node → owner → the largest number of its pods that was seen on the node. */
 export type SeenLeaving = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
 type Counts = Map<string, number>;
 
-/** `seen` and `before`: of the moment before. A node may be empty when it is first seen to leave. */
+/** `seen` and `before` are the counts and nodes of the previous call. They count pods that left the node since. */
 export function seenLeaving(
   seen: SeenLeaving,
   before: readonly NodeView[],
@@ -70,7 +74,7 @@ export function movesUnderWay(
 
 interface Placed {
   readonly pod: Pod;
-  /** "": a node that is not asked for yet. */
+  /** "": a planned node, which does not exist yet. */
   readonly place: string;
 }
 
@@ -111,7 +115,7 @@ function successorsOf(
   return found;
 }
 
-/** RFC 3339 in UTC: the order of the letters is that of time. */
+/** RFC 3339 texts in UTC sort by time. */
 function isSince({ metadata }: Pod, { claim }: NodeView): boolean {
   const record = claim === undefined ? undefined : recordOf(claim);
   const since = record?.startedAt ?? claim?.metadata.deletionTimestamp;

@@ -23,7 +23,7 @@ interface Question {
   readonly conditions?: Readonly<Record<string, number>>;
   readonly picture?: Partial<Picture>;
   readonly spec?: Partial<NodeClaim["spec"]>;
-  /** What the claim was promised. */
+  /** The capacity that the claim promises. */
   readonly capacity?: Readonly<Record<string, string>>;
 }
 

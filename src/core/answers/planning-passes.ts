@@ -31,7 +31,7 @@ export interface PlayedPasses<T extends SchedulingResult = SchedulingResult> {
   readonly isSettled: boolean;
 }
 
-/** A batch takes about one pass for each reservation that it may use. Exported for tests. */
+/** A batch needs about one pass for each reservation that it may use, so 50 passes suffice. Exported for tests. */
 export const MOST_PASSES = 50;
 
 /** Plays passes until all pods have a place or a pass places no other pod. `plan`: one pass. */
@@ -132,7 +132,10 @@ interface Last extends Omit<SchedulingResult, "limitCost"> {
   readonly limitCost: SchedulingResult["limitCost"] | undefined;
 }
 
-/** Placements are those of the last pass, claims those of all passes, and everything else is from the first pass. */
+/**
+ * Claims of all passes. Placements on existing nodes and pods without a place are from the last pass, all other fields
+ * from the first.
+ */
 function joined<T extends SchedulingResult>(made: readonly MadeClaim[], first: T, last: Last): T {
   const { limitCost } = last;
   const places = new Map(last.existing.map(({ nodeName, pods }) => [nodeName, pods]));

@@ -1,11 +1,11 @@
-/** The room under the quotas of the cloud's account as nodes come and go. */
+/** The room under the quotas of the cloud account after nodes are removed and claims are launched. */
 import { CAPACITY_TYPE_LABEL_KEY, INSTANCE_TYPE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { QuotaRoom } from "../provisioning/nodes/within-quotas.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 import type { PoolInput, SchedulingInput } from "../provisioning/scheduling-input.ts";
 import type { NodeView } from "../state/node-view.ts";
 
-/** What is left after these nodes went and these claims were launched. */
+/** The quota room after these nodes were removed and these claims were launched. */
 export function withQuotaUnits(
   { quotaRoom, pools }: Pick<SchedulingInput, "quotaRoom" | "pools">,
   launched: readonly PlannedClaim[],

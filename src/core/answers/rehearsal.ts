@@ -183,7 +183,7 @@ export function* rehearseInSteps(
       : placeWaiting(model, plan);
     model = settled.model;
     steps.push(...settled.steps);
-    // The cluster has changed, so the round is asked again before a command without a wait is carried out.
+    // The cluster has changed, so the methods are asked again before a command without a wait is carried out.
     if (settled.steps.length > 0) continue;
     if (found === undefined) {
       const nextMs = yield* nextChange(model);
@@ -208,7 +208,7 @@ export function* rehearseInSteps(
 }
 
 /**
- * Carries out what is decided already, until nothing is left: leaving nodes end, and what they held back can begin.
+ * Carries out what is already decided: leaving nodes end, and pods and replicas that waited for that get their places.
  */
 export function* settleInSteps(before: Model, plan: PlanInSteps): Steps<Played> {
   const { model, steps } = yield* underWay(before, plan);

@@ -1,6 +1,6 @@
 /**
- * Why repack, which replaces many nodes together, leaves a node: the most that it could save, by the bound that
- * decides whether a plan is made, or that no plan was cheap enough.
+ * Why repack, which replaces many nodes together, leaves a node alone: it could save too little, or no plan was cheap
+ * enough.
  */
 
 import { toRfc3339 } from "../../base/clock.ts";
@@ -71,7 +71,10 @@ function waitsUntil({ poolIds }: PoolGroup, round: Round): DeferredUntil | undef
   return later.find((one) => some !== undefined && one.poolIds.has(some))?.until;
 }
 
-/** The nodes that would be replaced together with it. Nodes with a higher price come before it, and found no plan. */
+/**
+ * The nodes that repack would replace together with the candidate. More expensive nodes are tried first. They are left
+ * out here because no plan was found for them.
+ */
 function choiceWith(
   candidate: Candidate,
   group: PoolGroup,

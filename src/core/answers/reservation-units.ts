@@ -1,6 +1,6 @@
 /**
- * The units of capacity reservations as nodes come and go: a node that is launched into a reservation takes one unit of
- * it, and gives it back when the node is gone.
+ * Units of capacity reservations in a simulation: a node that is launched into a reservation takes one unit, and
+ * returns it when the node is removed.
  */
 
 import type { InstanceType, Offering } from "../cloudprovider/instance-type.ts";
@@ -10,7 +10,7 @@ import type { PlannedClaim } from "../provisioning/result.ts";
 import type { PoolInput } from "../provisioning/scheduling-input.ts";
 import type { NodeView } from "../state/node-view.ts";
 
-/** The same pools after these claims were launched, each as its cheapest machine, and these nodes went. */
+/** The same pools after these claims were launched, each as its cheapest machine, and these nodes were removed. */
 export function withReservationUnits(
   pools: readonly PoolInput[],
   launched: readonly PlannedClaim[],
@@ -26,7 +26,8 @@ export function withReservationUnits(
   }
   for (const { labels } of gone) count(reservationIdOf(labels), 1);
   if (changes.size === 0) return pools;
-  // Pools of one class share their list, and what is known of a list is kept by its identity.
+  // Pools of one node class share their list of types. Shared lists must stay shared, because caches are keyed by the
+  // list.
   const lists = new Map<readonly InstanceType[], readonly InstanceType[]>();
   return pools.map((one) => {
     const known = lists.get(one.instanceTypes);
