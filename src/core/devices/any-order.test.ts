@@ -36,7 +36,7 @@ const EITHER = specOf({
 });
 const LARGE = specOf(deviceClaim({ selectors: sized("large") }));
 
-/** Whether the last of the pods can be planned on a node with devices of these sizes, after the others. */
+/** Whether the last of the pods can be planned on a node that has devices of these sizes, after the other pods. */
 function isPlanned(sizes: readonly string[], pods: readonly PodClaims[]): boolean {
   const devices = gpus(sizes.length, (at) => ({
     attributes: { size: { string: sizes[at] as string } },

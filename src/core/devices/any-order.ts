@@ -1,8 +1,7 @@
 /**
- * Whether pods that are planned for one node find their devices there in whichever order kube-scheduler binds them. Of
- * `firstAvailable` it takes the first alternative that is free at that moment: if such a pod comes first, it may take
- * devices that the plan has for others. A pod without constraints or selectors may do so, too. upstream plans in one
- * order alone (pkg/scheduling/dynamicresources/allocator.go).
+ * Whether all pods of one planned node get devices in whichever order kube-scheduler binds them. Of `firstAvailable`
+ * kube-scheduler takes the first alternative that is free at that moment. So a pod that is bound early may take devices
+ * that the plan gave to another pod. upstream plans for one order only (pkg/scheduling/dynamicresources/allocator.go).
  */
 import type { ClaimSpec } from "./claim-specs.ts";
 import {
@@ -17,7 +16,10 @@ import {
 /** Claims of one pod that get devices on the node. */
 export type PodClaims = readonly ClaimSpec[];
 
-/** What a node is asked: `held`, what other pods of the node take before. */
+/**
+ * Makes the search for one pod of the node. `held`: the devices that pods before it in this order take. `from`: the
+ * node as they narrowed it.
+ */
 export type NodeAsk<S> = (claims: PodClaims, held: readonly Use[], from: S) => DeviceQuestion<S>;
 
 const IN_ANOTHER_ORDER: SearchFailure = {
@@ -26,8 +28,8 @@ const IN_ANOTHER_ORDER: SearchFailure = {
 };
 
 /**
- * The last of `pods` asks. Its devices, and those of all pods together, in the order that leaves the fewest devices; or
- * why there is none for it. `from`: the node as the other pods have narrowed it.
+ * Searches devices for the last of `pods`, in each order of binding. Returns those of the order that is tried first, or
+ * a failure if one order fails. `from`: the node as the other pods have narrowed it.
  */
 export function inAnyOrder<S>(
   pods: readonly PodClaims[],
@@ -53,8 +55,8 @@ export function inAnyOrder<S>(
 }
 
 /**
- * Whether pods of one node may find other devices in another order of binding. `uses`: the devices that they have now.
- * Only devices of the node itself are asked about: others are taken by pods of other nodes, too.
+ * Whether another order of binding may give the pods other devices. `uses`: the devices that they have now. False if
+ * one device is not local to the node: pods of other nodes may take such a device, too.
  */
 export function mayDependOnOrder(pods: readonly PodClaims[], uses: readonly Use[]): boolean {
   return isOrderSensitive(pods) && uses.every(({ device }) => device.isLocal);
@@ -68,12 +70,12 @@ function isOrderSensitive(pods: readonly PodClaims[]): boolean {
   return !isAlike && pods.some((pod) => pickiness(pod) > 0);
 }
 
-/** Kinds of pods with alternatives whose orders are all tried. Of more, two orders are. */
+/** All orders are tried for up to this many kinds of pods with alternatives, and two orders for more kinds. */
 const MOST_PERMUTED = 3;
 
 /**
- * Pods that may take most go first: those with alternatives, then those that any device suits. Alike pods with
- * alternatives stay together, because what one of them takes first another may take as well.
+ * The orders that are tried. First come the pods that may take most: those with alternatives, then those with the
+ * fewest rules. Equal pods with alternatives stay together, because each of them may take the same devices.
  */
 function ordersOf(pods: readonly PodClaims[]): readonly (readonly PodClaims[])[] {
   const flexible = pods.filter(isFlexible);
@@ -87,7 +89,7 @@ function ordersOf(pods: readonly PodClaims[]): readonly (readonly PodClaims[])[]
   return ways.map((way) => [...way.flat(), ...others]);
 }
 
-/** Claims that are alike share their specs. */
+/** Groups pods with equal claims, which share their specs. */
 function kindsOf(pods: readonly PodClaims[]): readonly (readonly PodClaims[])[] {
   const kinds: PodClaims[][] = [];
   for (const pod of pods) {
@@ -111,7 +113,7 @@ function isFlexible(pod: PodClaims): boolean {
   return pod.some(({ requests }) => requests.some((alternatives) => alternatives.length > 1));
 }
 
-/** How many rules choose among the devices of a class. */
+/** How many constraints and selectors the pod has, beside the selectors of device classes. */
 function pickiness(pod: PodClaims): number {
   return pod.reduce(
     (sum, { constraints, requests }) =>

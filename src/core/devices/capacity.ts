@@ -23,8 +23,8 @@ export function requestedOf(
 }
 
 /**
- * What a claim takes of the device: of each dimension what it asks for, rounded up as the device's policy says. A text
- * is the reason why it cannot have that.
+ * What the claim consumes of the device's capacity: the requested amounts, rounded up as the device's policy says. A
+ * text says why the device cannot serve the claim.
  */
 export function consumedBy(
   { capacity = {}, allowMultipleAllocations }: Device,
@@ -101,7 +101,7 @@ function rounded(
   return next === undefined || next.length === 0 ? asked : next.reduce((a, b) => (a < b ? a : b));
 }
 
-/** The default is always allowed. */
+/** Whether the policy forbids the amount. Its default is always allowed. */
 function isRefused(amount: bigint, policy: CapacityRequestPolicy | undefined): boolean {
   if (policy === undefined) return false;
   const { validRange, validValues } = policy;

@@ -20,9 +20,9 @@ export interface Alternative {
   /** The class's own come first. */
   readonly selectors: readonly Selector[];
   readonly ofClass: number;
-  /** All devices that match. */
+  /** The request is for all devices that match. */
   readonly wantsAll: boolean;
-  /** Number of devices. With `wantsAll` not used. */
+  /** Number of devices. Unused if `wantsAll` is true. */
   readonly count: number;
   /** The request only monitors devices (`adminAccess`) and takes none away. */
   readonly adminAccess: boolean;
@@ -42,7 +42,7 @@ export interface ClassReader {
   readonly selectors: SelectorCache;
 }
 
-/** A text is the problem. */
+/** Reads the spec of a claim. A text says why it cannot be planned. */
 export function claimSpec(
   { requests = [], constraints = [] }: DeviceClaim,
   reader: ClassReader,

@@ -5,7 +5,7 @@
 import type { DeviceAttribute, DeviceConstraint } from "../../apis/resource/kinds.ts";
 import type { PooledDevice } from "./inventory.ts";
 
-/** What the devices that were taken so far fix. */
+/** The attribute values of the devices that are taken so far. */
 export class ConstraintState {
   readonly #constraints: readonly DeviceConstraint[];
   /** For each constraint, the values that its devices have, the newest last. */
@@ -58,8 +58,8 @@ function agrees(
 }
 
 /**
- * The value with its type. A device without the attribute may be bound to others: then it is known that their values
- * are equal. Values and bindings never mix. Undefined: nothing is known about the device.
+ * The attribute value with its type. A device without a value may be bound to others: their values will be equal. A
+ * value and a binding never count as equal. Undefined: the device has neither.
  */
 function sameness(
   { matchAttribute, distinctAttribute }: DeviceConstraint,

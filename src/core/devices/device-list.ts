@@ -1,4 +1,6 @@
-/** The devices of one kind of node in the order in which they are tried, with the pools that offer none of theirs. */
+/**
+ * The devices for one kind of node in the order in which they are tried, and the pools that cannot offer devices there.
+ */
 import { within } from "../../base/within.ts";
 import { type DevicePool, type PooledDevice, repeatedName } from "./inventory.ts";
 
@@ -6,7 +8,7 @@ export interface DeviceList {
   readonly devices: readonly PooledDevice[];
   /** Pools of the devices, and other pools whose slices the node may reach. */
   readonly pools: ReadonlySet<DevicePool>;
-  /** The closed pools, each with its reason. */
+  /** Pools of these devices from which none may be taken, each with its reason. */
   readonly closed: ReadonlyMap<DevicePool, string>;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The devices of one scheduling state, and what a pass has taken of them. The feasibility check asks it about planned
- * and existing nodes.
+ * The devices of one scheduling state, and what a pass has taken of them. Planned and existing nodes are checked
+ * against it.
  * upstream: pkg/controllers/provisioning/scheduling/dra.go
  */
 import type { Pod } from "../../apis/core/pod.ts";
@@ -18,7 +18,7 @@ import { EVERYWHERE, type Reach, termsOf } from "./reach.ts";
 import type { SearchFailure, Use } from "./search.ts";
 import { isReleased, type Seed, seedOf } from "./seed.ts";
 
-/** Devices that are tried for one pod on one node, and on one kind of it. */
+/** The most devices that are tried for one pod on one node. */
 export const STEPS_PER_NODE = 20_000;
 export const STEPS_PER_KIND = 4_000;
 
@@ -43,12 +43,12 @@ export class DeviceState {
   #leaving: ReadonlySet<string> = new Set();
   #seed: Seed | undefined;
   readonly #lists = new Map<string, DeviceList>();
-  /** Keyed by the text of the requests, then by node. */
+  /** Text of the needs → name of an existing node → why it refuses them. */
   readonly #refusals = new Map<string, Map<string, SearchFailure>>();
   /** Devices that were tried so far. It measures the cost of placing pods. */
   steps = 0;
 
-  /** `isPlain`: whether nodes have the extended resource themselves. */
+  /** `isPlain`: whether a device plugin, not a DeviceClass, provides the resource. */
   constructor(facts: DeviceFacts, isPlain: (resource: string) => boolean) {
     const contents = new Contents();
     this.#facts = facts;
@@ -58,7 +58,10 @@ export class DeviceState {
     this.#needs = new NeedsReader(facts, this.extended);
   }
 
-  /** Whether a pod can have a claim without devices: in the cluster, of a template, or one that is made for it. */
+  /**
+   * Whether a pod may have a claim that is not allocated: an existing claim, one from a template, or one for an
+   * extended resource.
+   */
   get isClaimed(): boolean {
     const { claims, templates } = this.#facts;
     const isOpen = claims.some(({ status }) => status?.allocation === undefined);
@@ -75,7 +78,7 @@ export class DeviceState {
     return this.#kinds.of(resources);
   }
 
-  /** The pods leave their nodes, so devices that only they use are free. A rollback of the fork undoes it. */
+  /** The pods leave their nodes, so devices that only they use are free. A rollback of the fork undoes the change. */
   leave(pods: readonly Pod[]): void {
     const isClaiming = (pod: Pod) => this.needsOf(pod) !== undefined;
     const uids = pods.filter(isClaiming).flatMap(({ metadata: { uid } }) => uid ?? []);
@@ -90,7 +93,7 @@ export class DeviceState {
     this.ledger.note(() => set(before));
   }
 
-  /** Existing nodes that refuse needs like these while no claim in the cluster ends, with the reason. */
+  /** Existing nodes that refuse equal needs in this pass, with the reason. */
   refusalsOf({ text }: DeviceNeeds): Map<string, SearchFailure> {
     return within(this.#refusals, text, () => new Map<string, SearchFailure>());
   }
@@ -147,7 +150,7 @@ export class DeviceState {
   }
 }
 
-/** Undefined: a device is local to the node, or the node's kinds take different ones. */
+/** Undefined: a device is local to the node, or the instance types of the node would take different devices. */
 function reachesOf(ofKinds: readonly (readonly Use[])[]): PlacedClaim["reaches"] {
   const [first = [], ...others] = ofKinds;
   if (first.some(({ device }) => device.isLocal)) return undefined;

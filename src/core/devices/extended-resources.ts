@@ -1,6 +1,6 @@
 /**
- * Extended resources that a DeviceClass serves (KEP-5004): a pod asks for a number, and kube-scheduler makes a claim of
- * it. A resource that a node or an instance type has itself is left to its device plugin.
+ * Extended resources that a DeviceClass serves (KEP-5004): a pod requests a number, and kube-scheduler creates a claim
+ * for it. A resource that a device plugin provides on a node or an instance type is ignored here.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import type { DeviceClaim, DeviceClass } from "../../apis/resource/kinds.ts";
@@ -12,7 +12,7 @@ export class ExtendedResources {
   /** Resource → the class that serves it. */
   readonly #classes = new Map<string, string>();
 
-  /** `isPlain`: whether nodes have the resource themselves. */
+  /** `isPlain`: whether a device plugin, not a DeviceClass, provides the resource. */
   constructor(classes: readonly DeviceClass[], isPlain: (resource: string) => boolean) {
     const byName = classes.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
     for (const { metadata, spec } of byName) {

@@ -1,6 +1,6 @@
 /**
- * Devices for a pod on an existing node. A node that is not initialized has the devices of its instance type, as far as
- * their drivers have published none for it yet.
+ * Devices for a pod on an existing node. Until a driver has published devices for the node, those of the instance type
+ * count.
  * upstream: pkg/controllers/provisioning/scheduling/existingnode.go
  */
 import type { DynamicResources } from "../cloudprovider/dynamic-resources.ts";
@@ -22,23 +22,23 @@ import {
   type Use,
 } from "./search.ts";
 
-/** An existing node that is asked. */
+/** An existing node on which devices are searched. */
 export interface DeviceNode {
   readonly holder: Holder;
   readonly name: string;
   readonly hostname: string;
   accepts(labels: Requirements): boolean;
-  /** What its drivers will publish. Undefined: all is published. */
+  /** Devices that its drivers have not published yet. Undefined: all are published. */
   readonly toCome: DynamicResources | undefined;
 }
 
-/** An existing node is one kind of node. */
+/** The number of the only kind that an existing node has. Planned nodes may become several kinds. */
 const KIND = 0;
 type Here = 0;
 const HERE: readonly Here[] = [0];
 const NOWHERE: readonly Here[] = [];
 
-/** What it takes to ask a node, whatever it has: there may be thousands. */
+/** Steps that each search on a node costs, even if it has no devices. There may be thousands of nodes. */
 const STEPS_TO_ASK = 16;
 const NO_DEVICES: SearchFailure = { problem: "the node has no devices" };
 
@@ -69,7 +69,7 @@ export function fitOnExisting(
   const claims = wanted.toSearch.map(({ spec }) => spec);
   const alone = searchOn(state, claims, node);
   const answer = isFound(alone) ? besideOthers(state, claims, { node, alone }) : alone;
-  // On an untouched node with only local devices this refusal stays true, so it is kept.
+  // While no devices of the node are taken and all are local, the refusal stays true. So it is remembered.
   const isUntouched = state.ledger.usesOf(node.holder).size === 0;
   if (!isFound(answer) && isUntouched && list.devices.every(({ isLocal }) => isLocal))
     refusals?.set(node.name, answer);
@@ -77,9 +77,8 @@ export function fitOnExisting(
 }
 
 /**
- * Gives the pod its devices on the node, if it has claims. {@link fitOnExisting} has found them before, or the pod is
- * bound to the node, or planned for it, whatever this search says. Then each request holds what can be had for it
- * alone. So no other pod is promised devices that this one may have: others know them only after kube-scheduler.
+ * Gives the pod devices on the node. If no devices are found for the whole pod, which may be bound there all the same,
+ * each request is searched alone. So no other pod is promised a device that kube-scheduler may give to this one.
  */
 export function commitOnExisting(state: DeviceState, needs: DeviceNeeds, node: DeviceNode): void {
   const { holder } = node;
@@ -124,7 +123,7 @@ function searchOn(
   return answer;
 }
 
-/** `alone`: what was found. Other pods of the node may be bound before or after this one. */
+/** Checks the other orders in which pods of the node may be bound. `alone`: what was found for this order. */
 function besideOthers(
   state: DeviceState,
   claims: readonly ClaimSpec[],

@@ -1,6 +1,6 @@
 /**
- * Devices for a pod on a planned node. Each kind of instance type that the node may become is searched for itself.
- * Kinds whose devices narrow the node in the same way stay together; the cheapest such group comes first.
+ * Devices for a pod on a planned node. Each kind of instance type that the node may become is searched separately.
+ * Kinds whose devices narrow the node in the same way form one fit. The fit with the lowest price comes first. ⏎
  */
 import { within } from "../../base/within.ts";
 import type { InstanceType } from "../cloudprovider/instance-type.ts";
@@ -51,7 +51,7 @@ export interface DeviceFit {
   readonly held: ReadonlyMap<number, readonly Use[]>;
 }
 
-/** A planned node that is asked. */
+/** A planned node on which devices are searched. */
 export interface AskedNode {
   readonly holder: Holder;
   readonly set: SetId;
@@ -64,7 +64,7 @@ interface AskedKind extends AskedNode {
   readonly kind: TemplateDevices;
 }
 
-/** What one kind of types answered. */
+/** The result of the search for one kind of instance types. */
 export interface KindAnswer {
   readonly kind: TemplateDevices;
   readonly types: Bits;
@@ -75,7 +75,7 @@ export class NewNodeDevices {
   readonly state: DeviceState;
   readonly #nodes: NewNodes;
   readonly #kinds = new WeakMap<DeviceTypes, readonly TemplateDevices[]>();
-  /** Answers about pods that share a node, by requirements and kind of the node and by the claims of its pods. */
+  /** Results of {@link inAnyOrder}, by requirements and kind of the node and by the claims of its pods. */
   readonly #orders = new Map<string, SearchFound<SetId> | SearchFailure>();
   readonly #numbers = new Map<ClaimSpec, number>();
 
@@ -84,7 +84,7 @@ export class NewNodeDevices {
     this.#nodes = new NewNodes(space);
   }
 
-  /** The ways in which the node can have the pod's devices, the best first. Empty: there is none. */
+  /** The ways in which the node can have the pod's devices, the cheapest first. Empty: there is none. */
   fits(needs: DeviceNeeds, asked: AskedNode): readonly DeviceFit[] {
     if (needs.problem !== undefined) return NONE;
     const wanted = this.state.wantedOn(asked.holder, needs);
@@ -101,7 +101,7 @@ export class NewNodeDevices {
     return fits;
   }
 
-  /** The devices become the node's. */
+  /** Records that the node takes the devices of the fit. */
   commit(holder: Holder, { placed, uses, held }: DeviceFit): void {
     if (placed.length === 0) return;
     const { ledger } = this.state;
@@ -122,7 +122,7 @@ export class NewNodeDevices {
     this.state.place(holder, placed, uses);
   }
 
-  /** The node can no longer become other types than these: their devices are free. */
+  /** Frees the devices of all instance types that the node can no longer become. */
   keepOnly(holder: Holder, types: Bits, table: DeviceTypes): void {
     const { ledger } = this.state;
     const before = ledger.usesOf(holder);
@@ -139,7 +139,7 @@ export class NewNodeDevices {
     return localDrivers(uses);
   }
 
-  /** Answers of all kinds, for {@link fits} and for its explanation. */
+  /** The results for all kinds, for {@link fits} and {@link explain}. */
   answers(claims: readonly Need[], asked: AskedNode): readonly KindAnswer[] {
     const total = { steps: STEPS_PER_NODE };
     const answers: KindAnswer[] = [];
@@ -160,7 +160,7 @@ export class NewNodeDevices {
     }
     const total = { steps: STEPS_PER_NODE };
     const fits = [...groups].map(([key, { set, found }]) => {
-      // A kind that narrows the node otherwise may do so in this way, too.
+      // A kind whose first result narrows the node differently may also have a result for this set.
       const more = groups.size === 1 ? [] : answers.filter((one) => !found.includes(one));
       const joining = more.flatMap((one): KindAnswer[] => {
         if (!isFound(one.answer)) return [];
@@ -180,7 +180,7 @@ export class NewNodeDevices {
       .map(({ fit }) => fit);
   }
 
-  /** Why {@link fits} is empty: the answer of the kind of instance types that comes nearest. */
+  /** Why {@link fits} is empty: the refusal of the kind of instance types that passes the most checks. */
   explain(needs: DeviceNeeds, asked: AskedNode): string {
     if (needs.problem !== undefined) return needs.problem;
     const wanted = this.state.wantedOn(asked.holder, needs);
@@ -220,7 +220,7 @@ export class NewNodeDevices {
     return answer;
   }
 
-  /** `alone`: what was found. Other pods of the node may be bound before or after this one. */
+  /** Checks the other orders in which pods of the node may be bound. `alone`: what was found for this order. */
   #besideOthers(
     claims: PodClaims,
     { alone, ...asked }: AskedKind & { readonly alone: SearchFound<SetId> },
@@ -229,7 +229,7 @@ export class NewNodeDevices {
     const pods = [...ledger.podsOn(asked.holder), claims];
     const held = ledger.usesOf(asked.holder).get(asked.kind.kind) ?? [];
     if (!mayDependOnOrder(pods, [...held, ...alone.uses.flat()])) return alone;
-    // A budget of its own, because the answer is kept for other nodes.
+    // A separate budget: the result is reused for other nodes, so it must not depend on what this pass has spent.
     const budget = { steps: STEPS_PER_NODE };
     const ask: NodeAsk<SetId> = (own, uses, from) => ({
       ...this.#questionOf(own, { ...asked, uses }, budget),
@@ -242,7 +242,7 @@ export class NewNodeDevices {
     };
     const { devices } = this.#listOf(asked);
     if (!devices.every(({ isLocal }) => isLocal)) return answer();
-    // If the nodes have only devices of their own, all nodes of a kind with such pods have the same answer.
+    // If all devices are local, equal pods on nodes of one kind give equal results.
     const kinds = pods.map((pod) => pod.map((spec) => this.#numberOf(spec)).join());
     return within(this.#orders, `${asked.set} ${asked.kind.kind} ${kinds.join(" ")}`, answer);
   }

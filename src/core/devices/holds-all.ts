@@ -1,6 +1,7 @@
 /**
- * Whether the devices of one node suffice for several pods whichever of them kube-scheduler takes. It knows no plan: of
- * `firstAvailable` it takes the first alternative that the node can serve, also where the plan counts on a later one.
+ * Whether the devices of one node suffice for several pods, whichever devices kube-scheduler chooses. kube-scheduler
+ * does not know the plan. Of `firstAvailable` it takes the first alternative that is free, even if the plan uses a
+ * later one.
  */
 import type { Alternative } from "./claim-specs.ts";
 import type { PooledDevice } from "./inventory.ts";
@@ -14,9 +15,9 @@ export interface AlikePods {
 }
 
 /**
- * True only if no choice of devices leaves one of the pods without its own. `devices`: those of the empty node. Shares
- * of a device count as the whole of it, so the answer is false more often than need be. It is false, too, where several
- * pods may take devices that consume counters.
+ * True only if every choice of devices leaves enough for all pods. `devices`: those of the empty node. A share counts
+ * as the whole device, so the answer may be false although the devices suffice. It is also false if several pods may
+ * take devices that consume counters.
  */
 export function holdsAll(
   pods: readonly AlikePods[],
@@ -54,7 +55,7 @@ export function holdsAll(
   );
 }
 
-/** Whether a device takes counters that others need: where one is taken, a second may not be had. */
+/** Whether a device consumes counters. Then one taken device may leave too few counters for another. */
 function arePartsOfOne(devices: ReadonlySet<PooledDevice>): boolean {
   for (const { device } of devices) if ((device.consumesCounters ?? []).length > 0) return true;
   return false;

@@ -17,13 +17,16 @@ export interface DevicePool {
   readonly isComplete: boolean;
   /** For each slice, the nodes that can use its devices, as alternatives. */
   readonly slices: readonly (readonly Reach[])[];
-  /** A node reaches all slices or none. */
+  /** All slices can be used by the same nodes. */
   readonly isAlike: boolean;
   /** Counter set → counter → what the whole pool has of it. */
   readonly counters: ReadonlyMap<string, Counters>;
-  /** The devices consume a counter that the pool does not have, or a set is named twice: it offers no device. */
+  /**
+   * Why no device of the pool can be taken: one consumes a counter that the pool lacks, or a counter set is named
+   * twice.
+   */
   readonly problem: string | undefined;
-  /** A node that does not exist yet will publish it. */
+  /** The pool comes from a template: a new node will publish it. */
   readonly isTemplate: boolean;
   readonly devices: PooledDevice[];
 }
@@ -57,9 +60,9 @@ const FIRST_TEMPLATE = 2 ** 30;
 /** The pools of the cluster, by driver and name. */
 export class ClusterDevices {
   readonly pools: readonly DevicePool[];
-  /** Devices that no node owns: attached by a network. */
+  /** Devices that are not tied to one node, such as devices attached over a network. */
   readonly shared: readonly PooledDevice[];
-  /** Pools that are not of one node alone. */
+  /** Pools that are not tied to one node. */
   readonly sharedPools: readonly DevicePool[];
   readonly #poolsByNode = new Map<string, DevicePool[]>();
   readonly #byNode = new Map<string, PooledDevice[]>();
@@ -142,7 +145,7 @@ export class ClusterDevices {
 
 /** What a new node of some instance types will publish. Types with equal devices share one. */
 export interface TemplateDevices {
-  /** Equal for equal devices, whatever the names of the pools. */
+  /** The number of this list of devices. Lists that differ only in the names of pools have one number. */
   readonly kind: number;
   readonly devices: readonly PooledDevice[];
 }
@@ -196,7 +199,7 @@ export class DeviceKinds {
 
 const NO_TEMPLATES: TemplateDevices = { kind: 0, devices: [] };
 
-/** SelectorCache cannot read the name of a pool, and it differs between types with equal devices. */
+/** Selectors cannot read the name of a pool. Names differ between types with equal devices, so they are left out. */
 function withoutPoolNames({ pools, bindings }: DynamicResources): string {
   const numbers = new Map(pools.map(({ driver, pool }, at) => [`${driver}/${pool}`, at]));
   const groups = bindings.map(({ attribute, devices }) => [
@@ -206,7 +209,7 @@ function withoutPoolNames({ pools, bindings }: DynamicResources): string {
   return canonicalJson([pools.map(({ pool: _, ...rest }) => rest), groups]);
 }
 
-/** Bindings of one attribute that share a device are one group. */
+/** Joins bindings of one attribute that share a device into one group. */
 function boundDevices(
   bindings: DynamicResources["bindings"],
 ): Map<string, ReadonlyMap<string, number>> {

@@ -1,6 +1,6 @@
 /**
- * What a pass has promised: devices of each planned or existing node, and the claims that have a place. Each change can
- * be undone, newest first, as the changes of a fork are.
+ * What a pass has promised: the devices that each planned or existing node takes, and the nodes of placed claims. All
+ * changes can be undone, newest first, when a fork is dropped.
  * upstream: pkg/scheduling/dynamicresources/allocationtracker.go
  */
 import { within } from "../../base/within.ts";
@@ -30,7 +30,7 @@ export interface PlacedClaim {
 export interface TakenBy {
   readonly kind: number;
   readonly seed: Seed;
-  /** What pods of the node itself take. Default: what the ledger has. */
+  /** The uses of the node's own pods. Absent: those that the ledger has. */
   readonly uses?: readonly Use[] | undefined;
 }
 
@@ -40,12 +40,12 @@ const NO_PODS: readonly PodClaims[] = [];
 export class DeviceLedger {
   readonly #holders = new Map<Holder, KindUses>();
   readonly #claims = new Map<string, PlacedClaim>();
-  /** Published device → node → what it takes of it. */
+  /** Published device → node → the amounts that it takes of the device. */
   readonly #byDevice = new Map<PooledDevice, Map<Holder, Amounts>>();
   /** Pods that get devices of the node in this pass, in order. */
   readonly #pods = new Map<Holder, readonly PodClaims[]>();
   readonly #undo: (() => void)[] = [];
-  /** Grows whenever a claim gets a place. */
+  /** Grows with each placed claim, and when a placement is undone. */
   #revision = 0;
 
   get revision(): number {
@@ -82,7 +82,7 @@ export class DeviceLedger {
     while (this.#undo.length > moment) this.#undo.pop()?.();
   }
 
-  /** Adds a change of another part of the state that is undone with the others. */
+  /** Adds an undo function for a change outside the ledger. */
   note(undo: () => void): void {
     this.#undo.push(undo);
   }

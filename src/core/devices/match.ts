@@ -1,4 +1,4 @@
-/** Whether a device is one that a request asks for, whoever has it now. */
+/** Whether a device matches a request, even if the device is in use. */
 import { within } from "../../base/within.ts";
 import { type Amounts, consumedBy } from "./capacity.ts";
 import type { Alternative } from "./claim-specs.ts";
@@ -22,7 +22,7 @@ export type Match =
   /** What the request takes of the capacity, if the device is shared. */
   | { readonly mismatch?: undefined; readonly consumes: Amounts };
 
-/** Answers for each request and each content of devices, kept for the pass. */
+/** Results by request and content of devices, kept for the pass. */
 export class Matcher {
   readonly #known = new WeakMap<Alternative, Map<number, Match>>();
 

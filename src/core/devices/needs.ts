@@ -27,7 +27,10 @@ export interface DeviceNeeds {
   readonly claims: readonly Need[];
   /** Why no node can take the pod now. Absent: its claims can be read. */
   readonly problem?: string;
-  /** Only this pod uses its claims, and none is allocated: what refuses it once refuses it for the whole pass. */
+  /**
+   * Only this pod uses its claims, and none is allocated. So a node that refuses them once refuses them for the whole
+   * pass.
+   */
   readonly isPrivate: boolean;
   /** Equal for pods whose claims are equal for planning. */
   readonly text: string;

@@ -1,4 +1,4 @@
-/** How devices narrow planned nodes: requirements as numbers of their space. */
+/** How the reach of devices narrows planned nodes: requirement sets by their numbers in a RequirementSpace. */
 import { within } from "../../base/within.ts";
 import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
 import type { PooledDevice } from "./inventory.ts";
@@ -20,7 +20,7 @@ export class NewNodes {
     };
   }
 
-  /** The sets of requirements under which a node of `at` reaches it, one for each term. */
+  /** The requirement sets under which a node with set `at` can use something with this reach, one for each term. */
   ways(reach: Reach, at: SetId): readonly SetId[] {
     if (reach === "everywhere") return [at];
     if ("node" in reach) return [];
@@ -34,7 +34,7 @@ export class NewNodes {
     return found;
   }
 
-  /** The sets under which a node of `at` reaches all of these. Their number is limited. */
+  /** The requirement sets under which a node with set `at` satisfies all reaches. At most {@link MOST_WAYS}. */
   waysOfAll(reaches: readonly Reach[], at: SetId): readonly SetId[] {
     let sets: readonly SetId[] = [at];
     for (const reach of reaches) {
@@ -45,5 +45,5 @@ export class NewNodes {
   }
 }
 
-/** Ways to satisfy the node selectors of allocated claims that are tried. */
+/** The most combinations of node selector terms of allocated claims that are tried. */
 const MOST_WAYS = 8;

@@ -9,7 +9,7 @@ import { Requirements } from "../scheduling/requirements.ts";
 export interface ReachTerm {
   /** What the node's labels must be, the host name left out. */
   readonly labels: Requirements;
-  /** What the node's name and host name must be. A node that does not exist yet satisfies none. */
+  /** Requirements of the node's name and host name. A node that does not exist yet satisfies none of them. */
   readonly names: readonly Requirement[];
 }
 

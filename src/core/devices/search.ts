@@ -32,7 +32,7 @@ export interface Taken {
   counters(pool: DevicePool): readonly (CounterUse | undefined)[];
 }
 
-/** Nodes that a search may narrow down. `S`: what they are, a set of requirements. */
+/** How a search narrows the node. `S`: a set of requirements. */
 export interface Narrowable<S> {
   readonly from: S;
   /** The ways in which such a node can use the device, each narrower or the same. Empty: it cannot. */
@@ -45,7 +45,7 @@ export interface DeviceQuestion<S> {
   readonly taken: Taken;
   readonly nodes: Narrowable<S>;
   readonly matcher: Matcher;
-  /** Paid one for each device that is tried. */
+  /** Reduced by one for each device that is tried. */
   readonly budget: { steps: number };
 }
 
@@ -53,11 +53,11 @@ export interface SearchFound<S> {
   readonly at: S;
   /** The devices for each claim of the question. */
   readonly uses: readonly (readonly Use[])[];
-  /** What all pods of the node take, where this pod changes what the others have. Absent: it changes nothing. */
+  /** What all pods of the node take, if this pod changes the devices of the others. Absent: it does not. */
   readonly held?: readonly Use[];
 }
 
-/** Why there is no answer, where more is known than that none was found. */
+/** Why no devices were found. Empty: no known reason. */
 export type SearchFailure = { readonly problem?: string; readonly outOfSteps?: true };
 
 /** The devices, or why there are none. */
@@ -70,7 +70,7 @@ export function isFound<S>(answer: SearchFound<S> | SearchFailure): answer is Se
   return "uses" in answer;
 }
 
-/** Where the search is: the next device to find. */
+/** The request for which devices are searched next. */
 interface Position {
   readonly claim: number;
   readonly request: number;
@@ -80,9 +80,9 @@ interface Position {
 interface Filling<S> {
   readonly position: Position;
   readonly alternative: Alternative;
-  /** Devices that may be taken, in order. With All: those that must be taken. */
+  /** Devices that may be taken, in order. If the request is for all devices: those that must be taken. */
   readonly among: readonly PooledDevice[];
-  /** Some of them have shares for several slots. */
+  /** Some of these devices can be shared, so one device may fill several slots. */
   readonly hasShared: boolean;
   readonly slots: number;
   readonly slot: number;
@@ -91,7 +91,7 @@ interface Filling<S> {
   readonly at: S;
 }
 
-/** Devices that are looked at for one step of the budget. */
+/** Devices that are compared for one step of the budget. Trying a device costs a whole step. */
 const LOOKED_AT_PER_STEP = 16;
 
 class Search<S> {
@@ -117,7 +117,7 @@ class Search<S> {
     return at === undefined ? this.#failure : { at, uses: this.#uses };
   }
 
-  /** The rest of the search from this request on. Undefined: there is no way. */
+  /** Searches from this request to the last one. Undefined: there is no solution. */
   #next({ claim, request }: Position, at: S): S | undefined {
     const spec = this.#question.claims[claim];
     if (spec === undefined) return at;
@@ -138,7 +138,10 @@ class Search<S> {
     return undefined;
   }
 
-  /** Devices that match and are free. A device that breaks a selector is one: the search fails when it gets there. */
+  /**
+   * Devices that match and are free. A device for which a selector fails is kept, and the search fails when it tries
+   * that device.
+   */
   #candidates(alternative: Alternative, at: S): readonly PooledDevice[] {
     const { list, matcher, nodes, budget } = this.#question;
     budget.steps -= Math.ceil(list.devices.length / LOOKED_AT_PER_STEP);
@@ -204,13 +207,13 @@ class Search<S> {
     return undefined;
   }
 
-  /** Kubernetes gives up the claim when a selector has no value for a device that it looks at. */
+  /** Kubernetes fails the claim if a selector has an error for a device that the search tries. */
   #fail({ name }: Alternative, { mismatch }: Match): void {
     this.#failure = { problem: `request ${name}: selector ${mismatch?.text}` };
     this.#stopped = true;
   }
 
-  /** Empty: the request cannot be satisfied. */
+  /** All devices that match. Empty: the request cannot be satisfied. */
   #allOf(alternative: Alternative, at: S): readonly PooledDevice[] {
     const { list, matcher, nodes, budget } = this.#question;
     const found: PooledDevice[] = [];
@@ -259,8 +262,9 @@ class Search<S> {
   }
 
   /**
-   * Whether taking the device takes counters. kube-scheduler 1.34 charges each share that one pod takes, and forgets
-   * the counters of shares that other pods have. Here those are charged once, so the pod's first share is paid then.
+   * Whether the next share of the device consumes counters. kube-scheduler 1.34 charges every share that one pod takes,
+   * and ignores the counters of shares that other pods have. Here the shares of other pods are charged once, so this
+   * pod's first share is not charged again.
    * upstream: dynamic-resource-allocation/structured/internal/experimental, checkAvailableCounters
    */
   #isCharged(device: PooledDevice): boolean {
@@ -268,7 +272,7 @@ class Search<S> {
     return this.#taken.has(device) || !this.#question.taken.has(device);
   }
 
-  /** Equal for devices of which trying one tells about the others. */
+  /** Equal for devices of which only one needs to be tried. */
   #likeness(device: PooledDevice): string {
     if (!isShared(device)) return String(device.content);
     const used = [
@@ -281,9 +285,9 @@ class Search<S> {
 }
 
 /**
- * Why kube-scheduler would refuse the node because of a request for all devices, whether or not another alternative
- * would do. It looks at every pool of which the node reaches a slice, of whatever driver. Kubernetes 1.34 also takes a
- * pool for incomplete if other slices of it are for other nodes; 1.35 counts those slices.
+ * Why kube-scheduler would refuse the node because of a request for all devices, even if another alternative fits.
+ * kube-scheduler checks every pool with a slice that the node can use, of any driver. Kubernetes 1.34 also treats a
+ * pool as incomplete if some of its slices are for other nodes. Kubernetes 1.35 does not.
  * upstream: dynamic-resource-allocation/structured, validateDeviceRequest and GatherPools
  */
 function problemForAll<S>({ claims, list, nodes }: DeviceQuestion<S>): string | undefined {
@@ -312,7 +316,7 @@ function newUse(): CounterUse {
   return new Map();
 }
 
-/** Whether several claims may have a part of the device each. */
+/** Whether several claims may each take a share of the device. */
 export function isShared({ device }: PooledDevice): boolean {
   return device.allowMultipleAllocations === true;
 }

@@ -5,7 +5,7 @@ import { type Amounts, addAmounts } from "./capacity.ts";
 import type { ClusterDevices, PooledDevice } from "./inventory.ts";
 
 export interface Seed {
-  /** Each device of which a claim has all or a part. */
+  /** Devices that claims have, as a whole or in part. */
   readonly held: ReadonlySet<PooledDevice>;
   /** Used amounts of shared devices. */
   readonly consumed: ReadonlyMap<PooledDevice, Amounts>;
@@ -37,7 +37,7 @@ export function seedOf(
   return { held, consumed };
 }
 
-/** Whether it is reserved for leaving pods only, so that their next node allocates it anew. */
+/** Whether the claim is reserved for leaving pods only. Then their next node allocates new devices for it. */
 export function isReleased(
   { status: { reservedFor = [] } = {} }: ResourceClaim,
   leaving: ReadonlySet<string>,

@@ -1,4 +1,4 @@
-/** SelectorCache of classes and requests. Each is compiled once, and asked once for each content of a device. */
+/** CEL selectors of classes and requests. Each is compiled once, and evaluated once for each content of a device. */
 import type { Device, DeviceSelector } from "../../apis/resource/kinds.ts";
 import { within } from "../../base/within.ts";
 import type { PooledDevice } from "./inventory.ts";

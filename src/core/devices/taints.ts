@@ -1,4 +1,4 @@
-/** Taints of devices, and requests that tolerate them. upstream has none; rules as in Kubernetes' KEP-5055. */
+/** Taints of devices, and requests that tolerate them (KEP-5055). karpenter-ts only. */
 import type { Device, DeviceTaint, DeviceToleration } from "../../apis/resource/kinds.ts";
 
 /** The first taint that the request does not tolerate; undefined: there is none. */

@@ -1,4 +1,7 @@
-/** Why a node lacks a pod's devices: the request, how many devices fell at each step, and the nearest one. */
+/**
+ * Why a node lacks a pod's devices: the request, how many devices failed at each step, and the device that came
+ * nearest.
+ */
 import { capacityOf, shortDimension } from "./capacity.ts";
 import type { Alternative } from "./claim-specs.ts";
 import { shortCounter } from "./counters.ts";
@@ -25,7 +28,7 @@ interface Fallen {
   readonly text: string;
 }
 
-/** How the devices of one node did for one alternative of a request. */
+/** The result for one alternative of a request on one node. */
 interface RequestVerdict {
   readonly claim: string;
   readonly alternative: Alternative;
@@ -39,7 +42,7 @@ interface RequestVerdict {
 /** What {@link verdictOf} says. */
 export interface Verdict {
   readonly text: string;
-  /** Larger for nodes that come nearer to what the pod asks for. */
+  /** Larger for nodes whose devices pass more steps. */
   readonly nearness: number;
 }
 
@@ -61,7 +64,7 @@ export function verdictOf<S>(
   return { text: togetherText(claims), nearness };
 }
 
-/** Each request could have its devices alone. */
+/** The text for claims of which each request alone can be satisfied. */
 function togetherText(claims: readonly Need[]): string {
   const constraints = claims.flatMap(({ name, spec }) =>
     spec.constraints.map(({ matchAttribute, distinctAttribute }) =>
@@ -105,7 +108,7 @@ function requestVerdict<S>(
   return { claim, alternative, seen: devices.length, left, fallen, nearest };
 }
 
-/** How many times the request can have the device. A shared one may serve all of it. */
+/** How many times the request can take the device. A shared device may serve several times. */
 function shares<S>(
   { matcher, taken }: DeviceQuestion<S>,
   alternative: Alternative,
