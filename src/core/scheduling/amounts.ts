@@ -37,7 +37,7 @@ export function amountsOf(resources: Resources): Amounts {
     const amount = resources[name] as number;
     let position = positions.get(name);
     if (position === undefined) {
-      // A pod that runs on the node requested it, but the node does not have it.
+      // A negative amount: a pod on the node requests a resource that the node does not have.
       if (amount <= 0) continue;
       position = positions.size;
       positions.set(name, position);
@@ -80,7 +80,7 @@ export function isWithin(demand: Demand, amounts: Amounts): boolean {
   }
   for (let index = 0; index < unseen.length; index++) {
     const { name, amount } = unseen[index] as Unseen;
-    // A node may have brought the resource after the demand was made.
+    // A node may have added the resource after the demand was made.
     if (amount > amountOf(amounts, name)) return false;
   }
   return true;

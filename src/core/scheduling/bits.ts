@@ -176,7 +176,7 @@ export class Marks {
 
   /** The first number from `start` on that none of the three sets has. */
   firstMissing(start: number, other: Marks = NO_MARKS, third: Marks = NO_MARKS): number {
-    // Third sets are mostly empty. Not reading them saves memory accesses.
+    // The third set is mostly empty. Then its words are not read, which saves memory accesses.
     if (third.#high === 0) {
       if (other.#high === 0 || other === this) return this.#firstMissing(start);
       if (this.#high === 0) return other.#firstMissing(start);

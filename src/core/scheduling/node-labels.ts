@@ -1,6 +1,6 @@
 /**
- * The labels of an existing node, compared with requirements. A label has one value or is absent for good. Nothing is
- * copied, because there may be 100,000 nodes.
+ * The labels of an existing node, compared with requirements. Each label has one value or is absent, and never changes.
+ * Nothing is copied, because there may be 100,000 nodes.
  */
 import { HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { allows, allowsAbsence, isImpossible, oneOf, type Requirement } from "./requirement.ts";
@@ -46,7 +46,7 @@ export class NodeLabels {
     return value === undefined ? undefined : oneOf(key, [value]);
   }
 
-  /** Like {@link Requirements.accepts}, with no key that may be undefined. */
+  /** Like {@link Requirements.accepts}, with an empty `mayBeUndefined`. */
   accept(requirements: Requirements): boolean {
     if (this.#torn !== undefined) return this.#torn.accepts(requirements, NOTHING_UNDEFINED);
     for (const wanted of requirements.all()) {

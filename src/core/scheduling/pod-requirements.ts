@@ -1,6 +1,6 @@
 /**
- * What a pod requires of its node's labels. The first required term and the heaviest preferred term count; dropping
- * preferences leads to the others.
+ * What a pod requires of its node's labels. Only the first required term and the heaviest preferred term count.
+ * Dropping preferences makes the next term count.
  * upstream: pkg/scheduling/requirements.go
  */
 import type { NodeSelectorRequirement, NodeSelectorTerm, Pod } from "../../apis/core/pod.ts";

@@ -28,9 +28,7 @@ export class RequirementSpace {
     this.intern(Requirements.NONE);
   }
 
-  /**
-   * Whether instance types or offerings set the label. Any other label of a node gets the lowest value that is left.
-   */
+  /** Whether instance types or offerings define the label. For other labels, a node gets the lowest allowed value. */
   isOfTypes(key: string): boolean {
     return this.#mayBeUndefined.has(key);
   }

@@ -127,7 +127,7 @@ export function intersects(a: Requirement, b: Requirement): boolean {
   return !forbidsAll(intersect(a, b));
 }
 
-/** The operator that describes it best. Bounds count as Exists. */
+/** The operator that describes the requirement best. Bounds count as Exists. */
 function operatorOf(requirement: Requirement): "In" | "NotIn" | "Exists" | "DoesNotExist" {
   const some = requirement.values.length > 0;
   if (requirement.complement) return some ? "NotIn" : "Exists";

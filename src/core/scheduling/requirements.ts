@@ -203,7 +203,7 @@ export class Requirements {
   }
 }
 
-/** Two requirements that are both satisfied by absence agree even without a common value. */
+/** Whether both allow a common value, or both allow the label to be absent. */
 function meets(own: Requirement, wanted: Requirement): boolean {
   return intersects(own, wanted) || (allowsAbsence(own) && allowsAbsence(wanted));
 }

@@ -4,7 +4,7 @@
  */
 import { type Bits, equalBits, hashOfBits } from "./bits.ts";
 
-/** One planning state may be used for days. */
+/** A planning state may be used for days, so the memory is bounded. */
 const MOST_KEPT = 10_000;
 
 /** Keeps one object for equal sets, to save memory. */

@@ -1,6 +1,6 @@
 /**
- * Taints in planning. At first a pod must tolerate every effect, PreferNoSchedule included. Without its preferences it
- * must tolerate NoSchedule and NoExecute only. Taints that every new node has for a while do not count.
+ * Taints in planning. First a pod must tolerate taints of every effect, PreferNoSchedule included. After its
+ * preferences are dropped, only NoSchedule and NoExecute count. Ephemeral taints of new nodes are ignored.
  * upstream: pkg/scheduling/taints.go
  */
 import type { Taint } from "../../apis/core/node.ts";

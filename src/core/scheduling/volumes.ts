@@ -29,7 +29,7 @@ export interface VolumeObjects {
 /** Distinct claims by driver. */
 export type VolumeUsage = ReadonlyMap<string, ReadonlySet<string>>;
 
-/** A claim without this annotation counts as unbound, whatever volume it names. */
+/** A PersistentVolumeClaim without this annotation counts as unbound, even if its spec names a volume. */
 export const BIND_COMPLETED_ANNOTATION_KEY = "pv.kubernetes.io/bind-completed";
 const EBS_DRIVER = "ebs.csi.aws.com";
 const IN_TREE_DRIVERS: Readonly<Record<string, string>> = { "kubernetes.io/aws-ebs": EBS_DRIVER };
@@ -37,9 +37,9 @@ const NOWHERE: VolumeUsage = new Map();
 const HOSTNAME: ReadonlySet<string> = new Set([HOSTNAME_LABEL_KEY]);
 
 /**
- * Most alternatives of one pod. Alternatives of several volumes about different labels multiply: five volumes with
- * ten terms each would give 100,000. Terms about zones do not multiply, because they agree or exclude each other. For
- * tests.
+ * The most alternatives of one pod. Terms of several volumes about different labels multiply: five volumes with ten
+ * terms each would give 100,000. Terms about zones do not multiply, because two of them agree or exclude each other.
+ * Exported for tests.
  */
 export const MOST_ALTERNATIVES = 256;
 
@@ -85,7 +85,7 @@ export class VolumeIndex {
     this.#unsupported = objects.unsupportedProvisioners ?? [];
   }
 
-  /** Takes in the current objects. Classes stay as they were. */
+  /** Replaces the indexed objects. StorageClasses stay as they are. */
   see({ claims, volumes, csiNodes }: Omit<VolumeObjects, "classes">): void {
     this.#claims = byName(claims);
     this.#volumes = byName(volumes);
@@ -112,9 +112,9 @@ export class VolumeIndex {
   }
 
   /**
-   * Alternative requirements of the node, each of which satisfies all volumes. Empty: the volumes require nothing.
-   * Alternatives of several volumes are combined, and contradictions left out. Of more than {@link MOST_ALTERNATIVES}
-   * the first are kept, in the order of volumes and terms.
+   * Alternative requirements of the node, each of which satisfies all volumes. Empty: the volumes require nothing. Each
+   * term of a volume is combined with each of the next, without contradictions. Only the first {@link
+   * MOST_ALTERNATIVES} are kept, in the order of volumes and terms.
    */
   alternatives(pod: Pod): readonly Requirements[] {
     let combined: Requirements[] = [];
@@ -182,7 +182,7 @@ export class VolumeIndex {
     const keys = topologies.flatMap((term) =>
       (term.matchLabelExpressions ?? []).map(({ key }) => key),
     );
-    // A new node has no host name that a term could name.
+    // A volume that names a host needs an existing node, because no new node can have that host name.
     const tied = keys.find((key) => normalizedLabel(key) === HOSTNAME_LABEL_KEY);
     if (tied !== undefined)
       return `failed to validate pvc, storage class uses unsupported topology key (${names}, TopologyKey=${tied})`;
@@ -215,7 +215,7 @@ export class VolumeIndex {
   }
 }
 
-/** The host name of a local disk is left out: it names an old node, not a possible new one. */
+/** The host name of a local disk is ignored: it belongs to an old node, which a new node cannot be. */
 function boundAlternatives(volume: PersistentVolume): Requirements[] {
   const terms = volume.spec.nodeAffinity?.required?.nodeSelectorTerms ?? [];
   const tied = volume.spec.local !== undefined || volume.spec.hostPath !== undefined;
@@ -235,8 +235,8 @@ function className(claim: PersistentVolumeClaim | undefined, volume: Volume): st
 }
 
 /**
- * Combines each alternative of one volume with each of the next, if they agree. If no combination agrees, all are
- * kept: no node satisfies these.
+ * Combines each alternative of one volume with each compatible one of the next. If no combination is compatible, all
+ * are kept: no node satisfies them, so the pod finds no place.
  */
 function combinations(
   some: readonly Requirements[],
@@ -262,7 +262,7 @@ function agree(a: Requirements, b: Requirements): boolean {
 /** Objects that are indexed in one step. */
 const OBJECTS_PER_STEP = 4_096;
 
-/** Indexes large lists in steps ahead of time. {@link VolumeIndex} would do it in one step. */
+/** Indexes large lists ahead of time, in steps. {@link VolumeIndex} would index them in one step. */
 export function* indexVolumes({ claims, volumes, csiNodes }: VolumeObjects): Steps<void> {
   for (const objects of [claims, volumes, csiNodes]) {
     if (indexes.has(objects)) continue;
@@ -273,7 +273,7 @@ export function* indexVolumes({ claims, volumes, csiNodes }: VolumeObjects): Ste
   }
 }
 
-/** Indexes by list. Lists never change; the cache of the cluster returns the same list until an object changes. */
+/** Indexes by list. Lists never change: the mirror returns the same list until an object changes. */
 const indexes = new WeakMap<readonly KubeObject[], ReadonlyMap<string, KubeObject>>();
 
 function byName<T extends KubeObject>(objects: readonly T[]): ReadonlyMap<string, T> {

@@ -3,7 +3,7 @@ import type { PodTemplateSpec } from "../../apis/apps/kinds.ts";
 import type { CapacityBuffer } from "../../apis/autoscaling/capacity-buffer.ts";
 import type { PodAdmission } from "./pod-admission.ts";
 
-/** Pods of a workload also get what a VerticalPodAutoscaler recommends for it. */
+/** Pods of a workload also get the requests that a VerticalPodAutoscaler recommends for it. */
 export function admittedTemplate(
   admission: PodAdmission,
   { metadata: { namespace }, spec: { scalableRef } }: CapacityBuffer,

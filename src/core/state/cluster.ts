@@ -21,9 +21,9 @@ export interface ClusterState {
   updateClaim(claim: NodeClaim): void;
   deleteClaim(name: string, kind: string): void;
   /**
-   * A claim of this name is being created. Call the result with the answer, or with undefined if creation
-   * failed. The claim is taken in, unless it was deleted before the answer came: nobody would tell of its
-   * deletion a second time.
+   * Call this before a claim of this name is created. Call the result with the created claim, or with undefined if
+   * creation failed. A claim that was deleted before the call is ignored, because its deletion would not be reported
+   * again.
    */
   expectClaim(name: string, kind: string): (created: NodeClaim | undefined) => void;
   updateNode(node: Node): void;

@@ -55,12 +55,12 @@ export function uncordoned(node: Node, words: Vocabulary): Node {
 
 const OTHERS_FIRST: Taint = { key: OTHERS_FIRST_TAINT_KEY, effect: "PreferNoSchedule" };
 
-/** Whether kube-scheduler was asked to try other nodes first. */
+/** Whether the Node has the taint that asks kube-scheduler to try other nodes first. */
 export function isPutLast({ spec }: Node): boolean {
   return (spec?.taints ?? []).some(isOthersFirst);
 }
 
-/** The node with or without that request. */
+/** The Node with or without that taint. */
 export function putLast(node: Node, isLast: boolean): Node {
   if (isPutLast(node) === isLast) return node;
   const others = (node.spec?.taints ?? []).filter((taint) => !isOthersFirst(taint));

@@ -110,7 +110,7 @@ class Cluster implements ClusterState {
   updateNode(node: Node): void {
     const name = node.metadata.name;
     if (isStale(node, this.#nodes.get(name))) return;
-    // A new Node of the same name: what was noted of the old one is not about it.
+    // The Node was recreated under the same name, so facts about the old one are dropped.
     if (this.#nodes.get(name)?.metadata.uid !== node.metadata.uid) this.deleteNode(name);
     const known = this.#nodes.get(name);
     if (known === undefined || takesOthers(known, node)) this.#revision++;
@@ -271,7 +271,7 @@ class Cluster implements ClusterState {
     return key === undefined ? undefined : this.#shownFor(key);
   }
 
-  /** The view for a key. A claim whose Node exists has none of its own. */
+  /** The view for a key. Undefined for a claim whose Node exists: the Node's key has the view. */
   #shownFor(key: string): NodeView | undefined {
     const claim = this.#claims.get(key);
     if (claim !== undefined)
@@ -322,7 +322,7 @@ class Cluster implements ClusterState {
     this.#revision++;
   }
 
-  /** A Node of ours without a provider id cannot be joined with its claim yet: it has no view. */
+  /** A registered Node without a provider id cannot be joined with its claim yet, so it has no view. */
   #view(name: string): NodeView | undefined {
     const node = this.#nodes.get(name) as Node;
     const cached = this.#views.get(name);
@@ -436,7 +436,7 @@ class Cluster implements ClusterState {
     this.#usage.touch(claim);
   }
 
-  /** The pod usage of this Node must be computed again. The name is that of a claim if there is no Node. */
+  /** The pod usage of this node must be computed again. `name`: of the Node, or of the claim if there is no Node. */
   #touchUsage(name: string): void {
     this.#usage.touch(name);
     for (const kind of KINDS) this.#usage.touch(claimKey(kind, name));

@@ -29,7 +29,7 @@ export class LivePods {
     else if (this.#newest !== undefined && isNewer(pod, this.#newest)) this.#newest = pod;
   }
 
-  /** Whether it was there. */
+  /** Returns whether the pod was known. */
   delete(key: string): boolean {
     if (this.#byKey.get(key) === this.#newest) this.#newest = undefined;
     return this.#byKey.delete(key);
@@ -44,8 +44,8 @@ export class LivePods {
 }
 
 /**
- * `admission` completes the template while there is no live pod. The live pod may be older than what is recommended
- * for the next one.
+ * `admission` completes the template if there is no live pod. A live pod may lack the newest recommendation, so that is
+ * applied to it, too.
  */
 export function daemonPod(facts: DaemonFacts, admission: PodAdmission): Pod {
   const { metadata, spec } = facts.daemonSet;

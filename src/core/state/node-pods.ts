@@ -1,7 +1,6 @@
 /**
- * The pods of one node in order of their keys, and the sums of what they request. Both are kept up with each change,
- * because pods change by the thousand while others look at the node now and then. The sums are those that adding all up
- * would give.
+ * The pods of one node in order of their keys, and the sums of their requests. Pods change much more often than the
+ * sums are read, so both are updated with each change. The sums equal those of adding up all pods anew.
  */
 import { isActive, isOwnedByDaemonSet, type Pod } from "../../apis/core/pod.ts";
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
@@ -45,9 +44,12 @@ interface Sums {
 export class NodePods {
   readonly #keys: string[] = [];
   readonly #pods: Pod[] = [];
-  /** The lists that each pod is in. Asked when it is added, because later its object is no longer in the CPU cache. */
+  /**
+   * For each pod, the lists that contain it. Computed when the pod is added, while its object is still in the CPU
+   * cache.
+   */
   readonly #marks: number[] = [];
-  /** Undefined: must be added up again. */
+  /** Undefined: must be computed again. */
   #sums: Sums | undefined = { requests: {}, daemonRequests: {} };
 
   get size(): number {
@@ -85,12 +87,12 @@ export class NodePods {
     this.#subtract(pod as Pod);
   }
 
-  /** A copy. */
+  /** A copy of the pods, sorted by key. */
   list(): readonly Pod[] {
     return this.#pods.slice();
   }
 
-  /** A copy. */
+  /** A copy of the sums and lists. */
   sums(): KeptSums {
     const sums = this.#sums ?? sumsOf(this.#pods);
     this.#sums = areExact(sums) ? sums : undefined;
@@ -128,7 +130,7 @@ export class NodePods {
     if (!isWhole) this.#sums = undefined;
   }
 
-  /** Where the key is, or would be. */
+  /** The index of the key, or the index at which it would be inserted. */
   #placeOf(key: string): number {
     let [low, high] = [0, this.#keys.length];
     while (low < high) {
@@ -148,7 +150,7 @@ function marksOf(pod: Pod): number {
   return RESCHEDULABLE | MOVABLE | (pod.metadata.annotations === undefined ? 0 : ANNOTATED);
 }
 
-/** The lists of pods that nobody keeps. */
+/** Sorts pods into the lists of {@link SortedPods}, without a {@link NodePods}. */
 export function sortPods(pods: readonly Pod[]): SortedPods {
   const having = (mark: number) => pods.filter((pod) => (marksOf(pod) & mark) !== 0);
   return {
@@ -158,7 +160,7 @@ export function sortPods(pods: readonly Pod[]): SortedPods {
   };
 }
 
-/** The same sums of pods that nobody keeps. */
+/** The sums of these pods, without a {@link NodePods}. */
 export function podSums(pods: readonly Pod[]): PodSums {
   const { requests, daemonRequests } = sumsOf(pods);
   return { requests: inOrder(requests), daemonRequests: inOrder(daemonRequests) };
@@ -170,7 +172,7 @@ function sumsOf(pods: readonly Pod[]): Sums {
   return sums;
 }
 
-/** A copy with its names in order, whichever pod came first. */
+/** A copy with sorted names, so that it does not depend on the order of the pods. */
 function inOrder(sum: Sum): Resources {
   const sorted: Sum = {};
   for (const name of Object.keys(sum).sort()) sorted[name] = sum[name] as number;
@@ -187,7 +189,7 @@ function addTo(sum: Sum, more: Resources): void {
   for (const name in more) sum[name] = (sum[name] ?? 0) + (more[name] as number);
 }
 
-/** False: nothing is left of a resource, and whether a pod still names it must be looked up. */
+/** Subtracts. False if an amount becomes zero: then the caller must check whether a pod still names the resource. */
 function subtractFrom(sum: Sum, less: Resources): boolean {
   let isWhole = true;
   for (const name in less) {

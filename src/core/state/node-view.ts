@@ -180,8 +180,8 @@ function amounts(
 }
 
 /**
- * A new node has taints that will be removed; before it registers, only the claim knows which ones stay. A cordoned
- * Node takes no pods even if it has no taint yet.
+ * The taints of the Node, or of the claim before registration, because only the claim knows which taints stay. A
+ * cordoned Node gets the unschedulable taint even if its spec has none yet.
  */
 function currentTaints(
   node: Node | undefined,
@@ -190,7 +190,7 @@ function currentTaints(
   initialized: boolean,
 ): readonly Taint[] {
   const all = (registered ? node?.spec?.taints : claim?.spec.taints) ?? [];
-  // Pods of a node that reboots wait for it.
+  // The pods of a rebooting node stay bound to it.
   const isAway = claim !== undefined && isRebooting(claim);
   const taints = all.filter(
     (taint) =>

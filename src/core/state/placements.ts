@@ -81,10 +81,7 @@ export class Placements {
     }
   }
 
-  /**
-   * Pods planned for other nodes fit on this one, but its own pods fit on no other. So other nodes should be filled
-   * first.
-   */
+  /** Marks a node to be filled last: pods planned for other nodes fit on it, but its own pods fit on no other node. */
   fillLast(target: string): void {
     if (this.#byTarget.has(target)) this.#fillLast.add(target);
   }

@@ -47,7 +47,7 @@ export class PodAdmission {
     if (this.#runtimeClasses.delete(name)) this.#revision++;
   }
 
-  /** The recommender writes each minute; only other recommendations count as a change. */
+  /** The recommender writes every minute. Only a changed recommendation counts as a change. */
   updateAutoscaler(autoscaler: VerticalPodAutoscaler): void {
     const key = keyOf(autoscaler);
     const known = this.#autoscalers.get(key);
@@ -97,14 +97,14 @@ export class PodAdmission {
     return spec === pod.spec ? pod : { ...pod, spec };
   }
 
-  /** Rises with each change of what {@link completed} and {@link recommended} answer. */
+  /** Rises when results of {@link completed} or {@link recommended} may change. */
   get revision(): number {
     return this.#revision;
   }
 
   /**
-   * The spec as it would be stored. A spec that contradicts its RuntimeClass, or names one that is not known, keeps
-   * what it says itself: the API server refuses such a pod.
+   * The spec as the API server would store it. The API server refuses a spec that contradicts its RuntimeClass or names
+   * an unknown one, so such a spec stays as it is.
    */
   completed(namespace: string | undefined, spec: PodSpec): PodSpec {
     const ranges = this.#limitRanges.get(namespace ?? "") ?? [];

@@ -28,7 +28,7 @@ class Told {
     if (isGone || (what === "unmark" && named)) this.#expected.delete(node);
   }
 
-  /** The replacement of this node will not come. */
+  /** The replacement of this node will not be launched. */
   stays(node: string): boolean {
     const claim = this.#expected.get(node);
     return (

@@ -1,6 +1,6 @@
 /**
- * The capacity of all nodes and claims of each pool. A changed node is subtracted from its pool's sum as it was, and
- * added as it is. So an answer takes time in proportion to the changes, not to the cluster.
+ * The capacity of all nodes and claims of each pool. When a node changes, its old capacity is subtracted from the sum
+ * and its new one is added. So a query takes time in proportion to the changes, not to the cluster.
  */
 import { poolIdOfLabels } from "../../apis/hub/claim.ts";
 import { NO_RESOURCES, type Resources } from "../../apis/resources.ts";
@@ -8,7 +8,7 @@ import { eachInSteps, type Steps } from "../../base/steps.ts";
 import { within } from "../../base/within.ts";
 import type { NodeView } from "./node-view.ts";
 
-/** Each takes a microsecond once its view is made. */
+/** Adding one key takes a microsecond once its view is made. */
 const KEYS_PER_STEP = 1_024;
 
 /** The current view for a key. */

@@ -1,6 +1,6 @@
 /**
- * What VerticalPodAutoscalers do to pods that are not created yet: the pods of DaemonSets on new nodes, and the pods
- * that replace those of a removed node. upstream reads the same objects and does not use them
+ * Applies VerticalPodAutoscalers to pods that do not exist yet: pods of DaemonSets on new nodes, and pods that replace
+ * those of a removed node. upstream reads the same objects and does not use them
  * (pkg/controllers/state/informer/vpa.go).
  */
 import {
@@ -23,10 +23,10 @@ export interface PodMaker {
 
 const TEMPLATE_HASH = "pod-template-hash";
 
-/** The answers of a list of VerticalPodAutoscalers. */
+/** Recommendations of a list of VerticalPodAutoscalers. */
 export class Recommendations {
   readonly #byTarget = new Map<string, VerticalPodAutoscaler>();
-  /** Pods of one template share their containers, so they share the new ones as well. */
+  /** Results by the list of containers, which pods of one template share. So their results are shared, too. */
   readonly #known = new Map<
     VerticalPodAutoscaler,
     WeakMap<PodSpec["containers"], PodSpec["containers"]>
@@ -44,7 +44,7 @@ export class Recommendations {
     }
   }
 
-  /** The spec as a pod of the workload would be created with it; the spec itself where nothing is recommended. */
+  /** The spec with the requests that are recommended for the workload. The same spec if nothing is recommended. */
   completed(workload: PodMaker, spec: PodSpec): PodSpec {
     const autoscaler = this.#byTarget.get(keyOf(workload));
     if (autoscaler === undefined) return spec;
@@ -55,13 +55,16 @@ export class Recommendations {
     return Object.freeze({ ...spec, containers });
   }
 
-  /** The pod that would follow this one if its node were removed. A pod without a node has been created as it is. */
+  /**
+   * The pod that would replace this one if its node were removed. A pending pod is returned as it is: it already has
+   * its requests.
+   */
   successor(pod: Pod): Pod {
     if (this.#byTarget.size === 0 || !pod.spec.nodeName) return pod;
     const workload = workloadOf(pod);
     const spec = workload === undefined ? pod.spec : this.completed(workload, pod.spec);
     if (spec === pod.spec) return pod;
-    // What the kubelet holds for the old pod says nothing of the new one.
+    // Resources that the kubelet allocated to the old pod do not apply to the new one.
     const { status: _, ...rest } = pod;
     return { ...rest, spec };
   }

@@ -7,7 +7,7 @@ import type { NodeView } from "./node-view.ts";
 
 /** Changes taken in together. The whole list is copied each time. */
 const KEYS_PER_STEP = 1_024;
-/** Each takes a few microseconds. */
+/** Making one view takes a few microseconds. */
 const VIEWS_PER_STEP = 64;
 
 /** The current view for a key. */

@@ -1,7 +1,6 @@
 /**
- * Facts computed from a node's view, kept with the view. Views never change. A WeakMap would work, too, but the
- * garbage collector reads all its entries while the process stands still, and there are 100,000 views. A copy of a
- * view may differ, so it has no notes.
+ * Facts computed from a node's view, kept on the view, which never changes. A WeakMap is avoided: during its pauses the
+ * garbage collector reads all entries, and there may be 100,000 views. A copy of a view may differ, so it has no notes.
  */
 
 const NOTES = Symbol("notes");
