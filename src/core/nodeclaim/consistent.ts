@@ -1,6 +1,6 @@
 /**
- * Finds initialized nodes that have less than their claim was promised, and what blocks the drain of a node. Both
- * only inform people.
+ * Finds initialized nodes that have less than their claim promises, and what blocks the drain of a node. Both are only
+ * reported.
  * upstream: pkg/controllers/nodeclaim/consistency/nodeshape.go; in earlier versions termination.go
  */
 import type { Node } from "../../apis/core/node.ts";
@@ -13,12 +13,12 @@ import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
 import { pdbBlock } from "../../apis/policy/pdb.ts";
 import { parseResources } from "../../apis/resources.ts";
 
-/** A node with a smaller share of a promised resource is not as planned. */
+/** A node that has less than this share of a promised resource is reported. */
 const LEAST_SHARE = 0.9;
 
 /**
- * A sentence for each requested resource of which the initialized node has too little. Other resources may be
- * missing: no plan used them.
+ * A sentence for each requested resource of which the initialized node has too little. Other resources are not checked,
+ * because no plan relied on them.
  */
 export function shapeIssues(claim: NodeClaim, node: Node): readonly string[] {
   if (!isTrue(claim, "Initialized")) return [];

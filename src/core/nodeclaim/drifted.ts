@@ -20,12 +20,12 @@ import type { InstanceType } from "../cloudprovider/instance-type.ts";
 import { isCompatible } from "../cloudprovider/offerings.ts";
 import { Requirements } from "../scheduling/requirements.ts";
 
-/** A list of types that was read before the launch may lack a new claim's type. */
+/** A new claim's type may be missing from a list that was read before the launch. */
 const TYPE_CHECK_AGE_MS = 3_600_000;
 
 const NOTHING_UNDEFINED: ReadonlySet<string> = new Set();
 
-/** The first reason that pool and claim alone show. */
+/** The first reason for drift that follows from the pool and the claim alone. */
 export function poolDrift(claim: NodeClaim, pool: Pool): string | undefined {
   if (isStaticallyDrifted(claim, pool))
     return pool.generation === "alpha" ? "ProvisionerDrifted" : "NodePoolDrifted";
@@ -34,7 +34,7 @@ export function poolDrift(claim: NodeClaim, pool: Pool): string | undefined {
   return labels.accepts(wanted, NOTHING_UNDEFINED) ? undefined : "RequirementsDrifted";
 }
 
-/** Hashes of different versions cannot be compared. Alpha has one version and no annotation for it. */
+/** Hashes of different versions cannot be compared. Alpha has only one version, and no annotation for it. */
 function isStaticallyDrifted(claim: NodeClaim, pool: Pool): boolean {
   const annotations = claim.metadata.annotations ?? {};
   const version = annotations[NODEPOOL_HASH_VERSION_ANNOTATION_KEY];
@@ -73,7 +73,7 @@ export function lacksHashedLifetime(claim: NodeClaim, pool: Pool): boolean {
   return hash === pool.hash && hash !== hashWithLifetimeOf(claim, pool);
 }
 
-/** False for a young claim, whose instance type may not be listed yet. */
+/** False for a young claim: its instance type may not be in the known list yet. */
 export function mayCheckType(claim: NodeClaim, nowMs: number): boolean {
   const createdMs = fromRfc3339(claim.metadata.creationTimestamp);
   return createdMs !== undefined && nowMs - createdMs >= TYPE_CHECK_AGE_MS;
@@ -84,7 +84,7 @@ export function isTypeGone(claim: NodeClaim, types: readonly InstanceType[]): bo
   const labels = claim.metadata.labels ?? {};
   const type = types.find(({ name }) => name === labels[INSTANCE_TYPE_LABEL_KEY]);
   if (type === undefined) return true;
-  // When a reservation ends, its instance goes on as an ordinary one.
+  // When a reservation ends, its instance continues to run as an on-demand one.
   const reserved = labels[CAPACITY_TYPE_LABEL_KEY] === "reserved";
   const required = Requirements.fromLabels(labels);
   const wanted = reserved ? required.without(new Set([CAPACITY_TYPE_LABEL_KEY])) : required;

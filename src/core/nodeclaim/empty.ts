@@ -33,8 +33,8 @@ export function consolidatable(claim: NodeClaim, pool: Pool, nowMs: number): Ver
 }
 
 /**
- * The condition `Empty` of alpha and beta, for pools that remove empty nodes. A nomination does not clear it: a
- * nominated node is no candidate anyway, and the wait counts from the last pod.
+ * The condition `Empty` of alpha and beta, for pools that remove empty nodes. A nomination does not clear the
+ * condition. A nominated node is no candidate anyway, and the wait starts when the last pod is gone.
  */
 export function empty(claim: NodeClaim, pool: Pool, node: NodeView | undefined): Verdict {
   const { policy, consolidateAfter } = pool.disruption;

@@ -1,7 +1,7 @@
 /**
- * When a claim expires. A v1 claim has its own lifetime and ends at once (forceful), unless a setting makes expiry
- * respect budgets. Alpha and beta claims live by their pool's lifetime. They are only marked (voluntary), and the
- * disruption loop replaces them first. A v1 claim that respects budgets is marked, too.
+ * When a claim expires. A v1 claim has its own lifetime. It ends at that time (forceful), unless a setting makes expiry
+ * respect budgets. Alpha and beta claims have their pool's lifetime. They and v1 claims that respect budgets are only
+ * marked (voluntary), and the disruption loop replaces them first.
  * upstream: pkg/controllers/nodeclaim/expiration/controller.go
  */
 import { maxRunOf } from "../../apis/core/max-run.ts";
@@ -26,13 +26,13 @@ export interface ExpiryRules {
    * age do not end together.
    */
   readonly spreadPercent: number;
-  /** v1 claims are only marked, too. */
+  /** v1 claims are only marked as well, and the disruption loop replaces them under budgets. */
   readonly respectsBudgets: boolean;
 }
 
 /**
- * Whether a replacement comes first. No pool replaces a standalone claim, and a static pool replaces a claim after it
- * ended.
+ * Whether a replacement is ready before the claim ends. False for a standalone claim, which no pool replaces, and for a
+ * static pool, which replaces afterwards.
  */
 export function isReplacedFirst(
   pool: Pool | undefined,
@@ -44,7 +44,7 @@ export function isReplacedFirst(
   );
 }
 
-/** Whether nodes of the pool may expire under its budgets. */
+/** Whether budgets apply to the expiry of nodes of the pool. */
 export function isExpiryBudgeted(pool: Pool, rules: Pick<ExpiryRules, "respectsBudgets">): boolean {
   const { expireMode, expireAfter } = pool.disruption;
   // A v1 claim has its own lifetime, whatever its pool says now.
@@ -53,8 +53,8 @@ export function isExpiryBudgeted(pool: Pool, rules: Pick<ExpiryRules, "respectsB
 }
 
 /**
- * When the claim ends because the pods that it was launched for asked for that. No budget delays it: a person gave the
- * time. As in GKE (`cloud.google.com/gke-max-run-duration-seconds`).
+ * When the claim ends because the pods that it was launched for request a maximum run time. No budget delays this end.
+ * GKE has the same (`cloud.google.com/gke-max-run-duration-seconds`).
  */
 function maxRunEnd({ metadata: { labels, creationTimestamp } }: NodeClaim): Expiry | undefined {
   const createdMs = fromRfc3339(creationTimestamp);
@@ -65,7 +65,7 @@ function maxRunEnd({ metadata: { labels, creationTimestamp } }: NodeClaim): Expi
 
 /**
  * Undefined: never. A standalone claim (`pool` undefined) ends forcefully. Of two ends the earlier one counts. If
- * budgets can delay that one, the other still forces the end.
+ * budgets can delay the earlier one, the later one is forced.
  */
 export function expiry(
   claim: NodeClaim,
@@ -103,7 +103,7 @@ function lifetimeEnd(
 /** Milliseconds by which the claim ends early: between 0 and the spread, always the same for one claim. */
 function earlierMs({ metadata }: NodeClaim, lifetimeMs: number, spreadPercent: number): number {
   if (spreadPercent === 0) return 0;
-  // The last bytes of a text change only the lowest bits.
+  // Texts that differ only at their end give hashes that differ only in their low bits.
   const hash = fnv64Text(`${metadata.uid ?? metadata.name}/expiry`) >> 20n;
   const share = Number(hash % 10_000n) / 10_000;
   return Math.floor((lifetimeMs * spreadPercent * share) / 100);

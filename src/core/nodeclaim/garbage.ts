@@ -1,6 +1,6 @@
 /**
- * Claims and instances that lost each other. A claim without an instance is deleted once its Node is gone or not
- * Ready. An instance without a claim is terminated once it is too old to be a new launch.
+ * Claims without an instance, and instances without a claim. Such a claim is deleted once its Node is gone or not
+ * Ready. Such an instance is terminated once it is too old to be a new launch.
  * upstream: pkg/controllers/nodeclaim/garbagecollection (core and AWS provider)
  */
 import type { Node } from "../../apis/core/node.ts";
@@ -13,7 +13,7 @@ import { eachInSteps, filterInSteps, type Steps } from "../../base/steps.ts";
 /** A younger instance may belong to a claim whose status is not written yet. */
 export const LEAK_GRACE_MS = 30_000;
 
-/** Each takes one or two microseconds. */
+/** Each object takes one or two microseconds. */
 const PER_STEP = 1_024;
 
 /** Claims, nodes and instances to compare. */
@@ -44,7 +44,7 @@ export function* orphanedClaims(input: GarbageInput): Steps<readonly NodeClaim[]
   return lost.filter((claim) => !saysReady(nodes.get(machineOf(claim.status?.providerID))));
 }
 
-/** Whether it is registered and not being deleted. */
+/** Whether the claim is registered, has a provider id, and is not being deleted. */
 function isOrphan(claim: NodeClaim): boolean {
   const isThere = claim.metadata.deletionTimestamp === undefined && isTrue(claim, "Registered");
   return isThere && claim.status?.providerID !== undefined;
@@ -65,8 +65,8 @@ export function isStillOrphan(
 }
 
 /**
- * Instances of this cluster that no claim names or will name. A claim that asks again after a restart gets the
- * instance that was launched for it before, which may then be older than the grace period.
+ * Instances of this cluster that no claim names or will name. After a restart a claim may still take over the instance
+ * that was launched for it, even if that is older than the grace period.
  */
 export function* leakedInstances(input: GarbageInput): Steps<readonly NodeClaim[]> {
   const claimed = new Set<string>();

@@ -27,7 +27,7 @@ export type Initialization =
     };
 
 /**
- * `slices`: what drivers have published; undefined: devices are ignored.
+ * `slices`: what drivers have published. Undefined: devices are not checked.
  * upstream: pkg/controllers/nodeclaim/lifecycle/initialization.go.
  */
 export function initialization(
@@ -65,7 +65,7 @@ export function initialization(
   return { ok: true };
 }
 
-/** The first driver whose devices pods of the plan claim, and that has no complete pool on the node. */
+/** The first driver whose devices were planned for pods of the node, and which has no complete pool there. */
 function unpublishedDriver(
   { metadata: { annotations } }: NodeClaim,
   node: Node,
@@ -77,7 +77,7 @@ function unpublishedDriver(
   return drivers.split(",").find((driver) => !published.has(driver));
 }
 
-/** A device appears when its plugin has started. Until then its amount is 0 or absent. */
+/** The amount of a device resource is 0 or absent until its plugin has started. */
 function missingResource(claim: NodeClaim, node: Node): string | undefined {
   const requested = parseResources(claim.spec.resources?.requests);
   const allocatable = parseResources(node.status?.allocatable);

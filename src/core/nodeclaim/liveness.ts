@@ -1,7 +1,7 @@
 /**
- * How long a claim may take: 5 minutes to launch, then 15 minutes to register, then the configured time to initialize
- * if no pod on its Node would need another node. A late claim is deleted, so that its pods are planned again. The
- * last limit exists in karpenter-ts only; upstream waits for ever.
+ * How long a claim may take: 5 minutes to launch, 15 minutes to register, then the configured time to initialize if no
+ * pod on its Node would need another node. A late claim is deleted, so that its pods are planned again. The last limit
+ * is karpenter-ts only; upstream waits without a limit.
  * upstream: pkg/controllers/nodeclaim/lifecycle/liveness.go
  */
 import type { Node } from "../../apis/core/node.ts";
@@ -20,37 +20,35 @@ export const LAUNCH_TIMEOUT_MS = 5 * 60_000;
 /** Time since the claim's creation. upstream: pkg/controllers/nodeclaim/lifecycle/liveness.go. */
 export const REGISTRATION_TIMEOUT_MS = 15 * 60_000;
 
-/**
- * The reason that holds a late claim may end without an event, for example when a pod ends. So it is checked again.
- */
+/** What keeps a late claim may end without an event, for example when a pod ends. So the claim is checked again. */
 const HELD_AGAIN_MS = 60_000;
 
 /** The step that took too long. */
 export type LateReason = "launch_timeout" | "registration_timeout" | "initialization_timeout";
 
-/** Whether the claim may go on. */
+/** Whether the claim is in time. */
 export type Liveness =
   | { readonly state: "alive"; readonly checkAfterMs: number | undefined }
   | { readonly state: "late"; readonly reason: LateReason };
 
-/** The claim and what exists of its node. */
+/** The claim, its Nodes and their pods. */
 export interface LivenessInput {
   readonly claim: NodeClaim;
-  /** Nodes with the claim's provider id: one, after it joined. */
+  /** The Nodes with the claim's provider id. Normally none before the node joined, then one. */
   readonly nodes: readonly Node[];
   /** Pods bound to these nodes. */
   readonly pods: readonly Pod[];
   /** Counts from registration; 0: no limit. */
   readonly initializationTimeoutMs: number;
   /**
-   * How long this process has watched claims. Time in which no process watched, or upstream did, does not count against
-   * a node. Undefined: another process decides, so the earliest possible end is returned.
+   * How long this process has watched claims. Earlier time does not count against a node, because nobody set a deadline
+   * then. Undefined: another process decides, so the earliest possible end is returned.
    */
   readonly lookedForMs: number | undefined;
   readonly nowMs: number;
 }
 
-/** Late claims are deleted, and their pods are planned again. */
+/** Whether the claim is late. Late claims are deleted, and their pods are planned again. */
 export function liveness(input: LivenessInput): Liveness {
   const end = due(input);
   if (end === undefined) return { state: "alive", checkAfterMs: undefined };
@@ -71,7 +69,7 @@ export function due(input: LivenessInput): Due | undefined {
   const { claim, nodes, initializationTimeoutMs: timeoutMs, nowMs } = input;
   if (isTrue(claim, "Registered")) {
     if (timeoutMs === 0 || isTrue(claim, "Initialized") || isRebooting(claim)) return undefined;
-    // The claim's condition may not be written yet.
+    // The Node is usable, but the condition of the claim is not written yet.
     if (nodes.some((node) => isUsable(claim, node))) return undefined;
     const lookingMs = input.lookedForMs === undefined ? 0 : nowMs - input.lookedForMs;
     const atMs = Math.max(
@@ -81,14 +79,14 @@ export function due(input: LivenessInput): Due | undefined {
     );
     return { reason: "initialization_timeout", atMs };
   }
-  // A claim that names its instance is launched, also where its conditions were lost.
+  // A claim with a provider id is launched, even if its conditions were lost.
   if (!isTrue(claim, "Launched") && !claim.status?.providerID)
     return { reason: "launch_timeout", atMs: endOf(claim, "Launched", LAUNCH_TIMEOUT_MS, nowMs) };
   const atMs = endOf(claim, "Registered", REGISTRATION_TIMEOUT_MS, nowMs);
   return { reason: "registration_timeout", atMs };
 }
 
-/** A pod on a Node that was never usable keeps the claim, and so does a person's annotation. */
+/** What keeps a claim that was never initialized: a pod on its Node, or a do-not-disrupt annotation. */
 export function heldBy(
   { claim, nodes, pods }: Pick<LivenessInput, "claim" | "nodes" | "pods">,
   { reason }: Due,
@@ -100,7 +98,7 @@ export function heldBy(
   return isParked ? "annotation" : undefined;
 }
 
-/** How long the claim's launch may still take; 0 or less: it is late. */
+/** Milliseconds until the launch of the claim is late; 0 or less: it is late. */
 export function launchLeftMs(claim: NodeClaim, nowMs: number): number {
   return endOf(claim, "Launched", LAUNCH_TIMEOUT_MS, nowMs) - nowMs;
 }

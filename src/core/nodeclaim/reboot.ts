@@ -1,7 +1,7 @@
 /**
- * The next step of a reboot that node repair has asked for: close the node, drain it within a bound, ask the cloud, wait
- * until another boot shows, and give up where one of these takes too long. All of it stands on the claim and its Node,
- * so another process goes on where one stopped.
+ * The next step of a reboot that node repair requested: cordon, drain within a bound, ask the cloud, wait for another
+ * boot. It is given up if a step takes too long. All progress is kept on the claim and its Node, so that another
+ * process can continue.
  * upstream: pkg/controllers/nodeclaim/reboot/controller.go
  */
 import type { Node } from "../../apis/core/node.ts";
@@ -16,25 +16,25 @@ import { parseDuration } from "../../base/duration.ts";
 
 /** Load balancers need a moment to stop sending traffic to a node. */
 const MIN_DRAIN_MS = 5_000;
-/** How long the cloud may refuse, or the Node be missing, before the reboot has begun. */
+/** Time in which the cloud must accept the reboot, and a missing Node must return. */
 const ISSUE_TIMEOUT_MS = 5 * 60_000;
-/** Time from the cloud's answer until the node must be Ready again. */
+/** Time from the cloud's acceptance until the node must be Ready again. */
 const RECOVERY_TIMEOUT_MS = 20 * 60_000;
 const DRAIN_POLL_MS = 1_000;
 const RECOVERY_POLL_MS = 15_000;
 
-/** How a reboot ended, as the metric tells it. */
+/** How a reboot ended: the values of the metric's label. */
 export type RebootResult = "succeeded" | "provider_error" | "recovery_timeout" | "invalid_request";
 
 export interface RebootFacts {
   readonly claim: NodeClaim;
-  /** Undefined: it is gone, or not seen. */
+  /** Undefined: the Node is deleted, or was never seen. */
   readonly node: Node | undefined;
-  /** How many of its pods are still to be evicted. */
+  /** The number of its pods that are still to be evicted. */
   readonly waiting: number;
-  /** When this process asked the cloud first; undefined: it has not. */
+  /** When this process first asked the cloud. Undefined: it has not asked. */
   readonly askedMs: number | undefined;
-  /** The Node still reports what a repair policy is about. */
+  /** The Node still has a condition that a repair policy names. */
   readonly isBroken: boolean;
   readonly nowMs: number;
 }
@@ -42,15 +42,15 @@ export interface RebootFacts {
 export type RebootStep =
   | { readonly do: "end"; readonly result: RebootResult; readonly message: string }
   | { readonly do: "wait"; readonly afterMs: number }
-  /** No reboot: the node accepts pods again. */
+  /** The node is healthy again: no reboot, and it accepts pods. */
   | { readonly do: "leave" }
-  /** `endMs`: pods that are left then ride the reboot. */
+  /** Pods that are left at `endMs` stay on the node during the reboot. */
   | { readonly do: "drain"; readonly endMs: number | undefined; readonly afterMs: number }
-  /** The cloud is asked; `preBootId` is written on the claim before. */
+  /** Ask the cloud to reboot the instance. `preBootId` is first written on the claim. */
   | { readonly do: "ask"; readonly preBootId: string }
-  /** The reboot was asked for: the claim is no longer initialized. */
+  /** Record on the claim that the reboot was requested: it is no longer initialized. */
   | { readonly do: "note" }
-  /** Another boot shows: pods may come again. */
+  /** The node has booted again: pods may be scheduled there. */
   | { readonly do: "open"; readonly afterMs: number };
 
 /** The next step for a claim that is being rebooted. */
@@ -68,18 +68,18 @@ export function rebootGraceMs({ metadata }: NodeClaim): number | undefined | "un
   return graceMs === undefined || graceMs < 0 ? "unreadable" : graceMs;
 }
 
-/** When repair asked for the reboot. */
+/** When node repair requested the reboot. */
 export function rebootRequestedMs(claim: NodeClaim): number {
   return fromRfc3339(condition(claim, REBOOTING)?.lastTransitionTime) ?? 0;
 }
 
-/** When the cloud was asked; undefined: not yet. */
+/** When the cloud accepted the reboot. Undefined: not yet. */
 export function rebootIssuedMs(claim: NodeClaim): number | undefined {
   const found = condition(claim, "Initialized");
   return found?.reason === "Rebooting" ? fromRfc3339(found.lastTransitionTime) : undefined;
 }
 
-/** The boot of the Node, as its kubelet reports it. */
+/** The id of the Node's current boot, as its kubelet reports it. */
 function bootIdOf({ status }: Node): string {
   return status?.nodeInfo?.["bootID"] ?? "";
 }
@@ -107,7 +107,7 @@ function request({ claim, node, waiting, askedMs, isBroken, nowMs }: RebootFacts
     if (nowMs < earliestMs || (waiting > 0 && !isOver))
       return { do: "drain", endMs, afterMs: DRAIN_POLL_MS };
   }
-  // Another process asked, and stopped before it could say so.
+  // Another process asked the cloud, and stopped before it recorded that.
   if (preBootId !== undefined && bootIdOf(node) !== preBootId) return { do: "note" };
   if (askedMs !== undefined && nowMs - askedMs >= ISSUE_TIMEOUT_MS) {
     const message = "the cloud did not take the reboot within 5m";

@@ -51,8 +51,8 @@ export function registration(nodes: readonly Node[]): Registration {
 }
 
 /**
- * The Node after registration. The claim's labels and annotations win. Taints are merged by key and effect, the
- * unregistered taint is removed, and the registered label is added.
+ * The Node after registration. The claim's labels and annotations replace those of the Node. Taints are merged by key
+ * and effect, the unregistered taint is removed, and the registered label is added.
  */
 export function joinedNode(claim: NodeClaim, node: Node): Node {
   const { metadata, spec } = node;

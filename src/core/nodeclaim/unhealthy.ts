@@ -1,7 +1,7 @@
 /**
- * When a node that reports itself broken is ended by the older controller (`--legacy-node-repair`): policies that
- * replace count, and none is a fallback. If too many nodes are broken at once, the cause is probably the
- * network or the control plane, so none is repaired.
+ * When the older controller (`--legacy-node-repair`) ends a broken node. Only policies that replace count, and no
+ * policy is a fallback. If too many nodes are broken at once, none is repaired: the cause is probably the network or
+ * the control plane.
  * upstream: pkg/controllers/node/legacyrepair/controller.go
  */
 import type { Node } from "../../apis/core/node.ts";
@@ -38,7 +38,7 @@ export function ailment(
   return first;
 }
 
-/** One node with what {@link BrokenCount} needs. */
+/** The facts about one node that {@link BrokenCount} needs. */
 interface Ward {
   /** Absent: the node has no pool. */
   readonly poolId: string | undefined;
@@ -51,7 +51,8 @@ interface Tally {
 }
 
 /**
- * Whether too many nodes are broken, with counts kept for each pool: when a network breaks, 10,000 nodes ask at once.
+ * Whether too many nodes are broken. Counts are kept for each pool, because 10,000 nodes may ask at once when a network
+ * fails.
  */
 export class BrokenCount {
   readonly #wards = new Map<string, Ward>();

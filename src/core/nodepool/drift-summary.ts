@@ -2,7 +2,10 @@
 import { grouped } from "../../base/counted.ts";
 import { compareText } from "../../base/text-order.ts";
 
-/** `drifts`: of each NodeClaim of the pool why it has drifted; undefined: it has not. Undefined: none has. */
+/**
+ * `drifts`: for each NodeClaim of the pool, why it has drifted; undefined: it has not. Returns undefined if none has
+ * drifted.
+ */
 export function driftSummary(drifts: readonly (string | undefined)[]): string | undefined {
   const counts = new Map<string, number>();
   for (const reason of drifts)

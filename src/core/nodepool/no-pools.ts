@@ -1,6 +1,6 @@
 /**
  * Why there is no NodePool to plan with, for events, the log, `plan` and `explain`. On EKS Auto Mode, AKS or GKE all
- * NodePools may be of another provider, and then nothing else tells a reader why pods stay pending.
+ * NodePools may belong to another provider. Then only this message tells why pods stay pending.
  */
 import { vocabulary } from "../../apis/hub/generation.ts";
 import { isOfClassKinds, type Pool } from "../../apis/hub/pool.ts";

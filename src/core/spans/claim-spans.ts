@@ -1,6 +1,6 @@
 /**
- * The way of pods to a new node, as spans: the batch that they waited in, its plan, the claim, the launch, the
- * registration of the node, its initialization, and each pod's binding. One trace for each claim.
+ * The path of pods to a new node, as spans: batch, plan, creation of the claim, launch, registration, initialization,
+ * and each pod's binding. One trace for each claim.
  */
 import { poolNameOfLabels } from "../../apis/hub/claim.ts";
 import { condition } from "../../apis/karpenter/conditions.ts";
@@ -11,9 +11,9 @@ import { type SeenMs, sharper, trueSinceMs } from "./times.ts";
 
 /** One pass of the provisioner. */
 export interface PassFacts {
-  /** The first pod of the batch came. */
+  /** When the first pod of the batch arrived. */
   readonly openedMs: number;
-  /** Planning began. */
+  /** When planning began. */
   readonly closedMs: number;
   readonly plannedMs: number;
   readonly pods: number;
@@ -45,7 +45,7 @@ export interface ClaimWay {
   /** The command whose replacement it is. */
   readonly commandId?: string | undefined;
   readonly isGone: boolean;
-  /** When it was last looked at. */
+  /** When the claim was last checked. */
   readonly nowMs: number;
 }
 
@@ -58,7 +58,7 @@ const STEPS = [
   ["Initialized", "initialize"],
 ] as const;
 
-/** The node is usable and its pods have come, or nothing more will happen. */
+/** The node is initialized and its pods are bound, or the claim is gone. */
 export function isWayOver({ claim, pods, isGone }: ClaimWay): boolean {
   if (isGone) return true;
   const isUsable = condition(claim, "Initialized")?.status === "True";
@@ -100,7 +100,7 @@ function machineOf({ metadata, status }: NodeClaim) {
   };
 }
 
-/** Returns when the claim was made. */
+/** Adds the spans of the pass. Returns when the claim was created. */
 function addPass(tree: SpanTree, { claim, seenMs, pass, nowMs }: ClaimWay): number {
   const writtenMs = fromRfc3339(claim.metadata.creationTimestamp);
   const createdMs = sharper(writtenMs, seenMs["created"]) ?? pass?.plannedMs ?? nowMs;
@@ -123,7 +123,7 @@ function addPass(tree: SpanTree, { claim, seenMs, pass, nowMs }: ClaimWay): numb
   return endMs;
 }
 
-/** Each step begins where the one before ended. The first that did not end says why. */
+/** Each step begins when the one before ended. The first step that is not done tells why. */
 function addSteps(
   tree: SpanTree,
   { claim, seenMs, nowMs }: ClaimWay,
@@ -147,7 +147,7 @@ function addSteps(
   return registeredMs === undefined ? {} : { registeredMs };
 }
 
-/** Adds the pod's time from when there is a node to bind it to. */
+/** Adds the time that the pod waited after a node was there to bind it to. */
 function addPod(
   tree: SpanTree,
   { namespace, name, uid, createdAt, bound, isGone }: PlannedPod,

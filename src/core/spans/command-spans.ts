@@ -1,6 +1,6 @@
 /**
  * A disruption command, as spans: the wait for its validation, the launch of replacements, and the end of each node
- * with its drain. One trace for each command, made of what the command writes on its claims.
+ * with its drain. One trace for each command, made from the records on its claims.
  */
 import { poolNameOfLabels } from "../../apis/hub/claim.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
@@ -9,10 +9,10 @@ import type { CommandRecord } from "../disruption/record.ts";
 import { attributesOf, SpanTree, type TraceSpan, traceIdOf } from "./span.ts";
 import { type SeenMs, sharper, trueSinceMs } from "./times.ts";
 
-/** What only the process knows that began the command. */
+/** Facts that only the process knows that began the command. */
 export interface BegunCommand {
   readonly startedMs: number;
-  /** How long it waited for its validation, and was validated. */
+  /** Milliseconds from the proposal to the end of the validation. */
   readonly waitedMs: number;
   readonly decision: string;
   readonly method: string;
@@ -26,7 +26,7 @@ export interface EndedClaim {
   readonly claim: NodeClaim;
   /** Times of `deleting`, `gone` and of the conditions. */
   readonly seenMs: SeenMs;
-  /** The command was taken back from it. */
+  /** The command was taken back for this claim, so it stays. */
   readonly isSpared?: true;
 }
 
@@ -91,7 +91,7 @@ export function commandSpans(facts: CommandWay): readonly TraceSpan[] {
   });
 }
 
-/** Returns when the last of them was ready. */
+/** Adds the spans of replacements. Returns when the last replacement was ready. */
 function addReplacements(
   tree: SpanTree,
   { record, replacements, nowMs }: CommandWay,

@@ -1,26 +1,26 @@
 /**
- * One stretch of work in a trace, as OpenTelemetry means it. Ids follow from the UID of a NodeClaim or the id of a
- * disruption command, so that whoever knows the object finds its trace.
+ * One piece of work in a trace, as OpenTelemetry defines it. Ids are made from the UID of a NodeClaim or the id of a
+ * disruption command. So anybody who knows that object can find its trace.
  */
 import { fnv64Text } from "../../base/fnv.ts";
 
 export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
 
-/** Plain JSON. */
+/** A span as plain JSON. */
 export interface TraceSpan {
   /** 32 hexadecimal digits. */
   readonly traceId: string;
   /** 16 hexadecimal digits. */
   readonly spanId: string;
-  /** Absent: the whole trace is in this span. */
+  /** Absent: the span is the root. */
   readonly parentId?: string;
   readonly name: string;
   readonly startMs: number;
   readonly endMs: number;
   readonly attributes: SpanAttributes;
-  /** Why it did not come to its end; absent: it did. */
+  /** Why the work did not complete. Absent: it completed. */
   readonly problem?: string;
-  /** Traces that this one has to do with, by id. */
+  /** Ids of related traces. */
   readonly links: readonly string[];
 }
 
@@ -60,7 +60,10 @@ export class SpanTree {
     this.traceId = traceIdOf(uid);
   }
 
-  /** `path` is unique in the trace; what is before its last `/` names the parent. No part ends before it starts. */
+  /**
+   * Adds a part. `path` is unique in the trace. Its text before the last `/` names the parent. A part that would end
+   * before its start gets length zero.
+   */
   add(
     path: string,
     { name, startMs, endMs, attributes = {}, problem, links = [] }: SpanPart,
@@ -98,7 +101,7 @@ export class SpanTree {
   }
 }
 
-/** Only what is known. */
+/** The attributes whose value is known. */
 export function attributesOf(
   all: Readonly<Record<string, string | number | boolean | undefined>>,
 ): SpanAttributes {

@@ -1,4 +1,4 @@
-/** When a condition of a claim became true, as well as it is known. */
+/** When a condition of a claim became true, as exactly as possible. */
 import { condition } from "../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
@@ -16,7 +16,10 @@ export function trueSinceMs(claim: NodeClaim, type: string, seenMs: SeenMs): num
   return sharper(fromRfc3339(found.lastTransitionTime), seenMs[type]);
 }
 
-/** Times in Kubernetes have whole seconds. Who saw the change soon after knows better; who came late does not. */
+/**
+ * The more exact of two times. Kubernetes writes whole seconds, so a change that this process saw soon after has a
+ * better time. A time that was seen late is ignored.
+ */
 export function sharper(
   writtenMs: number | undefined,
   seenMs: number | undefined,
