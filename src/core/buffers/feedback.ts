@@ -1,5 +1,5 @@
 /**
- * What a planning pass means for each CapacityBuffer: its condition Provisioning.
+ * The condition Provisioning of each CapacityBuffer, from the result of a planning pass.
  * upstream: pkg/controllers/provisioning/provisioner.go
  */
 
@@ -7,7 +7,7 @@ import type { Pod } from "../../apis/core/pod.ts";
 import type { ConditionChange } from "../../apis/karpenter/conditions.ts";
 import { bufferKeyOf, isBufferPod } from "./pods.ts";
 
-/** Pods of one buffer by what became of them. */
+/** Numbers of pods of one buffer, by their result. */
 interface Counts {
   housed: number;
   fresh: number;
@@ -48,7 +48,7 @@ function conditionOf({ housed, fresh, failed }: Counts): ConditionChange {
   return { type, status: "False", reason: "RequiresNewCapacity", message };
 }
 
-/** The result without the pods of buffers: what is told of pods that somebody created. */
+/** The result without the pods of buffers, for reports about pods that exist. */
 export function withoutBufferPods<T extends Outcome>(result: T): T {
   const real = (pods: readonly Pod[]) => pods.filter((pod) => !isBufferPod(pod));
   return {

@@ -1,6 +1,6 @@
 /**
- * The pods that stand for a CapacityBuffer: planned like any other, but never stored, so kube-scheduler does not see
- * them. A pod that needs the room has it at once.
+ * The pods that stand for a CapacityBuffer. They are planned like other pods but never stored, so kube-scheduler does
+ * not see them. A pod that needs the room is scheduled there at once.
  * upstream: pkg/controllers/capacitybuffer, pkg/state/virtualpods
  */
 
@@ -14,7 +14,7 @@ import {
 } from "../../apis/karpenter/labels.ts";
 import { deepFreeze } from "../../base/json.ts";
 
-/** No object of an API server has such a UID: nobody can pass a stored pod off as one of a buffer. */
+/** The API server never gives such a UID, so no stored pod can look like a pod of a buffer. */
 const UID_PREFIX = "capacity-buffer:";
 /** Below every PriorityClass: any other pod is more important. */
 const LOWEST_PRIORITY = -(2 ** 31);
@@ -43,8 +43,8 @@ export interface BufferPodPlan {
 }
 
 /**
- * The pods of a buffer. Volumes of bound claims are kept, because they say where the pods can run. Other claims are
- * left out: nobody would make volumes for a pod that is not there.
+ * The pods of a buffer. Volumes of bound PersistentVolumeClaims are kept, because they limit where the pods can run.
+ * Other volumes are dropped: nobody provisions them for pods that do not exist.
  */
 export function bufferPods(
   buffer: CapacityBuffer,
@@ -64,7 +64,7 @@ export function bufferPods(
   });
   return Array.from({ length: count }, (_, index) => ({
     metadata: {
-      // A colon: no stored pod has such a name.
+      // The colon keeps this name apart from those of stored pods.
       name: `capacity-buffer:${name}:${index + 1}`,
       namespace,
       uid: `${UID_PREFIX}${uid}-${index + 1}`,

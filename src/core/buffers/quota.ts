@@ -1,6 +1,7 @@
 /**
- * How many pods of a CapacityBuffer its namespace's ResourceQuotas would still allow, as Cluster Autoscaler counts it:
- * room that no pod could be created for helps nobody. Quotas with scopes are about some pods only, and are left out.
+ * How many pods of a CapacityBuffer the ResourceQuotas of its namespace still allow. Room for pods that cannot be
+ * created is useless. Cluster Autoscaler counts the same way. Quotas with scopes are ignored, because they are about
+ * some pods only.
  */
 import type { ResourceQuota } from "../../apis/core/kinds.ts";
 import type { Pod } from "../../apis/core/pod.ts";
@@ -8,19 +9,19 @@ import { podLimits, podRequests } from "../../apis/core/pod-resources.ts";
 import { parseResources, type Resources } from "../../apis/resources.ts";
 import { mostWithin } from "./size.ts";
 
-/** How many may be, and the quota that allows no more; `by` absent: all that were wanted. */
+/** The allowed number of pods, and the quota that limits it. `by` absent: all wanted pods are allowed. */
 export interface QuotaVerdict {
   readonly count: number;
   readonly by?: string;
 }
 
-/** What bounds the pods of one buffer. */
+/** The facts that limit the pods of one buffer. */
 interface QuotaFacts {
   /** One of its pods. */
   readonly sample: Pod;
   /** The quotas of its namespace. */
   readonly quotas: readonly ResourceQuota[];
-  /** Pods of other buffers of the namespace, which have their share first. */
+  /** Pods of other buffers of the namespace that come earlier by name and are counted first. */
   readonly before: readonly Pod[];
 }
 

@@ -9,7 +9,7 @@ export interface RoomKept {
   readonly pods: number;
 }
 
-/** How many pods of which buffers are among them, by buffer. */
+/** The buffers of these pods, with the number of pods of each. */
 export function roomAmong(pods: readonly Pod[]): readonly RoomKept[] {
   const counts = new Map<string, number>();
   for (const pod of pods.filter(isBufferPod))

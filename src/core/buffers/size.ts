@@ -4,18 +4,18 @@
 import type { CapacityBufferSpec } from "../../apis/autoscaling/capacity-buffer.ts";
 import { parseResources, type Resources } from "../../apis/resources.ts";
 
-/** A buffer of more pods is a slip: they would be planned every half minute. */
+/** More pods are probably a mistake, and all of them would be planned every half minute. */
 const MOST_PODS = 10_000;
 
 /** A workload that a buffer names, as far as its size matters. */
 export interface Scalable {
-  /** Pods that it is to have. */
+  /** The wanted number of pods. */
   readonly replicas: number;
 }
 
 /**
- * The larger of `replicas` and the share of the workload's pods (at least one, of a workload that has any). `limits`
- * bound it, and alone say how many. `requests`: of one pod.
+ * The number of pods: the larger of `replicas` and the percentage of the workload's pods, which is at least one if the
+ * workload has any. `limits` bound that number. Without both, `limits` alone decide. `requests`: of one pod.
  */
 export function wantedPods(
   spec: CapacityBufferSpec,
@@ -33,7 +33,7 @@ export function wantedPods(
   return Math.min(Math.max(...sizes), most ?? MOST_PODS, MOST_PODS);
 }
 
-/** What a reader of the buffer does not expect of its size; undefined: nothing. `requests`: of one pod. */
+/** A remark if the size of the buffer may surprise its author. Undefined: none. `requests`: of one pod. */
 export function sizeNote(
   { replicas, percentage, limits }: CapacityBufferSpec,
   requests: Resources,
@@ -50,7 +50,7 @@ function shareOf(replicas: number, percentage: number): number {
   return Math.max(1, Math.ceil((replicas * percentage) / 100));
 }
 
-/** How many pods fit; undefined: they request none of these resources. */
+/** How many pods fit in the limits. Undefined: the pods request none of the limited resources. */
 export function mostWithin(limits: Resources, requests: Resources): number | undefined {
   const counts = Object.entries(limits).flatMap(([name, amount]) => {
     const each = requests[name] ?? 0;

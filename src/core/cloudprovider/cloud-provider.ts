@@ -10,8 +10,8 @@ import type { InstanceType } from "./instance-type.ts";
 import type { RepairPolicy } from "./repair-policy.ts";
 
 /**
- * Deletes the claim of an instance that the cloud finds impaired. False: not now, as the brake is on. `prepare` runs
- * just before, with the claim as the API server has it.
+ * Deletes the claim of an instance that the cloud reports as impaired. Resolves false if the brake is on. `prepare`
+ * runs just before the deletion, with the claim as read from the API server.
  */
 export type EndImpaired = (
   claim: NodeClaim,
@@ -24,56 +24,54 @@ export type EndImpaired = (
  */
 export interface CloudProvider {
   readonly name: string;
-  /** Node class kinds this provider serves; the first is the default. Others are not ours. */
+  /** Node class kinds that this provider serves. The first is the default. Objects of other kinds are ignored. */
   readonly nodeClassKinds: readonly Kind[];
-  /**
-   * Label keys this cloud's types bring: a planned claim need not have them yet
-   * (SchedulingOptions).
-   */
+  /** Label keys that this cloud's instance types define. A planned claim may lack them (SchedulingOptions). */
   readonly wellKnownLabels: readonly string[];
   /**
-   * Launches one instance. Returns the claim with status.providerID, imageID, capacity, allocatable
-   * and the labels of what was launched; status.nodeName where the cloud knows the host's name and the
-   * log wants it. Rejects with the errors below. `overlay`: what NodeOverlays make of the types that the
-   * claim's pool can launch; absent: nothing.
+   * Launches one instance. Returns the claim with status.providerID, imageID, capacity, allocatable and the labels of
+   * the instance, and with status.nodeName if the cloud knows it. Rejects with the errors of errors.ts. `overlay`:
+   * applies NodeOverlays to the types that the claim's pool can launch; absent: none.
    */
   create(
     claim: NodeClaim,
     overlay?: (types: readonly InstanceType[]) => readonly InstanceType[],
   ): Promise<NodeClaim>;
   /**
-   * The claim with this running instance, which was launched before and which no claim names, as `create` returns it.
-   * Undefined: a launch of the claim now would bring another kind of instance.
+   * A running instance that was launched for the claim and that no claim names. Returns the claim as `create` does.
+   * Undefined: a launch of the claim now would give an instance of another kind.
    */
   takeOver(
     claim: NodeClaim,
     providerId: string,
     overlay?: (types: readonly InstanceType[]) => readonly InstanceType[],
   ): Promise<NodeClaim | undefined>;
-  /** Ends the instance; rejects with NodeClaimNotFoundError once it is gone for good. */
+  /** Terminates the instance. Rejects with NodeClaimNotFoundError once it has ended. */
   delete(claim: NodeClaim): Promise<void>;
   /**
-   * Asks the instance to reboot; a call with the same `operation` reboots it once. Rejects with NodeClaimNotFoundError
-   * or RebootRefusedError if asking again would not help.
+   * Reboots the instance, once for each `operation`. Rejects with NodeClaimNotFoundError or RebootRefusedError if a
+   * retry would not help.
    */
   reboot(claim: NodeClaim, operation: string): Promise<void>;
   /** The instance as a claim without a name; rejects with NodeClaimNotFoundError. */
   get(providerId: string): Promise<NodeClaim>;
   /** Every live instance of this cluster. creationTimestamp is the launch time. */
   list(): Promise<readonly NodeClaim[]>;
-  /** All types the pool's class allows, also those without an available offering. */
+  /** All types that the pool's node class allows, including those without an available offering. */
   getInstanceTypes(pool: Pool): Promise<readonly InstanceType[]>;
   /**
-   * Labels of the claim that only the running instance tells; asked before its node is registered, so that pods
-   * find them there. Undefined: not known yet, the registration waits.
+   * Labels of the claim that are known only after the instance runs. They are read before its node is registered, so
+   * that pods see them at once. Undefined: not known yet, and registration waits.
    */
   labelsOfRunning(claim: NodeClaim): Promise<Readonly<Record<string, string>> | undefined>;
   /** The provider's drift reason (`AMIDrift`, …), or undefined. */
   isDrifted(claim: NodeClaim): Promise<string | undefined>;
-  /** Whether the provider was told that the cloud takes the instance away: what is to leave it leaves at once. */
+  /**
+   * Whether the provider knows that the cloud takes back the instance. Then its pods are moved without further waits.
+   */
   isTakenBack(claim: NodeClaim): boolean;
-  /** Quota → units that the account may still launch now. Empty: quotas are not looked at. */
+  /** Quota → units that the account may still launch. Empty: quotas are not checked. */
   quotaRoom(): ReadonlyMap<string, number>;
-  /** What node repair acts on. */
+  /** The conditions on which node repair acts. */
   readonly repairPolicies: readonly RepairPolicy[];
 }

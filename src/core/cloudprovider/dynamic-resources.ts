@@ -1,6 +1,6 @@
 /**
- * The devices that a new node of one instance type will publish (DRA). They are templates of ResourceSlices: no node
- * has them yet. upstream: pkg/cloudprovider/dynamicresources.go
+ * The devices that a new node of one instance type will publish (DRA). They are templates of ResourceSlices, because no
+ * node publishes them yet. upstream: pkg/cloudprovider/dynamicresources.go
  */
 import type { CounterSet, Device } from "../../apis/resource/kinds.ts";
 
@@ -8,7 +8,7 @@ import type { CounterSet, Device } from "../../apis/resource/kinds.ts";
 export interface DevicePoolTemplate {
   /** Such as `gpu.nvidia.com`. */
   readonly driver: string;
-  /** Name of the pool among the templates of all types; the node's pool has another name. */
+  /** Name of the pool in the templates of all types. The node's real pool will have another name. */
   readonly pool: string;
   readonly devices: readonly Device[];
   readonly sharedCounters?: readonly CounterSet[];

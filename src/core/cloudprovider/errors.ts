@@ -1,11 +1,8 @@
-/**
- * What a cloud answers when it does not do what was asked. Names equal upstream's: they are a
- * metric label.
- */
+/** The errors of cloud calls. Their names equal upstream's, because they are values of a metric label. */
 
 /**
- * The cloud does not know the instance. `isEnded`: the cloud itself, asked by its ID, says that it has ended; otherwise
- * it may be in another account or region, or left out by mistake.
+ * The cloud does not know the instance. `isEnded`: a query by its ID proved that it has ended. Otherwise it may be in
+ * another account or region, or missing from the answer by mistake.
  */
 export class NodeClaimNotFoundError extends Error {
   override readonly name = "NodeClaimNotFoundError";
@@ -20,12 +17,12 @@ export class NodeClaimNotFoundError extends Error {
   }
 }
 
-/** The cloud is out of what was asked for; the claim is given up and its pods planned anew. */
+/** The cloud has no capacity for the request. The claim is deleted, and its pods are planned again. */
 export class InsufficientCapacityError extends Error {
   override readonly name = "InsufficientCapacityError";
 }
 
-/** The cloud will never reboot this instance: asking again does not help. */
+/** The cloud will never reboot this instance, so a retry does not help. */
 export class RebootRefusedError extends Error {
   override readonly name = "RebootRefusedError";
 }
@@ -35,7 +32,7 @@ export class NodeClassNotReadyError extends Error {
   override readonly name = "NodeClassNotReadyError";
 }
 
-/** Launching failed for a reason a person should read: goes into the Launched condition. */
+/** The launch failed for a reason that a person should read. The reason is written in the condition Launched. */
 export class CreateError extends Error {
   override readonly name = "CreateError";
   readonly conditionReason: string;
@@ -49,7 +46,8 @@ export class CreateError extends Error {
 }
 
 /**
- * Instance types of a pool are not known yet (overlays pending): the pool is passed over quietly.
+ * The instance types of a pool are not known yet, because its overlays are not evaluated. The pool is skipped without a
+ * message.
  */
 export class UnevaluatedNodePoolError extends Error {
   override readonly name = "UnevaluatedNodePoolError";

@@ -1,4 +1,4 @@
-/** What a cloud can launch: instance types and, per zone and capacity type, their offerings. */
+/** What a cloud can launch: instance types, and their offerings for each zone and capacity type. */
 import type { Resources } from "../../apis/resources.ts";
 import type { DynamicResources } from "./dynamic-resources.ts";
 
@@ -10,22 +10,22 @@ export interface Offering {
   readonly zone: string;
   readonly capacityType: CapacityType;
   readonly priceMicroUsd: number;
-  /** False while the cloud is known to be out of it (capacity errors, interruptions). */
+  /** False while the cloud has no capacity for it, as far as is known (capacity errors, interruptions). */
   readonly available: boolean;
-  /** Why it is not available, in words for people, where more is known than that the cloud is out of it. */
+  /** Why it is not available, in words for users. Absent: the cloud has no capacity for it. */
   readonly unavailableBecause?: string;
-  /** The cloud tells no price, and that alone keeps it from being available: a NodeOverlay may set one. */
+  /** It is unavailable only because the cloud reports no price. A NodeOverlay may set one. */
   readonly isUnpriced?: true;
-  /** Further labels that only this offering brings (zone id, reservation id). */
+  /** Further labels that only this offering defines (zone id, reservation id). */
   readonly labels?: Readonly<Record<string, string>>;
   readonly reservationCapacity?: number;
-  /** The quota of the account that counts such a machine, and the units that it takes. Absent: none. */
+  /** The account quota that limits such instances, and the units that one takes. Absent: none. */
   readonly quota?: { readonly id: string; readonly units: number };
-  /** What a machine bought this way has instead of the type's own capacity, by resource. */
+  /** Resources of an instance from this offering that differ from the type's capacity. */
   readonly capacityOverride?: Resources;
-  /** The same for the type's overhead. */
+  /** Overhead of an instance from this offering that differs from the type's overhead. */
   readonly overheadOverride?: Resources;
-  /** The price is a NodeOverlay's. */
+  /** A NodeOverlay has set the price. */
   readonly isPriceOverlaid?: true;
 }
 
@@ -44,17 +44,17 @@ export interface InstanceType {
   /** All offerings, also unavailable ones; order: zone, then capacity type. */
   readonly offerings: readonly Offering[];
   /**
-   * What it gives all the time, of resources of which that is less than its capacity: the cpu of a burstable
-   * type, beyond which it lives on credits. Absent: all of its capacity.
+   * Sustained amounts of resources that are below the capacity: the cpu of a burstable type without credits. Absent:
+   * all of its capacity is sustained.
    */
   readonly baseline?: Resources;
-  /** Part of the capacity is a NodeOverlay's. */
+  /** A NodeOverlay has set part of the capacity. */
   readonly isCapacityOverlaid?: true;
   /**
-   * CSI driver → volumes that pods on its nodes can attach. Absent drivers: not known. CSINodes of running nodes of the
-   * type count before. upstream: pkg/cloudprovider/types.go
+   * CSI driver → volumes that pods on its nodes can attach. Absent drivers: not known. If nodes of the type already
+   * run, their CSINodes count instead. upstream: pkg/cloudprovider/types.go
    */
   readonly volumeAttachmentLimits?: Readonly<Record<string, number>>;
-  /** Devices that pods can claim on its nodes. Absent: none. */
+  /** Devices that pods can claim on nodes of the type. Absent: none. */
   readonly dynamicResources?: DynamicResources;
 }

@@ -1,23 +1,26 @@
 /**
- * Choosing among an instance type's offerings: which could be launched under some requirements, and
- * at what price. Reserved offerings are paid for already and are there a counted number of times:
- * who plans with them counts (provisioning/nodes/reservations.ts). upstream: pkg/cloudprovider/types.go
+ * Chooses among an instance type's offerings: which can be launched under some requirements, and at what price.
+ * Reserved offerings are prepaid and limited in number. Planning counts them in provisioning/nodes/reservations.ts.
+ * upstream: pkg/cloudprovider/types.go
  */
 import { CAPACITY_TYPE_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { allows, allowsAbsence } from "../scheduling/requirement.ts";
 import type { Requirements } from "../scheduling/requirements.ts";
 import type { CapacityType, InstanceType, Offering } from "./instance-type.ts";
 
-/** Price of what cannot be launched: more than anything. */
+/** Price of what cannot be launched: above every real price. */
 export const NO_PRICE_MICRO_USD: number = Number.MAX_SAFE_INTEGER;
 
-/** What launching takes of what it may, in the order a cloud would try. */
+/** Capacity types in the order in which a cloud tries them at a launch. */
 const LAUNCH_ORDER: readonly CapacityType[] = ["reserved", "spot", "on-demand"];
 
-/** Each cloud has a label of its own for it: `karpenter.k8s.aws/capacity-reservation-id`. */
+/**
+ * End of the label key that names a reservation. Its start differs by cloud:
+ * `karpenter.k8s.aws/capacity-reservation-id`.
+ */
 const RESERVATION_ID = "reservation-id";
 
-/** Whether a plan may count on it now. */
+/** Whether a plan may use the offering: it is available, and a reservation has free capacity. */
 export function isUsable(offering: Offering): boolean {
   if (!offering.available) return false;
   if (offering.capacityType !== "reserved") return true;
@@ -41,7 +44,7 @@ export function reservationIdOf(labels: Readonly<Record<string, string>>): strin
   return key === undefined ? undefined : labels[key];
 }
 
-/** Zone, capacity type and further labels of the offering, against what is required of them. */
+/** Whether the offering's zone, capacity type and further labels satisfy the requirements. */
 export function isCompatible(offering: Offering, requirements: Requirements): boolean {
   const { zone, capacityType, labels = {} } = offering;
   if (!permits(requirements, TOPOLOGY_ZONE_LABEL_KEY, zone)) return false;
@@ -56,7 +59,7 @@ export function usableOfferings(type: InstanceType, requirements: Requirements):
   return type.offerings.filter((one) => isUsable(one) && isCompatible(one, requirements));
 }
 
-/** The lowest price; ties by zone, then capacity type. `undefined` when nothing can be launched. */
+/** The offering with the lowest price; ties by zone, then capacity type. Undefined: none can be launched. */
 export function cheapestOffering(
   type: InstanceType,
   requirements: Requirements,
@@ -69,8 +72,8 @@ export function cheapestOffering(
 }
 
 /**
- * The most that launching this type could cost: the cloud takes what is reserved, else spot, when it
- * may, and then any zone. `NO_PRICE_MICRO_USD` when nothing can be launched.
+ * The highest price that a launch of this type could cost: the cloud may choose any zone of the first capacity type
+ * that is possible (reserved, spot, on-demand). `NO_PRICE_MICRO_USD`: nothing can be launched.
  */
 export function worstLaunchPriceMicroUsd(type: InstanceType, requirements: Requirements): number {
   const usable = usableOfferings(type, requirements);

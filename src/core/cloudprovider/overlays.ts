@@ -1,7 +1,7 @@
 /**
- * NodeOverlays laid over the instance types of a pool: other prices, further extended resources. The
- * heaviest overlay that touches a price or a resource wins; two of one weight that touch the same are in
- * conflict, and the one with the lower name has no effect at all. upstream: pkg/controllers/nodeoverlay
+ * Applies NodeOverlays to the instance types of a pool: they set prices and extended resources. For each price or
+ * resource the heaviest overlay wins. If two overlays of equal weight set the same one, the one with the lower name has
+ * no effect at all. upstream: pkg/controllers/nodeoverlay
  */
 import type { Pool } from "../../apis/hub/pool.ts";
 import { OVERLAY_SHAPE, sound } from "../../apis/hub/shape.ts";
@@ -38,7 +38,7 @@ const NOTHING_UNDEFINED: ReadonlySet<string> = new Set();
 const MICRO = 1_000_000;
 const FIXED = ["cpu", "memory", "ephemeral-storage", "pods"];
 
-/** Which overlays take effect, looked at over all pools; the order of the lists does not matter. */
+/** Which overlays take effect over all pools. The order of the lists does not matter. */
 export function judgeOverlays(
   pools: readonly OverlaidPool[],
   overlays: readonly NodeOverlay[],
@@ -69,8 +69,8 @@ export function judgeOverlays(
 }
 
 /**
- * The pool's types as accepted overlays (the heaviest first) make them; one that none touches is the very
- * same, and so is the list when none of its types is touched.
+ * The pool's types with the accepted overlays applied, the heaviest first. A type without overlays stays the same
+ * object, and so does a list without overlaid types.
  */
 export function layOverlays(
   one: OverlaidPool,
@@ -82,7 +82,7 @@ export function layOverlays(
     : types;
 }
 
-/** What the schema cannot say; undefined = in order. */
+/** Rules that the schema cannot express. Undefined: the overlay is valid. */
 function overlayProblem({ spec }: NodeOverlay): string | undefined {
   if (spec.price !== undefined && spec.priceAdjustment !== undefined)
     return "cannot set both 'price' and 'priceAdjustment'";
@@ -94,7 +94,7 @@ function overlayProblem({ spec }: NodeOverlay): string | undefined {
   if (spec.price !== undefined && !/^\d+(\.\d+)?$/.test(spec.price))
     return `spec.price: "${spec.price}" is not an amount of dollars an hour`;
   for (const [index, one] of spec.requirements.entries()) {
-    // Labels that pools may not set can be asked for here.
+    // Requirements may use labels that pools may not set.
     const why = requirementProblem(one, [one.key]);
     if (why !== undefined) return `spec.requirements[${index}]: ${why}`;
   }
@@ -122,7 +122,10 @@ function setsPrice({ spec }: NodeOverlay): boolean {
   return spec.price !== undefined || spec.priceAdjustment !== undefined;
 }
 
-/** Offerings of a type that the overlay means: pool, type and offering define all that it asks for. */
+/**
+ * Offerings of a type that the overlay selects. The labels of pool, type and offering together must satisfy all its
+ * requirements.
+ */
 function matching(
   overlay: NodeOverlay,
   type: InstanceType,
@@ -134,7 +137,7 @@ function matching(
     type.offerings.some((one) => one.labels?.[key] !== undefined);
   const { requirements } = overlay.spec;
   const ofType = requirements.filter(({ key }) => !isOffered(normalizedLabel(key)));
-  // A type has many labels. Only those that some overlay asks for are used.
+  // A type has many labels. Only those that this overlay requires are used.
   const asked = new Set(requirements.map(({ key }) => normalizedLabel(key)));
   const own = [...asked].flatMap((key) => {
     const values = type.labels[key];
@@ -171,7 +174,7 @@ function overlaid(
   accepted: readonly NodeOverlay[],
 ): InstanceType {
   const winners = new Map<Offering, NodeOverlay>();
-  /** What overlays say that an offering costs, of those that the cloud tells no price of. */
+  /** Prices that overlays set for offerings without a price of the cloud. */
   const given = new Map<Offering, number>();
   const added: Record<string, number> = {};
   for (const overlay of accepted) {

@@ -1,6 +1,6 @@
 /**
- * What a cloud says about broken nodes: which conditions node repair acts on, after which time, and how. A set of
- * policies has exactly one without a regular expression: the fallback for every condition that another policy names.
+ * How a cloud wants broken nodes repaired: which conditions count, after which time, and with which action. Exactly one
+ * policy of a set has no regular expression. It is the fallback for every condition that another policy names.
  * upstream: pkg/cloudprovider/types.go
  */
 
@@ -22,7 +22,7 @@ export interface RepairPolicy {
   readonly tolerationMs: number;
   /** The longest time of the drain; 0: none. Absent: what the claim says. */
   readonly terminationGracePeriodMs?: number;
-  /** 0 to 100; higher ones are treated first. */
+  /** 0 to 100. Ailments of higher priority are repaired first. */
   readonly priority: number;
   readonly action: RepairAction;
 }

@@ -1,6 +1,6 @@
 /**
- * The faults of a node: its conditions for which there is a repair policy, and when each may be repaired. Policies
- * with a regular expression come first; a condition that none of them matches falls to the fallback of the set.
+ * The faults of a node: its conditions that a repair policy names, and when each may be repaired. Policies with a
+ * regular expression come first. A condition that none of them matches gets the fallback of the set.
  * upstream: pkg/controllers/node/health/policy.go
  */
 import type { Node } from "../../apis/core/node.ts";
@@ -69,7 +69,7 @@ interface Sheet {
   readonly fallback: RepairPolicy | undefined;
 }
 
-/** Kept for each set, which never changes. */
+/** Sheets by set of policies. Sets never change. */
 const sheets = new WeakMap<readonly RepairPolicy[], Sheet>();
 
 function sheetOf(policies: readonly RepairPolicy[]): Sheet {

@@ -6,7 +6,7 @@
 /** Largest share of a pool, or of the cluster for standalone claims, that may be broken. Rounded up. */
 const MOST_BROKEN_PERCENT = 20;
 
-/** Whether repair must stop because of this number of broken nodes, even if they broke just now. */
+/** Whether so many nodes are broken that repair must stop. Nodes that broke just now count, too. */
 export function isTooMany(broken: number, nodes: number): boolean {
   return broken > Math.ceil((nodes * MOST_BROKEN_PERCENT) / 100);
 }

@@ -1,6 +1,6 @@
 /**
  * How a node with several ailments is repaired: replacing wins over rebooting, then the higher priority, then the
- * ailment that was due first. The drain gets the shortest time that any of them gives.
+ * ailment that was due first. The drain gets the shortest time of all due ailments.
  * upstream: pkg/controllers/disruption/repair.go, pkg/controllers/node/health/policy.go
  */
 import { compareText } from "../../base/text-order.ts";
@@ -49,8 +49,8 @@ function byUrgency(a: Ailment, b: Ailment): number {
 const MINUTES_PER_RANK = 30;
 
 /**
- * How urgent nodes are, in the order of `all`: the dense rank of the priority plus one for each half hour that an
- * ailment is overdue, the best over the ailments of a node. Nodes without an ailment that is due have 0.
+ * How urgent nodes are, in the order of `all`: the rank of the priority among all due ailments, plus the overdue time
+ * in half hours. The highest value of a node's ailments counts. Nodes without an ailment that is due have 0.
  */
 export function urgencies(all: readonly (readonly Ailment[])[], nowMs: number): readonly number[] {
   const due = all.map((ailments) => ailments.filter(({ dueMs }) => dueMs <= nowMs));

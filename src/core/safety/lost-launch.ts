@@ -1,6 +1,6 @@
 /**
- * Finds the instance of a claim whose status names none, because the process ended after the launch and before its
- * write. The instance is found by its tags and its age, and no other claim can have launched it.
+ * Finds the instance of a claim whose status names none: the process ended after the launch and before it wrote the
+ * status. The instance is found by its tags and its age. No other claim can have launched it.
  */
 import type { Node } from "../../apis/core/node.ts";
 import { poolIdOfClaim, poolIdOfLabels } from "../../apis/hub/claim.ts";
@@ -11,10 +11,10 @@ import { originOf } from "./origin.ts";
 
 /** Milliseconds of tolerance: the API server's times have no fractions, and the cloud has another clock. */
 const SLACK_MS = 5_000;
-/** Milliseconds. A launch that was under way when the claim was deleted is over after this time. */
+/** Milliseconds after which a launch is over that was under way when the claim was deleted. */
 const LATEST_MS = 60_000;
 
-/** The facts, all of them just read. */
+/** Facts that were just read from the API server and the cloud. */
 export interface LostLaunchFacts {
   /** All claims, including the deleted one. */
   readonly claims: readonly NodeClaim[];
@@ -26,8 +26,8 @@ export interface LostLaunchFacts {
 
 /**
  * - `none`: no instance can be the claim's.
- * - `unsure`: one may be, and another claim that waits for its launch may get it.
- * - a provider ID: it is the claim's, or that of another deleted claim of its pool.
+ * - `unsure`: an instance may be the claim's, but another claim that waits for its launch may also take it.
+ * - a provider ID: the instance belongs to this claim or to another deleted claim of its pool.
  */
 export type LostLaunch = "none" | "unsure" | { readonly providerId: string };
 
@@ -60,7 +60,7 @@ export function mayBeOf(
   );
 }
 
-/** `claim` is being deleted and names no instance. */
+/** The instance of `claim`, which is being deleted and names no instance. */
 export function lostLaunch(claim: NodeClaim, facts: LostLaunchFacts): LostLaunch {
   const pool = poolIdOfClaim(claim);
   const deletedMs = fromRfc3339(claim.metadata.deletionTimestamp);
@@ -99,7 +99,7 @@ function launchedMs({ metadata }: NodeClaim): number {
   return fromRfc3339(metadata.creationTimestamp) ?? Number.NaN;
 }
 
-/** Since when the claim waits for an instance; Infinity: it does not. */
+/** When the claim began to wait for an instance. Infinity: it does not wait. */
 function waitsSince({ metadata, status }: NodeClaim): number {
   if (metadata.deletionTimestamp !== undefined || status?.providerID) return Infinity;
   return fromRfc3339(metadata.creationTimestamp) ?? -Infinity;

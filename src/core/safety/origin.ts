@@ -1,6 +1,6 @@
 /**
- * Whether an instance with this cluster's name in its tags belongs to this cluster. Two clusters may have the same
- * name, by mistake or one after the other. The UIDs of their namespaces kube-system differ.
+ * Whether an instance whose tags have this cluster's name belongs to this cluster. Two clusters may have one name, by
+ * mistake or one after the other. The UIDs of their namespaces kube-system differ.
  */
 import { CLUSTER_UID_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";

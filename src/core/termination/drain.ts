@@ -1,7 +1,7 @@
 /**
- * Which pods of a leaving node are evicted next, and whether the node is drained. Pods are evicted in four tiers, each
- * after the one before: non-critical, non-critical daemons, critical, critical daemons. A pod whose grace period would
- * outlast the deadline of the node is deleted, whatever protects it.
+ * Which pods of a leaving node are evicted next, and whether the node is drained. Pods are evicted in four tiers, one
+ * after the other: non-critical, non-critical daemons, critical, critical daemons. A pod whose grace period would pass
+ * the deadline of the node is deleted, whatever protects it.
  * upstream: pkg/controllers/node/termination/terminator/terminator.go
  */
 import { isOwnedByDaemonSet, type Pod } from "../../apis/core/pod.ts";

@@ -1,9 +1,9 @@
 /**
- * Moves without downtime, for workloads that ask for it by annotation (karpenter-ts only; upstream only evicts). A
- * Deployment of one replica whose node is closed is rolled over as `kubectl rollout restart` does: its new pod runs
- * elsewhere and is available before the old one ends. Who may patch Deployments can run anything in their namespace,
- * so this works only in the namespaces of `--surge-namespaces`. Other pods are evicted, and an event says why.
- * Workloads of several replicas have PodDisruptionBudgets for the same end.
+ * Moves without downtime, for workloads with the annotation (karpenter-ts only; upstream only evicts). A Deployment of
+ * one replica whose node is cordoned is restarted as by `kubectl rollout restart`. So its new pod is available
+ * elsewhere before the old one ends. Anyone who may patch Deployments can run anything in their namespace, so this
+ * works only in the namespaces of `--surge-namespaces`. Other pods are evicted, and an event says why. Workloads of
+ * several replicas use PodDisruptionBudgets instead.
  */
 import type { Deployment } from "../../apis/apps/kinds.ts";
 import type { PersistentVolumeClaim } from "../../apis/core/kinds.ts";
@@ -43,7 +43,7 @@ export function surgeOf(pod: Pod, workloads: Workloads): Surge {
   const asked =
     deployment?.metadata.annotations?.[ZERO_DOWNTIME_ANNOTATION_KEY] ??
     pod.metadata.annotations?.[ZERO_DOWNTIME_ANNOTATION_KEY];
-  // A terminating pod stays Ready to its end, and its Deployment has a new pod already.
+  // A terminating pod stays Ready until it ends, and its Deployment has created a new pod already.
   if (asked !== "true" || !isReady(pod) || isTerminating(pod)) return { kind: "none" };
   const refusal = notGranted(pod, workloads);
   if (refusal !== undefined) return { kind: "unable", why: refusal };
@@ -79,7 +79,7 @@ function deploymentOf(pod: Pod, workloads: Workloads): Deployment | undefined {
   return name === undefined ? undefined : workloads.deployment(`${pod.metadata.namespace}/${name}`);
 }
 
-/** Whether Karpenter has rolled the Deployment over since the pod was created. */
+/** Whether Karpenter has restarted the Deployment since the pod was created. */
 function isStampedAfter({ spec }: Deployment, { metadata }: Pod): boolean {
   const stamp = spec.template.metadata?.annotations?.[SURGED_AT_ANNOTATION_KEY];
   if (stamp === undefined || stamp === metadata.annotations?.[SURGED_AT_ANNOTATION_KEY])
@@ -103,7 +103,7 @@ function obstacle({ spec, status }: Deployment): string | undefined {
   return undefined;
 }
 
-/** Whether the amount is one whole pod of one replica. Kubernetes rounds smaller shares down. */
+/** Whether the amount is one whole pod when there is one replica. Kubernetes rounds smaller percentages down. */
 function isWhole(amount: number | string): boolean {
   const text = String(amount);
   return text.endsWith("%") ? Number.parseInt(text, 10) >= 100 : Number(text) >= 1;

@@ -1,6 +1,6 @@
 /**
- * Which volume attachments must be gone before an instance is terminated: those of pods that drain. A pod that stays to
- * the end, such as a daemon that tolerates the disruption taint, would never release its volume.
+ * Which volume attachments must be gone before an instance is terminated: those of pods that drain. Pods that stay
+ * until the end, such as daemons that tolerate the disruption taint, would never release their volumes.
  * upstream: pkg/controllers/node/termination/controller.go
  */
 import type { PersistentVolumeClaim } from "../../apis/core/kinds.ts";
