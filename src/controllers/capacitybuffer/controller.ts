@@ -1,7 +1,7 @@
 /**
- * Turns each CapacityBuffer into pods that stand for its room (core/buffers). Says on the buffer what came of that, and
- * asks for a planning pass: when a buffer, its template or its workload changes, when a pod is bound to a node that
- * keeps room, and every half minute. Only with the gate CapacityBuffer.
+ * Turns each CapacityBuffer into the pods that stand for its room (core/buffers), and writes the result on the buffer.
+ * A change of a buffer, its template or its workload triggers a planning pass. So does a pod that takes kept room, and
+ * each half minute. Only with the gate CapacityBuffer.
  * upstream: pkg/controllers/capacitybuffer/controller.go
  */
 
@@ -42,9 +42,9 @@ import type { Batcher } from "../provisioning/batcher.ts";
 import type { World } from "../world.ts";
 import { type PodSource, sourceOf, type Unresolved } from "./template.ts";
 
-/** Kinds without a watch of ours are looked at this often. upstream: the same */
+/** Kinds without a mirror are read this often. upstream: the same */
 const POLL_MS = 30_000;
-/** Name of the request for a planning pass only. No buffer has this name. */
+/** The request that only triggers a planning pass. No buffer has an empty name. */
 const ROOM_TAKEN: Request = { kind: "Node", name: "" };
 
 /** Kinds of apps/v1 that buffers may name. */
@@ -108,7 +108,7 @@ interface Made {
   readonly pods: readonly Pod[];
 }
 
-/** What one reconcile hands to the next. */
+/** What is kept from one reconcile to the next. */
 interface Keeper {
   readonly world: World;
   readonly batcher: Batcher;
@@ -217,7 +217,10 @@ function keepRoomFor({ world, batcher }: Keeper, key: string, pods: readonly Pod
   batcher.trigger(`capacity buffer ${key}`);
 }
 
-/** Status and conditions. Whoever changed the buffer in between has it looked at again. */
+/**
+ * Writes status and conditions. After a conflict nothing is written, because the other change reconciles the buffer
+ * again.
+ */
 async function tell(
   world: World,
   buffer: CapacityBuffer,

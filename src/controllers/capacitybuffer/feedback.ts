@@ -9,7 +9,7 @@ import { patchObject } from "../../kube/client/patch-object.ts";
 import { capacityBuffers } from "../mirrors.ts";
 import type { World } from "../world.ts";
 
-/** One that cannot be written holds up no other; the next pass, half a minute later, writes it again. */
+/** A buffer that cannot be written does not stop the others. The next pass, half a minute later, writes it again. */
 export async function tellBuffers(
   world: World,
   log: Logger,

@@ -1,6 +1,6 @@
 /**
- * Which pods a CapacityBuffer is about: from its PodTemplate, or from a workload that it names. Workloads are read
- * live.
+ * The pods that a CapacityBuffer stands for: from its PodTemplate, or from a workload that it names. Workloads are read
+ * from the API server.
  * upstream: pkg/controllers/capacitybuffer/controller.go
  */
 import { JOB, type Job, type PodTemplateSpec } from "../../apis/apps/kinds.ts";
@@ -12,7 +12,7 @@ import { isForbidden, isNotFound } from "../../kube/errors.ts";
 import { podTemplates } from "../mirrors.ts";
 import type { World } from "../world.ts";
 
-/** What the pods look like, and how many the workload is to have. */
+/** The template of the pods, and the size of the workload. */
 export interface PodSource {
   readonly template: PodTemplateSpec;
   /** Name and generation of the PodTemplate; absent: a workload. */
@@ -21,13 +21,13 @@ export interface PodSource {
   readonly replicas?: number;
 }
 
-/** Why there are none. `reason` is the condition's. */
+/** Why the buffer has no pods. `reason` is the reason of the condition. */
 export interface Unresolved {
   readonly reason: "PodTemplateNotFound" | "ScalableRefNotFound" | "ResolutionFailed";
   readonly message: string;
 }
 
-/** What the buffer is about, as it is now. */
+/** Resolves the buffer's template or workload as it is now. */
 export async function sourceOf(
   world: World,
   buffer: CapacityBuffer,
@@ -50,7 +50,7 @@ function fromTemplate(world: World, namespace: string, name: string): PodSource 
   return { template: found.template, stored: { name, generation: found.metadata.generation ?? 0 } };
 }
 
-/** Kinds of apps/v1 whose size and template are where everybody expects them. */
+/** Kinds of apps/v1 that have `spec.replicas` and `spec.template`. */
 const APPS: Readonly<Record<string, string>> = {
   Deployment: "deployments",
   ReplicaSet: "replicasets",
@@ -103,7 +103,7 @@ function fromSpec(
   return { template, replicas };
 }
 
-/** A template of a custom kind is whatever its schema lets through. */
+/** Whether the template has containers. Custom kinds may lack them, because their schemas differ. */
 function hasContainers(
   template: Partial<PodTemplateSpec> | undefined,
 ): template is PodTemplateSpec {
@@ -115,7 +115,7 @@ interface ResourceList {
   readonly resources?: readonly { readonly name: string; readonly kind: string }[];
 }
 
-/** Any kind with a scale subresource. Without a pod template of its own one of its pods is the template. */
+/** Reads any kind with a scale subresource. If the object has no pod template, one of its pods is the template. */
 async function fromScale(
   world: World,
   namespace: string,

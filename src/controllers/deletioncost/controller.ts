@@ -1,6 +1,6 @@
 /**
- * Looks once a minute at which nodes will be disrupted next, and has low deletion costs written on their pods. Behind
- * the gate PodDeletionCostManagement. upstream: pkg/controllers/pod/deletioncost/controller.go
+ * Checks once a minute which nodes will be disrupted next, and gives their pods low deletion costs. Needs the gate
+ * PodDeletionCostManagement. upstream: pkg/controllers/pod/deletioncost/controller.go
  */
 import { SILENT } from "../../base/log.ts";
 import { StandingProblems } from "../../base/standing-problems.ts";
@@ -20,20 +20,20 @@ import type { World } from "../world.ts";
 import { createWriteQueue, type WriteQueue } from "./queue.ts";
 
 const POLL_MS = 60_000;
-/** Budgets open and close without any change of the cluster. */
+/** A pass runs at least this often, because budget windows open and close without a change in the cluster. */
 const AT_LEAST_MS = 5 * 60_000;
 const UNSYNCED_RETRY_MS = 1_000;
 
 const SELF = { kind: "", name: "pod.deletioncost" };
 
-/** What the last pass saw. */
+/** What the last pass read. */
 interface Last {
   revision: number;
   atMs: number;
   isCut: boolean;
 }
 
-/** The controller that decides and the one that writes. */
+/** Two controllers: one decides, and the other writes. */
 export function deletionCost(world: World): readonly Controller[] {
   const queue = createWriteQueue(world);
   const last: Last = { revision: -1, atMs: 0, isCut: false };

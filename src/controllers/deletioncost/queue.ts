@@ -1,6 +1,6 @@
 /**
- * Writes deletion costs on pods, one request each. A pod that has changed meanwhile, or is gone, is left out: the next
- * pass looks at it again. A deletion cost that a user has set meanwhile stays.
+ * Writes deletion costs on pods, one request each. A pod that changed or is gone is skipped, and the next pass checks
+ * it again. So a deletion cost that a user has set meanwhile stays.
  * upstream: pkg/controllers/pod/deletioncost/queue.go
  */
 import { POD, type Pod } from "../../apis/core/pod.ts";
@@ -27,10 +27,10 @@ export interface Write extends CostChange {
   readonly nodepool: string;
 }
 
-/** Deletion costs that are to be written. */
+/** Deletion costs that wait to be written. */
 export interface WriteQueue {
   readonly controller: Controller;
-  /** A later change of the same pod takes the place of an earlier one. */
+  /** Adds changes. A later change of a pod replaces an earlier one. */
   add(writes: readonly Write[]): void;
 }
 
@@ -99,7 +99,7 @@ function refOf({ metadata: { name, namespace } }: Pod) {
   return { name, namespace };
 }
 
-/** Refused if the pod has changed since: its deletion cost may be a user's by now. */
+/** The server refuses the patch if the pod has changed, because a user may have set its deletion cost. */
 function bodyOf({ metadata: { resourceVersion, uid } }: Pod, cost: string | undefined): object {
   const value = cost ?? null;
   const annotations = {

@@ -1,5 +1,5 @@
 /**
- * Writes on NodeClaims which pods each command moved, so that the next process holds back the same pods and nodes. Also
+ * Records on NodeClaims which pods each command moved, so that the next process holds off the same pods and nodes. Also
  * compares the realised savings of a finished command with the predicted ones.
  */
 
@@ -58,7 +58,7 @@ async function writeOn(
   try {
     await changeClaim(world, claim, (one) => withMoves(one, moves, nowMs));
   } catch (error) {
-    // If the write fails the command goes on: this process remembers the moves, and only a restart would forget them.
+    // A failed write does not stop the loop. This process remembers the moves, so only a restart would lose them.
     log.debug("failed writing down what is moved", {
       NodeClaim: { name: claim.metadata.name },
       error: errorText(error),
@@ -67,8 +67,8 @@ async function writeOn(
 }
 
 /**
- * A claim that recorded recent moves may have been deleted other than by a command. Writes moves that no claim records
- * any more on a claim that stays.
+ * Records moves that no claim records any more on a claim that stays. The claim that recorded them was deleted without
+ * a command.
  */
 export async function rewriteLostMoves(
   { world, log, run }: Writer & { readonly run: StepRunner },

@@ -22,7 +22,7 @@ interface KnownBackoff {
   readonly wait: PoolBackoff;
   /** UID of the pool that failed; a new pool of the same name has no back-off. Absent until the first review. */
   readonly uid?: string | undefined;
-  /** The annotation was seen on the pool. If it is missing later, a person has removed it. */
+  /** Whether the annotation was seen on the pool. If it is missing later, a person has removed it. */
   readonly isStored: boolean;
 }
 
@@ -83,7 +83,7 @@ export class Backoff {
         try {
           await changePool(world, stored, (native) => withBackoff(native, wait));
         } catch (error) {
-          // If the write fails the loop goes on: this process remembers the back-off, and only a restart would forget
+          // A failed write does not stop the loop. This process remembers the back-off, so only a restart would lose
           // it.
           const told = { ...poolFields(pool), error: errorText(error) };
           log.debug("failed writing down that replacements did not come up", told);

@@ -1,4 +1,4 @@
-/** What is told of the verdicts of the consolidation policy Balanced: events and metrics. */
+/** Events and metrics about the verdicts of the consolidation policy Balanced. */
 import { describeVerdict } from "../../core/disruption/balanced.ts";
 import type { BalancedVerdict, Command } from "../../core/disruption/command.ts";
 import type { EventToPublish } from "../../kube/events/events.ts";
@@ -8,7 +8,8 @@ import { approved } from "./events.ts";
 import { objectsOf, policyLabel } from "./labels.ts";
 
 /**
- * Events that the policy Balanced approved the command. They are about the node if there is one, else about the pools.
+ * Events about commands that the policy Balanced approved. They are published on the node if there is one, else on the
+ * pools.
  */
 export function approvals(
   world: World,

@@ -1,7 +1,7 @@
 /**
- * Carries commands out: taints and marks the nodes, creates the replacements, and deletes the claims once all
- * replacements are initialized. A command that cannot go on is rolled back: the taints and marks are removed. What the
- * next process needs after a crash stands on the claims.
+ * Carries out commands: taints and marks the nodes, creates the replacements, and deletes the claims once all
+ * replacements are initialized. A command that cannot go on is rolled back: taints and marks are removed. What the next
+ * process needs after a crash is written on the claims.
  * upstream: pkg/controllers/disruption/queue.go
  */
 import { NODE } from "../../apis/core/node.ts";
@@ -54,7 +54,7 @@ const POLL_MS = 1_000;
 const FRESH_MS = 2_000;
 const TIMEOUT_MS = { perCommand: 80, min: 10 * 60_000, max: 60 * 60_000 } as const;
 
-/** Creates the claims of a plan as the provisioner does; all.ts passes it in. */
+/** Creates the claims of a plan as the provisioner does. all.ts passes this function in. */
 export type CreateReplacements = (
   log: Logger,
   command: Command,
@@ -195,8 +195,7 @@ async function advance(parts: Parts, one: RunningCommand): Promise<Outcome> {
   if (state === "failed" || state === "paused") return takeBack(parts, one, state);
   if (state === "waiting") return requeueAfter(POLL_MS);
   backoff.succeeded(poolsOf(one));
-  // An Underutilized command loses its savings if its pods go to nodes that its plan does not use, so they are kept
-  // off.
+  // An Underutilized command saves less if its pods go to nodes outside its plan. So such nodes are tainted, too.
   await steering.begin(id, reason === "Underutilized" ? "keepOffOthers" : "amongPlanned");
   await Promise.all([
     ...one.candidates.map((candidate) => remove(parts, one, candidate)),
@@ -212,7 +211,8 @@ function stateOf(
   one: RunningCommand,
 ): ReturnType<typeof replacementsState> | "paused" {
   const state = replacementsState(world, one, underWay.size);
-  // A command that has begun to delete claims goes on: half of it would leave pods without their planned place.
+  // A command that has begun to delete claims is not rolled back: the pods of deleted nodes would have no planned
+  // place.
   if (state === "failed" || underWay.hasBegunToEnd(one)) return state;
   return pausesOf(world, one).length > 0 ? "paused" : state;
 }
@@ -226,7 +226,9 @@ function pausesOf(world: World, { record, candidates }: RunningCommand): readonl
   );
 }
 
-/** A failed command counts as one failure, however often its rollback is tried. A paused command counts as none. */
+/**
+ * Rolls a command back. It counts as one failure, however often the rollback is tried. A paused command counts as none.
+ */
 async function takeBack(parts: Parts, one: RunningCommand, why: RollBackReason): Promise<Outcome> {
   const { world, log, steering, backoff, ledger, underWay } = parts;
   const pools = poolsOf(one);
@@ -242,10 +244,11 @@ async function takeBack(parts: Parts, one: RunningCommand, why: RollBackReason):
     backoff.waitFrom(pools, world.clock.now());
     tellFailure(parts, one.candidates, pools);
   }
-  // The plan is forgotten only after the rollback: provisioning launches nodes for pods of nodes that are still marked.
+  // The plan is forgotten only after the rollback. Without the plan, provisioning would launch nodes for pods of nodes
+  // that are still marked.
   steering.forget(one.record.id);
   giveUpPlaces(world, one);
-  // If a node of the command is deleted all the same, its pods still move, so the ledger keeps counting them.
+  // If a node of the command is deleted all the same, its pods still move, so the ledger keeps their moves.
   if (allStay) ledger.forget(one.record.id);
   underWay.remove(one);
   await backoff.write(world, log);
@@ -271,7 +274,9 @@ function tellFailure(
   world.events.publish(...replacementFailed(candidates, new Map(waits)));
 }
 
-/** A deleted replacement wakes its command at once. Otherwise provisioning would replace it a second time. */
+/**
+ * Wakes a command at once when its replacement is deleted. Otherwise provisioning would create a second replacement.
+ */
 function commandsWaitingFor(
   claim: KubeObject,
   running: Iterable<RunningCommand>,
@@ -314,8 +319,8 @@ function newRecord(world: World, command: Command): CommandRecord {
 }
 
 /**
- * Taints and marks the candidates and returns those that could be written. A command with replacements needs all of
- * them, another command at least one.
+ * Taints and marks the candidates, and returns those that were written. Rejects if a command with replacements lacks
+ * one of them, or another command lacks all.
  */
 async function closeNodes(
   world: World,
@@ -344,9 +349,9 @@ async function closeNode(world: World, record: CommandRecord, candidate: Candida
   const words = vocabulary(candidate.generation);
   const node = nodes(world).get(candidate.node.name);
   if (node === undefined) throw new Error(`node ${candidate.node.name} is gone`);
-  // A kubelet may write its Node at the same moment; retrying keeps that from stopping the whole command.
+  // Retries after a conflict: a kubelet may write its Node at the same moment.
   const closed = await changeObject(world.kube, NODE, node, (latest) => cordoned(latest, words));
-  // If another Node has the same name by now, it is left as it is.
+  // Another Node that has the same name by now is not written.
   if (closed === undefined) throw new Error(`node ${candidate.node.name} is gone`);
   const { reason } = record;
   const nowMs = world.clock.now();
@@ -407,7 +412,8 @@ function replacementsState(
 }
 
 /**
- * Whether the claim became initialized within `FRESH_MS`. A repair waits that long before it deletes the broken node.
+ * Whether the claim became initialized less than `FRESH_MS` ago. A repair waits that long before it deletes the broken
+ * node.
  */
 function isFresh({ clock }: World, claim: NodeClaim | undefined): boolean {
   const sinceMs = fromRfc3339(claim && condition(claim, "Initialized")?.lastTransitionTime) ?? 0;
@@ -426,7 +432,9 @@ function isReady(replacement: NodeClaim | undefined): boolean {
   );
 }
 
-/** Deletes the claim of one candidate. Its event and metrics are published once, however often this is retried. */
+/**
+ * Deletes the claim of one candidate. Its event and metrics are published only once, even if the deletion is retried.
+ */
 async function remove(parts: Parts, one: RunningCommand, candidate: Candidate): Promise<void> {
   const { world, underWay } = parts;
   const { reason } = one.record;

@@ -1,8 +1,8 @@
 /**
- * The disruption loop. Every ten seconds, and when an empty node may be removed, it asks each method and hands the
- * first commands to the command queue. A command that needs validation is kept until its time, then checked on fresh
- * facts; more empty nodes may join meanwhile. Work runs in steps, so other controllers get their turns. After a restart
- * the loop also resumes or rolls back the commands of the process before.
+ * The disruption loop. Every ten seconds, and when an empty node may be removed, it asks each method and gives the
+ * first commands to the command queue. A command that needs validation waits, and is then checked on fresh facts. More
+ * empty nodes may join meanwhile. Work runs in steps, so that other controllers get their turns. After a restart the
+ * loop also resumes or rolls back the commands of the process before.
  * upstream: pkg/controllers/disruption/controller.go
  */
 import { claimGeneration } from "../../apis/hub/claim.ts";
@@ -110,7 +110,7 @@ interface Memory {
   isWoken: boolean;
   /** When the next regular round is due, measured by the monotonic clock. */
   roundAtMs: number;
-  /** The log says that the clock is wrong. */
+  /** Whether the log already says that the clock is wrong. */
   isClockTold: boolean;
 }
 
@@ -126,7 +126,7 @@ export function disruption(world: World, queue: CommandQueue): Controller {
     roundAtMs: 0,
     isClockTold: false,
   };
-  // Upstream sets both to zero at the start. Alerts compare each value with an earlier one.
+  // Upstream sets both counters to zero at the start. Alerts compare each value with an earlier one.
   for (const type of ["multi", "single"])
     world.metrics.count(
       "voluntary_disruption_consolidation_timeouts_total",
@@ -152,8 +152,8 @@ async function reconcile(doors: Omit<Loop, "run">): Promise<Outcome> {
   if (!mayDecide(world) || isClockWrong(doors)) return requeueAfter(UNSYNCED_RETRY_MS);
   const run = stepRunner(world.clock, TURN_MS);
   const loop: Loop = { ...doors, run };
-  // The calls below read all nodes in one step. In the first round no view exists yet, so they are made here, in
-  // steps.
+  // The calls below read all nodes in one step. In the first round no node view exists yet, so all views are made here,
+  // in steps.
   await catchUp(world, run);
   const nowMs = world.clock.now();
   if (!memory.hasLearned) {
@@ -184,7 +184,7 @@ async function reconcile(doors: Omit<Loop, "run">): Promise<Outcome> {
   return whenNext(world, memory);
 }
 
-/** Budgets, ages and rests go by the time of day: nothing begins while two clocks disagree on it. */
+/** Budgets, ages and hold-offs depend on the time of day. So no command begins while two clocks differ. */
 function isClockWrong({ world, memory, log }: Pick<Loop, "world" | "memory" | "log">): boolean {
   const doubt = clockDoubt(world.clockSkewMs());
   if (doubt !== undefined && !memory.isClockTold) log.warn("not disrupting", { reason: doubt });
@@ -214,7 +214,9 @@ async function readAround({ world, memory, run }: Loop): Promise<ClusterReading>
   return around;
 }
 
-/** The live loop: rounds on the cluster as it was read, memory of earlier rounds, metrics and events. */
+/**
+ * Connects a round with the live loop: the cluster as it was read, the memory of earlier rounds, metrics and events.
+ */
 function roundDoors({ world, queue, memory }: Loop, around: ClusterReading): RoundDoors {
   const { sweeps } = memory;
   let facts: SweepFacts;
@@ -276,7 +278,7 @@ async function take(
   return again;
 }
 
-/** Publishes the remarks on nodes and claims, and the first of each pool on the pool, too. */
+/** Publishes the remarks on nodes and claims. The first remark of each pool is also published on the pool. */
 function* tell(world: World, { reason }: Method, remarks: readonly Remark[]): Steps<void> {
   const holding = new Set<string>();
   yield* eachInSteps(remarks, ({ candidate, about, message }) => {
@@ -346,7 +348,10 @@ function stillNow(sight: ReadCluster, planned: ProposedCommand): Command | Valid
   return lastCheck(command, method, regatherForCommand(sight, planned, nodes));
 }
 
-/** Only logs that validation failed: no event has announced the command, and the next round decides again. */
+/**
+ * Logs that validation failed. There is no event, because no event announced the command, and the next round decides
+ * again.
+ */
 function putOff(log: Logger, { candidates, via }: Command, why: ValidationFailure): void {
   const nodes = candidates.map(({ node }) => node.name);
   log.debug("putting off a disruption, something changed meanwhile", { nodes, via, reason: why });
@@ -423,14 +428,17 @@ async function pickUp(loop: Loop): Promise<void> {
       queue.resume({ record, candidates, replacements });
       continue;
     }
-    // The pool of a node was deleted. Without its disruption rules the command cannot go on, so it is rolled back.
+    // The pool of a node was deleted. Without its disruption rules the command is rolled back.
     const allStay = nodes.length === record.nodes.length;
     takenBack.push(rollBackOf(record.id, { nodes, replacements, allStay }));
   }
   for (const one of takenBack) await takeBack(loop, one);
 }
 
-/** Rolls a command back. An object that cannot be written does not delay other commands; the next run tries again. */
+/**
+ * Rolls a command back. An object that cannot be written does not delay other commands, because the next run tries
+ * again.
+ */
 async function takeBack(
   { world, queue, log }: Loop,
   { nodes, discard, undone }: RolledBack,

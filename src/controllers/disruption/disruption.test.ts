@@ -56,7 +56,7 @@ async function twoEmptyNodes(
 
 type ClockOf = (world: FakeWorld) => Clock;
 
-/** A clock on which all work is slow. `meanwhile` runs in the first turn that other work gets. */
+/** A clock on which all work is slow. `happens` runs in the first turn that other work gets. */
 const slowly =
   (happens: (world: FakeWorld) => Promise<unknown> | undefined): ClockOf =>
   (world) => {
@@ -143,7 +143,7 @@ function losesNodeMeanwhile(world: FakeWorld, meanwhile: () => Promise<void>): {
   return seen;
 }
 
-/** New prices: now one node of twice the size is the cheapest. */
+/** Changes prices: one node of twice the size becomes the cheapest. */
 function eightCostLittle({ cloud }: FakeWorld): void {
   const before = cloud.instanceTypes;
   let list: readonly InstanceType[] | undefined;
@@ -420,7 +420,7 @@ describe("the disruption loop", () => {
     expect(told[0]?.message).toBe(
       "No allowed disruptions for disruption reason Empty due to blocking budget",
     );
-    // Also on each node and claim, once an hour.
+    // Events on each node and claim are published once an hour.
     const held = told.filter(({ object }) => object.kind === "Node");
     const said = held.map(({ object, message }) => `${object.metadata.name}: ${message}`);
     expect(held.every(({ dedupeMs }) => dedupeMs === 3_600_000)).toBe(true);

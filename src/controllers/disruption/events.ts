@@ -108,7 +108,7 @@ export function replacementFailed(
   waits: ReadonlyMap<string, number>,
 ): readonly EventToPublish[] {
   const ends = [...waits].sort().map(([id, ms]) => `of ${id} is asked for until ${toRfc3339(ms)}`);
-  // If a replacement of another command succeeds, the back-off ends at once.
+  // A successful replacement of another command ends the back-off at once.
   const wait = ends.length === 0 ? "" : `; unless another does, no other ${ends.join(", none ")}`;
   const message = `its replacement did not come up${wait}`;
   return candidates.flatMap((one) => blocked(objectsOf(one), one.generation, message));

@@ -69,7 +69,7 @@ export interface Reading {
   readonly run: StepRunner;
 }
 
-/** `last`: the reading of the previous run. Its simulator is reused while nothing has changed. */
+/** Reads the cluster. `last`: the reading of the previous run. Its simulator is reused while nothing has changed. */
 export async function readCluster(
   { world, problems, run }: Reading,
   last?: ClusterReading,
@@ -154,7 +154,9 @@ export async function poolsInUse(
   );
 }
 
-/** Reports once a round what does not depend on a method: do-not-disrupt periods of pods, and unreadable budgets. */
+/**
+ * Reports facts that do not depend on a method, once a round: do-not-disrupt periods of pods, and unreadable budgets.
+ */
 export function* reportRound(
   world: World,
   { pools, scheduling }: ClusterReading,
@@ -212,8 +214,8 @@ export function gatherForCommand(sight: ReadCluster, planned: ProposedCommand): 
 }
 
 /**
- * Like {@link gatherForCommand}, but with the current `nodes` and without a pause. Only changed nodes are counted
- * again.
+ * Like {@link gatherForCommand}, but with the current `nodes` and without a pause between steps. Budgets are counted
+ * again for changed nodes only.
  */
 export function regatherForCommand(
   sight: ReadCluster,
@@ -295,7 +297,7 @@ function* report(
   yield* eachInSteps(held, ({ node, kind, message, untilMs }) => {
     if (node.claim === undefined) return;
     const objects = objectsOf({ node, claim: node.claim });
-    // A nomination is renewed often, so a text with its end would make a new event each time.
+    // Without its end, because a renewed nomination would otherwise make a new event each time.
     const until = kind === "pod" && untilMs !== undefined ? `, until ${toRfc3339(untilMs)}` : "";
     world.events.publish(...blocked(objects, claimGeneration(node.claim), `${message}${until}`));
   });

@@ -38,7 +38,7 @@ export function disruptedLabels(
     reason: reason.toLowerCase(),
     nodepool: candidate.pool.name,
     capacity_type: candidate.capacityType,
-    // Only consolidation depends on a policy.
+    // Only consolidation has a policy.
     consolidation_policy: reason === "Underutilized" ? policyLabel(candidate.pool) : "",
     termination_mode: terminationModeOf(graceMs ?? own),
   };

@@ -76,7 +76,7 @@ async function write({ world, log }: Writer, id: string, outcome: RepackOutcome)
   try {
     await changePool(world, stored, (native) => withOutcome(native, outcome));
   } catch (error) {
-    // If the write fails the loop goes on: this process remembers the outcome, and only a restart would forget it.
+    // A failed write does not stop the loop. This process remembers the outcome, so only a restart would lose it.
     log.debug("failed writing the outcome of moves on the NodePool", {
       ...poolFields(stored.pool),
       error: errorText(error),

@@ -9,7 +9,7 @@ import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
 import { unseenByMirrors } from "../../testing/unseen.ts";
 import { isHeldByTargets } from "./receiving-nodes.ts";
 
-/** Node b with two pods. The process does not know the unseen ones. */
+/** Node b with two pods. The mirror lacks the `unseen` ones. */
 async function worldOf(...unseen: readonly string[]): Promise<FakeWorld> {
   const world = fakeWorld();
   await establish(world, "b", 60 * 60_000);
@@ -19,7 +19,7 @@ async function worldOf(...unseen: readonly string[]): Promise<FakeWorld> {
   return world;
 }
 
-/** Whether a command that moves pods to b is held, asked twice, and the sentences that are told. */
+/** Whether a command that moves pods to b is held, asked twice, and the published messages. */
 async function ask(world: FakeWorld) {
   const command = { candidates: [candidate("a")], targets: ["b"] } as unknown as Command;
   const problems = new StandingProblems(world.log, world.clock);

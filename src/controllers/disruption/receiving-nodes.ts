@@ -1,7 +1,7 @@
 /**
- * The existing nodes that a command moves pods to. If a list of all pods lacked some, such a node looks emptier than
- * it is, and the moved pods find no room. So its pods are listed live, by node, before the command begins.
- * karpenter-ts only.
+ * Checks the existing nodes to which a command moves pods. If a list of all pods was incomplete, such a node looks
+ * emptier than it is, and the moved pods find no room. So its pods are listed by node, from the API server, before the
+ * command begins. karpenter-ts only.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";
@@ -16,7 +16,10 @@ import { objectsOf } from "./labels.ts";
 
 const PROBLEM = "pods of receiving nodes";
 
-/** Whether the command must not begin now: the API server has pods there that are not known. Tells so once an hour. */
+/**
+ * Whether the command must not begin now, because the API server has pods on a target that the mirror lacks. Reported
+ * once an hour.
+ */
 export async function isHeldByTargets(
   world: World,
   { targets, candidates }: Command,

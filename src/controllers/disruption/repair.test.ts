@@ -1,4 +1,4 @@
-// Broken nodes over the real manager: replaced first, drained within a bound, left where they have recovered.
+// Broken nodes with the real manager: they are replaced first, drained within a bound, and stay if they recover.
 import { describe, expect, it } from "vitest";
 import { NODE } from "../../apis/core/node.ts";
 import { POD } from "../../apis/core/pod.ts";
@@ -25,7 +25,7 @@ interface Options {
   readonly settings?: Parameters<typeof fakeWorld>[0];
 }
 
-/** Used nodes of one pool. */
+/** Nodes of one pool, with pods. */
 async function nodesOf(options: Options = {}): Promise<FakeWorld> {
   const { nodes = ["a", "b", "c"], budgets = [{ nodes: "100%" }], settings } = options;
   const gates = { nodeRepair: true, ...settings?.gates };

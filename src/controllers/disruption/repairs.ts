@@ -1,6 +1,6 @@
 /**
- * What only commands of node repair do. Their drain has its own time limit, a node that recovers in the meantime stays,
- * and the cause of the repair is logged and counted.
+ * What only commands of node repair need. The drain has its own time limit, a node that recovers meanwhile stays, and
+ * the cause of the repair is logged and counted.
  * upstream: pkg/controllers/disruption/queue.go, repair.go
  */
 import { withConditionChanges } from "../../apis/karpenter/conditions.ts";

@@ -1,4 +1,4 @@
-// Nodes that are replaced: the new one first, and everything taken back when it does not come up.
+// Nodes that are replaced: the new node comes first, and everything is rolled back if it does not become ready.
 import { describe, expect, it } from "vitest";
 import { DEPLOYMENT, type Deployment } from "../../apis/apps/kinds.ts";
 import { NODE } from "../../apis/core/node.ts";
@@ -57,7 +57,9 @@ const taints = (world: FakeWorld) =>
 const replacementOf = (world: FakeWorld) =>
   claims(world).find(({ metadata }) => metadata.name !== "a") as NodeClaim;
 
-/** Two pods on a drifted node that keep apart if they can, a node that stays, and limits with room for one node in its place. */
+/**
+ * Two pods on a drifted node with a preferred anti-affinity, a node that stays, and limits with room for one more node.
+ */
 function narrow(): Promise<FakeWorld> {
   const topologySpreadConstraints = [
     {
@@ -225,7 +227,7 @@ describe("a drifted node", () => {
     );
     await world.clock.advance(60_000);
     expect(claims(world)).toHaveLength(1);
-    // The command does not wait for it, because nothing has failed.
+    // No command has failed, so there is no back-off.
     world.api.change(NODE_POOL, "default", annotations("false") as never);
     await world.clock.advance(20_000);
     expect(claims(world)).toHaveLength(2);
@@ -259,7 +261,7 @@ describe("a drifted node", () => {
       world.lines.filter((line) => line.includes("taking a disruption command back")),
     ).toHaveLength(1);
     expect([claims(world).length, taints(world), written]).toEqual([2, [], ["Drifted"]]);
-    // If the ledger had kept the command, the annotation would be written again.
+    // If the ledger still had the command, its moves would be written again.
     for (const name of ["a", "b"]) expect(movesOn(claimOf(world, name))).toEqual([]);
     await world.stop();
   });
@@ -324,7 +326,7 @@ describe("a drifted node", () => {
       await world.clock.advance(20_000);
       expect(world.lines.join()).toContain("while executing a disruption command");
       expect([opened, taints(world)]).toEqual([[], ["karpenter.sh/disrupted"]]);
-      // The node is deleted for its first reason.
+      // The claim keeps the reason with which the command began.
       expect(condition(claimOf(world, "a"), "DisruptionReason")?.reason).toBe("Drifted");
       await world.stop();
     }
@@ -394,7 +396,7 @@ describe("a drifted node", () => {
     });
     await world.clock.advance(11_000);
     await world.api.create(POD, pod({ name: "late", cpu: "3" }));
-    // The patch that untaints the node is slow, so the replacement is gone before the node is open.
+    // The patch that untaints the node is slow, so the replacement is deleted before the node is untainted.
     const { patch } = world.api;
     world.api.patch = async (...asked) => {
       await world.clock.sleep(2_000);

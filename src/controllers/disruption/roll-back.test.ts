@@ -1,4 +1,5 @@
-// A command that is taken back while its process dies: the next one opens all of its nodes, or deletes all of its claims.
+// A command that is rolled back while its process ends: the next process untaints all of its nodes, or deletes all of
+// its claims.
 import { describe, expect, it } from "vitest";
 import { NODE } from "../../apis/core/node.ts";
 import { POD } from "../../apis/core/pod.ts";

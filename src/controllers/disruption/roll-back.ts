@@ -1,6 +1,6 @@
 /**
- * Rolls back a command that cannot go on, whether this process or an earlier one began it. Deletes replacements without
- * a Node, then untaints the nodes.
+ * Rolls back a command that cannot go on, whichever process began it. Deletes replacements without a Node, then
+ * untaints the nodes.
  */
 import { NODE, type Node } from "../../apis/core/node.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
@@ -33,7 +33,7 @@ export async function rollBack(
   const discarded = unregistered(latest).filter((claim) => !isDeleting(claim));
   await Promise.all(discarded.map((claim) => discardReplacement(world, claim)));
   const kept = latest.filter((claim) => !discarded.includes(claim) && !isDeleting(claim));
-  // A record without replacements names no nodes. Then this process began the command and knows all of them.
+  // A record without replacements names no nodes. Then this process began the command, so its candidates are complete.
   const all = record.nodes.length || candidates.length;
   const allStay = candidates.length === all && candidates.every((one) => stays(world, one));
   if (allStay) {
@@ -49,8 +49,8 @@ export async function rollBack(
 }
 
 /**
- * Untaints a node that was found empty but runs pods by now, and returns whether it did so. The API server is asked.
- * The node is tainted already, so no further pods are bound to it.
+ * Untaints a node that was found empty but runs pods by now, and returns whether it did so. Pods are read from the API
+ * server. The node is already tainted, so no further pods are bound to it.
  */
 export async function openedAsUsed(
   { world, log }: { readonly world: World; readonly log: Logger },
@@ -84,8 +84,8 @@ function stays(world: World, { node, claim }: Candidate): boolean {
 }
 
 /**
- * The names under which a candidate is marked for deletion: those of its Node and its claim. Objects that are gone do
- * not count, because a new Node may get the same name, as on AWS.
+ * The names under which a candidate is marked for deletion: those of its Node and its claim. Names of deleted objects
+ * are left out, because a new Node may get the same name, as on AWS.
  */
 export function markedNames(world: World, { node, claim }: Candidate): readonly string[] {
   const nodeNow = nodes(world).get(node.name)?.metadata.uid;
@@ -96,7 +96,10 @@ export function markedNames(world: World, { node, claim }: Candidate): readonly 
   ];
 }
 
-/** Removes the taint and the marks of a command, unless the object is being deleted or only has the same name. */
+/**
+ * Removes the taint and the marks of a command. Skips an object that is being deleted, or another object with the same
+ * name.
+ */
 export async function reopen(
   world: World,
   { node: { node }, claim, generation }: Pick<Candidate, "node" | "claim" | "generation">,

@@ -78,7 +78,7 @@ export class RunningCommands {
   }
 
   /**
-   * Whether the removal of any node has begun. If another process began it, fewer nodes are left than the record names.
+   * Whether the removal of any node has begun. If another process began it, the record names more nodes than are left.
    */
   hasBegunToEnd({ record, candidates }: RunningCommand): boolean {
     return this.#steps.has(record.id) || record.nodes.length > candidates.length;

@@ -1,4 +1,4 @@
-// Pods of a command on their way to the nodes that its plan has for them, one node after the other.
+// Pods of a command move to their planned nodes, one node after the other.
 import { describe, expect, it } from "vitest";
 import { NODE } from "../../apis/core/node.ts";
 import { POD, type Pod } from "../../apis/core/pod.ts";
@@ -279,9 +279,7 @@ describe("a taint that nobody wants any more", () => {
   });
 });
 
-/**
- * Two pods, of which one is to go to each of the nodes `a` and `b`. `roomy` is not in the plan, `full` has no room.
- */
+/** Two pods that are planned for the nodes `a` and `b`, one each. `roomy` is not in the plan, `full` has no room. */
 async function leaving() {
   const world = fakeWorld();
   for (const name of ["a", "b", "full", "old", "roomy"]) {

@@ -1,8 +1,8 @@
 /**
  * Moves the pods of a command to the nodes of its plan (core/disruption/eviction-order.ts). Pods are evicted target by
- * target, each in its turn; other nodes have the taint `karpenter.sh/other-nodes-first` (PreferNoSchedule) meanwhile.
- * Steering is only a preference: what takes too long is skipped, and then pods move as they would without it. A taint
- * that another process left, or that was written late, is removed as soon as it is seen.
+ * target. Meanwhile other nodes have the taint `karpenter.sh/other-nodes-first` (PreferNoSchedule). Steering is only a
+ * preference: a step that takes too long is skipped, and then pods may go to any node. A taint that another process
+ * left, or that was written late, is removed as soon as it is seen.
  */
 import { NODE } from "../../apis/core/node.ts";
 import { isTerminating, type Pod } from "../../apis/core/pod.ts";
@@ -35,10 +35,10 @@ import { type SteeredCommand, SteeredCommands, type SteeringProgress } from "./s
 const POLL_MS = 500;
 /** Time until a failed write of a taint is tried again. */
 const RETRY_MS = 5_000;
-/** Time for the owner of an evicted pod to create a new pod, and for that pod to be bound. */
+/** Milliseconds for the owner of an evicted pod to create a new pod, and for that pod to be bound. */
 const REST_MS = 1_000;
 const MOST_FOR_A_STOP_MS = 10_000;
-/** Limit for all targets of a command. An interrupted node does not wait for its turn (node/termination.ts). */
+/** Milliseconds for all targets of a command. An interrupted node does not wait for its turn (node/termination.ts). */
 const MOST_MS = 90_000;
 /** The most targets that are tainted before the pods of their command move. Each taint takes two requests. */
 const MOST_AWAITED = 100;
@@ -61,7 +61,7 @@ export interface Steering {
   begin(id: string, manner: Manner): Promise<void>;
   /** Forgets a command that was rolled back. */
   forget(id: string): void;
-  /** Whether the pod may be evicted now, because it is its turn or because it is not steered. */
+  /** Whether the pod may be evicted now: its turn has come, or it is not steered. */
   mayLeave(pod: Pod): boolean;
   /** Whether a running command has a place for the pod. */
   hasPlace(pod: Pod): boolean;
@@ -107,7 +107,7 @@ export function createSteering(world: World): Steering {
     promise: (id, pods) => commands.add(id, [], [pods]),
     begin: async (id, manner) => {
       const hasTurns = await startTurns(parts, id, manner);
-      // Also for a command whose pods are not steered: its targets may still have the taint.
+      // Needed even if the pods are not steered: targets of the command may still have the taint.
       await writeTaints(parts);
       if (hasTurns) bell.ring(SELF);
     },
@@ -146,7 +146,7 @@ async function startTurns(
   manner: Manner,
 ): Promise<boolean> {
   const command = commands.of(id);
-  // If the first turn has started before, an error made the queue retry the command, and its pods have waited long
+  // The first turn has started before: the queue retries the command after an error, and its pods have waited long
   // enough.
   if (command === undefined || command.progress !== undefined) return false;
   const targets = nodesOf(world, command.targets);
@@ -156,7 +156,7 @@ async function startTurns(
     return false;
   }
   const others = manner === "amongPlanned" ? [] : await othersThan(world, names, command.pods);
-  // While this awaited, another controller may have rolled the command back.
+  // Another controller may have rolled the command back during the `await`.
   if (commands.of(id) !== command || command.progress !== undefined) return false;
   const nowMs = world.clock.elapsedMs();
   command.progress = { nodes: targets, others, sinceMs: nowMs, turn: 0, turnSinceMs: nowMs };
@@ -228,9 +228,9 @@ function isDone(
 }
 
 /**
- * Names of the nodes that must have the taint: those whose turn it is not, and targets of commands whose pods do not
- * move yet. While no pods are steered, targets keep a taint that they have, but no node gets a new one. Otherwise each
- * of hundreds of commands would taint the targets of all later ones again.
+ * Names of the nodes that must have the taint: nodes whose turn it is not, and targets of commands whose pods do not
+ * move yet. While no pods move, targets keep a taint that they have, but get no new one. Otherwise each of hundreds of
+ * commands would taint the targets of all later commands again.
  */
 function toPutLast(
   world: World,
@@ -263,8 +263,7 @@ function filledLast(world: World, marked: ReadonlySet<string>): readonly string[
 }
 
 /**
- * The node with this name, or the node of the claim with this name. It uses an index, because it is called twice a
- * second.
+ * The node with this name, or the node of the claim with this name. Uses an index, because it is called twice a second.
  */
 function nodeNamed(world: World, name: string): NodeView | undefined {
   const own = world.cluster.node(name);

@@ -34,7 +34,7 @@ describe("sweeps", () => {
     sweeps.note(single, rule(single, nothing, []), facts("a"));
     expect(sweeps.isSettled(single, facts("a", 4 * MINUTE_MS, []))).toBe(true);
     expect(sweeps.isSettled(single, facts("a", 5 * MINUTE_MS, []))).toBe(false);
-    // A drifted node waits for capacity, not for a lower price.
+    // Offerings have changed: drift is asked again after a minute, because a type may have capacity again.
     expect(sweeps.isSettled(drift, facts("a", MINUTE_MS - 1, []))).toBe(true);
     expect(sweeps.isSettled(drift, facts("a", MINUTE_MS, []))).toBe(false);
     expect(sweeps.isSettled(drift, facts("b"))).toBe(false);
@@ -137,7 +137,7 @@ describe("sweeps", () => {
     expect(rests(guard, { ...guard, status: { ...status, disruptionsAllowed: 1 } })).toBe(false);
     expect(rests(guard, { ...guard, metadata: { ...metadata, generation: 2 } })).toBe(false);
     expect(rests(guard, { ...guard, metadata: { ...metadata, uid: "v" } })).toBe(false);
-    // A variant that lets go of everything that is not ready.
+    // A variant of a PodDisruptionBudget under which unready pods may be evicted.
     const loose = {
       ...guard,
       spec: { ...spec, unhealthyPodEvictionPolicy: "AlwaysAllow" as const },

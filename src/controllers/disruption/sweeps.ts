@@ -16,10 +16,10 @@ import type { ClusterReading } from "./gather.ts";
 const PRICE_CHANGE_MS = 5 * 60_000;
 /** If offerings have changed, other methods are asked again after this time, because a type may have capacity again. */
 const OFFERING_CHANGE_MS = 60_000;
-/** Every method is asked again after this time, because some changes, such as those of volumes, are not seen. */
+/** Every method is asked again after this time, because some changes, such as those of volumes, are not noticed. */
 const LATEST_MS = 30 * 60_000;
 
-/** Everything that may change the answer of a method. */
+/** All facts that may change the answer of a method. */
 export interface SweepFacts {
   readonly text: string;
   /** Lists of node names. They are compared one by one: joined into one text they would be very long. */
@@ -35,7 +35,7 @@ export interface SweepFacts {
 export class Sweeps {
   readonly #settled = new Map<string, SweepFacts>();
 
-  /** Whether the method would only repeat its last answer. */
+  /** Whether the method would give the same answer again. */
   isSettled(method: Method, now: SweepFacts): boolean {
     const known = this.#settled.get(method.name);
     if (known === undefined || known.text !== now.text) return false;
