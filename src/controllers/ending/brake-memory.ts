@@ -1,6 +1,7 @@
 /**
- * Carries the brake's count over a restart and to the next leader. Each end is written on a pool before it happens; a
- * process reads what others wrote, live, before the first end of its own. One that cannot read or write ends nothing.
+ * Keeps the brake's count over a restart and for the next leader. Each end is written on a pool before it happens.
+ * Before its own first end, a process reads the ends of others from the API server. A process that cannot read or write
+ * ends nothing.
  */
 
 import { POOL_KINDS } from "../../apis/hub/to-pool.ts";
@@ -17,10 +18,10 @@ import { earlierNow, laterNow } from "./two-clocks.ts";
 type Needed = Pick<World, "kube" | "mirrors" | "clock" | "clockSkewMs" | "brake">;
 
 const recalled = new WeakMap<Brake, Promise<void>>();
-/** One write after the other: each says all. */
+/** Writes run one after the other, because each contains the whole count. */
 const writing = new WeakMap<Brake, Promise<void>>();
 
-/** Takes in what other processes counted, once. Rejects while the pools cannot be read. */
+/** Adds the ends that other processes counted, once. Rejects while the pools cannot be read. */
 export function recallBrake(world: Needed): Promise<void> {
   const known = recalled.get(world.brake);
   if (known !== undefined) return known;
@@ -48,7 +49,7 @@ async function recall(world: Needed): Promise<void> {
   if (shown !== undefined) brake.resume(elapsedMs(shown.sinceMs));
 }
 
-/** Writes down what has been counted. Nothing where no pool is left to write it on. */
+/** Writes the counted ends on a pool. Writes nothing if there is no pool. */
 export function keepBrakeCount(world: World): Promise<void> {
   const before = writing.get(world.brake) ?? Promise.resolve();
   const written = before.catch(() => undefined).then(() => write(world));

@@ -1,4 +1,7 @@
-/** This machine's clock jumps by hours while nodes drain, repair waits or pods rest. The API server's stays right. */
+/**
+ * This machine's clock jumps by hours while nodes drain, repair waits or hold-offs last. The API server's clock stays
+ * right.
+ */
 import { describe, expect, it } from "vitest";
 import { NODE } from "../../apis/core/node.ts";
 import { POD } from "../../apis/core/pod.ts";

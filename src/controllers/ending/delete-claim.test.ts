@@ -60,7 +60,7 @@ describe("deleting a claim", () => {
         "The NodeClaim is not ended although a disruption command replaces or removes its node. The view of pods is not current.",
       ],
     ]);
-    // What does not rest on pods goes on.
+    // An act that does not depend on pods is not held.
     expect(await deleteClaim({ ...world, mirrors }, claim, "launchFailed")).toBe("ended");
     await world.stop();
   });

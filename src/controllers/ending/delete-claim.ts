@@ -1,4 +1,4 @@
-/** The one way to delete a NodeClaim. Each act names itself (core/safety/acts.ts) and is proven first (permit.ts). */
+/** The only function that deletes a NodeClaim. Each act is named (core/safety/acts.ts) and proven first (permit.ts). */
 import { claimKind } from "../../apis/hub/claim.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { type Act, CLAIM_ACTS, type ClaimAct } from "../../core/safety/acts.ts";
@@ -8,13 +8,13 @@ import type { Ended } from "./ended.ts";
 import { type ActProof, permit } from "./permit.ts";
 
 export interface ClaimProof extends ActProof {
-  /** What must be written on the claim before it is deleted. Runs once nothing holds the act. */
+  /** Writes what must be on the claim before its deletion. Runs once the act is permitted. */
   readonly prepare?: (live: NodeClaim) => Promise<unknown>;
 }
 
 /**
- * Deletes the claim, or says why not. A claim that is gone, is another one by now or is being deleted already
- * counts as done. Rejects when the API server does not answer, so that the caller tries again.
+ * Deletes the claim, or returns why not. A claim that is gone, was replaced, or is already being deleted counts as
+ * done. Rejects if the API server does not answer, so that the caller tries again.
  */
 export async function deleteClaim(
   world: World,

@@ -1,6 +1,6 @@
 /**
- * Whether an object is really being deleted. A list may say so wrongly, and what follows cannot be taken back: so the
- * object is read live once, by UID. What this process has deleted itself needs no read.
+ * Whether an object is really being deleted. A list may say so wrongly, and what follows cannot be undone. So the
+ * object is read once from the API server, by UID. Deletions by this process need no read.
  */
 import type { Kind, KubeObject } from "../../apis/meta.ts";
 import { deleteSame } from "../../kube/client/delete-same.ts";
@@ -11,17 +11,17 @@ import { Recent } from "./recent.ts";
 
 type Doors = Pick<World, "kube" | "mirrors" | "clock">;
 
-/** UIDs of objects whose deletion was proven. One that takes more than an hour to end is read once more. */
+/** UIDs of objects whose deletion was proven. After an hour the proof is repeated. */
 const proven = new Recent(60 * 60_000);
 
-/** Deletes the very object, as deleteSame does, and remembers that it is being deleted. */
+/** Deletes this object, not a later one of the same name (deleteSame), and remembers that it is being deleted. */
 export async function deleteProven(world: Doors, kind: Kind, object: KubeObject): Promise<boolean> {
   const isBegun = await deleteSame(world.kube, kind, object);
   if (isBegun) proven.note(world, object.metadata.uid ?? "");
   return isBegun;
 }
 
-/** Rejects when the API server does not answer. Nobody can take a deletion back, so one proof is enough. */
+/** Rejects if the API server does not answer. A deletion cannot be undone, so one proof is enough. */
 export async function isDeletedNow(world: Doors, kind: Kind, object: KubeObject): Promise<boolean> {
   const { name, namespace, uid } = object.metadata;
   if (isProven(world, object)) return true;

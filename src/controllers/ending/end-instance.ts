@@ -1,6 +1,7 @@
 /**
- * The only code that asks the cloud to end an instance (a tidy law). Three reasons lead here: its claim is being
- * deleted, it was launched too late for its claim, or no claim names it. Each has its proof in core/safety/acts.ts.
+ * The only code that asks the cloud to end an instance, as test/tidy checks. There are three reasons: its claim is
+ * being deleted, it was launched too late for its claim, or no claim names it. Each has its proof in
+ * core/safety/acts.ts.
  */
 
 import { NODE, type Node } from "../../apis/core/node.ts";
@@ -26,12 +27,13 @@ import { commonFacts, type Ended, tellHeld } from "./ended.ts";
 import { nodesStandingFor, reschedulablePodsNow } from "./live-reads.ts";
 import { Recent } from "./recent.ts";
 
-/** Whether the cloud still knows an instance, and whether it says itself that the instance has ended. */
+/** Whether the cloud still knows an instance, or says that the instance has ended. */
 export type Fate = "there" | "ended" | "unknown";
 
 /**
  * Asks the cloud to end the instance of a claim, or of a Node, that is being deleted. Resolves true once the cloud no
- * longer knows it. A refusal is told on `objects`, the claim and its Node: they stay until the instance is gone.
+ * longer knows the instance. A refusal is published on `objects`, the claim and its Node, which stay until the instance
+ * is gone.
  */
 export async function endInstance(
   world: Pick<World, "cloud" | "events" | "mirrors" | "clock">,
@@ -50,8 +52,8 @@ export async function endInstance(
 }
 
 /**
- * Provider IDs of instances that the cloud is ending for this process: no proof can save them any more. One that takes
- * more than ten minutes is proven once more to have no Node.
+ * Provider IDs of instances that the cloud is ending for this process. No proof can save them any more. After ten
+ * minutes it is proven again that the instance has no Node.
  */
 const ending = new Recent(10 * 60_000);
 
@@ -60,7 +62,7 @@ export function isEnding(world: Pick<World, "mirrors" | "clock">, providerId: st
   return ending.has(world, providerId);
 }
 
-/** Upstream knows the reason and never sends it: pkg/events/reason.go */
+/** Upstream declares this reason and never publishes it: pkg/events/reason.go */
 export function failedTermination(
   objects: readonly KubeObject[],
   why: string,
@@ -74,7 +76,7 @@ export function failedTermination(
   }));
 }
 
-/** Asks the cloud by the instance's ID. Other failures reject: they prove nothing. */
+/** Asks the cloud by the instance's ID. Rejects after other errors, because they prove nothing. */
 export async function fateOf(world: Pick<World, "cloud">, providerId: string): Promise<Fate> {
   try {
     await world.cloud.get(providerId);
@@ -86,8 +88,8 @@ export async function fateOf(world: Pick<World, "cloud">, providerId: string): P
 }
 
 /**
- * Ends an instance that was launched for a claim which was given up meanwhile. Nothing ends where the API server
- * does not say so. What fails here is left to instance.garbagecollection.
+ * Ends an instance that was launched for a claim that was deleted meanwhile. It is ended only if the API server
+ * confirms the deletion. After a failure instance.garbagecollection ends it.
  */
 export async function endLateLaunch(world: World, claim: NodeClaim): Promise<void> {
   const log = claimLog(world.log, "nodeclaim.lifecycle", claim);
@@ -112,9 +114,9 @@ function nodesOf(world: Pick<World, "mirrors">, { status }: NodeClaim): readonly
 }
 
 /**
- * Ends an instance of this cluster that no claim names, as claims listed live just now say. A Node that stands for it
- * is deleted instead, so that its pods are evicted first; node.termination then ends the instance.
- * `instance` is as the cloud lists it, `kind` and `apiVersion` those of the claim it was launched for.
+ * Ends an instance of this cluster that no claim names, according to a list from the API server. If it has a Node with
+ * pods, that Node is deleted instead, so that its pods are evicted first. Then node.termination ends the instance.
+ * `instance` is as the cloud lists it, `kind` and `apiVersion` are those of the claim for which it was launched.
  */
 export async function endLeaked(world: World, instance: NodeClaim): Promise<Ended> {
   const act: Act & { name: string } = { ...INSTANCE_ACTS.leaked, name: "leaked" };
@@ -146,9 +148,7 @@ export async function endLeaked(world: World, instance: NodeClaim): Promise<Ende
   return "ended";
 }
 
-/**
- * The instance's Nodes, from the mirror and from a live list. A mirror that missed a Node lacks it until the next list.
- */
+/** The instance's Nodes, from the mirror and from a live list. A mirror may lack a Node until its next list. */
 async function nodesNow(world: World, instance: NodeClaim): Promise<readonly Node[]> {
   const known = nodesOf(world, instance);
   const live = await nodesStandingFor(world, instance.status?.providerID);
@@ -157,8 +157,8 @@ async function nodesNow(world: World, instance: NodeClaim): Promise<readonly Nod
 }
 
 /**
- * Whether a claim that a Node of the instance names as its owner is stored and stands for the instance, read by name: a
- * list may be short.
+ * Whether a stored claim has this instance, although a list lacks the claim. Each owner that a Node of the instance
+ * names is read by name.
  */
 async function isClaimed(
   world: World,
@@ -179,8 +179,8 @@ function otherCluster(uid: string | undefined): string {
 }
 
 /**
- * Whether a Node that is being deleted, and that no claim stands for, may be drained and its machine ended. Kubernetes
- * deletes such Nodes by itself: many at once are a sign that claims were lost.
+ * Whether a Node without a claim that is being deleted may be drained, and its machine ended. Kubernetes deletes such
+ * Nodes by itself. If there are many at once, claims were probably lost.
  */
 export async function mayEndClaimless(
   world: World,
@@ -201,8 +201,8 @@ export async function mayEndClaimless(
 }
 
 /**
- * Deletes a Node that must be drained first. Somebody may have taken our finalizer off: then the Node would be gone at
- * once, and its machine would end under its pods. So the finalizer is put on before.
+ * Deletes a Node that must be drained first. Its finalizer is added again before, because another program may have
+ * removed it. Without the finalizer the Node would be gone at once, and its machine would end under its pods.
  */
 export async function deleteToDrain(
   world: Pick<World, "kube" | "mirrors" | "clock">,

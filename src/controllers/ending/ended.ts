@@ -1,6 +1,6 @@
 /**
- * The result of an irreversible act, the collection of the facts that all such acts must prove, and the report of a
- * doubt. A doubt becomes an event on the object, a log line when it is new, and a metric.
+ * The result of an irreversible act, the facts that all such acts must prove, and the report of a doubt. A doubt is
+ * published as an event on the object, a log line when it is new, and a metric.
  */
 
 import { NODE } from "../../apis/core/node.ts";
@@ -49,7 +49,7 @@ export const ENDING_METRICS: readonly MetricSpec[] = [
   },
 ];
 
-/** What all acts ask: whether their pictures are current, what the time is, how many nodes there are. */
+/** Facts that every act needs: whether its mirrors are current, the time, and the number of nodes. */
 export function commonFacts(
   world: World,
   act: Act,
@@ -67,7 +67,7 @@ export function commonFacts(
   };
 }
 
-/** Nodes of ours in all: claims of every generation. */
+/** The number of Karpenter's nodes: claims of all generations. */
 export function fleetSize(world: Pick<World, "mirrors">): number {
   return CLAIM_KINDS.reduce((sum, kind) => sum + nativeClaims(world, kind).size, 0);
 }

@@ -1,7 +1,6 @@
 /**
- * Deleting a CustomResourceDefinition deletes every claim of its kind, often without the intention to delete the
- * machines. While the definition is being deleted, its claims keep their nodes until a person confirms it on the
- * definition.
+ * Holds the end of nodes while the CustomResourceDefinition of their claims is being deleted. That deletes every claim
+ * of the kind, often without the intention to delete the machines. A person must first confirm it on the definition.
  */
 import {
   CUSTOM_RESOURCE_DEFINITION,
@@ -15,17 +14,17 @@ import { isForbidden, isNotFound } from "../../kube/errors.ts";
 import type { World } from "../world.ts";
 import { tellHeld } from "./ended.ts";
 
-/** On a CustomResourceDefinition that is being deleted: `"true"` lets the nodes of its claims end. */
+/** Annotation on a CustomResourceDefinition that is being deleted. With `"true"` the nodes of its claims may end. */
 const CONFIRM_DELETION_ANNOTATION_KEY = "karpenter.sh/confirm-deletion";
 
-/** How long an answer serves all claims that ask. */
+/** Milliseconds for which one answer is used for all claims. */
 const ASKED_AGAIN_MS = 10_000;
 
 type Answers = Map<string, { readonly atMs: number; readonly isGoing: Promise<boolean> }>;
 
 const answersOf = new WeakMap<World["mirrors"], Answers>();
 
-/** True, with an event, while the CRD is being deleted without confirmation. Rejects if that cannot be read. */
+/** True, with an event, while the CRD is being deleted without confirmation. Rejects if the CRD cannot be read. */
 export async function holdWhileKindGoes(world: World, claim: NodeClaim): Promise<boolean> {
   const kind = claimKind(claim);
   if (!(await isUnconfirmed(world, kind))) return false;
@@ -58,7 +57,8 @@ async function read({ kube }: World, kind: Kind): Promise<boolean> {
     const isConfirmed = metadata.annotations?.[CONFIRM_DELETION_ANNOTATION_KEY] === "true";
     return metadata.deletionTimestamp !== undefined && !isConfirmed;
   } catch (error) {
-    // A claim is there, so its kind is: a server that is asked without the right to, or that keeps none, says no more.
+    // The claim exists, so its kind exists, too. Without the right to read CRDs, or on a server without CRDs, nothing
+    // more is known.
     if (isNotFound(error) || isForbidden(error)) return false;
     throw error;
   }

@@ -1,6 +1,6 @@
 /**
- * What the API server has now, read past the mirrors: the proofs of acts that cannot be taken back. Each rejects where
- * the server does not answer, and nothing ends then.
+ * Reads the API server directly, past the mirrors, for the proofs of irreversible acts. Each read rejects if the server
+ * does not answer, so that nothing ends.
  */
 import { NODE, type Node } from "../../apis/core/node.ts";
 import { isActive, POD, type Pod } from "../../apis/core/pod.ts";
@@ -12,9 +12,9 @@ import { getIfThere } from "../../kube/client/get-if-there.ts";
 import { nodes, pods, readPodPage } from "../mirrors.ts";
 import type { World } from "../world.ts";
 
-/** Milliseconds for which one list of all Nodes is shared: late claims come in large numbers. */
+/** Milliseconds for which one list of all Nodes is shared, because many claims may be late at once. */
 const SHARED_MS = 1_000;
-/** Pods whose Node's name is only read. */
+/** Pods in one step. Only the Node's name is read from each. */
 const PODS_PER_STEP = 4_096;
 
 type Doors = Pick<World, "kube" | "clock" | "mirrors">;
@@ -23,23 +23,23 @@ type Shared = { readonly atMs: number; readonly listing: Promise<readonly Node[]
 
 const sharedOf = new WeakMap<World["mirrors"], Shared>();
 
-/** An instance, and what is known of its Node before the API server is asked. */
+/** An instance, and what is known about its Node before the API server is asked. */
 export interface Sought {
   readonly providerId: string | undefined;
   /** Names that its Node may have, according to claims. */
   readonly names?: readonly (string | undefined)[];
-  /** The name under which this process itself saw its Node: where that one is gone, no list is needed. */
+  /** The name of its Node, if this process itself saw that Node. If it is gone, no list of all Nodes is needed. */
   readonly seenAs?: string | undefined;
-  /** Whether a Node of such a name that does not tell its instance must be waited for. Default: always. */
+  /** Whether to wait for a Node of such a name that has no provider id. Default: always. */
   readonly waitsForUntold?: (node: Node) => Promise<boolean>;
 }
 
-/** A Node of a known name does not tell its instance yet. It may be the one. */
+/** A Node with a known name has no provider id yet, so it may belong to the instance. */
 export class UntoldNodeError extends Error {
   override readonly name = "UntoldNodeError";
 }
 
-/** Pods on the Node that would want another if it ended. */
+/** Pods on the Node that would need another node if it ended. */
 export async function reschedulablePodsNow(
   { kube }: Pick<World, "kube">,
   nodeName: string,
@@ -48,13 +48,14 @@ export async function reschedulablePodsNow(
   return items.filter(isReschedulable);
 }
 
-/** The first active pod on these Nodes that only the API server has. Rejects if its answer is in doubt. */
+/** The first active pod on these Nodes that the mirror lacks. Rejects if the API server's answer is in doubt. */
 export async function unknownPod(
   world: Pick<World, "kube" | "mirrors">,
   nodeNames: readonly string[],
 ): Promise<Pod | undefined> {
   if (nodeNames.length === 0) return undefined;
-  // Pods and Nodes have one count of versions. Copied before the requests.
+  // Pods and Nodes share one sequence of resource versions. Read before the requests, because the watch may deliver
+  // newer Nodes during them.
   const leastVersion = newestOf(nodes(world).each());
   const readPage = readPodPage(world);
   const listed = nodeNames.map(async (name) => {
@@ -109,7 +110,7 @@ export async function namedNodes(
   );
 }
 
-/** The Nodes of an instance, from a list of all Nodes: the name of a Node that just joined is not known. */
+/** The Nodes of an instance, from a list of all Nodes, because the name of a Node that just joined is not known. */
 export async function nodesStandingFor(
   world: Doors,
   providerId: string | undefined,
@@ -122,7 +123,7 @@ function standsFor({ spec }: Node, providerId: string): boolean {
   return machineOf(spec?.providerID) === machineOf(providerId);
 }
 
-/** All Nodes of the API server. Rejects where the list is older than the mirror, or lacks a Node that is there. */
+/** All Nodes of the API server. Rejects if the list is older than the mirror, or lacks a Node that exists. */
 export function allNodes(world: Doors): Promise<readonly Node[]> {
   const { clock, mirrors } = world;
   const nowMs = clock.elapsedMs();
@@ -135,10 +136,10 @@ export function allNodes(world: Doors): Promise<readonly Node[]> {
 }
 
 async function listNodes(world: Doors): Promise<readonly Node[]> {
-  // Copied before the request, because the watch may deliver newer objects than the answer has.
+  // Copied before the request, because the watch may deliver newer objects than the response has.
   const mirrored = nodes(world).each().slice();
   const leastVersion = newestOf(mirrored);
-  // Its store and its cache answer apart: an object that the one answer lacks, the other has.
+  // The server's cache and its store are read separately: if one of them lacks an object, the other may have it.
   const cached = await world.kube.list(NODE, { resourceVersion: "0", keep: nameOnly });
   const { items, resourceVersion } = await world.kube.list(NODE);
   if (versionOf({ resourceVersion }) < leastVersion)
@@ -159,7 +160,7 @@ function nameOnly({ metadata: { name } }: Node): Node {
   return { metadata: { name } };
 }
 
-/** Names of Nodes that are known, or that pods of the mirror name, and a list does not have. */
+/** Names of Nodes that are missing from the list, although they are known or pods in the mirror name them. */
 async function unlisted(
   world: Doors,
   known: readonly Node[],

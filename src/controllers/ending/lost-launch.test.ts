@@ -1,4 +1,4 @@
-/** A process ends between a launch and the write of its claim's status; then the claim is deleted. */
+/** A process ends between a launch and the write of the claim's status. Then the claim is deleted. */
 import { describe, expect, it } from "vitest";
 import { NAMESPACE } from "../../apis/core/kinds.ts";
 import { NODE } from "../../apis/core/node.ts";

@@ -1,6 +1,6 @@
 /**
- * Asks the cloud for the instance of a deleted claim whose status names none, where another process may have launched
- * it. The claim gets its provider ID, so that it ends as every claim does: its Node first, then its instance.
+ * Asks the cloud for the instance of a deleted claim whose status names none, because another process may have launched
+ * one. The claim gets the provider ID, so it ends like any claim: its Node first, then its instance.
  */
 import { claimKind, toClaim } from "../../apis/hub/claim.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
@@ -11,12 +11,12 @@ import { claimLog } from "../words.ts";
 import type { World } from "../world.ts";
 import { allNodes } from "./live-reads.ts";
 
-/** One after the other: no two claims may be given one instance. */
+/** One search at a time, so that no two claims get the same instance. */
 const asking = new WeakMap<World["mirrors"], Promise<unknown>>();
 
 /**
- * The claim as it is to end, with its provider ID if an instance was found; `unsure`: ask again later; undefined: it is
- * gone. Rejects where the cloud or the API server does not answer.
+ * The claim, with its provider ID if an instance was found. `unsure`: ask again later. Undefined: the claim is gone.
+ * Rejects if the cloud or the API server does not answer.
  */
 export function withLostLaunch(
   world: World,

@@ -1,4 +1,4 @@
-/** The proofs of a reboot: asked before the node is closed for it, and again just before the cloud is asked. */
+/** The proofs of a reboot. They are needed before the node is cordoned, and again right before the cloud is asked. */
 import type { Node } from "../../apis/core/node.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { INSTANCE_ACTS } from "../../core/safety/acts.ts";
@@ -7,7 +7,9 @@ import type { Ended } from "./ended.ts";
 import { permit } from "./permit.ts";
 import { repairReason } from "./repair-proof.ts";
 
-/** The claim as the API server has it, or why its machine is not rebooted. One reboot counts once against the brake. */
+/**
+ * The claim as read from the API server, or why its machine is not rebooted. A reboot counts once against the brake.
+ */
 export function permitReboot(
   world: World,
   claim: NodeClaim,

@@ -13,15 +13,15 @@ import { commonFacts, type Ended, tellHeld } from "./ended.ts";
 type NamedAct = Act & { readonly name: string };
 
 export interface ActProof {
-  /** Whether the reason still holds for the claim as the API server has it now; may read more, live. */
+  /** Whether the reason still holds for the claim as read from the API server. May read more from there. */
   readonly stillHolds?: (live: NodeClaim) => boolean | Promise<boolean>;
-  /** The cloud, asked by the instance's ID, names it as ended: the brake does not count it. */
+  /** The cloud confirmed by the instance's ID that it has ended. So the brake does not count it. */
   readonly isProvenGone?: boolean;
 }
 
 /**
- * The claim as the API server has it, counted by the brake; or why the act is not done. Rejects when the API server
- * does not answer, so that the caller tries again.
+ * The claim as read from the API server, after the brake has counted it; or why the act is not permitted. Rejects if
+ * the API server does not answer, so that the caller tries again.
  */
 export async function permit(
   world: World,

@@ -1,4 +1,4 @@
-/** Acts whose mirror gives a reason that the API server, asked just before, does not: none of them happens. */
+/** Acts that happen for a reason in the mirror which the API server does not confirm. None of them may happen. */
 import { describe, expect, it } from "vitest";
 import { NODE, type Node } from "../../apis/core/node.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";

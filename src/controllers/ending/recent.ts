@@ -1,4 +1,4 @@
-/** What this process knows for sure of an object or an instance, kept for a time so that it is not asked again. */
+/** Certain facts about objects and instances, remembered for some time so that they are not proven again. */
 import type { World } from "../world.ts";
 
 type Doors = Pick<World, "mirrors" | "clock">;

@@ -1,4 +1,4 @@
-/** Whether node repair still has a reason to act on a node: asked just before it ends or reboots its machine. */
+/** Whether node repair still has a reason to act on a node. Checked right before its machine ends or reboots. */
 import { NODE, type Node } from "../../apis/core/node.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { isRepairForbidden } from "../../core/disruption/patients.ts";
@@ -14,7 +14,7 @@ import { earlierNow } from "./two-clocks.ts";
  */
 export type RepairReason = "broken" | "recovered" | "forbidden" | "gone";
 
-/** Reads the Node live, by UID. `claim`: as the API server has it. */
+/** Reads the Node from the API server, by UID. `claim`: as the API server has it. */
 export async function repairReason(
   world: Pick<World, "kube" | "cloud" | "clock" | "clockSkewMs">,
   claim: NodeClaim,

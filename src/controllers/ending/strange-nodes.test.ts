@@ -1,4 +1,4 @@
-/** Nodes and claims that strangers and other programs have changed: what pods run on ends after a drain only. */
+/** Nodes and claims that other programs have changed: a machine with pods ends only after a drain. */
 import { describe, expect, it } from "vitest";
 import { NODE, type Node } from "../../apis/core/node.ts";
 import { POD } from "../../apis/core/pod.ts";
@@ -17,7 +17,7 @@ import { createRegistrationTracker } from "../registration-tracker.ts";
 
 const MINUTE_MS = 60_000;
 
-/** Node a with a pod that may not go. */
+/** Node a with a pod that may not be evicted. */
 async function worldOf(before: (world: FakeWorld) => unknown): Promise<FakeWorld> {
   const world = fakeWorld();
   await establish(world, "a", 60 * MINUTE_MS);

@@ -1,6 +1,6 @@
 /**
- * A Node of the name that a deleted claim tells, which does not tell its provider ID: it may be the claim's machine or
- * one that came after it. It is waited for while pods may run there, and a person is told why and until when.
+ * A Node that a deleted claim names, and that has no provider ID. It may be the claim's machine or a later one. The
+ * claim waits while pods may run there, and an event tells why and until when.
  */
 import type { Node } from "../../apis/core/node.ts";
 import { NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
@@ -12,7 +12,9 @@ import { tellHeld } from "./ended.ts";
 import { reschedulablePodsNow } from "./live-reads.ts";
 import { earlierNow } from "./two-clocks.ts";
 
-/** Whether the claim waits for this Node. Says so with an event on both, in the log and in the metric of held ends. */
+/**
+ * Whether the claim waits for this Node. If so, publishes an event on both, a log line, and the metric of held ends.
+ */
 export async function waitsForUntold(world: World, claim: NodeClaim, node: Node): Promise<boolean> {
   const until = claim.metadata.annotations?.[NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY];
   const untilMs = fromRfc3339(until) ?? Number.POSITIVE_INFINITY;

@@ -20,7 +20,7 @@ export function evicted(pod: Pod, reason: string): EventToPublish {
 }
 
 /**
- * The pod is deleted, not evicted, because the node's deadline has come. upstream:
+ * The pod is deleted, not evicted, because it would outlast the node's deadline. upstream:
  * pkg/controllers/node/termination/terminator/events.
  */
 export function disrupted(pod: Pod, deadlineMs: number, grantedSeconds: number): EventToPublish {
@@ -38,7 +38,7 @@ export function disrupted(pod: Pod, deadlineMs: number, grantedSeconds: number):
   };
 }
 
-/** The drain could not go on. */
+/** The drain is not complete, and why. */
 export function failedDraining(node: Node, why: string): EventToPublish {
   return {
     object: node,

@@ -32,7 +32,7 @@ interface Waiting {
   readonly pod: Pod;
   readonly node: Node;
   readonly deadlineMs: number | undefined;
-  /** After this time the eviction is no longer tried. Absent: never. */
+  /** After this time the eviction is no longer tried. Absent: it is tried without a limit. */
   readonly untilMs?: number | undefined;
   readonly reason: string;
   readonly isListed: boolean;
@@ -42,10 +42,13 @@ interface Waiting {
 /** A pod to evict, with the deadline of its node. */
 export interface Moving {
   readonly deadlineMs: number | undefined;
-  /** The pod is left where it is after this time: its node reboots. Absent: its node leaves. */
+  /** After this time the pod stays where it is, because its node reboots. Absent: the node is leaving. */
   readonly untilMs?: number;
   readonly reason: string;
-  /** Listed from the server just now, so perhaps not in the mirror: tried once for each time it is added. */
+  /**
+   * The pod comes from a list of the API server and may be missing in the mirror. Its eviction is tried once for each
+   * call of `add`.
+   */
   readonly isListed: boolean;
 }
 
@@ -53,8 +56,8 @@ export interface Moving {
 export interface EvictionQueue {
   readonly controller: Controller;
   /**
-   * Pods already in the queue keep their place; the earlier deadline counts. A pod of a node that leaves is never
-   * treated as one of a node that reboots.
+   * A pod that is already in the queue keeps its place, and the earlier deadline counts. A pod of a leaving node is
+   * never treated as a pod of a rebooting node.
    */
   add(node: Node, pods: readonly Pod[], options: Moving): void;
 }
@@ -110,7 +113,7 @@ async function reconcile(
   const seen = mirrored?.metadata.uid === entry.pod.metadata.uid ? mirrored : undefined;
   const pod = seen ?? (entry.isListed ? entry.pod : undefined);
   const result = pod === undefined ? "done" : await move(world, log, entry, pod);
-  // The mirror does not have the pod. The next list shows whether it still exists.
+  // The mirror does not have the pod. The next list shows whether the pod still exists.
   if (result === "done" || seen === undefined) {
     waiting.delete(key);
     return AWAIT_CHANGE;
@@ -186,7 +189,7 @@ async function evict(world: World, { node, reason }: Waiting, pod: Pod): Promise
   return "done";
 }
 
-/** Why the eviction API refused with "not now". Undefined: the failure is another one. */
+/** Why the eviction API refused for now. Undefined: the failure is of another kind. */
 function refusalOf(error: unknown): string | undefined {
   if (isTooManyRequests(error)) return "violates a PDB";
   const several =

@@ -91,7 +91,7 @@ describe("node repair", () => {
     await world.clock.advance(2 * MINUTE_MS);
     expect(world.api.all(NODE).map(({ metadata }) => metadata.name)).toEqual(["node-b"]);
     expect(world.cloud.instances.size).toBe(1);
-    // Something else ended the node, so repair does not count it.
+    // Another reason ended the node, so repair does not count it.
     expect([...world.measured.keys()].filter((name) => name.includes("unhealthy"))).toEqual([]);
     await world.stop();
   });

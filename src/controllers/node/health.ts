@@ -1,7 +1,7 @@
 /**
- * Deletes claims of nodes that are broken for longer than the cloud's repair policies allow: the kubelet is silent,
- * disks or GPUs fail. A broken node cannot be drained normally. So the claim ends at once, without regard to
- * budgets, even during a drain, and provisioning replaces its room. Needs the gate NodeRepair with
+ * Deletes claims of nodes that are broken for longer than the cloud's repair policies allow, because of a silent
+ * kubelet or failed disks or GPUs. A broken node cannot be drained normally. So the claim is deleted at once, without
+ * regard to budgets, even during a drain, and its pods are planned again. Needs the gate NodeRepair with
  * `--legacy-node-repair`, off by default.
  * upstream: pkg/controllers/node/legacyrepair/controller.go
  */
@@ -106,7 +106,8 @@ async function reconcile(world: World, count: BrokenCount, request: Request): Pr
     return requeueAfter(LOOK_AGAIN_MS);
   }
   if (isDeleting(claim)) {
-    // Ends the drain early. Somebody else may have taken the node out of service meanwhile, so this is checked again.
+    // Ends the drain early. Checked live first, because another controller may already have ended the node for another
+    // reason.
     if (!(await isStillBroken(world, node))) return requeueAfter(HELD_RETRY_MS);
     await boundDrain(world, claim, 0);
     return AWAIT_CHANGE;
@@ -127,13 +128,13 @@ async function reconcile(world: World, count: BrokenCount, request: Request): Pr
     nodepool: poolLabel(claim.metadata),
     capacity_type: claim.metadata.labels?.[CAPACITY_TYPE_LABEL_KEY] ?? "",
     image_id: claim.status?.imageID ?? "",
-    // The drain has no grace.
+    // The drain gets no grace period.
     termination_mode: "forceful",
   });
   return AWAIT_CHANGE;
 }
 
-/** Whether this very Node, read live, still reports what repair acts on, and for long enough. */
+/** Whether this Node, read by UID from the API server, is still broken, and for long enough. */
 async function isStillBroken(world: World, { metadata }: Node): Promise<boolean> {
   try {
     const live = await world.kube.get(NODE, { name: metadata.name });

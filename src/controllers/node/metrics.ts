@@ -1,4 +1,4 @@
-/** Metrics of nodes that end and pods that are moved. upstream: pkg/controllers/node/termination/metrics.go */
+/** Metrics of terminated nodes and evicted pods. upstream: pkg/controllers/node/termination/metrics.go */
 import { doubling, type MetricSpec } from "../../base/metrics.ts";
 
 const HOUR = 3_600;

@@ -1,7 +1,7 @@
 /**
- * The end of a node: closes it, drains it in tiers, waits for its volumes, ends the instance and takes
- * the finalizer off. Woken by the deletion of one of our Nodes, whoever asked for it. Moving a pod is the
- * eviction queue's work; what to move next and when is decided in core/termination.
+ * The end of a node: cordons it, drains it in tiers, waits for its volumes, ends the instance, and removes the
+ * finalizer. Begins when one of Karpenter's Nodes is deleted, whoever deletes it. The eviction queue moves the pods,
+ * and core/termination decides which pods are next.
  * upstream: pkg/controllers/node/termination/controller.go
  */
 import { NODE, type Node } from "../../apis/core/node.ts";
@@ -64,32 +64,32 @@ import type { EvictionQueue } from "./eviction-queue.ts";
 
 const WAIT_MS = 1_000;
 const INSTANCE_POLL_MS = 5_000;
-/** v1: endpoints and load balancers need a moment to remove a node, even an empty one. */
+/** v1: milliseconds that endpoints and load balancers need to remove a node, even an empty one. */
 const MIN_DRAIN_MS = 5_000;
-/** Milliseconds until the next look at a Node with pods that the watch has not delivered yet. */
+/** Milliseconds until the next check of a Node with pods that the mirror lacks. */
 const UNSEEN_MS = 5_000;
-/** A node that must be gone so soon waits for no turns. */
+/** If a node must be gone within this time, its pods do not wait for their turn. */
 const SOON_MS = 10 * 60_000;
 const UNTIL_DELETED = "Forceful Termination";
 
-/** The queue that evicts pods, and the steering that says when. */
+/** The eviction queue, and what decides when a pod may go. */
 interface Parts {
   readonly queue: EvictionQueue;
   readonly steering: Pick<Steering, "mayLeave">;
   readonly held: HeldPods;
-  /** UIDs of Nodes without a claim that may end. */
+  /** UIDs of Nodes without a claim that were permitted to end. */
   readonly claimless: Set<string>;
 }
 
-/** One node on its way out, as each step sees it. */
+/** A leaving node, as each step of its end sees it. */
 interface Leaving {
   readonly node: Node;
   readonly claim: NodeClaim | undefined;
   readonly deadlineMs: number | undefined;
-  /** Another Node that stays stands for the same machine. */
+  /** Another Node, which is not being deleted, belongs to the same machine. */
   readonly isTwin: boolean;
   readonly log: Logger;
-  /** Conditions to write on the claim. Steps that end in the same moment are written together. */
+  /** Conditions to write on the claim. Those of one reconcile are written together. */
   readonly marks: ConditionChange[];
 }
 
@@ -109,7 +109,7 @@ export function termination(
       source(NODE, (node, event) =>
         event !== "removed" && isDeleting(node) ? [requestOf(node.metadata.name)] : [],
       ),
-      // A drained pod may be the last one: do not wait for the poll.
+      // The drained pod may have been the last one, so the node is reconciled at once.
       source(POD, (pod, event) => {
         const name = pod.spec.nodeName;
         const node = event === "removed" && name !== undefined ? nodes(world).get(name) : undefined;
@@ -163,8 +163,8 @@ async function reconcile(world: World, parts: Parts, request: Request): Promise<
 }
 
 /**
- * Whether another Node that stays belongs to the same machine. Then this Node is drained, and the machine and its claim
- * stay. The mirror may lack the other Node, whose name is in the claim.
+ * Whether another Node that is not being deleted belongs to the same machine. Then this Node is drained, and the
+ * machine and its claim stay. The mirror may lack the other Node, whose name is in the claim.
  */
 async function hasTwin(world: World, node: Node): Promise<boolean> {
   const providerId = node.spec?.providerID;
@@ -177,7 +177,7 @@ async function hasTwin(world: World, node: Node): Promise<boolean> {
   return (await namedNodes(world, providerId, names)).some(isOther);
 }
 
-/** A Node without a claim is judged once. */
+/** Whether a Node without a claim may end. Asked once for each Node. */
 async function mayEnd(world: World, { claimless }: Parts, node: Node): Promise<boolean> {
   const instance = standIn(node);
   const uid = node.metadata.uid ?? node.metadata.name;
@@ -203,8 +203,8 @@ function leavingNode(
 }
 
 /**
- * A node that is not Ready and whose instance has ended, as the cloud itself says: nothing is left to drain. One that
- * the cloud merely does not know may still run pods.
+ * Whether the node is not Ready and the cloud confirms that its instance has ended. Then nothing is left to drain. If
+ * the cloud merely does not know the instance, pods may still run there.
  */
 async function hasLostItsInstance(world: World, node: Node): Promise<boolean> {
   const ready = node.status?.conditions?.find(({ type }) => type === "Ready")?.status;
@@ -217,7 +217,7 @@ async function close(world: World, { node, claim, log }: Leaving): Promise<Node 
   const words = vocabulary(nodeGeneration(node, claim));
   const after = cordonedForTermination(node, words);
   const taint = cordonTaint(words);
-  // A disruption command may have closed it before; it leaves the load balancers only now.
+  // A disruption command may have cordoned the node before. It is excluded from load balancers only now.
   const open = node.metadata.labels?.[EXCLUDE_BALANCERS_LABEL_KEY] === undefined;
   const closed = await patchObject(world.kube, NODE, node, after);
   if (open && closed !== undefined) {
@@ -232,18 +232,18 @@ async function close(world: World, { node, claim, log }: Leaving): Promise<Node 
   return closed;
 }
 
-/** Undefined once nothing is waited for. */
+/** Drains the node. Undefined: it is drained. */
 async function drained(world: World, parts: Parts, leaving: Leaving): Promise<Outcome | undefined> {
   const { node, claim, deadlineMs = Number.POSITIVE_INFINITY, marks } = leaving;
   const nowMs = earlierNow(world);
   const plan = (of: readonly Pod[]) => drain({ nowMs, deadlineMs: leaving.deadlineMs, pods: of });
   const seen = plan(pods(world).byIndex("node", node.metadata.name));
-  // Somebody may have opened the node since, and pods have come back.
+  // A person may have uncordoned the node after the drain, so pods may run there again.
   const isDrained = claim !== undefined && condition(claim, "Drained")?.status === "True";
   if (isDrained && (seen.waiting === 0 || isEnding(world, node.spec?.providerID ?? "")))
     return undefined;
   marks.push({ type: "Drained", status: "Unknown", reason: "Draining" });
-  // Since when it has been drained is known only then.
+  // The stored condition says since when the node drains.
   const marked = await writeMarks(world, leaving);
   if (seen.waiting > 0) {
     await moveInTurn(world, parts, leaving, { plan: seen, isListed: false });
@@ -263,15 +263,15 @@ async function drained(world: World, parts: Parts, leaving: Leaving): Promise<Ou
 }
 
 /**
- * What is left of the shortest time that a node stays after it is drained. A mark in the future was written before a
- * clock was set back; it counts as old.
+ * Milliseconds left of the shortest drain. A condition with a future time was written before a clock was set back, so
+ * it counts as old.
  */
 function drainLeftMs(marked: NodeClaim, nowMs: number): number {
   const sinceMs = fromRfc3339(condition(marked, "Drained")?.lastTransitionTime) ?? nowMs;
   return isV1(marked) && sinceMs - nowMs <= MIN_DRAIN_MS ? sinceMs + MIN_DRAIN_MS - nowMs : 0;
 }
 
-/** Hands those to the queue that go next, and whose turn it is. */
+/** Adds the next pods to the eviction queue, if it is their turn. */
 async function moveInTurn(
   world: World,
   { queue, steering, held }: Parts,
@@ -284,7 +284,7 @@ async function moveInTurn(
   const isHurried = isSoon || (claim !== undefined && world.cloud.isTakenBack(claim));
   const mayLeave = (pod: Pod) => mustDelete(pod, deadlineMs, nowMs) || steering.mayLeave(pod);
   const inTurn = isHurried ? plan.evict : plan.evict.filter(mayLeave);
-  // What a move without downtime may take counts from when they may go, however long those before them were held.
+  // The time for a move without downtime starts when the pod may go, not while it waits for others.
   for (const pod of [...plan.evict.filter((one) => !inTurn.includes(one)), ...plan.later])
     held.note(pod, nowMs, world.settings.surgeTimeoutMs);
   const evict = await surgeFirst(world, { node, deadlineMs, held }, inTurn);
@@ -294,12 +294,11 @@ async function moveInTurn(
 }
 
 /**
- * Pods that run there though the mirror knows of none: the server is asked once before the node is ended, for what ran
- * on the machine is lost with it, and a stream may have been silent for a minute before it counts as broken. Upstream
- * goes by its cache alone: pkg/utils/node/node.go. From the cache of the server, which has pods by node: a list from
- * the store behind it reads all pods of the cluster, before Kubernetes 1.31. A Node without a claim has no place where it
- * is written down that it was drained: of such a one the server is asked each time, once a second while it waits for
- * volumes.
+ * Pods that run on the node although the mirror has none. The API server is asked once before the instance ends,
+ * because a silent watch counts as broken only after a minute. Upstream relies on its cache (pkg/utils/node/node.go).
+ * The request uses the server's cache, which has pods by node. Before Kubernetes 1.31 a list from the store would read
+ * all pods of the cluster. A Node without a claim has no condition that says that it was drained. So for such a Node
+ * the server is asked each second until its volumes are detached.
  */
 async function unseenPods(
   world: World,
@@ -342,7 +341,7 @@ async function ended(
   { node, claim, isTwin, marks }: Leaving,
 ): Promise<Outcome | undefined> {
   const instance = claim ?? standIn(node);
-  // Another Node may have joined since.
+  // Another Node may have joined in the meantime.
   if (instance === undefined || isTwin || (await hasTwin(world, node))) return undefined;
   const told = claim === undefined ? [node] : [node, claim];
   const gone = await endInstance(world, instance, told);
@@ -355,7 +354,7 @@ function isV1(claim: NodeClaim): boolean {
   return claimGeneration(claim) === "v1";
 }
 
-/** A node whose claim is gone still has an instance to end. */
+/** A claim made from the Node, for a node whose claim is gone and whose instance must still end. */
 function standIn(node: Node): NodeClaim | undefined {
   const providerID = node.spec?.providerID;
   if (providerID === undefined || providerID === "") return undefined;
@@ -366,7 +365,7 @@ function standIn(node: Node): NodeClaim | undefined {
   };
 }
 
-/** Does nothing for nodes without a claim. Resolves with the claim as stored. */
+/** Writes the conditions. Does nothing for nodes without a claim. Resolves with the stored claim. */
 async function writeMarks(
   world: World,
   { node, claim, marks }: Leaving,
@@ -374,10 +373,10 @@ async function writeMarks(
   const all = marks.splice(0);
   if (claim === undefined) return undefined;
   const nowMs = world.clock.now();
-  // `claim` may be older than what an earlier step stored: always change the newest.
+  // `claim` may be older than what an earlier step stored, so the newest one is changed.
   const latest = readClaim(world, claimRequest(claim)) ?? claim;
   const written = await changeClaim(world, latest, (one) => withConditionChanges(one, all, nowMs));
-  // Only after the write: a failed write runs this step again.
+  // Counted only after the write, because a failed write runs this step again.
   if (all.some(({ type, status }) => type === "Drained" && status === "True"))
     world.metrics.count("nodes_drained_total", { nodepool: poolLabel(node.metadata) });
   return written;
