@@ -1,7 +1,7 @@
 /**
- * Looks at each claim every ten minutes: whether its node has what was promised, and, once it is being
- * deleted, which PodDisruptionBudgets hold up its end. Says what is wrong in events and the log, and for v1
- * in the condition `ConsistentStateFound`. Nodes that are right when they initialize are marked so there.
+ * Checks each claim every ten minutes: whether its node has what was promised, and which PodDisruptionBudgets block its
+ * deletion. Reports problems in events and the log, and for v1 in the condition `ConsistentStateFound`. Nodes that are
+ * consistent when they initialize get that condition at once.
  * upstream: pkg/controllers/nodeclaim/consistency/controller.go
  */
 import type { Node } from "../../apis/core/node.ts";

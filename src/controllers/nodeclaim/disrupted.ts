@@ -1,4 +1,4 @@
-/** Counting a claim that is taken out of service for a reason of ours. */
+/** Counts claims that Karpenter ends without a disruption command. */
 
 import { CAPACITY_TYPE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { type NodeClaim, terminationMode } from "../../apis/karpenter/nodeclaim.ts";
@@ -16,7 +16,7 @@ export type DisruptedReason =
   | "garbage_collected"
   | "unhealthy";
 
-/** Counts the end of a claim that no disruption command caused. */
+/** Counts such a claim, by the reason of its end. */
 export function countDisrupted(
   world: Pick<World, "metrics">,
   claim: NodeClaim,

@@ -1,7 +1,6 @@
 /**
- * Keeps the conditions that voluntary disruption goes by: `Consolidatable` for v1 claims, `Empty` for
- * alpha and beta ones, `Drifted` for all. Woken by the claim, its pool, its class, its node and the pods
- * there.
+ * Keeps the conditions that voluntary disruption reads: `Consolidatable` of v1 claims, `Empty` of alpha and beta
+ * claims, `Drifted` of all. Runs when the claim, its pool, its class, its node or pods there change.
  * upstream: pkg/controllers/nodeclaim/disruption/controller.go
  */
 import { NODE } from "../../apis/core/node.ts";
@@ -62,7 +61,10 @@ export function nodeClaimDisruption(world: World): Controller {
   };
 }
 
-/** Only changes that can make a node empty or not: a pod is bound, ends or is deleted. v1 uses lastPodEventTime. */
+/**
+ * Reconciles only if the node may become empty or stop being empty: a pod is bound, ends or is deleted. v1 uses
+ * lastPodEventTime.
+ */
 function requestsOfPod(
   world: World,
   pod: Pod,
@@ -94,7 +96,7 @@ async function reconcile(world: World, drift: DriftCheck, request: Request): Pro
   return latest === undefined ? quiet : soonest(quiet, await drift.check(latest, pool));
 }
 
-/** Consolidatable or Empty: whichever the claim's generation has. */
+/** Keeps Consolidatable or Empty, whichever the claim's generation has. */
 async function keepQuiet(world: World, claim: NodeClaim, pool: Pool): Promise<Outcome> {
   if (claimGeneration(claim) === "v1") {
     const verdict = consolidatable(claim, pool, earlierNow(world));
@@ -131,7 +133,7 @@ async function settle(
   return { requeueAfterMs: verdict.checkAfterMs };
 }
 
-/** v0.5 wrote on the Node since when it has been empty, and said so. */
+/** v0.5 wrote on the Node since when it was empty, and logged it. */
 async function stampNode(world: World, claim: NodeClaim, at: string | undefined): Promise<void> {
   const node = nodes(world).get(claim.status?.nodeName ?? "");
   if (node === undefined) return;

@@ -1,4 +1,4 @@
-// What the Drifted condition costs, and which generations have it.
+// The requests that the Drifted condition needs, and the generations that have it.
 import { describe, expect, it } from "vitest";
 import { condition } from "../../apis/karpenter/conditions.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";

@@ -1,6 +1,6 @@
 /**
- * The Drifted condition of one claim, called by nodeclaim.disruption. Checks that need a call to the cloud are repeated
- * only if the pool or the class has changed, or after five minutes. upstream:
+ * The Drifted condition of one claim, for nodeclaim.disruption. The cloud is asked again only if the pool or the class
+ * has changed, or after five minutes. upstream:
  * pkg/controllers/nodeclaim/disruption/drift.go
  */
 import { claimGeneration } from "../../apis/hub/claim.ts";
@@ -29,7 +29,7 @@ import type { World } from "../world.ts";
 const RECHECK_MS = 5 * 60_000;
 const TYPE_RECHECK_MS = 30 * 60_000;
 
-/** What the cloud said of a claim, and of which state of things. */
+/** The cloud's answer about a claim, and the versions of pool and class at that time. */
 interface Answer {
   readonly asked: string;
   readonly atMs: number;
@@ -38,13 +38,13 @@ interface Answer {
 
 /** Keeps the condition Drifted. */
 export interface DriftCheck {
-  /** Sets or takes off the condition; looks again in five minutes at the latest. */
+  /** Sets or removes the condition. The next check is due in five minutes at the latest. */
   check(claim: NodeClaim, pool: Pool): Promise<Outcome>;
-  /** The claim is gone or going. */
+  /** Call when the claim is deleted. */
   forget(request: Request): void;
 }
 
-/** A check that asks the cloud again after some minutes; equal answers cost no write. */
+/** Makes the check. An unchanged result causes no write. */
 export function createDriftCheck(world: World): DriftCheck {
   const answers = new Map<string, Answer>();
   const typesSeenMs = new Map<string, number>();
@@ -96,7 +96,7 @@ function claimKey(claim: NodeClaim): string {
   return `${kind}/${name}`;
 }
 
-/** Alpha and beta have a switch; v1 has none. */
+/** Drift of alpha and beta can be switched off. Drift of v1 is always on. */
 function isOn({ settings: { gates } }: World, generation: Generation): boolean {
   if (generation === "v1") return true;
   return generation === "beta" ? gates.betaDrift : gates.alphaDrift;
@@ -109,8 +109,8 @@ function nodeClassOf(world: World, claim: NodeClaim): Conditioned | undefined {
 }
 
 /**
- * The class was edited a moment ago and its status does not know yet: nothing can be launched from it, and the
- * replacement of a node that is called drifted now would fail.
+ * Whether the class was just edited and its status does not cover that yet. Nothing can be launched from the class
+ * then, so the replacement of a drifted node would fail.
  */
 function isBehind(nodeClass: Conditioned | undefined): boolean {
   const seen = nodeClass && condition(nodeClass, "Ready")?.observedGeneration;

@@ -6,7 +6,7 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import type { EventToPublish } from "../../kube/events/events.ts";
 
-/** The cloud had no capacity for the claim; `why` is its answer. */
+/** The cloud had no capacity for the claim. `why`: the cloud's error. */
 export function insufficientCapacity(claim: NodeClaim, why: string): EventToPublish {
   return {
     object: claim,
@@ -17,7 +17,7 @@ export function insufficientCapacity(claim: NodeClaim, why: string): EventToPubl
   };
 }
 
-/** Ours: upstream only counts and logs it. */
+/** karpenter-ts only; upstream only counts and logs it. */
 export function launchTimedOut(claim: NodeClaim, timeout: string, why: string): EventToPublish {
   return {
     object: claim,
@@ -28,7 +28,7 @@ export function launchTimedOut(claim: NodeClaim, timeout: string, why: string): 
   };
 }
 
-/** Ours, too. */
+/** karpenter-ts only. */
 export function registrationTimedOut(claim: NodeClaim, timeout: string): EventToPublish {
   return {
     object: claim,
@@ -39,7 +39,7 @@ export function registrationTimedOut(claim: NodeClaim, timeout: string): EventTo
   };
 }
 
-/** Ours; on the claim, and on its pool, whose next nodes may fare alike. */
+/** karpenter-ts only. Published on the claim and its pool, because the pool's next nodes may fail the same way. */
 export function initializationTimedOut(
   claim: NodeClaim,
   pool: KubeObject | undefined,
@@ -101,7 +101,7 @@ export function failedConsistencyCheck(
 
 const BOOT_DEDUPE_MS = 30 * 60_000;
 
-/** Once for each reboot. upstream: pkg/controllers/nodeclaim/reboot/events.go */
+/** Published once for each reboot. upstream: pkg/controllers/nodeclaim/reboot/events.go */
 export function rebootObserved(claim: KubeObject): EventToPublish {
   const message = "New boot observed (bootID changed); awaiting node readiness";
   return {
@@ -114,7 +114,7 @@ export function rebootObserved(claim: KubeObject): EventToPublish {
   };
 }
 
-/** The node is replaced, unless the request itself was wrong. */
+/** The reboot failed. The node is replaced, unless the request itself was invalid. */
 export function rebootFailed(claim: KubeObject, message: string): EventToPublish {
   return {
     object: claim,

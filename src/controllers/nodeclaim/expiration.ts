@@ -1,7 +1,6 @@
 /**
- * Ends claims that are older than they may be. v1: at once, whatever budgets say; so did v0.5, whose
- * nodes had a TTL. Alpha and beta, and v1 by a setting: marks them Expired, and the disruption loop
- * replaces them first.
+ * Ends claims that have reached their lifetime. v1 and v0.5 (with its TTL): at once, whatever budgets say. Alpha and
+ * beta, and v1 by a setting: the claims are marked Expired, and the disruption loop replaces them first.
  * upstream: pkg/controllers/nodeclaim/expiration/controller.go
  */
 import { claimGeneration, poolIdOfClaim } from "../../apis/hub/claim.ts";

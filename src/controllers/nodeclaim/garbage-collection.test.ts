@@ -15,7 +15,9 @@ import { claimGarbageCollection, instanceGarbageCollection } from "./garbage-col
 const MINUTE_MS = 60_000;
 
 describe("an instance that no claim names", () => {
-  /** Launched a minute ago; an older claim of that class is there, and names what is given. */
+  /**
+   * Whether an instance launched a minute ago is ended, while an older claim with this node class and status exists.
+   */
   async function isEnded(
     nodeClassRef: { group: string; kind: string; name: string },
     names?: string,

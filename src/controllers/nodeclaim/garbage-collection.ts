@@ -1,7 +1,7 @@
 /**
- * Sweeps up what has lost its other half: claims whose instance is gone, every two minutes; instances
- * that no claim names, more often at first, because a crash between launch and status leaves them.
- * upstream: pkg/controllers/nodeclaim/garbagecollection (core), and the AWS provider's of that name
+ * Removes claims whose instance is gone, every two minutes, and instances that no claim names. The latter are searched
+ * more often at first, because a crash between launch and status write leaves such instances.
+ * upstream: pkg/controllers/nodeclaim/garbagecollection (core), and the AWS provider's controller of that name
  */
 
 import type { Node } from "../../apis/core/node.ts";
@@ -37,7 +37,7 @@ import { countDisrupted } from "./disrupted.ts";
 /** Claims that are checked in one step. */
 const CLAIMS_PER_STEP = 1_024;
 const SWEEP_MS = 120_000;
-/** The first sweeps for leaked instances come sooner. */
+/** Milliseconds between the first sweeps for leaked instances. */
 const EARLY_SWEEP_MS = 10_000;
 const EARLY_SWEEPS = 20;
 
@@ -61,7 +61,7 @@ export function claimGarbageCollection(world: World): Controller {
 async function collect(world: World, claim: NodeClaim, listed: ReadonlySet<string>): Promise<void> {
   const providerId = claim.status?.providerID ?? "";
   const log = claimLog(world.log, "nodeclaim.garbagecollection", claim);
-  // Listed, but shutting down.
+  // An instance that is listed here is shutting down.
   const fate = listed.has(providerId) ? "ended" : await fateOrThere(world, providerId, log);
   if (fate === "there") return;
   const ended = await deleteClaim(world, claim, "instanceGone", {
@@ -76,7 +76,7 @@ async function collect(world: World, claim: NodeClaim, listed: ReadonlySet<strin
   countDisrupted(world, claim, "garbage_collected");
 }
 
-/** The Nodes that stand for the claim's instance, read live: also one that this process has never seen. */
+/** The Nodes of the claim's instance, read live. Includes Nodes that the mirror lacks. */
 async function nodesNow(world: World, { status }: NodeClaim): Promise<readonly Node[]> {
   const providerId = status?.providerID ?? "";
   const seen = nodes(world).byIndex("providerId", providerId);
@@ -103,7 +103,10 @@ function* orphans(
   return { found, listed };
 }
 
-/** A list that lacks it is not enough; nor is an answer that cannot be had, as of an impaired zone. */
+/**
+ * The cloud's answer about one instance. A list that lacks the instance is no proof. If the cloud cannot answer, as for
+ * an impaired zone, the instance counts as there.
+ */
 async function fateOrThere(
   world: Pick<World, "cloud">,
   providerId: string,
@@ -149,13 +152,14 @@ export function instanceGarbageCollection(world: World): Controller {
 interface Suspect {
   /** Elapsed time at which it was first seen. */
   readonly sinceMs: number;
-  /** UIDs of claims of its pool that waited for an instance then: one of them may have launched it. */
+  /** UIDs of claims of its pool that had no instance at that time. One of them may have launched it. */
   readonly waited: ReadonlySet<string>;
 }
 
 /**
- * Instances without a claim for long enough, by elapsed time, because the wall clock may jump. No claim waits any more
- * that may have launched one: the cloud's own clock, which says when it was launched, may be wrong.
+ * Instances that have been without a claim for long enough. Elapsed time counts, because the wall clock may jump. Each
+ * claim that may have launched the instance must have one, or be gone. The launch time alone is no proof, because the
+ * cloud's clock may be wrong.
  */
 function ripeOf(
   suspects: readonly NodeClaim[],
@@ -189,7 +193,7 @@ function uidOf({ metadata }: NodeClaim): string {
   return metadata.uid ?? metadata.name;
 }
 
-/** Only what claims that are listed live do not name either. Rejects where they cannot be listed: nothing ends then. */
+/** Ends the instances that no live-listed claim names. Rejects if claims cannot be listed, so that nothing ends. */
 async function endAll(world: World, ripe: readonly NodeClaim[]): Promise<void> {
   for (const kind of CLAIM_KINDS) {
     const suspects = ripe.filter((one) => claimKindOf(one) === kind);

@@ -76,7 +76,10 @@ function claimToTell(
   return undefined;
 }
 
-/** A time to come is a wrong clock's: it must not keep the right time from being written. */
+/**
+ * Whether the last write was a moment ago. A future time comes from a wrong clock, and must not stop the write of the
+ * right time.
+ */
 function isRecent(nowMs: number, lastMs: number): boolean {
   return lastMs <= nowMs && nowMs < lastMs + DEDUPE_MS;
 }

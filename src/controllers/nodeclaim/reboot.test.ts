@@ -1,4 +1,4 @@
-// Reboots in place, over the real manager: from the condition of a Node to a node that takes pods again.
+// Reboots in place with the real manager: from the condition of a Node to a node that takes pods again.
 import { describe, expect, it } from "vitest";
 import { NODE, type Node } from "../../apis/core/node.ts";
 import { POD } from "../../apis/core/pod.ts";

@@ -1,7 +1,7 @@
 /**
- * Reboots the instances of claims for which node repair has asked that, in place: the node is closed and drained, the
- * cloud is asked, and the node opens again with its next boot. Where that fails the claim is deleted, and its pods are
- * planned again. What to do next is decided in core/nodeclaim/reboot.ts.
+ * Reboots the instances of claims for which node repair requested that. The node is cordoned and drained, the cloud is
+ * asked, and the node is uncordoned after its next boot. If that fails, the claim is deleted, and its pods are planned
+ * again. The next step is decided in core/nodeclaim/reboot.ts.
  * upstream: pkg/controllers/nodeclaim/reboot/controller.go
  */
 import { NODE, type Node } from "../../apis/core/node.ts";
@@ -57,7 +57,7 @@ import { rebootFailed, rebootObserved } from "./events.ts";
 
 const ASK_AGAIN_MS = 5_000;
 
-/** The reboot of one claim, as one step sees it. */
+/** The facts about one reboot for one step. */
 interface Rebooted {
   readonly claim: NodeClaim;
   readonly node: Node | undefined;
@@ -67,7 +67,7 @@ interface Rebooted {
 interface Parts {
   readonly world: World;
   readonly queue: EvictionQueue;
-  /** When this process asked the cloud first, by UID of the claim. */
+  /** When this process first asked the cloud, by UID of the claim. */
   readonly asked: Map<string, number>;
 }
 
@@ -149,7 +149,7 @@ async function ask(
     },
   }));
   if (noted === undefined) return AWAIT_CHANGE;
-  // The same for each try, so that a cloud that remembers it reboots once.
+  // Equal for each try, so a cloud that remembers the operation reboots only once.
   const operation = `${uid}-${rebootRequestedMs(claim)}-${preBootId}`;
   try {
     await world.cloud.reboot(claim, operation);
@@ -167,7 +167,9 @@ async function ask(
   return noteIssued(world, noted, node);
 }
 
-/** The node stays as it is: it has recovered, nobody may reboot it now, or its claim is gone. */
+/**
+ * Ends without a reboot, and uncordons the node: it has recovered, a reboot is not permitted now, or the claim is gone.
+ */
 async function leave(
   { world, asked }: Pick<Parts, "world" | "asked">,
   { claim, node }: Pick<Rebooted, "claim" | "node">,
@@ -218,7 +220,7 @@ interface RebootEnd {
   readonly isRefused?: boolean;
 }
 
-/** The same verdict on the claim and its Node as the API server has them: the mirror may lack a Node that is back. */
+/** Whether the reboot has failed by live reads of the claim and its Node. The mirror may lack a Node that is back. */
 async function isOverNow(
   world: World,
   claim: NodeClaim,
@@ -236,7 +238,7 @@ function isReplaced(result: RebootResult): boolean {
   return result === "provider_error" || result === "recovery_timeout";
 }
 
-/** The reboot is over, well or not. */
+/** Ends the reboot, whether it succeeded or failed. */
 async function end(
   { world, asked }: Pick<Parts, "world" | "asked">,
   { claim, node }: Pick<Rebooted, "claim" | "node">,
@@ -271,7 +273,7 @@ async function end(
       },
       nowMs,
     );
-    // A claim that is deleted keeps what it was disrupted for.
+    // A deleted claim keeps its disruption reason.
     return isDeleted ? over : withoutCondition(over, "DisruptionReason");
   });
   asked.delete(uidOf(claim));
@@ -316,7 +318,7 @@ async function openNode(world: World, node: Node): Promise<void> {
   });
 }
 
-/** The Node of the claim; one that is being deleted is none. */
+/** The Node of the claim. Undefined if it is being deleted. */
 function nodeOf(world: World, { status }: NodeClaim): Node | undefined {
   const found = nodes(world).byIndex("providerId", status?.providerID ?? "");
   return found.find((node) => !isDeleting(node));

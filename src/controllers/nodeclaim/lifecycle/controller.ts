@@ -1,7 +1,7 @@
 /**
- * Follows each claim through its life: launch, registration, initialization, and giving up on those that
- * are late; at its end, Nodes, instance, finalizer. Woken by changes of the claim and of the Node with
- * its provider id. Leaves draining to node.termination and every choice to core/nodeclaim.
+ * Runs the life of each claim: launch, registration, initialization, and deletion if one of them is late. At the end:
+ * its Nodes, its instance, its finalizer. Reconciles after changes of the claim and of its Node. node.termination
+ * drains, and core/nodeclaim decides.
  * upstream: pkg/controllers/nodeclaim/lifecycle/controller.go
  */
 import { NODE } from "../../../apis/core/node.ts";
@@ -105,7 +105,7 @@ async function reconcile(world: World, memory: Memory, request: Request): Promis
     if (ended) break;
   }
   let isStored = false;
-  // This run deleted the claim, so its status is not written. Finalizing uses the remembered launch.
+  // This reconcile deleted the claim, so its status is not written. Finalizing uses the remembered launch.
   if (!ended)
     await collect(errors, async () => {
       isStored = (await patchClaim(world, before, claim)) !== undefined;
@@ -115,7 +115,7 @@ async function reconcile(world: World, memory: Memory, request: Request): Promis
   return isStored ? soonest(...outcomes) : AWAIT_CHANGE;
 }
 
-/** Milliseconds until the finalizer may be put on. Others may take it off each time. */
+/** Milliseconds until the finalizer may be added again. Other programs may remove it each time. */
 function restOf(world: World, claim: NodeClaim, { contested }: Memory): number {
   const { waitMs, times } = contested.next(claim);
   if (waitMs === 0 && times > 1)
@@ -126,7 +126,7 @@ function restOf(world: World, claim: NodeClaim, { contested }: Memory): number {
   return waitMs;
 }
 
-/** What fails hides neither what failed before it nor what comes after. */
+/** Collects the error, so that earlier errors are reported and later work runs. */
 async function collect(errors: unknown[], work: () => Promise<void> | void): Promise<void> {
   try {
     await work();
@@ -138,8 +138,8 @@ async function collect(errors: unknown[], work: () => Promise<void> | void): Pro
 type Step = (world: World, claim: NodeClaim, memory: Memory) => Promise<StepResult>;
 
 /**
- * What fails keeps nothing from the steps after it, nor what those before it have found from being stored: until the
- * claim has its provider id, no Node's change brings us back to it.
+ * Runs a step. After an error the later steps still run, and the results of earlier steps are stored. Without a stored
+ * provider id, changes of the Node would not reconcile the claim.
  * upstream: pkg/controllers/nodeclaim/lifecycle/controller.go
  */
 async function attempt(

@@ -1,6 +1,6 @@
 /**
- * The end of a claim: its Nodes are deleted first (node.termination drains them), then the instance is
- * ended, and once the cloud no longer knows it the finalizer comes off.
+ * The end of a claim. Its Nodes are deleted first (node.termination drains them), then the instance is ended. The
+ * finalizer is removed once the cloud no longer knows the instance.
  * upstream: pkg/controllers/nodeclaim/lifecycle/controller.go, finalize
  */
 import type { Node } from "../../../apis/core/node.ts";
@@ -42,13 +42,15 @@ import type { Memory } from "./step.ts";
 /** How often the cloud is asked whether an instance is gone. */
 const INSTANCE_POLL_MS = 5_000;
 
-/** What another process launched just before this one began may not be listed yet. */
+/**
+ * Milliseconds after the start in which the cloud's list may lack an instance that another process has just launched.
+ */
 const LISTED_MS = 30_000;
 
-/** Runs on each change of a claim that is being deleted, until its finalizer is off. */
+/** Runs on each change of a claim that is being deleted, until its finalizer is removed. */
 export async function finalize(world: World, stored: NodeClaim, memory: Memory): Promise<Outcome> {
   const uid = stored.metadata.uid ?? stored.metadata.name;
-  // The instance of a claim whose status was never stored, if this process knows it by now.
+  // The instance of a claim whose status was not stored. It may become known to this process later.
   const launched = (): NodeClaim | undefined => memory.launches.get(uid)?.launched;
   if (!hasFinalizer(stored, TERMINATION_FINALIZER)) return AWAIT_CHANGE;
   if (!(await isDeletedNow(world, claimKind(stored), stored))) return requeueAfter(HELD_RETRY_MS);
@@ -95,7 +97,7 @@ function terminating(world: World, claim: NodeClaim): NodeClaim {
   return withCondition(claim, { type: "InstanceTerminating", status: "True" }, world.clock.now());
 }
 
-/** Stores the provider id of a claim that was deleted during its launch, so that its instance is not forgotten. */
+/** Stores the provider id of a claim that was deleted during its launch, so that its instance is ended. */
 async function withProviderId(
   world: World,
   claim: NodeClaim,
@@ -106,7 +108,7 @@ async function withProviderId(
   return changeClaim(world, claim, (one) => ({ ...one, status: { ...one.status, providerID } }));
 }
 
-/** Another process may have launched it and ended before it could say so. */
+/** Finds an instance that another process launched for the claim before it ended, without storing the provider id. */
 async function withUnknownLaunch(
   world: World,
   claim: NodeClaim | undefined,
@@ -121,7 +123,10 @@ async function withUnknownLaunch(
   return nowMs - (startedMs ?? nowMs) < LISTED_MS ? "unsure" : found;
 }
 
-/** A copy of a claim, as by a restore under another name: the one that stays keeps the machine. */
+/**
+ * Whether another claim has the same instance, for example after a restore under another name. The claim that stays
+ * keeps the machine.
+ */
 function isAnothers(world: World, { metadata, status }: NodeClaim): boolean {
   if (!status?.providerID) return false;
   return claimsByProviderId(world, status.providerID).some(
@@ -129,7 +134,7 @@ function isAnothers(world: World, { metadata, status }: NodeClaim): boolean {
   );
 }
 
-/** The launch was answered after the check, while the claim still existed, so the instance was kept. */
+/** Ends an instance that the cloud returned after the check above, while the claim still existed. */
 async function endLatecomer(
   world: World,
   claim: NodeClaim,
@@ -140,7 +145,7 @@ async function endLatecomer(
   await endLateLaunch(world, { ...claim, status: { ...claim.status, providerID } });
 }
 
-/** The hard end of the drain, once, from the claim's grace period. */
+/** Writes the deadline of the drain once, from the claim's grace period. */
 async function stampDeadline(world: World, claim: NodeClaim): Promise<NodeClaim | undefined> {
   const graceMs = parseDuration(claim.spec.terminationGracePeriod ?? "");
   const key = NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY;
@@ -179,7 +184,7 @@ async function drainNodes(
   if (first !== undefined) {
     const { uid = claim.metadata.name } = claim.metadata;
     memory.leaving.set(keyOfClaim(claim), { uid, seenAs: first.metadata.name });
-    // A Node without our finalizer is gone with the call; its removal is in the mirror shortly.
+    // A Node without Karpenter's finalizer is gone at once. The mirror gets its removal shortly after.
     return AWAIT_CHANGE;
   }
   if (isEnding(world, providerID)) return undefined;
@@ -196,7 +201,7 @@ async function drainNodes(
   return unseen.length === 0 ? undefined : requeueAfter(INSTANCE_POLL_MS);
 }
 
-/** The Nodes that the API server has for it. `unsure`: one does not tell its instance, which has been told. */
+/** The Nodes that the API server has for the claim. `unsure`: one has no provider ID, which was reported. */
 async function standingNow(
   world: World,
   claim: NodeClaim,
@@ -216,7 +221,7 @@ async function standingNow(
   }
 }
 
-/** Whether the Node is ours by now, also where that could not be written on the claim: pods may run there. */
+/** Whether the Node has joined the claim, even if that was not stored on the claim. Pods may run there. */
 function isJoined(claim: NodeClaim, node: Node): boolean {
   return isTrue(claim, "Registered") || hasFinalizer(node, TERMINATION_FINALIZER);
 }
@@ -232,7 +237,7 @@ function keyOfClaim(claim: NodeClaim): string {
   return `${kind}/${name}`;
 }
 
-/** Nodes that joined although their instance is gone. */
+/** Deletes Nodes that joined although their instance is gone. */
 async function deleteNodes(world: World, { status }: NodeClaim): Promise<void> {
   const left = nodes(world).byIndex("providerId", status?.providerID ?? "");
   for (const node of left) if (!isDeleting(node)) await deleteNode(world, node);

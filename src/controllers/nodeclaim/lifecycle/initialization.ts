@@ -1,7 +1,7 @@
 /**
- * Step 3: once the registered Node is usable, labels it and sets Initialized; with it ConsistentStateFound, if
- * the Node is as promised. What it is waiting for is the condition's reason; changes of the Node bring the
- * claim back here.
+ * Step 3: once the registered Node is usable, labels it and sets Initialized. Also sets ConsistentStateFound if the
+ * Node has what was promised. The condition's reason says what is missing. Changes of the Node reconcile the claim
+ * again.
  * upstream: pkg/controllers/nodeclaim/lifecycle/initialization.go
  */
 import { NODE } from "../../../apis/core/node.ts";
@@ -22,12 +22,12 @@ import { done, type StepResult } from "./step.ts";
 /** Sets Initialized when the Node is ready, startup taints are gone and requested resources are there. */
 export async function initialize(world: World, claim: NodeClaim): Promise<StepResult> {
   const providerId = claim.status?.providerID;
-  // Older generations say False of what they wait for, v1 Unknown.
+  // While it waits, v1 writes Unknown, and older generations write False.
   const waiting = claimGeneration(claim) === "v1" ? "Unknown" : "False";
   const known = condition(claim, "Initialized")?.status;
   if (known !== "Unknown" && known !== waiting) return done(claim);
   if (!isTrue(claim, "Registered") || providerId === undefined) return done(claim);
-  // The boot that is coming up is not there yet, or was not seen.
+  // The node is rebooting and the new boot is not Ready yet, or was not seen.
   if (isRebooting(claim)) return done(claim);
   const nowMs = world.clock.now();
   const found = registration(nodes(world).byIndex("providerId", providerId));

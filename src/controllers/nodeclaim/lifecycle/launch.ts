@@ -34,13 +34,13 @@ import { insufficientCapacity } from "../events.ts";
 import { takeLeftBehind } from "./left-behind.ts";
 import { done, type Memory, type StepResult } from "./step.ts";
 
-/** How long a launched instance is remembered; by then its status is stored or the claim is gone. */
+/** Milliseconds for which a launched instance is remembered. By then its status is stored or the claim is gone. */
 const REMEMBER_MS = 60 * 60_000;
-/** Milliseconds that a launch call gets at least, also for a claim whose timeout is near. */
+/** The least time for a launch call, in milliseconds, even if the claim's timeout is near. */
 const LEAST_WAIT_MS = 60_000;
 const MESSAGE_LENGTH = 300;
 
-/** Asks the cloud for an instance, once; what it answered is remembered until the status is written. */
+/** Asks the cloud for an instance, once. The result is remembered until the status is written. */
 export async function launch(world: World, claim: NodeClaim, memory: Memory): Promise<StepResult> {
   const cache = memory.launches;
   const uid = uidOf(claim);
@@ -50,7 +50,7 @@ export async function launch(world: World, claim: NodeClaim, memory: Memory): Pr
     return done(claim);
   }
   let launched = cache.get(uid)?.launched;
-  // What names its instance is launched, also where its conditions were lost.
+  // A claim with a provider id is launched, even if its conditions were lost.
   if (launched === undefined && claim.status?.providerID)
     return done(withCondition(claim, { type: "Launched", status: "True" }, world.clock.now()));
   if (launched === undefined) {
@@ -71,9 +71,9 @@ export async function launch(world: World, claim: NodeClaim, memory: Memory): Pr
 }
 
 /**
- * Whether the API server has the claim without an instance, too. A watch that lags behind, or brings what was before,
- * shows a claim as it was before it was launched: a second instance would be bought, and take its Node's place. What
- * this process has begun, and not launched, needs no such read.
+ * Whether the claim on the API server has no instance either. A watch that lags behind may show a claim as it was
+ * before its launch. Then a second instance would be launched and replace the first one's Node. Claims that this
+ * process began and did not launch need no read.
  */
 async function stillWaits(world: World, claim: NodeClaim, memory: Memory): Promise<boolean> {
   const uid = uidOf(claim);
@@ -83,7 +83,7 @@ async function stillWaits(world: World, claim: NodeClaim, memory: Memory): Promi
   return condition(live, "Launched")?.status === "Unknown";
 }
 
-/** Undefined: the claim's time is over. */
+/** Waits for the cloud's answer until the claim's launch timeout. Undefined: no answer came in time. */
 async function answerInTime(
   world: World,
   claim: NodeClaim,
@@ -105,7 +105,7 @@ async function answerInTime(
   }
 }
 
-/** Calls the cloud and remembers the instance, also if the reconcile no longer waits for the answer. */
+/** Calls the cloud and remembers the instance, even if the reconcile no longer waits for the answer. */
 function ask(world: World, claim: NodeClaim, memory: Memory): Promise<NodeClaim> {
   const { launches, asked } = memory;
   const uid = uidOf(claim);
@@ -119,7 +119,10 @@ function ask(world: World, claim: NodeClaim, memory: Memory): Promise<NodeClaim>
   return asking;
 }
 
-/** Rejects if the claim no longer exists: the instance is terminated, and must not be used. */
+/**
+ * Remembers the launched instance. Rejects if the claim no longer exists: then the instance is ended, and must not be
+ * used.
+ */
 async function answered(
   world: World,
   claim: NodeClaim,
@@ -139,8 +142,8 @@ async function answered(
 }
 
 /**
- * Whether the claim is still there, and waits for us before it goes. That it is not so, a mirror alone is not believed:
- * it may be behind. Nor is anything ended where the API does not answer.
+ * Whether the claim exists with Karpenter's finalizer. If the mirror says no, the API server is asked, because the
+ * mirror may be outdated. If the API server does not answer, the instance is kept.
  */
 async function isHeld(world: World, claim: NodeClaim): Promise<boolean> {
   const holds = (now: NodeClaim | undefined): boolean =>
@@ -185,7 +188,10 @@ function report(world: World, claim: NodeClaim, launched: NodeClaim): void {
   );
 }
 
-/** The claim's own labels win over the instance's; of annotations the instance's win. */
+/**
+ * Adds the instance's fields. The claim's labels replace equal labels of the instance, but the instance's annotations
+ * replace those of the claim.
+ */
 function withInstance(claim: NodeClaim, launched: NodeClaim): NodeClaim {
   const { providerID, imageID, capacity, allocatable } = launched.status ?? {};
   return {

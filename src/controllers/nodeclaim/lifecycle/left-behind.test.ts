@@ -28,7 +28,7 @@ function waiting(name: string): NodeClaim {
   } as unknown as NodeClaim;
 }
 
-/** Instances of a pool without claims. `fits`: whether the cloud assigns one to a claim. */
+/** Instances of a pool without claims. `fits`: whether the cloud lets a claim take one over. */
 async function worldWith(
   ids: readonly string[],
   fits: (claim: NodeClaim, id: string) => boolean = () => true,

@@ -1,7 +1,7 @@
 /**
- * Instances that a process launched before it ended, and that no claim names yet. A claim that another process may have
- * launched gets one of them: a new call would buy a second instance. The fleet's ClientToken alone does not prevent
- * that, because the claim may be in a batch with other claims now (providers/aws/instance/fleet-tokens.ts).
+ * Instances that an earlier process launched before it ended, and that no claim names yet. A claim that was waiting
+ * then takes over one of them, because a new launch would buy a second instance. The fleet's ClientToken alone does not
+ * prevent that: the claim may now be in a batch with other claims (providers/aws/instance/fleet-tokens.ts).
  */
 import type { Node } from "../../../apis/core/node.ts";
 import { claimKind, toClaim } from "../../../apis/hub/claim.ts";
@@ -19,7 +19,7 @@ import { claimLog } from "../../words.ts";
 import type { World } from "../../world.ts";
 import type { LeftBehind, Memory } from "./step.ts";
 
-/** The claim with an instance that was left behind; undefined: it must be launched. Rejects where the cloud fails. */
+/** The claim with an instance that was left behind. Undefined: it must be launched. Rejects if the cloud fails. */
 export async function takeLeftBehind(
   world: World,
   claim: NodeClaim,
@@ -31,7 +31,7 @@ export async function takeLeftBehind(
   while (untried.length > 0) {
     const next = untried.find((id) => !memory.taken.has(id));
     if (next === undefined) {
-      // Other claims try the rest. What they do not keep is free again.
+      // Other claims try the rest. Instances that they do not keep become free again.
       const kept = await Promise.all(untried.map((id) => memory.taken.get(id)));
       untried = untried.filter((_, at) => kept[at] !== true);
       continue;
@@ -67,8 +67,8 @@ async function take(
 }
 
 /**
- * Looked for once, before the first launch of this process: what it launches itself is never among them. Without a
- * claim that waits since before, the cloud is not asked.
+ * Searches once, before the first launch of this process, so that its own launches are never found. If no claim was
+ * waiting before the start, the cloud is not asked.
  */
 function leftBehind(world: World, memory: Memory): Promise<LeftBehind> {
   if (memory.leftBehind !== undefined) return memory.leftBehind;
@@ -91,13 +91,13 @@ async function look(world: World, { begunHere }: Memory): Promise<LeftBehind> {
   const waiting = claims.find(isWaiting);
   if (waiting === undefined) return { instances: [], nodes: [] };
   const running = await world.cloud.list();
-  // What a copy lacks, a claim or a Node with pods, must not be given to another claim.
+  // A mirror may lack a claim or Node, whose instance must not go to another claim.
   const live = (await world.kube.list(claimKind(waiting))).items.map(toClaim);
   const instances = unnamedInstances([...claims, ...live], running);
   return { instances, nodes: instances.length === 0 ? [] : await allNodes(world) };
 }
 
-/** IDs of those that may be the claim's; first of those whose Node has joined. */
+/** IDs of the instances that may be the claim's. Instances whose Node has joined come first. */
 function ownFirst(
   world: World,
   claim: NodeClaim,

@@ -176,7 +176,7 @@ describe("the life of a claim", () => {
     const key = "karpenter.k8s.aws/placement-group-partition";
     let labels: object | undefined;
     Object.assign(world.cloud, { labelsOfRunning: async () => labels });
-    // Through the same wrappers of the cloud as in the product.
+    // The cloud is wrapped as in the product.
     const overlaid = { ...world, cloud: overlaidCloud(world.cloud, new Overlays()) };
     const cloud = meteredCloud(overlaid, "nodeclaim.lifecycle", new Map());
     await world.run(lifecycle({ ...world, cloud }, createRegistrationTracker()));

@@ -54,7 +54,7 @@ export async function giveUpIfLate(
   });
   countDisrupted(world, claim, reason);
   const result = { claim, outcome: AWAIT_CHANGE, ended: true };
-  // The claim did register, and that was recorded for its pool.
+  // The claim registered, which was already recorded for its pool.
   if (reason === "initialization_timeout") return result;
   const launched = condition(claim, "Launched");
   const failure =
@@ -94,7 +94,10 @@ async function isStillLate(world: World, live: NodeClaim, memory: Memory): Promi
   return liveness(input).state === "late";
 }
 
-/** Elapsed time since this process first saw the claim initializing. A wall clock set forward would make nodes late. */
+/**
+ * Elapsed time at which this process first saw the claim initializing. A wall clock that is set forward would make
+ * nodes late.
+ */
 function lookedForMs({ clock }: World, claim: NodeClaim, { comingUp }: Memory): number {
   const uid = claim.metadata.uid ?? claim.metadata.name;
   if (!isTrue(claim, "Registered") || isTrue(claim, "Initialized")) {
@@ -111,7 +114,7 @@ function verdictOn(world: World, claim: NodeClaim, lookedForMs: number): Livenes
   return liveness(inputOf(world, claim, lookedForMs));
 }
 
-/** The facts of the mirrors. */
+/** The facts from the mirrors. */
 function inputOf(world: World, claim: NodeClaim, lookedForMs: number): LivenessInput {
   const joined = nodesOf(world, claim);
   return {

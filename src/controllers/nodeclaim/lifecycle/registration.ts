@@ -1,6 +1,6 @@
 /**
- * Step 2: finds the Node with the claim's provider id and makes it the claim's: labels, annotations,
- * taints, owner, finalizer. Then Registered is True for good.
+ * Step 2: finds the Node with the claim's provider id and gives it the claim's labels, annotations, taints, owner and
+ * finalizer. From then on Registered stays True.
  * upstream: pkg/controllers/nodeclaim/lifecycle/registration.go
  */
 import { NODE } from "../../../apis/core/node.ts";
@@ -20,7 +20,7 @@ import { unregisteredTaintMissing } from "../events.ts";
 import { tellPool } from "./pool-health.ts";
 import { done, type Memory, type StepResult } from "./step.ts";
 
-/** How long until the cloud is asked again where it put the instance. */
+/** Milliseconds until the cloud is asked again for the labels of the instance. */
 const ASK_AGAIN_MS = 5_000;
 
 /** Copies the claim's labels, annotations and taints to its Node, and sets Registered. */
@@ -45,7 +45,7 @@ export async function register(
   const { claim } = placed;
   const generation = claimGeneration(claim);
   const log = claimLog(world.log, "nodeclaim.lifecycle", claim);
-  // Older generations start their nodes without that taint.
+  // Nodes of older generations start without that taint.
   if (found.taintMissing && generation === "v1") {
     log.error("node claim registration error", {
       error: "missing karpenter.sh/unregistered taint",
@@ -53,11 +53,11 @@ export async function register(
     world.events.publish(unregisteredTaintMissing(claim));
   }
   const joined = joinedNode(claim, found.node);
-  // Steering takes the mark away once the pods planned for it have come (controllers/disruption/steering.ts).
+  // Steering removes the taint after the planned pods are bound (controllers/disruption/steering.ts).
   const isLast = world.cluster.placements.isFilledLast(claim.metadata.name);
   const marked = isLast ? putLast(joined, true) : joined;
   const node = await patchObject(world.kube, NODE, found.node, marked);
-  // Gone between two looks: the mirror's removal brings us back.
+  // The Node was deleted in between. The mirror's removal event reconciles the claim again.
   if (node === undefined) return done(claim);
   const named = { ...claim, status: { ...claim.status, nodeName: node.metadata.name } };
   const registered = withCondition(named, { type: "Registered", status: "True" }, nowMs);

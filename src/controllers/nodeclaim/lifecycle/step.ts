@@ -1,4 +1,4 @@
-/** What the steps of the claim's life hand to each other: the claim so far, and what went wrong. */
+/** What the steps of a claim's life pass on: the claim so far, and errors. */
 import type { Node } from "../../../apis/core/node.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import type { ContestedFinalizers } from "../../../kube/client/contested-finalizers.ts";
@@ -11,20 +11,20 @@ export interface Memory {
   readonly launches: Map<string, { readonly launched: NodeClaim; readonly untilMs: number }>;
   /** Launch requests without an answer yet, by claim UID. */
   readonly asked: Map<string, Promise<NodeClaim>>;
-  /** Claims that no other process can have launched, by UID: this one put the finalizer on. */
+  /** UIDs of claims to which this process added the finalizer. No other process can have launched them. */
   readonly begunHere: Set<string>;
   /** Instances that other processes launched and that no claim names yet. Undefined until something is launched. */
   leftBehind: Promise<LeftBehind> | undefined;
   /** Instances that a claim took or tries to take, by provider ID. The value says whether it keeps the instance. */
   readonly taken: Map<string, Promise<boolean>>;
-  /** Elapsed time of the first reconcile: what another process launched before is listed some seconds later. */
+  /** Elapsed time of the first reconcile. The cloud may list launches of earlier processes only some seconds later. */
   startedMs: number | undefined;
   readonly tracker: RegistrationTracker;
-  /** When a claim was first seen registered and not usable yet, by UID, in elapsed time. */
+  /** Elapsed time at which a claim was first seen registered but not initialized, by UID. */
   readonly comingUp: Map<string, number>;
-  /** Deleted claims, by kind and name. */
+  /** Claims that are being deleted, by kind and name. */
   readonly leaving: Map<string, LeavingClaim>;
-  /** Claims that others take our finalizer off. */
+  /** Claims from which other programs remove Karpenter's finalizer. */
   readonly contested: ContestedFinalizers;
 }
 
@@ -35,18 +35,18 @@ interface LeavingClaim {
   readonly seenAs: string;
 }
 
-/** Instances that no claim names, and the Nodes of that moment. */
+/** Instances that no claim names, and the Nodes at that moment. */
 export interface LeftBehind {
   readonly instances: readonly NodeClaim[];
   readonly nodes: readonly Node[];
 }
 
-/** What a step of the lifecycle found out. */
+/** The result of a step of the lifecycle. */
 export interface StepResult {
   /** The claim with the results of this step, not written yet. */
   readonly claim: NodeClaim;
   readonly outcome: Outcome;
-  /** Thrown once every step has run and the claim is stored: brings the item back with backoff. */
+  /** Thrown after all steps have run and the claim is stored, so that the claim is reconciled again with back-off. */
   readonly error?: unknown;
   /** The claim was deleted: the remaining steps are skipped. */
   readonly ended?: boolean;
