@@ -1,6 +1,6 @@
 /**
- * Gauges of what each node has and carries, its age, and how full the cluster is, read off our picture
- * when somebody looks. upstream: pkg/controllers/metrics/node/controller.go
+ * Gauges of nodes: resources, labels, age, and utilization of the cluster. They are read from the cluster state at each
+ * scrape. upstream: pkg/controllers/metrics/node/controller.go
  */
 import { isOwnedByDaemonSet } from "../../apis/core/pod.ts";
 import { podLimits } from "../../apis/core/pod-resources.ts";
@@ -55,7 +55,7 @@ function labelName(key: string): string {
   return key.slice(key.indexOf("/") + 1).replaceAll(/[-.]/g, "_");
 }
 
-/** Metric label → the first label key it is named after. */
+/** Metric label → the first label key that gives this name. */
 function labelKeys(wellKnown: readonly string[]): ReadonlyMap<string, string> {
   const keys = new Map<string, string>();
   for (const key of [...WELL_KNOWN_LABELS, ...wellKnown])
@@ -63,7 +63,7 @@ function labelKeys(wellKnown: readonly string[]): ReadonlyMap<string, string> {
   return keys;
 }
 
-/** `wellKnown`: the provider's label keys, which upstream shows beside core's. */
+/** `wellKnown`: the provider's label keys, which upstream adds to those of core. */
 export function nodeGaugeMetrics(wellKnown: readonly string[]): readonly MetricSpec[] {
   const labels = [...OWN_LABELS, ...labelKeys(wellKnown).keys()];
   return [
@@ -88,7 +88,7 @@ export function nodeGaugeMetrics(wellKnown: readonly string[]): readonly MetricS
   ];
 }
 
-/** Gauges of nodes, read from the cluster state when they are scraped. */
+/** Gauges of nodes, read from the cluster state at each scrape. */
 export function nodeMetrics(world: World): Controller {
   const keys = [...labelKeys(world.cloud.wellKnownLabels)];
   /** A view never changes, and neither do its labels. */
@@ -143,7 +143,7 @@ export function nodeMetrics(world: World): Controller {
   ]);
 }
 
-/** The nodes as they are now. Many may have changed since the last scrape, so they are read in steps. */
+/** The current nodes. Many may have changed since the last scrape, so their views are made in steps. */
 export function* viewsOf({ cluster }: Pick<World, "cluster">): Steps<readonly NodeView[]> {
   yield* cluster.catchUp();
   return cluster.nodes();
@@ -154,7 +154,7 @@ interface Limits {
   readonly daemons: Resources;
 }
 
-/** A view never changes: its pods are summed up once. */
+/** Sums by view, which never changes. */
 const limits = new WeakMap<NodeView, Limits>();
 
 function limitsOf(view: NodeView): Limits {
@@ -195,12 +195,12 @@ function addTo(sum: Record<string, number>, resources: Resources): void {
   for (const name in resources) sum[name] = (sum[name] ?? 0) + (resources[name] as number);
 }
 
-/** cpu in cores, everything else as counted. */
+/** cpu in cores, other resources in their own unit. */
 export function inUnits(resources: Resources, name: string): number {
   return (resources[name] ?? 0) / (name === "cpu" ? 1_000 : 1);
 }
 
-/** A resource name as upstream's label has it: `ephemeral_storage`. */
+/** The resource name in the spelling of upstream's label: `ephemeral_storage`. */
 export function resourceType(name: string): string {
   return name.replaceAll("-", "_");
 }

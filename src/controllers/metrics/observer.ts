@@ -1,6 +1,6 @@
 /**
- * A controller that only shows: metrics that are read off the present, from when this replica's controllers
- * run until they stop. It has nothing to reconcile.
+ * A controller that only provides metrics, from when this replica's controllers start until they stop. It has nothing
+ * to reconcile.
  */
 import type { Metrics, Series } from "../../base/metrics.ts";
 import { AWAIT_CHANGE, type Controller, type Source } from "../../kube/manager/controller.ts";
@@ -8,10 +8,10 @@ import { AWAIT_CHANGE, type Controller, type Source } from "../../kube/manager/c
 /** A metric's name, and a function that returns its current series. */
 export type Reader = readonly [string, () => Series];
 
-/** Objects that are gone through before others may have their turn: some ten microseconds each. */
+/** The number of objects in one step. Each takes about ten microseconds. */
 export const LOOKED_AT_PER_STEP = 64;
 
-/** A controller that only computes gauges, when they are scraped. */
+/** A controller that only computes gauges at each scrape. */
 export function observer(
   metrics: Metrics,
   name: string,
@@ -27,7 +27,7 @@ export function observer(
   };
 }
 
-/** Returns "stop". */
+/** Starts all readers. Returns a function that stops them. */
 export function showAll(metrics: Metrics, readers: readonly Reader[]): () => void {
   const stops = readers.map(([metric, read]) => metrics.read(metric, read));
   return () => {

@@ -1,7 +1,7 @@
 /**
- * What each pod is at, and how long pods wait: for a place (bound) and until they are ready (started), since
- * their creation and since planning first had a place for them. Gauges are read off when somebody looks; the
- * durations are taken when a pod that was seen waiting waits no more.
+ * The state of each pod, and how long pods wait to be bound and to be ready (started). Waits are measured from the
+ * pod's creation and from the first plan that placed it. Gauges are computed at each scrape. Durations are recorded
+ * when a pod that was seen waiting is bound or ready.
  * upstream: pkg/controllers/metrics/pod/controller.go
  */
 import { isTerminal, POD, type Pod } from "../../apis/core/pod.ts";
@@ -125,7 +125,7 @@ export function podMetrics(world: World, times: PodTimes): Controller {
       return;
     }
     const bound = isBound(pod);
-    // One that was running when we came has waited we do not know how long.
+    // It is not known how long a pod waited that was already running at the start of this process.
     if (before === undefined && pod.status?.phase === "Running") return;
     if (before !== undefined && !before.bound && bound) observe(pod, "bound");
     waiting.set(key, { pod, bound });
@@ -135,7 +135,7 @@ export function podMetrics(world: World, times: PodTimes): Controller {
     isWanted: (one: Waiting) => boolean,
     sinceMs: (pod: Pod) => number | undefined,
   ): Series {
-    // Copied first: a pod that is created again under its name during the loop would be shown twice.
+    // Copied first: a pod that is recreated under the same name during the loop would be counted twice.
     for (const [at, one] of [...waiting.values()].entries()) {
       if (at % LOOKED_AT_PER_STEP === 0) yield undefined;
       const ms = isWanted(one) ? sinceMs(one.pod) : undefined;
@@ -144,7 +144,7 @@ export function podMetrics(world: World, times: PodTimes): Controller {
   }
 
   function* undecided(): Series {
-    // Sets the gauge for pods without a decision, as `waits` does for the others.
+    // The gauge for pods without a decision. `waits` does the same for the other pods.
     for (const { sinceMs, ...pod } of [...times.undecided()])
       yield { labels: nameOf(pod), value: since(sinceMs) };
   }
@@ -179,7 +179,7 @@ function isBound({ spec }: Pod): boolean {
 
 type Labels = Readonly<Record<string, string>>;
 
-/** What pods of one node share. A view never changes. */
+/** Labels that pods of one node share, by view, which never changes. */
 const hosts = new WeakMap<NodeView, Labels>();
 
 function hostOf(view: NodeView): Labels {
@@ -220,7 +220,7 @@ function* states(world: World): Series {
   }
 }
 
-/** The path of the first owner, as upstream writes it. */
+/** The path of the first owner, in upstream's form. */
 function ownerOf({ metadata }: Pod): string {
   const [owner] = metadata.ownerReferences ?? [];
   if (owner === undefined) return "";

@@ -1,5 +1,5 @@
 /**
- * What each pool's nodes have, may have and cost, read off our picture when somebody looks.
+ * Capacity, limits and cost of each pool's nodes, read from the cluster state at each scrape.
  * upstream: pkg/controllers/metrics/nodepool/controller.go
  */
 import type { Pool } from "../../apis/hub/pool.ts";
@@ -41,10 +41,10 @@ export const POOL_METRICS: readonly MetricSpec[] = [
   },
 ];
 
-/** Shown also when there is nothing, as in a pool's status. */
+/** Resources that are always reported, even if they are zero, as in a pool's status. */
 const ZEROS: Resources = { cpu: 0, memory: 0, pods: 0, "ephemeral-storage": 0, nodes: 0 };
 
-/** Gauges of NodePools, read when they are scraped. */
+/** Gauges of NodePools, read at each scrape. */
 export function poolMetrics(world: World, lastTypes: LastTypes): Controller {
   const { cluster } = world;
 

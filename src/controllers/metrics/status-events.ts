@@ -43,7 +43,7 @@ export function transitions(before: Conditioned, after: Conditioned): readonly E
   });
 }
 
-/** One event a finalizer that was there before. `after` undefined: the object is gone. */
+/** One event for each finalizer that was removed. `after` undefined: the object is gone. */
 export function finalized(
   before: KubeObject,
   after: KubeObject | undefined,

@@ -1,7 +1,7 @@
 /**
- * Metrics of the conditions of pools, claims, Nodes and node classes, and of how long their ends take, under
- * names with the kind (`operator_nodeclaim_status_condition_count`) and, for claims and pools, the deprecated
- * ones without. upstream: operatorpkg/status/controller.go, metrics.go
+ * Metrics of the conditions of pools, claims, Nodes and node classes, and of how long their deletions take. Names
+ * contain the kind (`operator_nodeclaim_status_condition_count`). Claims and pools also have deprecated names without
+ * it. upstream: operatorpkg/status/controller.go, metrics.go
  */
 import { NODE } from "../../apis/core/node.ts";
 import {
@@ -21,16 +21,16 @@ import { LOOKED_AT_PER_STEP, type Reader } from "./observer.ts";
 /** An object that may have conditions. */
 export type Conditioned = KubeObject & { status?: { conditions?: readonly Condition[] } };
 
-/** One name under which a kind's conditions are shown, and the labels that go with it. */
+/** One prefix of metric names for the conditions of a kind, and its labels. */
 interface Family {
   readonly kind: Kind;
-  /** `operator_nodeclaim`, `operator`. */
+  /** For example `operator_nodeclaim` or `operator`. */
   readonly prefix: string;
   readonly deprecated: boolean;
   /** Metric label → the object's label key. */
   readonly objectLabels: Readonly<Record<string, string>>;
   readonly fixed: Readonly<Record<string, string>>;
-  /** Labels of each object's samples. */
+  /** Label values that all samples of one object share. */
   readonly shared: WeakMap<KubeObject, Readonly<Record<string, string>>>;
 }
 
@@ -70,7 +70,7 @@ const OBJECT = ["namespace", "name"];
 const STATE = ["type", "status", "reason"];
 const BUCKETS = doubling(0.5, 15);
 
-/** Name without the family's prefix → declaration. */
+/** Metric name without the family's prefix → its declaration. */
 const SHAPES: Readonly<Record<string, Omit<MetricSpec, "name">>> = {
   status_condition_count: {
     type: "gauge",
@@ -120,11 +120,11 @@ export function statusMetrics(provider: ProviderFacts): readonly MetricSpec[] {
   return specs.filter((one, at) => specs.findIndex(({ name }) => name === one.name) === at);
 }
 
-/** What the metrics show of one kind's objects. */
+/** The metrics of one kind's objects. */
 export interface StatusMetrics {
-  /** Gauges; none for kinds whose conditions are not shown. */
+  /** The gauges. Empty for kinds whose conditions are not exported. */
   readonly readers: readonly Reader[];
-  /** Counts what has changed in one object. `after` undefined: it is gone. */
+  /** Counts the changes of one object. `after` undefined: it is gone. */
   count(before: Conditioned, after: Conditioned | undefined): void;
 }
 
@@ -193,7 +193,7 @@ function countChange(
   }
 }
 
-/** Conditions that were there before with another status. */
+/** Conditions that existed before with another status. */
 export function changes(before: Conditioned, after: Conditioned): readonly Change[] {
   if (before.status?.conditions === after.status?.conditions) return [];
   const known = new Map((before.status?.conditions ?? []).map((one) => [one.type, one]));
@@ -229,7 +229,7 @@ function* terminations(world: World, family: Family): Series {
   }
 }
 
-/** What the samples of one object share. Objects never change. */
+/** The label values that all samples of one object share, kept by object, which never changes. */
 function sharedOf(family: Family, object: KubeObject): Readonly<Record<string, string>> {
   let labels = family.shared.get(object);
   if (labels === undefined) {

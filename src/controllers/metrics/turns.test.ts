@@ -18,11 +18,9 @@ import { poolMetrics } from "./pools.ts";
 import { statusEvents } from "./status-events.ts";
 
 const COUNT = 4 * LOOKED_AT_PER_STEP;
-/**
- * Metrics with a line for each object. Writing them stops between lines in any case (operator/metrics/exposition.ts).
- */
+/** Metrics with a line for each object. Writing them always pauses between lines (operator/metrics/exposition.ts). */
 const LINES = ["pods_state", "pods_provisioning_scheduling_undecided_time_seconds"];
-/** Looked at when they change, not when they are shown; of pools there is none. */
+/** Metrics that are computed when objects change, not at a scrape, or that have no objects in this test. */
 const NUMBERS = ["nodepools_usage", "nodepools_limit", ...STATE_METRICS.map(({ name }) => name)];
 
 let world: FakeWorld;
@@ -32,8 +30,8 @@ let made = 0;
 afterEach(() => world.stop());
 
 /**
- * Reads every metric of nodes, claims and pods. Nodes have nothing with a series of its own. Pods are bound to a node
- * that does not exist, and are not ready.
+ * Returns the reader of each metric of nodes, claims and pods. Nodes have no resources or conditions, so they give no
+ * samples. Pods are bound to a node that does not exist, and are not ready.
  */
 async function readers(): Promise<ReadonlyMap<string, () => Series>> {
   world = fakeWorld();
@@ -79,7 +77,7 @@ it("takes in what has changed since somebody looked in steps, too", async () => 
     const before = stopsOf(read());
     for (let i = 0; i < COUNT; i++) world.cluster.nominate(`node-${i}`, ++nominatedMs);
     const after = stopsOf(read());
-    // A feeder that does not use the cluster state leaves the work to others.
+    // A metric that does not read the cluster state leaves its changes for later.
     if (after === before && stopsOf(world.cluster.catchUp()) > 0) continue;
     takenIn.push(name);
     expect(after, name).toBeGreaterThan(before);
@@ -107,7 +105,7 @@ it("shows each pod once, also where one is made anew under its name meanwhile", 
   }
 });
 
-/** A new pod with the same name. */
+/** Recreates the pod under the same name. */
 async function anew(name: string): Promise<void> {
   times.forget(await world.api.get(POD, { namespace: "default", name }));
   await world.api.delete(POD, { namespace: "default", name });

@@ -1,7 +1,7 @@
 /**
- * Evaluates all NodeOverlays over all pools whenever an overlay, a pool or a node class changes, puts the
- * result into effect at once, and writes on each overlay whether it has one. Only with the gate
- * NodeOverlay. upstream: pkg/controllers/nodeoverlay/controller.go
+ * Evaluates all NodeOverlays for all pools whenever an overlay, a pool or a node class changes. Applies the result at
+ * once, and writes on each overlay whether it takes effect. Only with the gate NodeOverlay. upstream:
+ * pkg/controllers/nodeoverlay/controller.go
  */
 
 import { type ConditionChange, withCondition } from "../../apis/karpenter/conditions.ts";
@@ -24,15 +24,15 @@ import { poolFields } from "../words.ts";
 import type { World } from "../world.ts";
 import type { Overlays } from "./overlays.ts";
 
-/** Types may come and go without any sign. */
+/** Overlays are evaluated again after this time, because instance types may change without an event. */
 const AGAIN_MS = 6 * 60 * 60_000;
-/** A pool whose types could not be read stays out of use until they can. */
+/** A pool whose types could not be read is not used until this retry succeeds. */
 const RETRY_MS = 60_000;
 
-/** There is one thing to do, whatever has changed. */
+/** The one request, whatever has changed. */
 const ALL = [{ kind: "NodeOverlay", name: "" }];
 
-/** `world.cloud` is the cloud as it is, without overlays. */
+/** The controller. `world.cloud` is the cloud without overlays. */
 export function nodeOverlay(world: World, overlays: Overlays): Controller {
   const kinds = [NODE_OVERLAY as Kind, ...world.cloud.nodeClassKinds];
   return {
@@ -40,7 +40,7 @@ export function nodeOverlay(world: World, overlays: Overlays): Controller {
     watches: [...poolSources().map(({ kind }) => kind), ...kinds].map((kind) =>
       source(kind, (after, _event, before) => {
         const isSame = before?.metadata.generation === after.metadata.generation;
-        // For a node class, its status counts too: it says what can be launched.
+        // Status changes of node classes count too, because the status says what can be launched.
         return isSame && before !== undefined && !kinds.slice(1).includes(kind) ? [] : ALL;
       }),
     ),
@@ -67,7 +67,9 @@ async function reconcile(world: World, overlays: Overlays): Promise<Outcome> {
   return requeueAfter(isComplete ? AGAIN_MS : RETRY_MS);
 }
 
-/** Each pool with its bare types; one whose types cannot be read is left out, and said so. */
+/**
+ * Each pool with its types before overlays. A pool whose types cannot be read is left out, and `isComplete` is false.
+ */
 async function gather(world: World): Promise<{ pools: OverlaidPool[]; isComplete: boolean }> {
   const pools: OverlaidPool[] = [];
   let isComplete = true;
@@ -100,7 +102,7 @@ async function tell(
   try {
     await patchObject(world.kube, NODE_OVERLAY, overlay, after);
   } catch (error) {
-    // A change in between wakes the controller again.
+    // After a conflict the other change runs the controller again.
     if (!isConflict(error) && !isNotFound(error)) throw error;
   }
 }

@@ -18,17 +18,17 @@ type Types = readonly InstanceType[];
 export class Overlays {
   #accepted: readonly NodeOverlay[] = [];
   #pools: ReadonlyMap<string, Pool> = new Map();
-  /** A cloud gives the same list while nothing changes; so does {@link lay}. By the pool's id. */
+  /** Pool id → list of the cloud → the list with overlays. Equal lists of the cloud give equal results. */
   #laid = new Map<string, WeakMap<Types, Types>>();
 
-  /** From here on these overlays (the heaviest first) are in effect for these pools. */
+  /** Puts these overlays (the heaviest first) into effect for these pools. */
   replace(accepted: readonly NodeOverlay[], pools: readonly Pool[]): void {
     this.#accepted = accepted;
     this.#pools = new Map(pools.map((pool) => [pool.id, pool]));
     this.#laid = new Map();
   }
 
-  /** A pool's types, overlaid. Throws UnevaluatedNodePoolError. */
+  /** A pool's types with overlays. Throws UnevaluatedNodePoolError. */
   lay(poolId: string, types: Types): Types {
     const pool = this.#pools.get(poolId);
     if (pool === undefined) {
@@ -45,13 +45,13 @@ export class Overlays {
   }
 }
 
-/** The cloud with overlays laid over what its pools can launch. */
+/** The cloud, with overlays applied to what its pools can launch. */
 export function overlaidCloud(cloud: CloudProvider, overlays: Overlays): CloudProvider {
   return {
     name: cloud.name,
     nodeClassKinds: cloud.nodeClassKinds,
     wellKnownLabels: cloud.wellKnownLabels,
-    // A test may change them under way.
+    // A getter, because tests change the policies later.
     get repairPolicies() {
       return cloud.repairPolicies;
     },
@@ -73,7 +73,7 @@ export function overlaidCloud(cloud: CloudProvider, overlays: Overlays): CloudPr
     labelsOfRunning: (claim) => cloud.labelsOfRunning(claim),
     isDrifted: (claim) => cloud.isDrifted(claim),
     isTakenBack: (claim) => cloud.isTakenBack(claim),
-    // What the cloud has to say comes first: its own errors are not hidden.
+    // The cloud is called first, so that its errors are not hidden.
     getInstanceTypes: async (pool) => overlays.lay(pool.id, await cloud.getInstanceTypes(pool)),
   };
 }

@@ -1,6 +1,6 @@
 /**
- * Shows the brake (core/safety/brake.ts) on every pool, as the condition InvoluntaryEndsStopped and an event, and takes
- * the word of a person who releases it by an annotation. The condition also carries the brake over a restart.
+ * Shows the brake (core/safety/brake.ts) on every pool, as the condition InvoluntaryEndsStopped and an event. Releases
+ * it when a person adds an annotation. The condition also keeps the brake on over a restart.
  * karpenter-ts only.
  */
 import {
@@ -45,7 +45,7 @@ const NAMED = 5;
 
 /** Shows the state of the brake as a condition of NodePools, and releases it by annotation. */
 export function nodePoolBrake(world: World): Controller {
-  /** Pools whose stored condition this process has taken in, by kind and name. */
+  /** Pools whose stored condition this process has read, by kind and name. */
   const seen = new Set<string>();
   world.metrics.read("involuntary_ends_stopped", () => [
     { labels: {}, value: world.brake.isOn(world.clock.elapsedMs()) ? 1 : 0 },
@@ -87,7 +87,9 @@ async function reconcile(world: World, seen: Set<string>, request: Request): Pro
   return requeueAfter(Math.max(1, sinceMs + HOLD_MS - nowMs));
 }
 
-/** An earlier process had the brake on less than an hour ago, and no user has released it since. */
+/**
+ * Switches the brake on again if an earlier process had it on less than an hour ago, and no user has released it since.
+ */
 function resume(world: World, native: KubeObject): void {
   const { brake, clock } = world;
   const stored = condition(native, TYPE);
@@ -125,7 +127,7 @@ function heldText(held: readonly string[]): string {
   return ` Waiting: ${held.slice(0, NAMED).join(", ")}${more}.`;
 }
 
-/** `since` distinguishes one stop from the next. */
+/** `since` makes the event of one stop different from the next. */
 export function involuntaryEndsStopped(
   object: KubeObject,
   message: string,

@@ -1,7 +1,7 @@
 /**
- * Says on a NodePool or Provisioner when its nodes may be disrupted next: the condition DisruptionAllowed,
- * there only while budgets, the cluster's budgets or a pause hold something up, so that a pool in which all
- * is allowed looks as upstream's. Ours. Woken by the pool, and when a window opens or closes.
+ * Tells on a NodePool or Provisioner when its nodes may be disrupted next, in the condition DisruptionAllowed. The
+ * condition exists only while budgets, cluster budgets or a pause block something. So without blocks a pool looks as
+ * upstream's. karpenter-ts only. Runs when the pool changes, and when a window opens or closes.
  */
 import {
   condition,
@@ -25,7 +25,7 @@ import type { World } from "../world.ts";
 const TYPE = "DisruptionAllowed";
 const FOREVER_MS = Number.POSITIVE_INFINITY;
 
-/** What was worked out of a pool's spec and pause, good until its windows change. */
+/** Results for a pool's spec and pause, valid until a budget window opens or closes. */
 interface Known {
   readonly about: string;
   readonly standing: BudgetStanding;
@@ -67,7 +67,7 @@ async function reconcile(
   return requeueAfter(Math.max(1, changesAtMs - nowMs));
 }
 
-/** Pools change many times a minute, as nodes come and go; their budgets do not. */
+/** Results are kept, because a pool changes many times a minute as nodes join and end, but its budgets do not. */
 function standing(
   world: World,
   known: Map<string, Known>,

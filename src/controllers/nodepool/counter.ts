@@ -1,6 +1,6 @@
 /**
- * Writes what each pool's nodes have into its status, every five seconds: `kubectl get nodepools` and
- * people's limits read it. Zeros are written too.
+ * Writes the capacity of each pool's nodes into its status every five seconds, for `kubectl get nodepools`. Zeros are
+ * written too.
  * upstream: pkg/controllers/nodepool/counter/controller.go
  */
 import type { KubeObject } from "../../apis/meta.ts";
@@ -19,7 +19,7 @@ import type { World } from "../world.ts";
 const POLL_MS = 5_000;
 const UNSYNCED_RETRY_MS = 1_000;
 
-/** Always shown, also when there is nothing. */
+/** Resources that are always written, even if they are zero. */
 const ZEROS: Resources = { cpu: 0, memory: 0, pods: 0, "ephemeral-storage": 0, nodes: 0 };
 
 type Counted = KubeObject & { status?: { resources?: unknown; nodes?: number } };
@@ -47,7 +47,7 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
   const { pool, kind } = stored;
   const native = stored.native as Counted;
   const usage = { ...ZEROS, ...cluster.poolUsage(pool.id) };
-  // A Provisioner's status has no count of its own.
+  // A Provisioner's status has no number of nodes.
   const nodes = pool.generation === "alpha" ? {} : { nodes: usage["nodes"] ?? 0 };
   const status = { ...native.status, resources: formatResources(usage), ...nodes };
   await patchObject(world.kube, kind, native, { ...native, status } as Counted);

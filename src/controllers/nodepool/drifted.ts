@@ -1,6 +1,6 @@
 /**
- * Says on a NodePool or Provisioner how many of its nodes have drifted, and why: the condition Drifted, there only
- * while a node has drifted. karpenter-ts only; upstream says it on each NodeClaim alone.
+ * Tells on a NodePool or Provisioner how many of its nodes have drifted, and why, in the condition Drifted. The
+ * condition exists only while a node has drifted. karpenter-ts only; upstream tells it only on each NodeClaim.
  */
 import { CLAIM_KINDS, poolIdOfClaim } from "../../apis/hub/claim.ts";
 import {

@@ -1,7 +1,7 @@
 /**
- * Stamps each pool with the hash of its template, so that claims made from an older one can be told.
- * When the way of hashing changes, claims are stamped anew instead of drifting. To claims of a v1beta1 pool that do not
- * tell it themselves the lifetime in the hash is added: another one is no drift there.
+ * Writes the hash of its template on each pool, so that claims from an older template are recognized. If the way of
+ * hashing changes, claims get the new hash instead of drifting. Claims of a v1beta1 pool also get the lifetime that
+ * their hash contains, because a changed lifetime is no drift there.
  * upstream: pkg/controllers/nodepool/hash/controller.go
  */
 import { poolIdOfClaim } from "../../apis/hub/claim.ts";
@@ -34,9 +34,11 @@ const CLAIMS_PER_STEP = 1_024;
 /** Claims whose hash is computed again in one step. */
 const HASHES_PER_STEP = 64;
 
-/** Writes the hash annotation from which claims learn that they drifted. upstream: pkg/controllers/nodepool/hash. */
+/**
+ * Writes the hash annotation, which drift compares with that of each claim. upstream: pkg/controllers/nodepool/hash.
+ */
 export function nodePoolHash(world: World): Controller {
-  /** Hashes of beta pools, by UID, whose claims have been looked through: a pool changes often, its hash seldom. */
+  /** Hashes of beta pools, by UID, whose claims were already checked. A pool changes often, but its hash rarely. */
   const lookedThrough = new Map<string, string>();
   return {
     name: "nodepool.hash",
@@ -99,7 +101,7 @@ function* lackingLifetime(world: World, pool: Pool): Steps<readonly NodeClaim[]>
 function stampedAnew(claim: NodeClaim, pool: Pool): NodeClaim {
   if (claim.metadata.annotations?.[VERSION] === NODEPOOL_HASH_VERSION) return claim;
   const { hashAnnotation } = vocabulary(pool.generation);
-  // A claim that has drifted by the old way keeps its hash: it stays drifted.
+  // A claim that drifted under the old version keeps its hash, so it stays drifted.
   const hash = isTrue(claim, "Drifted") ? {} : { [hashAnnotation]: pool.hash };
   return annotated(claim, { ...hash, [VERSION]: NODEPOOL_HASH_VERSION });
 }

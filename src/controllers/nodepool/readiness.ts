@@ -1,6 +1,6 @@
 /**
- * Says in NodeClassReady whether the class a pool names is there and usable. Pools that are not Ready are
- * passed over by planning. A Provisioner, which has no such condition, gets `Active`.
+ * Tells in NodeClassReady whether a pool's node class exists and is Ready. Planning ignores pools that are not Ready. A
+ * Provisioner, which has no such condition, gets `Active`.
  * upstream: pkg/controllers/nodepool/readiness/controller.go
  */
 
@@ -73,7 +73,7 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
   return AWAIT_CHANGE;
 }
 
-/** v1alpha5's single condition, in its own shape, in addition to ours. */
+/** Adds v1alpha5's single condition in its own form. */
 function withActive(native: KubeObject, nowMs: number): KubeObject {
   if (isTrue(native, "Active")) return native;
   const { status } = native as Conditioned;
@@ -88,7 +88,7 @@ function classOf(world: World, pool: Pool): KubeObject | undefined {
   return found === undefined ? undefined : nodeClasses(world, found).get(name);
 }
 
-/** A class that says nothing of itself yet is not ready. */
+/** A class without a Ready condition is not ready. */
 function classReadiness(nodeClass: KubeObject | undefined): ConditionChange {
   const type = "NodeClassReady";
   if (nodeClass === undefined) {

@@ -1,6 +1,6 @@
 /**
- * Says in NodeRegistrationHealthy whether a pool's last nodes joined. Informational: no part of Ready.
- * Starts over when the pool or its class changes, and after a restart from what the condition says.
+ * Tells in NodeRegistrationHealthy whether a pool's last nodes joined. It is informational and no part of Ready. It is
+ * reset when the pool or its class changes. After a restart it continues from the condition.
  * upstream: pkg/controllers/nodepool/registrationhealth/controller.go
  */
 import { condition, withCondition } from "../../apis/karpenter/conditions.ts";
@@ -20,7 +20,7 @@ const TYPE = "NodeRegistrationHealthy";
 
 /** Keeps NodeRegistrationHealthy. upstream: pkg/controllers/nodepool/registrationhealth. */
 export function registrationHealth(world: World, tracker: RegistrationTracker): Controller {
-  /** Generations of pool and class that the tracker's attempts are about, by pool UID. */
+  /** Generations of pool and class for which the tracker counts attempts, by pool UID. */
   const seen = new Map<string, string>();
   return {
     name: "nodepool.registrationhealth",
@@ -49,7 +49,7 @@ async function reconcile(
     if (known.status === "False") tracker.reset(uid, "unhealthy");
     return AWAIT_CHANGE;
   }
-  // A class seen for the first time is no change of it.
+  // The class generation 0 means that no class was seen yet, so it is no change of the class.
   const changed = before !== undefined && before !== about && !before.endsWith("/0");
   if (known !== undefined && !changed) return AWAIT_CHANGE;
   tracker.reset(uid);

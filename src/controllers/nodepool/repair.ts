@@ -1,6 +1,6 @@
 /**
- * Says on a NodePool or Provisioner why none of its broken nodes is repaired: the condition RepairStopped, there only
- * while too many are broken, or while they share a cause. karpenter-ts only.
+ * Tells on a NodePool or Provisioner why none of its broken nodes is repaired, in the condition RepairStopped. The
+ * condition exists only while too many nodes are broken, or while they share a cause. karpenter-ts only.
  */
 import {
   condition,
@@ -41,7 +41,7 @@ export function nodePoolRepair(world: World): Controller {
 
 async function reconcile(world: World, run: StepRunner): Promise<Outcome> {
   if (!mayDecide(world)) return requeueAfter(POLL_MS);
-  // While repair is off, a condition of an earlier process is removed, once.
+  // While repair is off, a condition that an earlier process left is removed, once.
   const isOn = isRepairMethod(world);
   const found = isOn
     ? await run(survey(world.cluster.nodes(), world.cloud.repairPolicies))
@@ -66,7 +66,7 @@ async function show(world: World, stored: StoredPool, found: Survey): Promise<vo
   await changePool(world, stored, (one) => withIt(one, change, world.clock.now()));
 }
 
-/** A shared cause says more than a count. */
+/** Why repair stops. A shared cause is reported rather than a number. */
 function stopOf(
   { cluster }: World,
   { pool }: StoredPool,

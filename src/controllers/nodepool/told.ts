@@ -1,6 +1,6 @@
 /**
- * Says by an event what a user may not expect of a pool: it is switched off by `limits.nodes: 0`, so that nothing is
- * launched for it and the nodes that it has stay; or an annotation has no effect. karpenter-ts only.
+ * Publishes events about settings of a pool that users may misjudge. With `limits.nodes: 0` nothing is launched for it,
+ * but its nodes stay. Also an annotation that has no effect. karpenter-ts only.
  */
 import { returnsProblem } from "../../apis/hub/returns.ts";
 import type { KubeObject } from "../../apis/meta.ts";
@@ -9,7 +9,7 @@ import { AWAIT_CHANGE, type Controller } from "../../kube/manager/controller.ts"
 import { isManagedPool, poolSources, readPool, type StoredPool } from "../pools.ts";
 import type { World } from "../world.ts";
 
-/** Publishes each event once for as long as it is true with the same words, and again after a restart. */
+/** Publishes each event once while its text stays true, and again after a restart. */
 export function nodePoolTold(world: World): Controller {
   const told = new Map<string, ReadonlySet<string>>();
   return {
@@ -42,7 +42,7 @@ function eventsOf({ native, pool }: StoredPool): readonly EventToPublish[] {
   ];
 }
 
-/** The event of a pool that is switched off. */
+/** The event about a pool with `limits.nodes: 0`. */
 export function poolOff(pool: KubeObject): EventToPublish {
   return {
     object: pool,
@@ -53,7 +53,7 @@ export function poolOff(pool: KubeObject): EventToPublish {
   };
 }
 
-/** The event of an annotation that does not do, or not in full, what it says. */
+/** The event about an annotation that has no effect, or only a part of it. */
 export function annotationIgnored(pool: KubeObject, message: string): EventToPublish {
   return {
     object: pool,

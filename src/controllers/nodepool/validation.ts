@@ -1,6 +1,6 @@
 /**
- * Checks of a pool what its schema cannot, into ValidationSucceeded. A pool that fails is not Ready, and
- * planning passes it over. upstream: pkg/controllers/nodepool/validation/controller.go
+ * Checks rules for a pool that its schema cannot express, and writes the condition ValidationSucceeded. A pool that
+ * fails is not Ready, and planning ignores it. upstream: pkg/controllers/nodepool/validation/controller.go
  */
 import { withCondition } from "../../apis/karpenter/conditions.ts";
 import { NODE_POOL, type NodePool } from "../../apis/karpenter/nodepool.ts";
@@ -32,7 +32,7 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
   const stored = readPool(world, request);
   if (stored === undefined) return AWAIT_CHANGE;
   const { unreadable, classRef } = stored.pool;
-  // A pool without a node class belongs to no provider, so its problem is reported here.
+  // A pool without a node class belongs to no provider, so each provider reports its problem.
   const isNobodys = unreadable !== undefined && classRef.kind === "";
   if (!isNobodys && !isManagedPool(world, stored.pool)) return AWAIT_CHANGE;
   const nowMs = world.clock.now();

@@ -30,10 +30,13 @@ export interface SpanSink {
   send(spans: readonly TraceSpan[]): void;
 }
 
-/** More are on their way at once in no cluster; if they are, the oldest have no trace. */
+/**
+ * The most claims with a trace at the same time. No cluster has so many in-flight claims. Beyond it the oldest are
+ * dropped.
+ */
 const MOST_CLAIMS = 5_000;
 const MOST_COMMANDS = 500;
-/** A pod that is not bound to a usable node by then will not come. */
+/** Milliseconds after the node is initialized. A pod that is not bound by then is no longer awaited. */
 const MOST_WAIT_MS = 10 * 60_000;
 
 type Way = Omit<ClaimWay, "nowMs" | "isGone">;
@@ -56,7 +59,7 @@ export class SpanNotes {
     this.#clock = clock;
   }
 
-  /** Claims that come from now on are of this pass. */
+  /** A pass was planned. Claims that are created from now on belong to it. */
   passed(pass: PassFacts): void {
     this.#pass = pass;
   }
@@ -95,7 +98,7 @@ export class SpanNotes {
     return this.#settle(name, claim === undefined);
   }
 
-  /** How a pod is now that {@link awaits}; undefined: it is gone. */
+  /** Notes the pod's current state. Undefined: it is gone. */
   sawPod(podKey: string, pod: Pod | undefined): void {
     const name = this.#awaited.get(podKey);
     const way = name === undefined ? undefined : this.#ways.get(name);
@@ -121,7 +124,7 @@ export class SpanNotes {
     return { claim, seenMs: { created: this.#clock.now() }, pods: [], commandId };
   }
 
-  /** The planned claim went, or the pod was planned elsewhere. */
+  /** The planned claim is gone, or the pod was planned elsewhere. */
   #leave(podKey: string): void {
     const name = this.#awaited.get(podKey);
     const way = name === undefined ? undefined : this.#ways.get(name);
@@ -202,7 +205,7 @@ export class SpanNotes {
     this.#sink.send(commandSpans(facts));
   }
 
-  /** The claims with this one as it is now. */
+  /** The list with the current state of this claim. */
   #with<T extends Pick<Way, "claim" | "seenMs">>(
     claims: readonly T[],
     claim: NodeClaim,

@@ -1,4 +1,4 @@
-/** `state.daemonset`: what each new node will carry, and what admission adds to it, into our picture. */
+/** `state.daemonset`: feeds DaemonSets, and what admission adds to their pods, to the cluster state. */
 import { DAEMON_SET, type DaemonSet } from "../../apis/apps/kinds.ts";
 import {
   VERTICAL_POD_AUTOSCALER,
@@ -22,7 +22,7 @@ export function stateDaemonSet({ cluster, settings }: World): Controller {
   ]);
 }
 
-/** What each new node will carry. */
+/** Feeds DaemonSets, whose pods will run on new nodes. */
 export function daemonSetFeed(cluster: ClusterState): Feed<DaemonSet> {
   return {
     kind: DAEMON_SET,
@@ -31,7 +31,7 @@ export function daemonSetFeed(cluster: ClusterState): Feed<DaemonSet> {
   };
 }
 
-/** What containers without requests get. */
+/** Feeds LimitRanges, which set requests of containers without any. */
 export function limitRangeFeed({ admission }: Pick<ClusterState, "admission">): Feed<LimitRange> {
   return {
     kind: LIMIT_RANGE,
@@ -40,7 +40,7 @@ export function limitRangeFeed({ admission }: Pick<ClusterState, "admission">): 
   };
 }
 
-/** Overhead, node selectors and tolerations that pods get by the class that they name. */
+/** Feeds RuntimeClasses, which add overhead, node selectors and tolerations to the pods that name them. */
 export function runtimeClassFeed({
   admission,
 }: Pick<ClusterState, "admission">): Feed<RuntimeClass> {

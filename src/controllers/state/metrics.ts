@@ -1,6 +1,6 @@
 /**
- * Whether our picture of the cluster is complete, and since when it is not. Always shown: nothing is decided
- * while it is not. upstream: pkg/controllers/state/metrics.go
+ * Metrics that tell whether the cluster state is complete, and since when it is not. Nothing is decided while it is
+ * incomplete. upstream: pkg/controllers/state/metrics.go
  */
 import { CLAIM_KINDS } from "../../apis/hub/claim.ts";
 import type { MetricSpec, Sample, Series } from "../../base/metrics.ts";

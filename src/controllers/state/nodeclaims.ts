@@ -1,6 +1,6 @@
 /**
- * `state.nodeclaim`: NodeClaims and Machines into our picture, in hub shape. Those of no class of ours are
- * another's to launch, or nobody's: no decision waits for them.
+ * `state.nodeclaim`: feeds NodeClaims and Machines in hub shape to the cluster state. Claims of other providers'
+ * classes are left out, so that no decision waits for their launch.
  */
 import { CLAIM_KINDS, toClaim } from "../../apis/hub/claim.ts";
 import type { Kind } from "../../apis/meta.ts";

@@ -1,4 +1,6 @@
-/** `state.node`: every Node into our picture, also those that are not ours: pods may be placed there. */
+/**
+ * `state.node`: feeds every Node to the cluster state. Pods may also be placed on Nodes that Karpenter does not own.
+ */
 import { NODE, type Node } from "../../apis/core/node.ts";
 import type { ClusterState } from "../../core/state/cluster.ts";
 import type { Controller } from "../../kube/manager/controller.ts";
@@ -10,7 +12,7 @@ export function stateNode({ cluster }: World): Controller {
   return feeder("state.node", [fed(nodeFeed(cluster))]);
 }
 
-/** Nodes, of whomever. */
+/** Feeds all Nodes, whoever owns them. */
 export function nodeFeed(cluster: ClusterState): Feed<Node> {
   return {
     kind: NODE,

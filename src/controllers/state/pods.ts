@@ -1,4 +1,4 @@
-/** `state.pod`: pods bound and unbound into our picture, as the mirror projects them. */
+/** `state.pod`: feeds all pods to the cluster state, as the mirror projects them. */
 import { POD, type Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";
 import type { ClusterState } from "../../core/state/cluster.ts";
@@ -11,7 +11,7 @@ export function statePod({ cluster }: World): Controller {
   return feeder("state.pod", [fed(podFeed(cluster))]);
 }
 
-/** Pods, bound and unbound. */
+/** Feeds pods, both bound and pending. */
 export function podFeed(cluster: ClusterState): Feed<Pod> {
   return {
     kind: POD,

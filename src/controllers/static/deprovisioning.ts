@@ -1,6 +1,6 @@
 /**
- * Ends the nodes that a static pool has beyond its `replicas`. What a person scales down goes, whatever
- * budgets say; the drain still respects PodDisruptionBudgets. Behind the gate StaticCapacity.
+ * Ends the nodes that a static pool has beyond its `replicas`. Budgets do not apply, because a person has scaled the
+ * pool down. The drain still respects PodDisruptionBudgets. Needs the gate StaticCapacity.
  * upstream: pkg/controllers/static/deprovisioning/controller.go
  */
 import type { Pool } from "../../apis/hub/pool.ts";
@@ -46,8 +46,8 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
       if (claim === undefined) return;
       const stillHolds = () => asksForLess;
       if ((await deleteClaim(world, claim, "staticScaleDown", { stillHolds })) !== "ended") return;
-      // The state marks the node now, so that the next reconcile counts it as leaving. Not before the deletion,
-      // which can fail. Not if the claim is gone already, because nothing would remove the mark.
+      // Marks the node now, so that the next reconcile counts it as leaving. Not before the deletion, which can fail.
+      // Not if the claim is already gone, because nothing would remove the mark.
       if (readClaim(world, claimRequest(claim)) !== undefined)
         world.cluster.markForDeletion(claim.metadata.name);
       log.info("deleting nodeclaim, more nodes than replicas", claimFields(claim));
@@ -58,7 +58,7 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
   return requeueAfter(POLL_MS);
 }
 
-/** Whether the pool, read live, wants no more nodes than this pass assumes. */
+/** Whether the pool, as read from the API server, still wants no more nodes than this reconcile assumes. */
 async function stillAsksForLess(world: World, stored: StoredPool, pool: Pool): Promise<boolean> {
   const replicas = (await livePool(world, stored))?.replicas;
   return replicas !== undefined && replicas <= (pool.replicas ?? 0);

@@ -4,7 +4,7 @@ import type { EventToPublish } from "../../kube/events/events.ts";
 
 const DEDUPE_MS = 5 * 60_000;
 
-/** The pool has fewer nodes than its replicas, and why no more are launched. */
+/** Tells why a pool has fewer nodes than its replicas. */
 export function nodesMissing(
   pool: KubeObject,
   replicas: number | string,

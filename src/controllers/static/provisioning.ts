@@ -37,8 +37,9 @@ export function staticProvisioning(world: World): Controller {
 }
 
 /**
- * A pool that was edited while it was planned for is planned for anew, once: what is edited all the time would have no
- * nodes at all. Those of the second plan bear the pool's hash as it was then, and drift sees to them.
+ * If a pool is edited while its nodes are planned, they are planned again, but only once. Otherwise a pool that is
+ * edited all the time would never get nodes. Claims of the second plan have the hash of that moment, so they drift if
+ * the pool has changed.
  */
 type Try = "first" | "second";
 
@@ -62,11 +63,11 @@ async function reconcile(world: World, request: Request, which: Try): Promise<Ou
   if (now?.pool.ready !== true || now.pool.deleting) return AWAIT_CHANGE;
   if (which === "first" && !asksTheSame(stored.native, now.native))
     return reconcile(world, request, "second");
-  // What another pool launches meanwhile may need the room of this plan.
+  // Claims that another pool creates meanwhile may need the room of this plan.
   if (!world.cluster.synced) return requeueAfter(UNSYNCED_RETRY_MS);
   if (lacks !== undefined)
     world.events.publish(nodesMissing(now.native, now.pool.replicas ?? 0, lacks));
-  // Others may have come meanwhile, or fewer be wanted.
+  // Meanwhile other nodes may have joined, or `replicas` may be lower.
   const planned = plans.slice(0, lacking(world, now.pool).count);
   const created = await createClaims(world, log, planned, "provisioned");
   for (const claim of created) {
