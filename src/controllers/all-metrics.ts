@@ -1,4 +1,4 @@
-/** Every metric that a controller moves: what the operator registers. Some have the provider's labels. */
+/** The metrics of all controllers, which the operator registers. Some have labels that the provider defines. */
 import type { MetricSpec } from "../base/metrics.ts";
 import type { CloudProvider } from "../core/cloudprovider/cloud-provider.ts";
 import { DELETION_COST_METRICS } from "./deletioncost/metrics.ts";

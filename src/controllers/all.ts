@@ -1,6 +1,7 @@
 /**
- * Every controller, in the order of the walk of one pod (ARCHITECTURE.md). The first four feed our
- * picture and must stay first: others read it in the same turn. What two of them share is made here.
+ * Every controller, in the order in which they work on one pod (ARCHITECTURE.md). The first four feed the cluster
+ * state. They must stay first, because later controllers read it in the same turn. Objects that two controllers share
+ * are made here.
  */
 import { CAPACITY_BUFFER } from "../apis/autoscaling/capacity-buffer.ts";
 import type { Kind } from "../apis/meta.ts";
@@ -58,14 +59,14 @@ import { staticDeprovisioning } from "./static/deprovisioning.ts";
 import { staticProvisioning } from "./static/provisioning.ts";
 import type { World } from "./world.ts";
 
-/** Every controller, in the order of the walk of one pod. */
+/** Every controller, in the order in which they work on one pod. */
 export function allControllers(given: World): readonly Controller[] {
   openMirrors(given);
   const overlays = given.settings.gates.nodeOverlay ? new Overlays() : undefined;
   const world: World =
     overlays === undefined ? given : { ...given, cloud: overlaidCloud(given.cloud, overlays) };
   const lastTypes: LastTypes = new Map();
-  /** The world as one controller sees it: what it asks of the cloud is measured under its name. */
+  /** The world for one controller: its calls to the cloud are measured under its name. */
   const as = (name: string): World => ({ ...world, cloud: meteredCloud(world, name, lastTypes) });
   const times = createPodTimes(world);
   const tracker = createRegistrationTracker();
@@ -79,7 +80,7 @@ export function allControllers(given: World): readonly Controller[] {
     stateNodeClaim(world),
     stateDaemonSet(world),
     statePod(world),
-    /** Pools: template hash, validation, class readiness, health of registration, usage, unused fields. */
+    /** NodePools: hash, validation, node class, registration, usage, unused fields. */
     nodePoolHash(world),
     nodePoolValidation(world),
     nodePoolReadiness(world),
@@ -91,7 +92,7 @@ export function allControllers(given: World): readonly Controller[] {
     nodePoolBrake(world),
     nodePoolRepair(world),
     unusedFields(world),
-    /** Prices and capacities as overlays make them. */
+    /** Applies NodeOverlays to prices and capacities. */
     ...(overlays === undefined ? [] : [nodeOverlay(given, overlays)]),
     /** The provisioner: plans pending pods and creates claims. */
     podTrigger(world, batcher, times),
@@ -99,7 +100,7 @@ export function allControllers(given: World): readonly Controller[] {
     ...(world.settings.gates.capacityBuffer ? [capacityBuffer(world, batcher)] : []),
     provisioner(as("provisioner"), batcher, times, steering),
     ...staticPools(as),
-    /** Claims: launch, registration, initialization, end; and what else is written on them. */
+    /** NodeClaims: launch, registration, initialization, end, and their other conditions. */
     lifecycle(as("nodeclaim.lifecycle"), tracker),
     podEvents(world),
     nodeClaimDisruption(as("nodeclaim.disruption")),
@@ -107,16 +108,16 @@ export function allControllers(given: World): readonly Controller[] {
     consistency(world),
     claimGarbageCollection(as("nodeclaim.garbagecollection")),
     instanceGarbageCollection(as("instance.garbagecollection")),
-    /** Is a node worth it? */
+    /** Disruption: whether a node is still worth its price. */
     disruption(as("disruption"), commands),
     commands.controller,
     steering.controller,
     ...(world.settings.gates.podDeletionCost ? deletionCost(as("pod.deletioncost")) : []),
-    /** Drain and end. */
+    /** Termination: drains nodes and ends instances. */
     termination(as("node.termination"), evictions, steering),
     ...[evictions.controller, reboot(as("nodeclaim.reboot"), evictions)],
     ...nodeHealth(world),
-    /** What people see: gauges; conditions that change, finalizers that come off. */
+    /** Gauges, and events about changed conditions and removed finalizers. */
     stateMetrics(world),
     nodeMetrics(world),
     podMetrics(world, times),
@@ -130,7 +131,7 @@ export function allControllers(given: World): readonly Controller[] {
   ];
 }
 
-/** What keeps the number of nodes of static pools; none without the gate. */
+/** The controllers that keep static pools at their `replicas`. Empty if the gate is off. */
 function staticPools(as: (name: string) => World): readonly Controller[] {
   const world = as("static.provisioning");
   if (!world.settings.gates.staticCapacity) return [];
@@ -138,7 +139,8 @@ function staticPools(as: (name: string) => World): readonly Controller[] {
 }
 
 /**
- * Creates a command's replacements. Their pods still run on the old nodes, so provisioning does not plan for them.
+ * Creates a command's replacements. Provisioning does not plan for their pods, because these still run on the old
+ * nodes.
  */
 function replacements(world: World): CreateReplacements {
   return async (log, { replacements: plans, reason }, annotations) => {

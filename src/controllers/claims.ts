@@ -28,7 +28,7 @@ import { nativeClaims } from "./mirrors.ts";
 import { asksTheSame } from "./pools.ts";
 import type { World } from "./world.ts";
 
-/** Some must be converted. */
+/** The number of claims in one step. Some of them must be converted. */
 const CLAIMS_PER_STEP = 256;
 
 /** Conversions of frozen objects, kept as long as the object is. */
@@ -54,7 +54,7 @@ export function readClaim(world: Pick<World, "mirrors">, request: Request): Node
   return native === undefined ? undefined : hub(native);
 }
 
-/** All claims of every generation by kind, then name: as they were at the first step. */
+/** All claims of every generation, by kind, then name, as they are at the first step. */
 export function* listClaimsInSteps(world: Pick<World, "mirrors">): Steps<readonly NodeClaim[]> {
   const claims: NodeClaim[] = [];
   for (const kind of CLAIM_KINDS) {
@@ -77,7 +77,7 @@ export function claimsByProviderId(
   );
 }
 
-/** The one claim of a node; undefined when there is none or more than one. */
+/** The claim of a node. Undefined if there is none or more than one. */
 export function claimOfNode(world: Pick<World, "mirrors">, node: Node): NodeClaim | undefined {
   const providerId = node.spec?.providerID;
   if (providerId === undefined || providerId === "") return undefined;
@@ -85,7 +85,7 @@ export function claimOfNode(world: Pick<World, "mirrors">, node: Node): NodeClai
   return found.length === 1 ? found[0] : undefined;
 }
 
-/** Sends the differences. Resolves `undefined` if the claim is gone; rejects after a conflict with another writer. */
+/** Writes the differences. Resolves `undefined` if the claim is gone; rejects after a conflict with another writer. */
 export async function patchClaim(
   world: Pick<World, "kube">,
   before: NodeClaim,
@@ -131,13 +131,13 @@ async function readStored(world: Pick<World, "kube">, claim: NodeClaim): Promise
   return hub(await world.kube.get(claimKind(claim), { name: claim.metadata.name }));
 }
 
-/** Whether this provider's node classes include the claim's: others are not ours. */
+/** Whether this provider serves the claim's kind of node class. Other providers' claims are ignored. */
 export function isManagedClaim(world: Pick<World, "cloud">, claim: NodeClaim): boolean {
   const { group, kind } = claim.spec.nodeClassRef;
   return world.cloud.nodeClassKinds.some((one) => one.group === group && one.kind === kind);
 }
 
-/** A node with the label of one of this provider's node classes, of a Provisioner, or with our claim. */
+/** Whether the node has the label of a node class of this provider or of a Provisioner, or a claim of this provider. */
 export function isManagedNode(world: Pick<World, "cloud" | "mirrors">, node: Node): boolean {
   const labels = node.metadata.labels ?? {};
   const alpha = world.cloud.nodeClassKinds.some(({ kind }) => kind === "AWSNodeTemplate");
@@ -162,16 +162,18 @@ export function claimRequest(claim: KubeObject): Request {
   return { kind: claim.kind ?? "NodeClaim", name: claim.metadata.name };
 }
 
-/** Sources for claims of both kinds, asking for themselves. */
+/** Sources of claims of both kinds. A change reconciles the claim. */
 export function claimSources(): readonly Source[] {
   return CLAIM_KINDS.map((kind) => source(kind));
 }
 
-/** Sources for pools of both kinds, asking for their claims when they ask something else of them. */
+/**
+ * Sources of pools of both kinds. A change reconciles the pool's claims, if it changes what the pool requires of them.
+ */
 export function poolSourcesForClaims(world: Pick<World, "mirrors">): readonly Source[] {
   return POOL_KINDS.map((kind) =>
     sourceOfMany(kind as Kind, (pool, event, before) => {
-      // A claim's status changes every few seconds, and there may be a hundred thousand claims.
+      // A pool's status changes every few seconds, and a pool may have a hundred thousand claims.
       if (event === "updated" && before !== undefined && asksTheSame(before, pool))
         return undefined;
       const id = `${kind.kind.toLowerCase()}/${pool.metadata.name}`;
@@ -180,7 +182,7 @@ export function poolSourcesForClaims(world: Pick<World, "mirrors">): readonly So
   );
 }
 
-/** Sources for node classes, asking for the claims that name them. */
+/** Sources of node classes. A change reconciles the claims that name the class. */
 export function classSourcesForClaims(world: Pick<World, "mirrors" | "cloud">): readonly Source[] {
   return world.cloud.nodeClassKinds.map((kind) =>
     sourceOfMany(kind, ({ metadata }) =>
@@ -192,7 +194,7 @@ export function classSourcesForClaims(world: Pick<World, "mirrors" | "cloud">): 
   );
 }
 
-/** All claims, one by one; undefined in the place of those that are not wanted. */
+/** The request of each wanted claim. Yields undefined for each other claim, so that the caller can pause. */
 function* requestsOfClaims(
   world: Pick<World, "mirrors">,
   isWanted: (native: KubeObject) => boolean,
@@ -203,7 +205,7 @@ function* requestsOfClaims(
   }
 }
 
-/** Maps a node's event to its claims: by provider id, now and before. */
+/** Maps a Node's event to its claims, by its current and its previous provider id. */
 export function claimRequestsOfNode(world: Pick<World, "mirrors">) {
   return (node: Node, _event: unknown, before: Node | undefined): readonly Request[] => {
     const ids = new Set([node.spec?.providerID, before?.spec?.providerID]);
@@ -213,7 +215,7 @@ export function claimRequestsOfNode(world: Pick<World, "mirrors">) {
   };
 }
 
-/** True from the delete call on, while finalizers keep the object. */
+/** True from the deletion call on. The object exists until its finalizers are removed. */
 export function isDeleting(object: KubeObject): boolean {
   return object.metadata.deletionTimestamp !== undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * The cloud as one controller asks it: each call is timed and its errors are counted under that controller's
- * name. What pools can launch is remembered as last heard: the cost of what runs is reckoned from it.
+ * The cloud as one controller uses it: each call is timed, and its errors are counted under the controller's name. The
+ * last known instance types of each pool are kept, because the cost of running nodes is computed from them.
  * upstream: pkg/cloudprovider/metrics/cloudprovider.go
  */
 import type { MetricSpec } from "../base/metrics.ts";
@@ -31,7 +31,7 @@ const NAMED: ReadonlySet<string> = new Set([
   "InsufficientCapacityError",
 ]);
 
-/** What each pool (by id) could launch when it was asked last. */
+/** The instance types of each pool (by id) from the last successful call. */
 export type LastTypes = Map<string, readonly InstanceType[]>;
 
 /** The cloud provider, with each call timed and counted under the controller's name. */
@@ -61,7 +61,7 @@ export function meteredCloud(
     name: cloud.name,
     nodeClassKinds: cloud.nodeClassKinds,
     wellKnownLabels: cloud.wellKnownLabels,
-    // A test may change them under way.
+    // A getter, because tests change the policies later.
     get repairPolicies() {
       return cloud.repairPolicies;
     },
@@ -70,7 +70,7 @@ export function meteredCloud(
     reboot: (claim, operation) => timed("Reboot", () => cloud.reboot(claim, operation)),
     get: (providerId) => timed("Get", () => cloud.get(providerId)),
     list: () => timed("List", () => cloud.list()),
-    // No methods of upstream's: its metrics know them not.
+    // These methods are karpenter-ts only, so upstream's metrics have no values for them.
     takeOver: (claim, providerId) => cloud.takeOver(claim, providerId),
     quotaRoom: () => cloud.quotaRoom(),
     labelsOfRunning: (claim) => cloud.labelsOfRunning(claim),
@@ -82,7 +82,7 @@ export function meteredCloud(
         lastTypes.set(pool.id, types);
         return types;
       } catch (error) {
-        // What its nodes cost is then what they cost when we last heard.
+        // The cost of the pool's nodes is computed from the last known types, so it may be outdated.
         metrics.count("nodepools_cost_tracker_errors_total", { nodepool: pool.name });
         throw error;
       }

@@ -1,6 +1,6 @@
 /**
- * The mirrors that controllers read, each with its indexes and projection in one place: options count
- * only at a mirror's first use, so everybody asks here. Reads are synchronous and see our own writes.
+ * The mirrors that controllers read, each with its indexes and projection. Options count only at the first use of a
+ * mirror, so all code must get mirrors from here. Reads are synchronous and include this process's own writes.
  */
 import {
   DAEMON_SET,
@@ -109,7 +109,7 @@ export function nodes(world: Doors): Mirror<Node> {
   });
 }
 
-/** Claims as stored, a mirror a kind. Index `providerId`. Read them through `claims.ts`. */
+/** Claims as stored, one mirror for each kind. Index `providerId`. Read them through `claims.ts`. */
 export function nativeClaims(world: Doors, kind: Kind): Mirror<KubeObject> {
   return world.mirrors.of(kind, {
     vital: true,
@@ -123,8 +123,8 @@ export function nativeClaims(world: Doors, kind: Kind): Mirror<KubeObject> {
 }
 
 /**
- * Pools as stored, a mirror a kind. Read them through `pools.ts`. They keep their managedFields: who
- * wrote the spec last decides whether a NodePool lives by v1beta1's rules.
+ * Pools as stored, one mirror for each kind. Read them through `pools.ts`. They keep managedFields: the last writer of
+ * the spec decides whether v1beta1's rules apply to a NodePool.
  */
 export function nativePools(world: Doors, kind: Kind): Mirror<KubeObject> {
   return world.mirrors.of(kind, { vital: true, project: (pool) => pool });
@@ -154,12 +154,15 @@ function withoutPodSpec({ spec: { template, ...spec }, ...deployment }: Deployme
   return { ...deployment, metadata, spec: { ...spec, template: bare } };
 }
 
-/** What daemons that do not run yet will ask for. */
+/** LimitRanges set requests of DaemonSet pods that do not exist yet. */
 function limitRanges(world: Doors): Mirror<LimitRange> {
   return world.mirrors.of(LIMIT_RANGE, { optional: true });
 }
 
-/** What admission adds to daemons that do not run yet. upstream's chart does not grant the right. */
+/**
+ * RuntimeClasses add overhead to DaemonSet pods that do not exist yet. upstream's chart does not grant the right to
+ * read them.
+ */
 function runtimeClasses(world: Doors): Mirror<RuntimeClass> {
   return world.mirrors.of(RUNTIME_CLASS, { optional: true });
 }
@@ -172,7 +175,7 @@ function verticalAutoscalers(world: Doors): Mirror<VerticalPodAutoscaler> {
   return world.mirrors.of(VERTICAL_POD_AUTOSCALER, { optional: true });
 }
 
-/** What default spreads select by. Only where one is configured. */
+/** Objects whose selectors default spreads use. Read only if a default spread is configured. */
 export function selectorKinds(world: Doors): {
   readonly services: Mirror<Service>;
   readonly workloads: readonly Mirror<KubeObject>[];
@@ -214,12 +217,15 @@ export function csiNodes(world: Doors): Mirror<CSINode> {
   return world.mirrors.of(CSI_NODE);
 }
 
-/** Only with the gate NodeOverlay. */
+/** NodeOverlays. Read only with the gate NodeOverlay. */
 export function nodeOverlays(world: Doors): Mirror<NodeOverlay> {
   return world.mirrors.of(NODE_OVERLAY);
 }
 
-/** Only with the gate CapacityBuffer, as the next two. Pods do not wait for the right to keep room for others. */
+/**
+ * CapacityBuffers. This mirror and the next two need the gate CapacityBuffer. Planning starts even if they may not be
+ * read.
+ */
 export function capacityBuffers(world: Doors): Mirror<CapacityBuffer> {
   return world.mirrors.of(CAPACITY_BUFFER, { optional: true });
 }
@@ -235,14 +241,14 @@ function scalables(world: Doors): readonly Mirror<KubeObject>[] {
   return kinds.map((kind) => world.mirrors.of(kind, { optional: true }));
 }
 
-/** What a namespace may have; where that may not be read, buffers are not bounded by it. */
+/** ResourceQuotas. If they may not be read, they do not limit buffers. */
 export function resourceQuotas(world: Doors): Mirror<ResourceQuota> {
   return world.mirrors.of(RESOURCE_QUOTA, { optional: true });
 }
 
 /**
- * What pods with resource claims need: only where these are planned. A Kubernetes without the kinds has none of them,
- * and pods that claim nothing never wait for the right to read them.
+ * Objects for pods with resource claims. They are read only if devices are planned. Without these kinds in the cluster
+ * the mirrors are empty. Pods without claims do not wait for the right to read them.
  */
 export function deviceKinds({ mirrors }: Doors): {
   readonly slices: Mirror<ResourceSlice>;
@@ -265,8 +271,8 @@ export function volumeAttachments(world: Doors): Mirror<VolumeAttachment> {
 }
 
 /**
- * Opens every mirror above, so that all are synced before the first decision. To be called before anybody
- * else opens one (a provider): the first to ask sets the options.
+ * Opens all mirrors of this file, so that all are synced before the first decision. Call this before other code, such
+ * as a provider, opens one: the first caller sets the options.
  */
 export function openMirrors(world: Doors & Partial<Pick<World, "cloud" | "settings">>): void {
   pods(world);

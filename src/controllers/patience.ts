@@ -1,8 +1,8 @@
 /**
- * Whether there may be decisions while claims are not launched. What such a claim will bring is not known, so
- * upstream waits for all of them; a cloud that is slow, or refuses one claim again and again, then holds up
- * everybody. Here the others go on after some seconds, where it is known which pods the late claim was planned
- * for (they are left out) and no limit depends on what it will be.
+ * Whether decisions may be made while claims are not launched. The size of such a claim is not known, so upstream waits
+ * for all of them. Then one slow cloud, or one claim that is refused again and again, blocks all planning. Here
+ * planning goes on after some seconds if two things hold. It is known which pods the late claim was planned for, so
+ * they are left out, and no limit depends on its size.
  */
 import { claimKind, poolIdOfClaim } from "../apis/hub/claim.ts";
 import type { NodeClaim } from "../apis/karpenter/nodeclaim.ts";
@@ -11,12 +11,15 @@ import { claimRequest, readClaim } from "./claims.ts";
 import { poolById } from "./pools.ts";
 import type { World } from "./world.ts";
 
-/** Most launches take less. */
+/** Milliseconds to wait for a launch. Most launches take less. */
 const PATIENCE_MS = 10_000;
 
-/** How often it is said what is waited for, after the first time. */
+/** Milliseconds between log messages about the same wait. */
 const SAID_AGAIN_MS = 60_000;
-/** A claim that was just created may not be mirrored yet; a stream that is silent counts as broken after a minute. */
+/**
+ * Milliseconds without the claim in the mirror after which it is gone. A new claim may be missing for a moment, and a
+ * silent watch counts as broken after a minute.
+ */
 const GONE_MS = 120_000;
 /** Most names in one message. */
 const NAMED = 5;
@@ -31,7 +34,7 @@ interface Wait {
 
 const waits = new WeakMap<World["cluster"], Wait>();
 
-/** True if the cluster state is complete, or lacks only claims that may be ignored by now. Says what it waits for. */
+/** True if the cluster state is complete, or lacks only claims that may be ignored. Logs what it waits for. */
 export function mayDecide(world: World): boolean {
   const { cluster } = world;
   let wait = waits.get(cluster);
@@ -46,7 +49,7 @@ export function mayDecide(world: World): boolean {
   return awaited.length === 0;
 }
 
-/** An object that no longer exists does not block planning, even if its deletion was not seen. */
+/** Forgets claims that no longer exist. They would block planning if their deletion was missed. */
 function forgetGone(world: World, { absentMs }: Wait): void {
   const nowMs = world.clock.elapsedMs();
   for (const claim of world.cluster.unlaunched()) {
@@ -79,13 +82,13 @@ function say({ log, clock }: World, wait: Wait, awaited: readonly NodeClaim[]): 
     count: awaited.length,
     waited: formatDuration(nowMs - wait.sinceMs),
   };
-  // Most launches take seconds.
+  // Most launches take only seconds, so the first message is for debugging.
   if (isFirst) log.debug("waiting for claims to be launched", fields);
   else log.info("still waiting for claims to be launched, nothing is planned or disrupted", fields);
 }
 
 function isKnown(world: World, claim: NodeClaim): boolean {
-  // Not by its creationTimestamp: another machine's clock set it, and this machine's clock may be set back.
+  // The creationTimestamp is not used: another machine's clock set it, and this machine's clock may be set back.
   const promisedMs = world.cluster.promisedAtMs(claim.metadata.name);
   if (promisedMs === undefined || world.clock.elapsedMs() - promisedMs < PATIENCE_MS) return false;
   const pool = poolById(world, poolIdOfClaim(claim) ?? "")?.pool;

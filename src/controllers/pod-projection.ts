@@ -1,14 +1,14 @@
 /**
- * What decisions read of a pod. There may be very many: what only people read (managedFields, environment,
- * probes, container states, mounted secrets) is dropped, and what pods of one template have in common is held
- * once. So ten thousand pods of a Deployment weigh little more than their names.
+ * The fields of a pod that decisions read. Fields that only people read (managedFields, environment, probes, container
+ * states, mounted secrets) are dropped. Parts that pods of one template share are stored once. So ten thousand pods of
+ * a Deployment need little more memory than their names.
  */
 import type { ContainerStatus, Pod, PodSpec, PodStatus, Volume } from "../apis/core/pod.ts";
 import { isSized } from "../apis/core/pod-resources.ts";
 import type { Condition } from "../apis/meta.ts";
 import { deepFreeze } from "../base/json.ts";
 
-/** The most different parts that are remembered for sharing. Beyond that the memory is emptied. */
+/** The most parts that are kept for sharing. Beyond this number all are dropped. */
 const SHARED_LIMIT = 8_192;
 const KUBELETS: ReadonlySet<string> = new Set([
   "securityContext",
@@ -20,7 +20,7 @@ const KUBELETS: ReadonlySet<string> = new Set([
 ]);
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
-/** Projects pods, sharing equal pieces among all that it projects. */
+/** Makes a function that projects pods. Equal parts of its results are one object. */
 export function createPodProjection(): (pod: Pod) => Pod {
   const pieces = new Map<string, unknown>();
 
@@ -36,7 +36,10 @@ export function createPodProjection(): (pod: Pod) => Pod {
     return piece;
   }
 
-  /** Templates that differ in their amounts often ask for the same neighbours: what those mean is found out once. */
+  /**
+   * Templates with different amounts often have equal affinities and spreads. These are shared, so that each is
+   * evaluated once.
+   */
   function sharedTemplate(spec: PodSpec): PodSpec {
     const text = JSON.stringify(spec);
     const known = pieces.get(text) as PodSpec | undefined;
@@ -84,19 +87,22 @@ function specOf(spec: PodSpec): PodSpec {
   };
 }
 
-/** Less what only the kubelet and the runtime read. `src/kube/protobuf/messages.ts` skips the same. */
+/**
+ * The spec without fields that only the kubelet and the runtime read. `src/kube/protobuf/messages.ts` skips the same
+ * fields.
+ */
 function withoutKubelets(spec: Omit<PodSpec, "containers">): object {
   const kept: Record<string, unknown> = {};
   for (const key in spec) if (!KUBELETS.has(key)) kept[key] = spec[key];
   return kept;
 }
 
-/** What differs between pods of one template: their nodes, and the claims of a StatefulSet. */
+/** The parts that differ between pods of one template: the node, and the volumes of a StatefulSet. */
 function ownOf(
   nodeName: string | undefined,
   volumes: readonly Volume[] | undefined,
 ): Pick<PodSpec, "nodeName" | "volumes"> | undefined {
-  // The mounted token's name differs from pod to pod, and no node is chosen for it.
+  // Other volumes are dropped: no decision reads them, and the names of mounted tokens differ between pods.
   const claimed = volumes?.filter(isClaim) ?? [];
   if (nodeName === undefined && claimed.length === 0) return undefined;
   return {
@@ -143,7 +149,7 @@ function statusOf(status: PodStatus, shared: Share): PodStatus {
   };
 }
 
-/** Since when a pod is Ready or not decides nothing. */
+/** The condition without its times, which no decision reads. */
 function timeless({ type, status, reason, message }: Condition): Condition {
   return {
     type,

@@ -12,7 +12,7 @@ import { type Request, type Source, source } from "../kube/manager/controller.ts
 import { nativePools } from "./mirrors.ts";
 import type { World } from "./world.ts";
 
-/** A pool with the object it was read from: what a patch starts from. */
+/** A pool with the object from which it was read. A patch is computed against that object. */
 export interface StoredPool {
   readonly kind: Kind;
   readonly native: KubeObject;
@@ -53,7 +53,7 @@ export function poolById(world: Pick<World, "mirrors">, id: string): StoredPool 
 
 /**
  * The same pool, read from the API server. Undefined: it is gone, is being deleted, or another pool has its name.
- * Kubernetes deletes a claim whose pool is gone, so a machine would be bought again and again.
+ * Kubernetes deletes the claims of a deleted pool, so machines would be launched for it again and again.
  */
 export async function livePool(
   { kube }: Pick<World, "kube">,
@@ -70,7 +70,7 @@ export function listPools(world: Pick<World, "mirrors" | "cloud">): readonly Poo
   return allPools(world).filter((pool) => isManagedPool(world, pool));
 }
 
-/** Also those of other providers, by kind, then name. */
+/** All pools, including those of other providers, by kind, then name. */
 export function allPools(world: Pick<World, "mirrors">): readonly Pool[] {
   return POOL_KINDS.flatMap((kind) => nativePools(world, kind).list().map(hub));
 }
@@ -80,7 +80,7 @@ export function isManagedPool(world: Pick<World, "cloud">, pool: Pool): boolean 
   return isOfClassKinds(pool, world.cloud.nodeClassKinds);
 }
 
-/** Whether it asks the same of its claims as before: what its status says is nothing to them. */
+/** Whether the pool still requires the same of its claims. Its readiness does not count. */
 export function asksTheSame(before: KubeObject, now: KubeObject): boolean {
   const [was, is] = [before, now].map((native) => ({ ...hub(native), ready: true }));
   return createMergePatch(was, is) === undefined;

@@ -1,6 +1,6 @@
 /**
- * The last four attempts of each pool to get a node to join, in memory: what NodeRegistrationHealthy says.
- * Two failures among them make a pool unhealthy. upstream: pkg/state/nodepoolhealth/tracker.go
+ * The results of each pool's last four registrations, in memory, for the condition NodeRegistrationHealthy. Two
+ * failures among them make a pool unhealthy. upstream: pkg/state/nodepoolhealth/tracker.go
  */
 
 const SIZE = 4;
@@ -14,7 +14,7 @@ export interface RegistrationTracker {
   /** Counts one attempt of the pool with that UID. */
   record(poolUid: string, joined: boolean): void;
   verdict(poolUid: string): RegistrationVerdict;
-  /** The pool or its class has changed: old attempts say nothing any more. */
+  /** The pool or its node class has changed, so earlier attempts no longer count. */
   reset(poolUid: string, to?: RegistrationVerdict): void;
 }
 

@@ -1,8 +1,8 @@
 /**
- * Moves without downtime, the part that reads and writes: a pod that asked for it is not evicted from a node that is
- * closed. Its Deployment is rolled over instead, and the node waits, for a limited time, until the pod has ended by
- * itself. What cannot be moved so is evicted, with an event that says why. The rule is in core/termination/surge.ts.
- * Patches Deployments only in the namespaces of `--surge-namespaces`.
+ * Moves pods without downtime from a cordoned node. A pod with the annotation is not evicted: its Deployment is
+ * restarted, and the node waits for a limited time until the pod has ended. Other pods are evicted, with an event that
+ * says why. The rule is in core/termination/surge.ts. Only Deployments in the namespaces of `--surge-namespaces` are
+ * patched.
  */
 import { DEPLOYMENT, type Deployment } from "../apis/apps/kinds.ts";
 import type { Node } from "../apis/core/node.ts";
@@ -21,13 +21,13 @@ import type { World } from "./world.ts";
 
 type Reads = Pick<World, "mirrors" | "settings">;
 
-/** `none` for all while moves without downtime are switched off. */
+/** How the pod is moved. `none` for all pods while moves without downtime are off. */
 export function surge(world: Reads, pod: Pod): Surge {
   if (world.settings.surgeTimeoutMs === 0) return { kind: "none" };
   return surgeOf(pod, workloadsOf(world));
 }
 
-/** Deployments that ask for it. */
+/** Deployments that ask to be moved without downtime. */
 export function surging(world: Reads): readonly Deployment[] {
   if (world.settings.surgeTimeoutMs === 0) return [];
   return deployments(world).each().filter(asksToSurge);
@@ -42,12 +42,12 @@ function workloadsOf(world: Reads): Workloads {
 }
 
 /**
- * When pods were last seen that could not go yet: do-not-disrupt held them, or it was not their turn. Nothing in an
- * annotation that somebody has taken away says until when it was there, and no object until when others went first. Of
- * one that was free for longer than a surge may take nothing need be known.
+ * When each pod was last seen that could not be moved yet, because of do-not-disrupt or because it was not its turn. No
+ * object tells this later: the annotation may be removed, and turns are not recorded. Pods that have been free longer
+ * than the surge timeout are forgotten.
  */
 export class HeldPods {
-  /** Pod UID → when it was first seen. Those seen longest ago come first. */
+  /** Pod UID → when it was last seen held. The oldest entries come first. */
   readonly #seenMs = new Map<string, number>();
 
   note({ metadata }: Pod, nowMs: number, forgetAfterMs: number): void {
@@ -60,7 +60,7 @@ export class HeldPods {
     this.#seenMs.set(uid, nowMs);
   }
 
-  /** Since when it may go, as far as is known; 0: it was not held. */
+  /** Since when the pod may be moved, in epoch milliseconds, as far as this process knows. 0: it was not held. */
   freeSinceMs(pod: Pod, nowMs: number): number {
     const says = doNotDisrupt(pod, nowMs);
     const seenMs = this.#seenMs.get(pod.metadata.uid ?? pod.metadata.name) ?? 0;
@@ -69,7 +69,7 @@ export class HeldPods {
   }
 }
 
-/** A node that leaves, until when at the latest, and what was seen of its pods before. */
+/** A leaving node, its deadline, and what is known about its held pods. */
 interface Leaving {
   readonly node: Node;
   readonly deadlineMs: number | undefined;
@@ -104,7 +104,8 @@ async function movesByItself(
   }
   if (found.kind === "unable") return givesUp(world, pod, found.why);
   const deletedMs = fromRfc3339(node.metadata.deletionTimestamp) ?? nowMs;
-  // Nobody could bring a new one before. Bounded all the same: somebody may take back each rollout that we begin.
+  // The timeout starts when the pod may be moved. It applies even to a running rollout, because another program may
+  // undo each rollout.
   const sinceMs = Math.max(deletedMs, held.freeSinceMs(pod, nowMs));
   if (nowMs - sinceMs > surgeTimeoutMs)
     return givesUp(world, pod, `no new pod was available within ${formatDuration(surgeTimeoutMs)}`);
@@ -136,7 +137,7 @@ async function rollOver(
         pod,
         `patching Deployments in namespace ${namespace} is forbidden; grant it, or take the namespace out of --surge-namespaces`,
       );
-    // Another writer changed it just now: try again in a moment.
+    // Another writer changed the Deployment just now, so try again in a moment.
     if (isConflict(error) || isNotFound(error)) return true;
     throw error;
   }

@@ -1,6 +1,6 @@
 /**
- * What log lines, metrics and events call things, by generation: alpha speaks of machines and
- * provisioners, beta of nodeclaims and nodepools in lower-case fields, v1 in `{"NodeClaim": {"name"}}`.
+ * How log lines, metrics and events name things, by generation. Alpha has machines and provisioners, beta has
+ * lower-case fields nodeclaim and nodepool, v1 has `{"NodeClaim": {"name"}}`.
  */
 import type { Node } from "../apis/core/node.ts";
 import { claimGeneration, poolNameOfLabels } from "../apis/hub/claim.ts";
@@ -46,25 +46,25 @@ export function claimLog(log: Logger, controller: string, claim: KubeObject): Lo
 }
 
 /**
- * Whether a machine came from a Provisioner with an inline provider: emptiness and termination are then
- * told in the words of v0.5, where nodes had a TTL and log lines began with a capital letter.
+ * Whether a machine came from a Provisioner with an inline provider. For such machines the log uses the wording of
+ * v0.5: nodes had a TTL, and lines began with a capital letter.
  */
 export function speaksV05(claim: KubeObject | undefined): boolean {
   return claim?.metadata.annotations?.[PROVIDER_COMPATIBILITY_ANNOTATION_KEY] !== undefined;
 }
 
-/** The owner's name as metrics label it, whatever its kind; empty for standalone claims. */
+/** The name of the owning pool as a metric label. Empty for standalone claims. */
 export function poolLabel(metadata: Pick<ObjectMeta, "labels">): string {
   return poolNameOfLabels(metadata.labels) ?? "";
 }
 
-/** `a, b, c and 4 other(s)`: long lists in one line. */
+/** `a, b, c and 4 other(s)`: shortens a long list to one line. */
 export function some(names: readonly string[], most = 5): string {
   const shown = names.slice(0, most).join(", ");
   return names.length > most ? `${shown} and ${names.length - most} other(s)` : shown;
 }
 
-/** `$0.123`, an hour or in all. */
+/** `$0.123`, for a price per hour or a sum. */
 export function dollars(microUsd: number): string {
   return `$${(microUsd / 1_000_000).toFixed(3)}`;
 }

@@ -30,50 +30,50 @@ export interface Settings {
   readonly batchMaxMs: number;
   readonly preferencePolicy: "Respect" | "Ignore";
   readonly minValuesPolicy: "Strict" | "BestEffort";
-  /** How pods become nodes. */
+  /** Options of the planner: how pods are placed on new nodes. */
   readonly planner: PlannerOptions;
   /** Used for pods without their own topology spread. Absent: none. */
   readonly defaultSpread?: readonly TopologySpreadConstraint[];
-  /** Pods that are created anew are planned with what VerticalPodAutoscalers recommend. Absent: as they are. */
+  /** Whether pods that do not exist yet are planned with VerticalPodAutoscaler recommendations. Absent: no. */
   readonly readsRecommendations?: boolean;
   /** Reads CEL selectors of devices. Absent: pods with resource claims are not planned. */
   readonly compileSelector?: CompileSelector;
   /** Milli-cores of the controller: scales concurrency. */
   readonly cpuRequestsMilli: number;
   readonly clusterName: string;
-  /** How several nodes are replaced by several others; undefined: they are not. */
+  /** When and how several nodes are replaced together. Undefined: never. */
   readonly repack: Repack | undefined;
   /** One command of consolidation may launch several nodes. */
   readonly splits: boolean;
-  /** How much consolidation holds itself back. */
+  /** Limits on how much consolidation does. */
   readonly restraint: Restraint;
   /** Budgets over the nodes of all pools together, in addition to each pool's own. */
   readonly clusterBudgets: readonly Budget[];
   readonly expiry: ExpiryRules;
   /** How long a registered node without pods may take to be usable. 0: for ever. */
   readonly initializationTimeoutMs: number;
-  /** How long a node waits for a pod that is moved without downtime. 0: none is. */
+  /** How long a node waits for a pod that is moved without downtime. 0: such moves are off. */
   readonly surgeTimeoutMs: number;
   /** How many nodes may be terminated within ten minutes without a user's request. */
   readonly involuntaryLimit: BrakeLimit;
-  /** Where pods may be moved so; `*`: everywhere. */
+  /** Namespaces in which pods may be moved without downtime. `*`: all. */
   readonly surgeNamespaces: readonly string[];
-  /** No voluntary disruption at all. */
+  /** Stops all voluntary disruption. */
   readonly pauseDisruption: boolean;
-  /** Decisions are told and not carried out. */
+  /** Decisions are only logged and published as events, not carried out. */
   readonly observeOnly: boolean;
-  /** What consolidation may put in the place of nodes that are all spot. */
+  /** What may replace nodes that are all spot. */
   readonly forSpot: ForSpot;
-  /** Whose nodes may be removed before they are replaced, where nothing else is possible. */
+  /** Pools whose nodes may be removed before they are replaced, if nothing else is possible. */
   readonly terminateFirst: TerminateFirst;
-  /** What may be switched off, by the generation of claims it is about; v1's drift is always on. */
+  /** Features that can be switched off, by the generation of the claims. Drift of v1 is always on. */
   readonly gates: {
     readonly betaDrift: boolean;
     readonly alphaDrift: boolean;
     readonly nodeRepair: boolean;
     /** Only with `nodeRepair`: broken nodes are deleted at once, without budgets. */
     readonly legacyNodeRepair: boolean;
-    /** Node repair may reboot an instance, if a reboot helps against the error. */
+    /** Node repair may reboot an instance, if its repair policy says so. */
     readonly rebootForRepair: boolean;
     readonly staticCapacity: boolean;
     readonly nodeOverlay: boolean;
@@ -82,7 +82,7 @@ export interface Settings {
   };
 }
 
-/** What controllers may use. There is no other way to time, chance, the API server or the cloud. */
+/** What controllers may use. They reach time, randomness, the API server and the cloud only through it. */
 export interface World {
   readonly clock: Clock;
   readonly random: Random;
@@ -93,12 +93,12 @@ export interface World {
   readonly metrics: Metrics;
   readonly log: Logger;
   readonly settings: Settings;
-  /** Our picture, fed by controllers/state. */
+  /** The cluster state, which controllers/state feeds. */
   readonly cluster: ClusterState;
   /** Stops terminations that no user requested, when there are too many of them. */
   readonly brake: Brake;
-  /** Our clock minus the API server's, by its last answer; undefined: it did not tell. */
+  /** This machine's clock minus the API server's, by its last response. Undefined: the response had no time. */
   readonly clockSkewMs: () => number | undefined;
-  /** Takes notes for traces. Absent: none are exported. */
+  /** Collects facts for traces. Absent: no traces are exported. */
   readonly spans?: SpanNotes;
 }

@@ -13,7 +13,7 @@ import { createClaims } from "./create-claims.ts";
 import { nominated, wouldBeNominated } from "./events.ts";
 import { claimTarget, nominationMs, targetsOf } from "./nomination.ts";
 
-/** What became of the claims of one plan. */
+/** The results for the claims of one plan. */
 export interface Applied {
   readonly made: readonly MadeClaim[];
   readonly failed: readonly FailedClaim[];

@@ -1,5 +1,5 @@
 /**
- * Pods that ask for a place, and the provisioner waiting for them: core's batch window joined to the
+ * The batch: pods and nodes that need a planning pass, and the time until it begins. Joins core's batch window with the
  * clock.
  */
 import { BatchWindow } from "../../core/provisioning/batch/batch-window.ts";
@@ -7,11 +7,11 @@ import type { World } from "../world.ts";
 
 /** The batch window. upstream: pkg/controllers/provisioning/batcher.go. */
 export interface Batcher {
-  /** Something (a pod, a leaving node) needs a pass. */
+  /** Requests a pass for a pending pod or a leaving node. */
   trigger(uid: string): void;
   /** Milliseconds until planning may begin; undefined before the first trigger. */
   readonly waitMs: number | undefined;
-  /** Milliseconds since the first of this batch came; 0 before the first trigger. */
+  /** Milliseconds since the first trigger of this batch. 0 before it. */
   readonly openMs: number;
   /** Call when planning begins. Later triggers are for the next pass. */
   close(): void;

@@ -1,4 +1,4 @@
-// Which claims of a plan are created while other work runs between the requests.
+// Which claims of a plan are created if other work runs between the requests.
 import { describe, expect, it } from "vitest";
 import type { Pool } from "../../apis/hub/pool.ts";
 import { NODE_CLAIM } from "../../apis/karpenter/nodeclaim.ts";

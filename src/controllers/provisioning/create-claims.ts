@@ -1,6 +1,6 @@
 /**
- * Creates planned claims, after a last check of their pools, read from the API server. The provisioner uses it, static
- * pools do, and disruption for its replacements. A refused claim does not stop the others.
+ * Creates planned claims, after a last check of their pools, read from the API server. Used by the provisioner, by
+ * static pools, and by disruption for replacements. A refused claim does not stop the others.
  */
 import { claimGeneration, claimKind, toClaim } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
@@ -19,8 +19,8 @@ import { claimFields, poolFields, some } from "../words.ts";
 import type { World } from "../world.ts";
 
 /**
- * The claim created for each plan, in order; an Error where that failed. `reason` is a metric's label;
- * `annotations` go on each claim.
+ * The created claim of each plan, in order, or an Error. `reason`: label of the metric. `annotations`: added to each
+ * claim.
  */
 export async function createClaims(
   world: World,
@@ -29,10 +29,10 @@ export async function createClaims(
   reason: string,
   annotations: Readonly<Record<string, string>> = {},
 ): Promise<readonly (NodeClaim | Error)[]> {
-  // Names are drawn before anything waits: their order never depends on answers.
+  // All names are drawn before the first request, so that their order does not depend on responses.
   const suffixes = planned.map(() => world.random.suffix());
-  // Checked before the first claim is created: the plan kept the limits, and its claims must not count against each
-  // other.
+  // Limits are checked before the first claim is created. The plan keeps them, so its claims must not count against
+  // each other here.
   const refusals = await poolRefusals(world, planned);
   const send = async (plan: PlannedClaim, suffix: string): Promise<NodeClaim | Error> => {
     try {
@@ -46,7 +46,7 @@ export async function createClaims(
   };
   const sent: Promise<NodeClaim | Error>[] = [];
   for (const [index, plan] of planned.entries()) {
-    // Each names hundreds of types, and there may be thousands.
+    // A claim names hundreds of types, and there may be thousands of claims.
     if (turnIsOver(world.clock)) await world.clock.sleep(0);
     sent.push(send(plan, suffixes[index] as string));
   }
@@ -54,8 +54,8 @@ export async function createClaims(
 }
 
 /**
- * Why pools of the plan get no node, by id. Each pool is read once, whatever the number of its claims: a watch may be
- * behind, and show a pool that is gone, another pool of its name, or higher limits.
+ * Why pools of the plan get no node, by pool id. Each pool is read once from the API server. The mirror may be
+ * outdated: the pool may be gone or replaced, or its limits may be lower now.
  */
 async function poolRefusals(
   world: World,
@@ -73,7 +73,7 @@ async function poolRefusals(
   return found;
 }
 
-/** The pool as the API server has it, or why it gets no node. */
+/** The pool as read from the API server, or why it gets no node. */
 async function readLive(world: World, id: string): Promise<Pool | string> {
   const stored = poolById(world, id);
   if (stored === undefined) return `${id} is gone`;
@@ -100,7 +100,7 @@ async function createClaim(
     arrive(undefined);
     throw error;
   });
-  // Known at once, without waiting for the watch: the next pass must not plan for the same pods.
+  // The cluster state gets the claim at once, because the next pass must not plan for the same pods.
   arrive(created);
   log.info(`created ${vocabulary(claimGeneration(created)).claimNoun}`, {
     ...poolFields(pool),

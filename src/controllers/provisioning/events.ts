@@ -1,6 +1,4 @@
-/**
- * Events of planning, on the pods and pools it is about. upstream: pkg/controllers/provisioning/scheduling/events.go
- */
+/** Events of planning, on pods and pools. upstream: pkg/controllers/provisioning/scheduling/events.go */
 import type { Pod } from "../../apis/core/pod.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import type { PlannedClaim } from "../../core/provisioning/result.ts";
@@ -10,7 +8,7 @@ import type { EventToPublish } from "../../kube/events/events.ts";
 export const PLANNED_NODE_LOST = "PlannedNodeLost";
 const FAILED_DEDUPE_MS = 5 * 60_000;
 const NO_TYPES_DEDUPE_MS = 60_000;
-/** A plan for ten thousand pods is not ten thousand writes: who looks wants to see that it happens. */
+/** A plan for ten thousand pods must not write ten thousand events. Some suffice to show that pods are nominated. */
 const NOMINATED_RATE = { perSecond: 5, burst: 10 } as const;
 
 /** `targets`: `nodeclaim/x`, `machine/x`, `node/y`. */
@@ -37,7 +35,7 @@ export function wouldBeNominated(pod: Pod, { pool, cheapest }: PlannedClaim): Ev
   };
 }
 
-/** karpenter-ts only. `targets`: as in {@link nominated}; `why`: a sentence without its end. */
+/** karpenter-ts only. `targets`: as in {@link nominated}. `why`: a sentence without its full stop. */
 export function plannedNodeLost(pod: Pod, targets: readonly string[], why: string): EventToPublish {
   return {
     object: pod,

@@ -1,6 +1,6 @@
 /**
- * The reads of one planning pass: which pods need a place, which pools may give one and what they can
- * launch, the nodes, the volumes. A pool that cannot be used is reported and left out; others are used.
+ * Reads everything for a planning pass: the pods that need a place, the usable pools with what they can launch, the
+ * nodes and the volumes. A pool that cannot be used is reported and left out.
  */
 
 import type { Pod } from "../../apis/core/pod.ts";
@@ -41,7 +41,7 @@ export interface PodsToPlace {
   readonly pending: readonly Pod[];
   /** Pods of nodes that are being removed, sorted by key. */
   readonly leaving: readonly Pod[];
-  /** The pods that CapacityBuffers ask for. */
+  /** Pods that stand for CapacityBuffers. */
   readonly buffered: readonly Pod[];
 }
 
@@ -49,7 +49,7 @@ export interface PodsToPlace {
 export function podsToPlace(world: World): PodsToPlace {
   const nowMs = world.clock.now();
   const guards = disruptionBudgets(world).list();
-  // Nodes first, then pods: what changes in between errs towards planning too little.
+  // Nodes are read before pods. So a change in between can only lead to fewer planned pods, never to more.
   const leaving = world.cluster
     .nodes()
     .filter((view) => view.deleting && isSurelyLeaving(world, view))
@@ -65,8 +65,8 @@ export function podsToPlace(world: World): PodsToPlace {
 }
 
 /**
- * Whether the deletion of this node was confirmed by a live read. A list may be wrong, and unnecessary nodes would be
- * bought. Nodes that a command marked are surely leaving.
+ * Whether a live read has confirmed the deletion of this node, or a command has marked it. A list may be wrong, and
+ * then unnecessary nodes would be launched.
  */
 function isSurelyLeaving(world: World, { node, claim }: NodeView): boolean {
   const ours = [node, claim].filter(
@@ -83,7 +83,7 @@ function placeable({ cluster }: World, pods: readonly Pod[]): readonly Pod[] {
   return pods.filter((pod) => !cluster.isPromised(pod));
 }
 
-/** A pod whose new one is on its way to take its place needs no other. */
+/** A pod whose replacement is already being started needs no other place. */
 function hasSuccessor(world: World, pod: Pod): boolean {
   const found = surge(world, pod);
   return found.kind === "rolling" && found.ours;
@@ -91,13 +91,13 @@ function hasSuccessor(world: World, pod: Pod): boolean {
 
 /** The pools of one pass. Order does not matter. */
 interface Pools {
-  /** Each with what its class can launch. */
+  /** Each usable pool, with the instance types of its class. */
   readonly usable: readonly PoolInput[];
-  /** Why the others give no place now, for people. */
+  /** Why the other pools cannot be used now, for messages. */
   readonly unusable: readonly string[];
 }
 
-/** `idle`: pools that are not ready, which a pass finds again and again. */
+/** `idle`: remembers which pools were reported as not ready, because each pass finds them again. */
 export async function poolsToUse(
   world: World,
   log: Logger,
@@ -124,7 +124,7 @@ function isNotPlannedFor({ deleting, replicas }: Pool): boolean {
   return deleting || replicas !== undefined;
 }
 
-/** v1beta1 of v0.32 had no readiness: a missing class showed only when its instance types were requested. */
+/** v0.32 had no readiness for v1beta1. There a missing class was noticed only when its instance types were read. */
 export function isAskedForTypes(pool: Pool): boolean {
   return !isNotPlannedFor(pool) && (pool.ready || pool.generation === "beta");
 }
@@ -163,7 +163,7 @@ function noun(pool: Pool): string {
   return pool.generation === "alpha" ? "provisioner" : "nodepool";
 }
 
-/** Everything a pass may know. The pods and pools are chosen by the caller. */
+/** The input of a planning pass for these pods and pools. */
 export function schedulingInput(
   world: World,
   pods: readonly Pod[],

@@ -1,5 +1,5 @@
 /**
- * Nominations: which node or claim a plan has for a pod, and how long that is not disrupted.
+ * Nominations: the node or claim on which a plan places a pod, and how long that is not disrupted.
  * upstream: pkg/controllers/state
  */
 import { claimGeneration } from "../../apis/hub/claim.ts";
@@ -14,7 +14,7 @@ export function nominationMs({ batchMaxMs }: Pick<Settings, "batchMaxMs">): numb
   return Math.max(2 * batchMaxMs, MIN_NOMINATION_MS);
 }
 
-/** `nodeclaim/x, node/y` of a node that is there or on its way, by its name or its claim's. */
+/** `nodeclaim/x, node/y` for an existing or in-flight node, found by its name or its claim's. */
 export function targetsOf({ cluster }: Pick<World, "cluster">, name: string): readonly string[] {
   const view = cluster.node(name);
   const claimed = view?.claim === undefined ? [] : [claimTarget(view.claim)];

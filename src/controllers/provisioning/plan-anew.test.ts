@@ -216,7 +216,7 @@ describe("what a pass has placed, when it plans others anew", () => {
     const { claims, failed } = await passOver([bad, away, near], { types });
     expect(claims.map(cpuOf)).toEqual(["1400m"]);
     expect(valuesOf(claims[0] as NodeClaim, TOPOLOGY_ZONE_LABEL_KEY)).toEqual(["zone-a", "zone-b"]);
-    // The pod waits until that is known. It is not invalid.
+    // The pod waits until the zone is known. It is not invalid.
     expect([...failed.keys()]).toEqual(["bad"]);
     const later = await passOver([bad, away, near], { types, launchedIn: "zone-a" });
     expect(later.nominated).toContain("away");

@@ -1,7 +1,7 @@
 /**
  * Plans pods again in the same pass if the API server refused their claim as invalid. Each kind of pod is planned
- * alone. Then come pods for which the first plan had no place, because the refused claims may have been in their way.
- * Everything that the pass has placed stays and counts.
+ * alone. After them come pods without a place in the first plan, because the refused claims may have used up what they
+ * need. Everything that the pass has placed stays and counts. ⏎
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";
@@ -22,10 +22,10 @@ import { podsToPlace, schedulingInput } from "./gather.ts";
 import { Apart, isInvalid } from "./refused.ts";
 import { tellUnstuck } from "./unstuck.ts";
 
-/** Whose turn it is, from pass to pass. */
+/** Which kinds of pods are next if not all are planned in one pass. */
 export class Turns {
   readonly refused = new Apart();
-  /** Turns of pods that were left over. Refused claims have separate turns. */
+  /** Turns of pods that the first plan did not place. Refused claims have separate turns. */
   readonly leftOver = new Apart();
 }
 
@@ -67,7 +67,7 @@ async function placeInTurn(world: World, log: Logger, pass: Pass, soFar: SoFar):
   for (const kind of turns.refused.kindsOf(invalid)) await place(kind);
   const leftOver = result.unschedulable.filter(({ ignored }) => ignored !== true);
   if (leftOver.length === 0) return;
-  // Planned separately: a pod that is new here may be invalid too, and must not block the kinds above.
+  // Planned after the kinds above: such a pod may make its claim invalid too, and must not block them.
   const failed = await place(leftOver.map(({ pod }) => keyOf(pod)));
   for (const kind of turns.leftOver.kindsOf(invalidOf(failed))) await place(kind);
 }
@@ -80,11 +80,11 @@ async function placeAgain(
   soFar: SoFar,
   own: ReadonlySet<string>,
 ): Promise<readonly FailedClaim[]> {
-  // The current pods: planning and creating claims take time, and some pods may be bound or gone by now.
+  // The pods are read again. Planning and creating claims take time, and some pods may be bound or gone by now.
   const { pending, leaving, buffered } = podsToPlace(world);
   const all = [...pending, ...leaving, ...buffered];
   const sticky = world.cluster.placements.assign(all, world.clock.now());
-  // Pods keep the room that was planned for them, also those that the plan would have wait.
+  // Pods with a seat are planned too, so that they keep their room.
   const some = all.filter((pod) => own.has(keyOf(pod)) || sticky.has(keyOf(pod)));
   const usedNow = pools.map((one) => ({ ...one, usage: world.cluster.poolUsage(one.pool.id) }));
   const input = schedulingInput(world, some, usedNow);
@@ -109,8 +109,8 @@ function noteFailed({ words }: SoFar, failed: readonly FailedClaim[]): void {
 }
 
 /**
- * Notes the new plan's reasons instead of the server's. Pods that have a place now, or wait for a claim of this pass,
- * get no event. Pods of claims that were not refused have the reasons of the first plan.
+ * Replaces the server's reasons with those of the new plan. Pods that have a place now, or wait for a claim of this
+ * pass, get no event. Pods whose claims were not refused keep the reasons of the first plan.
  */
 function noteUnplaced(
   { words }: SoFar,

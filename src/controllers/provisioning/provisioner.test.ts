@@ -1,4 +1,4 @@
-// Pods of nodes that a command removes, planned with pending pods. Also pools for which nothing can be launched.
+// Pods of nodes that a command removes, planned with pending pods. Also pools that can launch nothing.
 import { describe, expect, it } from "vitest";
 import { NODE } from "../../apis/core/node.ts";
 import { POD } from "../../apis/core/pod.ts";

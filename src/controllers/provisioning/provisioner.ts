@@ -43,7 +43,7 @@ import { TypesAhead } from "./read-ahead.ts";
 import { report } from "./report.ts";
 import { tellUnstuck } from "./unstuck.ts";
 
-/** How soon to look again while the picture of the cluster is incomplete. */
+/** Milliseconds until the next try while the cluster state is incomplete. */
 const UNSYNCED_RETRY_MS = 1_000;
 
 /** The key of the report that there are no pools. */
@@ -85,16 +85,16 @@ export function provisioner(
   };
 }
 
-/** What one pass hands to the next. */
+/** What is kept from one pass to the next. */
 interface Memory {
   readonly batcher: Batcher;
   readonly ahead: TypesAhead;
   readonly times: PodTimes;
   readonly progress: Progress;
   readonly turns: Turns;
-  /** Pools that are not ready. */
+  /** Remembers which pools were reported as not ready. */
   readonly idle: StandingProblems;
-  /** Which pods without a place were logged. */
+  /** Remembers which pods without a place were logged. */
   readonly told: StandingProblems;
   readonly steering: Pick<Steering, "hasPlace">;
 }
@@ -141,9 +141,9 @@ async function reconcile(
 }
 
 /**
- * Pods that a disruption command moves have a planned place. If the place is not known, the pods are planned too, so
- * that other pods do not take their room. Their new nodes are not launched, because the command brings nodes. If such
- * nodes use up limits, so that other pods stay without a node, the other pods are planned once more without them.
+ * Plans pods that a disruption command moves together with pending pods, so that other pods do not take their room.
+ * Their new nodes are not launched, because the command launches its replacements. If such nodes use up limits that
+ * other pods need, the other pods are planned once more without them.
  */
 async function planned(
   { clock, settings }: World,

@@ -1,6 +1,6 @@
 /**
- * What a pass will ask anyway, found out while its batch is still open: what pools can launch, and what pods of a
- * template ask for. So neither the cloud's answers nor the reading of them keep pods waiting once the window closes.
+ * Reads facts that a pass will need while its batch is still open: what pools can launch, and what pods of a template
+ * require. So pods do not wait for these reads after the window has closed.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { readPod } from "../../core/provisioning/batch/pod-class.ts";
@@ -26,7 +26,7 @@ export class TypesAhead {
       try {
         readTypes(await world.cloud.getInstanceTypes(pool));
       } catch {
-        // The pass itself asks again, and reports the error.
+        // The pass itself reads again, and reports the error.
       }
     }
   }

@@ -1,7 +1,7 @@
 /**
- * Claims that the API server refuses as invalid (422) would be refused each time. One kind of pod on the claim may
- * be the cause, and the others would stay pending with it. This file decides which pods are planned again, each kind
- * by itself. karpenter-ts only: upstream plans them together again.
+ * Decides which pods are planned again after the API server refused their claim as invalid (422). Only one kind of pod
+ * on the claim may be the cause, but all others would stay pending with it. So each kind is planned alone. karpenter-ts
+ * only: upstream plans them together again.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { perTemplate } from "../../apis/core/pod-template.ts";
@@ -10,20 +10,21 @@ import type { PlannedClaim } from "../../core/provisioning/result.ts";
 import { KubeError } from "../../kube/errors.ts";
 
 const INVALID = 422;
-/** Kinds that are planned by themselves in one pass: each is a plan more. */
+/** The most kinds that are planned alone in one pass. Each costs a plan. */
 const MOST_AT_ONCE = 10;
 
-/** The API server refused the object for good (422): the same object will not be accepted later. */
+/** Whether the API server refused the object as invalid (422), so that a retry of the same object is useless. */
 export function isInvalid(answer: unknown): boolean {
   return answer instanceof KubeError && answer.status === INVALID;
 }
 
-/** Remembers where it was: of many kinds each gets its turn. */
+/** Groups pods by kind. If there are too many kinds for one pass, the next pass continues with the next kinds. */
 export class Apart {
   #next = 0;
 
   /**
-   * Keys of pods of claims that were found invalid, by kind. None that were alone on one: it would be refused again.
+   * Keys of pods of invalid claims, by kind. A kind that was alone on an invalid claim is left out: it would be refused
+   * again.
    */
   kindsOf(invalid: readonly PlannedClaim[]): readonly (readonly string[])[] {
     const mixed = new Map<string, string[]>();
@@ -39,7 +40,7 @@ export class Apart {
         }
     }
     const kinds = [...mixed.keys()].filter((kind) => !alone.has(kind)).sort();
-    // Where all get theirs at once, whose turn it is stays as it was.
+    // If all kinds fit in this pass, the next kind for later passes stays the same.
     if (kinds.length <= MOST_AT_ONCE) return kinds.map((kind) => mixed.get(kind) ?? []);
     const first = this.#next % kinds.length;
     this.#next = first + MOST_AT_ONCE;
@@ -55,5 +56,5 @@ function kindOf({ metadata: { namespace }, spec }: Pod): string {
   return `${namespace} ${textOf(spec)} ${kept.length === 0 ? "" : JSON.stringify(kept)}`;
 }
 
-/** Long, and there may be ten thousand pods. */
+/** Kept by template: the text is long, and there may be ten thousand pods. */
 const textOf = perTemplate(({ hostname: _, ...common }) => JSON.stringify(common));

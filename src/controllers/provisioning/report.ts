@@ -1,5 +1,5 @@
 /**
- * What the log, the events and the gauges say of a planning pass, in the words of the pools' generation.
+ * Log lines, events and gauges of a planning pass, in the wording of the pools' generation.
  * upstream: pkg/controllers/provisioning/scheduling/scheduler.go, pkg/controllers/provisioning/provisioner.go
  */
 import type { Pod } from "../../apis/core/pod.ts";
@@ -18,7 +18,7 @@ import { failedScheduling, noCompatibleInstanceTypes } from "./events.ts";
 /** v0.5 requested at most this number of types. */
 const V05_OPTIONS = 20;
 
-/** One planning pass that is done. */
+/** A finished planning pass. */
 export interface Pass {
   readonly result: SchedulingResult;
   readonly pods: readonly Pod[];
@@ -58,7 +58,7 @@ export function report(world: World, log: Logger, told: StandingProblems, pass: 
       ignoredCount++;
       if (told.isNews(podKey(pod), message))
         log.debug("ignoring pod", { [word(pools, "Pod", "pod")]: keyOf(pod), error: message });
-      // A pod with this message asks to be ignored.
+      // With this message the pod is not for Karpenter, so it gets no event.
       if (message !== NOT_FOR_US) world.events.publish(failedScheduling(pod, message));
       continue;
     }
@@ -109,7 +109,7 @@ function podKey({ metadata }: Pod): string {
   return `${POD}${metadata.uid}`;
 }
 
-/** A pod that had a place meanwhile, or is gone, is news when it has none again. */
+/** Forgets pods that have a place or are gone. If they have no place later, they are logged again. */
 function forgetPlaced(told: StandingProblems, { unschedulable }: SchedulingResult): void {
   const left = new Set(unschedulable.map(({ pod }) => podKey(pod)));
   told.keep((key) => !key.startsWith(POD) || left.has(key));
@@ -119,7 +119,7 @@ function hasPlaced({ newClaims, existing }: SchedulingResult): boolean {
   return newClaims.length > 0 || existing.some(({ pods }) => pods.length > 0);
 }
 
-/** What limits of NodePools cost, where they make the plan dearer. */
+/** Logs how much more the plan costs because of limits of NodePools. */
 function tellLimitCost(log: Logger, { result, pools }: Parameters<typeof report>[3]): void {
   if (result.limitCost === undefined) return;
   const { poolIds, microUsdPerHour } = result.limitCost;
@@ -150,7 +150,10 @@ function tellPoolsWithoutTypes(
   }
 }
 
-/** Equal nodes of one provisioner made one packing. Pods were bound at once: a node on its way had none waiting. */
+/**
+ * v0.5 logged one packing for equal nodes of a provisioner. It bound pods at once, so no in-flight node had waiting
+ * pods.
+ */
 function reportInV05(log: Logger, { result, pods, batchedMs }: Pass): void {
   if (result.newClaims.length === 0) return;
   log.info(`Batched ${pods.length} pods in ${formatDuration(batchedMs)}`);
@@ -188,7 +191,7 @@ function reportPlan(log: Logger, { newClaims, existing }: SchedulingResult): voi
   }
 }
 
-/** Field names of v1 where a v1 pool is in play, else the older ones. */
+/** A field name: that of v1 if there is a v1 pool, else the older one. */
 function word(pools: readonly Pool[], v1: string, older: string): string {
   return pools.some(({ generation }) => generation === "v1") ? v1 : older;
 }

@@ -1,6 +1,6 @@
 /**
- * What makes the provisioner plan: a pod that cannot be placed, or a node that leaves with pods on it.
- * Either asks again every ten seconds while that stays so.
+ * Triggers of planning: a pod that cannot be placed, and a leaving node with pods. Each triggers again every ten
+ * seconds while that lasts.
  * upstream: pkg/controllers/provisioning/controller.go
  */
 import { NODE } from "../../apis/core/node.ts";
@@ -48,7 +48,7 @@ export function podTrigger(world: World, batcher: Batcher, times: PodTimes): Con
   };
 }
 
-/** `provisioner.trigger.node`: nodes that are closed or deleting; their pods need places elsewhere. */
+/** `provisioner.trigger.node`: cordoned or deleted nodes, whose pods need other places. */
 export function nodeTrigger(world: World, batcher: Batcher): Controller {
   return {
     name: "provisioner.trigger.node",
