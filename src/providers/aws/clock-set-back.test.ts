@@ -1,4 +1,7 @@
-/** A machine's clock may be set back while the controller runs: nothing of AWS waits for the hour to come by again. */
+/**
+ * A machine's clock may be set back while the controller runs. No AWS part then waits until the old time is reached
+ * again.
+ */
 import { describe, expect, it } from "vitest";
 import { SILENT } from "../../base/log.ts";
 import { VirtualClock } from "../../base/virtual-clock.ts";

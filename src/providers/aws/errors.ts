@@ -185,7 +185,7 @@ export function encodedRefusal(message: string): string | undefined {
   return ENCODED_REFUSAL.exec(message)?.[1];
 }
 
-/** AWS's code and message, without the part that only AWS can decode. */
+/** AWS's code and message, without the encoded part. */
 export function describeRefusal(code: string, message: string): string {
   return `${code}: ${message.replace(ENCODED_REFUSAL, "")}`;
 }

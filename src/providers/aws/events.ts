@@ -37,7 +37,7 @@ export function nodeClassNotReady(nodeClass: KubeObject, why: string): EventToPu
   };
 }
 
-/** Says that a class being deleted waits for the claims that name it. */
+/** Says that a class that is being deleted waits for the claims that name it. */
 export function waitingOnNodeClaims(
   nodeClass: KubeObject,
   names: readonly string[],
@@ -50,7 +50,7 @@ export function waitingOnNodeClaims(
   };
 }
 
-/** Says that a class being deleted waits for instances without a NodeClaim that use its instance profile. */
+/** Says that a class that is being deleted waits for instances without a NodeClaim that use its instance profile. */
 export function waitingOnInstances(nodeClass: KubeObject, ids: readonly string[]): EventToPublish {
   return {
     object: nodeClass,

@@ -629,7 +629,7 @@ describe("EC2NodeClass", () => {
     const { metadata } = other;
     const annotation = "karpenter.k8s.aws/instance-profile-name";
     expect(metadata.annotations?.[annotation]).toBe(second);
-    // Back again: the second stays while a node has it, and goes when none has.
+    // The second profile is in use again. It stays while a node has it, and is deleted after that.
     await world.kube.create(NODE_CLAIM, { ...claim, metadata: { ...metadata, name: "d" } });
     const role = `KarpenterNodeRole-${CLUSTER}`;
     world.kube.change(EC2_NODE_CLASS, "default", { spec: { role } });
@@ -665,7 +665,7 @@ describe("EC2NodeClass", () => {
     await world.clock.advance(5_000);
     expect(nodeClass()).toBeDefined();
     expect(world.events.map((event) => event.reason)).toContain("WaitingOnNodeClaimTermination");
-    // An instance that no claim stands for any more still lives by the profile.
+    // An instance without a claim still needs the profile.
     world.kube.vanish(NODE_CLAIM, "claim");
     await world.clock.advance(5 * 60_000);
     const { InstanceProfile } = await world.api.iam.getInstanceProfile({

@@ -5,7 +5,7 @@ import { awsRepairPolicies } from "./repair-policies.ts";
 
 const CURRENT = awsRepairPolicies({ rebootForRepair: true, legacy: false });
 
-/** What happens to a node with a broken device, after how many minutes. */
+/** For a node with a broken device: the action of repair, and after how many minutes. */
 function treated(reason: string, policies = CURRENT): readonly (readonly [string, number])[] {
   return policies
     .filter(({ conditionType }) => conditionType === "AcceleratedHardwareReady")

@@ -1,6 +1,6 @@
 /**
- * Reads one HTTP answer for the SDK whole. undici's own `request` makes a stream for each answer, which costs a sixth
- * of a call, and nobody here reads in pieces.
+ * Reads a whole HTTP answer at once for the SDK. undici's own `request` makes a stream for each answer, which takes a
+ * sixth of the time of a call.
  */
 import type { Dispatcher } from "undici";
 

@@ -83,7 +83,7 @@ describe("connections to AWS", () => {
       });
     expect((await ask("aws.invalid")).response.statusCode).toBe(200);
     expect((await ask("127.0.0.1", port)).response.statusCode).toBe(200);
-    // Nobody listens there, which is asked straight.
+    // Nothing listens at this address, and it is called without a proxy.
     await expect(ask("127.0.0.2", port)).rejects.toThrow();
     expect(asked).toEqual(["aws.invalid:80"]);
     handler.destroy();

@@ -1,6 +1,6 @@
 /**
- * What services of which one call is needed have in common, as the SDK's own packages write it: schemas of shapes, the
- * endpoint and its signature.
+ * Helpers for clients of services of which only one call is used: schemas of shapes, the endpoint and its signature.
+ * They have the form of the SDK's own packages.
  */
 
 export type ShapeSchema = readonly unknown[];

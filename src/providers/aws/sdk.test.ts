@@ -164,7 +164,7 @@ describe("the SDK's credentials", () => {
       const { AvailabilityZones } = await api.ec2.describeAvailabilityZones({});
       process.stdout.write(JSON.stringify({ Account, QueueUrl, zones: AvailabilityZones.length }));
     `;
-    // A process of its own: the SDK reads who it is from the environment.
+    // A separate process, because the SDK reads its identity from the environment.
     const env = {
       PATH: process.env["PATH"],
       HOME: folder,

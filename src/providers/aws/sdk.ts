@@ -37,7 +37,7 @@ export interface SdkOptions {
   readonly observed?: Observed;
 }
 
-/** Settings that keep thousands of calls within seconds cheap, when many interruptions arrive at once. */
+/** Settings that make each call cheap, for interruptions of thousands of instances at once. */
 const QUEUE_CONFIG = {
   // Queue URLs contain AWS's own hosts, but an endpoint from the options must win.
   useQueueUrlAsEndpoint: false,
@@ -49,8 +49,8 @@ const QUEUE_CONFIG = {
 };
 
 /**
- * The SDK copies all input and output for a logger that listens to `info`, even one that drops it. Each way to
- * credentials calls `debug` without looking whether it is there.
+ * A logger without `info`, because the SDK would copy all input and output for it, even if it drops them. It has
+ * `debug`, because the SDK's credential providers call that without a check.
  */
 function quietLogger(): NonNullable<sqs.SQSClientConfig["logger"]> {
   const heard = { debug: ignore, warn: ignore, error: ignore };
@@ -103,7 +103,7 @@ export function createSdkApi(options: SdkOptions): AwsApi {
 
 /**
  * The SDK copies the configuration of a client three times for each call. V8 copies an object that was built in many
- * steps slowly: a quarter of the time of a call. An object that is used as a prototype becomes fast to copy.
+ * steps slowly, which takes a quarter of the time of a call. An object that is used as a prototype is fast to copy.
  */
 function makeQuickToCopy(config: object): void {
   Object.create(config);

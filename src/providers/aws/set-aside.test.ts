@@ -46,7 +46,7 @@ function asking(requirements: Readonly<Record<string, readonly string[]>>): Node
 
 let claims = 0;
 
-/** Another claim that asks alike: one claim gets one instance, however often it is launched. */
+/** Another claim with equal requirements, because one claim gets only one instance, however often it is launched. */
 function another(claim: NodeClaim): NodeClaim {
   return { ...claim, metadata: { ...claim.metadata, uid: `uid-another-${++claims}` } };
 }
@@ -292,7 +292,7 @@ describe("placement groups", () => {
     world.aws.faults.limitCapacity({ instanceType: "m5.large" });
     await expect(launch(another(claim))).rejects.toThrow(InsufficientCapacityError);
     world.aws.faults.clear();
-    // All zones of partition 2 are passed over now; the group as a whole is not.
+    // All zones of partition 2 are marked as unavailable, but not the whole group.
     expect((await launch(another(claim))).metadata.labels?.[key]).toBe("3");
     expect((await offerings("m5.large")).filter((one) => one.available)).toHaveLength(6);
     await world.clock.advance(181_000);
@@ -331,7 +331,7 @@ describe("placement groups", () => {
     const inZone = async (type: string) =>
       (await offerings(type)).filter((one) => one.available && one.zone === "us-east-1a");
     expect(await inZone("m5.xlarge")).toMatchObject([{ capacityType: "spot" }]);
-    // The group is full, not EC2: another class gets them.
+    // Only the group is full, so another class can launch the same types.
     const marks = world.said.filter((line) => line.includes('"placement-group"'));
     expect(new Set(marks).size).toBe(2);
   });

@@ -22,7 +22,7 @@ import type {
   Offering,
 } from "../../core/cloudprovider/instance-type.ts";
 
-/** Labels that a kwok claim need not have yet to satisfy a pod: the provider brings them. */
+/** Labels that the provider defines. A kwok claim may lack them and still satisfy a pod. */
 export const KWOK_WELL_KNOWN_LABELS: readonly string[] = [
   KWOK_INSTANCE_SIZE_LABEL_KEY,
   KWOK_INSTANCE_FAMILY_LABEL_KEY,

@@ -34,7 +34,7 @@ function claim(name: string, requirements: readonly Requirement[]): NodeClaim {
   };
 }
 
-/** As the API server has it once the lifecycle has written it down. */
+/** Stores the claim on the API server as the lifecycle would after the launch. */
 function stored(world: FakeWorld, one: NodeClaim, ...types: readonly string[]): Promise<unknown> {
   const lastTransitionTime = toRfc3339(world.clock.now());
   const conditions = types.map((type) => ({ type, status: "True" as const, lastTransitionTime }));
@@ -117,7 +117,7 @@ describe("kwok provider", () => {
     const { world, provider, nodes } = await open();
     const wish = claim("a", LINUX_AMD);
     const first = await provider.create(wish);
-    // A new process has no memory of that and could choose another type. The existing Node decides.
+    // A new process does not remember the choice and could choose another type. The existing Node decides.
     const narrower = { key: "karpenter.kwok.sh/instance-cpu", operator: "In", values: ["8"] };
     const other = claim("a", [...LINUX_AMD, narrower as Requirement]);
     const second = await createKwokProvider(world).create(other);
@@ -210,7 +210,7 @@ describe("kwok provider", () => {
     const first = await provider.create(claim("a", LINUX_AMD));
     await world.clock.advance(31_000);
     expect(nodes()).toEqual([]);
-    // It counts as an instance all the time.
+    // It counts as an instance even while its Node is missing.
     expect((await provider.get(first.status?.providerID as string)).status?.nodeName).toMatch("a-");
     await world.clock.advance(15_000);
     expect(nodes().map(({ spec }) => spec?.providerID)).toEqual([first.status?.providerID]);
@@ -247,7 +247,7 @@ describe("kwok provider", () => {
     const { create, delete: remove } = world.api;
     let refusals = 0;
     Object.assign(world.kube, {
-      // Stored, and the answer is lost.
+      // The Node is stored, but the answer is lost.
       create: async (...call: Parameters<typeof create>) => {
         await world.clock.sleep(10_000);
         await create(...call);
@@ -262,7 +262,7 @@ describe("kwok provider", () => {
     await world.clock.advance(31_000);
     await provider.delete(made);
     await world.clock.advance(1_000);
-    // The Node is on its way.
+    // The Node is being created.
     await provider.delete(made);
     expect(nodes()).toEqual([]);
     await world.clock.advance(10_000);
@@ -328,9 +328,9 @@ describe("kwok provider", () => {
       await provider.create(claim("b", LINUX_AMD)),
     ];
     await stored(world, first as NodeClaim, "Launched");
-    // The Node had joined, and is gone.
+    // The Node had joined, and was deleted.
     await stored(world, lost as NodeClaim, "Launched", "Registered");
-    // The controller stops: its memory of booting nodes is lost, the claims are not.
+    // The controller stops: its memory of booting nodes is lost, but the claims stay.
     for (const { status } of [first, lost]) await provider.delete({ status } as NodeClaim);
     const next = createKwokProvider(world);
     await world.clock.advance(10_000);
@@ -370,7 +370,7 @@ describe("kwok provider", () => {
     await provider.list();
     await world.clock.advance(60_000);
     expect(left()).toEqual([]);
-    // The next controller does not do it either, if the Node was created at launch.
+    // The next controller creates no Node, either, if the class creates Nodes at launch.
     world.api.vanish(NODE_CLAIM, "slow");
     await world.clock.settle();
     await createKwokProvider(world).list();

@@ -1,6 +1,6 @@
 /**
- * Makes KWOKNodeClasses Ready: there is nothing to discover, so a class that exists can be used. A class that somebody
- * has set to Ready=False stays so, and nothing is launched for it.
+ * Makes KWOKNodeClasses Ready. Nothing has to be discovered, so every class can be used. A class that a user has set to
+ * Ready=False stays so, and nothing is launched for it.
  */
 import { condition, withCondition } from "../../apis/karpenter/conditions.ts";
 import { KWOK_NODE_CLASS } from "../../apis/kwok/kwoknodeclass.ts";

@@ -1,6 +1,6 @@
 /**
- * The kwok cloud: an instance is a Node object that this provider creates through the Kubernetes API,
- * and something else (kwok, or the sandbox's kubelets) keeps it Ready. Runs on any cluster.
+ * The kwok cloud: an instance is a Node object that this provider creates through the Kubernetes API. Another program
+ * (kwok, or the sandbox's kubelets) keeps the Node Ready. Works on any cluster.
  * upstream: kwok/cloudprovider/cloudprovider.go
  */
 
@@ -44,9 +44,9 @@ import { KWOK_WELL_KNOWN_LABELS, kwokInstanceTypes } from "./instance-types.ts";
 import { KWOK_REPAIR_POLICIES } from "./repair-policies.ts";
 
 const PROVIDER_ID_PREFIX = "kwok://";
-/** What kwok itself selects nodes by: annotation and label of a node it shall play. */
+/** The annotation and label by which kwok selects the nodes that it simulates. */
 const KWOK_NODE_KEY = "kwok.x-k8s.io/node";
-/** Until a Node that could not be created is tried again. */
+/** Milliseconds until a failed creation of a Node is tried again. */
 const RETRY_MS = 5_000;
 
 /** What the kwok provider needs. */
@@ -61,9 +61,9 @@ export interface KwokDeps {
 interface Booting {
   add(node: Node, delayMs: number): void;
   get(name: string): Node | undefined;
-  /** Whether it was still to come. */
+  /** Gives an instance up. Returns whether its Node did not exist yet. */
   giveUp(name: string): boolean;
-  /** Nothing is tried any more. What boots is the next controller's. */
+  /** Stops all attempts. The next controller continues with the booting instances. */
   stop(): void;
 }
 
@@ -75,7 +75,7 @@ export interface KwokProvider extends CloudProvider {
 /** A provider whose instances are Node objects only. upstream: kwok/cloudprovider. */
 export function createKwokProvider(deps: KwokDeps): KwokProvider {
   const nodes = deps.mirrors.of(NODE);
-  // Opened at the start, so that it is filled before a launch asks how long a Node has to wait.
+  // Opened at the start, so that the mirror is filled before a launch reads the registration delay.
   deps.mirrors.of(KWOK_NODE_CLASS);
   const booting = createBooting(deps);
   let hasBootedOn = false;
@@ -125,7 +125,7 @@ export function createKwokProvider(deps: KwokDeps): KwokProvider {
         nodes
           .list()
           .filter((node) => node.spec?.providerID?.startsWith(PROVIDER_ID_PREFIX))
-          // Others make kwok nodes, too.
+          // Other programs also create kwok nodes. These have no pool label.
           .filter(({ metadata }) => poolIdOfLabels(metadata.labels) !== undefined)
           .map(claimOf)
       );
@@ -134,7 +134,7 @@ export function createKwokProvider(deps: KwokDeps): KwokProvider {
     quotaRoom: () => new Map(),
     labelsOfRunning: async () => ({}),
     isDrifted: async () => undefined,
-    // A claim that asks again finds its Node by name.
+    // A repeated launch of a claim finds its Node by name.
     takeOver: async () => undefined,
     isTakenBack: () => false,
     stop: () => booting.stop(),
@@ -142,8 +142,8 @@ export function createKwokProvider(deps: KwokDeps): KwokProvider {
 }
 
 /**
- * The instance, unless it is gone: a Node that is being deleted counts as gone. That there is no Node is read live:
- * here that is how an instance ends.
+ * The instance of this id. A missing Node means that the instance has ended, so that is confirmed by a live read. A
+ * Node that is being deleted also counts as ended.
  */
 async function find(deps: KwokDeps, booting: Booting, providerId: string): Promise<Node> {
   const name = providerId.slice(PROVIDER_ID_PREFIX.length);
@@ -156,7 +156,7 @@ async function find(deps: KwokDeps, booting: Booting, providerId: string): Promi
   return node;
 }
 
-/** Throws as upstream does for a class that is not there or not Ready: the claim is deleted then. */
+/** Throws, as upstream does, if the class does not exist or is not Ready. Then the claim is deleted. */
 function checkReady({ mirrors }: KwokDeps, { spec }: NodeClaim): void {
   const { name } = spec.nodeClassRef;
   const nodeClass = mirrors.of(KWOK_NODE_CLASS).get(name);
@@ -199,14 +199,14 @@ interface Boot {
   readonly node: Node;
   /** The timer of the wait. Absent: an attempt is under way. */
   timer: Timer | undefined;
-  /** The Node may be stored, even if the attempt failed: the answer may have been lost. */
+  /** A Node may be stored even if the attempt failed, because the answer may have been lost. */
   isTried: boolean;
   isGivenUp: boolean;
 }
 
 /**
- * A Node that cannot be created is tried again until its claim is given up, and from then on until it is sure that there
- * is none: until then the instance is not gone.
+ * Creates the Nodes of booting instances. A failed creation is retried until the claim is deleted. After that, the
+ * deletion is retried until it is certain that there is no Node, because only then the instance is gone.
  */
 function createBooting({ kube, clock, log }: KwokDeps): Booting {
   const booting = new Map<string, Boot>();
@@ -228,7 +228,7 @@ function createBooting({ kube, clock, log }: KwokDeps): Booting {
     boot.isTried = true;
     try {
       if (!boot.isGivenUp) await createOnce(kube, node);
-      // Perhaps while it came.
+      // The instance may have been deleted during the creation.
       if (boot.isGivenUp) await deleteIfThere(kube, NODE, node);
       booting.delete(name);
     } catch (error) {
@@ -266,7 +266,7 @@ function createBooting({ kube, clock, log }: KwokDeps): Booting {
   };
 }
 
-/** What a controller that crashed before it could say so had made already is the same instance. */
+/** Creates the Node, or returns the existing one: an earlier controller may have created it before it crashed. */
 async function createOnce(kube: KubeClient, node: Node): Promise<Node> {
   try {
     return await kube.create(NODE, node);
@@ -299,7 +299,7 @@ function cheapest(claim: NodeClaim, types: readonly InstanceType[]): Choice | un
   return best;
 }
 
-/** Launched, and no Node has come yet. */
+/** The claim is launched, and its Node has not joined. */
 function isComing(claim: NodeClaim): boolean {
   const isOurs = claim.status?.providerID?.startsWith(PROVIDER_ID_PREFIX) === true;
   const isLeaving = claim.metadata.deletionTimestamp !== undefined;
@@ -316,7 +316,10 @@ function chosen({ metadata: { labels = {} } }: NodeClaim): Choice | undefined {
   return type === undefined || offering === undefined ? undefined : { type, offering };
 }
 
-/** Labels that the type does not bring come from the pool: they say nothing about the type. */
+/**
+ * Whether the type satisfies the requirements. Labels that the type does not define come from the pool, so they are
+ * ignored.
+ */
 function suits(type: InstanceType, wanted: Requirements): boolean {
   return Object.entries(type.labels).every(([key, values]) =>
     values.some((value) => allows(wanted.get(key), value)),
@@ -349,7 +352,7 @@ function nodeOf(claim: NodeClaim, { type, offering }: Choice, name: string): Nod
     status: {
       capacity: formatResources(type.capacity),
       allocatable,
-      // Without a first boot no later one could be told from it, so the node could not be rebooted.
+      // A bootID from the start, because a reboot is recognized by a changed one.
       nodeInfo: { bootID: `kwok-${name}` },
     },
   };
@@ -370,7 +373,7 @@ function labelsOf(type: InstanceType, offering: Offering): Record<string, string
   return labels;
 }
 
-/** A new choice could differ from the existing Node, so the Node's labels count. */
+/** The claim with the labels of its existing Node. A new choice could differ from that Node. */
 function adopt(
   claim: NodeClaim,
   node: Node,
@@ -381,7 +384,7 @@ function adopt(
   return hydrate(claim, node, types.find((type) => type.name === name) ?? chosen);
 }
 
-/** Always the same for one claim, so that launching it twice gives one Node. */
+/** The name of the claim's Node. Equal for each launch of one claim, so that two launches give one Node. */
 function nameOf({ metadata: { name, creationTimestamp } }: NodeClaim): string {
   return `${name}-${new Random(`${name} ${creationTimestamp}`).suffix(10)}`;
 }

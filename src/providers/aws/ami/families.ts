@@ -16,7 +16,7 @@ export interface FamilyTraits {
   readonly honoursSoftEviction: boolean;
   readonly eniLimitedPods: boolean;
   readonly os: "linux" | "windows";
-  /** Windows only. */
+  /** The build of Windows. Only for families of Windows. */
   readonly windowsBuild?: string;
 }
 

@@ -43,10 +43,7 @@ export interface Page {
   readonly NextToken?: string;
 }
 
-/**
- * Joins all pages of a paged call: `next` is called with each token until none is left. Rejects where pages go in a
- * circle.
- */
+/** Joins all pages of a paged call: `next` is called with each token until none is left. Rejects if a token repeats. */
 export async function allPages<P extends Page>(
   next: (token: { NextToken?: string }) => Promise<P>,
 ): Promise<readonly P[]> {

@@ -82,6 +82,6 @@ export interface Ec2Api {
     input: DescribePlacementGroupsInput,
   ): Promise<DescribePlacementGroupsOutput>;
   describeInstanceStatus(input: DescribeInstanceStatusInput): Promise<DescribeInstanceStatusOutput>;
-  /** A dry run: rejects with `DryRunOperation` if the call would have succeeded. */
+  /** A dry run. Always rejects, with `DryRunOperation` if the call would have succeeded. */
   runInstances(input: RunInstancesInput): Promise<void>;
 }

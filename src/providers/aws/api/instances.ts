@@ -2,7 +2,7 @@
 import type { Filter, Page, Paged, Tag } from "./call.ts";
 import type { TagSpecification } from "./launches.ts";
 
-/** `shutting-down` turns into `terminated`; no other state follows either. */
+/** `shutting-down` is followed by `terminated` only, and `terminated` is the last state. */
 export type InstanceStateName =
   | "pending"
   | "running"
@@ -119,7 +119,7 @@ export interface RebootInstancesInput {
   readonly InstanceIds: readonly string[];
 }
 
-/** The state before and after the call. */
+/** States of an instance before and after the call. */
 export interface InstanceStateChange {
   readonly InstanceId: string;
   readonly CurrentState: { readonly Name: InstanceStateName };

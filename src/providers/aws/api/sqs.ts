@@ -26,7 +26,7 @@ export interface ReceiveMessageInput {
 /** A message. SQS may deliver it more than once. */
 export interface QueueMessage {
   readonly MessageId: string;
-  /** Names this receipt of the message: what a deletion needs. */
+  /** Identifies this receipt of the message. A deletion needs it. */
   readonly ReceiptHandle: string;
   readonly Body: string;
   /** `SentTimestamp` (epoch milliseconds as text), if asked for. */

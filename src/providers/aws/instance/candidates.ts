@@ -50,8 +50,8 @@ const REMEMBERED = 256;
 const answered = new WeakMap<readonly InstanceType[], Map<string, Candidates | undefined>>();
 
 /**
- * Undefined: no type is left. `zones`: those with a subnet to launch into. Claims created together often ask the same,
- * so equal questions about the same list are answered once.
+ * The types and offerings that a launch may use for the claim. Undefined: none is left. `zones`: those with a subnet to
+ * launch into. Results are kept by list and question, because claims that are created together often ask the same.
  */
 export function candidates(
   claim: NodeClaim,

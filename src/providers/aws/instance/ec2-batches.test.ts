@@ -1,4 +1,4 @@
-/** Joined calls to EC2 of which only a part is answered, or goes wrong. */
+/** Joined calls to EC2 that are answered only in part, or fail in part. */
 import { describe, expect, it } from "vitest";
 import { VirtualClock } from "../../../base/virtual-clock.ts";
 import { AwsError, allPages } from "../api/call.ts";
@@ -13,7 +13,7 @@ function batchesOf(ec2: Partial<Record<keyof Ec2Api, unknown>>): [Ec2Batches, Vi
   return [new Ec2Batches(ec2 as unknown as Ec2Api, clock, metrics), clock];
 }
 
-/** What became of each termination, once some time has passed. */
+/** The result of each termination after some time. */
 async function ended(
   terminateInstances: (input: { InstanceIds: readonly string[] }) => Promise<unknown>,
 ): Promise<readonly string[]> {

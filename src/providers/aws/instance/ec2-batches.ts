@@ -144,7 +144,7 @@ async function describe(
     const pages = await allPages((token) => ec2.describeInstances({ InstanceIds, ...token }));
     for (const instance of instancesIn(pages)) {
       const known = found.get(instance.InstanceId);
-      // Two answers about one instance: that it lives is the one that does no harm.
+      // If two answers about one instance differ, it counts as running, which is the safe choice.
       if (known === undefined || known.State.Name === "terminated")
         found.set(instance.InstanceId, instance);
     }
@@ -173,7 +173,10 @@ async function terminate(
   return ids.map((id) => failed.get(id));
 }
 
-/** EC2 refuses a whole list for one instance that is protected, unknown or another's. So a refused list is halved. */
+/**
+ * EC2 refuses a whole list because of one instance that is protected, unknown or in another account. So a refused list
+ * is halved and each half is tried.
+ */
 async function terminateEach(
   ec2: Batched,
   ids: readonly string[],

@@ -10,11 +10,11 @@ const INPUT: CreateFleetInput = {
   TargetCapacitySpecification: { TotalTargetCapacity: 1, DefaultTargetCapacityType: "spot" },
 };
 
-/** EC2, as far as fleets go: a repeated token gets the first answer. */
+/** EC2's fleets, as far as the tests need them: a repeated token gets the first answer. */
 class Fleets {
   readonly answers = new Map<string, CreateFleetOutput>();
   launched = 0;
-  /** Instances there are. */
+  /** Number of instances that EC2 can launch. */
   stock = 100;
 
   readonly api = {
@@ -31,7 +31,7 @@ class Fleets {
   } as unknown as Ec2Api;
 }
 
-/** What a process that begins now gets for these claims. */
+/** The instances that a new process gets for these claims. */
 async function launch(fleets: Fleets, uids: readonly string[], batches = begin(fleets)) {
   const answers = Promise.all(uids.map((uid) => batches.ask(uid)));
   await batches.clock.advance(2_000);
@@ -48,7 +48,7 @@ describe("the token of a launch", () => {
   it("gives claims the same instances when a new process asks again, in whatever order", async () => {
     const fleets = new Fleets();
     expect(await launch(fleets, ["a", "b", "c"])).toEqual(["i-1", "i-2", "i-3"]);
-    // Which of them gets which is all one: nobody has heard of them yet.
+    // The claims may get the instances in any order, because nothing has used these yet.
     expect(await launch(fleets, ["c", "a", "b"])).toEqual(["i-1", "i-2", "i-3"]);
     expect(fleets.launched).toBe(3);
   });

@@ -1,8 +1,8 @@
 /**
- * The ClientToken of a fleet call. Equal input for the same claims gets the instances of the first call. So a launch
- * whose answer was lost, because the process or the connection broke, is not made twice. If an answer brought a claim
- * no instance, its token changes: EC2 would only repeat that answer. After a restart a claim may be in another batch;
- * then launched-before.ts finds its instance.
+ * The ClientToken of a fleet call. Equal input for the same claims returns the instances of the first call. So a launch
+ * whose answer was lost, with the process or the connection, is not made twice. After an answer without an instance for
+ * a claim, its token changes, because EC2 would only repeat that answer. After a restart a claim may be in another
+ * batch. Then launched-before.ts finds its instance.
  */
 import { fnv64Text } from "../../../base/fnv.ts";
 import { canonicalJson } from "../../../base/json.ts";

@@ -66,7 +66,7 @@ export function fleetInput(request: FleetRequest): CreateFleetInput {
   };
 }
 
-/** Ordinary reservations are bought as on-demand; the launch template names the reservation. */
+/** Ordinary reservations are bought as on-demand: only the launch template names the reservation. */
 function capacityTypeOf(capacityType: CapacityType, kind: string | undefined): FleetCapacityType {
   if (capacityType !== "reserved") return capacityType;
   if (kind === "capacity-block") return "capacity-block";

@@ -360,7 +360,7 @@ function templateOf(
   try {
     const template = templates.of(input);
     const encoded = template.LaunchTemplateData.UserData ?? "";
-    // In base64, four characters encode three bytes.
+    // Base64 encodes three bytes as four characters.
     const padding = encoded.endsWith("==") ? 2 : encoded.endsWith("=") ? 1 : 0;
     const bytes = (encoded.length / 4) * 3 - padding;
     metrics.set("ec2nodeclasses_userdata_bytes", { nodeclass: input.nodeClass.name }, bytes);

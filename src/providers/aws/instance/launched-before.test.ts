@@ -8,7 +8,7 @@ const TYPE = "node.kubernetes.io/instance-type";
 const CAPACITY = "karpenter.sh/capacity-type";
 const ZONE = "topology.kubernetes.io/zone";
 
-/** On-demand in one zone, so that the launched instance is known. */
+/** On-demand in one zone, so that only one kind of instance can be launched. */
 function asking(more: Readonly<Record<string, readonly string[]>> = {}): NodeClaim {
   const wanted = {
     [TYPE]: ["m5.large"],
@@ -19,7 +19,7 @@ function asking(more: Readonly<Record<string, readonly string[]>> = {}): NodeCla
   return awsClaim(Object.entries(wanted).map(([key, values]) => ({ key, operator: "In", values })));
 }
 
-/** Another claim: one claim gets one instance, however often it is launched. */
+/** Another claim, because one claim gets only one instance, however often it is launched. */
 function later(claim: NodeClaim): NodeClaim {
   return { ...claim, metadata: { ...claim.metadata, name: "later", uid: "uid-later" } };
 }

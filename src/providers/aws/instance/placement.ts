@@ -45,7 +45,10 @@ function placements(
   return partitions.map((one) => ({ groupId: group.id, partition: Number(one) }));
 }
 
-/** The types without offerings that their partition recently had no capacity for. Mostly the list itself. */
+/**
+ * The types without the offerings for which this partition had no capacity recently. The same list if all have
+ * capacity.
+ */
 function typesIn(
   placement: Launched["placement"],
   types: readonly InstanceType[],

@@ -1,8 +1,8 @@
 /**
- * The instance profile of a class. The class names a profile, or a role for which a profile is managed here; else the
- * default of the settings is used. A managed profile has the tags of its class and always the same role, because
- * running nodes must not change their identity. If a class names another role it gets another profile. The old profile
- * is deleted when no node uses it, the others with the class.
+ * The instance profile of a class: the one that it names, or one that is managed here for its role, or the default of
+ * the settings. A managed profile has the tags of its class and never changes its role, because running nodes must keep
+ * their identity. If a class names another role, it gets another profile. An old profile is deleted once no node uses
+ * it, or with the class.
  * upstream: pkg/providers/instanceprofile
  */
 
@@ -108,7 +108,7 @@ export class InstanceProfiles {
     for (const name of ripe)
       if ((await this.#remove(name, (profile) => this.#isOurs(profile, classUids))).isGone)
         gone.push(name);
-    // If a class names the old role again, its profile must be created again, so nothing counts as ensured.
+    // Forgets which profiles were created. If a class names its old role again, the deleted profile is created again.
     if (gone.length > 0) this.#ensured = new TtlCache(this.#deps.clock, KEEP_MS);
     return gone;
   }

@@ -17,7 +17,7 @@ const BASELINE_MILLI: Readonly<Record<string, number>> = {
 };
 /** Sizes for which T2 has less. */
 const BASELINE_T2_MILLI: Readonly<Record<string, number>> = { xlarge: 225, "2xlarge": 168 };
-/** For sizes that are not in this table. */
+/** For sizes that the table lacks. */
 const UNKNOWN_MILLI = 200;
 
 /** Undefined: the type is not burstable, so its whole capacity counts. */

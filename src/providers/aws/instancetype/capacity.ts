@@ -104,7 +104,10 @@ export function overheadOf(
   return Object.freeze(addResources(addResources(kubeReserved, systemReserved), eviction));
 }
 
-/** On each interface of the default card, one address is not for pods. Two pods use the host network. */
+/**
+ * One address of each interface of the default card is for the interface itself. Two pods use the host network and need
+ * no address.
+ */
 function eniLimitedPods(info: InstanceTypeInfo, reservedEnis: number): number {
   const { NetworkCards, DefaultNetworkCardIndex = 0 } = info.NetworkInfo;
   const card = NetworkCards?.find((one) => one.NetworkCardIndex === DefaultNetworkCardIndex);

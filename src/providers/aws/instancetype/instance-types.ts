@@ -43,9 +43,12 @@ import { volumeAttachmentLimits } from "./volume-limits.ts";
 
 /** upstream: providers.instancetype controller */
 const REFRESH_MS = 12 * 3_600_000;
-/** Number of lists that are kept, one for each different setting of classes. More classes only cost time. */
+/**
+ * Number of lists that are kept, one for each combination of class settings. With more combinations, lists are made
+ * again.
+ */
 const KEPT_LISTS = 32;
-/** Types made in one step, which takes some milliseconds: a health check must not wait for a thousand types. */
+/** Types in one step, which takes some milliseconds. A step must stay short, because health checks wait for it. */
 const TYPES_PER_TURN = 64;
 
 /** What making instance types needs. */

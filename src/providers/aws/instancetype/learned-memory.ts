@@ -36,8 +36,8 @@ export class LearnedMemory {
   }
 
   /**
-   * Notes that a node of this type and image reported `bytes`. `promisedBytes`: the memory that its claim was launched
-   * with; a first node with exactly this much teaches nothing. Returns whether the learned value changed.
+   * Notes that a node of this type and image reported `bytes`. `promisedBytes`: the memory that its claim promised. A
+   * first node with exactly this amount is ignored. Returns whether the learned value changed.
    */
   learn(type: string, imageId: string, bytes: number, promisedBytes: number): boolean {
     const key = `${type}/${imageId}`;

@@ -27,7 +27,7 @@ export type Act = (message: InterruptionMessage) => Promise<void>;
 
 /** Resolves when the message is handled; rejects if it must be received again. */
 export function createActor(deps: AwsDeps, parts: AwsParts): Act {
-  /** UIDs of claims that were deleted here. The mirror may not know it yet. */
+  /** UIDs of claims that were deleted here. The mirror may still show them as not deleted. */
   const asked = new Set<string>();
   const nodes = deps.mirrors.of(NODE);
   const claims = new ClaimIndex(deps.mirrors, (claim) => {
@@ -52,7 +52,7 @@ export function createActor(deps: AwsDeps, parts: AwsParts): Act {
     const objects = node === undefined ? [claim] : [claim, node];
     deps.events.publish(...happened(reaction, objects));
     const leaves = reaction.action === "CordonAndDrain" || isEarly(kind);
-    // Also if the claim is already being deleted: that drain may take longer than EC2 allows.
+    // Needed even if the claim is already being deleted, because its drain may take longer than EC2 allows.
     if (leaves) parts.takenBack.add(uidOf(claim));
     if (reaction.marksOffering || isEarly(kind)) markOffering(parts, claim, kind);
     if (kind === "capacity_reservation_interrupted") markReservation(parts, claim, kind);

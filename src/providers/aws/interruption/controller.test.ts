@@ -200,7 +200,7 @@ describe("the interruption controller", () => {
     const calls = (action: string): number =>
       world.aws.journal.calls({ action, after: mark }).length;
     expect(await left()).toBe(0);
-    // Some find nothing, and the next wait has begun.
+    // Some workers receive nothing, and the next long poll has begun.
     expect(calls("ReceiveMessage")).toBeLessThanOrEqual(14);
     expect(calls("DeleteMessageBatch")).toBe(10);
   });

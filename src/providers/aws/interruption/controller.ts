@@ -56,14 +56,14 @@ export function interruptionController(
       let full = received.length === BATCH ? 1 : 0;
       do {
         const asks = open && !stopping.signal.aborted;
-        // The next batch is received while this one is handled.
+        // The next messages are received while these are handled.
         const finished = finish(messages).catch(failed);
         const next = asks ? queue.receive(0, stopping.signal).catch(failed) : [];
         [messages] = await Promise.all([next, finished]);
         if (messages.length === 0 || failures.length > 0) open = false;
         if (messages.length < BATCH) continue;
         full += 1;
-        // A worker with full answers starts one more, once: few messages then need few workers.
+        // A worker that receives full batches starts one more worker, once. So few messages need few workers.
         if (open && full === 2 && workers.length < WORKERS) workers.push(work([]));
       } while (messages.length > 0);
     }

@@ -1,8 +1,8 @@
 /**
- * Acts on EC2's status checks of instances: impaired hosts and systems, and scheduled events without a message. An
- * instance that failed its checks for two minutes cannot be drained, so its claim is deleted without waiting. If its
- * Node is still Ready, or if an event is only announced, it is drained. Failed checks count against the brake, because
- * those of a whole region may be wrong; announced events do not. Without permission the controller logs this once and
+ * Acts on EC2's status checks of instances (impaired hosts and systems), and on scheduled events without a message. An
+ * instance whose checks failed for two minutes cannot be drained, so its claim is deleted without a drain. If its Node
+ * is still Ready, or if an event is only announced, it is drained. Failed checks count against the brake, because
+ * checks of a whole region may be wrong. Announced events do not. Without permission the controller logs this once and
  * stops.
  * upstream: pkg/controllers/interruption/instancestatus
  */
@@ -165,8 +165,8 @@ async function hurry(deps: AwsDeps, live: NodeClaim): Promise<void> {
 }
 
 /**
- * Whether its Node is Ready, read from the API server: if the checks of a whole zone fail, the checks may be wrong. By
- * name where the claim tells it, else from a list.
+ * Whether its Node is Ready, read from the API server: if the checks of a whole zone fail, the checks may be wrong. The
+ * Node is read by the name in the claim, or found in a list.
  */
 async function isReadyNow({ kube }: AwsDeps, status: NodeClaim["status"]): Promise<boolean> {
   const machine = machineOf(status?.providerID);

@@ -3,7 +3,7 @@ import type { KubeletConfiguration } from "../../../apis/karpenter/kubelet.ts";
 import type { InstanceTypeInfo } from "../api/images-and-types.ts";
 import { compileProblems, resolveKubelet } from "./expressions.ts";
 
-/** 4 vCPUs, 16 GiB, 4 interfaces with 15 addresses. */
+/** An instance type with 4 vCPUs, 16 GiB, and 4 interfaces of 15 addresses each. */
 const M5_XLARGE = {
   InstanceType: "m5.xlarge",
   VCpuInfo: { DefaultVCpus: 4 },
@@ -41,7 +41,7 @@ describe("a kubelet expression", () => {
     };
     expect(resolve({ maxPods: "vcpus * 8", kubeReserved }).kubelet).toEqual({
       maxPods: 32,
-      // 44 millicores, 607 MiB, and what is a quantity stays.
+      // Computed amounts of 44 millicores and 607 MiB are rounded up. A quantity stays as written.
       kubeReserved: { cpu: "50m", memory: "608Mi", "ephemeral-storage": "1.2" },
     });
     const systemReserved = {

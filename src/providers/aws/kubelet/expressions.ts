@@ -50,8 +50,8 @@ export function compileProblems(kubelet: KubeletConfiguration | undefined): read
 }
 
 /**
- * The settings for one type. `densityOf`: how many pods the type runs by default. `problem`: the first field without a
- * value for this type. Such a field counts as absent, as all expressions do while the gate is off.
+ * The settings for one type. `densityOf`: the default number of pods of the type. `problem`: the first field whose
+ * expression has no value for this type. That field is left out, and so are all expressions while the gate is off.
  */
 export function resolveKubelet(
   kubelet: KubeletConfiguration | undefined,

@@ -26,7 +26,7 @@ export type Leaf =
   | "signed duration"
   | "text";
 
-/** upstream: the typed block of v1.14, all of which each family words in its own way */
+/** upstream: the typed block of v1.14. Each family writes these settings in its own form. */
 export const EVERYWHERE: ReadonlySet<string> = new Set([
   "clusterDNS",
   "cpuCFSQuota",

@@ -91,7 +91,8 @@ export class LaunchTemplates {
       for (const name of await this.#names()) {
         if (!this.#usedMs.has(name)) this.#usedMs.set(name, this.#clock.elapsedMs());
       }
-      // Without the UID some of ours could not be told from another cluster's.
+      // Without the UID, templates of another cluster could not be told apart from this cluster's, so the next sweep
+      // lists again.
       this.#hydrated = this.#clusterUid() !== undefined;
     }
     const before = this.#clock.elapsedMs() - UNUSED_MS;
@@ -131,14 +132,14 @@ export class LaunchTemplates {
   async #delete(name: string): Promise<void> {
     this.forget(name);
     try {
-      // The name alone is not enough: another cluster may have created such a template since.
+      // The name alone does not suffice: another cluster may have created a template of that name meanwhile.
       if (!(await this.#names([{ Name: "launch-template-name", Values: [name] }])).includes(name))
         return;
       await this.#ec2.deleteLaunchTemplate({ LaunchTemplateName: name });
       this.#log.debug("deleted launch template", { "launch-template-name": name });
     } catch (error) {
       if (isNotFound(error)) return;
-      // Counts as used now, so that a later sweep looks at it again.
+      // Counts as used now, so that a later sweep checks the template again.
       this.#usedMs.set(name, this.#clock.elapsedMs());
       this.#log.error("failed to delete launch template", {
         "launch-template-name": name,

@@ -1,5 +1,5 @@
 /**
- * Offerings that recently had no capacity. A mark ends after three minutes. `version` changes with every mark, also
+ * Offerings that recently had no capacity. A mark ends after three minutes. `version` changes when a mark is added and
  * when one ends, so that cached instance types are made again.
  * upstream: pkg/cache/unavailableofferings.go
  */

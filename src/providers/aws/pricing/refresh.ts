@@ -18,7 +18,7 @@ export interface PricingDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly region: string;
-  /** The VPC has no way to the internet, so the Pricing API is not called. */
+  /** The VPC has no route to the internet, so the Pricing API is not called. */
   readonly isolatedVpc: boolean;
 }
 

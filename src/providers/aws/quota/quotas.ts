@@ -11,7 +11,7 @@ import type { CapacityType } from "../../../core/cloudprovider/instance-type.ts"
 import type { Instance } from "../api/instances.ts";
 import { quotaOf } from "./vcpu-quotas.ts";
 
-/** Percent of a quota from which on people are warned. */
+/** Percent of a quota from which on a warning is published. */
 const NEAR_PERCENT = 90;
 
 /** EC2 lists a new instance within this time. A list that is read earlier may lack it. */
@@ -31,7 +31,7 @@ interface Held {
   endedMs: number | undefined;
 }
 
-/** Ends a hold: at once if `launched` is false, else when EC2 lists the instance. */
+/** Ends a hold. If `launched` is false, it ends at once, else when EC2 lists the instance. */
 export type Settle = (launched: boolean) => void;
 
 /** What AWS returned at one time. */
@@ -162,7 +162,7 @@ export class Quotas {
   }
 }
 
-/** Whether people are warned. An account with a quota of 0 never had it, so there is nothing to warn about. */
+/** Whether a warning is due. A quota of 0 gives none, because such an account has never launched these instances. */
 export function isNear({ allowed, used }: VcpuQuotaUse): boolean {
   return allowed > 0 && used * 100 >= allowed * NEAR_PERCENT;
 }

@@ -20,8 +20,8 @@ const PAGE = 1_000;
 /** An ended instance is reported several times within this time, but frees its place only once. */
 const ENDED_MS = 15 * 60_000;
 /**
- * EC2 takes a capacity block back 30 minutes before its end. Nothing is launched into it from this time before its end
- * on.
+ * Milliseconds before its end from which on nothing is launched into a capacity block. EC2 takes it back 30 minutes
+ * before its end.
  */
 const EXPIRING_MS = 40 * 60_000;
 

@@ -106,7 +106,10 @@ export function fromTagList(tags: readonly Tag[]): Tags {
   return Object.fromEntries(tags.map(({ Key, Value }) => [Key, Value]));
 }
 
-/** Whether the tags belong to another cluster, which may have the same name, or may do so: our UID is not known. */
+/**
+ * Whether the tags belong to another cluster, or may do so because the UID of this cluster is not known. Two clusters
+ * may have the same name.
+ */
 export function isAnothers(
   tags: readonly Tag[] | undefined,
   clusterUid: string | undefined,

@@ -241,7 +241,7 @@ describe("user data of other families", () => {
   });
 });
 
-/** Contents of the parts, by the boundary lines alone. */
+/** Contents of the parts, found by the boundary lines only. */
 function parseParts(text: string): string[] {
   return text
     .split("--//\n")

@@ -1,12 +1,11 @@
 /**
- * Protects instances in a zone with a zonal shift. They are neither terminated nor tagged, and not taken for
- * terminated.
+ * Protects instances in a zone with a zonal shift. They are not terminated or tagged, and never count as terminated.
  */
 import type { AwsDeps, AwsParts } from "../parts.ts";
 
 /**
  * Throws if the zone has a zonal shift. `what`: the subject of the error.
- * upstream: there, too, such instances are left alone.
+ * upstream also leaves such instances alone.
  */
 export function checkNotShifted(
   { settings }: Pick<AwsDeps, "settings">,
