@@ -1,6 +1,6 @@
 /**
- * The console of a running controller: read-only, on loopback, for users whom the API server permits. It reads with
- * the controller's rights. Its watches are open only while somebody uses it.
+ * The console of a running controller: read-only, on loopback, for users whom the API server permits. It reads with the
+ * controller's rights. Its watches are open only while the console is in use.
  */
 import type { VitalPoint } from "../../console/views/vitals.ts";
 import { createKubeClient } from "../../kube/client/kube-client.ts";

@@ -18,7 +18,7 @@ import {
 import { mayNotBeOvercommitted } from "../../core/provisioning/refusals/lower-requests.ts";
 import type { Manifests } from "../plan/manifests.ts";
 
-/** `lines`: these commands together are the fix. `byHand`: why there are none. */
+/** `lines`: these commands together make the fix. `byHand`: why there are no commands. */
 export type FixPatch = { readonly lines: readonly string[] } | { readonly byHand: string };
 
 type Json = Readonly<Record<string, unknown>>;

@@ -77,7 +77,7 @@ describe("a follower of a mirror", () => {
     told();
     mirror.take({ type: "MODIFIED", object: pod("x", 11, { node: "n1" }) });
     const steps = follower.catchUp();
-    // The pod is fed as it is now. Later it is again as it was before this change.
+    // The follower gets this state of the pod. The change after that restores the earlier state.
     mirror.take({ type: "MODIFIED", object: pod("x", 12, { node: "n2" }) });
     atOnce(steps);
     mirror.take({ type: "MODIFIED", object: pod("x", 13, { node: "n1" }) });

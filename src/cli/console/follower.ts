@@ -1,6 +1,6 @@
 /**
- * Feeds pods to the cluster state of a console. Changes are collected by pod and fed when a scene is made: a starting
- * pod changes five times within seconds, and a scene needs its last form only.
+ * Feeds pods to the cluster state of a console. Changes are collected by pod and fed when a scene is made. A starting
+ * pod changes five times within seconds, and a scene needs only its last state.
  */
 import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import { isObject } from "../../base/json.ts";
@@ -11,11 +11,11 @@ import type { Mirror } from "../../kube/mirror/mirror.ts";
 /** Objects in one step. Each takes some microseconds. */
 const OBJECTS_PER_STEP = 64;
 
-/** Feeds the objects of one mirror, in two stages: all at the beginning, changes when they are asked for. */
+/** Feeds the objects of one mirror: all objects at the beginning, later changes on request. */
 export class Follower {
   readonly #mirror: Mirror<KubeObject>;
   readonly #feed: Feed<KubeObject>;
-  /** By key of each object that changed since it was fed: the object that was fed. Undefined: none was. */
+  /** Key of each object that changed since it was fed → the object that was fed. Undefined: none was. */
   #changed: Map<string, KubeObject | undefined> | undefined;
 
   constructor(mirror: Mirror<KubeObject>, feed: Feed<KubeObject>) {
@@ -33,7 +33,7 @@ export class Follower {
     this.#changed = new Map();
   }
 
-  /** Feeds what changed since the last call. Later changes may come meanwhile: they wait for the next call. */
+  /** Feeds what changed since the last call. Changes during this call wait for the next one. */
   *catchUp(): Steps<void> {
     const changed = this.#changed;
     if (changed === undefined || changed.size === 0) return;
@@ -57,7 +57,7 @@ export class Follower {
   }
 }
 
-/** Whether only the version differs. Parts that a change left alone are mostly the same objects in both. */
+/** Whether only the resource version differs. Unchanged parts are mostly the same objects in both. */
 function isAlike(a: KubeObject, b: KubeObject): boolean {
   return haveSameParts(a, b, (x, y) => x === y || (isObject(x) && isObject(y) && areSame(x, y)));
 }

@@ -50,7 +50,7 @@ import { editable, poolProblems, supposed } from "./suppositions.ts";
 
 /** Long computations whose results are used in several scenes. */
 export class LongWork {
-  /** Milliseconds of work that every scene takes, since the start: all of it together rests before the next scene. */
+  /** Milliseconds of work for all scenes, since the start. The pause before the next scene depends on it. */
   workedMs = 0;
   readonly fleet: Rested<Fleet>;
   readonly costs: Rested<ConsoleCosts>;
@@ -59,7 +59,7 @@ export class LongWork {
   readonly pools: Rested<readonly ConsolePool[]>;
   readonly unplaced: Rested<readonly UnplacedPod[]>;
   leaving: SeenLeaving = new Map();
-  /** The same list until one of them changes: what is found in a list is kept with it. */
+  /** The same list until one of the budgets changes, because results are cached by the list. */
   budgets: ReadPicture["manifests"]["budgets"] = [];
   /** Nodes of the last scene. Unchanged ones are reused. */
   nodes: ReadPicture["picture"]["nodes"] = [];
@@ -89,8 +89,8 @@ export interface SceneDoors {
 }
 
 /**
- * What it takes, without the requests to the server, is added to {@link LongWork.workedMs}. `early`: without pods where
- * their list takes long.
+ * Reads a scene. Its processor time, without requests to the server, is added to {@link LongWork.workedMs}. `early`:
+ * returns a scene without pods if their list takes long.
  */
 export async function readScene(doors: SceneDoors, early = false): Promise<ConsoleScene> {
   const { cluster, cloud, long } = doors;
@@ -113,13 +113,13 @@ export async function readScene(doors: SceneDoors, early = false): Promise<Conso
     ...sorted,
     nodes: cluster.objects(NODE),
     claims: cluster.claims(),
-    // Bound pods are in the views of their nodes.
+    // Bound pods are already in the views of their nodes.
     pods: state.unboundPods(),
     budgets: long.budgets,
   };
   const kept: Kept = {
     state,
-    // Only pods without a node can name a zone that no node is in.
+    // Only these pods are needed: those on nodes name no zone that their nodes do not name.
     cloud: (of, facts) => cloud({ ...of, pods: state.unboundPods() }, facts),
     podOf: (key) => cluster.object(POD, key),
   };
@@ -144,7 +144,7 @@ function within(clock: SystemClock, ms: number, work: Promise<void>): Promise<vo
   });
 }
 
-/** Nodes without their pods. Whoever asks for more waits for the pods. */
+/** A scene of nodes without their pods. Its other answers wait for the pods. */
 function earlyScene(
   read: ReadPicture,
   events: readonly Event[],
@@ -177,7 +177,10 @@ function earlyScene(
   };
 }
 
-/** Kept kinds are watched, and not listed: a list of 50,000 pods that change all the time is sorted at each reading. */
+/**
+ * Returns empty lists for kinds that are kept from watches. Otherwise a list of 50,000 pods, which change all the time,
+ * would be sorted for each scene.
+ */
 function withoutKept({
   client,
   begun,
@@ -188,7 +191,7 @@ function withoutKept({
       ({ group, plural }) => group === kind.group && plural === kind.plural,
     );
     if (!isKept || options?.fieldSelector !== undefined) return client.list(kind, options);
-    // Nodes need not wait for their pods, of which there are many more.
+    // Nodes do not wait for pods, because there are many more pods.
     await (kind.plural === POD.plural ? begun(kind as Kind) : watched(kind as Kind));
     return { items: [], resourceVersion: "", kept: true };
   };
@@ -266,7 +269,7 @@ function* poolsOf(
 function* costsOf({ picture, planning }: ReadPicture, fleet: Fleet): Steps<ConsoleCosts> {
   const { workloads, demand } = yield* costsInSteps({ picture }, fleet);
   yield;
-  // Room on nodes that Karpenter does not manage exists already.
+  // These nodes exist already, so they cost nothing more.
   const nodes = picture.nodes.filter(({ claim }) => claim === undefined);
   const pools = planning.pools.filter(({ instanceTypes }) => instanceTypes.length > 0);
   const least = leastPriceOf({ ...picture.scheduling, nodes, pools }, demand);

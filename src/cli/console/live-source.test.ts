@@ -24,7 +24,7 @@ const POD = object("web", {
   status: { phase: "Running" },
 });
 
-/** A server with a node and a pod. The list of pods comes when `release` is called. */
+/** A server with a node and a pod. It sends the list of pods when `release` is called. */
 function slowServer(): { readonly transport: Transport; readonly release: () => void } {
   let release = (): void => undefined;
   const released = new Promise<void>((resolve) => {
@@ -73,7 +73,7 @@ describe("the console's source on a cluster with many pods", () => {
     const early = await source.scene({ early: true });
     expect(early.loading).toEqual(["pods"]);
     expect((await early.fleet()).totals).toMatchObject({ nodes: 1, pods: 0 });
-    // Without its pods the node would be an empty one, which is removed next.
+    // Without its pod the node would look empty, and be removed next.
     let isAnswered = false;
     const listed = early.nodes({ filter: "" }).finally(() => {
       isAnswered = true;

@@ -1,6 +1,6 @@
 /**
- * The console's source for a live cluster, real or simulated. A scene is made again only if something changed, or
- * if time alone may have changed an answer. Watches are open only while somebody uses the console.
+ * The console's source for a live cluster, real or simulated. A new scene is made only if something changed, or if time
+ * alone may have changed an answer. Watches are open only while the console is in use.
  */
 
 import { POD } from "../../apis/core/pod.ts";
@@ -22,7 +22,7 @@ export interface LiveSourceOptions extends MirroredDoors {
   readonly vitals?: ConsoleSource["vitals"];
   readonly acts?: readonly Act[];
   readonly act?: ConsoleSource["act"];
-  /** A computation of T ms is repeated after T times this. Default: 100. */
+  /** A computation that took T ms is repeated after this many times T. Default: 100. */
   readonly restFactor?: number;
   /** Milliseconds to wait for pods, even if nodes alone would be enough. Default: 300. */
   readonly podsSoonMs?: number;
@@ -30,14 +30,17 @@ export interface LiveSourceOptions extends MirroredDoors {
 
 const PODS_SOON_MS = 300;
 
-/** Milliseconds until all is read again without a watch event, because budget windows and nominations end by time. */
+/**
+ * Milliseconds until everything is read again without a watch event, because budget windows and nominations end by
+ * time.
+ */
 const STALE_MS = 10_000;
 
 interface Last {
   readonly scene: ConsoleScene;
   readonly changes: number;
   readonly readMs: number;
-  /** What all scenes before had taken. Undefined: there was none. */
+  /** Milliseconds of work of all scenes before this one. Undefined: this is the first scene. */
   readonly workedMs: number | undefined;
 }
 
@@ -77,7 +80,7 @@ export function liveSource(options: LiveSourceOptions): ConsoleSource {
       const changes = cluster.changes();
       const readMs = clock.elapsedMs();
       const age = readMs - (last?.readMs ?? 0);
-      // The first time much is done once for all.
+      // The work of the first scene does not count, because most of it is done only once.
       const worked = last?.workedMs === undefined ? 0 : long.workedMs - last.workedMs;
       const restMs = Math.min(STALE_MS, restFactor * worked);
       const isComplete = last?.scene.loading === undefined || (early && !cluster.isWatched(POD));

@@ -40,24 +40,26 @@ import { WatchedKinds } from "./watched-kinds.ts";
 
 export interface MirroredCluster {
   readonly client: Pick<KubeClient, "get" | "list">;
-  /** Resolves when the kind is known to be readable; it will be watched. Rejects where it cannot be read. */
+  /**
+   * Resolves when a request has shown that the kind can be read. Then its watch begins. Rejects if it cannot be read.
+   */
   begun(kind: Kind): Promise<void>;
-  /** Resolves when the kind is watched, without a list of its objects. Rejects where it cannot be read. */
+  /** Resolves when the first list of the kind is in its mirror. Rejects if the kind cannot be read. */
   watched(kind: Kind): Promise<void>;
-  /** Whether {@link watched} has come so far. */
+  /** Whether {@link watched} has resolved. */
   isWatched(kind: Kind): boolean;
-  /** All that is watched of these kinds, by ascending key; the same array until something changes. */
+  /** All watched objects of these kinds, by ascending key. The same array until something changes. */
   objects<T extends KubeObject>(...kinds: readonly Kind<T>[]): readonly T[];
   /** The object with this key (`namespace/name`). Undefined: it does not exist, or the kind is not watched. */
   object<T extends KubeObject>(kind: Kind<T>, key: string): T | undefined;
-  /** In hub shape, each the object that {@link state} has. */
+  /** All claims in hub shape. They are the same objects as in {@link state}. */
   claims(): readonly NodeClaim[];
   /**
-   * Up to date with what is watched by now. `tell` hears how long that took, step by step. `recommends`: new pods of
-   * DaemonSets get what VerticalPodAutoscalers recommend.
+   * The cluster state, after all changes so far. `tell` is called with the milliseconds of each step. `recommends`: new
+   * pods of DaemonSets get the requests that VerticalPodAutoscalers recommend.
    */
   state(tell: (ms: number) => void, recommends: boolean): Promise<ClusterState>;
-  /** How many changes came so far. */
+  /** The number of changes so far. */
   changes(): number;
   close(): void;
 }
@@ -112,7 +114,7 @@ export function openMirroredCluster({
   };
 }
 
-/** All objects of these kinds; the same array until something changes, where one mirror has them all. */
+/** All objects of these kinds. If one mirror has them all, the same array until something changes. */
 function objectsOf<T extends KubeObject>(
   open: readonly Mirror<KubeObject>[],
   kinds: readonly Kind<T>[],
@@ -130,20 +132,23 @@ interface StateInput {
   readonly tell: (ms: number) => void;
 }
 
-/** Fed by mirrors, each from when it is there. */
+/** The cluster state, fed by each mirror from its first list on. */
 class KeptState {
   readonly #state = createClusterState();
   readonly #fed = new Set<Mirror<KubeObject>>();
-  /** Other kinds change rarely. They are fed at once, so that the state has the objects that the mirror has. */
+  /**
+   * Feeds pods on request. Other kinds change rarely, so each change is fed at once. So the state has the same objects
+   * as the mirror.
+   */
   #pods: Follower | undefined;
   readonly #clock = new SystemClock();
   #marked: readonly string[] = [];
-  /** Provider ids of claims that a disruption command under way takes, by kind and name of the claim. */
+  /** Provider ids of claims that a running disruption command removes, by kind and name of the claim. */
   readonly #taken = new Map<string, string>();
 
   #last: Promise<unknown> = Promise.resolve();
 
-  /** One call after the other, so that no caller gets a state to which half of a mirror was fed. */
+  /** Calls run one after the other, so that no caller gets a state with half of a mirror. */
   of(mirrors: readonly Mirror<KubeObject>[], input: StateInput): Promise<ClusterState> {
     const state = this.#last.then(() => this.#of(mirrors, input));
     this.#last = state.catch(() => undefined);
@@ -225,7 +230,7 @@ function claimOf(native: KubeObject): NodeClaim {
   return claim;
 }
 
-/** Kinds from which {@link MirroredCluster.state} is made, and events. Their large lists are not sorted. */
+/** Kinds with long lists, read from their mirrors. They are not listed, because a list is sorted. */
 export const KEPT_KINDS: readonly Kind[] = [
   NODE,
   POD,

@@ -18,8 +18,8 @@ const TURN_MS = 5;
 const clock = new SystemClock();
 
 /**
- * Processor time of this process, in milliseconds. Pauses go by it: on a busy machine work also waits for the processor,
- * and measured by the clock the pauses would be many times longer.
+ * Processor time of this process, in milliseconds. Pauses depend on it. On a busy machine work also waits for the
+ * processor, so pauses measured by the clock would be many times longer.
  */
 export const PROCESSOR: Pick<Clock, "elapsedMs"> = {
   elapsedMs: () => {
@@ -35,7 +35,9 @@ export class Rested<T> {
   #known: { readonly value: T; readonly untilMs: number } | undefined;
   #doing: Promise<T> | undefined;
 
-  /** `factor`: 0 for a test that wants each answer anew. `tell` hears how long the work took, turn by turn. */
+  /**
+   * `factor`: 0 computes each result anew, for tests. `tell` is called with the milliseconds of each turn.
+   */
   constructor(factor = REST_FACTOR, tell: (ms: number) => void = () => undefined) {
     this.#factor = factor;
     this.#tell = tell;

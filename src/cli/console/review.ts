@@ -1,13 +1,16 @@
 /**
- * Asks the API server who bears a token, and whether that user may `get` a non-resource URL, by TokenReview and
- * SubjectAccessReview.
+ * Asks the API server whose token it is, and whether that user may `get` a non-resource URL (TokenReview and
+ * SubjectAccessReview).
  */
 import { isObject } from "../../base/json.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** False for an unknown token. Rejects if the API server does not answer or refuses the review. */
+/**
+ * Whether the user of the token may. False for an unknown token. Rejects if the API server does not answer or refuses
+ * the review.
+ */
 export function reviewBy(
   client: Pick<KubeClient, "raw">,
 ): (token: string, path: string) => Promise<boolean> {

@@ -49,7 +49,7 @@ export async function runConsole({ port }: ConsoleFlags): Promise<void> {
     "The address holds a secret: whoever has it sees what you may see. Ctrl-C ends it.",
   ];
   toStdout(printedLines(lines));
-  // An error here is shown by the page's next request.
+  // The next request of the page shows this error.
   served.warm().catch(() => undefined);
   await interruption;
   await served.close();

@@ -1,6 +1,6 @@
 /**
- * The kinds that a console watches, each from the first time that it is asked for. Pods are listed after nodes: there
- * are many more of them, and a page can show nodes meanwhile.
+ * The kinds that a console watches. A watch opens when the kind is first needed. Pods are listed after nodes: there are
+ * many more pods, and a page can show nodes meanwhile.
  */
 import { EVENT } from "../../apis/core/kinds.ts";
 import { NODE } from "../../apis/core/node.ts";
@@ -15,7 +15,7 @@ import { LiveMirrors, type MirrorsDeps } from "../../kube/mirror/mirrors.ts";
 import { createPodFrameReader, createPodPageReader } from "../../kube/protobuf/pod-frames.ts";
 import { CliError } from "../program/cli-error.ts";
 
-/** A kind that was asked for. */
+/** A kind that was requested. */
 interface Opened {
   readonly begun: Promise<void>;
   readonly watched: Promise<Mirror<KubeObject>>;
@@ -31,7 +31,7 @@ export class WatchedKinds {
   #changes = 0;
   #isClosed = false;
   #close: (error: Error) => void = () => undefined;
-  /** A closed mirror takes no list: whoever waits for one would wait for ever. */
+  /** Rejects when this is closed, because a closed mirror never gets the list that callers wait for. */
   readonly #closed = new Promise<never>((_, reject) => {
     this.#close = reject;
   });
@@ -42,27 +42,29 @@ export class WatchedKinds {
     this.#closed.catch(() => undefined);
   }
 
-  /** Changes that came so far. */
+  /** The number of changes so far. */
   get changes(): number {
     return this.#changes;
   }
 
-  /** All that have their first list, in the order in which they got it. */
+  /** The mirrors that have received their first list, in that order. */
   mirrors(): readonly Mirror<KubeObject>[] {
     return [...this.#there.values()];
   }
 
-  /** Undefined: its first list has not come. */
+  /** The mirror of the kind. Undefined: its first list has not arrived. */
   mirror(kind: Kind): Mirror<KubeObject> | undefined {
     return this.#there.get(pathOf(kind));
   }
 
-  /** Resolves when the kind is known to be readable; it will be watched. Rejects where it cannot be read. */
+  /**
+   * Resolves when a request has shown that the kind can be read. Then its watch begins. Rejects if it cannot be read.
+   */
   begun(kind: Kind): Promise<void> {
     return this.#open(kind).begun;
   }
 
-  /** Resolves with the first list. Rejects where the kind cannot be read, and when this is closed before. */
+  /** Resolves with the mirror after its first list. Rejects if the kind cannot be read, or if this is closed before. */
   watched(kind: Kind): Promise<Mirror<KubeObject>> {
     return this.#open(kind).watched;
   }
@@ -80,13 +82,16 @@ export class WatchedKinds {
       const begun = this.#begin(kind);
       known = { begun, watched: this.#watch(kind, begun) };
       this.#opened.set(path, known);
-      // The next reading tries again.
+      // After a failure the next call tries again.
       known.watched.catch(() => this.#opened.delete(path));
     }
     return known;
   }
 
-  /** A mirror retries for ever. The user must hear at once that the kind cannot be read. */
+  /**
+   * Reads one object first. A mirror would retry without end, but the user must be told at once that the kind cannot be
+   * read.
+   */
   async #begin(kind: Kind): Promise<void> {
     await this.#deps.client.raw({ method: "GET", path: `${pathOf(kind)}?limit=1` });
   }
@@ -125,7 +130,7 @@ function optionsOf(kind: Kind): MirrorOptions<KubeObject> {
     };
     return options as unknown as MirrorOptions<KubeObject>;
   }
-  // managedFields say who last changed a pool's spec.
+  // managedFields show who last changed a pool's spec, so they are kept.
   if (POOL_KINDS.some(({ plural }) => plural === kind.plural)) return { project: (pool) => pool };
   return kind.plural === EVENT.plural ? { optional: true } : {};
 }

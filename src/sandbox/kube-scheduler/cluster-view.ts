@@ -30,7 +30,7 @@ import { Snapshot, type Surroundings } from "./snapshot.ts";
 
 const SCHEDULER_NAME = "default-scheduler";
 
-/** Filters whose verdict may change when a pod is placed on a node or removed from it. */
+/** Filters whose verdict may change when a pod is placed on a node; ON_POD_GONE: when a pod is removed from one. */
 const ON_POD_PLACED: readonly FilterName[] = ["InterPodAffinity", "PodTopologySpread"];
 const ON_POD_GONE: readonly FilterName[] = [
   "InterPodAffinity",
@@ -46,7 +46,7 @@ const ON_VOLUMES: readonly FilterName[] = [
   "NodeVolumeLimits",
 ];
 
-/** The scheduler's picture of the cluster: nodes, placed pods, and the queue. */
+/** The scheduler's view of the cluster: nodes, placed pods, and the queue. */
 export class ClusterView {
   readonly snapshot: Snapshot;
   readonly queue = new SchedulingQueue();

@@ -83,7 +83,7 @@ export function nodeLifecycleController(kubelets: Kubelets): Controller {
   };
 }
 
-/** The node with all conditions Unknown; the same object if they already are. */
+/** The node with all conditions Unknown; the same object if Ready is Unknown already. */
 function withUnknown(node: Node, nowMs: number): Node {
   const conditions = node.status?.conditions ?? [];
   if (readiness(node)?.status === "Unknown") return node;

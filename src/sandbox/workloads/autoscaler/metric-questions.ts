@@ -21,7 +21,10 @@ interface Active {
 /** The joined result of all metrics. */
 export interface MetricsAnswer {
   readonly active: Active;
-  /** The largest result. Undefined if no metric could be read. */
+  /**
+   * The largest result. Undefined if no metric could be read, or if one could not and the result would remove
+   * pods.
+   */
   readonly desired: { readonly replicas: number; readonly name: string } | undefined;
   /** For status.currentMetrics. A metric that could not be read has an empty entry. */
   readonly metrics: readonly unknown[];

@@ -22,7 +22,7 @@ const NOT_COPIED = [
   MAX_ANNOTATION,
 ];
 
-/** The set in `owned` with the Deployment's current template. */
+/** A new set for the Deployment's current template. `hash`: that of the template; it is part of the set's name. */
 export function newSetOf(
   deployment: Deployment,
   owned: readonly ReplicaSet[],

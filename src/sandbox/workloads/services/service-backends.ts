@@ -115,7 +115,7 @@ export function backendOf(
   };
 }
 
-/** The port number on a pod. Undefined if no container has a port of that name. */
+/** The port on a pod. Empty if the Service names a port that no container has. */
 function portOf(
   pod: Pod,
   { name, port, protocol = "TCP", targetPort }: ServicePort,

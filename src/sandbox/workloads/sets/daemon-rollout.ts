@@ -16,7 +16,7 @@ export interface DaemonSteps {
   readonly create: readonly string[];
 }
 
-/** The pods of one node. Terminating and ended pods are listed separately. */
+/** The pods of one node, without terminating and ended ones. */
 interface OnNode {
   readonly node: string;
   readonly fresh: Pod | undefined;

@@ -62,7 +62,7 @@ export async function provision(
   await bind(doors, claim, created);
 }
 
-/** Call when the claim of the volume is deleted. If the class says so, the volume is deleted too. */
+/** Call when the claim of the volume is deleted. If its reclaim policy says so, the volume is deleted too. */
 export async function release(doors: VolumeDoors, volume: PersistentVolume): Promise<void> {
   await setVolumePhase(doors, volume, "Released");
   if (volume.spec["persistentVolumeReclaimPolicy"] !== "Delete") return;
