@@ -51,7 +51,7 @@ export function simulateReport(
   };
 }
 
-/** Pods that fit nowhere, grouped by reason. */
+/** Pods without a place, grouped by reason. */
 function unplacedOf(unplaced: Simulated["unplaced"]): readonly ReportUnplaced[] {
   const byReason = new Map<string, string[]>();
   for (const { pod, reason } of unplaced) {

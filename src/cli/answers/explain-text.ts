@@ -175,7 +175,7 @@ function limitLine({ resource, used, limit, percent }: PoolAnswer["limits"][numb
     : `${resource}: ${forPeople(used)} of ${forPeople(limit)} (${percentText(percent, used)})`;
 }
 
-/** A share of the limit that is too small for a whole percent is not nothing. */
+/** A share of the limit that is less than one percent is shown as more than nothing. */
 function percentText(percent: number, used: string): string {
   return percent === 0 && used !== "0" ? "less than 1%" : `${percent}%`;
 }

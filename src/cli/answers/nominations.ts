@@ -1,6 +1,6 @@
 /**
- * Which nodes are nominated for pending pods. The controller keeps that in memory, but reports it in the event
- * `Nominated` of each pod.
+ * Which nodes are nominated for pending pods. The controller keeps nominations in memory, but publishes the event
+ * `Nominated` on each pod.
  */
 import type { Event } from "../../apis/core/kinds.ts";
 import type { Pod } from "../../apis/core/pod.ts";

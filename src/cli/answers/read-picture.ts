@@ -285,7 +285,7 @@ export function pictureOf(
   };
 }
 
-/** One function: what was found by it holds as long as it is the same. */
+/** One function for all calls, because results are cached by its identity. */
 const NONE_FIRST = (): boolean => false;
 
 /** Pools (by id) that get no replacements now because some failed, and until when. */

@@ -1,4 +1,4 @@
-/** Questions about a cluster are about the one at hand, as kubectl's are, unless files are named. */
+/** Questions without files are about the current cluster, as with kubectl. */
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { readObjects } from "./read-picture.ts";
 

@@ -30,7 +30,7 @@ const KNOWN_VARIABLES: ReadonlySet<string> = new Set([
   ...["AWS_REGION", "AWS_DEFAULT_REGION", "KUBERNETES_MIN_VERSION", "NODE_OPTIONS"],
   ...["SYSTEM_NAMESPACE", "TZ"],
 ]);
-/** Domains of annotations that Kubernetes and Karpenter act on. Others of a workload's pod are its own. */
+/** Domains of annotations that Kubernetes and Karpenter act on. Other annotations of a pod belong to its workload. */
 const KNOWN_ANNOTATIONS = /(^|\.)(kubernetes\.io|k8s\.io|karpenter\.sh|k8s\.aws)\//;
 /** Annotations hold objects as texts, of at most this depth. */
 const MOST_NESTED = 50;
@@ -85,13 +85,16 @@ function cleanedText(text: string, keepsRuns: boolean): string {
     try {
       return JSON.stringify(cleaned(parseBoundedJson(text, { maxDepth: MOST_NESTED }), keepsRuns));
     } catch {
-      // It only begins like JSON.
+      // The text begins like JSON, but is none.
     }
   }
   return scrubbedText(text);
 }
 
-/** A variable that is no setting may hold anything, such as the headers of a collector of traces. */
+/**
+ * Removes the value of a variable that is no setting, because it may be secret. An example is the headers for a
+ * collector of traces.
+ */
 function cleanedVariable(variable: unknown): unknown {
   if (!isObject(variable) || typeof variable["value"] !== "string") return cleaned(variable, true);
   const isKnown = KNOWN_VARIABLES.has(String(variable["name"]));

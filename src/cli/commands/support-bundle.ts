@@ -1,4 +1,4 @@
-/** `karpenter support-bundle`: writes the files that others need to help with a problem. */
+/** `karpenter support-bundle`: writes files with which others can help with a problem. */
 import { Command } from "commander";
 import type { BundleFlags } from "../bundle/run-bundle.ts";
 import { withExamples } from "../program/help.ts";

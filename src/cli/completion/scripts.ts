@@ -8,8 +8,8 @@ export const SHELLS = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof SHELLS)[number];
 
 /**
- * Readline splits words at `=` and `:`. The script puts such parts together again, and offers what comes after `=`.
- * It needs neither the package bash-completion nor a bash newer than 3.2.
+ * Readline splits words at `=` and `:`. The script joins such parts again, and offers what comes after `=`. It needs
+ * neither the package bash-completion nor a bash newer than 3.2.
  */
 const BASH = `# bash completion of karpenter: source <(karpenter completion bash)
 __karpenter_complete() {

@@ -15,7 +15,7 @@ const OF_THE_PROCESS = [
   "memory-limit",
 ].flatMap((line) => line.split(" "));
 
-/** Another value than the default, where that cannot be told from the type. */
+/** Values that differ from the default, for settings whose type does not imply one. */
 const OTHER: Readonly<Record<string, string>> = {
   "preference-policy": "Ignore",
   "min-values-policy": "BestEffort",

@@ -10,7 +10,7 @@ import { type ConvertFlags, runConvert } from "./run-convert.ts";
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 const DERIVED = `${ROOT}test/fixtures/seeds/derived/`;
 
-/** What it prints, and what it says beside. */
+/** What the command prints to standard output and to standard error. */
 async function convert(
   given: string,
   flags: Partial<ConvertFlags> = {},

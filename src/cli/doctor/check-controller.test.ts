@@ -1,4 +1,4 @@
-/** What the doctor says of the controller's pods, and how remedies are printed. Without a cluster. */
+/** The doctor's checks of the controller's pods, and how remedies are printed. Without a cluster. */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../apis/core/pod.ts";
 import { printedChecks } from "../checks/checks.ts";

@@ -9,7 +9,9 @@ import type { DoctorFacts } from "./facts.ts";
 
 const LEASE_SECONDS = 15;
 
-/** Checks the Deployments and their pods. In a sandbox, and where a process leads without them, there are none. */
+/**
+ * Checks the Deployments and their pods. A sandbox has none, and neither has a process that leads without a Deployment.
+ */
 export function checkController(facts: DoctorFacts): readonly CheckedItem[] {
   const { deployments, controllerPods, namespace, isNamespaceMissing, isSandbox, unread } = facts;
   const area = "controller";
@@ -49,7 +51,9 @@ export function checkController(facts: DoctorFacts): readonly CheckedItem[] {
   ];
 }
 
-/** A hand-over leaves the Deployment of the earlier controller so, and another one leads. */
+/**
+ * Why a Deployment has no pods. After a hand-over this is normal for the earlier controller, because another one leads.
+ */
 function whyStopped(
   facts: DoctorFacts,
   name: string,
@@ -60,7 +64,7 @@ function whyStopped(
   return { state: "todo", says: "It is scaled to 0", remedy };
 }
 
-/** Checks the Leases: somebody must lead. */
+/** Checks that some process holds the Lease. */
 export function checkLead(facts: DoctorFacts): readonly CheckedItem[] {
   const { leases, isSandbox, namespace } = facts;
   const area = "lease";
@@ -96,7 +100,7 @@ export function checkLead(facts: DoctorFacts): readonly CheckedItem[] {
   });
 }
 
-/** The Leases that somebody holds, with the holder. */
+/** The Leases that are held, each with its holder. */
 function holders({ leases, nowMs }: DoctorFacts): readonly string[] {
   return leases.flatMap(({ metadata, spec }) => {
     const holder = spec.holderIdentity ?? "";

@@ -16,7 +16,7 @@ interface OwnDefinition extends KubeObject {
   readonly spec: { readonly versions: readonly Version[] };
 }
 
-/** Kinds that an installation cannot do without. Those of other providers and generations may be missing. */
+/** Kinds that an installation needs. Those of other providers and generations may be missing. */
 const NEEDED = {
   aws: ["nodepools.karpenter.sh", "nodeclaims.karpenter.sh", "ec2nodeclasses.karpenter.k8s.aws"],
   kwok: ["nodepools.karpenter.sh", "nodeclaims.karpenter.sh", "kwoknodeclasses.karpenter.kwok.sh"],
@@ -80,7 +80,7 @@ function judged(crd: Crd, own: OwnDefinition): Pick<CheckedItem, "state" | "says
   };
 }
 
-/** Paths of fields in `own` that `theirs` lacks. Below a lacking field no further one is named. */
+/** Paths of fields in `own` that `theirs` lacks. Fields below a missing field are not listed. */
 function fieldsWithout(own: unknown, theirs: unknown, at = ""): readonly string[] {
   if (!isObject(own) || !isObject(theirs)) return [];
   if (theirs["x-kubernetes-preserve-unknown-fields"] === true) return [];

@@ -18,7 +18,7 @@ import { checkQuotas } from "./quotas.ts";
 /** Above this difference, no node is ended because of the time (docs/explanation/safety.md). */
 const SKEW_LIMIT_MS = 5 * 60_000;
 const SKEW_SEEN_MS = 5_000;
-/** From this share of a limit on, it is reported. */
+/** A limit of which at least this share is used is reported. */
 const FULL_SHARE = 0.9;
 /** A node usually starts within minutes and drains within an hour. */
 const SLOW_START_MS = 15 * 60_000;
@@ -78,7 +78,8 @@ function checkServer(facts: DoctorFacts): readonly CheckedItem[] {
     return [version, { area, item: "clock", state: "unknown", says: "It does not tell the time" }];
   const off = Math.abs(skewMs);
   const says = `This machine is ${formatDuration(Math.round(off / 1_000) * 1_000)} ${skewMs > 0 ? "ahead" : "behind"}`;
-  // A sandbox that plays faster has a clock of its own, and Karpenter in it goes by that one.
+  // A sandbox may run faster than real time. Its clock then differs from this machine's, and Karpenter in it uses the
+  // sandbox's clock.
   if (isSandbox && off > SKEW_SEEN_MS)
     return [
       version,

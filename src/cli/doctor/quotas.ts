@@ -1,4 +1,4 @@
-/** How near each vCPU quota of the account is: read from AWS, and judged. */
+/** How much of each vCPU quota of the account is used: read from AWS, and checked. */
 import type { VcpuQuotaUse } from "../../apis/karpenter/facts.ts";
 import type { Clock } from "../../base/clock.ts";
 import { counted } from "../../base/counted.ts";
@@ -13,7 +13,7 @@ import type { DoctorFacts, ReadQuotas } from "./facts.ts";
 /** Most types that EC2 describes in one call by name. */
 const TYPES_AT_ONCE = 100;
 
-/** Asks AWS for the quotas and what is used of them. What goes wrong is in the answer. */
+/** Reads the quotas and their use from AWS. An error becomes a part of the result. */
 export function quotasOf(
   api: Pick<AwsApi, "servicequotas" | "ec2">,
   clock: Clock,
@@ -42,7 +42,7 @@ async function vcpusOf({ ec2 }: Pick<AwsApi, "ec2">, types: readonly string[]) {
   return vcpus;
 }
 
-/** One check for each quota in use; quotas of which nothing is used are told as a number. */
+/** One check for each quota in use, and one with the number of unused quotas. */
 export function checkQuotas({ quotas: read }: DoctorFacts): readonly CheckedItem[] {
   const area = "quotas";
   if (read === undefined) return [];

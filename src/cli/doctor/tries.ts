@@ -57,7 +57,7 @@ export function roomOfSubnets(
   };
 }
 
-/** An error that the object does not exist counts as an answer of the service. */
+/** An answer that the object does not exist also shows that the service answers. */
 async function answers(call: () => Promise<unknown>): Promise<void> {
   try {
     await call();

@@ -35,7 +35,7 @@ interface Experiment {
 /** Output and waiting, so that tests can replace them. */
 export interface InterruptDoors {
   readonly say: (line: string) => void;
-  /** Waits in real time between two checks. */
+  /** Waits between two checks; in real time by default. */
   readonly sleep: (ms: number) => Promise<void>;
 }
 

@@ -260,7 +260,7 @@ function allows(pattern: string, action: string): boolean {
   return new RegExp(`^${expression}$`, "i").test(action);
 }
 
-/** Whether it takes no lease and changes nothing (`--observe-only`). */
+/** Whether it takes no Lease and changes nothing (`--observe-only`). */
 function onlyObserves(one: Deployment): boolean {
   return environmentOf(one).get(OPTIONS.observeOnly.env) === "true";
 }

@@ -88,7 +88,7 @@ function draftPool(group: NodeGroup, name: string): KubeObject {
   } as KubeObject;
 }
 
-/** A NodePool's name for each group's. Groups whose names differ in other characters only get a number. */
+/** A NodePool's name for each group. Names that become equal by replaced characters get a number. */
 function poolNames(groups: readonly NodeGroup[]): ReadonlyMap<string, string> {
   const names = new Map<string, string>();
   const taken = new Set<string>();
@@ -105,7 +105,7 @@ function poolNames(groups: readonly NodeGroup[]): ReadonlyMap<string, string> {
   return names;
 }
 
-/** With the characters that an object's name may have. */
+/** Replaces characters that an object's name must not have. */
 function plainName(group: string): string {
   const plain = group
     .toLowerCase()

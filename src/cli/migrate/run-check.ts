@@ -33,7 +33,7 @@ export async function runMigrateCheck(flags: MigrateCheckFlags): Promise<0 | 2> 
   }
 }
 
-/** The checks of a cluster; for tests, too. `fallbackMs`: the time, where the server does not tell its own. */
+/** The checks of a cluster. Exported for tests. `fallbackMs`: the time to use if the server does not tell its own. */
 export async function checksOf(
   client: Pick<KubeClient, "list" | "raw">,
   fallbackMs: number,

@@ -116,7 +116,7 @@ export async function awsCatalogue(
     notes,
     quotaRoom: () => quotas.room(),
     typesOf: async (pool) => {
-      // A cluster without NodePools of AWS needs no spot prices: to draw them takes a third of a second.
+      // A cluster without AWS NodePools needs no spot prices, whose estimates take a third of a second.
       if (told === undefined)
         priced ??= refreshPrices({ api, prices, clock, log: SILENT, region, isolatedVpc: true });
       await priced;

@@ -27,7 +27,7 @@ export interface Expanded {
   readonly volumeClaims: readonly PersistentVolumeClaim[];
 }
 
-/** Most pods of a plan. A typo in replicas could ask for billions. */
+/** Most pods of a plan. A typo in `replicas` could request billions. */
 const MOST_PODS = 5_000_000;
 
 /** Number of pods that are created in one step. */
@@ -289,7 +289,7 @@ function isAdmitted(pod: Pod): boolean {
   return pod.metadata.uid !== undefined;
 }
 
-/** Tells what admission reads in the input. Returns `admission`. */
+/** Adds the objects of the input that admission reads. Returns `admission`. */
 export function fillAdmission(
   admission: PodAdmission,
   {

@@ -171,7 +171,7 @@ status:
     };
     expect(regionOf(manifests)).toBe("us-west-2");
     expect(await zonesIn("us-west-2")).toEqual(["us-west-2c"]);
-    // What would it be elsewhere? Its subnets say nothing of that.
+    // Planned for another region. The subnets in the status say nothing about that region.
     expect(await zonesIn("eu-west-1")).toEqual(["eu-west-1a", "eu-west-1b", "eu-west-1c"]);
   });
 

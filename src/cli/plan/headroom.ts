@@ -92,7 +92,10 @@ interface QuotaInput {
   readonly made: readonly Pod[];
 }
 
-/** What a quota of a cluster has used is in its status. A quota of a file is used by the pods of the input. */
+/**
+ * A quota of a live cluster has its used amounts in its status. For a quota in a file, the pods of the input are
+ * counted.
+ */
 function withinQuotas(
   wanted: number,
   { sample, quotas, others, made }: QuotaInput,

@@ -157,7 +157,7 @@ function labels(
       throw field.wrong(key, "a label key such as example.com/disk");
     const texts = values.map((text) => field.labelValue(text, true));
     const name = normalizedLabel(key);
-    // A label may have the name of what every object has, such as toString.
+    // A label may have the name of an inherited property, such as toString.
     const said = Object.hasOwn(own, name) ? own[name] : undefined;
     if (said !== undefined && !isSameSet(texts, said)) {
       const by = said === own[INSTANCE_TYPE_LABEL_KEY] ? "its name says" : "its offerings say";

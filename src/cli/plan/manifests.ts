@@ -72,7 +72,7 @@ export interface Manifests {
   readonly liveWorkloads: readonly KubeObject[];
   readonly cronJobs: readonly CronJob[];
   readonly autoscalers: readonly Autoscaler[];
-  /** They count only where the controller reads them. */
+  /** VerticalPodAutoscalers. They are used only if the controller reads them. */
   readonly verticalAutoscalers: readonly VerticalPodAutoscaler[];
   readonly daemonSets: readonly DaemonSet[];
   readonly pools: readonly (NodePool | Provisioner)[];
@@ -89,7 +89,7 @@ export interface Manifests {
   readonly namespaces: readonly Namespace[];
   readonly services: readonly Service[];
   readonly limitRanges: readonly LimitRange[];
-  /** They limit CapacityBuffers. */
+  /** ResourceQuotas, which limit CapacityBuffers. */
   readonly quotas: readonly ResourceQuota[];
   readonly runtimeClasses: readonly RuntimeClass[];
   readonly overlays: readonly NodeOverlay[];

@@ -213,7 +213,7 @@ const INPUTS: Readonly<Record<string, readonly string[]>> = {
     node("n1"),
     node("n2", { metadata: ofPool("a") }),
     node("n3", { metadata: ofPool("b") }),
-    // One machine twice, and one that goes.
+    // One machine with two Nodes, and a machine that is being removed.
     node("n4", { metadata: ofPool("a"), spec: "x:///n3", cpu: "8" }),
     node("n5", {
       metadata: `${ofPool("a")}, deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: [karpenter.sh/termination]`,

@@ -553,7 +553,7 @@ apiVersion: policy/v1
 kind: PodDisruptionBudget
 metadata: {name: none, namespace: shop}
 spec: {maxUnavailable: 0, selector: {matchLabels: {app: guarded}}}`;
-    // A pod of a StatefulSet that is being deleted comes back, whatever guards it.
+    // A pod of a StatefulSet that is being deleted will be created again, even if something protects it.
     const goes = `deletionTimestamp: "2026-01-01T00:00:00Z", deletionGracePeriodSeconds: 30, ownerReferences:
   [{apiVersion: apps/v1, kind: StatefulSet, name: db, uid: u, controller: true}]`;
     const { plan } = await planFor([
@@ -700,7 +700,7 @@ describe("the exit code", () => {
     const good = await run([POOL, workload("Deployment", "web", 1)]);
     expect(good.code).toBe(0);
     expect(JSON.parse(good.text)).toMatchObject({ totals: { pods: 1, placed: 1, nodes: 1 } });
-    // Nine cores of pods, at the price of cores, which is lowest on the largest type.
+    // Pods of nine cores. The largest type has the lowest price for a core.
     const many = [POOL, workload("Deployment", "web", 9)];
     const bounded = JSON.parse((await run(many, "json", { lowerBound: true })).text) as Plan;
     expect(bounded.totals.lowerBoundMicroUsdPerHour).toBe(Math.ceil((9 / 7.9) * 400_000));
@@ -1262,7 +1262,7 @@ status: {amis: [{id: ami-a, requirements: [{key: 1, operator: Exists}]}]}`;
         /auto-gpu: passed over, its class is a NodeClass of eks\.amazonaws\.com, which belongs to another provider/,
       ),
     );
-    // What a file says can be launched is for any provider.
+    // Instance types from a file may be used by pools of any provider.
     expect(
       (await planFor([text.replace(/requirements:\n( +-.*\n)+/, "requirements: []\n")])).plan
         .newNodeClaims,

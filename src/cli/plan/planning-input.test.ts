@@ -46,7 +46,7 @@ async function read(...documents: readonly string[]) {
   return planningInput(manifests, cloud, settings, NOW);
 }
 
-/** Names of the pods that are to get a place. */
+/** Names of the pods that need a place. */
 async function wanting(...documents: readonly string[]): Promise<string[]> {
   const { input } = await read(POOL, ...documents);
   return input.pods.map(({ metadata }) => metadata.name).sort();

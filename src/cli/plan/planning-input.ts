@@ -47,7 +47,7 @@ export interface PlanSettings {
   readonly poolNames: readonly string[];
   /** Default topology spread for pods without one. */
   readonly defaultSpread?: readonly TopologySpreadConstraint[];
-  /** Pods that are created anew get what VerticalPodAutoscalers recommend. */
+  /** Whether pods that do not exist yet get the requests that VerticalPodAutoscalers recommend. */
   readonly readsRecommendations?: boolean | undefined;
   /** Reads CEL selectors of devices. Absent: pods with resource claims are not planned. */
   readonly compileSelector?: CompileSelector | undefined;
@@ -59,7 +59,7 @@ const MAX_INSTANCE_TYPES = 600;
 export interface PlanningInput {
   readonly input: SchedulingInput;
   readonly notes: readonly string[];
-  /** All pools. A pool that must not be used and has no nodes has no types. */
+  /** All pools. A pool that is not used and has no nodes gets no instance types. */
   readonly pools: readonly PoolInput[];
   /** Ids of pools of other providers. */
   readonly foreign: ReadonlySet<string>;
@@ -83,7 +83,7 @@ export async function planningInput(
   const { nowMs, kept } = typeof at === "number" ? { nowMs: at, kept: undefined } : at;
   const manifests = asRecommended(found, settings.readsRecommendations === true);
   const { verticalAutoscalers: autoscalers, services } = manifests;
-  // All pods of a live cluster are there already; of a large one nobody goes through them here.
+  // All pods of a live cluster exist already, and a large cluster has too many to go through them again.
   const { pods, volumeClaims } =
     kept === undefined
       ? expandWorkloads(manifests)
@@ -150,7 +150,7 @@ const QUOTAS_FOR_BUFFERS =
 const RECOMMENDATIONS_OFF =
   "VerticalPodAutoscalers have no effect: the controller does not read them (its setting read-vpa-recommendations is off)";
 
-/** The objects as a controller counts with them: without VerticalPodAutoscalers, unless it reads those. */
+/** The manifests without VerticalPodAutoscalers, unless the controller reads those. */
 export function asRecommended(manifests: Manifests, reads: boolean): Manifests {
   return reads ? manifests : { ...manifests, verticalAutoscalers: [] };
 }
@@ -336,7 +336,7 @@ function namespacesOf({ namespaces }: Manifests, pods: readonly Pod[]) {
   });
 }
 
-/** `found`: as in the input, with what does not count here. */
+/** Notes about unused objects. `found`: the input, with objects that do not count here. */
 function unusedNotes(
   { unused, quotas, verticalAutoscalers }: Manifests,
   found: Manifests,

@@ -168,7 +168,10 @@ async function madePlan(flags: PlanFlags, progress: Progress): Promise<Made> {
   return { planned, result, notes };
 }
 
-/** As the chart's `settings.enableDRA` has it, unless the running Karpenter plans resource claims. */
+/**
+ * The facts with resource claims and devices switched on, as by the chart's `settings.enableDRA`. Unchanged if the
+ * running Karpenter already plans resource claims.
+ */
 function withDevices(facts: ReadFacts | undefined): ReadFacts {
   const ignore = OPTIONS.ignoreDraRequests.flag;
   if (facts?.settings[ignore] === "false") return facts;

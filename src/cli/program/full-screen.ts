@@ -1,6 +1,6 @@
 /**
- * A whole terminal for one command: the alternate screen, keys as they are pressed, and only changed lines written. What
- * was on the terminal before comes back when it is closed, however the process ends.
+ * A full-screen terminal for one command. It uses the alternate screen, reads single keys, and writes only changed
+ * lines. When it is closed, however the process ends, the terminal's earlier content is shown again.
  */
 import { emitKeypressEvents } from "node:readline";
 import { type Line, printedScreen } from "./terminal.ts";
@@ -8,7 +8,7 @@ import { type Line, printedScreen } from "./terminal.ts";
 /** A key that was pressed. */
 export interface PressedKey {
   readonly name?: string | undefined;
-  /** What the key types. */
+  /** The text that the key types. */
   readonly text?: string | undefined;
   readonly ctrl?: boolean | undefined;
 }

@@ -19,7 +19,7 @@ describe("a file of the bundle", () => {
       join(folder, file),
       `(function (require, module, exports, bundleUrl) {${body}\n})`,
     );
-  /** Another text each time, though as long: this process still has what it compiled before. */
+  /** A different text of the same length each time, because this process keeps what it compiled before. */
   let texts = 100;
   const text = (): string =>
     `exports.double = (one) => 2 * one; exports.where = bundleUrl; /* ${texts++} */`;

@@ -1,4 +1,4 @@
-// Deleting Karpenter's pod is how people restart it.
+// A user restarts Karpenter by deleting its pod.
 import { expect, it } from "vitest";
 import { POD } from "../../apis/core/pod.ts";
 import { VirtualClock } from "../../base/virtual-clock.ts";

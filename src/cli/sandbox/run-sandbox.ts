@@ -38,7 +38,7 @@ import { tracePrinter } from "./trace-printer.ts";
 /** Milliseconds in which a failed sandbox must close. */
 const CLOSE_WITHIN_MS = 5_000;
 
-/** Runs a sandbox until it is interrupted, or runs a scenario. */
+/** Runs the sandbox until it is interrupted, or runs one scenario. */
 export async function runSandbox(flags: SandboxFlags): Promise<void> {
   // The SDK's warning about Node versions is for developers, not for users of the sandbox.
   process.env["AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED"] = "true";

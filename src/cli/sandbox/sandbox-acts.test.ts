@@ -8,7 +8,7 @@ afterEach(async () => {
   world = undefined;
 });
 
-/** A clock that tells what was asked of it. */
+/** A clock that records how it was called. */
 function toldClock() {
   const told: string[] = [];
   const clock = {

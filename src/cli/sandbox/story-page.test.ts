@@ -58,7 +58,7 @@ describe("the page of a story", () => {
     const MOMENTS = [0, 1, 4, 5, 6];
     let doms: ReadonlyMap<number, string>;
 
-    /** One browser shows the page at each moment, in frames of one page that hands on what became of them. */
+    /** One browser shows the page at each moment, in frames of one page that collects the results. */
     beforeAll(() => {
       const folder = mkdtempSync(join(tmpdir(), "karpenter-page-"));
       const file = join(folder, "frames.html");
