@@ -1,7 +1,7 @@
 /**
  * Plans pods again in the same pass if the API server refused their claim as invalid. Each kind of pod is planned
  * alone. After them come pods without a place in the first plan, because the refused claims may have used up what they
- * need. Everything that the pass has placed stays and counts. ⏎
+ * need. Everything that the pass has placed stays and counts.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";

@@ -1,6 +1,6 @@
 /**
  * Devices for a pod on a planned node. Each kind of instance type that the node may become is searched separately.
- * Kinds whose devices narrow the node in the same way form one fit. The fit with the lowest price comes first. ⏎
+ * Kinds whose devices narrow the node in the same way form one fit. Of several fits the cheapest comes first.
  */
 import { within } from "../../base/within.ts";
 import type { InstanceType } from "../cloudprovider/instance-type.ts";
@@ -84,7 +84,7 @@ export class NewNodeDevices {
     this.#nodes = new NewNodes(space);
   }
 
-  /** The ways in which the node can have the pod's devices, the cheapest first. Empty: there is none. */
+  /** The ways in which the node can have the pod's devices, in the order of preference. Empty: there is none. */
   fits(needs: DeviceNeeds, asked: AskedNode): readonly DeviceFit[] {
     if (needs.problem !== undefined) return NONE;
     const wanted = this.state.wantedOn(asked.holder, needs);

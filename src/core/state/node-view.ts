@@ -190,7 +190,7 @@ function currentTaints(
   initialized: boolean,
 ): readonly Taint[] {
   const all = (registered ? node?.spec?.taints : claim?.spec.taints) ?? [];
-  // The pods of a rebooting node stay bound to it.
+  // Pods wait for a rebooting node, so the taint of the reboot is ignored.
   const isAway = claim !== undefined && isRebooting(claim);
   const taints = all.filter(
     (taint) =>
