@@ -27,8 +27,8 @@ export interface Pass {
   /** Called before an existing node gets a pod. Absent: changes are not undone. */
   readonly onTouch?: (node: ExistingNode) => void;
   /**
-   * Whether no pod was placed on the node since the prepared state. Then a refusal holds in every question. Absent:
-   * there is only one plan.
+   * Whether the node is as in the prepared state. Then its refusal holds in every question. Absent: there is only one
+   * plan.
    */
   readonly isUntouched?: (node: ExistingNode) => boolean;
   /** Indices of existing nodes that take no pods. Absent: none. */
@@ -92,8 +92,8 @@ export function isStuck(pass: Pass, podClass: PodClass): boolean {
 }
 
 /**
- * A number that grows when a class that failed may succeed: a planned node was opened, or a topology group of the
- * class counted a pod. All other events only use up room.
+ * A number that grows when a class that failed may succeed: a planned node was opened, a topology group of the class
+ * counted a pod, or shared resource claims got devices. All other events only use up room.
  */
 function progressOf(pass: Pass, podClass: PodClass): number {
   let sum = pass.claims.size;
@@ -173,8 +173,8 @@ function priceOfNew(pass: Pass, tried: TriedPod): number {
 }
 
 /**
- * A new node without pods. If pods are placed by price, it is not burstable: the price of such a type assumes CPU
- * credits.
+ * Opens a node without pods. If pods are placed by price, it is of no burstable type, because the price of such a type
+ * assumes CPU credits.
  */
 function newClaim({ claims, context, nodeMicroUsd }: Pass, template: Template): NewNodeClaim {
   const { budget, steady } = template;

@@ -66,7 +66,10 @@ export interface SchedulingInput {
   readonly volumes: VolumeFacts;
   /** The operator's default spread, for pods without a spread. Absent: none. */
   readonly defaultSpread?: DefaultSpread;
-  /** They change the requests of pods that move, as those are created anew. Absent: no pod changes. */
+  /**
+   * VerticalPodAutoscalers, whose recommendations change the requests of pods that move, because those are created
+   * anew. Absent: no pod changes.
+   */
   readonly autoscalers?: readonly VerticalPodAutoscaler[];
   /** Quota of the cloud's account → units that may still be launched. Absent: not bounded. */
   readonly quotaRoom?: ReadonlyMap<string, number>;

@@ -590,7 +590,7 @@ describe("solve", () => {
       const pools = [poolInput({ limits: { cpu: 64_000 } })];
       const [first] = plan({ pods: [important, ...others, huge], pools });
       expect(first).toContain("pod-0 pod-1 vital");
-      // Nor a pod that is too large for the limits by itself.
+      // The plan also stays if the important pod is too large for the limits on its own.
       const wide = pod({ name: "wide", cpu: "15", spec: { priority: 1_000 } });
       const narrow = [poolInput({ limits: { cpu: 8_000 } })];
       const lines = plan({ pods: [important, ...others, wide], pools: narrow });

@@ -51,7 +51,7 @@ import { type Latecomer, refusedBy } from "./topology/latecomers.ts";
 import { Topology } from "./topology/topology.ts";
 import type { MeetingPlace, TopologyGroup } from "./topology/topology-group.ts";
 
-/** One step takes a few milliseconds at most. */
+/** The number of nodes in one step, which takes a few milliseconds at most. */
 const NODES_PER_STEP = 64;
 const TRIES_PER_STEP = 64;
 /**
@@ -226,7 +226,7 @@ function isKeptOutByLimits({ rejected }: PoolRejection): boolean {
   return rejected.limits !== undefined;
 }
 
-/** Where a plan differs from the one by the greedy rules. */
+/** How a plan differs from the one by the greedy rules. */
 interface GreedySettings {
   readonly opening?: Opening | undefined;
   readonly isEnough?: Stop;
@@ -246,9 +246,9 @@ function* completePlan(batch: Batch, settings: GreedySettings): Steps<Scheduling
 }
 
 /**
- * Plans again if a planned node opened a domain that a spread had not counted when it placed its pods. The second
- * plan is kept unless it leaves more pods pending, pods that kube-scheduler would refuse included. `isEnough` is
- * asked only for the first plan.
+ * Plans again if a planned node opened a domain that a spread had not counted when it placed its pods. The second plan
+ * is kept unless it leaves more pods pending. Pods that kube-scheduler would refuse count as pending. `isEnough`
+ * applies only to the first plan.
  */
 function* plannedWithForesight(
   batch: Batch,

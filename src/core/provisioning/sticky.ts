@@ -150,7 +150,7 @@ function giveUpFirst(pass: Pass, line: Line, refused: Refused[]): void {
 
 /** Tries the pod with ever fewer preferences: the earlier plan may have dropped some. */
 function isTaken(pass: Pass, { pod, podClass }: QueuedPod, node: ExistingNode): boolean {
-  // An unlaunched claim has no size yet, and it was made for this pod.
+  // An unlaunched claim has no capacity yet, and it was created for this pod.
   if (Object.keys(node.view.allocatable).length === 0) return true;
   for (const variant of variantsOf(pass.classes, podClass))
     if (node.accepts(pass.attempt.begin(pod, podClass, variant)) === "yes") return true;

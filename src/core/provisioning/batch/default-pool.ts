@@ -42,7 +42,7 @@ export function defaultPooler(namespaces: readonly Namespace[]): (pod: Pod) => P
   };
 }
 
-/** Equal specs stay equal, so that pods of a template are planned as one. */
+/** Equal specs give equal results, so that pods of a template are planned as one class. */
 function choiceOf(namespace: string, value: string): (spec: PodSpec) => PodSpec {
   const isProvisioner = value.startsWith(OF_PROVISIONER);
   const name = isProvisioner ? value.slice(OF_PROVISIONER.length) : value;

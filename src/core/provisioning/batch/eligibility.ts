@@ -84,8 +84,8 @@ export function refusalBesideDevices(
 }
 
 /**
- * The pods of daemons that are overhead. Daemons with resource claims are none where such claims are ignored; elsewhere
- * their ordinary resources count.
+ * The DaemonSet pods that count as overhead. If resource claims are ignored, pods with such claims are left out.
+ * Otherwise their ordinary resources count.
  * upstream: IGNORE_DRA_REQUESTS
  */
 export function plannedDaemons({
@@ -148,7 +148,8 @@ function keyRefusal(key: string, wellKnownLabels: readonly string[]): string | u
 }
 
 /**
- * The CRD of claims demands this for every cloud. upstream's AWS provider restricts its domain: pkg/apis/v1/labels.go
+ * Whether the key is in AWS's label domain without being one of its labels. The CRD of claims refuses such keys for
+ * every cloud. upstream: the AWS provider restricts its domain, pkg/apis/v1/labels.go
  */
 function isUnknownToAws(key: string): boolean {
   return isDomainOrBelow(labelDomain(key), AWS_LABEL_DOMAIN) && !AWS_KEYS.includes(key);

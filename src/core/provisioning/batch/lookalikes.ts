@@ -51,8 +51,8 @@ function isLike(a: Pod, b: Pod): boolean {
 }
 
 /**
- * Whether the pod must be looked at by itself: claims of volumes have its name, a resize changes its own status, and
- * claims of devices are named there.
+ * Whether the pod cannot share a result with others: its volume claims contain its name, a resize changed its own
+ * status, or its resource claims are named in its status.
  */
 function isOfItsOwn(pod: Pod): boolean {
   return (pod.spec.volumes?.length ?? 0) > 0 || isResized(pod) || hasResourceClaims(pod);

@@ -28,7 +28,7 @@ export function ownedGroups(
   topology: Topology,
 ): readonly TopologyGroup[] {
   const found: TopologyGroup[] = [];
-  // A YAML anchor can make the same term object an affinity and an anti-affinity.
+  // One term object may be both an affinity and an anti-affinity, because of a YAML anchor.
   const find = (
     type: TopologyGroup["type"],
     constraint: object,

@@ -71,7 +71,7 @@ export interface PodClass {
   readonly maxRunMs: number | undefined;
   /** The class has resource claims, which the scheduling state plans. */
   readonly claimsDevices: boolean;
-  /** Other pods may use the same claims, or they are allocated already. */
+  /** Other pods may use the same claims, or the claims are already allocated. */
   readonly sharesClaims: boolean;
   /** Groups that count a placed pod of this class. */
   readonly countedBy: readonly TopologyGroup[];
@@ -82,7 +82,7 @@ export interface PodClass {
    * again.
    */
   failedAt: number;
-  /** Why it waits for a later pass. It is not tried again in this one. */
+  /** Why the class waits for a later pass. It is not tried again in this pass. */
   deferred?: string;
 }
 
@@ -153,7 +153,7 @@ export class PodClasses {
     const pod = this.#complete?.(written) ?? written;
     const volumeSets = this.#volumeSets(pod);
     const template = isResized(pod) ? undefined : templateOf(pod.spec);
-    // The pod may have wishes that its template lacks.
+    // The pod may have claims or a maximum run time that its template lacks.
     const hasOwn = this.#devices?.needsOf(pod) !== undefined || maxRunMs(pod) !== undefined;
     const isOwn = template === undefined || hasOwn;
     if (isOwn || goesByLabels(template)) return this.#draft(pod, volumeSets);
@@ -326,7 +326,7 @@ export class PodClasses {
   }
 }
 
-/** The filtered list; the list itself if nothing was filtered out, as in most cases. */
+/** The filtered list. In most cases nothing is filtered out, and the same list is returned. */
 function those(rules: readonly Rule[], isOne: (rule: Rule) => boolean): readonly Rule[] {
   return rules.every(isOne) ? rules : rules.some(isOne) ? rules.filter(isOne) : NO_RULES;
 }

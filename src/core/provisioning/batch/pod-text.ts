@@ -1,4 +1,7 @@
-/** What a pod asks for, as a text. Pods of equal texts are equal for planning. A template is written out once. */
+/**
+ * The requests, rules and ports of a pod as a text. Pods with equal texts are equal for planning. The text of a
+ * template is made once.
+ */
 import { hostPorts } from "../../../apis/core/host-ports.ts";
 import { maxRunMs } from "../../../apis/core/max-run.ts";
 import type { Pod, PodSpec } from "../../../apis/core/pod.ts";

@@ -21,10 +21,10 @@ describe("the queue of a batch", () => {
       const all = Array.from({ length: count }, (_, at) =>
         item(`p${at}`, classes[random.int(3)] as PodClass),
       );
-      // Each pod finds its place at the try of this number, if at all.
+      // For each pod, the number of the try that places it, if any.
       const fits = new Map(all.map((one) => [one, random.int(5)]));
       const queue = new Queue(all);
-      // The same by one list: pods that were put back follow all others.
+      // A model with one list: pods that were put back follow all others.
       const model = { items: [...all], inVain: 0 };
       const tries = new Map<QueuedPod, number>();
       for (let one = queue.pop(); one !== undefined; one = queue.pop()) {
@@ -50,7 +50,7 @@ describe("the queue of a batch", () => {
     const queue = new Queue([a, b]);
     queue.giveBack(queue.pop() as QueuedPod);
     expect(queue.pop()).toBe(b);
-    // The pod of b was placed, so a may be tried again; the class is stuck, though.
+    // The pod of b was placed, so a may be tried again. But the class of a is stuck.
     expect(queue.pop((podClass) => podClass === classes[0])).toBeUndefined();
     expect([queue.length, names(queue.rest())]).toEqual([1, ["a"]]);
   });

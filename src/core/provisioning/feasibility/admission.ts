@@ -29,7 +29,7 @@ export function admittedSet(
   return space.join(set, variant.set);
 }
 
-/** The node's requirements at each place where all volumes of the pod can be reached. Empty: it can be at none. */
+/** The node's requirements in each place where all volumes of the pod can be reached. Empty: there is no such place. */
 export function volumePlaces(
   set: SetId,
   { volumeSets }: PodClass,

@@ -11,7 +11,7 @@ import type { DeviceAccess } from "../nodes/device-access.ts";
 import type { Topology } from "../topology/topology.ts";
 import { isAllowedIn, type Place, type Rule } from "../topology/topology-group.ts";
 
-/** Number of asked nodes from which answers are kept. Most pods are placed before that. */
+/** Answers are kept only from this number of nodes on. Most pods are placed before that. */
 const ANSWERS_NOT_KEPT = 4;
 
 /** An existing node as a topology rule sees it. */
@@ -25,7 +25,7 @@ export class Attempt {
   readonly volumes: VolumeIndex;
   readonly devices: DeviceAccess | undefined;
   readonly #topology: Topology;
-  /** Set by {@link begin}, as the next two. */
+  /** Set by {@link begin}, like the next two fields. */
   pod!: Pod;
   podClass!: PodClass;
   variant!: Variant;

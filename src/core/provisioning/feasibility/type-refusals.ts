@@ -1,6 +1,6 @@
 /**
- * Why an instance type refuses a pod: every stage that fails, with the value that failed. Placement asks the same
- * stages for all types at once, as columns of the `TypeTable`; test/fuzz/feasibility.test.ts holds the two together.
+ * Why an instance type refuses a pod: every stage that fails, with the value that failed. Placement checks the same
+ * stages for all types at once, as columns of the `TypeTable`. test/fuzz/feasibility.test.ts compares both.
  */
 import type { Resources } from "../../../apis/resources.ts";
 import type { Offering } from "../../cloudprovider/instance-type.ts";
@@ -78,7 +78,7 @@ function isWhere(volumes: Requirements, { zone, capacityType }: Offering): boole
   });
 }
 
-/** The labels that are not allowed of the offering with the fewest of these. Undefined: there is no offering. */
+/** The labels that are not allowed, of the offering with the fewest such labels. Undefined: there is no offering. */
 function nearestOffering(
   offerings: readonly Offering[],
   requirements: Requirements,

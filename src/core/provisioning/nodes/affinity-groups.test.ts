@@ -199,7 +199,7 @@ describe("pods that must be on one host", () => {
     ]);
   });
 
-  /** Would rather be alone in their zone, and where fewest pods of the front are. */
+  /** Pods that prefer to be alone in their zone, and to be where fewest pods with tier front are. */
   const choosy = pods(3, {
     name: "p",
     cpu: "1",

@@ -50,7 +50,7 @@ export function meetingPlaces(
   for (const [group, own] of owners) countedBy.set(group, othersOf(group, own, owners));
   for (const [group, own] of owners) {
     const members = new Map(own);
-    // The same affinity may be written in two ways. Then pods with either need pods with the other.
+    // One affinity may be written in two ways. Then the pods of both groups need each other.
     for (const other of countedBy.get(group) ?? [])
       if (countedBy.get(other)?.has(group))
         for (const [podClass, pods] of owners.get(other) ?? []) members.set(podClass, pods);
@@ -109,8 +109,8 @@ export function waitsForMeeting({ draft, sample, variants: [asWritten] }: PodCla
 }
 
 /**
- * Lets the group settle wherever its first pod fits. Called when no place was found where all of its pods fit. False:
- * the pod belongs to no such group.
+ * Lets the first pod of the group choose any domain in which it fits. Called when no domain was found that fits all
+ * pods of the group. False: the pod belongs to no such group.
  */
 export function giveUpMeeting({ sample, variants: [asWritten] }: PodClass): boolean {
   let isGivenUp = false;
@@ -239,7 +239,7 @@ class Meeting implements MeetingPlace {
     return most === 0 || best.length === domains.length ? undefined : new Set(best);
   }
 
-  /** How many of `count` pods of the class fit in the domain, if pods of no other class are there. */
+  /** How many of `count` pods of the class fit in the domain, if it has no pods of other classes. */
   #podsIn(podClass: PodClass, count: number, domain: string): number {
     if (this.#canLaunch(podClass, domain)) return count;
     if (!this.#areRulesKept(podClass, domain)) return 0;
@@ -311,8 +311,8 @@ class Meeting implements MeetingPlace {
 }
 
 /**
- * Largest number of pods of the class on one host by host ports and topology rules. A zone spread limits a host, too.
- * Preferences do not count: a pod gives them up rather than stay without a place.
+ * The most pods of the class on one host by host ports and topology rules. A zone spread limits a host, too.
+ * Preferences do not count, because a pod drops them before it stays without a place.
  */
 function mostOnAnyHost({ ports, draft, variants: [asWritten] }: PodClass): number {
   let most = ports.length > 0 ? 1 : Number.POSITIVE_INFINITY;

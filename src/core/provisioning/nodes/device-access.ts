@@ -30,7 +30,7 @@ interface AskedPlace {
 type Facts = Pick<SchedulingInput, "pods" | "pools" | "nodes"> & { readonly devices: DeviceFacts };
 
 export class DeviceAccess {
-  /** Many questions are asked of the state: in the next one, devices may be free that are in use now. */
+  /** Whether later questions follow. In the next question, devices that are in use now may be free. */
   isAskedAgain = false;
   readonly #space: RequirementSpace;
   #new!: NewNodeDevices;
@@ -42,7 +42,7 @@ export class DeviceAccess {
     this.follow(facts);
   }
 
-  /** Starts again with newer facts. Nothing is planned on devices then. */
+  /** Starts again with newer facts, and forgets all planned devices. */
   follow({ devices, pods, pools, nodes }: Facts): void {
     const isPlain = (resource: string) =>
       nodes.some(({ allocatable }) => (allocatable[resource] ?? 0) > 0) ||
@@ -103,7 +103,7 @@ export class DeviceAccess {
     return isFound(answer) ? undefined : (answer.problem ?? "its devices are not those, or in use");
   }
 
-  /** Whether one node of the type has devices for all these pods, whichever of them kube-scheduler takes. */
+  /** Whether one node of the type has devices for all these pods, whichever devices kube-scheduler chooses. */
   haveEnough(
     pods: readonly { readonly sample: Pod; readonly count: number }[],
     { dynamicResources }: InstanceType,

@@ -189,8 +189,8 @@ export class ExistingNode implements Place {
   }
 
   /**
-   * While a plan is made, devices only become fewer. A shared claim may get devices elsewhere, and its other pods then
-   * come here.
+   * While one plan is made, devices only become fewer. But a shared claim may get devices elsewhere, and then its other
+   * pods may fit here.
    */
   #refusingByDevices(attempt: Attempt): Refusing | undefined {
     if (this.#lackOfDevices(attempt) === undefined) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Which values of a label a planned node can be launched with. Many topology groups ask the same of one node, so the
- * last answers are kept.
+ * The values of a label with which a planned node can be launched. Many topology groups need the same answer for one
+ * node, so the last answers are kept.
  */
 import { within } from "../../../base/within.ts";
 import { type Bits, haveCommonBits } from "../../scheduling/bits.ts";

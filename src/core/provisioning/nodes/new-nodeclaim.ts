@@ -73,7 +73,7 @@ export class NewNodeClaim implements Place {
   #attached: VolumeUsage = NOTHING_ATTACHED;
   /** Topology group → number of pods here that it will count once the node's domain is settled. */
   #waiting = NOBODY_WAITS;
-  /** What the node would be, while topology is asked about it: the set and the types. */
+  /** The requirement set that topology checks for the node. Undefined: its own. */
   #considered: SetId | undefined;
   #consideredTypes: Bits | undefined;
   #launchable: LaunchableValues | undefined;
@@ -81,13 +81,13 @@ export class NewNodeClaim implements Place {
   #priced: (Pick<Fit, "types" | "set"> & { readonly price: number }) | undefined;
   /** Spreads that the waiting pods have themselves. */
   #kept = NONE_KEPT;
-  /** Set while the asked pod is placed ahead of the waiting pods: one of these pods comes before it. */
+  /** Pods of which one must be bound before the tried pod. Set while {@link acceptsAhead} tries a pod. */
   #leaders: readonly Pod[] | undefined;
   joins = false;
   readonly #share: LimitShare;
-  /** The refusal by topology depends on this node alone: on its types, or on pods that wait here. */
+  /** The refusal by topology depends on this node alone: on its types, or on pods that wait here to be counted. */
   #ownFault = false;
-  /** The claims of the asked pod. */
+  /** The claims of the tried pod. */
   #needs: DeviceNeeds | undefined;
   /** Why the last trial waits for a reservation. */
   #deferred: string | undefined;
@@ -168,7 +168,7 @@ export class NewNodeClaim implements Place {
     return isLedByOneOf(group, this.#leaders) && !isLiftedElsewhere(group, this) ? 1 : 0;
   }
 
-  /** The least price at which the node can have this label, with the pod that topology is asked about. */
+  /** The least price at which the node can have this value of the label, together with the tried pod. */
   leastPrice(key: string, value: string): number {
     const { table } = this.template;
     const set = this.#context.space.narrow(this.#considered ?? this.set, key, [value]);
@@ -298,7 +298,7 @@ export class NewNodeClaim implements Place {
     return this.#context.devices?.ofNewNodes.driversOf(this) ?? NO_NAMES;
   }
 
-  /** Whether minValues or reservations forbid that the node loses types. */
+  /** Charges the limits. With minValues or reservations the largest type counts, because no type may be dropped. */
   #payLimits(): void {
     const { space, chargesMost } = this.#context;
     const { set, reserved } = this;
@@ -374,7 +374,7 @@ export class NewNodeClaim implements Place {
     this.#ownFault = false;
     const fit = this.#narrow(narrowing, 0, variant, set, types);
     if (fit !== undefined) return { verdict: "yes", fit };
-    // The requirements alone cause the refusal. Nodes with the same ones are skipped until a count changes.
+    // The requirements alone cause the refusal. Nodes with the same requirements are skipped until a count changes.
     if (!this.#ownFault) {
       variant.refusedSets ??= new Map();
       variant.refusedSets.set(set, revisionOf(narrowing));

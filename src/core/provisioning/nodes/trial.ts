@@ -1,4 +1,4 @@
-/** What a planned node answers when it is asked whether it takes a pod. */
+/** The answer of a planned node that is checked for a pod. */
 import type { DeviceFit } from "../../devices/fit-new.ts";
 import type { Bits } from "../../scheduling/bits.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";

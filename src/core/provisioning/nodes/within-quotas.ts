@@ -15,7 +15,9 @@ import type { PlannedClaim, SchedulingResult, UnschedulablePod } from "../result
 /** What an offering takes of its quota. Undefined: no quota counts it. */
 type Share = Offering["quota"];
 
-/** The first look at a kind of claim goes through all its instance types. */
+/**
+ * The number of claims in one step. The first claim of a kind takes longest, because all its instance types are read.
+ */
 const CLAIMS_PER_STEP = 16;
 
 /**
@@ -61,7 +63,7 @@ export class QuotaRoom {
     return this.#left;
   }
 
-  /** Takes room for all these claims, or for none. Returns why there is none; undefined: there was room. */
+  /** Takes room for all these claims, or for none. Returns why none was taken. Undefined: all got room. */
   take(claims: readonly PlannedClaim[]): string | undefined {
     if (this.#left.size === 0) return undefined;
     const left = new Map(this.#left);

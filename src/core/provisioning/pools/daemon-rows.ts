@@ -32,7 +32,7 @@ interface Deciding {
   readonly poolKeys: readonly string[];
 }
 
-/** Split lists, by requirements of daemons. Catalogues are immutable, and passes share them. */
+/** Split lists, by list of types and by requirements of daemons. Lists of types never change, and passes share them. */
 const known = new WeakMap<readonly InstanceType[], Map<string, readonly InstanceType[]>>();
 /**
  * Lists kept for one catalogue. One is needed for each NodePool with such daemons; an edit of the NodePool or of a

@@ -1,4 +1,4 @@
-/** Types of which some offerings come with another capacity or overhead, and what pods may have of them. */
+/** Types whose offerings differ in capacity or overhead, and the resources that pods can use of them. */
 import { describe, expect, it } from "vitest";
 import { instanceType, pod, poolInput, schedulingInput } from "../../../testing/builders.ts";
 import type { Offering } from "../../cloudprovider/instance-type.ts";

@@ -1,4 +1,4 @@
-// Types of which some offerings are too small for the pods of a claim: the claim must not be launched as one of those.
+// Types whose offerings in some zones are too small for the pods. The claim must not allow such offerings.
 import { describe, expect, it } from "vitest";
 import { instanceType, pod, poolInput, schedulingInput } from "../../../testing/builders.ts";
 import type { Offering } from "../../cloudprovider/instance-type.ts";

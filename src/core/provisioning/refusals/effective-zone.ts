@@ -1,6 +1,6 @@
 /**
- * The zone that a pod is bound to by its own requirements and its volumes, for a metric. Spreads and affinities are
- * ignored: which zone they leave is known only while planning.
+ * The zone to which a pod is bound by its own requirements and its volumes, for a metric. Spreads and affinities are
+ * ignored, because their zone is known only while planning.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";

@@ -19,7 +19,7 @@ export interface Refusal {
   readonly rejected: Rejected;
   readonly otherwise?: readonly RejectionReason[];
   readonly promised?: true;
-  /** No stage refuses the pod. */
+  /** No stage refuses the pod, so a new node could take it. */
   readonly fits?: true;
 }
 

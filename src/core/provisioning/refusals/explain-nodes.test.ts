@@ -5,7 +5,7 @@ import { solve } from "../solve.ts";
 
 const ZONE = "topology.kubernetes.io/zone";
 
-/** What keeps the pod from nodes with running pods on them, where no NodePool can help. */
+/** What keeps the pod from nodes with running pods, if no NodePool can help. */
 function obstacles(asking: Pod, nodes: readonly (NodeOptions & { readonly pods?: Pod[] })[]) {
   const views = nodes.map(({ pods = [], ...node }) => nodeView({ node, pods }));
   const input = { pods: [asking], pools: [], nodes: views, askedPod: "default/pod" };

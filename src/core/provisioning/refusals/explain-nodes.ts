@@ -1,4 +1,7 @@
-/** Why the existing nodes do not take a pod: the nodes with the same obstacle together, those of the most nodes first. */
+/**
+ * Why the existing nodes do not take a pod. Nodes with the same obstacle are listed together, the most frequent
+ * obstacle first.
+ */
 import { formatTaint } from "../../../apis/core/tolerations.ts";
 import { formatResource } from "../../../apis/resources.ts";
 import { compareText } from "../../../base/text-order.ts";
@@ -30,7 +33,7 @@ interface Alike {
   mostLeft: number;
 }
 
-/** Asks each node of the pass, as its plan has filled it. Preferences of the pod do not count. */
+/** Checks each node of the pass, as the plan has filled it. Preferences of the pod do not count. */
 export function nodesRefusing(item: QueuedPod, pass: AskedPass): readonly NodesRefusal[] {
   const groups = new Map<string, Alike>();
   for (const node of pass.nodes) {

@@ -90,7 +90,7 @@ const STAGES: readonly (RejectionReason | "promised")[] = [
 const NO_POOLS = "nodepool requirements filtered out all available instance types";
 /** Most combinations of topology domains that are examined for reservations and minValues. */
 const MOST_LASTS = 64;
-/** Each pod may be the first of its class, which takes longest. */
+/** The number of pods in one step. Each pod may be the first of its class, which takes longest. */
 const PODS_PER_STEP = 16;
 
 /**

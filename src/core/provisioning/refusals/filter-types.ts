@@ -104,8 +104,8 @@ function filterText(
 const MOST_REASONS = 3;
 
 /**
- * Why types that would do cannot be had, as far as the cloud's provider knows; undefined: it does not. Types without
- * any offering count, too.
+ * Why suitable types cannot be launched, as far as the provider tells. Undefined: it tells nothing. Types without an
+ * available offering count, too.
  */
 export function whyNotOffered(
   table: TypeTable,

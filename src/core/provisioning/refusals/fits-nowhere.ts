@@ -18,7 +18,7 @@ interface Places {
   readonly classes: Pick<PodClasses, "variant">;
 }
 
-/** A class that fits nowhere is compared with every node. */
+/** The number of classes in one step. A class that fits nowhere is compared with every node. */
 const CLASSES_PER_STEP = 16;
 
 /**

@@ -97,8 +97,8 @@ export function remedies(
     (alike) => new Search(input, alike, plans, templates, known),
   );
   /**
-   * Fixes of pools that were found for other kinds of pods and place these pods, too. They may be smaller than the
-   * kind's own fix.
+   * Fixes of pools that were found for other kinds of pods and also place these pods. Such a fix may be smaller than
+   * the kind's own.
    */
   const shared = new Map<Search, Fix>();
   const makeSmall = (search: Search, count: number) => {
@@ -227,7 +227,7 @@ class Search {
     return this.#isTried;
   }
 
-  /** Looks for edits that are enough, cheapest first. Called again, it goes on from where its plans were used up. */
+  /** Searches for edits that are enough, the cheapest first. A repeated call continues where the plans were used up. */
   run(): void {
     this.#asIs ??= this.#statesAsIs();
     while (!this.#isLooked && !this.#plans.areUsedUp) {
@@ -315,7 +315,7 @@ class Search {
     return less !== undefined && this.#isEnough(less) ? less : undefined;
   }
 
-  /** The obstacles that are left after the edits and are seen without a plan. */
+  /** The obstacles that remain after the edits and that are known without a plan. */
   #standing(state: State): Obstacle[] {
     if (state.poolId === undefined) return [];
     const { pod, wanted, volumes, template, space } = this.#seenFrom(state);
@@ -329,7 +329,7 @@ class Search {
     return typed === undefined ? taints : [...taints, typed];
   }
 
-  /** The pods of the kind without a place after the edits. */
+  /** The pods of the kind that have no place after the edits. */
   #out(edits: readonly Edit[]): UnschedulablePod[] {
     const { unschedulable } = this.#plans.of(this.#siblings, edits);
     const out = unschedulable.filter(({ pod }) => this.#keys.has(keyOf(pod)));
@@ -407,7 +407,7 @@ class Search {
     };
   }
 
-  /** Kept: a candidate is examined several times, and each time for every type. */
+  /** Kept, because a candidate is examined several times, each time for every type. */
   #missesOf(state: Towards): readonly TypeMiss[] {
     return within(this.#misses, state, () => typeMisses(this.#seenFrom(state)));
   }

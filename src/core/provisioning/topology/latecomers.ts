@@ -36,8 +36,8 @@ export const FORESEEN = "";
 export type HomesOf = (group: TopologyGroup) => Steps<ReadonlyMap<Place, number>>;
 
 /**
- * How many placed pods kube-scheduler would refuse. If only a domain is late, this is an upper bound: the pods may be
- * bound before its first node is up.
+ * How many placed pods kube-scheduler would refuse because of counted first pods. Late domains are not counted: pods
+ * may be bound before the first node of such a domain is up.
  */
 export function refusedBy(late: readonly Latecomer[]): number {
   const refused = new Map<string, number>();

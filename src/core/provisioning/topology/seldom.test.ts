@@ -81,7 +81,7 @@ describe("matchLabelKeys of a spread", () => {
     const inA = { nodeSelector: { [ZONE]: "zone-a" } };
     const rule = { matchLabelKeys: ["rev"], nodeAffinityPolicy: "Ignore" as const };
     const of = (name: string, rev: string) => spread(name, rule, { labels: { rev }, spec: inA });
-    // One of each may be in zone-a, while nobody is in zone-b, where a node stands.
+    // Each pod may go to zone-a. Zone-b has a node without pods.
     const nodes = [nodeView({ node: { labels: { [ZONE]: "zone-b" } } })];
     const batch = [of("old-0", "1"), of("new-0", "2"), of("new-1", "2")];
     expect(together({ pods: batch, nodes, pools: zones("zone-a", "zone-b") })).toEqual({

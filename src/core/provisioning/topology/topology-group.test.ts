@@ -1,4 +1,4 @@
-/** What a rule allows, against its definition in a sentence, for every small set of counts. */
+/** What a rule allows for every small set of counts, compared with its definition in one sentence. */
 import { describe, expect, it } from "vitest";
 import { Random } from "../../../base/random.ts";
 import { exists, oneOf, type Requirement } from "../../scheduling/requirement.ts";

@@ -94,7 +94,8 @@ export interface Place extends Pricing, Numbered {
   /** Only for a planned node: its pods that the group will count once the domain is settled. */
   waiting?(group: TopologyGroup): number;
   /**
-   * Only for a planned node: the pod may join pods that wait there to be counted, and may not be a first pod elsewhere.
+   * Only for a planned node: the tried pod may join pods that wait here to be counted. It may not be a first pod
+   * elsewhere.
    */
   readonly joins?: boolean;
   /** Whether the node satisfies the requirements, or can still do so. */
@@ -114,7 +115,7 @@ export interface Rule {
   readonly self: boolean;
 }
 
-/** Sum of the revisions of the rules. While it is unchanged, equal questions have equal answers. */
+/** Sum of the revisions of the rules. While it is unchanged, earlier answers stay valid. */
 export function revisionOf(rules: readonly Rule[]): number {
   let sum = 0;
   for (let at = 0; at < rules.length; at++) sum += (rules[at] as Rule).group.revision;
@@ -358,7 +359,7 @@ export function possibleDomains(group: TopologyGroup, place: Place): readonly st
   return values.length > 1 ? (place.launchable?.(key, values) ?? values) : values;
 }
 
-/** Mostly the others are among them. */
+/** Usually all of `others` are already among the values. */
 function united(values: readonly string[], others: readonly string[]): readonly string[] {
   return others.every((one) => values.includes(one))
     ? values

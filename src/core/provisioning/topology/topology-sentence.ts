@@ -12,7 +12,7 @@ const NAMES = {
 };
 const MOST_SHOWN = 10;
 
-/** `counts`: pods by domain; `node`: the domains of the place; undefined: it has none. */
+/** `counts`: pods by domain. `node`: the values that the place can have for the label. Undefined: it has none. */
 export function topologySentence(
   { type, key }: TopologyGroup,
   counts: readonly (readonly [domain: string, count: number])[],

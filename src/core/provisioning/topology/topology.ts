@@ -264,9 +264,9 @@ export class Topology {
   }
 
   /**
-   * Counts pods of a group at a place. False: the domain of the place is open, or it is open whether the group counts
-   * over it. Call it again when that is settled. Anti-affinity does not wait: it takes every domain that the place
-   * may still get.
+   * Counts pods of a group at a place. False: not counted yet, because the domain of the place is open, or because it
+   * is not known whether the group counts there. Call it again later. Anti-affinity does not wait: it counts in every
+   * domain that the place may still get.
    */
   count(group: TopologyGroup, place: Place, pods = 1): boolean {
     if (!eligible(group.filter, place)) return true;
@@ -414,7 +414,7 @@ export class Topology {
     }
     const [taken, empty] = reachable(group, podDomains, node);
     if (group.type === "affinity") {
-      // Pods on the node itself are near in every zone that it may get.
+      // Pods on the node itself are near, whichever zone it gets.
       const beside = empty.length > 0 && (place.waiting?.(group) ?? 0) > 0 ? [empty] : [];
       if (taken.length > 0) return [taken, ...beside];
       if (beside.length > 0 || !self || anyCounted(group)) return beside;

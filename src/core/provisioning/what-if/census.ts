@@ -61,7 +61,7 @@ export class Census {
   readonly #perHostname = new Map<string, number>();
   /** Number of nodes minus number of host names. */
   #shared = 0;
-  /** Kept answers: domains that new nodes can be in. */
+  /** Kept results: the domains in which new nodes can be launched. */
   readonly #possible = new Map<TopologyGroup, ReadonlySet<string>>();
   /** Domains that exist only because of nodes → number of these nodes. */
   readonly #nodesIn = new Map<TopologyGroup, Map<string, number>>();

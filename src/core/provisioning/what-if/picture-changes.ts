@@ -14,7 +14,7 @@ import { claimName } from "../../scheduling/volumes.ts";
 import type { NodeView } from "../../state/node-view.ts";
 import type { SchedulingInput, VolumeFacts } from "../scheduling-input.ts";
 
-/** Each takes only a look-up. */
+/** The number of nodes in one step. Each needs only one look-up. */
 const NODES_PER_STEP = 4_096;
 
 /** What a prepared cluster must remove and add. */

@@ -40,8 +40,8 @@ import { type Ground, Trial } from "./trial.ts";
 import { Trying } from "./trying.ts";
 
 /**
- * The first pods take a hundred times as long as later ones, because their classes are new and the code is not
- * compiled.
+ * The number of nodes in one step. The first pods take a hundred times as long as later ones, because their classes are
+ * new and the code is not compiled yet.
  */
 const NODES_PER_STEP = 8;
 const NOBODY: readonly never[] = [];
@@ -193,7 +193,7 @@ export class PreparedCluster implements Ground {
       this.seekers.announce(movable(view)),
     );
     yield* this.#come(changed, drafts, left, batch);
-    // A new topology rule: it would have to count all pods.
+    // A new topology rule needs a count of all pods, so the cluster must be prepared anew.
     if (context.topology.groups.length > known) return false;
     yield* this.#house(waiting);
     return true;
@@ -285,7 +285,7 @@ export class PreparedCluster implements Ground {
       return { place, groups, before };
     });
     const places = (pod: Pod) => this.#volumes.alternatives(pod);
-    // The pods of a CapacityBuffer take nobody's room.
+    // Pods of a CapacityBuffer do not compete for room, so they are left out.
     const stored = failed.filter(({ pod }) => !isBufferPod(pod));
     this.#stranded = yield* this.#keptByLimits(alike(stored, places));
   }

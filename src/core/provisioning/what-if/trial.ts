@@ -135,8 +135,8 @@ export class Trial {
   }
 
   /**
-   * If only existing nodes can take pods, waiting for a better meeting place would ask all nodes: the first pod
-   * chooses.
+   * Finds meeting places for affinity groups. Skipped if only existing nodes can take pods, because it would check all
+   * nodes. Then the first pod chooses.
    */
   #gather(queued: readonly QueuedPod[]): void {
     const { context, templates } = this.pass;

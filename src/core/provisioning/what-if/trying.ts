@@ -14,13 +14,13 @@ import {
 import type { ExistingNode } from "../nodes/existing-node.ts";
 import { Rooms } from "../nodes/rooms.ts";
 
-/** Most noted changes. Then all classes take them in at once, because a prepared cluster lives for days. */
+/** The most listed changes. Beyond it all classes are updated at once, because a prepared cluster lives for days. */
 const MOST_CHANGES = 100_000;
 
 /** A class as questions use it. All questions share the object. */
 export interface Tried extends PodClass {
   readonly original: PodClass;
-  /** Number of changes that the class has taken in. */
+  /** The number of changes that the class knows. */
   knows: number;
   /** The current question uses it. */
   isUsed: boolean;

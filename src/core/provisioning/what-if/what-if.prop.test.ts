@@ -156,7 +156,7 @@ function afresh(input: SchedulingInput, gone: readonly NodeView[]): Answer {
   });
 }
 
-/** The parts of an answer that people see. */
+/** The parts of an answer that users see. */
 function shown({ newClaims, existing, unschedulable }: Answer): unknown {
   const keys = (pods: readonly Pod[]) => pods.map(({ metadata }) => metadata.name);
   return {
@@ -265,7 +265,7 @@ describe("what if nodes went", () => {
       const containers = one.spec.containers.map((each) => ({ ...each, ports }));
       return { ...one, spec: { ...one.spec, containers } };
     };
-    // The second finds room for its larger pod, and then the port taken by the first one's.
+    // The second node's larger pod finds room, but its port is then taken by a pod of the first node.
     const leaving = [
       view("a", 1, [listens("a-1", "a")]),
       view("b", 3, [runs("b-1", "b", "2"), listens("b-2", "b")]),

@@ -44,7 +44,7 @@ describe("a node of a pool that is as large as it may be", () => {
         [`on-${node.name}`],
       ]);
     }
-    // Nothing goes: nothing comes.
+    // Without removed nodes there are no new nodes.
     const { newClaims, unschedulable } = whatIf.without([], [pod({ name: "more", cpu: "3" })]);
     expect([newClaims.length, unschedulable.length]).toEqual([0, 1]);
   });

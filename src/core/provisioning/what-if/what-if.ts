@@ -71,7 +71,7 @@ export class WhatIf {
   readonly #kinds = new Map<string, Kind>();
   #prices: PriceFloor | undefined;
 
-  /** `input.pods`: pods that need a place before any question. */
+  /** Prepares a cluster. `input.pods`: pods that need a place before any question. */
   static of(input: SchedulingInput): WhatIf {
     return atOnce(WhatIf.inSteps(input));
   }
