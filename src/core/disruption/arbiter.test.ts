@@ -30,7 +30,7 @@ const nodesOf = (commands: readonly Command[]) =>
 
 describe("the arbiter", () => {
   it.each([
-    // needs validation, simulates, pending, early → asked
+    // needs validation, simulates, another command is pending, early round → the method is asked
     [false, false, false, false, true],
     [false, false, true, true, true],
     [true, false, false, true, true],

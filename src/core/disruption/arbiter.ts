@@ -7,7 +7,7 @@ import type { Command } from "./command.ts";
 import type { Method, Proposal, Remark } from "./methods/method.ts";
 import type { PoolTurns } from "./repack-turns.ts";
 
-/** How a round came about. */
+/** The circumstances of a round. */
 export interface Asking {
   /** Commands that wait for their validation. */
   readonly pending: readonly Command[];
@@ -33,11 +33,11 @@ export function mayBeAsked(
   return !(needsValidation && pending.length > 0) && !(simulates && isEarly);
 }
 
-/** What becomes of a proposal. */
+/** What the arbiter decides about a proposal. */
 export interface Ruling extends PoolTurns {
   /** Commands that begin now or start to wait for validation. With one or more, the round ends. */
   readonly commands: readonly Command[];
-  /** Equal facts would bring the same answer: the method is not asked again until a fact changes. */
+  /** Equal facts would give the same answer, so the method is not asked again until a fact changes. */
   readonly isFinal: boolean;
   /** Why nodes stay. */
   readonly remarks: readonly Remark[];

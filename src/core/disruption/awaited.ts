@@ -24,7 +24,7 @@ type Awaiting = (claim: NodeClaim, nowMs: number) => Awaited | undefined;
 const known = new WeakMap<readonly NodeView[], ReadonlyMap<string, string>>();
 
 /**
- * Tells for a claim whose pods its node awaits; undefined: nobody's. `nodes`: all nodes of the cluster. Seats count
+ * Returns, for a claim, the pods that its node awaits. Undefined: none. `nodes`: all nodes of the cluster. Seats count
  * only for nodes that were launched for pods.
  */
 export function awaitedPodsOn(nodes: readonly NodeView[], seats?: AwaitedSeats): Awaiting {

@@ -53,7 +53,7 @@ export function* allowancesFor({
   clusterBudgets,
 }: AllowancesInput): Steps<ReadonlyMap<string, PoolAllowance>> {
   const counts = yield* countNodes(nodes, nodesBefore);
-  // Repair is about nodes that are not ready: those do not use up its budgets.
+  // Nodes that are not Ready are what repair is about, so they do not use up its budgets.
   const countOf = ({ nodes: there, disrupting, away }: typeof counts.all): Count => ({
     nodes: there,
     disrupting: reason === "Unhealthy" ? away : disrupting,
@@ -83,7 +83,7 @@ export function isAbout({ reasons }: Budget, reason: CommandReason): boolean {
   return reasons?.some((one) => one === reason) !== false;
 }
 
-/** What budgets are asked about. */
+/** The question to budgets. */
 export interface BudgetQuestion {
   readonly reason: CommandReason;
   /** How many nodes the budgets are about. */
@@ -160,7 +160,7 @@ export interface Schedule {
 
 const schedules = new WeakMap<Budget, Schedule | "unreadable">();
 
-/** The schedule in the grammar of cron, with the place whose clocks it is about. */
+/** The schedule as a cron text, with its time zone. */
 function inPlace({ schedule = "", timeZone }: Budget): string {
   return timeZone === undefined ? schedule : `CRON_TZ=${timeZone} ${schedule}`;
 }

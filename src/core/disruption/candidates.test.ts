@@ -139,7 +139,7 @@ describe("candidates", () => {
     find(counted);
     const atFirst = looks;
     find(counted);
-    // The candidate is made again because `find` makes another pool each time, and it has the list of pods.
+    // The candidate is made again because `find` returns another pool each time. It reuses the list of pods.
     expect(looks - atFirst).toBe(1);
   });
 

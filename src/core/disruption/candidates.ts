@@ -63,11 +63,11 @@ export interface Candidate {
   readonly doNotConsolidate: boolean;
   /** Whether the node keeps room for pods of a CapacityBuffer. */
   readonly keepsRoom: boolean;
-  /** What ails it; of candidates of node repair only. */
+  /** What is wrong with the node. Only for candidates of node repair. */
   readonly patient?: Patient;
 }
 
-/** Whether nobody misses the node: it has no pods to move, and no CapacityBuffer counts on its room. */
+/** Whether the node is not needed: it has no pods to move, and no CapacityBuffer keeps room there. */
 export function isEmpty({
   reschedulablePods,
   keepsRoom,
@@ -115,7 +115,7 @@ export interface CandidatesInput {
   readonly nodes: readonly NodeView[];
   readonly pools: readonly Pick<PoolInput, "pool" | "instanceTypes">[];
   readonly pdbs: readonly PodDisruptionBudget[];
-  /** Names of nodes that running commands are about. */
+  /** Names of nodes that running commands will remove or reboot. */
   readonly queued: ReadonlySet<string>;
   readonly disruptionClass: DisruptionClass;
   /** Why the pool is paused; absent: no pool is. */
@@ -202,7 +202,7 @@ export function blocksOf(owned: OwnedNode, input: BlockInput, most: number): rea
         : `${poolKind} not found (${poolKind}=${poolName(node)})`;
     found.push({ kind: "noPool", message });
   }
-  // Nobody asked for a repair, so a pause of what the settings ask for does not hold it up.
+  // A pause stops only voluntary disruption, and repair is not voluntary.
   const pause = pool === undefined || isRepair ? undefined : input.paused?.(pool);
   if (pause !== undefined) found.push(pause);
   const passes =
@@ -311,7 +311,7 @@ function objectName(kind: string, key: string): ObjectName {
   return { kind, namespace: key.slice(0, at), name: key.slice(at + 1) };
 }
 
-/** Kept apart: whoever only asks what blocks a node needs no cost. */
+/** A separate note, because callers that ask only for blocks do not need the cost. */
 const costByView = new ViewNotes<number>();
 
 /** The value of `Candidate.rescheduleCost`: 1 plus the eviction costs of the pods that would need another node. */

@@ -73,7 +73,7 @@ export function cheaperPlan(plan: PlannedClaim, limit: PriceLimit): Cheaper {
 
 const FOR_SPOT: readonly (ForSpot | undefined)[] = [undefined, "spot", "onDemand", "nothing"];
 
-/** All that an answer depends on beside the types, as one number, because a sweep looks up each node. */
+/** All inputs of an answer besides the types, as one number, because a sweep looks up every node. */
 function keyOf(
   { minValuesRelaxed }: PlannedClaim,
   belowMicroUsd: number,

@@ -255,12 +255,13 @@ export function commandFrom(
   const before = priceOfAll(candidates);
   const after = replacements.reduce((sum, { cheapest }) => sum + cheapest.priceMicroUsd, 0);
   if (replacements.length > 1 && after >= before) return tooMany(replacements.length);
-  // Repack chose its machines by their spot price; older generations only delete spot nodes.
+  // With on-demand replacements, repack would not save what it computed with spot prices. Older generations only delete
+  // spot nodes.
   const noOnDemand = isPacked || generation !== "v1";
   const instead = forSpot === "onDemand" && noOnDemand ? "nothing" : forSpot;
   const plans: PlannedClaim[] = [];
   for (const plan of replacements) {
-    // Each replacement may cost its share of the removed price, so all of them together are cheaper.
+    // Each replacement must cost less than its share of the removed price, so all of them together are cheaper.
     const belowMicroUsd =
       replacements.length === 1
         ? before

@@ -75,9 +75,9 @@ export function disruptionCounter({ allowances, pdbs }: RoundBudgets): Disruptio
 }
 
 /**
- * Each PodDisruptionBudget allows a number of evictions, whichever nodes its pods run on. Counted node by node, ten
- * nodes could each rely on the same one eviction. The first pods of a budget are always taken: a node whose budget
- * allows nothing is no candidate, and the pods of one node are evicted one after the other.
+ * Counts evictions against each PodDisruptionBudget over all nodes. Counted by node, ten nodes could each rely on the
+ * same one eviction. The first candidates of each budget are always taken. A node whose budget allows nothing is no
+ * candidate, and the pods of one node are evicted one after the other.
  */
 export function evictionCounter(pdbs: readonly PodDisruptionBudget[]): {
   take(candidates: readonly Pick<Candidate, "reschedulablePods">[]): boolean;

@@ -1,7 +1,7 @@
 /**
- * What it costs to move a pod, by its own words, and whose words its deletion cost is. With the gate
- * PodDeletionCostManagement Karpenter writes deletion costs too. A second annotation says that it did, so that the
- * deletion costs of users still count, and are never written over. upstream: pkg/utils/disruption
+ * The eviction cost of a pod, and who wrote its deletion cost. With the gate PodDeletionCostManagement Karpenter writes
+ * deletion costs, too, and records that in a second annotation. So deletion costs of users still count, and are never
+ * overwritten. upstream: pkg/utils/disruption
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import {
@@ -20,7 +20,7 @@ export function evictionCost(pod: Pod): number {
   return Math.min(10, Math.max(-10, cost));
 }
 
-/** Whether a deletion cost stands on the pod that Karpenter did not write. */
+/** Whether the pod has a deletion cost that Karpenter did not write. */
 export function hasUsersDeletionCost({ metadata: { annotations = {} } }: Pod): boolean {
   const cost = annotations[DELETION_COST_ANNOTATION];
   return cost !== undefined && cost !== annotations[MANAGED_DELETION_COST_ANNOTATION_KEY];

@@ -14,7 +14,7 @@ import type { Command } from "./command.ts";
 import { ownerOf } from "./moves.ts";
 import { orderByZone, type PlannedTarget } from "./zone-order.ts";
 
-/** Other nodes that are marked as less preferred: each takes two requests. */
+/** The most other nodes that are marked as less preferred. Each mark takes two requests. */
 const MOST_OTHERS = 100;
 /** One target and pods planned for it. A target may appear several times in the order. */
 export interface EvictionTarget {

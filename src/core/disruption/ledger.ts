@@ -116,7 +116,7 @@ export class Ledger {
       for (const [key, count] of Object.entries(pods))
         moved.set(key, (moved.get(key) ?? 0) + count);
     const { maxMovesPerPodHour: most } = this.#restraint;
-    // With fewer moves, the moving pods alone prove that the limit is kept.
+    // If all counts are lower, the moving pods alone prove that the limit is kept.
     if ([...moved.values()].some((count) => count + 1 > most)) yield* countReplicas(nodes);
   }
 
@@ -203,7 +203,7 @@ export class Ledger {
     )) {
       const sample = moving[0] as Pod;
       const moved = recent.reduce((sum, one) => sum + movedWith(one, sample), 0);
-      // All pods of the cluster are counted only if the moving ones alone do not show that the limit is kept.
+      // All pods of the cluster are counted only if the moving pods alone do not prove that the limit is kept.
       if (moved === 0 || moved + moving.length <= maxMovesPerPodHour * moving.length) continue;
       const replicas = replicasOf(nodes).get(key) ?? 0;
       const most = maxMovesPerPodHour * Math.max(1, replicas);

@@ -62,7 +62,7 @@ export interface Picture {
   readonly room?: ReadonlyMap<string, readonly RoomKept[]>;
   /** Names of nodes that running commands are about. */
   readonly queued: ReadonlySet<string>;
-  /** Pools (by id) whose replacement failed, and until when no other one is launched. */
+  /** Pools (by id) whose last replacement failed, and until when they launch no other replacement. */
   readonly backingOff: ReadonlyMap<string, number>;
   readonly paused: (pool: Pool) => Block | undefined;
   /** Whether the pod is moved without downtime: it ends only once a new pod of its workload runs elsewhere. */

@@ -60,7 +60,10 @@ export function moveOf(
   };
 }
 
-/** Replacements of several nodes, and repack of one. The replacement of a single node is as upstream does it. */
+/**
+ * Whether the outcome is judged: replacements of several nodes, and repack. The replacement of a single node is as in
+ * upstream, and is not judged.
+ */
 function isJudged({ consolidationType, replacements, terms }: Command): boolean {
   if (replacements.length === 0) return false;
   return consolidationType === "multi" || terms?.packed !== undefined;

@@ -1,5 +1,5 @@
 /**
- * Candidates of node repair: what ails them now, and what a repair must respect.
+ * Candidates of node repair: their ailments, and what a repair must respect.
  * upstream: pkg/controllers/disruption/repair.go
  */
 import type { Node } from "../../apis/core/node.ts";
@@ -16,7 +16,7 @@ import type { NodeView } from "../state/node-view.ts";
 /** How node repair works in this cluster. */
 export interface RepairRules {
   readonly policies: readonly RepairPolicy[];
-  /** Why nothing may end now that nobody asked for: the brake; absent: it is off. */
+  /** Why the brake stops all involuntary ends. Absent: the brake is off. */
   readonly braked?: string | undefined;
 }
 

@@ -89,7 +89,10 @@ export interface Simulator {
   stranded(): readonly Stranded[];
   /** Lists of pools (by id) that the same pods could use. A pool may be in many lists or in none. */
   openTo(): readonly (readonly string[])[];
-  /** Hands the prepared cluster to the simulator of a later round. This one prepares again if it is asked again. */
+  /**
+   * Hands the prepared cluster to the simulator of a later round. If this simulator is used again, it prepares a new
+   * one.
+   */
   handOver(): PreparedSimulation | undefined;
 }
 
@@ -190,7 +193,7 @@ function* unquietOf(
 
 function leavingOf(candidates: readonly Candidate[]) {
   const [first, ...others] = candidates;
-  // The very list of the candidate, so that results that are kept by list are found again.
+  // The candidate's own list, because results are cached by list.
   if (first !== undefined && others.length === 0)
     return { names: [first.node.name], moving: first.reschedulablePods };
   return {
@@ -233,7 +236,9 @@ function isUnquiet({ claim, poolId = "" }: NodeView, poolsWithWait: ReadonlySet<
   return claim !== undefined && poolsWithWait.has(poolId) && !isTrue(claim, "Consolidatable");
 }
 
-/** Nothing is removed for the sake of a node that is not ready: it may never become ready. */
+/**
+ * The reason why a target that is not ready does not count: it may never become ready, so no node is removed for it.
+ */
 function notThereYet({ claim, node }: NodeView): string {
   const noun = claim === undefined ? "" : vocabulary(claimGeneration(claim)).claimNoun;
   const names = `${noun}/${claim?.metadata.name ?? ""}, node/${node?.metadata.name ?? ""}`;

@@ -20,7 +20,7 @@ import { createSimulator, type Simulator } from "./simulate.ts";
 export type TerminateFirstReason = "static-at-limit" | "no-reserved-capacity";
 
 /**
- * Methods whose nodes may be terminated before their replacements exist: the gates TerminateFirstDrift and
+ * Methods whose nodes may be terminated before their replacements exist, by the gates TerminateFirstDrift and
  * TerminateFirstRepair.
  */
 export interface TerminateFirst {

@@ -1,8 +1,8 @@
 /**
- * Finds commands that no process carries out any more, by the marks that they left. A command goes on if all its
- * replacements were created and all its nodes are tainted or being deleted. Any other is rolled back and proposed again
- * on fresh facts. A node may be untainted because another process took its mark for a leftover, or stopped in the
- * middle of a rollback: pods that the plan does not know may have come since.
+ * Finds commands that no process carries out any more, by their marks on nodes and claims. A command is resumed if all
+ * its replacements were created and all its nodes are tainted or being deleted. Any other is rolled back and proposed
+ * again on fresh facts. A node may be untainted because another process took its mark for a leftover, or stopped during
+ * a rollback. Then pods that the plan does not know may run there.
  */
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";

@@ -1,7 +1,7 @@
 /**
- * Orders targets so that pods with a zone spread keep it at every moment. While the target zone of a pod
- * has more pods than others, kube-scheduler places it elsewhere, also if it is in that zone already. There it takes the
- * room of another pod, and in the end a node is launched that nobody planned.
+ * Orders targets so that pods with a zone spread keep it at every moment. While the target zone of a pod has more pods
+ * than others, kube-scheduler places the pod elsewhere, even if it is in that zone already. There it takes the room of
+ * another pod, and in the end an unplanned node is launched.
  */
 import { isTerminating, type Pod } from "../../apis/core/pod.ts";
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
@@ -22,9 +22,9 @@ export interface PlannedTarget {
 }
 
 /**
- * The targets in an order that keeps zone spreads. Each pass takes the targets all of whose pods may move now; if there
- * is none, it takes the part of one target that may. What never becomes possible stays together at the end, for
- * kube-scheduler to place. `zoneOf`: where a pod is now.
+ * The targets in an order that keeps zone spreads. Each pass takes the targets whose pods may all move now. If there is
+ * none, it takes those pods of one target that may move. Pods that never may move stay at the end, and kube-scheduler
+ * chooses their nodes. `zoneOf`: the current zone of a pod.
  */
 export function* orderByZone(
   places: readonly PlannedTarget[],

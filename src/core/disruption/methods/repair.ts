@@ -52,7 +52,7 @@ function* propose(round: Round): Steps<Proposal> {
   const found = yield* survey(facts.nodes, rules.policies);
   const budgets = budgetCounter(round.budgets.allowances);
   let hasSimulated = false;
-  // The answer may change although no fact does that the arbiter knows of.
+  // A stop or the brake held a node. Such an answer may change without a change of the facts that the arbiter compares.
   let isHeld = false;
   for (const one of byUrgency(open, nowMs)) {
     yield;
@@ -137,7 +137,7 @@ function replacedStatically(
     count: hasRoom ? 1 : 0,
     instead: [node.name],
   });
-  // Nobody would fill the place of the node.
+  // Without this controller nothing would replace the node.
   if (planned === undefined) return undefined;
   if (!hasRoom) return mayGoFirst ? { ...command, terminateFirst: "static-at-limit" } : AT_LIMIT;
   if (planned.newClaims.length > 0) return { ...command, replacements: planned.newClaims };

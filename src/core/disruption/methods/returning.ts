@@ -1,8 +1,8 @@
 /**
- * Active return: a node that had to be second choice is replaced once the first choice can be had again. That is a pool
- * of higher weight, or a capacity type that comes first. Only where the pool asks for it, one node at a time, within
- * the budgets for drift. A node stays at least an hour, so a choice that comes and goes moves nothing back and forth.
- * karpenter-ts only.
+ * Active return: a node that was a second choice is replaced once the first choice is available again. The first choice
+ * is a pool of higher weight, or a preferred capacity type. It happens only if the pool asks for it, one node at a
+ * time, within the budgets for drift. A node stays at least an hour, so a first choice that is available only now and
+ * then does not move pods back and forth. karpenter-ts only.
  */
 import { vocabulary } from "../../../apis/hub/generation.ts";
 import { CAPACITY_TYPE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
@@ -21,7 +21,10 @@ import { type Method, type Proposal, unchanged } from "./method.ts";
 
 /** How long a node stays before it may return, and so the least time between two moves of its pods. */
 const REST_MS = 60 * 60_000;
-/** Nodes that are simulated in one round. If there are more, each minute has its own, so that all have their turn. */
+/**
+ * The most nodes that are simulated in one round. If there are more, each minute has other nodes, so that all get their
+ * turn.
+ */
 const MOST_TRIES = 64;
 const TURN_MS = 60_000;
 /** First choice first. */
@@ -105,7 +108,7 @@ function commandFor(candidate: Candidate, { facts, holdOffs }: Round): Command |
   return holdOffs.of(command) === undefined ? command : undefined;
 }
 
-/** The plan, cut down to what is preferred to the node; undefined: nothing of it is. */
+/** The plan with only those launches that are preferred to the node. Undefined: there is none. */
 function preferred(
   candidate: Candidate,
   planned: PlannedClaim,

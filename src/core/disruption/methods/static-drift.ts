@@ -53,7 +53,7 @@ function* propose(round: Round): Steps<Proposal> {
   const commands: Command[] = [];
   const remarks: Remark[] = [];
   let hasSimulated = false;
-  // A limit or an instance type left no room. It may be back later although no fact has changed.
+  // A limit or an instance type left no room. Room may be free later without a change of the compared facts.
   let lacksRoom = false;
   for (const id of replacedFirst(pools)) {
     const pool = pools.get(id) as Pool;
@@ -65,7 +65,8 @@ function* propose(round: Round): Steps<Proposal> {
       continue;
     }
     const chosen: Candidate[] = [];
-    // Nodes that this proposal removes first drain together: they share the room elsewhere and what PDBs allow.
+    // Nodes that this proposal removes first drain at the same time, so they share room on other nodes and allowed
+    // evictions.
     const removedFirst = commands.filter(({ replacements }) => replacements.length === 0);
     const replaced = commands.filter(({ replacements }) => replacements.length > 0);
     const beside: Beside = {
@@ -115,7 +116,10 @@ function* propose(round: Round): Steps<Proposal> {
   return { commands, remarks, ...(hasSimulated && !lacksRoom ? { hasSimulated: true } : {}) };
 }
 
-/** Where all reservations are full: nodes that make room for their own replacement go, the others stay. */
+/**
+ * For a pool whose reservations are all full: nodes whose slot their replacement can take are removed first, the others
+ * stay.
+ */
 function bySlot(
   chosen: readonly Candidate[],
   reserved: ReservedOnly,

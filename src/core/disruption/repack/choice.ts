@@ -61,7 +61,7 @@ export function* chooseNodes(
       prices,
       (one) => counter.left(one) > 0 && one.reschedulablePods.length <= most,
     );
-    // A PodDisruptionBudget may keep thousands of nodes, and prices stay the same: no new scan for each.
+    // A PodDisruptionBudget may protect thousands of nodes. Prices do not change meanwhile, so no new scan is needed.
     while (at >= 0 && !counter.take(candidates[at] as Candidate)) {
       yield;
       at = left.next();

@@ -20,8 +20,8 @@ const NEARLY = 0.95;
 const UNSAVED = 0.1;
 
 /**
- * The least that a command must save to count as good as one that saves `microUsd`. `price`: of all nodes that either
- * command is about. Where most of the price is saved, little of the saving is much of the cost that remains.
+ * The least that a command must save to count as good as one that saves `microUsd`. `price`: of all nodes of both
+ * commands. If most of the price is saved, even a small part of the saving is large compared with the remaining cost.
  */
 export function asGoodMicroUsd(microUsd: number, price: number, wantedShare: number): number {
   return microUsd - Math.min(microUsd * (1 - NEARLY), (price - microUsd) * wantedShare * UNSAVED);
@@ -80,7 +80,7 @@ export function* bestOf(
     if (found === undefined || savingsMicroUsd(found) <= known) continue;
     best = found;
     most = Math.max(most, savingsMicroUsd(found));
-    // The nodes chosen last may add nothing: also try the smallest count that could save as much.
+    // The nodes that were chosen last may add nothing, so the smallest count that could save as much is tried, too.
     const enough = 1 + choice.gainsMicroUsd.findIndex((gain) => gain >= savingsMicroUsd(found));
     if (enough > 0 && enough < count && !open.includes(enough)) open.unshift(enough);
   }
