@@ -20,7 +20,7 @@ export class Contest {
   readonly options: PlannerOptions;
   /** Whether the batch is large enough, and simple enough, to be packed by price. */
   readonly mayPack: boolean;
-  /** Whether a plan by price must save as much as a mistake costs (`SAVING_OF_A_MISTAKE`). */
+  /** Whether a plan by price must save at least `SAVING_OF_A_MISTAKE`. True for small batches. */
   readonly #onlyMistakes: boolean;
   /** Set while the greedy source races against the packing source. Absent: there is no race. */
   race?: Race | undefined;
@@ -32,7 +32,7 @@ export class Contest {
   #improvements: readonly ImprovementName[] = [];
   readonly #considered: Considered[] = [];
 
-  /** `anySaving`: in a small batch, too, a plan by price need only save the share that the settings ask for. */
+  /** `anySaving`: also in a small batch a plan by price must save only the share in the settings. */
   constructor(batch: Batch, options: PlannerOptions, anySaving = false) {
     this.batch = batch;
     this.options = options;
@@ -140,7 +140,9 @@ export class Contest {
     return yield* this.#failureAgainst(known, plan, rule);
   }
 
-  /** A small batch keeps its greedy plan unless another plan saves so much that the greedy one must be a mistake. */
+  /**
+   * The first failed condition. In a small batch a plan by price must save so much that the greedy plan was a mistake.
+   */
   #failureAgainst(
     known: SchedulingResult,
     plan: SchedulingResult,

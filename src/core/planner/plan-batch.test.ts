@@ -413,7 +413,7 @@ describe("planBatch", () => {
   it("leaves small batches to the rules unless told otherwise", () => {
     const one = input(5, 40);
     const { newClaims, ...rest } = withoutRecord(planBatch(one, DEFAULT_PLANNER));
-    // Only the planner looks at which nodes are better filled last.
+    // Only the planner decides which nodes should fill last.
     const plain = newClaims.map(({ fillsLast: _, ...claim }) => claim);
     expect({ newClaims: plain, ...rest }).toEqual(solve(one));
   });

@@ -60,8 +60,8 @@ interface BestPlan {
 }
 
 /**
- * The best plan, and what limits add to its price. Limits may leave the greedy rules only dear nodes. So if limits cost
- * money, other plans within the limits are accepted for a smaller saving.
+ * The best plan, and what limits add to its price. Limits may leave only expensive nodes to the greedy rules. So if
+ * limits cost money, other plans within the limits are accepted for a smaller saving.
  */
 function* planWithinLimits(
   batch: Batch,

@@ -43,7 +43,7 @@ function waitingIn({ unschedulable }: SchedulingResult): readonly UnschedulableP
   return unschedulable.filter(({ pod, ignored }) => ignored !== true && !isBufferPod(pod));
 }
 
-/** Whether the pod may only run beside certain other pods. */
+/** Whether the pod may only run near certain other pods. */
 function needsOthers({ spec }: Pod): boolean {
   const required = spec.affinity?.podAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
   return (required ?? []).length > 0;

@@ -34,8 +34,8 @@ interface AlikeNodes {
 }
 
 /**
- * Whether `plan` may strand pods of more nodes than `known` does, and the further nodes for them may cost as much as
- * the plan saves.
+ * Whether `plan` may strand pods of more nodes than `known` does, and replacing these nodes may cost as much as the
+ * plan saves.
  */
 export function* strandsMore(
   batch: Batch,

@@ -24,13 +24,13 @@ const spec = {
     },
   ],
 };
-/** One to each zone, and two that mind nothing: there is room for these beside the others. */
+/** One pod for each zone, and two pods without rules, which have room beside the others. */
 const PODS = [
   ...["w-0", "w-1", "w-2"].map((name) => pod({ name, labels, cpu: "2", spec })),
   ...["o-0", "o-1"].map((name) => pod({ name, cpu: "1" })),
 ];
 
-/** The rules' plan, had they given the last two a node of their own. */
+/** The greedy plan, if it had put the last two pods on a node of their own. */
 function withOneTooMany(types = [instanceType({ cpu: 4 })]) {
   const input = schedulingInput({ pods: PODS, pools: [poolInput({}, types)] });
   const alone = (names: readonly string[]) =>

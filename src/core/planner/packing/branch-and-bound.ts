@@ -8,7 +8,7 @@ import { type Bin, dot, mostInBin, type Packing, type Row } from "./packing.ts";
 
 export class BranchAndBound {
   steps = 0;
-  /** The best value so far. */
+  /** The value of the best content so far. */
   value = 0;
   readonly #packing: Packing;
   /** The rows that may be in the bin, by value over resource cost. */

@@ -83,8 +83,8 @@ export function countDivided(queued: readonly QueuedPod[], classes: ReadonlySet<
 }
 
 /**
- * The groups that count pods without keeping them: a selector matches pods that have no such spread rule. Nobody
- * knows which domain those pods go to, so an even division of the others would not make the spread even.
+ * The groups that count pods which do not have their rule: a selector matches pods without this spread. The domain of
+ * these pods is not known, so an even division of the others would not make the spread even.
  */
 function groupsWithOtherPods(classes: Iterable<PodClass>): ReadonlySet<TopologyGroup> {
   const found = new Set<TopologyGroup>();

@@ -25,7 +25,8 @@ export class EvenFiller {
   /** For each row: the items that are left. The caller changes it. */
   readonly #left: Float64Array;
   /**
-   * Shares are rounded in this order, so that what rounding takes from a row goes to a row of nearly the same shape.
+   * The order in which shares are rounded. What rounding takes from a row goes to the next row, which has nearly the
+   * same shape.
    */
   readonly #byShape: readonly number[];
   #byValue: readonly number[] = [];

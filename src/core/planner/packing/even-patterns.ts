@@ -30,7 +30,7 @@ export function* packEvenly(
     if (rest <= pricedAt * PRICED_AGAIN_AT) {
       pricedAt = rest;
       ratios = yield* filler.price(among);
-      // Later bins are seldom better than the first ones, so a bad start cannot be made up for.
+      // Later bins are rarely better than the first ones, so a bad start cannot be corrected.
       if (paid > (least - filler.leastCost) * MOST_OVER_EVEN) return undefined;
     }
     const found = bestFilling(filler, among, ratios);

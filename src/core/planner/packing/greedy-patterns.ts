@@ -17,16 +17,13 @@ export interface GreedyTask {
   readonly counts: ArrayLike<number>;
   /** For each row: the value of one item. */
   readonly values: Float64Array;
-  /**
-   * Which kinds of bins are filled again after each step, besides those whose last filling needs more items than are
-   * left.
-   */
+  /** Which kinds of bins are filled again after each step. Default: `all`. */
   readonly refilled?: Refilled;
 }
 
 /**
- * `all`: every kind of bin whose last filling needs more items than are left. `ahead`: of those only the kinds whose
- * last filling was better than the best one now, a tenth of the work.
+ * `all`: every kind of bin whose last filling needs more items than are left. `ahead`: of these only the kinds whose
+ * last filling was better than the best one so far, which takes a tenth of the work.
  */
 export type Refilled = "all" | "ahead";
 

@@ -61,7 +61,7 @@ describe("pack", () => {
     const steps = pack(packingOf(1_000, 3), prices, { units: 1 }, { maxBins: 3 });
     let turns = 1;
     while (steps.next().done !== true) turns++;
-    // One for each order of filling, and one at the end: the rest is amidst the first filling.
+    // One yield for each order of filling, and one at the end. All others occur during the first filling.
     expect(turns).toBeGreaterThan(6);
   });
 
@@ -109,8 +109,8 @@ describe("pack", () => {
   });
 
   it("finishes what columns began though they hold more of some row than there is", () => {
-    // That row is worth nothing to the columns, or less where the budget ended first: bins of it alone were never
-    // filled, and all their work was lost.
+    // That row has a dual price of zero or less, if the budget ended first. So bins with it alone were never filled,
+    // and the whole solution was lost.
     const shapes = [1, 2, 4].flatMap((cpu) =>
       [1, 4, 16, 40].flatMap((memory) => [0, 1].map((apart) => [cpu, memory, apart])),
     );

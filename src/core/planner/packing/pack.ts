@@ -154,8 +154,8 @@ interface ColumnStep {
 }
 
 /**
- * Solutions by the cheapest mix of patterns, with the rest packed evenly or greedily. Also one with all items packed
- * greedily by the dual prices of the mix.
+ * Solutions by the cheapest mix of patterns. The items that the mix leaves are packed evenly or greedily. Also one
+ * solution with all items packed greedily by the dual prices of the mix.
  */
 function* solutionsByColumns(
   { greedy, bins, prices, isEven }: ColumnStep,
@@ -189,8 +189,8 @@ function* solutionsByColumns(
 }
 
 /**
- * A row of which the mix packs more items than there are has a dual price of zero, or less if the budget ended first.
- * Greedy filling would never fill a bin for it, and the whole solution would be lost for its last few items.
+ * If the mix packs more items of a row than there are, its dual price is zero, or negative if the budget ended first.
+ * Greedy filling would then never fill a bin for the row, and the whole solution would fail for a few items.
  */
 function aboveZero(dualPrices: Float64Array, values: Float64Array): Float64Array {
   return dualPrices.map((one, row) => Math.max(one, (values[row] as number) * LEAST_DUAL_SHARE));
@@ -241,8 +241,8 @@ function bestOf(packing: Packing, found: readonly Solution[]): Solution | undefi
 }
 
 /**
- * For each list of rows the `most` kinds of bins that have most value for their price; for each row its cheapest
- * kind, too.
+ * For each list of rows, the `most` kinds of bins with the most value for their price. Also the cheapest kind for each
+ * row.
  */
 function bestBuys(packing: Packing, prices: Float64Array, most: number): number[] {
   const ratios = packing.bins.map(({ amounts, price }) => dot(amounts, prices) / price);

@@ -60,7 +60,7 @@ describe("parts of a packing", () => {
         packed[index] = (packed[index] ?? 0) + bins * (pattern.times[at] ?? 0);
       });
     expect(packed).toEqual([4, 6, 4, 2]);
-    // Nothing of any bin is left over: four with 3 and 2, one with 5 and 5, one with six of 1.
+    // No bin has unused room: four bins with items of 3 and 2, one with 5 and 5, one with six of 1.
     expect(packingPrice(whole, uses)).toBe(4 * 50 + 100 + 60);
     expect(budget.units).toBeLessThan(100_000);
   });

@@ -164,8 +164,8 @@ function takesMore(pass: Pass, one: UnfilledNode): boolean {
 }
 
 /**
- * Places up to `wanted` pods of the row: the classes with most rules between pods first; after some refusals the
- * class with fewest rules. Returns the number of pods placed.
+ * Places up to `wanted` pods of the row. The classes with the most rules between pods come first. After some refusals
+ * the class with the fewest rules is tried. Returns the number of pods placed.
  */
 function placeSome(
   pass: Pass,

@@ -31,7 +31,7 @@ describe("a linear program", () => {
       const numbers = (count: number) => Array.from({ length: count }, () => random.int(6));
       const count = 1 + random.int(4);
       const rows = Array.from({ length: count }, () => numbers(2));
-      // So that nothing is unbounded.
+      // A limit for the sum, so that nothing is unbounded.
       rows.push([1, 1]);
       const limits = [...numbers(count), 1 + random.int(9)];
       const objective = numbers(2);

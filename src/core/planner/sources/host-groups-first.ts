@@ -20,6 +20,7 @@ export function* withHostGroupsFirst(
   const together = yield* affinityGroupsOf(batch.queued, pending);
   if (together.size === 0) return undefined;
   const ahead = { ...batch, together };
-  // Most such pods fit nowhere together and are pending in each pass, so one greedy plan decides whether it helps.
+  // Most such pods fit nowhere together and are pending in each pass. So only one greedy plan is made to decide whether
+  // this helps.
   return placesMore(yield* planOf(ahead), plan) ? ahead : undefined;
 }
