@@ -25,7 +25,9 @@ export interface IncomingRequest extends KubeRequest {
   readonly readBody?: () => Promise<unknown>;
 }
 
-/** An answer. For a port-forward, with status 101, it has the way to the ports of the pod. */
+/**
+ * An answer. An answer to a port-forward (status 101) also has the function that connects to ports of the pod.
+ */
 export interface ApiAnswer extends KubeResponse {
   readonly connect?: (port: number) => Promise<Duplex>;
 }
@@ -42,7 +44,7 @@ export interface ApiServer {
   setLogSource(source: LogSource): void;
   /** Sets the server for `pods/proxy`: processes of pods that run outside of the sandbox. */
   setPodHttp(http: PodHttp): void;
-  /** Who connects `pods/portforward` to those processes. */
+  /** Sets the function that connects `pods/portforward` to processes of pods outside of the sandbox. */
   setPodConnect(connect: PodConnect): void;
   close(): void;
 }

@@ -63,7 +63,10 @@ export type ExtraRoute = (
 export interface ApiServerOptions {
   readonly clock: Clock;
   readonly random: Random;
-  /** With `setCrds` (as `registry/create-registry.ts` makes it), CRDs of the store are served. */
+  /**
+   * A registry with `setCrds` (made by `registry/create-registry.ts`) also serves the kinds of the CRDs in the
+   * store.
+   */
   readonly registry: Registry & Partial<CrdSink>;
   readonly webhooks: WebhookCaller;
   /** `v1.34.4`. */
@@ -190,7 +193,7 @@ async function answer(
   }
 }
 
-/** A method that the kind does not allow gets no warning. */
+/** The kind's deprecation warning. Empty if it has none, or if the kind does not allow the method. */
 function warningsOf(
   { warning, verbs }: ResourceDefinition,
   target: Target,
@@ -328,8 +331,8 @@ function answerElsewhere(
 }
 
 /**
- * Whether the server reports an unknown resource of this group as such. For a built-in group it does so in
- * any version, for a custom one only in served versions.
+ * Whether an unknown resource of this group and version gets an error that names the resource, instead of an
+ * unknown path. For a built-in group this holds in any version, for a custom group only in served versions.
  */
 function isServedGroup(registry: Registry, { group, version }: ResourcePath): boolean {
   const ours = registry.list().filter((definition) => definition.group === group);

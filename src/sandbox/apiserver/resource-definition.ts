@@ -26,25 +26,28 @@ export interface ResourceDefinition {
   readonly schema: Schema;
   readonly hasStatus: boolean;
   readonly scale: ScalePaths | undefined;
-  /** Warnings sent with each answer (`deprecated` versions). */
+  /** The warning sent with each answer about a deprecated kind or version. */
   readonly warning: string | undefined;
   readonly columns: readonly Column[];
-  /** An annotation that stands for a field of Go's inner struct, which rows of a Table therefore lack. */
+  /**
+   * An annotation in which Go's internal type has a field of its own. Rows of a Table show the internal type,
+   * so they lack the annotation.
+   */
   readonly innerAnnotation?: string;
 
-  /** Computes objects that are not stored, in key order; of one namespace or of all. */
+  /** Computes objects that are not stored, of one namespace or of all, in key order. */
   readonly computed?: (from: Computing, namespace: string | undefined) => readonly KubeObject[];
 
-  /** For discovery; absent means `status` and `scale` as the fields above say. */
+  /** The subresources for discovery. Absent: `status` if `hasStatus`, and `scale` if `scale` is set. */
   readonly subresources?: readonly Subresource[];
 
   /** Finds unknown fields and wrong types. `value` is the object without unknown fields. */
   readonly prune: (object: KubeObject) => Pruned;
-  /** Converts a stored object that an older schema has shaped. Absent: there can be none. */
+  /** Adapts a stored object that was written under an older schema. Absent: the schema never changes. */
   readonly reread?: (object: KubeObject) => KubeObject;
   /** Fills defaults, of the schema and of the kind (a Pod's restartPolicy, a Deployment's strategy). */
   readonly applyDefaults: (object: KubeObject) => KubeObject;
-  /** Kind-specific set-up before the first write (status, phases); metadata is the engine's. */
+  /** Sets the fields of the kind before the first write, such as the status. The engine sets the metadata. */
   readonly prepareCreate: (object: KubeObject) => KubeObject;
   /** Restores from `current` what an update of the main resource may not change. */
   readonly prepareUpdate: (next: KubeObject, current: KubeObject) => KubeObject;
@@ -52,7 +55,7 @@ export interface ResourceDefinition {
   readonly prepareStatus?: (next: KubeObject, current: KubeObject) => KubeObject;
   /** Checks schema, CEL rules (with the old value on update) and rules of the kind. Empty: the object is valid. */
   readonly validate: (next: KubeObject, current: KubeObject | undefined) => readonly FieldError[];
-  /** Cells by `columns`; `nowMs` for ages. */
+  /** The cells of a row, one for each of `columns`. `nowMs`: the time from which ages count. */
   readonly tableCells: (object: KubeObject, nowMs: number) => readonly unknown[];
   /** Converts from this version to another one of the same resource. Absent: there is only one version. */
   readonly conversion:
@@ -75,7 +78,10 @@ export interface Computing {
 /** An object without unknown fields. */
 export interface Pruned {
   readonly value: KubeObject;
-  /** Paths of unknown fields (for strict and warn), duplicates aside. Always dropped from `value`. */
+  /**
+   * Paths of unknown fields, each once. They are never in `value`; the request's fieldValidation decides
+   * whether they are reported.
+   */
   readonly unknown: readonly string[];
   /**
    * Set if a value has a type that the kind cannot hold: Go's error (`json: cannot unmarshal …`). `value` is then the

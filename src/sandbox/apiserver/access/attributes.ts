@@ -63,7 +63,10 @@ function nameSelectedBy(query: URLSearchParams): string {
 /** Text that cannot be one segment of a path. */
 const NOT_A_NAME = /[/%]|^\.\.?$/;
 
-/** The 403 with kube-apiserver's text. `reason` says more than "no rule allows it", where more is known. */
+/**
+ * The 403 with kube-apiserver's text. `reason`: the authorizer's reason, if it has one besides the missing
+ * rule.
+ */
 export function refused(user: string, attributes: Attributes, reason = ""): ApiError {
   const why = reason === "" ? "" : `: ${reason}`;
   if ("path" in attributes) {

@@ -14,7 +14,7 @@ import type { Claims, Reference } from "./tokens.ts";
 const ACCOUNT = /^system:serviceaccount:([^:]+):([^:]+)$/;
 const AUTHENTICATION = "authentication.k8s.io";
 const ISSUER = "https://kubernetes.default.svc";
-/** The audience of this server: a token is accepted only if it names it. */
+/** The audience of this server. A token is accepted only if its audiences include this one. */
 export const OWN_AUDIENCE = ISSUER;
 /** Milliseconds for which a token bound to an object stays valid after the object's deletion was requested. */
 const LEEWAY_MS = 60_000;
@@ -90,7 +90,7 @@ function endOf({ clock, store }: Engine, claims: Claims): string | undefined {
     ["serviceaccounts", namespace, serviceaccount],
     ["secrets", namespace, secret],
     ["pods", namespace, pod],
-    // A pod's node is only recorded in the token: the node may be deleted.
+    // If the token belongs to a pod, the pod's node is only recorded in it and may be deleted.
     ["nodes", undefined, pod === undefined ? node : undefined],
   ];
   for (const [storageKey, where, reference] of bound) {

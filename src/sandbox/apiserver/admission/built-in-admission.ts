@@ -1,8 +1,8 @@
 /**
- * The admission plugins that change objects and that kube-apiserver enables by default, as far as users
- * notice them: LimitRanger, Priority, DefaultTolerationSeconds, ServiceAccount, RuntimeClass,
- * StorageObjectInUseProtection, TaintNodesByCondition, and the default storage and ingress classes.
- * Also two protections: of kube-system's namespaces and of the system priority classes.
+ * The admission plugins that change objects and that kube-apiserver enables by default, as far as users notice
+ * them: LimitRanger, Priority, DefaultTolerationSeconds, ServiceAccount, RuntimeClass,
+ * StorageObjectInUseProtection, TaintNodesByCondition, and the default storage and ingress classes. Services
+ * get their nodePorts here too.
  */
 import type { KubeObject } from "../../../apis/meta.ts";
 import type { Call } from "../engine.ts";
@@ -43,8 +43,8 @@ interface PriorityClassShape extends KubeObject {
 }
 
 /**
- * How long a pod stays on a node that is not ready or unreachable, unless the pod tolerates the taint
- * otherwise.
+ * Seconds that a pod stays on a node that is not ready or unreachable, unless the pod has its own toleration
+ * for that taint.
  */
 const DEFAULT_TOLERATION_SECONDS = 300;
 

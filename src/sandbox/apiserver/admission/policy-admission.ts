@@ -215,8 +215,8 @@ function judge(scope: Scope, { spec }: Policy, bindings: Bindings): readonly Den
 }
 
 /**
- * True if all match conditions are true, false if one is false. A text is the error of conditions that failed
- * to evaluate while no other was false.
+ * True if all match conditions are true, false if one of them is false. Otherwise the error text of the
+ * conditions that failed to evaluate.
  */
 function conditionsHold(
   scope: Scope,
@@ -333,7 +333,7 @@ function paramsOf(call: Call, policy: Policy, binding: Binding): readonly (KubeO
 }
 
 /**
- * The namespace of the object as expressions see it, without the metadata fields for bookkeeping. Null for
+ * The namespace of the object as expressions see it, without managedFields and ownerReferences. Null for
  * cluster-scoped objects.
  */
 function namespaceOf({ engine, definition, path }: Call): KubeObject | null {

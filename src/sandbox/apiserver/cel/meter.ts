@@ -107,7 +107,8 @@ export function tellEvaluator(evaluator: Evaluator): void {
 }
 
 /**
- * Runs an expression. Throws what the expression throws, or TooCostlyError. The budget pays in both cases.
+ * Runs an expression. Throws what the expression throws, or TooCostlyError. Its cost is taken from the budget
+ * even if it throws.
  */
 export function runMetered(
   program: Parsed,

@@ -1,6 +1,6 @@
 /**
  * The HTTPS server in front of the API server, for kubectl and all other clients outside of this process. It
- * only parses requests and serializes answers; the API server behind it gives the meaning. A state of an
+ * only parses requests and serializes answers; the API server behind it decides what to answer. A state of an
  * object is serialized once, and all watches that show it share the text.
  */
 
@@ -138,7 +138,8 @@ async function serve(
         method: method as KubeRequest["method"],
         path,
         headers,
-        // What follows a request to upgrade is no body.
+        // After an upgrade request, the bytes on the connection belong to the new protocol and are
+        // no body.
         ...(method === "GET" || exchange.isUpgrade ? {} : { readBody }),
       },
       user,

@@ -1,6 +1,7 @@
 /**
- * The server's side of SPDY/3.1, as clients of Kubernetes speak it after an upgrade: frames, and streams that the client
- * opens. Windows are not kept, because those clients keep none. The dictionary of headers is a constant of the protocol.
+ * The server's side of SPDY/3.1, as clients of Kubernetes speak it after an upgrade: frames, and streams that
+ * the client opens. There is no flow control by windows, because those clients have none. The dictionary of
+ * headers is a constant of the protocol.
  */
 import { Duplex } from "node:stream";
 import { constants, createDeflate, createInflate, type Deflate, type Inflate } from "node:zlib";
@@ -8,9 +9,9 @@ import { constants, createDeflate, createInflate, type Deflate, type Inflate } f
 /** Flag of the last frame of a stream, in one direction. */
 const FIN = 1;
 const HEAD_BYTES = 8;
-/** Clients of Kubernetes send 32 KiB at a time. */
+/** Longest frame. Clients of Kubernetes send 32 KiB at a time. */
 const MOST_BYTES = 1_024 * 1_024;
-/** Of the headers of one stream, unpacked. Those of a port-forward have about 100 bytes. */
+/** Longest headers of one stream, uncompressed. The headers of a port-forward have about 100 bytes. */
 const MOST_HEADER_BYTES = 64 * 1_024;
 const CONTROL = 0x80_03;
 const SYN_STREAM = 1;
@@ -42,7 +43,7 @@ export async function serveSpdy(
     for await (const chunk of socket)
       rest = await connection.take(Buffer.concat([rest, chunk as Buffer]));
   } catch {
-    // A client that breaks off, and one that does not speak the protocol, are served no longer.
+    // If the client disconnects or breaks the protocol, serving ends.
   } finally {
     connection.close();
   }
@@ -52,7 +53,8 @@ class Connection {
   readonly #socket: Duplex;
   readonly #onStream: (stream: SpdyStream) => void;
   readonly #streams = new Map<number, Stream>();
-  // One state for each direction: a block of headers refers to those before it.
+  // Each direction has one compression state, because a block of headers refers to the blocks
+  // before it.
   readonly #inflate = createInflate({ dictionary: DICTIONARY });
   readonly #deflate = createDeflate({ dictionary: DICTIONARY });
 
@@ -62,7 +64,7 @@ class Connection {
     socket.on("error", () => socket.destroy());
   }
 
-  /** Handles all complete frames; the rest of the bytes. */
+  /** Handles all complete frames. Returns the bytes of the incomplete last frame. */
   async take(bytes: Buffer): Promise<Buffer> {
     let at = 0;
     while (bytes.length - at >= HEAD_BYTES) {
@@ -129,7 +131,7 @@ class Connection {
       this.#socket.write(Buffer.concat([words(CONTROL * 0x1_00_00 + type, body.length), body]));
   }
 
-  /** No bytes are the last frame of the stream. */
+  /** Sends a data frame. A frame without bytes is the last one of the stream. */
   #sendData(id: number, data: Buffer, sent: () => void): void {
     if (!this.#socket.writable) {
       sent();
@@ -142,7 +144,7 @@ class Connection {
   }
 }
 
-/** What a stream needs of its connection. */
+/** The functions of a connection that its streams call. */
 interface Line {
   readonly send: (data: Buffer, sent: () => void) => void;
   readonly cancel: () => void;
@@ -161,14 +163,14 @@ class Stream extends Duplex implements SpdyStream {
     this.on("error", () => undefined);
   }
 
-  /** The client does not want it any more. */
+  /** Ends the stream because the client cancelled it. */
   reset(): void {
     this.#isReset = true;
     this.destroy();
   }
 
   override _read(): void {
-    // Bytes are pushed as they come.
+    // The connection pushes bytes when they arrive.
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
@@ -199,7 +201,7 @@ function words(...numbers: readonly number[]): Buffer {
   return bytes;
 }
 
-/** One block of headers through the state of its direction. */
+/** Compresses or decompresses one block of headers with the state of its direction. */
 function through(state: Inflate | Deflate, block: Buffer): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const parts: Buffer[] = [];
@@ -220,7 +222,7 @@ function through(state: Inflate | Deflate, block: Buffer): Promise<Buffer> {
   });
 }
 
-/** A count, then names and values, each with its length before it. */
+/** Parses a block of headers: a count, then names and values, each after its length. */
 function headersIn(block: Buffer): ReadonlyMap<string, string> {
   let at = 4;
   const text = (): string => {

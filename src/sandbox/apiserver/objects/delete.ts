@@ -70,7 +70,7 @@ const RETURNS_OBJECT: ReadonlySet<string> = new Set([
   "CSIDriver",
 ]);
 
-/** Kinds whose deletion has no grace period in its metadata. */
+/** Kinds that get no `deletionGracePeriodSeconds` when they are deleted. */
 const UNCOUNTED: ReadonlySet<string> = new Set(["Namespace", "CustomResourceDefinition"]);
 
 /** DeleteOptions of the body and the query. Throws 400 or 422 for invalid options. */
@@ -229,7 +229,7 @@ function ended(call: Call, stored: KubeObject): KubeObject {
   return metadata.deletionTimestamp === undefined ? withBumpedGeneration(marked) : marked;
 }
 
-/** The status of a CustomResourceDefinition says that it is being deleted. This does not count as a change of it. */
+/** The CustomResourceDefinition with the condition Terminating, which does not raise its generation. */
 function terminatingDefinition(object: KubeObject, nowMs: number): KubeObject {
   const { status = {} } = object as { status?: { readonly conditions?: readonly object[] } };
   const ending = {
@@ -290,7 +290,7 @@ function finalizersFor(
 function checkPreconditions(call: Call, stored: KubeObject, options: DeleteOptions): void {
   const { uid, resourceVersion } = options.preconditions ?? {};
   const { metadata } = stored;
-  // This error names the kind where others name the resource.
+  // The other conflict errors name the resource; this one names the kind.
   const named = { group: call.definition.group, plural: call.definition.kind };
   if (uid !== undefined && uid !== metadata.uid) {
     throw conflict(

@@ -180,7 +180,10 @@ class Collector {
     });
   }
 
-  /** The owner, if the reference can reach it: it is in the same namespace, or has none. */
+  /**
+   * The owner to which the reference points. Undefined if it is gone or is in another namespace than the
+   * dependent.
+   */
   #owner(reference: OwnerReference, dependent: KubeObject): KubeObject | undefined {
     const owner = this.#read(reference.uid);
     if (owner === undefined) return undefined;

@@ -1,6 +1,7 @@
 /**
- * The end of a namespace, or of a CustomResourceDefinition. Everything in it is deleted, pods first. When nothing is
- * left its finalizer is removed. Objects with finalizers of their own are waited for; this is checked every second.
+ * Ends namespaces and CustomResourceDefinitions that are being deleted. All objects in them are deleted, pods
+ * first. When none is left, the finalizer of the namespace or definition is removed. While objects with
+ * finalizers remain, it looks again once a second.
  */
 
 import type { KubeObject } from "../../../apis/meta.ts";
@@ -55,7 +56,7 @@ export function endContainers(engine: Engine, log: Logger): () => void {
   };
 }
 
-/** One attempt. True: nothing is left to do. */
+/** One attempt to delete everything in the namespace. True: nothing is left to do. */
 async function endNamespace(engine: Engine, name: string): Promise<boolean> {
   const { store } = engine;
   const namespace = store.get("namespaces", undefined, name);

@@ -16,7 +16,7 @@ import type { FieldError } from "../schema/schema.ts";
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** A generated name has 5 random characters. Its base is cut, so that it has at most 63 characters. */
+/** Longest base of a generated name. With 5 random characters the name has at most 63 characters. */
 const MAX_GENERATED_BASE = 58;
 
 /** Built-in kinds that, like custom kinds, cannot be updated without a resourceVersion. */
@@ -183,7 +183,7 @@ export function checkUpdate(call: Call, next: KubeObject, current: KubeObject): 
   const { uid, resourceVersion } = metadata;
   if (uid !== undefined && uid !== "" && uid !== current.metadata.uid) {
     if (call.method === "PATCH") {
-      // kube-apiserver checks this twice, so its answer has the error twice.
+      // kube-apiserver checks the UID twice, so its answer has the error twice.
       const problem = invalidField("metadata.uid", uid, "field is immutable");
       throw invalid(definition, name, [problem, problem]);
     }
@@ -260,7 +260,7 @@ export function withUpdatedMeta(call: Call, admitted: KubeObject, current: KubeO
     const value = admitted.metadata[field] ?? "";
     if (value === current.metadata[field]) continue;
     const problem = invalidField(`metadata.${field}`, value, "field is immutable");
-    // kube-apiserver checks this twice, so its answer has the error twice.
+    // kube-apiserver checks name and UID twice, so its answer has the error twice.
     throw invalid(call.definition, admitted.metadata.name, [problem, problem]);
   }
   return withServerMeta(admitted, current.metadata);

@@ -30,7 +30,8 @@ export async function getObject(call: Call): Promise<KubeObject> {
   if (computed !== undefined) {
     const found = computed(engine, path.namespace).find(({ metadata }) => metadata.name === name);
     if (found !== undefined) return found;
-    // Only this error names the kind, as metrics server does: `podmetrics.metrics.k8s.io "a/b" not found`.
+    // For computed objects, such as PodMetrics, the error names the kind, as metrics-server does:
+    // `podmetrics.metrics.k8s.io "a/b" not found`.
     throw notFound(
       { ...definition, plural: definition.kind.toLowerCase() },
       path.namespace === undefined ? name : `${path.namespace}/${name}`,
@@ -71,8 +72,7 @@ interface Continuation {
 }
 
 /**
- * Stands for the version in a continue token whose own version is no longer kept. The list continues with
- * current objects.
+ * The version in a continue token that replaces an expired one. Such a list continues with current objects.
  */
 const AS_IT_IS_NOW = -1;
 
@@ -150,7 +150,10 @@ export function checkVersion(call: Call, verb: "get" | "list" | "watch"): void {
   throw new ApiError(500, "", text);
 }
 
-/** Refuses a version from the future. Only this server creates versions, so waiting for one makes no sense. */
+/**
+ * Refuses a version that the store has not reached. Only this server creates versions, so waiting would not
+ * help.
+ */
 function checkNotTooNew(call: Call, verb: "get" | "list" = "list"): void {
   checkVersion(call, verb);
   const version = call.query.get("resourceVersion") ?? "";

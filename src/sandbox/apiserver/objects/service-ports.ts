@@ -1,6 +1,6 @@
 /**
- * Assigns nodePorts to Services. A port without one gets one, the same each time while no other Service has it. Two
- * Services never share a nodePort.
+ * Assigns nodePorts to Services. A port without a nodePort gets one that a hash of the Service selects, so it
+ * is the same in every run. Two Services never share a nodePort.
  * upstream: kubernetes pkg/registry/core/service/storage/alloc.go
  */
 import type { KubeObject } from "../../../apis/meta.ts";
@@ -110,7 +110,7 @@ function addPorts(
   if (healthCheckNodePort) taken.add(healthCheckNodePort);
 }
 
-/** Starts from a hash of the Service, so that the same scenario gives the same ports. */
+/** The free port to which a hash of `key` leads, so that the same scenario gives the same ports. */
 function freePort(taken: ReadonlySet<number>, key: string): number {
   const count = LAST_PORT - FIRST_PORT + 1;
   let hash = 2_166_136_261;

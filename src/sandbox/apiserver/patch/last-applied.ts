@@ -14,7 +14,10 @@ import { difference, EMPTY, type FieldSet } from "./field-set.ts";
 import { ownable } from "./managed-fields.ts";
 import { compare, fieldsOf } from "./typed-value.ts";
 
-/** Only this manager is treated so: kubectl's name for its server-side apply. */
+/**
+ * The name that kubectl's server-side apply uses as manager. Only this manager may take over fields of
+ * client-side apply.
+ */
 const KUBECTL = "kubectl";
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 

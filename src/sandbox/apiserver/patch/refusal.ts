@@ -17,7 +17,10 @@ import type { Schema } from "../schema/schema.ts";
 const MISMATCH =
   /^json: cannot unmarshal (\w+)(?: \S+)? into Go struct field \w+?\.(\S+) of type (.+)$/;
 
-/** 422: `patch: Invalid value: …: strict decoding error: unknown field "spec.replicaz"`. */
+/**
+ * The error 422 for a patch whose result does not decode. `problem`: the decoder's text, such as `strict
+ * decoding error: unknown field "spec.replicaz"`.
+ */
 export function refusedPatch(call: Call, patched: KubeObject, problem: string): ApiError {
   const isStrategic = (call.headers["content-type"] ?? "").includes("strategic-merge-patch");
   const shown = isStrategic ? goText(call.body) : JSON.stringify(patched);
@@ -77,7 +80,10 @@ function typedText(problem: string, config: unknown): string {
   return `.${path}: expected ${expected}, got ${goTypeOf(found)}`;
 }
 
-/** If the path is that of a free map: its first entry, by key, with the type `found`. Undefined otherwise. */
+/**
+ * If the value at the path is a free map: its first entry, by key, whose value has the type `found`. Undefined
+ * otherwise.
+ */
 function wrongEntry(
   config: unknown,
   path: string,

@@ -106,8 +106,8 @@ function mergeItems(
 }
 
 /**
- * Adds new items to a list. Items of the patch keep the patch's order. A new item stands before the items
- * that are not in the patch.
+ * Adds new items to a list. Items of the patch take the patch's order. An item that is not in the patch stays
+ * before each patched item that it preceded.
  * upstream: apimachinery pkg/util/strategicpatch normalizeElementOrder
  */
 function interleaved(
@@ -184,8 +184,8 @@ function removePrimitives(result: Item, field: string, values: unknown): void {
 }
 
 /**
- * Sorts the items that `order` names, within the positions that such items have now. Other items keep their
- * positions.
+ * Sorts the items that `order` names; together they keep the positions that they have now. Other items do not
+ * move.
  */
 function reordered(
   list: readonly unknown[],

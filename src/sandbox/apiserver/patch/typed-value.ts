@@ -91,8 +91,8 @@ function schemaAt(schema: Schema | undefined, edge: string): Schema | undefined 
 }
 
 /**
- * True for keys of free maps and for items of lists, which have an owner themselves. Fields of structs have
- * not.
+ * True for keys of free maps and for items of lists: they have an owner themselves. Fields of structs have an
+ * owner only through the values in them.
  */
 function ownsItself(schema: Schema | undefined, edge: string): boolean {
   return !edge.startsWith("f:") || propertySchema(schema, edge.slice(2)) === undefined;
@@ -126,8 +126,8 @@ export interface Comparison {
 const SAME: Comparison = { changed: EMPTY, removed: EMPTY };
 
 /**
- * Structs that Go always writes for built-in kinds, even if they are empty. Required fields behave the same.
- * So their first appearance is not a change.
+ * Structs that Go always writes for built-in kinds, even if they are empty, so an added one is not a change.
+ * Structs in required fields are treated in the same way.
  */
 const ALWAYS_THERE: ReadonlySet<string> = new Set([
   "spec",
@@ -207,7 +207,9 @@ function whole(value: unknown, schema: Schema | undefined): FieldSet {
   return nodeOf(true, children);
 }
 
-/** Applies `config` to `live`. Fields that the applier gave up are removed later. */
+/**
+ * Applies `config` to `live`. It removes no field; fields that the applier no longer sends are removed later.
+ */
 export function merge(live: unknown, config: unknown, schema: Schema | undefined): unknown {
   if (config === undefined || config === null) return live;
   const old = partsOf(live, schema);

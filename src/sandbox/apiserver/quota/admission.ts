@@ -43,7 +43,7 @@ export function admitToQuotas(call: Call, admission: Admission<KubeObject>): () 
 }
 
 function nothing(): void {
-  // Most namespaces have no quota.
+  // No quota counts this write.
 }
 
 /** The usage after the write. Undefined: the object does not count against this quota. */

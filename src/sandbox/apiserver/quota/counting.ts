@@ -39,7 +39,10 @@ export function countQuotas(engine: Engine): () => void {
   };
 }
 
-/** Whether this write reduces usage, which admission does not count. */
+/**
+ * Whether quotas of the namespace must be counted again: a quota was created or changed, or a write may have
+ * reduced usage. Admission counts only what adds usage.
+ */
 function frees({ type, storageKey, object, previous }: StoreEvent): boolean {
   const spec = (one: KubeObject | undefined) => (one as Quota | undefined)?.spec;
   if (storageKey === QUOTAS && type !== "DELETED") return spec(object) !== spec(previous);

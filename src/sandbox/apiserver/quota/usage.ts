@@ -105,7 +105,7 @@ function usageOfPod(pod: Pod, nowMs: number): Amounts {
   return result;
 }
 
-/** As in upstream, a grace period after `deletionTimestamp`, although that time already includes it. */
+/** Upstream adds the grace period to `deletionTimestamp`, although that time already includes it. */
 function isOverdue({ metadata }: Pod, nowMs: number): boolean {
   const { deletionTimestamp, deletionGracePeriodSeconds: graceS } = metadata;
   const endsMs = deletionTimestamp === undefined ? undefined : fromRfc3339(deletionTimestamp);
@@ -135,8 +135,8 @@ function usageOfClaim({ spec = {} }: Claim): Amounts {
 }
 
 /**
- * Resources that `hard` bounds and containers do not set, such as `limits.memory for: a,i; requests.cpu for: b`. Empty:
- * all are set.
+ * The text about resources that `hard` bounds and that containers do not set: `limits.memory for: a,i;
+ * requests.cpu for: b`. Empty if all are set.
  */
 export function unnamed(hard: Amounts, object: KubeObject): string {
   const { spec = {} } = object as Pod;
@@ -157,7 +157,10 @@ function isNamed({ resources }: Container, resource: string): boolean {
   return resources?.[part as "requests" | "limits"]?.[name as string] !== undefined;
 }
 
-/** The sums by resource, each with the kind of suffix in which it was first written. */
+/**
+ * left plus right, by resource name. A sum is written like the first amount that is not 0: binary, decimal or
+ * plain.
+ */
 export function added(left: Amounts, right: Amounts): Amounts {
   return combined(left, right, (a, b) => a + b);
 }

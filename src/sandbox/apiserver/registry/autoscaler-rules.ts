@@ -196,7 +196,10 @@ function targetErrors(target: Raw, path: string): FieldError[] {
   return errors;
 }
 
-/** Errors of a target: each kind of source requires some fields and forbids others together. */
+/**
+ * Errors of a metric target. Which of its fields are required, or exclude each other, depends on the metric's
+ * source.
+ */
 function choiceErrors(field: string, target: Raw, path: string): FieldError[] {
   const has = (name: string): boolean => target[name] !== undefined;
   const isSet = has("averageValue");

@@ -162,9 +162,9 @@ function validate(
   if (rules.validate !== undefined) errors.push(...rules.validate(next, current));
   const words: FieldError[] = [];
   validateEnums(schema, next, "", words);
-  // An error of a rule is more exact than one of an enum, so the latter is dropped for the same field. The
-  // two replacements are fields that kube-apiserver names wrongly: a Node's taints, a RuntimeClass's
-  // tolerations.
+  // A field gets no enum error if a rule of its kind already reports the field, because the rule's
+  // error is more exact. For the taints of a Node and the tolerations of a RuntimeClass, rules
+  // report another path, as kube-apiserver does.
   const said = new Set(
     errors.map(({ field }) =>
       field

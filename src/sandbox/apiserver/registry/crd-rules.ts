@@ -90,7 +90,8 @@ function specErrors(spec: Raw): FieldError[] {
 function storageErrors(versions: readonly Raw[]): FieldError[] {
   const stored = versions.filter((version) => version.storage === true);
   if (stored.length === 1) return [];
-  // Go prints its structs in this error, without the fields that all versions share.
+  // The error prints Go's structs. Upstream leaves out the fields that are the same in all
+  // versions.
   const shown = versions.map(({ name, served = false, storage = false }) => ({
     Name: name,
     Served: served,

@@ -55,8 +55,9 @@ export const RESOURCE_CLAIM_TEMPLATE_RULES: KindRules = {
 };
 
 /**
- * Defaults and validation of a DeviceClass. `extendedResourceName` is dropped, as while the gate DRAExtendedResource is
- * off (the default before Kubernetes 1.36): the sandbox's kube-scheduler makes no claims of extended resources.
+ * Defaults and validation of a DeviceClass. `extendedResourceName` is dropped, as kube-apiserver does while the
+ * gate DRAExtendedResource is off (the default before Kubernetes 1.36). The sandbox's kube-scheduler makes no
+ * claims for extended resources.
  * upstream: pkg/registry/resource/deviceclass/strategy.go
  */
 export const DEVICE_CLASS_RULES: KindRules = {
@@ -208,7 +209,7 @@ function requestNameErrors(name: string, path: string): FieldError[] {
   return nameProblems(name, "label").map((text) => invalid(path, name, text));
 }
 
-/** Errors of the nodes that can use the allocated devices. Missing: every node. */
+/** Errors of the selector of nodes that can use the allocated devices. Without a selector, every node can. */
 function nodeErrors(selector: Raw, path: string): FieldError[] {
   return selector === undefined ? [] : validateNodeSelector(selector, path);
 }

@@ -127,7 +127,7 @@ function nodeChoiceErrors(spec: Raw): FieldError[] {
   return errors;
 }
 
-/** Errors of the node selector of a slice or a device. Missing: none. */
+/** Errors of the node selector of a slice or a device. Empty if there is no selector. */
 function oneTermErrors(selector: Raw, path: string): FieldError[] {
   if (selector === undefined) return [];
   const terms = selector.nodeSelectorTerms ?? [];

@@ -31,7 +31,7 @@ export const NODE_RULES: KindRules = {
     node.status ??= {};
     const { status } = node;
     if (status.capacity !== undefined) fallback(status, "allocatable", { ...status.capacity });
-    // Structs and times that Go does not omit.
+    // Go does not omit these structs and times when they are empty.
     fallback(status, "daemonEndpoints", { kubeletEndpoint: { Port: 0 } });
     status.nodeInfo = { ...NO_NODE_INFO, ...status.nodeInfo };
     nullTimes(status.conditions, ["lastHeartbeatTime", "lastTransitionTime"]);

@@ -1,5 +1,5 @@
 /**
- * Rules of Services: defaults, a cluster IP that stays, ports.
+ * Rules of Services: defaults, ports, and a cluster IP that does not change.
  * upstream: pkg/apis/core/v1/defaults.go, pkg/registry/core/service
  */
 import { duplicate, forbidden, invalid, required } from "../schema/field-error.ts";

@@ -164,7 +164,9 @@ function withClaimedVolumes(spec: Raw): Raw {
 
 const TEMPLATE_GENERATION = "deprecated.daemonset.template.generation";
 
-/** Defaults, validation, status on create and what an update keeps of a DaemonSet. */
+/**
+ * Defaults, validation and status on create of a DaemonSet, and the template generation that an update counts.
+ */
 export const DAEMON_SET_RULES: KindRules = {
   innerAnnotation: TEMPLATE_GENERATION,
   prepareUpdate(daemonSet, current) {

@@ -15,7 +15,7 @@ const TOO_DEEP = "exceeded max depth";
 /** Thrown from within nested values to report the first problem. */
 class Finding extends Error {}
 
-/** The parsed value, or Go's error. A value nested deeper than the code that walks values allows is refused. */
+/** The parsed value, or Go's error. Refuses JSON that is nested deeper than this process can walk. */
 export function goJson(bytes: Buffer): { readonly value: unknown } | { readonly problem: string } {
   try {
     return { value: parseBoundedJson(bytes.toString("utf8")) };
@@ -34,7 +34,8 @@ function jsonProblem(bytes: Uint8Array): string | undefined {
     return undefined;
   } catch (error) {
     if (error instanceof Finding) return error.message;
-    // Nested deeper than the stack of this process allows. Go refuses more than 10,000 levels.
+    // The JSON is nested deeper than the stack of this process allows. Go refuses more than 10,000
+    // levels.
     if (error instanceof RangeError) return TOO_DEEP;
     throw error;
   }

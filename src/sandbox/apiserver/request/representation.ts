@@ -7,7 +7,7 @@ import { type Call, type Engine, groupVersionOf, isCustom } from "../engine.ts";
 import type { ResourceDefinition } from "../resource-definition.ts";
 import { type MetaVersion, negotiate, type Representation } from "./negotiation.ts";
 
-/** Table options of a request. */
+/** The form in which a request wants its answer. */
 export interface View {
   readonly as: Representation;
   readonly metaVersion: MetaVersion;
@@ -77,7 +77,7 @@ export function showList(
     };
   }
   if (view.as === "PartialObjectMetadata") {
-    // Only here, Go writes an empty list as null.
+    // Unlike other lists, Go writes an empty list of this kind as null.
     const items = objects.length === 0 ? null : objects.map((one) => metadataOnly(view, one));
     return { kind: "PartialObjectMetadataList", apiVersion: metaOf(view), metadata, items };
   }

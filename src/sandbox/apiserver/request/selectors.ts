@@ -94,7 +94,10 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
   resourceslices: ["spec.driver", "spec.nodeName"],
 };
 
-/** A custom kind may have the plural of a built-in kind, but not its fields. So the group counts, too. */
+/**
+ * Groups whose kinds have the fields above. A custom kind may have the plural of a built-in kind, but has none
+ * of its fields.
+ */
 const WITH_FIELDS: ReadonlySet<string> = new Set([
   "",
   "apps",
@@ -103,7 +106,7 @@ const WITH_FIELDS: ReadonlySet<string> = new Set([
   "resource.k8s.io",
 ]);
 
-/** `metadata.name=x,spec.nodeName!=y`. */
+/** Parses a field selector such as `metadata.name=x,spec.nodeName!=y`. Throws 400 if it is invalid. */
 function parseFieldSelector(definition: ResourceDefinition, text: string): Predicate {
   const tests = text
     .split(",")

@@ -197,8 +197,8 @@ function joined(path: string, step: string): string {
 }
 
 /**
- * Lists, by Go struct, that stay if they are empty, because their defaults apply only to a missing list.
- * Validation then refuses the empty list.
+ * Lists, by Go struct, that decoding keeps even if they are empty. Their defaults apply only to a missing list,
+ * so validation can refuse the empty one.
  * upstream: pkg/apis/autoscaling/v2/defaults.go copyHPAScalingRules
  */
 const TOLD_FROM_NONE: Readonly<Record<string, ReadonlySet<string>>> = {

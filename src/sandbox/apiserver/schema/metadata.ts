@@ -222,7 +222,7 @@ function validateOwners(object: KubeObject): FieldError[] {
     const ruling = all.filter((owner) => owner.controller === true);
     const named = ruling.map(({ kind, name }) => `${kind}/${name}`).join(" and ");
     const text = `Only one reference can have Controller set to true. Found "true" in references for ${named}`;
-    // The order of the fields in Go's struct.
+    // The fields are in the order of Go's struct, because upstream's error prints that struct.
     const shown = all.map(({ apiVersion, kind, name, uid, controller, blockOwnerDeletion }) => ({
       apiVersion,
       kind,

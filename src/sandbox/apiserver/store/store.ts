@@ -40,7 +40,7 @@ export function storeKey(namespace: string | undefined, name: string): string {
 
 class Shelf {
   readonly objects = new Map<string, KubeObject>();
-  /** Sorted, by insertion at the right place. */
+  /** Sorted. A new key is inserted at its position. */
   readonly keys: string[] = [];
   history: StoreEvent[] = [];
   historyBytes = 0;
@@ -135,7 +135,10 @@ export class Store {
     return stored;
   }
 
-  /** Removes an object; returns its last state at the version of the removal. `last` may replace it. */
+  /**
+   * Removes an object; returns its last state at the version of the removal. If `last` is given, it replaces
+   * that state.
+   */
   remove(
     storageKey: string,
     namespace: string | undefined,

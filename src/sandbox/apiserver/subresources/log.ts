@@ -1,6 +1,6 @@
 /**
- * pods/log: the lines of a container as text, or as a stream with `follow`. Options apply as in the kubelet: first the
- * last lines, of these the ones since a time, of these the first bytes.
+ * pods/log: the lines of a container as text, or as a stream with `follow`. As in the kubelet, `tailLines`
+ * applies first, then `sinceTime` to the lines that are left, then `limitBytes`.
  * upstream: ValidatePodLogOptions in pkg/apis/core/validation, pkg/kubelet/kuberuntime/logs
  */
 import type { KubeObject } from "../../../apis/meta.ts";
@@ -152,7 +152,10 @@ function firstBytes(text: string, limit: number | undefined): string {
   return new TextDecoder().decode(bytes.subarray(0, limit)).replace(/\ufffd+$/, "");
 }
 
-/** Each frame is one line without its end. It ends with the container, or when enough bytes were sent. */
+/**
+ * A stream of log lines, one line without its line end in each frame. The stream ends with the container, or
+ * when enough bytes were sent.
+ */
 class LogStream implements KubeStream {
   readonly #lines: string[] = [];
   readonly #options: LogOptions;

@@ -1,6 +1,7 @@
 /**
- * pods/portforward: connections to ports of a pod. As with pods/proxy, only a pod whose process somebody else runs can
- * answer. The listener speaks the protocol; kubectl tries it inside a websocket first, and takes SPDY when that is refused.
+ * pods/portforward: connections to ports of a pod. As with pods/proxy, only pods whose process runs outside of
+ * the sandbox can answer. The listener speaks the protocol: kubectl first tries SPDY inside a websocket, which
+ * is refused, and then plain SPDY.
  */
 import { keyOf } from "../../../apis/meta.ts";
 import type { ApiAnswer } from "../api-server.ts";
@@ -8,7 +9,10 @@ import type { Call } from "../engine.ts";
 import { getObject } from "../objects/read.ts";
 import { badRequest } from "../request/status.ts";
 
-/** Undefined: nobody connects to pods. Throws ApiError where the request does not ask for SPDY. */
+/**
+ * The answer that upgrades the connection. Undefined if nothing connects to pods. Throws ApiError if the
+ * request does not ask for SPDY.
+ */
 export async function answerPortForward(call: Call): Promise<ApiAnswer | undefined> {
   const { connect } = call.engine.pods;
   if (connect === undefined) return undefined;

@@ -1,6 +1,7 @@
 /**
- * pods/proxy: a request to a port of a pod. The sandbox runs no containers, so only a pod whose process somebody else
- * runs can answer. The name of the pod may have a scheme in front and a port behind: `http:karpenter-0:8080`.
+ * pods/proxy: a request to a port of a pod. The sandbox runs no containers, so it answers only for pods whose
+ * process runs outside of it. The name of the pod may have a scheme in front and a port behind:
+ * `http:karpenter-0:8080`.
  * upstream: pkg/registry/core/pod/rest of Kubernetes
  */
 import { keyOf } from "../../../apis/meta.ts";
@@ -11,7 +12,10 @@ import { badRequest } from "../request/status.ts";
 
 const MOST_PORT = 65_535;
 
-/** Undefined: nobody answers for the pod. Throws ApiError where there is no such pod, or the port is no number. */
+/**
+ * The answer of the pod's process. Undefined if no process runs for the pod. Throws ApiError if the pod does
+ * not exist or the port is not a number.
+ */
 export async function answerProxy(call: Call): Promise<KubeResponse | undefined> {
   const { path, engine } = call;
   const { name, port } = podAndPort(path.name ?? "");
@@ -19,7 +23,10 @@ export async function answerProxy(call: Call): Promise<KubeResponse | undefined>
   return engine.pods.http?.({ pod: keyOf(pod), port, path: `/${path.rest.join("/")}` });
 }
 
-/** A port is a number and nothing else: whoever asks the pod's process puts it into an address. */
+/**
+ * Splits an id such as `http:karpenter-0:8080`. The port must be a plain number, because it becomes part of an
+ * address.
+ */
 function podAndPort(id: string): { readonly name: string; readonly port: string | undefined } {
   const [, name, port] = /^(?:(?:https?)?:(?=[^:]+:))?([^:]+)(?::([1-9]\d*)?)?$/.exec(id) ?? [];
   if (name === undefined || Number(port ?? 1) > MOST_PORT)

@@ -57,7 +57,7 @@ export function answerReview(
   return { status: 201, headers: { "content-type": "application/json" }, body };
 }
 
-/** The answer has managedFields too, although it is not stored. */
+/** The managedFields entry of the answer. The answer has one although it is not stored. */
 function ownedSpec(
   engine: Engine,
   request: KubeRequest,

@@ -117,7 +117,8 @@ function replicasOf(call: Call, wanted: Scale): number {
 }
 
 /**
- * A custom object without replicas has no Scale to read. One may be written, and validation then decides.
+ * Throws for a custom object without replicas, because it has no Scale to read. A Scale may still be written to
+ * it.
  * upstream: apiextensions-apiserver pkg/registry/customresource/etcd.go
  */
 function checkReplicasSet(object: KubeObject, paths: ScalePaths): void {

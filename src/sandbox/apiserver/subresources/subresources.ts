@@ -18,7 +18,7 @@ import { requestToken } from "./token.ts";
 
 const CONTAINERLESS: ReadonlySet<string> = new Set(["exec", "attach", "portforward", "proxy"]);
 
-/** Subresources that need a kubelet. */
+/** Subresources that kube-apiserver refuses for a pod that has no node. */
 const STREAMING: ReadonlySet<string> = new Set(["exec", "attach", "portforward"]);
 
 /** Answers `<resource>/<name>/<subresource>`. Throws ApiError. */
@@ -73,7 +73,7 @@ function containerless(what: string): ApiError {
   );
 }
 
-/** kube-apiserver refuses a pod without a node first, whatever else is wrong. */
+/** Throws for a pod without a node. kube-apiserver checks this before everything else. */
 async function refuseHostless(call: Call): Promise<void> {
   if (call.path.name !== undefined && call.definition.plural !== "pods") await getObject(call);
   if (call.definition.plural !== "pods") return;

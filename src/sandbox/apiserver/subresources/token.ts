@@ -106,7 +106,7 @@ function refusedLifetime(seconds: number, text: string): ApiError {
   ]);
 }
 
-/** The answer has managedFields too, although it is not stored. */
+/** The managedFields of the answer. The answer has them although it is not stored. */
 function ownedBy(call: Call, spec: object, time: string): readonly unknown[] {
   return [
     {

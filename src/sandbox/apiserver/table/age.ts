@@ -17,7 +17,8 @@ export function sinceCell(timestamp: unknown, nowMs: number): string {
  * pkg/util/duration.
  */
 export function humanDuration(spanMs: number): string {
-  // Clocks may differ by a moment; more than two seconds into the future is a mistake to be seen.
+  // Clocks may differ by two seconds. A time further in the future is a mistake, which the cell
+  // shows.
   if (spanMs < -2_000) return "<invalid>";
   if (spanMs < 0) return "0s";
   const seconds = Math.floor(spanMs / 1_000);
