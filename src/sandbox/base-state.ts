@@ -1,7 +1,7 @@
 /**
- * The objects in a new cluster: two nodes that Karpenter does not own, the daemons of a usual EKS cluster, and
- * Karpenter's own pod (whose log `kubectl logs` reads).
- * Requests of the daemons sum to cpu 155m and memory 120Mi over four pods.
+ * The objects in a new cluster besides its nodes: the DaemonSets of a usual EKS cluster, a default
+ * StorageClass, and Karpenter's own pod (whose log `kubectl logs` reads). The four daemon pods of a node
+ * request cpu 155m and memory 120Mi together.
  */
 
 import { DAEMON_SET } from "../apis/apps/kinds.ts";

@@ -50,7 +50,10 @@ export interface SandboxOptions {
   readonly sells?: (instanceType: string) => boolean;
   /** Such as `1.34`. */
   readonly kubernetesVersion: string;
-  /** Whether machines have drivers that publish their devices, also those of DRAConfig objects. */
+  /**
+   * Whether machines have drivers that publish their devices. Such drivers also publish the devices of
+   * DRAConfig objects.
+   */
   readonly withDevices?: boolean;
   /** CustomResourceDefinitions and webhook configurations, in order. */
   readonly manifests: readonly KubeObject[];
@@ -143,7 +146,8 @@ export function createSandbox(options: SandboxOptions): Sandbox {
         manager.add(draDriverController(kubelets));
       }
       await createBaseState(client, aws.nodeGroup[0]?.nodeName ?? "");
-      // Opened before the start, so that they are synced with the others.
+      // `narrate` opens mirrors of its own. They are opened here, so that `manager.start` waits
+      // until they have synced.
       stopTelling = narrate({
         mirrors,
         clock,

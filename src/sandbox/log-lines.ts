@@ -20,7 +20,10 @@ export interface LogFollower {
 export interface LogSource {
   /** Lines so far, oldest first; `previous`: of the instance before this one. Undefined: there is no such log. */
   lines(podKey: string, container: string, previous?: boolean): readonly LogLine[] | undefined;
-  /** Follows new lines until the returned function is called. For a finished container the end follows at once. */
+  /**
+   * Follows new lines until the returned function is called. If the container has ended already, calls `end` at
+   * once.
+   */
   follow(podKey: string, container: string, follower: LogFollower): () => void;
 }
 

@@ -45,8 +45,8 @@ export interface NarratorDeps {
 }
 
 /**
- * Starts the trace, and returns a function that ends it. Call it after the mirrors have synced, or old objects
- * appear.
+ * Starts the trace, and returns a function that ends it. Call it after the mirrors have synced; otherwise the
+ * trace reports old objects as new.
  */
 export function narrate(deps: NarratorDeps): () => void {
   let quiet = true;
@@ -228,7 +228,7 @@ function tellNode(
   }
 }
 
-/** Who closed the node. Karpenter taints nodes; it cordons only the nodes of Machines, as a user does. */
+/** Who cordoned or tainted the node. Karpenter cordons only the nodes of Machines; it taints all others. */
 function closedBy(node: Node): "karpenter" | "user" {
   const alpha = node.metadata.labels?.[PROVISIONER_NAME_LABEL_KEY] !== undefined;
   return node.spec?.unschedulable === true && !alpha ? "user" : "karpenter";

@@ -15,5 +15,8 @@ export interface PodRequest {
 /** Answers for pods whose processes run outside of the sandbox. Undefined: none runs for this pod. */
 export type PodHttp = (request: PodRequest) => Promise<KubeResponse | undefined>;
 
-/** Connects to a port of a pod whose process runs outside of the sandbox. Rejects where nothing listens. */
+/**
+ * Connects to a port of a pod whose process runs outside of the sandbox. Rejects if nothing listens on the
+ * port.
+ */
 export type PodConnect = (pod: string, port: number) => Promise<Duplex>;

@@ -95,7 +95,8 @@ export function createBaseState(options: BaseOptions, notify: AwsState["notify"]
   addNetwork(state);
   addIdentities(state);
   publishStockImages(state, version);
-  // As Karpenter's installation does: a queue with the cluster's name, and the rules that send events to it.
+  // Karpenter's installation makes the same: a queue with the cluster's name, and the rules that
+  // send events to it.
   const queue = createQueue(state, state.clusterName, { MessageRetentionPeriod: "300" });
   installRules(state, queue.settings.arn);
   return state;

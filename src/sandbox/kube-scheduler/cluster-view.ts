@@ -91,7 +91,7 @@ export class ClusterView {
     return this.#nominated.get(key)?.node;
   }
 
-  /** Other pods' nominations that a pod must respect: those of no lower priority. */
+  /** The nominations of other pods with equal or higher priority, which `pod` must respect. */
   nominatedBefore(pod: PodInfo): readonly { readonly pod: PodInfo; readonly node: string }[] {
     if (this.#nominated.size === 0) return [];
     return [...this.#nominated.values()].filter(
@@ -332,7 +332,10 @@ function surroundingsOf(mirrors: Mirrors, assumed: AssumedClaims): Surroundings 
   };
 }
 
-/** The pods of a controller. A ReplicationController has plain labels in place of a selector. Exported for tests. */
+/**
+ * The label selector for the pods of a controller. A ReplicationController has plain labels in place of a
+ * selector. Exported for tests.
+ */
 export function labelsChosenBy(controller: KubeObject | undefined): LabelSelector | undefined {
   const { selector } = (controller as { spec?: { selector?: Labels } } | undefined)?.spec ?? {};
   return selector === undefined ? undefined : { matchLabels: selector };

@@ -51,7 +51,7 @@ const NODE_FILTERS: readonly Filter[] = [
   nodeResourcesFit,
 ];
 
-/** A pod for which others make room on a node. */
+/** A pod for which preemption makes room on a node. */
 interface Nominated {
   readonly pod: PodInfo;
   readonly node: string;

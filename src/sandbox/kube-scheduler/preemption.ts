@@ -30,7 +30,7 @@ export interface Candidate {
   readonly node: string;
   /** The pods to delete, the most important first. */
   readonly victims: readonly PodInfo[];
-  /** The number of victims whose PodDisruptionBudget does not allow it. */
+  /** The number of victims whose PodDisruptionBudget does not allow their deletion. */
   readonly violations: number;
 }
 
@@ -128,7 +128,7 @@ function victimsOn(
   }
 }
 
-/** The keys of pods that a PodDisruptionBudget protects, if they were deleted in this order. */
+/** Keys of the pods whose deletion, in this order, is more than their PodDisruptionBudget allows. */
 function guardedPods(pods: readonly PodInfo[], snapshot: Snapshot): ReadonlySet<string> {
   const left = new Map<PodDisruptionBudget, number>();
   const guarded = new Set<string>();

@@ -18,7 +18,10 @@ export interface Waiting {
   readonly pod: PodInfo;
   /** When it was last queued: as a new pod, or after an attempt. Pods of equal priority are ordered by this. */
   readonly queuedAtMs: number;
-  /** Failed attempts in the whole queue by then. It orders pods that were queued in the same millisecond. */
+  /**
+   * Number of failed attempts of all pods at `queuedAtMs`. It orders pods that were queued in the same
+   * millisecond.
+   */
   readonly turn: number;
   readonly attempts: number;
   readonly rejectedBy: ReadonlySet<FilterName>;
@@ -101,15 +104,18 @@ export class SchedulingQueue {
     this.#putOff({ ...tried, untilMs: nowMs + backoffMs(tried.attempts) });
   }
 
-  /** The pod after an attempt. It is queued anew, as upstream. So pods are retried in the order of their attempts. */
+  /**
+   * The pod after an attempt. Its queue time is now, as upstream, so that pods are retried in the order of
+   * their attempts.
+   */
   #tried(waiting: Waiting, nowMs: number): Waiting {
     const attempts = waiting.attempts + 1;
     return { ...waiting, attempts, triedAtMs: nowMs, queuedAtMs: nowMs, turn: ++this.#turn };
   }
 
   /**
-   * Retries the pods for which `helps` is true. It is called for one pod of each group with the same shape and the
-   * same refusing filters.
+   * Retries the pods for which `helps` is true. `helps` is called for one pod of each group with the same shape
+   * and the same refusing filters.
    */
   wake(helps: (waiting: Waiting) => boolean, nowMs: number): void {
     for (const group of [...this.#unschedulable.values()]) {

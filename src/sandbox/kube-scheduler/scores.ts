@@ -208,7 +208,7 @@ function defaultConstraints(pod: PodInfo, snapshot: Snapshot): SpreadConstraint[
   }));
 }
 
-/** One selector that joins those of the Services and of the owner that select the pod. */
+/** The selectors of the pod's owner, and of all Services that select the pod, joined into one selector. */
 function defaultSelector(pod: PodInfo, snapshot: Snapshot): LabelSelector | undefined {
   const matchLabels: Record<string, string> = {};
   for (const service of snapshot.surroundings.services(pod.namespace)) {

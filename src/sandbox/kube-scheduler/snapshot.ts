@@ -43,7 +43,7 @@ const TALLIES_KEPT = 256;
 /** The default of kube-scheduler's `hardPodAffinityWeight`. */
 const HARD_AFFINITY_WEIGHT = 1;
 
-/** Nodes and placed pods now. Preemption changes it for a trial and undoes that. */
+/** Nodes and placed pods now. Preemption removes pods from it to try what would fit, and puts them back. */
 export class Snapshot {
   readonly surroundings: Surroundings;
   /** Required anti-affinity terms of placed pods. */
@@ -141,7 +141,7 @@ export class Snapshot {
     );
   }
 
-  /** Labels of namespaces decide which pods a term matches, so all tallies are dropped. */
+  /** Drops all tallies. The labels of namespaces decide which pods an affinity term matches. */
   namespacesChanged(): void {
     this.#tallies.clear();
   }

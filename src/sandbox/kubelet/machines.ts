@@ -38,8 +38,8 @@ const SIMULATED_LABEL = "karpenter-ts.sandbox/kubelet";
 const SIMULATED_SCHEMES = ["aws://", "kwok://"];
 const JOIN_RETRY_MS = 1_000;
 /**
- * Milliseconds from the request to reboot until the kubelet is back. Short enough that the node does not count as
- * silent.
+ * Milliseconds from the request to reboot until the kubelet is back. It is shorter than the grace period after
+ * which a node counts as silent.
  */
 const REBOOT_MS = 30_000;
 const DEFAULT_REMOVAL_MS = 30_000;

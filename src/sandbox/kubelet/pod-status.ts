@@ -168,7 +168,7 @@ export function runningSince(pod: Pod): string | undefined {
   return state?.running?.startedAt;
 }
 
-/** When the first container ended last. */
+/** When the previous run of the first container ended; undefined if there was none. */
 export function endedLast(pod: Pod): string | undefined {
   const state = pod.status?.containerStatuses?.[0]?.["lastState"] as
     | { terminated?: { finishedAt?: string } }

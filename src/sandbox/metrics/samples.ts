@@ -144,7 +144,8 @@ const OWNERS: Readonly<Record<string, string>> = {
 function steeringOf(store: StoreReader, pod: Pod): UsageSteering {
   const owner = ownerOf(store, pod);
   const upper = owner === undefined ? undefined : ownerOf(store, owner);
-  // A ReplicaSet's annotations are an old copy of its Deployment's, so the Deployment's count.
+  // The Deployment copies its annotations to its ReplicaSets, and the copy may be old. So the
+  // annotations of the Deployment itself are used.
   const isCopy = upper !== undefined && owner?.kind === REPLICA_SET.kind;
   return [pod, ...(isCopy ? [] : [owner]), upper].filter((one) => one !== undefined);
 }

@@ -31,7 +31,9 @@ export type Step =
   | { readonly do: "until"; readonly withinMs: number; readonly promises: readonly Promised[] }
   /** All expectations must hold now. */
   | { readonly do: "expect"; readonly promises: readonly Promised[] }
-  /** Sets a condition on the first nodes, by name, that match, as a program that monitors nodes does. */
+  /**
+   * Sets a condition on the first `count` matching nodes, in order of name, as a node monitoring agent does.
+   */
   | {
       readonly do: "report";
       readonly selector: string;

@@ -32,8 +32,7 @@ export async function adopt<T extends Selecting>(
 }
 
 /**
- * The reconcile requests for a pod change: for its owner, or else for all `owners` that could adopt it. For
- * `source`.
+ * Maps a changed pod to the reconcile requests for its owner, or else for all `owners` that could adopt it.
  */
 export function requestsToOwnerOrAdopter<T extends Selecting>(
   kindName: string,

@@ -86,7 +86,7 @@ export function podsOwnedBy(deps: PartDeps, owner: KubeObject): readonly Pod[] {
   return podMirror(deps.mirrors).byIndex(PODS_BY_OWNER, owner.metadata.uid ?? "");
 }
 
-/** The reconcile request for the owner of kind `kindName` after a pod change. For `source`. */
+/** Maps a changed pod to the reconcile request for its owner, if the owner is of kind `kindName`. */
 export function requestsToOwner(kindName: string): (object: KubeObject) => Request[] {
   return (object) => {
     const owner = controllerOf(object);
@@ -172,7 +172,7 @@ export async function createPod<T extends KubeObject>(
   }
 }
 
-/** The server's error message, without the request that client-go would not print. */
+/** The server's error message alone. `KubeError` puts the request in front of it; client-go does not. */
 export function answerOf(error: unknown): string {
   if (error instanceof KubeError && error.body?.message !== undefined) return error.body.message;
   return errorText(error);

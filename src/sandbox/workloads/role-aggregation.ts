@@ -28,7 +28,7 @@ export function roleAggregationController({ kube, mirrors }: PartDeps): Controll
     const rules = rulesFor(role, roles.list());
     if (deepEqual(rules, role.rules ?? [])) return AWAIT_CHANGE;
     const { group, version, kind } = CLUSTER_ROLE;
-    // With the uid, so that the apply cannot create a deleted role again.
+    // The body names the uid, so that the apply cannot create a deleted role again.
     const { uid = "" } = role.metadata;
     const body = { apiVersion: `${group}/${version}`, kind, metadata: { name, uid }, rules };
     try {

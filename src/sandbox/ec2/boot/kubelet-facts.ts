@@ -138,8 +138,8 @@ function cloudLabels(
 const KUBELET_DEFAULT_PODS = 110;
 
 /**
- * Number of pods that the VPC network plugin can give an address without prefixes. It is the number in the
- * operating systems' tables.
+ * Number of pods to which the VPC network plugin can give an address without prefix delegation, as in the
+ * operating systems' own tables.
  */
 function networkPods(facts: TypeFacts): number {
   const perInterface = facts.ipv4PerInterface - 1;

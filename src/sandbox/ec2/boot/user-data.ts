@@ -1,9 +1,8 @@
 /**
- * How a booting instance reads its user data, as far as it reaches the kubelet. Amazon Linux 2 and Ubuntu run
- * `bootstrap.sh`, Amazon Linux 2023 merges NodeConfig documents, Bottlerocket reads TOML settings, Windows
- * runs a PowerShell script.
- * The code follows the operating systems and not the AWS provider, so a script that fails there fails here
- * too.
+ * Reads the kubelet's settings from the user data of a booting instance. Amazon Linux 2 and Ubuntu run
+ * `bootstrap.sh`, Amazon Linux 2023 merges NodeConfig documents, Bottlerocket reads TOML settings, Windows runs
+ * a PowerShell script. The code follows the operating systems and not the AWS provider, so user data that fails
+ * on the real system fails here too.
  */
 
 import { errorText } from "../../../base/error-text.ts";
@@ -269,7 +268,7 @@ const KUBELET_LABELS: ReadonlySet<string> = new Set([
   "topology.kubernetes.io/zone",
 ]);
 
-// With labels that only the control plane may set, a kubelet refuses to start.
+// A kubelet refuses to start with labels that only the control plane may set.
 function setLabel(draft: Draft, key: string, value: string): void {
   const domain = key.includes("/") ? key.slice(0, key.indexOf("/")) : "";
   const isKubernetes = /(^|\.)(kubernetes\.io|k8s\.io)$/.test(domain);

@@ -67,7 +67,7 @@ export function instanceCalls(state: AwsState): InstanceCalls {
       return { Reservations: reservations(state, page.items), ...page.next };
     },
     rebootInstances(input) {
-      // EC2 ignores terminated instances here.
+      // RebootInstances ignores terminated instances, as in EC2.
       const records = pickInstances(state, input.InstanceIds).filter((one) => !isGone(one));
       const still = records.find((one) => one.state !== "running");
       if (still !== undefined)

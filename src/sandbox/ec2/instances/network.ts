@@ -106,7 +106,7 @@ export function pick<T>(
   if (missing.length > 0) {
     throw new AwsError(code, `The ${noun} '${missing.join(", ")}' does not exist`);
   }
-  // Each record once, in the order of the table instead of the request.
+  // Returns each record once, in the order of the table and not of the request.
   const wanted = new Set(ids);
   return [...table].filter(([id]) => wanted.has(id)).map(([, record]) => record);
 }

@@ -127,8 +127,8 @@ function toVolume(state: AwsState, volume: VolumeRecord): unknown {
 }
 
 /**
- * Removes tags. Without a value a key is removed whatever its value is. Without tags, all user tags are
- * removed.
+ * Removes tags. A tag without a value in the request is removed whatever its value is. A request without tags
+ * removes all user tags.
  */
 function deleteTags(state: AwsState, id: string, tags: readonly Partial<Tag>[] | undefined): void {
   const table = state.tags.get(id);

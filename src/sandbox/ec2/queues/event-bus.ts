@@ -131,7 +131,7 @@ function parsePattern(text: string | undefined): Record<string, unknown> {
     const pattern: unknown = parseBoundedJson(text ?? "");
     if (isObject(pattern)) return pattern;
   } catch {
-    // Refused below, as a value that is not an object.
+    // Text that is not JSON gets the same error as JSON that is not an object.
   }
   throw invalidPattern("the pattern is no JSON object");
 }

@@ -1,10 +1,9 @@
 /**
  * EC2's query protocol as tables: the members of each structure, with their name on the wire and their type.
- * There is one line for each structure.
- * `Tags=tagSet:[Tag]` means: the member `Tags` is called `tagSet` on the wire and is a list of `Tag`. Types
- * are `n` number, `b` boolean, `t` time (RFC 3339 text), or a structure's name; without a type it is text.
- * Brackets mean a list. After them may stand the name of an item's element, if it is not `item`.
- * A parameter that is not in the table is refused.
+ * There is one line for each structure. `Tags=tagSet:[Tag]` means: the member `Tags` is called `tagSet` on the
+ * wire and is a list of `Tag`. Types are `n` number, `b` boolean, `t` time (RFC 3339 text), or a structure's
+ * name; without a type it is text. Brackets mean a list. If the element of an item is not called `item`, its
+ * name follows the brackets. A parameter that is not in the table is refused.
  */
 import { capitalised, compileShapes, uncapitalised } from "./shape.ts";
 

@@ -281,7 +281,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Older error codes of SQS. It still sends them in a header, and the CLI shows them. */
+/** Older error codes of SQS. SQS still sends them in a header, and the CLI shows them. */
 const OLD_SQS_CODES: Readonly<Record<string, string>> = {
   QueueDoesNotExist: "AWS.SimpleQueueService.NonExistentQueue",
   EmptyBatchRequest: "AWS.SimpleQueueService.EmptyBatchRequest",

@@ -138,7 +138,10 @@ class Search {
     return count <= room && this.#takeCount(whole, { count, from: 0, devices }, then);
   }
 
-  /** Every device that matches, even if it is in use: such a request gets all of them or fails. */
+  /**
+   * Every device that matches the request, even if it is in use. A request for all devices gets every one or
+   * fails.
+   */
   #allDevices(ask: AskOfClass): readonly OfferedDevice[] {
     for (const { id, isIncomplete, twice } of this.#question.pools) {
       const state = isIncomplete ? "being updated" : twice === undefined ? "" : "invalid";

@@ -50,7 +50,10 @@ export class AssumedClaims {
   }
 }
 
-/** The writes to the claims of a pod that was placed on this node. The filter has already found that they fit. */
+/**
+ * The writes to the claims of a pod that was placed on this node. Throws if the claims cannot be allocated
+ * there any more.
+ */
 export function claimWrites(
   pod: Pod,
   node: NodeInfo,

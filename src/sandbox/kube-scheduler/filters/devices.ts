@@ -35,7 +35,8 @@ export const dynamicResources: Filter = {
     return {
       kind: "check",
       check(node) {
-        // The allocation is checked before the present ones, as upstream does: its reason is reported first.
+        // As upstream, new allocations are tried before existing ones are checked. So a failure to
+        // allocate is the reason that is reported.
         const allocation =
           open.length === 0 ? undefined : allocationOn(node, open, { devices, inUse });
         if (allocation?.kind === "none") return NONE_LEFT;

@@ -22,8 +22,9 @@ export function podsSeenBy(term: Term, snapshot: Snapshot): ReadonlyMap<string, 
 }
 
 /**
- * Required affinity and anti-affinity of the pod, and anti-affinity of placed pods. upstream:
- * plugins/interpodaffinity.
+ * Refuses nodes by the required affinity and anti-affinity of the pod, and by the required anti-affinity of
+ * placed pods.
+ * upstream: plugins/interpodaffinity.
  */
 export const interPodAffinity: Filter = {
   name: "InterPodAffinity",

@@ -17,7 +17,7 @@ const UNSCHEDULABLE_TAINT: Taint = {
   effect: "NoSchedule",
 };
 
-/** Cordoned nodes. upstream: plugins/nodeunschedulable. */
+/** Refuses cordoned nodes. upstream: plugins/nodeunschedulable. */
 export const nodeUnschedulable: Filter = {
   name: "NodeUnschedulable",
   prepare(pod) {
@@ -27,7 +27,7 @@ export const nodeUnschedulable: Filter = {
   },
 };
 
-/** Pods that name their node. upstream: plugins/nodename. */
+/** Refuses every node but the one that `spec.nodeName` names. upstream: plugins/nodename. */
 export const nodeName: Filter = {
   name: "NodeName",
   prepare(pod) {
@@ -38,7 +38,10 @@ export const nodeName: Filter = {
   },
 };
 
-/** Taints with NoSchedule and NoExecute. upstream: plugins/tainttoleration. */
+/**
+ * Refuses nodes with a NoSchedule or NoExecute taint that the pod does not tolerate. upstream:
+ * plugins/tainttoleration.
+ */
 export const taintToleration: Filter = {
   name: "TaintToleration",
   prepare(pod) {
@@ -62,7 +65,7 @@ export function untoleratedTaint(pod: PodInfo, node: NodeInfo): Taint | undefine
   );
 }
 
-/** Node selector and required node affinity. upstream: plugins/nodeaffinity. */
+/** Refuses nodes that nodeSelector or required node affinity excludes. upstream: plugins/nodeaffinity. */
 export const nodeAffinity: Filter = {
   name: "NodeAffinity",
   prepare(pod) {
@@ -77,7 +80,7 @@ export const nodeAffinity: Filter = {
   },
 };
 
-/** nodeSelector and required node affinity together. */
+/** Whether the node matches both the nodeSelector and the required node affinity of the pod. */
 export function matchesRequiredNodeAffinity(pod: PodInfo, node: NodeInfo): boolean {
   const selector = pod.pod.spec.nodeSelector ?? {};
   for (const key in selector) if (node.labels[key] !== selector[key]) return false;
@@ -124,7 +127,7 @@ function namedNodes(terms: readonly NodeSelectorTerm[]): ReadonlySet<string> | u
   return terms.length === 0 ? undefined : names;
 }
 
-/** Host ports. upstream: plugins/nodeports. */
+/** Refuses nodes on which a host port of the pod is taken. upstream: plugins/nodeports. */
 export const nodePorts: Filter = {
   name: "NodePorts",
   prepare(pod) {

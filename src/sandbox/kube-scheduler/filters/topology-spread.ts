@@ -83,7 +83,7 @@ const MISSING_LABEL = unresolvable(
   "node(s) didn't match pod topology spread constraints (missing required label)",
 );
 
-/** Constraints with DoNotSchedule. upstream: plugins/podtopologyspread. */
+/** Refuses nodes that would break a constraint with DoNotSchedule. upstream: plugins/podtopologyspread. */
 export const podTopologySpread: Filter = {
   name: "PodTopologySpread",
   prepare(pod, snapshot) {

@@ -19,7 +19,10 @@ import { matchesAnyTerm } from "./node.ts";
 
 const ONCE_POD = "ReadWriteOncePod";
 
-/** ReadWriteOncePod claims that another pod uses. upstream: plugins/volumerestrictions. */
+/**
+ * Refuses all nodes while another pod uses a ReadWriteOncePod claim of this pod. upstream:
+ * plugins/volumerestrictions.
+ */
 export const volumeRestrictions: Filter = {
   name: "VolumeRestrictions",
   prepare(pod, snapshot) {
@@ -41,7 +44,7 @@ export const volumeRestrictions: Filter = {
   },
 };
 
-/** Attach limits of CSI drivers. upstream: plugins/nodevolumelimits. */
+/** Refuses nodes whose CSI drivers can attach too few volumes. upstream: plugins/nodevolumelimits. */
 export const nodeVolumeLimits: Filter = {
   name: "NodeVolumeLimits",
   prepare(pod, snapshot) {
@@ -108,7 +111,10 @@ const NODE_CONFLICT = "node(s) didn't match PersistentVolume's node affinity";
 const BIND_CONFLICT = "node(s) didn't find available persistent volumes to bind";
 const VOLUME_GONE = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)";
 
-/** Claims that are not bound, or bound to volumes elsewhere. upstream: plugins/volumebinding. */
+/**
+ * Refuses nodes that bound volumes exclude, or where unbound claims cannot be bound. upstream:
+ * plugins/volumebinding.
+ */
 export const volumeBinding: Filter = {
   name: "VolumeBinding",
   prepare(pod, snapshot): Prepared {
@@ -233,7 +239,7 @@ const ZONE_LABELS = [
   "topology.kubernetes.io/region",
 ];
 
-/** Zone labels of bound volumes. upstream: plugins/volumezone. */
+/** Refuses nodes outside the zones in the labels of bound volumes. upstream: plugins/volumezone. */
 export const volumeZone: Filter = {
   name: "VolumeZone",
   prepare(pod, snapshot) {

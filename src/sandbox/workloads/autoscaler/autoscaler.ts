@@ -47,7 +47,7 @@ export function autoscalerController(deps: PartDeps): Controller {
     const now = clock.now();
     const kept = known.get(key) ?? { dueMs: now + SYNC_MS };
     known.set(key, kept);
-    // A change does not make it earlier, as upstream: each autoscaler runs once in 15 s.
+    // A change of the autoscaler does not start an earlier run: as upstream, it runs once in 15 s.
     if (now < kept.dueMs) return requeueAfter(kept.dueMs - now);
     kept.dueMs = now + SYNC_MS;
     const status = new StatusDraft(autoscaler, now);

@@ -199,7 +199,7 @@ function adapterMissing(metric: AutoscalerMetric, namespace: string): MetricFail
   return { reason: "InvalidMetricSourceType", problem, told: problem };
 }
 
-/** `wrapped`: the text of the problem in the message about several metrics. */
+/** A failure of one metric. `wrapped`: the problem as `told` quotes it, if that differs from `problem`. */
 function failure(
   what: string,
   {

@@ -1,4 +1,4 @@
-/** Which pods of a ReplicaSet are deleted first. upstream of behaviour: pkg/controller ActivePodsWithRanks */
+/** Which pods of a ReplicaSet are deleted first, as upstream does: pkg/controller ActivePodsWithRanks. */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { isReady } from "../../../apis/core/pod-predicates.ts";
 import { createdAtMs } from "../../../apis/meta.ts";

@@ -40,7 +40,7 @@ export function rolloutSteps(
   if (resized.length > 0) return resized;
   const all = [current, ...older];
   const up = growth(deployment, current, all);
-  // One direction at a time, as in the real controller: the new set grows in one step, old sets shrink in the next.
+  // As in the real controller, one step never grows the new set and shrinks old sets together.
   if (up !== (current.spec.replicas ?? 0)) return [{ set: current, replicas: up }];
   return changed(shrinkOld(deployment, current, older));
 }
@@ -92,7 +92,10 @@ function shrinkOld(
 
 const DESIRED_ANNOTATION = "deployment.kubernetes.io/desired-replicas";
 
-/** After the Deployment was resized: a single active set gets all replicas, several share them in proportion. */
+/**
+ * The steps after the Deployment was resized: a single active set gets all replicas, several share them in
+ * proportion.
+ */
 function scaleInProportion(
   deployment: Deployment,
   current: ReplicaSet | undefined,
@@ -104,7 +107,7 @@ function scaleInProportion(
   const [only] = active;
   if (active.length <= 1) {
     const target = only ?? current;
-    // The rollout itself resizes the current set, unless there is no other set.
+    // Only an old set has pods. The new size goes to that set, and not yet to the current one.
     if (target === undefined || (older.length > 0 && target !== current)) {
       return resizedBy(target, wanted);
     }
@@ -119,7 +122,10 @@ function scaleInProportion(
   return changed(shares(active, allowed - totalReplicas(active), allowed));
 }
 
-/** The step for an old set that is the only one with pods. */
+/**
+ * The step for an old set that is the only one with pods. Empty unless the Deployment was resized since its
+ * annotation was written.
+ */
 function resizedBy(target: ReplicaSet | undefined, wanted: number): readonly RolloutStep[] {
   const noted = target?.metadata.annotations?.[DESIRED_ANNOTATION];
   if (target === undefined || noted === undefined || Number(noted) === wanted) return [];

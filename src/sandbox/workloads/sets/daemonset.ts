@@ -154,7 +154,8 @@ function changesOf(
     else remove.push(...surplus(set, hash, alive));
   }
   const names = new Set(nodes.map(({ metadata }) => metadata.name));
-  // No node can take them any more. upstream: getUnscheduledPodsWithoutNode; bound pods are left to the pod collector.
+  // The node is gone, so no node can take these pods. upstream: getUnscheduledPodsWithoutNode; the
+  // pod garbage collector deletes bound pods.
   for (const [name, pods] of byNode)
     if (!names.has(name))
       remove.push(...pods.filter((pod) => pod.spec.nodeName === undefined && !isTerminating(pod)));
@@ -193,7 +194,7 @@ function statusOf(
 ): NonNullable<DaemonSet["status"]> {
   const count = { desired: 0, current: 0, misscheduled: 0, ready: 0, updated: 0, available: 0 };
   for (const node of nodes) {
-    // The oldest pod, even if it is terminating.
+    // The oldest pod counts, even if it is terminating.
     const [pod] = [...(byNode.get(node.metadata.name) ?? [])].sort(byAge);
     if (!fitOfDaemon(set, node).run) {
       if (pod !== undefined) count.misscheduled++;

@@ -114,7 +114,7 @@ function claimVolumes(set: StatefulSet, name: string): readonly Volume[] {
   }));
 }
 
-/** The claims that the pod mounts, as they are created if they do not exist. */
+/** The claims that the pod mounts, as the controller creates them if they do not exist. */
 export function ordinalClaims(set: StatefulSet, ordinal: number): readonly PersistentVolumeClaim[] {
   const { namespace } = set.metadata;
   return (set.spec.volumeClaimTemplates ?? []).map((template) => {

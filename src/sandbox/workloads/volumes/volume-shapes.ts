@@ -21,7 +21,7 @@ const DRIVER_ZONE: Readonly<Record<string, string>> = {
   "ebs.csi.aws.com": "topology.ebs.csi.aws.com/zone",
 };
 
-/** Whether the claim is completely bound. */
+/** Whether the claim has the annotation that the binder sets when binding is complete. */
 export function isBindComplete(claim: PersistentVolumeClaim): boolean {
   return claim.metadata.annotations?.[BIND_COMPLETED] !== undefined;
 }
