@@ -59,7 +59,9 @@ export class SeveralErrors extends Error {
   }
 }
 
-/** One error for all of them. The list must not be empty. */
+/**
+ * Joins errors: a single one is returned as it is, several become SeveralErrors. The list must not be empty.
+ */
 export function joined(errors: readonly unknown[]): unknown {
   return errors.length === 1 ? errors[0] : new SeveralErrors(errors.flatMap(eachOf));
 }

@@ -26,7 +26,10 @@ export function changeObject<T extends KubeObject>(
   );
 }
 
-/** The same for an object that is read and written in another shape than the API's. */
+/**
+ * Like {@link changeObject}, for an object that `write` and `read` convert from and to another shape than the
+ * API's.
+ */
 export async function changeNewest<T extends KubeObject>(
   object: T,
   write: (latest: T) => Promise<T | undefined>,

@@ -181,7 +181,9 @@ function watchOf<T extends KubeObject>(
   };
 }
 
-/** Its object is not frozen: the informer removes unused fields first. */
+/**
+ * The event in a frame. The event's object is not frozen, because the informer removes unused fields first.
+ */
 function eventIn<T extends KubeObject>(
   result: IteratorResult<unknown>,
   readFrame: ReadFrame<T> | undefined,

@@ -111,7 +111,8 @@ function outputOf(
     const child = spawn(path, args, {
       env,
       stdio: [interactive ? "inherit" : "ignore", "pipe", "inherit"],
-      // Not the option `timeout`: if the program cannot start, its timer keeps this process running.
+      // The option `timeout` is not used. If the program cannot start, the timer of that option
+      // keeps this process running.
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
     let text = "";

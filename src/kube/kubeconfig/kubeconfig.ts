@@ -126,7 +126,10 @@ function fromFiles(paths: readonly string[], host: PluginHost, clock: Clock): Cl
 
 type Reach = Pick<ClusterAccess, "server" | "caPem" | "tlsServerName" | "insecure" | "proxyUrl">;
 
-/** `disable-compression` changes nothing, because this client never asks for compression. */
+/**
+ * The address, TLS and proxy of a cluster entry. `disable-compression` is ignored, because this client never
+ * asks for compression.
+ */
 function reachOf(cluster: Entry): Reach {
   const server = textOf(cluster, "server");
   if (server === undefined) throw refused(cluster, "cluster", "has no server");

@@ -28,7 +28,10 @@ export interface WorkQueueOptions<T> {
   /** Decides how an error is retried. */
   readonly onError: (item: T, error: unknown) => Retry;
   readonly backoffMs: { readonly base: number; readonly max: number };
-  /** In [0, 1): random share of the second half of the wait after a conflict. Absent: the whole wait. */
+  /**
+   * Random number in [0, 1). A wait after a conflict is between half of its length and its length, by this
+   * number. Absent: its length.
+   */
   readonly jitter?: () => number;
   /** Called with the waiting time of an item and the time of its processing. */
   readonly onDone?: (waitedMs: number, workedMs: number) => void;

@@ -28,7 +28,7 @@ export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
   readonly #onFailure: (error: unknown) => void;
   #synced = false;
   #newestSeen = 0;
-  /** Kept while objects only change, because the keys stay the same. */
+  /** The keys in order. They stay sorted while objects change but are neither added nor removed. */
   readonly #keys = new SortedKeys();
   #list: readonly T[] | undefined;
 
@@ -129,8 +129,8 @@ export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
   }
 
   /**
-   * Version up to which a list is complete. Only own writes can be newer, unless the server's store was set
-   * back. Then, and if versions are not numbers, the list is complete.
+   * The version up to which the list has every object; own writes may be newer. A list without a version, or
+   * older than what was seen before (the server's store was set back), counts as complete.
    */
   #coveredBy(resourceVersion: string): number {
     const version = Number(resourceVersion) || 0;
@@ -138,7 +138,8 @@ export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
   }
 
   *#removeOthers(items: readonly T[], upTo: number): Steps<void> {
-    // Objects that arrive meanwhile are newer than the list.
+    // Only objects known now are compared with the list. Objects that own writes add between two
+    // steps are newer than the list.
     const known = [...this.#objects.keys()];
     if (known.length === 0) return;
     const listed = new Set<string>();

@@ -25,7 +25,10 @@ export interface Mirror<T extends KubeObject> {
   readonly synced: boolean;
   /** The object with this key: `namespace/name`, or `name`. */
   get(key: string): T | undefined;
-  /** All objects by ascending key. The same array until something changes; it never changes itself. */
+  /**
+   * All objects by ascending key. Calls return the same array until something changes; an array is never
+   * changed in place.
+   */
   list(): readonly T[];
   /** All objects now, in order of arrival. It never sorts, unlike {@link list}. */
   each(): readonly T[];

@@ -31,7 +31,10 @@ export class LiveMirrors implements Mirrors, Freshness {
   readonly #views = new Map<string, ViewState>();
   /** Kinds of the vital mirrors that are behind, by id. */
   readonly #behind = new Map<string, string>();
-  /** Groups by the id of the kind: kinds that the server serves, and those that it does not. */
+  /**
+   * The group of each kind that the server serves, by the id of the kind. `#unserved` has the ids of the other
+   * kinds.
+   */
   readonly #served = new Map<string, string>();
   readonly #unserved = new Set<string>();
   /** A client that puts the server's answers into the mirrors. */

@@ -39,8 +39,8 @@ const BACKOFF_MAX_MS = 30_000;
 /** How often a kind that is not installed is tried again. */
 const UNSERVED_RETRY_MS = 30_000;
 /**
- * Longest pause between these attempts if other kinds of the group are served. Then the kind is probably an older
- * generation.
+ * Longest pause between these attempts while other kinds of the group are served. The missing kind is then
+ * probably one that newer or older releases have, so it will not appear soon.
  */
 const UNSERVED_RETRY_MAX_MS = 300_000;
 /** How often the log reports a kind that is installed but not served. */
@@ -51,9 +51,9 @@ const FORBIDDEN_RETRY_MS = 300_000;
 const SHORT_WATCH_MS = 1_000;
 /** The server ends a watch after 5 to 10 minutes, as client-go requests it. */
 const WATCH_TIMEOUT_SECONDS = 300;
-/** A server sends a bookmark each minute: a stream that is quiet for longer may be dead, whatever TCP says. */
+/** A server sends a bookmark each minute. A stream that is quiet for longer may be dead, even on an open connection. */
 const QUIET_LIMIT_MS = 75_000;
-/** The limit for kinds on which no decision depends. kube-apiserver sends no bookmarks for kinds without writes. */
+/** The limit if no decision depends on the kind. kube-apiserver sends no bookmarks for kinds without writes. */
 const RELAXED_QUIET_LIMIT_MS = 300_000;
 
 /**
@@ -61,9 +61,9 @@ const RELAXED_QUIET_LIMIT_MS = 300_000;
  *
  * - `current`: its watch is open, or the kind is proven not to be installed.
  * - `behind`: the watch broke, or the kind is not served now. The copy is that of the last list or event.
- * - `unproven`: either empty, because the kind may not be read or is not served, without proof that it is not
- *   installed; or listed at an older version than before. It is good enough for planning, but no proof that
- *   an object is gone.
+ * - `unproven`: the copy is empty, because the kind may not be read or is not served, although it may be
+ *   installed. Or the last list had an older version than the one before. Such a copy is good enough for
+ *   planning, but does not prove that an object is gone.
  */
 export type ViewState = "current" | "behind" | "unproven";
 
@@ -104,7 +104,7 @@ export interface Reflection {
   close(): void;
   /** Call when another request reached the server. Ends the backoff and connects now. */
   retryNow(): void;
-  /** Call when some kind was installed. This one may be installed now, too. */
+  /** Call when another kind was installed. The kind of this watch may be installed now, too. */
   lookAgain(): void;
 }
 
@@ -132,9 +132,9 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
   /** How often in a row the version to resume from was gone. */
   #expired = 0;
   #state: ViewState = "behind";
-  /** The present wait is because the server did not answer. */
+  /** True while the loop waits because the server did not answer. */
   #away = false;
-  /** The last failure was the server's: unreachable, starting or overloaded. */
+  /** The last failure was a fault of the server: unreachable, starting or overloaded. */
   #troubled = false;
   #heardMs = 0;
   /** The newest version in any list or event so far. */
@@ -232,7 +232,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     if (this.#isSetBack) this.#saySetBack(version);
     await this.#handOver(list);
     this.#check?.rest();
-    // Set only now, because an incomplete list is no base for a watch.
+    // A watch may begin at this version only when the whole list was taken.
     this.#resourceVersion = list.resourceVersion;
     this.#failures = 0;
     this.#tellOpen(version);
@@ -482,7 +482,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     return mayGrow ? Math.min(waitMs, UNSERVED_RETRY_MAX_MS) : UNSERVED_RETRY_MS;
   }
 
-  /** Longer with each failure in a row, and random, so that replicas do not retry together. */
+  /** Doubled with each failure in a row. A random part prevents that all replicas retry together. */
   #backoffMs(): number {
     const backoffMs = Math.min(BACKOFF_MAX_MS, BACKOFF_BASE_MS * 2 ** Math.min(this.#failures, 6));
     this.#failures++;

@@ -27,7 +27,7 @@ const MANAGED_FIELDS = 17;
  */
 export function createPodFrameReader(project: (pod: Pod) => Pod): ReadFrame<Pod> {
   const readPod = createPodReader(project);
-  // Frames that came together lie in one buffer: one cursor serves them all.
+  // Frames that arrived together are in one buffer and share one cursor.
   let all = new Fields(Buffer.alloc(0));
   return (frame) => {
     const { buffer, byteOffset, byteLength } = frame;

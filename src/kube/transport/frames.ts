@@ -6,7 +6,7 @@
 /** Takes bytes, and gives the frames that are whole. */
 interface Splitter<T> {
   take(chunk: Uint8Array): readonly T[];
-  /** What is left when the answer ends. */
+  /** The frames that are left when the answer ends. */
   end(): readonly T[];
 }
 
@@ -48,12 +48,14 @@ export function lengthDelimited(): Splitter<Uint8Array> {
   };
 }
 
-/** How frames are split and read, and what an error of either or of the connection becomes. */
+/** How the bytes of an answer become frames, and how errors are reported. */
 export interface FrameOptions<T> {
   readonly splitter: Splitter<T>;
-  /** Called when the frame's turn comes: an unreadable frame does not take those before it along. */
+  /**
+   * Decodes a frame when the reader asks for it, so that the frames before an unreadable one still arrive.
+   */
   readonly read: (frame: T) => unknown;
-  /** Undefined: the error counts as the end. */
+  /** The error to throw for an error while reading. Undefined: the error counts as the end. */
   readonly failed: (cause: unknown) => Error | undefined;
 }
 
@@ -109,7 +111,7 @@ export class FrameIterator<T> implements AsyncIterator<unknown> {
     return { done: false, value: this.#options.read(frame) };
   }
 
-  /** As after any error of a generator: nothing comes after it, and the connection is let go. */
+  /** Ends the iteration and closes the connection, then throws. Generators do the same after an error. */
   async #fail(error: unknown): Promise<IteratorResult<unknown>> {
     await this.return().catch(() => undefined);
     const failure = this.#options.failed(error);
