@@ -246,7 +246,7 @@ describe("CreateFleet", () => {
       const options = { AllocationStrategy: strategy };
       const wish = overrides("m5.large", "c5.large", "r5.large").map((override, index) => ({
         ...override,
-        // The dearest type is the most wanted one.
+        // r5.large, the most expensive type, has the lowest number and so the highest priority.
         Priority: 10 - index,
       }));
       const answer = await fleet(wish, {

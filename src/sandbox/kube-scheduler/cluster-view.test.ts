@@ -4,7 +4,7 @@ import { testNode, testPod } from "../testing/objects.ts";
 import { NO_SURROUNDINGS } from "../testing/snapshots.ts";
 import { ClusterView } from "./cluster-view.ts";
 
-/** A pod on node `a` that asks for 1 cpu, of which the kubelet says that it holds `cpu`. */
+/** A pod on node `a` that requests 1 cpu, while the kubelet reports that `cpu` is allocated to it. */
 function holding(cpu: string): Pod {
   const status = { name: "main", ready: true, allocatedResources: { cpu } };
   const pod = testPod("resized", { nodeName: "a", requests: { cpu: "1" } });

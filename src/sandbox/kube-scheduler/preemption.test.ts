@@ -52,7 +52,8 @@ describe("a pod more important than those that fill the node", () => {
     expect(waiting.status?.conditions?.find(({ type }) => type === "PodScheduled")?.message).toBe(
       "0/1 nodes are available: 1 Insufficient cpu.",
     );
-    // The older of two equals stays if it can: 2 of 4 cpu are needed, 1 is free.
+    // Of two pods of equal priority the older one stays if that is possible: 2 of 4 cpu are needed,
+    // and 1 is free.
     const victim = await pod(parts, "low-2");
     expect(victim.metadata.deletionTimestamp).toBeDefined();
     expect(victim.status?.conditions).toContainEqual(

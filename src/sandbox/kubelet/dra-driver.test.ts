@@ -122,7 +122,8 @@ describe("drivers of DRAConfigs", () => {
       },
       spec: { nodeName: "node-a", pool: { generation: 0, resourceSliceCount: 1 } },
     });
-    // The API server writes 16Gi and the time of the taint; that is no change.
+    // The API server rewrites the quantity as 16Gi and adds a time to the taint. The driver must
+    // not count this as a change.
     await cluster.clock.advance(120_000);
     expect(await slices()).toEqual([first]);
 

@@ -1,4 +1,4 @@
-/** The metrics API: who has samples, how much is used, and what annotations say of it. */
+/** The metrics API: which nodes and pods have samples, the usage in them, and the effect of annotations. */
 import { afterEach, describe, expect, it } from "vitest";
 import { DEPLOYMENT } from "../../apis/apps/kinds.ts";
 import { POD } from "../../apis/core/pod.ts";

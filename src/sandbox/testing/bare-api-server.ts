@@ -7,7 +7,7 @@ import { createRegistry } from "../apiserver/registry/create-registry.ts";
 
 const VERSION = "v1.34.4";
 
-/** The defaults are a virtual clock, the seed `test`, and no webhooks. */
+/** An API server for tests. Defaults: a virtual clock, the seed `test`, and no webhooks. */
 export function bareApiServer(given: Partial<ApiServerOptions> = {}): ApiServer {
   return createApiServer({
     clock: new VirtualClock(),

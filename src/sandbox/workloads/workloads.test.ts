@@ -35,7 +35,7 @@ async function names(cluster: PartsCluster): Promise<readonly string[]> {
   return (await cluster.pods()).map(({ metadata }) => metadata.name);
 }
 
-/** Its volumes lie in the zone of the first node that needs them. */
+/** A class whose volumes are created in the zone of the first pod that uses them. */
 const GP3 = {
   apiVersion: "storage.k8s.io/v1",
   kind: "StorageClass",

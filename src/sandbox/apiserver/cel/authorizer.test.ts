@@ -11,7 +11,9 @@ const REQUESTED = {
 };
 const ANYTHING = { group: "", resource: "pods", subresource: "", namespace: "", name: "" };
 
-/** What an expression asks, of whom, and its value where the answer is `allowed`. */
+/**
+ * The value of an expression when every request is `allowed` (or refused), and the questions that it asked.
+ */
 function asked(expression: string, allowed = true) {
   const questions: Parameters<Ask>[] = [];
   const authorizer = new Authorizer((...question) => {

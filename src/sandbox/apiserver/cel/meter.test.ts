@@ -1,4 +1,4 @@
-/** What expressions cost, in the units of cel-go, and that nothing runs beyond its limit. */
+/** The cost of expressions in the units of cel-go, and the end of expressions that reach their limit. */
 import { describe, expect, it } from "vitest";
 import { compile, type Program, run, toCel } from "./engine.ts";
 import { type Budget, EXPRESSION_LIMIT } from "./meter.ts";

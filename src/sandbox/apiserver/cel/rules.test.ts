@@ -4,7 +4,7 @@ import { printFieldError } from "../schema/field-error.ts";
 import type { Schema, ValidationRule } from "../schema/schema.ts";
 import { compileRules, ruleProblem } from "./rules.ts";
 
-/** Judges `spec` by one rule on its schema. */
+/** The errors of `spec` under one rule on its schema. */
 function judge(
   schema: Schema,
   rule: ValidationRule | string,

@@ -19,7 +19,7 @@ const api = bareApiServer({
   clock: new SystemClock(),
 });
 
-/** Streams the door opened and did not close yet. */
+/** Number of streams that the API server opened and that are not closed yet. */
 let openStreams = 0;
 const watched: ApiServer = {
   ...api,
@@ -132,7 +132,7 @@ describe("the HTTPS door", () => {
           resolve(statusCode);
         });
         outgoing.on("error", reject);
-        // The first byte of a body whose rest never comes.
+        // Only the first byte of the body is sent.
         outgoing.write("{");
       });
     expect(await answerTo("Bearer wrong")).toBe(401);
@@ -161,7 +161,7 @@ describe("the HTTPS door", () => {
       );
       ask.on("error", reject).end();
     });
-    // Whoever asks at what time an answer was given is told the time of the simulated cluster.
+    // The Date header has the time of the simulated cluster.
     expect(told).toBe("Wed, 01 Jan 2031 00:00:00 GMT");
     expect(second.caPem).toBe(listener.caPem);
     expect(second.token).toBe(listener.token);

@@ -18,7 +18,7 @@ let directory: string;
 let listener: HttpsListener;
 let echo: Server;
 const api = bareApiServer({ clock: new SystemClock() });
-/** Ports that pods were asked for. */
+/** The pod and port of each connection that the server asked for. */
 const asked: unknown[] = [];
 
 beforeAll(async () => {
@@ -42,7 +42,7 @@ afterAll(async () => {
   rmSync(directory, { recursive: true });
 });
 
-/** A connection after its request to upgrade, and the head of the answer. */
+/** A connection after its upgrade request, and the head of the server's answer. */
 async function upgraded(name: string, token = listener.token, protocol = "SPDY/3.1") {
   const { port, caPem } = listener;
   const socket = connectTls({ host: "127.0.0.1", port, ca: caPem });
@@ -112,7 +112,7 @@ function framesIn(bytes: Buffer): readonly string[] {
   return frames;
 }
 
-/** Sends a request through one forwarded connection; the frames that come back. */
+/** Sends "hello" through one forwarded connection. Returns the frames of the server. */
 async function askThrough(port: string): Promise<readonly string[]> {
   const { socket, head } = await upgraded("p");
   expect(head).toMatch(
@@ -124,7 +124,7 @@ async function askThrough(port: string): Promise<readonly string[]> {
   await open(3, { streamtype: "data", port, requestid: "0" });
   send(3, "hello");
   ping();
-  // The server ends the error stream last.
+  // The end of the error stream is the last frame that the server sends.
   let said = Buffer.alloc(0);
   socket.on("data", (bytes) => {
     said = Buffer.concat([said, bytes]);

@@ -1,4 +1,4 @@
-/** What one patch may cost: copies are bounded, and long lists take time in proportion to their length. */
+/** The cost of one patch: copies are limited, and long lists take time in proportion to their length. */
 import { describe, expect, it } from "vitest";
 import type { Schema } from "../schema/schema.ts";
 import { applyJsonPatch } from "./json-patch.ts";
@@ -28,7 +28,7 @@ describe("a list of 40,000 items", () => {
     "x-kubernetes-list-map-keys": ["name"],
   };
   const schema: Schema = { type: "object", properties: { list } };
-  // Quadratic, each of these would take ten seconds and more.
+  // With an algorithm of quadratic time, each of these patches would take more than ten seconds.
   const LIMIT_MS = 15_000;
 
   it("is merged, reordered and shortened by a strategic patch", { timeout: LIMIT_MS }, () => {

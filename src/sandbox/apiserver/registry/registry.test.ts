@@ -7,7 +7,10 @@ import type { Raw } from "./kind-rules.ts";
 
 const registry = createRegistry({ kubernetesVersion: "1.34" });
 
-/** What the engine does with a body: read, fill in, set up, judge. */
+/**
+ * Handles a body as the engine does for a create: drops unknown fields, fills defaults, sets the status,
+ * validates.
+ */
 function create(group: string, plural: string, fields: Raw): { object: Raw; errors: string[] } {
   const definition = registry.find(group, "v1", plural)!;
   const metadata = { name: "x", ...(definition.namespaced ? { namespace: "default" } : {}) };
@@ -16,7 +19,7 @@ function create(group: string, plural: string, fields: Raw): { object: Raw; erro
   return { object, errors: definition.validate(object, undefined).map(printFieldError) };
 }
 
-/** Complaints about changing `before` into `after`. */
+/** The errors of an update from `before` to `after`. */
 function update(group: string, plural: string, before: Raw, after: Raw): string[] {
   const definition = registry.find(group, "v1", plural)!;
   const current = create(group, plural, before).object;
@@ -465,7 +468,7 @@ describe("custom kinds", () => {
     });
     custom.setCrds([first, refused]);
     expect(custom.find("example.com", "v1", "wds")).toBeUndefined();
-    // What was never served may still find another name.
+    // The names of a CRD may still change if it was never served.
     const crds = registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")!;
     const renamed = widgets({ names: { plural: "wds", kind: "Other" } });
     const problems = (from: KubeObject) =>

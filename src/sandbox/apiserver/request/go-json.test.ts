@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { goJson } from "./go-json.ts";
 
 describe("what Go says of a text that is no JSON", () => {
-  // As kube-apiserver v1.34.4 answered to such bodies.
+  // The answers of kube-apiserver v1.34.4 to these bodies.
   it.each([
     ['{"a":', "unexpected end of JSON input"],
     ["{a:1}", "invalid character 'a' looking for beginning of object key string"],

@@ -43,7 +43,7 @@ describe("reading a body as a built-in kind", () => {
       { template: [] },
       "array into Go struct field DeploymentSpec.spec.template of type v1.PodTemplateSpec",
     ],
-    // Such an object cannot be made a text.
+    // Converting this value to text would throw, because its `toString` is not a function.
     [
       { replicas: [{ toString: 1 }] },
       "array into Go struct field DeploymentSpec.spec.replicas of type int32",

@@ -115,7 +115,7 @@ describe("pruning and defaults", () => {
   it("drops unknown fields by path and keeps what is to be preserved", () => {
     const unknown: string[] = [];
     const value = prune(schema, { list: [{ d: 1 }], free: { any: 1 }, z: 1, a: null }, "", unknown);
-    // `a` has a default, which is for defaulting to write.
+    // The null in `a` stays, because `a` has a default: defaulting replaces the null later.
     expect(value).toEqual({ list: [{}], free: { any: 1 }, a: null });
     expect(prune(schema, { free: null }, "", unknown)).toEqual({});
     expect(unknown).toEqual(["list[0].d", "z"]);

@@ -193,7 +193,7 @@ describe("a port of a pod", () => {
     "p:0",
     "p:65536",
     "ftp:p:80",
-    // A pod of the name http, as kube-apiserver reads it.
+    // kube-apiserver reads this as a pod named `http` with a port named `p`.
     "http:p",
   ])("is a number of a port and nothing else: %s", async (id) => {
     const { send, server } = await withPod(true);
@@ -263,7 +263,7 @@ describe("a log", () => {
     ["tailLines=0", ""],
     ["sinceSeconds=15", "two\nthree\n"],
     ["sinceTime=2026-01-05T08:00:00Z", "three\n"],
-    // The last lines are chosen first.
+    // `tailLines` applies before `sinceTime`.
     ["tailLines=1&sinceTime=2026-01-05T07:59:00Z", "three\n"],
     ["limitBytes=6", "one\ntw"],
     ["timestamps=true&tailLines=1", "2026-01-05T08:00:00.000000000Z three\n"],
@@ -333,7 +333,7 @@ describe("a log", () => {
       "fiv",
     ]);
     expect(await follow("", (seen) => seen === 1 && log.end())).toEqual(["five"]);
-    // It has ended before.
+    // The container has ended before this request.
     expect(await follow("", () => undefined)).toEqual(["five"]);
   });
 });

@@ -9,7 +9,7 @@ const NOW_MS = Date.parse("2024-01-01T01:00:00Z");
 const CREATED = "2024-01-01T00:55:00Z";
 const registry = createRegistry({ kubernetesVersion: "1.34" });
 
-/** Cells by column name. */
+/** The cells of an object's row, by column name. */
 function row(group: string, plural: string, fields: object): Record<string, unknown> {
   const definition = registry.find(group, "v1", plural)!;
   const metadata = { name: "x", creationTimestamp: CREATED };

@@ -31,7 +31,10 @@ function create(): SimulatedAws {
   });
 }
 
-/** An answer without what only one side has: metadata, absent values, empty lists, Date objects. */
+/**
+ * An answer without what only the SDK or only the call in process has: metadata, absent values, empty lists,
+ * Date objects.
+ */
 function plain(value: unknown): unknown {
   if (value instanceof Date) return value.toISOString();
   // The SDK wraps JSON documents into String objects.
@@ -49,7 +52,8 @@ type Send = (input: unknown) => Promise<unknown>;
 type Command = new (input: never) => object;
 
 describe("the endpoint, spoken to by the AWS SDK", () => {
-  // Two accounts of one seed: one is called over the wire, the other in process. They stay equal.
+  // Two accounts with the same seed: one is called over the wire, the other in process. Equal calls
+  // must keep them equal.
   const wired = create();
   const twin = create();
   let endpoint: AwsEndpoint;
@@ -93,7 +97,7 @@ describe("the endpoint, spoken to by the AWS SDK", () => {
   const subnets = (): string[] => [...wired.state.subnets.keys()];
   const image = (): string => wired.state.parameters.get(AL2) as string;
   const queue = () => ({ QueueUrl: "https://sqs.us-west-2.amazonaws.com/123456789012/q" });
-  /** Receipt of the newest message received, on either side. */
+  /** Receipt handle of the first received message. It is the same in both accounts. */
   const receipt = (): string => {
     const [entry] = wired.journal.calls({ action: "ReceiveMessage" });
     const output = entry?.outcome.ok === true ? entry.outcome.output : undefined;
@@ -299,9 +303,9 @@ describe("the endpoint, spoken to by the AWS SDK", () => {
   ];
 
   const actionOf = (command: Command): string => command.name.replace(/Command$/, "");
-  /** What the calls of `cases` were answered with, one after the other. */
+  /** The answers to the calls of `cases`, in order. */
   const played: { action: string; overWire: unknown; inProcess: unknown }[] = [];
-  /** Calls of EC2 in the journal by then. */
+  /** The EC2 calls in each journal after all `cases`, as JSON. */
   let written: Readonly<Record<"wired" | "twin", string>>;
 
   const playCases = async (): Promise<void> => {
@@ -474,7 +478,8 @@ const EXTRA: ReadonlySet<string> = new Set([
   "describeLaunchTemplateVersions",
   "deleteTags",
   "describeRegions",
-  // What people do by the CLI (test/aws), and a service without a package in the SDK (sdk.test.ts).
+  // Calls that people make with the CLI (test/aws), and a service without a package in the SDK
+  // (sdk.test.ts).
   "describeVpcs",
   "describeSpotInstanceRequests",
   "createPlacementGroup",

@@ -38,7 +38,7 @@ function holding(memory: string): ResourceClaim {
   return { ...claimOf(), status: { allocation: { devices: { results } } } };
 }
 
-/** Memory of each part, or what came instead. */
+/** The memory in GiB that each request got, or the kind of the answer if nothing was allocated. */
 function parts(
   asked: readonly ResourceClaim[],
   others: readonly ResourceClaim[] = [],

@@ -1,4 +1,6 @@
-/** Autoscalers in a whole cluster: they follow a load up and down, and say why when they cannot. */
+/**
+ * Autoscalers in a whole cluster: they follow a load up and down, and their conditions say why they cannot.
+ */
 import { afterEach, describe, expect, it } from "vitest";
 import { DEPLOYMENT, type Deployment, STATEFUL_SET } from "../../../apis/apps/kinds.ts";
 import {

@@ -1,4 +1,7 @@
-/** Replicas for usages, pods that are not ready, and pods without samples. Figures worked out by hand from the rules. */
+/**
+ * Replicas for usages, pods that are not ready, and pods without samples. The expected figures were calculated
+ * by hand.
+ */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../../apis/core/pod.ts";
 import { toRfc3339 } from "../../../base/clock.ts";

@@ -1,4 +1,6 @@
-/** Windows, policies and bounds between what metrics ask for and what is set. */
+/**
+ * The windows, policies and bounds that turn the replicas that metrics ask for into the replicas that are set.
+ */
 import { describe, expect, it } from "vitest";
 import {
   afterScaling,

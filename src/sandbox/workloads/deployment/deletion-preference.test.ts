@@ -51,7 +51,8 @@ describe("a ReplicaSet gives up first", () => {
       ["a", 1],
       ["b", 2],
     ]);
-    // Names tell against the expected order, except where the name decides.
+    // Order by name would be the opposite of the expected order, except in the case that the name
+    // decides.
     const names = first === second ? ["a", "b"] : ["z", "a"];
     const pods = [pod(names[1] as string, second), pod(names[0] as string, first)];
     const order = byDeletionPreference(pods, crowding).map(({ metadata }) => metadata.name);

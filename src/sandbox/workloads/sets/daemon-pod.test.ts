@@ -1,4 +1,4 @@
-/** The pod that a DaemonSet makes for a node, whatever its own template asks of nodes. */
+/** The pod that a DaemonSet makes for a node. The node affinity of the template must not change its node. */
 import { expect, it } from "vitest";
 import type { DaemonSet } from "../../../apis/apps/kinds.ts";
 import type { NodeSelectorTerm } from "../../../apis/core/pod.ts";
