@@ -253,7 +253,10 @@ function doorsOf(
   return { kube, mirrors, clock, random: random.fork("operator/provider"), log, events, metrics };
 }
 
-/** Deferred access to the world, because the provider is created before it. */
+/**
+ * The function by which a provider ends an impaired node. It gets the world only when it is called, because the
+ * world is created after the provider.
+ */
 function endImpairedIn(world: () => World): EndImpaired {
   return async (claim, prepare) =>
     (await deleteClaim(world(), claim, "impaired", { prepare })) === "ended";
@@ -278,7 +281,7 @@ function managerOf(
     if (options.disableClusterStateObservability && OBSERVER.test(controller.name)) continue;
     manager.add(controller);
   }
-  // A log level that was set at the start stays.
+  // The ConfigMap must not change a log level that a flag or environment variable set.
   if (!options.changed.includes("logLevel"))
     manager.add(loggingConfig({ mirrors, log, namespace }));
   return manager;

@@ -25,7 +25,7 @@ import type { EventToPublish } from "../kube/events/events.ts";
 import * as aws from "../providers/aws/events.ts";
 import * as interruption from "../providers/aws/interruption/reactions.ts";
 
-/** Times of this day read as `<time>` on the page. */
+/** Times on this day appear as `<time>` on the page. */
 const SOME_TIME_MS = Date.UTC(2001, 1, 3, 4, 5, 6);
 const SOME_SECONDS = /\b77\b/g;
 const SOME_TIMES = /2001-02-03[T ][0-9:]{8}(?:Z| \+0000 UTC)/g;
@@ -55,7 +55,10 @@ export function eventsPage(): string {
 
 const QUOTA_USE = '<used> of <allowed> vCPUs of EC2\'s quota "<quota>" (<code>) are used';
 
-/** The cluster's can always be read: the program does not start with others. */
+/**
+ * Budgets that block a disruption. Only a budget of a pool can be unreadable (`broken`): with an unreadable
+ * budget for the cluster, the program does not start.
+ */
 const BUDGETS = [
   { reason: "<reason>", next: { when: "broken" }, whose: "pool" } as const,
   ...(["pool", "cluster"] as const).flatMap((whose) =>

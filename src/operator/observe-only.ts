@@ -8,7 +8,7 @@ import type { CloudProvider } from "../core/cloudprovider/cloud-provider.ts";
 import type { EventRecorder } from "../kube/events/events.ts";
 import type { KubeRequest, KubeResponse, Transport } from "../kube/transport/transport.ts";
 
-/** In front of each event's message. */
+/** Stands at the beginning of each event's message. */
 const OBSERVED = "Observe only: ";
 /** The source of its events, which distinguishes them from events of the working Karpenter. */
 export const OBSERVER_COMPONENT = "karpenter-observe-only";
@@ -22,7 +22,7 @@ export function isObserver(controller: string): boolean {
   return RUNS.test(controller);
 }
 
-/** The transport, on which nothing but Events is written. */
+/** A transport that reads everything, but writes nothing except Events. */
 export function observing(transport: Transport): Transport {
   return {
     close: () => transport.close(),
@@ -47,7 +47,7 @@ function refused({ method, path }: KubeRequest): KubeResponse {
   };
 }
 
-/** The cloud, which neither launches nor ends anything. */
+/** The cloud provider with `create`, `takeOver`, `delete` and `reboot` replaced: each of them throws. */
 export function observedCloud(cloud: CloudProvider): CloudProvider {
   const no = async (): Promise<never> => {
     throw new Error("the cloud is not asked: the controller runs with --observe-only");
@@ -55,7 +55,7 @@ export function observedCloud(cloud: CloudProvider): CloudProvider {
   return { ...cloud, create: no, takeOver: no, delete: no, reboot: no };
 }
 
-/** Marks every event. */
+/** An event recorder that marks the message of every event as "Observe only". */
 export function markedEvents(events: EventRecorder): EventRecorder {
   return {
     publish: (...given) =>
@@ -65,7 +65,7 @@ export function markedEvents(events: EventRecorder): EventRecorder {
   };
 }
 
-/** One service of the cloud's API, of which only calls that read are made. */
+/** A client of one AWS service that makes only calls that read. All other calls throw. */
 export function readingOnly<T extends object>(service: T): T {
   return new Proxy(service, {
     get: (target, name) => {

@@ -314,9 +314,10 @@ export function consoleRights(): readonly Right[] {
 const CONFIGURATIONS = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
 
 /**
- * What webhooks need beyond the controllers' rights, where they are served. Without `create` they fill in
- * what a chart has installed. upstream: charts/karpenter/templates/clusterrole-core.yaml at v1.0
- * `service`: as `--karpenter-service` has it; the Secret is called after it.
+ * What webhooks need beyond the controllers' rights, if they are served. The verb `create` is optional: without it,
+ * webhooks fill in the objects that a chart has installed. `service`: the value of `--karpenter-service`, from
+ * which the name of the Secret follows.
+ * upstream: charts/karpenter/templates/clusterrole-core.yaml at v1.0
  */
 export function webhookRights(service = "karpenter"): readonly Right[] {
   return [

@@ -71,7 +71,7 @@ export function tellFacts({ kube, log, namespace, options, prices }: TellFactsDe
   };
 }
 
-/** Undefined: the right to read it is not there; charts of before gave only that to patch it. */
+/** The stored ConfigMap. Undefined if the controller may not read it: older charts grant only the verb patch. */
 async function readIfAllowed(
   kube: Pick<KubeClient, "get">,
   ref: ObjectRef,

@@ -55,7 +55,7 @@ function open(
 }
 
 function writeLine(file: number, line: string): void {
-  // Streams of the process know how to wait for a slow reader; files are written at once.
+  // Writing to stdout or stderr waits for a slow reader by itself. Files are written synchronously.
   if (file === 1) process.stdout.write(`${line}\n`);
   else if (file === 2) process.stderr.write(`${line}\n`);
   else writeSync(file, `${line}\n`);
@@ -65,6 +65,6 @@ function tell(file: number, line: string, write: (file: number, line: string) =>
   try {
     write(file, line);
   } catch {
-    // Nowhere is left to say it.
+    // The output for errors failed too, so the error cannot be reported.
   }
 }

@@ -84,7 +84,10 @@ function emitter(options: LoggerOptions, form: LogForm): Emit {
   return form.sampling === undefined ? emit : sampled(emit, form.sampling, options.clock);
 }
 
-/** Of equal lines in one second, writes the first ones and then every n-th. upstream: zapcore's sampler */
+/**
+ * Writes the first `initial` of equal lines in one second, and then every `thereafter`-th. upstream: zapcore's
+ * sampler
+ */
 function sampled(
   emit: Emit,
   { initial, thereafter }: { readonly initial: number; readonly thereafter: number },
@@ -147,7 +150,7 @@ function jsonEmitter({ clock, write, commit }: LoggerOptions, form: LogForm): Em
       [keys.message]: message,
       commit,
       ...withReconcile(fields),
-      // A field of this name must not hide the text.
+      // The message is set again, because a field with the same key would replace it.
       [keys.message]: message,
     });
 }

@@ -1,6 +1,6 @@
 /**
- * The form of log lines at the start, from ConfigMap config-logging where an older generation's installation
- * has left one. Without it lines are JSON as v1 writes them. Levels are followed by logging-config.ts.
+ * Sets the form of log lines at the start, from the ConfigMap config-logging of an older installation. Without
+ * the ConfigMap, lines are JSON as in v1. logging-config.ts follows later changes of the level.
  */
 import { CONFIG_MAP } from "../../apis/core/kinds.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
@@ -20,7 +20,8 @@ export async function startLogging(
     const { data } = await client.get(CONFIG_MAP, { name: LOGGING_CONFIG, namespace });
     text = data?.["zap-logger-config"];
   } catch (error) {
-    // Absent, forbidden, or a server that is away: the controllers will say what matters of that.
+    // The ConfigMap does not exist or may not be read, or the API server does not answer. If that
+    // matters, the controllers report it.
     if (!(error instanceof KubeError || error instanceof ConnectionError)) throw error;
     return;
   }

@@ -10,12 +10,12 @@ type Labels = Readonly<Record<string, string>>;
 /** The text of labels that samples share. It is kept as long as the labels object exists. */
 const texts = new WeakMap<Labels, { readonly text: string; readonly count: number }>();
 
-/** Lines of a part, a millisecond's work. */
+/** Most lines in one part. Making them takes about a millisecond. */
 const LINES_PER_PART = 256;
 
 /**
- * The lines of a metric in parts. Nothing without series. A part may be empty, so that other work can run. Throws
- * if a sample has other labels than the metric.
+ * The lines of a metric in parts; no part if the metric has no series. A part may be empty, so that other work
+ * can run. Throws if a sample has other labels than the metric.
  */
 export function* exposition(name: string, spec: MetricSpec, series: Series): Iterable<string> {
   let lines = [`# HELP ${name} ${escapedHelp(spec.help)}\n# TYPE ${name} ${spec.type}\n`];
@@ -26,7 +26,8 @@ export function* exposition(name: string, spec: MetricSpec, series: Series): Ite
       checked = true;
       if (lines.length < LINES_PER_PART) continue;
     }
-    // The heading waits for the first line.
+    // The heading is kept until there is a first line, because a metric without series has no
+    // heading.
     yield checked ? lines.join("") : "";
     if (checked) lines = [];
   }

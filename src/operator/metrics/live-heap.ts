@@ -1,6 +1,6 @@
 /**
- * Memory of live objects, as Go tells it: what the last full garbage collection left. Heap in use is no measure of it: it
- * also counts garbage, and V8 collects late where memory is free.
+ * Memory of live objects, as Go reports it: what was left after the last full garbage collection. The heap in
+ * use is much larger, because it also has garbage, and V8 collects rarely while memory is free.
  */
 import { constants, PerformanceObserver } from "node:perf_hooks";
 
@@ -20,7 +20,8 @@ export function liveHeapBytes(): number {
 function observe(): void {
   const observer = new PerformanceObserver((list) => {
     const isFull = list.getEntries().some((entry) => kindOf(entry) === FULL);
-    // Told some moments after the collection: what was made since is counted too.
+    // The observer is called some moments after the collection. Objects that were allocated since
+    // then are counted too.
     if (isFull) afterCollection = process.memoryUsage().heapUsed;
   });
   observer.observe({ entryTypes: ["gc"] });

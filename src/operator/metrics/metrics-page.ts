@@ -1,4 +1,7 @@
-/** The reference page of metrics, from their declarations. Those with a provider's labels are shown with AWS's. */
+/**
+ * The reference page of metrics, made from their declarations. Metrics whose labels depend on the provider are
+ * shown with the labels of AWS.
+ */
 import { EC2_NODE_CLASS } from "../../apis/aws/ec2nodeclass.ts";
 import { AWS_WELL_KNOWN_LABELS } from "../../apis/aws/labels.ts";
 import type { Kind } from "../../apis/meta.ts";

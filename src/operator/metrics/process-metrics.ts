@@ -27,7 +27,7 @@ export const PROCESS_METRICS: readonly ProcessMetric[] = [
   own("process_resident_memory_bytes", "gauge", "Resident memory, in bytes.", () =>
     process.memoryUsage.rss(),
   ),
-  // Upstream's performance suite drops samples without it.
+  // Upstream's performance suite drops all samples of a process without this metric.
   own(
     "go_gc_heap_live_bytes",
     "gauge",

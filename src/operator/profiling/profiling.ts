@@ -20,7 +20,7 @@ export const PROFILES_PATH = "/debug/pprof/";
 
 const DEFAULT_S = 30;
 const MOST_S = 120;
-/** Bytes between two samples of who allocates: cheap enough for a busy controller. */
+/** Allocated bytes between two samples of the heap profile. A smaller step would slow down a busy controller. */
 const SAMPLED_EVERY_BYTES = 512 * 1_024;
 
 /** Answers requests below {@link PROFILES_PATH}; throws Refusal. */

@@ -36,7 +36,10 @@ const KEYS: Readonly<Record<string, OptionName>> = {
 };
 
 const RETRY_MS = 2_000;
-/** A server that is away for longer is reported by the controllers. */
+/**
+ * Attempts to read the ConfigMap, while the API server does not answer or fails. After them the settings are
+ * ignored.
+ */
 const ATTEMPTS = 15;
 
 /** Where ConfigMap `karpenter-global-settings` of older generations is read from. */
@@ -47,7 +50,7 @@ export interface GlobalSettingsDeps {
   readonly namespace: string;
 }
 
-/** Settings by flag name, as text. A missing right or a server that stays away leaves it empty. */
+/** Settings by flag name, as text. Empty if the ConfigMap does not exist or cannot be read. */
 export async function readGlobalSettings(
   deps: GlobalSettingsDeps,
 ): Promise<Readonly<Record<string, string>>> {

@@ -14,7 +14,10 @@ export interface OptionDefinition {
   /** Whose setting it is: Karpenter's core, its AWS provider, or karpenter-ts only. */
   readonly scope: "core" | "aws" | "ours";
   readonly values?: readonly string[];
-  /** Smallest legal value: a number, or milliseconds for durations. Of bytes: zero and less mean none. */
+  /**
+   * Smallest legal value: a number, or milliseconds for durations. For bytes, zero and less are legal too and
+   * mean no limit.
+   */
   readonly min?: number;
   /** Upstream's message for a value below `min`. Absent: the usual message. */
   readonly belowMin?: string;

@@ -13,7 +13,7 @@ import { presetValue } from "./presets.ts";
 import { schedulerConfigProblem } from "./scheduler-config.ts";
 import { surgeNamespacesProblem } from "./surge-namespaces.ts";
 
-/** Faults of one setting, and characters of a text, that its error tells. */
+/** Most problems of one setting that its error lists, and most characters of a text that the error shows. */
 const MOST_TOLD = 20;
 const LONGEST_TOLD = 1_000;
 
@@ -90,7 +90,7 @@ export function parseOptions(
   return Object.freeze({ ...parsed, changed }) as unknown as Options;
 }
 
-/** A value of megabytes would be told once for each of its faults. */
+/** Shortens a text in an error. Otherwise a value of some megabytes would appear once for each of its problems. */
 function cut(text: string): string {
   return text.length > LONGEST_TOLD ? `${text.slice(0, LONGEST_TOLD)}...` : text;
 }
@@ -195,8 +195,8 @@ function parseOne(
 }
 
 /**
- * Zero and below mean none. A number without a unit would be bytes, which somebody who writes 512 does not mean, so
- * it is an error below `min`.
+ * Parses bytes; zero and less mean no limit. A user who writes 512 does not mean 512 bytes, so a number below
+ * `min` is an error that asks for a unit.
  */
 function parseBytes(text: string, min: number): { value: number } | { error: string } {
   const bytes = parseUnits(text);

@@ -27,8 +27,8 @@ export async function makeCertificate(
   nowMs: number,
   previous?: ServingCertificate,
 ): Promise<ServingCertificate> {
-  // Loaded only where certificates are made: most starts find one in the Secret. A CommonJS package
-  // that the bundle loads apart has no names but this one.
+  // The package is loaded only here, because most starts find a certificate in the Secret. It is a
+  // CommonJS package, of which the bundle has only the export `default`.
   const { generate } = (await import("selfsigned")).default;
   const common = {
     keyType: "ec",

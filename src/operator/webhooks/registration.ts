@@ -92,7 +92,7 @@ export interface WantedConfiguration {
   readonly wanted: WebhookConfiguration;
 }
 
-/** The configurations with today's address and authority. */
+/** Karpenter's webhook configurations, with this address and authority. */
 export function wantedConfigurations(
   address: WebhookAddress,
   caPem: string,

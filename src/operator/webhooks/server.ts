@@ -19,7 +19,7 @@ const ADMISSION_BYTES = 7 * MIB;
  * 3 kB are 30 MB.
  */
 export const CONVERSION_BYTES = 32 * MIB;
-/** Bounds of the webhooks' listener, above the API server's own where bodies are large. */
+/** Limits of the webhooks' listener. Bodies may be larger than requests to kube-apiserver itself. */
 export const WEBHOOK_LIMITS: Partial<Limits> = {
   maxBodyBytes: ADMISSION_BYTES,
   // One address may use half of it, which is enough for one conversion of the largest size.

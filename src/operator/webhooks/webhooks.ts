@@ -35,7 +35,7 @@ import {
 } from "./registration.ts";
 import { serveWebhooks } from "./server.ts";
 
-/** Also how soon a Secret that another replica renewed is noticed. */
+/** Milliseconds between two checks. A Secret that another replica renewed is noticed after this time, too. */
 const LOOK_AGAIN_MS = 60_000;
 const RETRY_BASE_MS = 2_000;
 
@@ -215,7 +215,8 @@ class WebhookLoop implements Webhooks {
       await this.#deps.client.get(SERVICE, ref);
       return true;
     } catch (error) {
-      // Without the right to read it, the webhooks are served anyway.
+      // If this replica may not read the Service, it assumes that the Service exists and serves the
+      // webhooks.
       if (error instanceof KubeError && error.status === 403) return true;
       if (isNotFound(error)) return false;
       throw error;
@@ -224,7 +225,8 @@ class WebhookLoop implements Webhooks {
 
   async #listen(certificate: ServingCertificate): Promise<void> {
     if (this.#server !== undefined) {
-      // The old certificate has expired, so the new one cannot make it worse.
+      // A new certificate is used at once only if the old one has expired. Otherwise callers must
+      // trust its authority first.
       const inUse = this.#certificate;
       if (inUse === undefined || validUntilMs(inUse.certPem) <= this.#deps.clock.now())
         this.#use(certificate);
