@@ -42,7 +42,10 @@ export interface Sink {
 
 /** Shortest time between two updates, in milliseconds. People do not read faster. */
 const PACE_MS = 1_000;
-/** The same while something is still being listed. A look whether it has arrived costs nothing. */
+/**
+ * Shortest time between two updates while kinds are still being listed. Checking whether a list has arrived
+ * costs nothing.
+ */
 const LOADING_PACE_MS = 200;
 /** Views that can be shown while something is still being listed. */
 const EARLY: ReadonlySet<ConsoleViewName> = new Set([
@@ -56,7 +59,7 @@ const EARLY: ReadonlySet<ConsoleViewName> = new Set([
 const REST_FACTOR = 100;
 /** Longest time between two updates, in milliseconds. Older data would mislead. */
 const MOST_REST_MS = 10_000;
-/** Longest work in one go, in milliseconds: other requests wait no longer than about this. */
+/** Longest work without a break, in milliseconds. Other requests wait at most about this long. */
 const TURN_MS = 5;
 /** How long watches stay open without a viewer, in milliseconds, so that a reloaded page finds them. */
 const LINGER_MS = 60_000;

@@ -37,7 +37,10 @@ export interface ConsoleScene {
   /** What could not be read, and what was assumed. */
   readonly notes: readonly string[];
   readonly events: readonly Event[];
-  /** Kinds that are still being listed. The fleet lacks them, and all other views wait for them. Absent: none. */
+  /**
+   * Kinds that are still being listed. The fleet lacks their objects, so views that need all objects are not
+   * sent yet. Absent: none.
+   */
   readonly loading?: readonly string[];
   fleet(): Promise<Fleet>;
   /** Where the pods of nodes that are being removed go. */
@@ -129,7 +132,7 @@ export interface ConsoleSource {
   readonly vitals?: () => readonly VitalPoint[];
   /** Opens the watches for a viewer. Returns a function to call when the viewer leaves. */
   open(): () => void;
-  /** Tells how many milliseconds the views of a scene took. The source may rest as long before the next scene. */
+  /** Reports how many milliseconds the views of a scene took. The source rests in proportion before the next scene. */
   readonly worked?: (ms: number) => void;
   /**
    * The present scene. It is the same object until something changes. `early`: what takes long to list may still be

@@ -30,7 +30,7 @@ export interface MapHead {
 
 /** If there are more nodes than this, groups are sent. */
 const MOST_NODES = 20_000;
-/** Most rows are known from before and cost little. */
+/** Nodes handled in one step. Most of their rows exist already, so a step is short. */
 const NODES_PER_STEP = 1_024;
 
 /** As {@link mapViewInSteps}, at once. Exported for tests. */

@@ -52,7 +52,7 @@ export function moneyView({ nodes, totals }: Fleet): View<MoneyHead, MoneyRow> {
   return { head: { priceMicroUsdPerHour, unpriced }, rows };
 }
 
-/** A row while it is added up. */
+/** A row whose sums are still being added up. */
 type Sum = { -readonly [K in keyof MoneyRow]: MoneyRow[K] };
 
 const NOTHING = { nodes: 0, unpriced: 0, priceMicroUsdPerHour: 0, idleMicroUsdPerHour: 0 };
