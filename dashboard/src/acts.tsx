@@ -1,11 +1,11 @@
-/** What may be done to a sandbox. */
+/** The actions that a person can do in a sandbox, as buttons and forms. */
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { about, act } from "./store.ts";
 import type { Act } from "./wire.ts";
 
-/** What the last act said. */
+/** The result of the last action. */
 export const said = signal("");
 export const actsAreOpen = signal(false);
 

@@ -1,4 +1,4 @@
-/** The frame of the page: the strip with what matters at one glance, the views, the drawer with reasons, the keys. */
+/** The frame of the page: the strip with the most important numbers, the views, the drawer with reasons, the keys. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ActsPanel, actsAreOpen } from "./acts.tsx";
 import { DecisionsPage } from "./decisions-page.tsx";
@@ -34,7 +34,7 @@ const TITLES: Readonly<Record<Page, string>> = {
   whatif: "What if",
 };
 
-/** Views that a recorded moment has. */
+/** Pages that can show a recorded moment. */
 const GOES_BACK: readonly Page[] = ["map", "money", "decisions", "health"];
 
 const CONTENT: Readonly<Record<Page, () => preact.JSX.Element>> = {
@@ -202,7 +202,10 @@ function LogIn() {
   );
 }
 
-/** Single keys, unless somebody types; `event.code`, so that keyboards of all languages have them. */
+/**
+ * Handles single keys, unless a field has the focus. Most are found by `event.code`, so that they work on
+ * keyboards of all languages.
+ */
 function onKey(event: KeyboardEvent, search: HTMLInputElement | null): void {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   const target = event.target as HTMLElement;

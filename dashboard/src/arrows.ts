@@ -1,4 +1,4 @@
-/** Arrows from a leaving node to the nodes that take its pods. The same as text stands in the table of the map. */
+/** Arrows from a leaving node to the nodes that take its pods. The table of the map has the same as text. */
 import type { Palette } from "./paint.ts";
 import type { MapRow } from "./wire.ts";
 
@@ -8,7 +8,7 @@ interface Arrow {
   readonly pods: number;
 }
 
-/** More of them hide the map. */
+/** Most arrows that are drawn. More would hide the map. */
 const MOST_ARROWS = 200;
 
 /**
@@ -33,7 +33,10 @@ interface Point {
   readonly y: number;
 }
 
-/** Bent, so that the way back does not lie on it; with a rim, so that it stands out on every fill. */
+/**
+ * Draws one arrow. It is bent, so that two arrows in opposite directions do not overlap, and has a rim, so that
+ * it is visible on every colour.
+ */
 export function drawArrow(
   context: CanvasRenderingContext2D,
   { from, to, pods }: { from: Point | undefined; to: Point | undefined; pods: number },

@@ -1,8 +1,8 @@
-/** A text to take away: shown as it is, with a button that copies it. */
+/** A text that people copy, with a button that copies it. */
 import { useState } from "preact/hooks";
 import { plain } from "./format.ts";
 
-/** How long the button says that it was done. */
+/** Milliseconds for which the button shows that the text was copied. */
 const TOLD_MS = 2_000;
 
 export function Copied({ label, text }: { label: string; text: string }) {

@@ -1,2 +1,2 @@
-/** Style sheets are taken in for their effect. */
+/** Style sheets are imported for their effect, and export nothing. */
 declare module "*.css";

@@ -1,4 +1,4 @@
-/** What happened, newest first, each as a sentence; and what would happen next. */
+/** The events, newest first, each as a sentence; and what the disruption loop would do next. */
 import { useMemo, useState } from "preact/hooks";
 import { clockTime, counted, perHour, plain } from "./format.ts";
 import { Empty } from "./pieces.tsx";
@@ -6,7 +6,7 @@ import { go, place } from "./place.ts";
 import { views } from "./store.ts";
 import type { DecisionRow } from "./wire.ts";
 
-/** Chips: which reasons of events belong together. */
+/** The filter buttons of the page: a title, and the reasons of events that it selects. */
 const KINDS: readonly (readonly [string, RegExp])[] = [
   [
     "Launches",
@@ -100,7 +100,7 @@ function Next() {
   );
 }
 
-/** The last of them, beside the map. */
+/** The newest events, beside the map. */
 export function Feed() {
   const rows = merged(newestFirst()).slice(0, 60);
   return rows.length === 0 ? (
@@ -110,7 +110,10 @@ export function Feed() {
   );
 }
 
-/** Events of one moment that say the same of several objects: one, with how many others. */
+/**
+ * Joins events that say the same at the same time about several objects into one row, with the number of the
+ * others.
+ */
 function merged(rows: readonly Row[]): readonly Row[] {
   const last = new Map<
     string,

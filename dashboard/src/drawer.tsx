@@ -1,4 +1,7 @@
-/** Why: the answer of `karpenter explain` for what was chosen. Of a group of nodes: its nodes. */
+/**
+ * The drawer: the answer of `karpenter explain` for the chosen object. For a group of nodes, the list of its
+ * nodes.
+ */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { plain } from "./format.ts";
 import { NodesOfGroup } from "./listed-nodes.tsx";
@@ -11,7 +14,7 @@ export function Drawer() {
   const { about } = place.value;
   const [answer, setAnswer] = useState<Answer | undefined>();
   const box = useRef<HTMLElement>(null);
-  // Asked anew as the cluster changes, at most every ten seconds.
+  // The answer is requested again every ten seconds of the cluster's time.
   const moment = Math.floor(nowMs.value / 10_000);
   useEffect(() => {
     if (about === "" || about.startsWith("group/")) return undefined;
@@ -90,7 +93,7 @@ function Explained({ answer }: { answer: Answer }) {
   );
 }
 
-/** Line breaks are ours; everything in the strings is made plain. */
+/** Formats the value as JSON over several lines. Control characters in its texts are replaced. */
 function plainJson(value: unknown): string {
   return JSON.stringify(
     value,
@@ -99,7 +102,7 @@ function plainJson(value: unknown): string {
   );
 }
 
-/** The sentences of one thing, or of several. */
+/** A heading, and below it the sentences of one or several answers. */
 function Says({ title, value }: { title: string; value: unknown }) {
   const list = (Array.isArray(value) ? value : [value]) as readonly unknown[];
   const sentences = list.flatMap((one) => {

@@ -1,14 +1,14 @@
-/** Amounts as people read them: real units, `–` for what is not known. */
+/** Formats amounts for people, with units. An unknown amount is `–`. */
 
 export const UNKNOWN = "–";
 const HOURS_OF_MONTH = 730;
 
-/** `$0.038/h` */
+/** Formats a price an hour: `$0.038/h`. */
 export function perHour(microUsd: number | undefined): string {
   return microUsd === undefined ? UNKNOWN : `${dollars(microUsd / 1e6)}/h`;
 }
 
-/** A month has 730 hours. */
+/** Formats a price a month of 730 hours. */
 export function perMonth(microUsd: number): string {
   return `${dollars((microUsd / 1e6) * HOURS_OF_MONTH)} a month`;
 }
@@ -18,7 +18,7 @@ function dollars(amount: number): string {
   return `$${amount.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits })}`;
 }
 
-/** Labels of an axis: as many digits as it takes to tell them apart. */
+/** Formats the labels of an axis, with enough digits to distinguish them. */
 export function axisDollars(ticks: readonly number[]): string[] {
   const step = Math.abs((ticks[1] ?? 1) - (ticks[0] ?? 0)) || 1;
   const digits = Math.max(0, Math.min(6, Math.ceil(-Math.log10(step) - 1e-9)));
@@ -38,17 +38,17 @@ export function gibibytes(bytes: number): string {
   return `${(bytes / 2 ** 30).toLocaleString("en-US", { maximumFractionDigits: 1 })} GiB`;
 }
 
-/** `100,000` */
+/** Formats a number with separators: `100,000`. */
 export function grouped(count: number): string {
   return count.toLocaleString("en-US");
 }
 
-/** `1 pod`, `2 pods`. */
+/** Formats a number with its noun: `1 pod`, `2 pods`. */
 export function counted(count: number, noun: string): string {
   return `${grouped(count)} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-/** `1h 5m`; the two largest units. */
+/** Formats a duration in its two largest units: `1h 5m`. Between 10 minutes and an hour it has only minutes. */
 export function duration(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1_000));
   if (seconds < 60) return `${seconds}s`;
@@ -59,25 +59,28 @@ export function duration(ms: number): string {
   return `${Math.floor(hours / 24)}d ${hours % 24}h`;
 }
 
-/** Since an RFC 3339 instant, by the cluster's clock. */
+/** The time from an RFC 3339 instant until `nowMs`, which is the cluster's time. */
 export function ageOf(since: string | undefined, nowMs: number): string {
   const ms = since === undefined ? Number.NaN : Date.parse(since);
   return Number.isNaN(ms) ? UNKNOWN : duration(nowMs - ms);
 }
 
-/** `12:04:09`, in the time zone of the browser. */
+/** Formats a time of day in the browser's time zone: `12:04:09`. */
 export function clockTime(at: string | number): string {
   const date = new Date(at);
   return Number.isNaN(date.getTime()) ? UNKNOWN : date.toLocaleTimeString("en-GB");
 }
 
-/** The part of a node's name that tells it from others. */
+/** A short form of a node's name: the part before the first dot, of which at most the last 17 characters are kept. */
 export function shortName(name: string): string {
   const first = name.split(".")[0] ?? name;
   return first.length > 18 ? `…${first.slice(-17)}` : first;
 }
 
-/** Control characters and marks that turn the direction of text, made visible: a name must not forge another one. */
+/**
+ * Replaces control characters and marks that change the direction of text. Otherwise one name could look like
+ * another.
+ */
 export function plain(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}]/gu, "\u{FFFD}");
 }

@@ -1,6 +1,6 @@
 /**
- * A table of any length: only the rows in sight are made. One tab stop; arrows, Page keys, Home and End move the marked row,
- * Enter opens it.
+ * A table of any length: only the visible rows are created. The table is one tab stop; arrows, Page keys, Home
+ * and End move the marked row, and Enter opens it.
  */
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -8,9 +8,9 @@ import { useEffect, useRef, useState } from "preact/hooks";
 export interface Column<Row> {
   readonly title: string;
   readonly isNumber?: boolean;
-  /** Left out on narrow screens. */
+  /** The column is not shown on narrow screens. */
   readonly isMinor?: boolean;
-  /** Gets twice the room. */
+  /** The column is twice as wide. */
   readonly isWide?: boolean;
   readonly cell: (row: Row, key: string) => ComponentChildren;
 }
@@ -21,7 +21,7 @@ interface GridProps<Row> {
   readonly columns: readonly Column<Row>[];
   readonly onOpen: (key: string, row: Row) => void;
   readonly onMark?: (key: string) => void;
-  /** There for screen readers and the keyboard alone. */
+  /** The table is not visible; only screen readers and the keyboard reach it. */
   readonly isHidden?: boolean;
 }
 

@@ -1,4 +1,7 @@
-/** Nodes of a map that is drawn as groups: those of one group, and those that the filter names. The server lists them. */
+/**
+ * Lists of single nodes if the map has groups: the nodes of one group, and those that match the filter. The
+ * server makes the lists.
+ */
 import { useEffect, useState } from "preact/hooks";
 import { counted, plain } from "./format.ts";
 import { Grid } from "./grid.tsx";
@@ -8,10 +11,13 @@ import { go, place } from "./place.ts";
 import { nowMs } from "./store.ts";
 import type { ListedNodes } from "./wire.ts";
 
-/** Somebody still types. */
+/** Milliseconds after the last key until the server is asked. */
 const TYPING_MS = 250;
 
-/** Asked anew as the cluster changes, at most every ten seconds. Undefined: not known yet, or nothing is asked. */
+/**
+ * The server's list for a query, requested again every ten seconds of the cluster's time. Undefined: not here
+ * yet, or there is no query.
+ */
 export function useListed(query: string | undefined): ListedNodes | undefined {
   const [listed, setListed] = useState<{ query: string; nodes: ListedNodes } | undefined>();
   const moment = Math.floor(nowMs.value / 10_000);
@@ -40,7 +46,7 @@ function countText({ total, rows }: ListedNodes): string {
     : counted(total, "node");
 }
 
-/** What the filter names, as a table above the groups. */
+/** The nodes that match the filter, as a table above the groups. */
 export function FoundNodes({ filter }: { filter: string }) {
   const listed = useListed(new URLSearchParams({ filter }).toString());
   if (listed === undefined) return <p class="muted">Looking for nodes …</p>;
@@ -61,7 +67,7 @@ export function FoundNodes({ filter }: { filter: string }) {
   );
 }
 
-/** The nodes of one group, as links to what `explain` says of each. */
+/** The nodes of one group, as links to the answer of `explain` for each. */
 export function NodesOfGroup({ group }: { group: string }) {
   const { filter } = place.value;
   const listed = useListed(new URLSearchParams({ group, filter }).toString());

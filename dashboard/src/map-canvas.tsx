@@ -1,6 +1,6 @@
 /**
- * The map as a picture. What does not move is drawn once and then copied while the person pans and zooms; it is drawn anew
- * at rest. Hover, selection and the ring of the keyboard are on a canvas of their own.
+ * The map as a picture. While the person pans or zooms, the last drawn picture is copied and scaled; after that
+ * it is drawn again. Hover, selection and the keyboard's mark are on a canvas of their own.
  */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { arrowsOf, drawArrow } from "./arrows.ts";
@@ -14,9 +14,9 @@ import type { MapRow } from "./wire.ts";
 
 const WHOLE: View = { scale: 1, x: 0, y: 0 };
 const MOST_SCALE = 24;
-/** Pixels: less is the tremble of a hand. */
+/** Pixels. A shorter movement of the pointer counts as a click, because hands are not steady. */
 const DRAG = 5;
-/** After the last movement. */
+/** Milliseconds after the last movement until the map is drawn again. */
 const REST_MS = 120;
 const NOTHING: Slotted = { groups: new Map() };
 
@@ -73,7 +73,7 @@ export function MapCanvas({
       rows,
       fill,
       categories: categoriesOf(rows.values(), fill),
-      // For groups, this page does not know which of their nodes match the filter.
+      // The page does not know which nodes of a group match the filter, so groups are not paled.
       meant: filter === "" || isGrouped ? undefined : new Set(meant.map(([name]) => name)),
     };
   }, [rows, group, fill, filter, size]);
@@ -167,7 +167,7 @@ function spotOf({ slots, layout }: Drawn, name: string) {
   return undefined;
 }
 
-/** Draws the tiles: at once when they changed, scaled from the last picture while the view moves. */
+/** Draws the tiles at once if they changed. While the view moves, scales the last picture instead. */
 function useBase(
   canvas: { readonly current: HTMLCanvasElement | null },
   drawn: Drawn,
@@ -205,7 +205,7 @@ function useBase(
   }, [drawn, view, size, theme]);
 }
 
-/** Wheel zooms at the pointer, dragging pans, a click opens. */
+/** Handles the pointer: the wheel zooms at the pointer, dragging pans, a click opens a node. */
 function useMovement(
   view: View,
   setView: (view: View) => void,
@@ -213,7 +213,8 @@ function useMovement(
   setHovered: (spot: { name: string; x: number; y: number } | undefined) => void,
   open: (name: string) => void,
 ) {
-  // The end of a drag is a click, too, for the browser.
+  // Pixels of movement since the button was pressed. The browser sends a click also at the end of a
+  // drag.
   const travelled = useRef(0);
   const here = (event: MouseEvent) => {
     const box = (event.currentTarget as HTMLElement).getBoundingClientRect();

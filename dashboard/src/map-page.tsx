@@ -14,7 +14,7 @@ import { FILLS, GROUPINGS, go, place } from "./place.ts";
 import { about, views } from "./store.ts";
 import type { MapRow } from "./wire.ts";
 
-/** There while pods move. */
+/** The column for where pods move. It is shown only while pods move. */
 const MOVES: Column<MapRow> = {
   title: "Pods move to",
   isWide: true,
@@ -32,7 +32,7 @@ function columnsOf(isMoving: boolean): readonly Column<MapRow>[] {
 
 const PARTS = { pool: "NodePool", capacity: "capacity type", zone: "zone", type: "type" } as const;
 
-/** More nodes than a picture can show: it says so, and how to come to them. */
+/** A note that the map has groups, because a picture cannot show so many nodes, and how to find single nodes. */
 function Grouped() {
   const { head, rows } = views.map.value;
   const by = (head?.groupedBy ?? []).map((part) => PARTS[part]).join(", ");

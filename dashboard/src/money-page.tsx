@@ -1,4 +1,4 @@
-/** What the fleet costs: now, over the time in which somebody looked, and by NodePool. */
+/** What the fleet costs: now, for the time in which the console was open, and by NodePool. */
 import { useState } from "preact/hooks";
 import { clockTime, percent, perHour, perMonth, plain } from "./format.ts";
 import { type Column, Grid } from "./grid.tsx";
@@ -105,7 +105,7 @@ export function MoneyPage() {
 }
 
 const LEAST: Line = { label: "proven least", of: ({ least }) => least, isDashed: true };
-/** More lines than colours cannot be told apart. */
+/** Most lines in the chart. More colours than this cannot be distinguished. */
 const MOST_LINES = 7;
 
 function History({ points }: { points: readonly PricePoint[] }) {
@@ -155,7 +155,7 @@ const COST_COLUMNS: readonly Column<CostRow>[] = [
   },
 ];
 
-/** Rows of one namespace as one. */
+/** The costs by namespace: one row for all workloads of a namespace. */
 function byNamespace(rows: Iterable<readonly [string, CostRow]>): (readonly [string, CostRow])[] {
   const sums = new Map<string, CostRow>();
   for (const [, row] of rows) {

@@ -30,7 +30,7 @@ export const NODE_COLUMNS: readonly Column<MapRow>[] = [
   { title: "Held by", cell: ({ held }) => plain(held ?? ""), isMinor: true },
 ];
 
-/** A row is a group: how many nodes it has, and what states they are in. */
+/** The columns if rows are groups: the number of nodes, their states, then the columns of a node that fit a group. */
 export const GROUP_COLUMNS: readonly Column<MapRow>[] = [
   { title: "Nodes", cell: ({ nodes = 1 }) => grouped(nodes), isNumber: true },
   { title: "States", cell: (row) => statesText(row), isWide: true },

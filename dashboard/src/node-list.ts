@@ -1,8 +1,8 @@
-/** The nodes that the filter names, and what they are grouped by. */
+/** The nodes that match the filter, their order, and how they are grouped and coloured. */
 import type { Fill, Grouping } from "./place.ts";
 import type { MapRow } from "./wire.ts";
 
-/** Name, pool, type, zone, capacity type or state contains each word. */
+/** Whether every word of the filter is in the name of the node or in one of the row's texts. */
 export function isMeant(name: string, row: MapRow, filter: string): boolean {
   if (filter === "") return true;
   const text = [name, row.pool, row.type, row.zone, row.capacity, row.state, row.held]
@@ -14,14 +14,14 @@ export function isMeant(name: string, row: MapRow, filter: string): boolean {
     .every((word) => text.includes(word));
 }
 
-/** How many nodes rows stand for: a row may be a group. */
+/** Number of nodes in these rows. A row may be a group of nodes. */
 export function nodesIn(rows: Iterable<Pick<MapRow, "nodes">>): number {
   let count = 0;
   for (const { nodes } of rows) count += nodes ?? 1;
   return count;
 }
 
-/** What opens when a row is chosen. */
+/** The `about` of the place that opens when a row is chosen. */
 export function aboutRow(name: string, row: MapRow | undefined): string {
   return row?.nodes === undefined ? `node/${name}` : `group/${name}`;
 }
@@ -30,7 +30,10 @@ export function groupOf(row: MapRow, by: Grouping): string {
   return row[by] ?? "";
 }
 
-/** At most eight: seven and the rest. By how many nodes have them, then name. */
+/**
+ * The values by which nodes are coloured, the most frequent first, then by name. Empty if the colour shows a
+ * share.
+ */
 export function categoriesOf(rows: Iterable<MapRow>, by: Fill): readonly string[] {
   if (by === "cpu" || by === "memory" || by === "held") return [];
   const counts = new Map<string, number>();
@@ -39,7 +42,7 @@ export function categoriesOf(rows: Iterable<MapRow>, by: Fill): readonly string[
   return [...counts].sort(([a, n], [b, m]) => m - n || (a < b ? -1 : 1)).map(([name]) => name);
 }
 
-/** Sorted by NodePool, then name, like the table. */
+/** The rows that match the filter, sorted by NodePool and then by name. */
 export function inOrder(
   rows: ReadonlyMap<string, MapRow>,
   filter: string,

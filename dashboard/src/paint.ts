@@ -8,7 +8,7 @@ import type { Fill } from "./place.ts";
 import { HEADER, type Layout, placeOfSlot, type Slotted } from "./slots.ts";
 import type { MapRow } from "./wire.ts";
 
-/** Colours of the style sheet, which follow the system's wish. */
+/** The colours of the style sheet, which differ between the light and the dark theme. */
 export interface Palette {
   readonly surface: string;
   readonly raised: string;
@@ -44,7 +44,7 @@ export interface Size {
   readonly height: number;
 }
 
-/** Cleared, in CSS pixels. */
+/** The canvas' context, cleared and scaled to CSS pixels. Undefined if there is nothing to draw on. */
 export function prepared(canvas: HTMLCanvasElement | null, { width, height }: Size) {
   const context = canvas?.getContext("2d");
   if (canvas === null || context === null || context === undefined || width === 0) return undefined;
@@ -59,7 +59,7 @@ export function prepared(canvas: HTMLCanvasElement | null, { width, height }: Si
   return context;
 }
 
-/** What a change makes of a node. */
+/** What happens to a node in a what-if answer: it is removed, launched, or has other pods. */
 export type Accent = "goes" | "comes" | "changes";
 
 export interface Drawn {
@@ -67,10 +67,10 @@ export interface Drawn {
   readonly layout: Layout;
   readonly rows: ReadonlyMap<string, MapRow>;
   readonly fill: Fill;
-  /** Nodes that the filter does not name are pale. Absent: all are meant. */
+  /** Nodes that match the filter; all others are drawn pale. Absent: all match. */
   readonly meant?: ReadonlySet<string> | undefined;
   readonly categories: readonly string[];
-  /** Nodes that a change is about. */
+  /** The nodes that a what-if answer changes. */
   readonly accents?: ReadonlyMap<string, Accent>;
 }
 
@@ -80,14 +80,17 @@ function groupLabel(name: string, count: number): string {
   return `${plain(name === "" ? LABELS.nodepool : name)} · ${grouped(count)}`;
 }
 
-/** Where the person looks: layout pixels × scale + offset are pixels of the screen. */
+/** The visible part of the map: a screen pixel is a layout pixel × scale + offset. */
 export interface View {
   readonly scale: number;
   readonly x: number;
   readonly y: number;
 }
 
-/** Details go by the size on the screen; what is out of sight is not drawn. `width`, `height`: of the screen. */
+/**
+ * Draws the visible tiles, with as many details as their size on the screen allows. `width`, `height`: of the
+ * screen.
+ */
 export function paint(
   context: CanvasRenderingContext2D,
   drawn: Drawn,
@@ -139,7 +142,7 @@ function tile(context: CanvasRenderingContext2D, one: Tile, drawn: Drawn, colour
   const { colour, level } = fillOf(row, drawn, colours);
   context.fillStyle = colours.surface;
   context.fillRect(x, y, size, size);
-  // Full tiles read as full: the fill rises from the bottom.
+  // The colour fills the tile from the bottom, in proportion to the level.
   const filled = Math.max(size >= 10 ? 2 : 1, size * Math.min(1, level));
   context.fillStyle = colour;
   context.fillRect(x, y + size - filled, size, filled);
@@ -153,7 +156,7 @@ function tile(context: CanvasRenderingContext2D, one: Tile, drawn: Drawn, colour
   if (accent !== undefined) accentMark(context, one, accent, colours);
 }
 
-/** A cross over what goes, a plus on what comes; a thick border on all that change. */
+/** Marks a change: a cross on a removed node, a plus on a new one, and a thick border on both and on other changes. */
 function accentMark(
   context: CanvasRenderingContext2D,
   { x, y, size }: Tile,
@@ -238,8 +241,8 @@ function markedState({ state, states }: MapRow): MapRow["state"] {
 }
 
 /**
- * A shape, so that colour is never the only sign: half circle = comes up, triangle = chosen, bar = leaves, dot =
- * drifted.
+ * The state as a shape, so that it can be seen without colours: half circle = launching or joining, triangle =
+ * chosen for disruption, bar = leaving, dot = drifted.
  */
 function stateMark(context: CanvasRenderingContext2D, { row, x, y, size }: Tile, colours: Palette) {
   const r = Math.max(3, Math.min(8, size / 5));

@@ -7,7 +7,7 @@ import { place } from "./place.ts";
 import { layoutOf, type Slotted, slotted } from "./slots.ts";
 import type { MapRow } from "./wire.ts";
 
-/** Largest share of the window's height, if tiles can be made small enough. */
+/** Largest share of the window's height for a map, unless the smallest tiles need more. */
 const MOST_SHARE = 0.5;
 
 type Rows = ReadonlyMap<string, MapRow>;
@@ -19,7 +19,7 @@ export function PairOfMaps({ before, after }: { before: Rows; after: Rows }) {
     const names = [...all.keys()].sort();
     const wanted = new Map(names.map((name) => [name, groupOf(all.get(name) as MapRow, group)]));
     const { groups } = slotted({ groups: new Map() }, wanted);
-    // Nothing comes to these maps: they need no room for more.
+    // No node is added to these maps later, so each group needs no spare slots.
     const full = [...groups].map(
       ([name, one]) => [name, { ...one, room: one.slots.size }] as const,
     );

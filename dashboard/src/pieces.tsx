@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { grouped } from "./format.ts";
 import type { MapRow } from "./wire.ts";
 
-/** What is missing, and what to do next. */
+/** Shown instead of data: what is missing, and what to do next. */
 export function Empty({
   says,
   next,
@@ -45,7 +45,7 @@ export function StateMark({ state }: { state: MapRow["state"] }) {
   );
 }
 
-/** `running`; of a group `118 running, 2 draining`. */
+/** The state of a row as text: `running`, or for a group `118 running, 2 draining`. */
 export function statesText({ state, states }: Pick<MapRow, "state" | "states">): string {
   const counts = Object.entries(states ?? {});
   return counts.length === 0

@@ -1,4 +1,4 @@
-/** Where the page is: view, selection, filter, grouping. It stands in the address, so that a link can be shared. */
+/** The state of the page: view, selection, filter, grouping. It is part of the URL, so that a link shows the same. */
 import { signal } from "@preact/signals";
 
 export const PAGES = ["map", "money", "decisions", "waiting", "pools", "health", "whatif"] as const;
@@ -13,7 +13,10 @@ export type Fill = (typeof FILLS)[number];
 export interface Place {
   readonly view: Page;
   readonly filter: string;
-  /** `node/NAME`, `pod/NAMESPACE/NAME`, `nodepool/NAME`, `group/KEY` of a map drawn as groups; "": nothing. */
+  /**
+   * The chosen object: `node/NAME`, `pod/NAMESPACE/NAME`, `nodepool/NAME`, or `group/KEY` of a map of groups.
+   * "": none.
+   */
   readonly about: string;
   readonly group: Grouping;
   readonly fill: Fill;
@@ -45,7 +48,7 @@ export function go(change: Partial<Place>): void {
   if (next.asTable) query.set("table", "");
   const text = query.toString();
   const hash = `#${next.view}${text === "" ? "" : `?${text}`}`;
-  // Typing a filter is no step to go back by.
+  // A change of the filter alone adds no entry to the browser's history.
   if (next.view !== before.view || next.about !== before.about) history.pushState(null, "", hash);
   else history.replaceState(null, "", hash);
 }

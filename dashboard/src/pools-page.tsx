@@ -1,4 +1,4 @@
-/** NodePools: limits and use, budgets, what may be disrupted when, and what keeps their nodes. */
+/** NodePools: limits and use, budgets, when nodes may be disrupted, and what blocks disruption now. */
 import { counted, perHour, plain } from "./format.ts";
 import { Bar, Empty } from "./pieces.tsx";
 import { go } from "./place.ts";
@@ -32,7 +32,7 @@ export function PoolsPage() {
 
 const DAY_MS = 24 * 3_600_000;
 
-/** The coming week: when how many nodes may be disrupted. The table says in words what the bars show. */
+/** How many nodes may be disrupted at each time of the coming week, as bars and, for screen readers, as text. */
 function Week({ row: { week, name } }: { row: PoolRow }) {
   const [first] = week[0]?.spans ?? [];
   if (first === undefined) return null;

@@ -1,4 +1,4 @@
-/** What the fleet cost over the time in which somebody looked, as lines. */
+/** A chart of the fleet's cost for the time in which the console was open. */
 import { useMemo } from "preact/hooks";
 import uPlot from "uplot";
 import { axisDollars, clockTime, perHour } from "./format.ts";
@@ -14,7 +14,7 @@ export interface Line {
   readonly isDashed?: boolean;
 }
 
-/** Steps of prices: a price holds until the next one. */
+/** The chart. Lines have steps, because a price is valid until the next one. */
 export function PriceChart({
   points,
   lines,
@@ -29,7 +29,7 @@ export function PriceChart({
       ...lines.map(({ of }) =>
         points.map((point) => {
           const price = of(point);
-          // What nobody knew is a gap.
+          // An unknown price is a gap in the line.
           return price === undefined ? null : price / 1e6;
         }),
       ),
@@ -43,7 +43,6 @@ export function PriceChart({
     options: ({ colour, axis, time }) => {
       const dollars = (_: uPlot, value: number | null) =>
         perHour(value === null ? undefined : value * 1e6);
-      // A price holds until the next one.
       const stepped = uPlot.paths.stepped?.({ align: 1 });
       const paths = stepped === undefined ? {} : { paths: stepped };
       return {

@@ -1,4 +1,7 @@
-/** The last hours of map and money, as moments that the page can go back to. Memory is bounded by rows, not by time. */
+/**
+ * The last hours of map and money, as moments to which the page can go back. Memory is limited by the number of
+ * rows, not by time.
+ */
 import type { MapHead, MapRow, MoneyHead, MoneyRow } from "./wire.ts";
 
 export interface Shown<Head, Row> {
@@ -13,12 +16,12 @@ export interface Moment {
   readonly money: Shown<MoneyHead, MoneyRow>;
 }
 
-/** Entries of all moments together: at most 30 MB (`npx tsx dashboard/test/time-bar-memory.ts`). */
+/** Most rows of all moments together, which take at most 30 MB (`npx tsx dashboard/test/time-bar-memory.ts`). */
 const MOST_ENTRIES = 600_000;
 const MOST_MOMENTS = 720;
 const FEWEST_MOMENTS = 24;
 
-/** The moments with a new one at the end. When there are too many, every second one of the older half goes. */
+/** Adds a moment at the end. If there are too many moments, every second one in the older half is dropped. */
 export function withMoment(moments: readonly Moment[], moment: Moment): readonly Moment[] {
   const last = moments.at(-1);
   if (
@@ -35,7 +38,7 @@ export function withMoment(moments: readonly Moment[], moment: Moment): readonly
   return all.filter((_, index) => index === 0 || index >= half || index % 2 === 0);
 }
 
-/** The last moment that is not later; the first where all are. */
+/** The last moment at or before `atMs`, or the first one if all are later. */
 export function momentAt(moments: readonly Moment[], atMs: number): Moment | undefined {
   let low = 0;
   let high = moments.length - 1;

@@ -1,6 +1,7 @@
 /**
- * Where each node stands on the map. A node keeps its slot while it lives and its group stays; a freed slot is used again.
- * A group has a quarter more room than it needs; only when it outgrows that do groups move.
+ * The slot of each node on the map. A node keeps its slot as long as it exists and its group stays; a freed
+ * slot is used again. A group gets a quarter more slots than it needs. Groups move only when one of them needs
+ * more than its slots.
  */
 
 export interface Slotted {
@@ -10,13 +11,13 @@ export interface Slotted {
 
 export interface Group {
   readonly slots: ReadonlyMap<string, number>;
-  /** Slots that there is room for. */
+  /** Number of slots for which the group's box has room. */
   readonly room: number;
 }
 
 const HEAD_ROOM = 1.25;
 
-/** `wanted`: node → group, in the order in which new ones get their slots. */
+/** Assigns slots. `wanted`: node → group, in the order in which new nodes get their slots. */
 export function slotted(before: Slotted, wanted: ReadonlyMap<string, string>): Slotted {
   const members = new Map<string, string[]>();
   for (const [node, group] of wanted) {
@@ -60,7 +61,7 @@ export interface Box {
 }
 
 export interface Layout {
-  /** Edge of a tile, gap included. */
+  /** Length of a tile's edge in pixels, with the gap. */
   readonly tile: number;
   readonly boxes: readonly Box[];
   readonly height: number;
@@ -69,10 +70,10 @@ export interface Layout {
 export const HEADER = 26;
 const PADDING = 8;
 const GAP = 12;
-/** A node with its pods as marks, down to a fill alone. */
+/** Lengths of a tile's edge in pixels. The largest tiles show a node with its pods, the smallest only a colour. */
 const TILES = [120, 96, 72, 56, 44, 34, 26, 20, 16, 13, 10, 8, 6];
 
-/** The largest tiles with which all groups fit; the smallest where none do. */
+/** The layout with the largest tiles for which all groups fit, or else with the smallest tiles. */
 export function layoutOf({ groups }: Slotted, width: number, height: number): Layout {
   let layout: Layout = { tile: 6, boxes: [], height: 0 };
   for (const tile of TILES) {
@@ -82,7 +83,7 @@ export function layoutOf({ groups }: Slotted, width: number, height: number): La
   return layout;
 }
 
-/** Boxes side by side, a row below the other. */
+/** Places the boxes of groups side by side, in rows. */
 function shelves(groups: Slotted["groups"], tile: number, width: number): Layout {
   const boxes: Box[] = [];
   const most = Math.max(1, Math.floor((width - 2 * PADDING) / tile));
@@ -114,7 +115,7 @@ export function placeOfSlot({ x, y, columns }: Box, slot: number, tile: number) 
   };
 }
 
-/** The slot at a point, arithmetic only; undefined beside all tiles. */
+/** The slot at a point, computed from the layout. Undefined if the point is on no tile. */
 export function slotAt(layout: Layout, atX: number, atY: number) {
   const { tile } = layout;
   for (const box of layout.boxes) {

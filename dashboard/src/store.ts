@@ -1,4 +1,4 @@
-/** What the page knows: the views it was sent, the cluster's clock, and how the connection is. */
+/** The data of the page: the views from the server, the cluster's clock, and the state of the connection. */
 import { batch, computed, type ReadonlySignal, signal } from "@preact/signals";
 import { place } from "./place.ts";
 import { type Moment, momentAt, type Shown, withMoment } from "./recording.ts";
@@ -26,7 +26,7 @@ function shown<Head, Row>() {
   return signal<Shown<Head, Row>>({ head: undefined, rows: new Map() });
 }
 
-/** As the stream tells it. */
+/** The views as the stream sent them last. */
 const live = {
   map: shown<MapHead, MapRow>(),
   money: shown<MoneyHead, MoneyRow>(),
@@ -44,7 +44,7 @@ type ViewName = keyof typeof live;
 
 /** What the page has recorded since it was opened. */
 export const moments = signal<readonly Moment[]>([]);
-/** The cluster's time to which the page went back; undefined: it shows now. */
+/** The recorded time that the page shows, by the cluster's clock. Undefined: it shows the present. */
 export const shownAtMs = signal<number | undefined>(undefined);
 
 export function goBackTo(atMs: number | undefined): void {
@@ -67,7 +67,7 @@ function until<Head, Row>(
   });
 }
 
-/** What pages show: now, or a recorded moment where it has the view. */
+/** The views that pages show: the present ones, or those of the recorded moment if it has them. */
 export const views = {
   ...live,
   map: computed(() => past.value?.map ?? live.map.value),
@@ -84,29 +84,35 @@ export interface About {
 }
 
 export const about = signal<About | undefined>(undefined);
-/** `shut`: the address has no token, or not the right one. */
+/** `shut`: the server does not accept the page's token or cookie. */
 export const connection = signal<"opening" | "live" | "lost" | "shut">("opening");
 type Wants = "address" | "token";
-/** What whoever may not look yet is asked for. */
+/** What the page asks the person for, to get access. */
 export const wants = signal<Wants>("address");
-/** Why the last reading failed; what is shown is older. */
+/** Why the server's last update failed, so that the page shows older data. */
 export const problem = signal<string | undefined>(undefined);
-/** The cluster's clock when it was last told, and the browser's then. */
+/** The cluster's time in the last message, and the browser's time when it arrived. */
 const clock = signal({ clusterMs: 0, hereMs: 0 });
-/** Browser time, every second. */
+/** The browser's time, updated every second. */
 const tick = signal(Date.now());
 setInterval(() => {
   tick.value = Date.now();
 }, 1_000);
 
-/** The cluster's time at the last message. Simulated time runs at its own speed, so it is not guessed on. */
+/**
+ * The cluster's time in the last message, or the recorded time that is shown. It does not advance between
+ * messages, because simulated time has its own speed.
+ */
 export const nowMs = computed(() => shownAtMs.value ?? clock.value.clusterMs);
-/** How long ago the page last heard anything, in seconds of the browser. */
+/** Seconds since the last message, by the browser's clock. */
 export const silentS = computed(() =>
   clock.value.hereMs === 0 ? 0 : Math.max(0, Math.round((tick.value - clock.value.hereMs) / 1_000)),
 );
 
-/** What each page looks at, beside map and money: the strip at the top, and what is recorded. */
+/**
+ * The views that each page needs in addition to `map` and `money`, which the strip at the top and the recording
+ * need.
+ */
 const VIEWS_OF: Readonly<Record<string, readonly ViewName[]>> = {
   map: ["decisions"],
   money: ["history", "costs"],
@@ -119,7 +125,7 @@ const VIEWS_OF: Readonly<Record<string, readonly ViewName[]>> = {
 let stream: EventSource | undefined;
 let looksAt = "";
 
-/** Opens a stream of what the page looks at; the one before ends. */
+/** Opens a stream of the views that the page needs, and closes the stream before it. */
 export function look(): void {
   const wanted = [...new Set(["map", "money", ...(VIEWS_OF[place.value.view] ?? [])])].join();
   if (wanted === looksAt && stream !== undefined) return;
@@ -132,7 +138,7 @@ export function look(): void {
   };
   opened.onerror = () => {
     connection.value = "lost";
-    // A refusal ends the stream for good; the reason is asked for.
+    // A refusal closes the stream for good. `start` then finds out the reason.
     if (opened.readyState === EventSource.CLOSED) setTimeout(() => void start(), 2_000);
   };
   for (const name of Object.keys(live) as ViewName[])
@@ -160,7 +166,7 @@ function take(name: ViewName, patch: ViewPatch): void {
   });
 }
 
-/** The server says its time before the views of that time. */
+/** Records a moment. Its time is right, because the server sends its time before the views of that time. */
 function remember(): void {
   const atMs = clock.value.clusterMs;
   if (atMs === 0 || live.map.value.head === undefined) return;
@@ -168,7 +174,7 @@ function remember(): void {
   moments.value = withMoment(moments.value, moment);
 }
 
-/** Trades the token of the address for a cookie, then asks what this is, and looks. */
+/** Exchanges the token in the URL for a cookie, reads what the console can do, and opens the stream. */
 export async function start(): Promise<void> {
   const token = /^#([0-9a-f]{32})$/.exec(location.hash)?.[1];
   if (token !== undefined) {
@@ -193,7 +199,10 @@ export async function start(): Promise<void> {
   look();
 }
 
-/** Trades a token of the cluster for a session. Resolves with why not; undefined: the page opens. */
+/**
+ * Exchanges a token of the cluster for a session. Resolves with the reason if it is refused; undefined if the
+ * page opens.
+ */
 export async function enter(token: string): Promise<string | undefined> {
   const answer = await post("/api/login", { token }).catch(() => undefined);
   if (answer === undefined) return "The console does not answer.";
@@ -203,7 +212,7 @@ export async function enter(token: string): Promise<string | undefined> {
   return undefined;
 }
 
-/** What was done, or why not. */
+/** Does an action. Resolves with a sentence: what was done, or why not. */
 export async function act(values: Readonly<Record<string, string>>): Promise<string> {
   const answer = await post("/api/act", values);
   const said = (await answer.json()) as { says?: string; problem?: string };

@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import type { Editable, MapRow, Supposition } from "./wire.ts";
 
-/** A supposition in which everything is said. */
+/** A supposition in which every field is set. */
 export type Supposed = Required<Supposition>;
 
 const NOTHING: Supposed = {
@@ -40,7 +40,7 @@ export interface Step {
   readonly priceMicroUsdPerHour: number;
 }
 
-/** What the page shows of the answer: docs/reference/simulate.md, and docs/designs/005-console.md. */
+/** The part of the answer that the page shows. All fields: docs/reference/simulate.md. */
 export interface Simulated {
   readonly says: string;
   readonly from: string;
@@ -86,7 +86,7 @@ export async function askWhatIf(): Promise<void> {
   answered.value = await posted<Answered>("/api/simulate", supposed.value);
 }
 
-/** What the API server would refuse of the text in the editor. */
+/** The errors that the API server would report for the text in the editor. */
 export async function problemsOf(pools: string): Promise<readonly string[]> {
   const answer = await posted<{ readonly problems: readonly string[] }>("/api/pool-problems", {
     pools,

@@ -1,4 +1,4 @@
-/** The scrubber: map, money and decisions go back together to what the page has recorded. */
+/** The slider for the time: map, money and decisions show the moment that the page recorded then. */
 import { clockTime } from "./format.ts";
 import { goBackTo, moments, shownAtMs } from "./store.ts";
 

@@ -1,29 +1,29 @@
-/** One chart in a box of the page: made anew with its lines, as wide as the box, given new data as it comes. */
+/** A chart in a box of the page, as wide as the box. It is created again if its lines change; new data is only set. */
 import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { clockTime } from "./format.ts";
 
-/** What charts have in common, in the colours of the page. */
+/** The style that all charts share, in the colours of the page. */
 export interface ChartStyle {
   /** A colour of the page by its name. */
   readonly colour: (name: string) => string;
   readonly axis: uPlot.Axis;
-  /** The axis of times. */
+  /** The axis for times. */
   readonly time: uPlot.Axis;
 }
 
 interface Chart {
   /** Pixels. */
   readonly height: number;
-  /** A chart of another key is another chart. */
+  /** If the key changes, the chart is created again. */
   readonly key: string;
-  /** The same object while nothing has changed. */
+  /** Must be the same object while nothing changes. */
   readonly data: uPlot.AlignedData;
   readonly options: (style: ChartStyle) => Omit<uPlot.Options, "width" | "height">;
 }
 
-/** The box to put the chart in. */
+/** Shows a chart. Returns the reference for the element that contains it. */
 export function useChart({ height, key, data, options }: Chart): RefObject<HTMLDivElement | null> {
   const box = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | undefined>(undefined);

@@ -1,4 +1,7 @@
-/** A small chart of one vital sign over the kept hours. The same in numbers stands in the table of the page. */
+/**
+ * A small chart of one measure of the controller's health over the recorded hours. The page's table has the
+ * same numbers.
+ */
 import { useMemo } from "preact/hooks";
 import type uPlot from "uplot";
 import { fromZero, useChart } from "./use-chart.ts";
@@ -6,7 +9,7 @@ import type { VitalPoint } from "./wire.ts";
 
 const HEIGHT = 130;
 
-/** A sign of how well the controller is, and how its values are written. */
+/** A measure of the controller's health, and how its values are written. */
 export interface Vital {
   readonly title: string;
   readonly lines: readonly {
@@ -14,7 +17,7 @@ export interface Vital {
     readonly of: (point: VitalPoint) => number | undefined;
   }[];
   readonly written: (value: number) => string;
-  /** There is nothing between two whole numbers: the axis has whole numbers alone. */
+  /** The values are whole numbers, so the axis shows whole numbers only. */
   readonly isWhole?: boolean;
 }
 
@@ -55,7 +58,8 @@ export function VitalChart({ vital, points }: { vital: Vital; points: readonly V
           stroke: colour(index === 0 ? "cat-1" : "error"),
           width: 1.5,
           dash: index === 0 ? [] : [6, 4],
-          // What nobody measured is a gap; alone between two gaps a point is still seen.
+          // A time without a measurement is a gap in the line. A single point is drawn as a dot,
+          // because it makes no line.
           points: { show: points.length < 2 },
         })),
       ],
@@ -79,7 +83,7 @@ export function VitalChart({ vital, points }: { vital: Vital; points: readonly V
   );
 }
 
-/** The last that was measured. */
+/** The last measured value. */
 export function lastOf(
   points: readonly VitalPoint[],
   of: ((point: VitalPoint) => number | undefined) | undefined,

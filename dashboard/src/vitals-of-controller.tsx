@@ -1,4 +1,4 @@
-/** The controller's own metrics over the kept hours: charts, and the same as a table. */
+/** The controller's own metrics over the recorded hours, as charts and as a table. */
 import { useMemo } from "preact/hooks";
 import { clockTime, counted } from "./format.ts";
 import { Empty } from "./pieces.tsx";

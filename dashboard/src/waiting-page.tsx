@@ -1,4 +1,4 @@
-/** Pods without a place, by cause, with the smallest change that would place them. */
+/** Pods that fit nowhere, by cause, with the smallest change that would place them. */
 import { Copied } from "./copy.tsx";
 import { ageOf, counted, plain } from "./format.ts";
 import { Empty } from "./pieces.tsx";

@@ -24,7 +24,8 @@ export function WhatIfForm() {
     void readEditable();
   }, []);
   const zoneNames = [...new Set([...rows.values()].flatMap((row) => row.zone ?? []))].sort();
-  // A map of groups has no names of nodes: those that the filter names can be chosen.
+  // The rows of a map of groups are not nodes. So the choice has the nodes that match the filter,
+  // as the server lists them.
   const { filter } = place.value;
   const isGrouped = head?.groupedBy !== undefined;
   const listed = useListed(isGrouped ? new URLSearchParams({ filter }).toString() : undefined);
@@ -77,7 +78,7 @@ export function WhatIfForm() {
   );
 }
 
-/** What was added, each with a button that takes it out again. */
+/** The chosen texts, each with a button that removes it. */
 function Chosen({
   label,
   texts,
@@ -275,14 +276,14 @@ function Price({ prices, types }: { prices: readonly string[]; types: readonly s
   );
 }
 
-/** A list of hundreds of types would be read by nobody. */
+/** Most instance types in the choice. Nobody reads a list of hundreds. */
 const MOST_TYPES = 50;
 
 function matching(types: readonly string[], text: string): readonly string[] {
   return types.filter((one) => one.startsWith(text)).slice(0, MOST_TYPES);
 }
 
-/** Until the text is judged, milliseconds after the last key. */
+/** Milliseconds after the last key until the text of the NodePool is checked. */
 const TYPING_MS = 400;
 
 function PoolEditor() {
@@ -365,7 +366,10 @@ function PoolEditor() {
   );
 }
 
-/** Lines of one text that the other has not, on the longer side. */
+/**
+ * Number of lines that differ between two texts: those that only one text has, counted in the text that has
+ * more of them.
+ */
 function changedLines(before: string, after: string): number {
   const [was, is] = [before.split("\n"), after.split("\n")];
   const count = (lines: readonly string[], others: readonly string[]) => {

@@ -1,4 +1,4 @@
-/** What if: what is supposed, and what would happen then. The answer of `karpenter simulate`; nothing is done. */
+/** The page What if: the input, and what would happen, as `karpenter simulate` answers it. Nothing is changed. */
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { Copied } from "./copy.tsx";
 import { cores, counted, percent, perHour, perMonth, plain } from "./format.ts";
@@ -108,7 +108,7 @@ function Figure({ name, value, isBad }: { name: string; value: string; isBad?: b
   );
 }
 
-/** A line each, with what it comes to. */
+/** A line for each step: what happens, the moved pods, and the change of the price. */
 function commandsOf({ before, steps }: Simulated): readonly string[] {
   let price = before.priceMicroUsdPerHour;
   return steps.map(({ says, moves, priceMicroUsdPerHour }) => {
@@ -155,7 +155,7 @@ const COLUMNS: readonly Column<Change>[] = [
   { title: "Price", cell: ({ row }) => perHour(row.price), isNumber: true },
 ];
 
-/** The maps as a table: only nodes that differ. */
+/** The difference of the two maps as a table. */
 function Changes({
   before,
   after,
@@ -195,7 +195,7 @@ function changesOf(
   return [...gone, ...others];
 }
 
-/** Most lines that are shown. The others are counted. */
+/** Most lines of a list. Of the others only the number is shown. */
 const MOST_LINES = 50;
 
 function Sentences({

@@ -1,4 +1,4 @@
-/** Shapes of what the console sends: its own types, and nothing else of the product. */
+/** The types of what the console sends, taken from the console's own code. */
 export type { Act, Editable, Supposition } from "../../src/console/source.ts";
 export type { CostRow, CostsHead } from "../../src/console/views/costs.ts";
 export type { DecisionRow, DecisionsHead } from "../../src/console/views/decisions.ts";

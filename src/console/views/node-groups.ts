@@ -122,7 +122,7 @@ function rowOf(key: string, by: readonly GroupPart[], sum: Sum): MapRow {
 export interface NodeQuestion {
   /** A key of {@link NodeGroups.rows}; undefined: of all groups. */
   readonly group?: string | undefined;
-  /** Each of its words is in the name, NodePool, type, zone, capacity type or state of the node. "": all nodes. */
+  /** The node's name or one of its shown properties contains each of these words. "": all nodes. */
   readonly filter: string;
 }
 
