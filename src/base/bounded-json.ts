@@ -1,7 +1,7 @@
 /**
- * The one door for JSON text of untrusted origin: a request body, an annotation, a message of a queue. Size and
- * nesting depth are checked by a linear scan before the text is parsed. Without a depth limit, text of 10 kB makes
- * recursive code that later copies, compares or prints the value overflow the stack.
+ * The only parser for JSON text of untrusted origin: a request body, an annotation, a message of a queue. Size
+ * and nesting depth are checked by a linear scan before the text is parsed. Without a depth limit, text of 10
+ * kB makes recursive code that later copies, compares or prints the value overflow the stack.
  */
 
 /** Bounds on JSON text that others wrote. */
@@ -44,7 +44,10 @@ export function parseBoundedJson(text: string, limits: JsonLimits = {}): unknown
   return JSON.parse(text);
 }
 
-/** Counts bytes only if the length leaves it open: a UTF-16 unit has one to three bytes in UTF-8. */
+/**
+ * Whether the text is larger in UTF-8. Bytes are counted only if the length does not decide: a UTF-16 unit has
+ * one to three bytes.
+ */
 function isLarger(text: string, maxBytes: number): boolean {
   if (text.length > maxBytes) return true;
   if (text.length * 3 <= maxBytes) return false;
@@ -66,7 +69,8 @@ const OPENING = 0x7b;
 const CLOSING = 0x7d;
 
 /**
- * Brackets inside strings do not count. The answer for text that is not JSON does not matter: it is refused later.
+ * Whether brackets are nested too deep; brackets inside strings do not count. The result for text that is not
+ * JSON does not matter, because the parser refuses it later.
  */
 function isDeeper(text: string, maxDepth: number): boolean {
   // Each level has an opening bracket. Most texts have too few of them for the limit, and need no scan.

@@ -1,5 +1,5 @@
 /**
- * The clock: the only way for the floors above to know the time or to wait. Real time is in `base/system-clock.ts`.
+ * The clock: the only way for other code to know the time or to wait. Real time is in `base/system-clock.ts`.
  * Simulated time that follows real time is in `base/paced-clock.ts`. Simulated time that moves only when it is
  * advanced is in `base/virtual-clock.ts`.
  */

@@ -15,8 +15,8 @@ export interface Cron {
   readonly months: readonly boolean[];
   readonly weekdays: readonly boolean[];
   /**
-   * A day must match both fields, because at least one of them is unrestricted. If both are restricted, one
-   * match is enough.
+   * True: a day must match both fields for days, because at least one of them is unrestricted. False: both are
+   * restricted, and a match of one is enough.
    */
   readonly bothDays: boolean;
   readonly zone: Zone | undefined;

@@ -1,8 +1,8 @@
 /** The text of a caught value, for logs and conditions. JavaScript can throw any value. */
 
 /**
- * The message of an Error, or any other value as text. If no address of a host name answers, Node throws one Error
- * without a message; then this is its code.
+ * The message of an Error, or any other value as text. An Error without a message gives its code: Node throws
+ * one if no address of a host name answers.
  */
 export function errorText(error: unknown): string {
   if (!(error instanceof Error)) return String(error);

@@ -10,7 +10,7 @@ export function textOf(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-/** Lists and objects as JSON, other values by `String`, which throws for an object with a key `toString`. */
+/** Lists and objects as JSON, other values by `String`. An object with a key `toString` would make `String` throw. */
 export function asText(value: unknown): string {
   return typeof value === "object" && value !== null ? JSON.stringify(value) : String(value);
 }

@@ -1,7 +1,7 @@
 /**
- * The owner of a promise that only a bug can reject: work that runs in the background and handles its own failures.
- * A loop that ends unnoticed would leave a stale picture or a queue that stands still. So the process ends instead: its
- * handler of unhandled rejections logs what failed, gives up the lease and exits.
+ * The owner of a promise that only a bug can reject: work that runs in the background and handles its own
+ * failures. If such a loop ended unnoticed, caches would become stale and queues would stop. So the process
+ * ends instead: its handler of unhandled rejections logs what failed, releases the Lease and exits.
  */
 
 /** `what` names the work in the log: "work queue". */

@@ -15,7 +15,7 @@ declare function clearTimeout(handle: unknown): void;
 const TICK_MS = 5;
 /** Real milliseconds that one tick advances by at most. Longer delays are lost. */
 const CATCH_UP_MS = 50;
-/** Simulated milliseconds of a jump that one tick advances by. The API server answers between two ticks. */
+/** Most simulated milliseconds of a jump in one tick. The API server answers requests between two ticks. */
 const JUMPED_AT_ONCE_MS = 1_000;
 
 /** Virtual time that follows real time at a speed, for the sandbox. */

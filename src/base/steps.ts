@@ -22,7 +22,7 @@ export function atOnce<T>(steps: Steps<T>): T {
  */
 export const TURN_MS = 10;
 
-/** What it takes to run a computation in turns. */
+/** The parts of a clock that running a computation in turns needs. */
 type TurnClock = Pick<Clock, "elapsedMs" | "sleep">;
 
 /** Runs the computation, and lets the event loop run after about `turnMs`. On a virtual clock it runs in one turn. */
@@ -40,8 +40,9 @@ export interface TurnMeter {
 }
 
 /**
- * Like {@link inTurns} for several computations, one after the other: the next one uses the rest of a turn. Time from
- * this call on counts, and so does time between two computations. The meter counts only the computations.
+ * Like {@link inTurns}, for several computations one after the other. A computation uses what the one before
+ * left of the turn. The first turn begins with this call, and time between two computations counts too. The meter
+ * counts only the computations.
  */
 export function stepRunner(clock: TurnClock, turnMs: number, meter?: TurnMeter): StepRunner {
   let startedMs = clock.elapsedMs();
@@ -73,8 +74,8 @@ export function turnIsOver(clock: Pick<Clock, "turnMs">): boolean {
 }
 
 /**
- * Runs the computation in as many turns of the event loop as it takes. Other work in a turn counts, too. Undefined:
- * it is done already, which is always so on a virtual clock.
+ * Runs the computation in as many turns of the event loop as it takes. Time of other work in a turn counts,
+ * too. Undefined: the computation is done already, as always on a virtual clock.
  */
 export function besideOthers(
   clock: Pick<Clock, "turnMs" | "sleep">,

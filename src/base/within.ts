@@ -7,8 +7,8 @@ interface Holder<K, V> {
 }
 
 /**
- * The value for the key. If there is none, makes one and puts it into the map. What runs for every pod asks
- * `map.get(key) ?? within(map, key, make)`: then no function is made for a value that is there.
+ * The value for the key. If there is none, makes one and puts it into the map. Code that runs for every pod
+ * calls `map.get(key) ?? within(map, key, make)`, so that `make` is created only if the value is missing.
  */
 export function within<K, V>(map: Holder<K, V>, key: K, make: () => V): V {
   let value = map.get(key);
@@ -19,7 +19,7 @@ export function within<K, V>(map: Holder<K, V>, key: K, make: () => V): V {
   return value;
 }
 
-/** A map that is emptied when it is full. For kept answers, of which few are ever asked for. */
+/** A map that is emptied when it is full, for cached results that are mostly not needed again. */
 export class BoundedMap<K, V> extends Map<K, V> {
   readonly #most: number;
 

@@ -51,7 +51,7 @@ const EXACTLY_ONE_PROFILE: Rule = [
   "must specify exactly one of ['role', 'instanceProfile']",
 ];
 
-/** Upstream's text for a field that excludes others. The list of these fields follows it. */
+/** Upstream's text for a field that excludes others. A list of the other fields follows in the message. */
 const COMBINED = "with a combination of other fields in";
 
 /** Allowed families beside an alias: the alias's own family, or Custom. */

@@ -62,8 +62,8 @@ export function toPool(native: NodePool | Provisioner): Pool {
 }
 
 /**
- * The generation: `beta` if v1beta1 wrote the spec last. Both versions are stored as one object, so
- * managedFields tell the last writer. Without them the annotation of the conversion does.
+ * The generation: `beta` if v1beta1 wrote the spec last. Both versions are stored as one object, so the last
+ * writer is found in managedFields. If they do not name it, the annotation that conversion wrote decides.
  */
 export function nodePoolGeneration(pool: KubeObject): Generation {
   const writer = lastSpecWriter(pool);

@@ -7,7 +7,7 @@ import { parseNano } from "../../base/quantity.ts";
 import type { PodSpec, Toleration } from "../core/pod.ts";
 import type { Kind, KubeObject, ResourceAmounts } from "../meta.ts";
 
-/** Overhead and scheduling rules that are added to the pods which name it. */
+/** The overhead and the scheduling rules for pods that name this RuntimeClass. */
 export interface RuntimeClass extends KubeObject {
   readonly handler: string;
   readonly overhead?: { readonly podFixed?: ResourceAmounts };
