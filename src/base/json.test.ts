@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { applyMergePatch, clone, createMergePatch, deepEqual, fieldOf } from "./json.ts";
 
-/** Names that every object inherits, and one that sets what is inherited. */
+/** Names that every object inherits. Assigning to `__proto__` would even change what an object inherits. */
 const NAMES = ["__proto__", "constructor", "hasOwnProperty", "toString"];
 
 describe("fields that are named like something inherited", () => {

@@ -21,7 +21,7 @@ describe("rate-limited log lines", () => {
     expect(lines).toEqual(["warn URL refused", "warn URL refused"]);
     await clock.advance(60_000);
     expect(lines.slice(2)).toEqual(["warn URL refused: and 412 more in the last minute"]);
-    // A new minute begins with lines again.
+    // In the next minute, lines are written again.
     limiter.tell("warn", "url", "URL refused");
     expect(lines.slice(3)).toEqual(["warn URL refused"]);
     await clock.advance(600_000);

@@ -76,7 +76,7 @@ function ask(
       response.setEncoding("utf8");
       response.on("data", (part: string) => {
         text += part;
-        // A stream has no end: what comes first is enough.
+        // A stream does not end by itself, so the first part is taken as the answer.
         if (/event-stream|ndjson/.test(response.headers["content-type"] ?? "")) response.destroy();
       });
       response.on("close", () =>
@@ -208,7 +208,7 @@ describe("the list of nodes", () => {
     }),
   );
 
-  /** The names that the question brings, and how the scene was asked. */
+  /** The names in the answer to the query, and the questions that the scene received. */
   async function list(query: string) {
     const asked: NodeQuestion[] = [];
     const { listener } = await serve([], {
@@ -239,7 +239,7 @@ describe("the list of nodes", () => {
       asked: [{ group: "general/spot", filter: "b running" }],
       names: ["b"],
     });
-    // The group of nodes without a NodePool.
+    // An empty key selects the nodes without a NodePool.
     expect((await list("?group=")).names).toEqual(["a"]);
   });
 

@@ -1,4 +1,7 @@
-/** A machine's clock may be set back while the controller runs: nothing waits for the hour to come by again. */
+/**
+ * The machine's clock may be set back while the controller runs. Nothing must then wait until the old time is
+ * reached again.
+ */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { NODE, type Node } from "../apis/core/node.ts";
 import { SILENT } from "../base/log.ts";
@@ -84,7 +87,7 @@ describe("once a machine's clock is set back by an hour, on a clock that is told
     expect(leading()).toEqual([true, false]);
     hangs = true;
     await clock.advance(3_000);
-    // The other has seen the last renewal before, and this.
+    // The second replica saw the last renewal before the clock was set back.
     clock.setBack(HOUR_MS);
     await clock.advance(8_000);
     expect(leading()).toEqual([false, false]);
@@ -148,7 +151,7 @@ describe("once a machine's clock is set back by an hour, on a clock that is told
     expect(opened).toEqual([0, 75_000, 200_000, 275_000]);
     const silence = JSON.stringify({ kind: "Node", quietMs: 75_000 });
     expect(heard).toEqual([silence, silence, silence]);
-    // One that the server ends at once is not opened again at once.
+    // A watch that the server ends at once is opened again only after a wait.
     hangUp();
     await clock.advance(100);
     expect(opened).toHaveLength(4);

@@ -23,7 +23,7 @@ function open() {
   return { clock, kube, elect, holder };
 }
 
-/** After `hang`, no request is ever answered. */
+/** A client whose requests are never answered after `hang` was called. */
 function hanging(kube: KubeClient): { client: KubeClient; hang(): void } {
   let hangs = false;
   const never = new Promise<never>(() => undefined);

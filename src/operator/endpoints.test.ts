@@ -10,7 +10,7 @@ afterEach(async () => {
   open = undefined;
 });
 
-/** A port that nobody listens on right now. */
+/** A port on which nothing listens now. */
 async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, HOST, resolve));
@@ -92,7 +92,7 @@ describe("endpoints", () => {
       ...Array.from({ length: 100 }, (_, part) => String(part)),
       undefined,
     ]);
-    // Four parts a turn.
+    // The writer pauses once after every four parts.
     expect(sleeps).toBe(25);
     fails = true;
     await expect(fetch(open.metricsUrl as string).then((one) => one.text())).rejects.toThrow();
@@ -164,7 +164,7 @@ describe("endpoints", () => {
     await expect(second).rejects.toThrow(
       `--health-probe-port ${taken}: port ${taken} on ${HOST} is in use; choose another, or 0 for none`,
     );
-    // What was open already is closed again.
+    // The endpoint that was already open is closed again.
     await expect(fetch(`http://${HOST}:${free}/metrics`)).rejects.toThrow();
   });
 });

@@ -259,7 +259,7 @@ describe("disruption budgets", () => {
     expect(mayMove(pod(), budget("x", 0, { maxUnavailable: 0 }))).toBe(false);
     expect(mayMove(pod(), budget("x", 0, { minAvailable: "100%" }))).toBe(false);
     expect(mayMove(pod(), budget("x", 0, { maxUnavailable: 1 }))).toBe(true);
-    // The eviction API refuses where there are two, whatever they allow, and whether the pod is ready or not.
+    // The eviction API refuses every eviction of a pod with two budgets, even if both allow it.
     const always = { unhealthyPodEvictionPolicy: "AlwaysAllow" };
     expect(mayMove(pod(), budget("x", 1, always), budget("y", 1, always))).toBe(false);
   });

@@ -16,7 +16,7 @@ function ask(path: string, object: unknown, more: Partial<AdmissionSettings> = {
   return answerWebhook(path, review, { ...settings, ...more })?.response as any;
 }
 
-/** Denial text of all webhooks together; undefined when they let it pass. */
+/** The messages of all webhooks that deny the object, together. Undefined if none denies it. */
 function denial(object: unknown, more: Partial<AdmissionSettings> = {}): string | undefined {
   const answers = ["/validate/karpenter.k8s.aws", "/validate/karpenter.sh"].map((path) =>
     ask(path, object, more),

@@ -34,7 +34,7 @@ describe("v1beta1 to v1", () => {
     for (const object of SEEDS.flatMap((path) => seedObjects(path))) {
       if (!String(object.apiVersion).endsWith("/v1beta1")) continue;
       const written = { ...object };
-      // What the schema's defaults would have filled in before conversion.
+      // Adds the defaults that the schema would add before conversion.
       if (written.kind === "NodePool")
         written.spec = {
           ...written.spec,

@@ -83,7 +83,7 @@ describe("groups of nodes", () => {
   it("are by fewer parts where there would be too many", () => {
     const { nodes } = fleet(100);
     expect(atOnce(groupsInSteps(nodes, 11)).by).toEqual(["pool", "capacity"]);
-    // Fewer than by the first part there cannot be.
+    // Nodes are always grouped by the first property at least, even if the groups are too many.
     expect(atOnce(groupsInSteps(nodes, 1)).by).toEqual(["pool"]);
   });
 

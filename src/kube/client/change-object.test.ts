@@ -1,4 +1,5 @@
-// If others wrote meanwhile, a change is repeated on their version, but never on another object of the same name.
+// If others wrote meanwhile, the change is repeated on their version, but never on another object
+// of the same name.
 import { describe, expect, it } from "vitest";
 import { NODE, type Node } from "../../apis/core/node.ts";
 import { VirtualClock } from "../../base/virtual-clock.ts";
@@ -8,7 +9,7 @@ import { changeObject } from "./change-object.ts";
 
 const CLOSED = { key: "example.com/closed", effect: "NoSchedule" } as const;
 
-/** A list is written as a whole, so the write is refused if somebody else changed the object. */
+/** Adds a taint. The patch has the whole list, so it is refused if somebody else changed the object. */
 const closed = (one: Node): Node => ({
   ...one,
   spec: { ...one.spec, taints: [...(one.spec?.taints ?? []), CLOSED] },

@@ -4,7 +4,7 @@ import type { KubeRequest, Transport } from "../transport/transport.ts";
 import type { ReadPage } from "./client.ts";
 import { createKubeClient } from "./kube-client.ts";
 
-/** Answers with one body after the other. */
+/** A client whose server answers each request with the next of these bodies. */
 function answering(...bodies: readonly unknown[]) {
   const asked: KubeRequest[] = [];
   const left = [...bodies];

@@ -27,7 +27,7 @@ async function portOf(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** What the server was sent. */
+/** The request as the server received it. */
 interface Echo {
   readonly url: string;
   readonly raw: readonly string[];
@@ -74,7 +74,7 @@ function write(cluster: object, user: object, context: object = {}, more: object
 const open = (path: string, machine: Machine = { hasTerminal: false }) =>
   clusterAccess(path, { PATH: process.env["PATH"] }, new SystemClock(), machine);
 
-/** Sends one request with this kubeconfig, and returns what arrived. Rejects if none does. */
+/** Sends one request with this kubeconfig, and returns what the server received. Rejects if nothing arrives. */
 async function sent(path: string, machine?: Machine): Promise<Echo> {
   const transport = createHttpTransport({ ...open(path, machine), userAgent: "test" });
   try {
@@ -85,7 +85,7 @@ async function sent(path: string, machine?: Machine): Promise<Echo> {
   }
 }
 
-/** All values of a header, as they came. */
+/** All values of a header, in the order in which they were sent. */
 function valuesOf({ raw }: Echo, name: string): readonly string[] {
   return raw.filter((_, at) => at % 2 === 1 && raw[at - 1]?.toLowerCase() === name);
 }

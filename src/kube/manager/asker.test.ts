@@ -12,7 +12,7 @@ function* halfMade(): Iterable<Request | undefined> {
   throw new Error("half made");
 }
 
-/** Each turn is over after a step; `next` is another. */
+/** An Asker on a clock on which each step uses up its turn. `next` begins another turn. */
 function slowly() {
   const asked: string[] = [];
   const sleepers: (() => void)[] = [];

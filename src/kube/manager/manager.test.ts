@@ -46,7 +46,7 @@ suite("the start on a large cluster", () => {
   it("takes many turns, and nobody works before all have been told all", async () => {
     const clock = new VirtualClock();
     let turns = 0;
-    // Each turn is over after a step.
+    // A clock on which each step uses up its turn of the event loop.
     const hurried = {
       now: () => clock.now(),
       elapsedMs: () => clock.elapsedMs(),

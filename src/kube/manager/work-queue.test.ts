@@ -30,10 +30,7 @@ function queue(
   return { clock, log, queue: queued };
 }
 
-/**
- * A clock that stands still, except between turns of the event loop. `sleeps` wakes those who wait for the next
- * turn.
- */
+/** A clock that stands still during a turn of the event loop. `sleeps` has the functions that start the next turn. */
 function clockOfTurns(turnMs: () => number) {
   const clock = new VirtualClock(0);
   const sleeps: (() => void)[] = [];
@@ -167,7 +164,7 @@ describe("work queue", () => {
   });
 
   it("works on no more items in one turn of the loop than there is room for, and loses none", async () => {
-    // Each takes three milliseconds before it awaits anything, and three after that.
+    // Each item takes three milliseconds before its first await, and three after it.
     let turnMs = 0;
     let turn = 0;
     const begun: number[] = [];
@@ -199,7 +196,7 @@ describe("work queue", () => {
     }
     await clock.settle();
     expect(begun).toEqual(Array.from({ length: 100 }, (_, item) => item));
-    // A turn's ten milliseconds, and what those who have begun by then still do.
+    // Items start during ten milliseconds. After that, the ones that have started may still finish.
     expect(Math.max(...perTurn.values())).toBeLessThanOrEqual(25);
     expect(q.depth).toBe(0);
   });

@@ -49,7 +49,7 @@ function world(first: readonly Node[], listed?: readonly Node[]) {
         close: () => undefined,
         async *[Symbol.asyncIterator]() {
           yield* events;
-          // A bookmark, so that no watch is silent.
+          // The bookmark prevents that the watch counts as silent.
           yield { type: "BOOKMARK", object: { metadata: { name: "", resourceVersion } } };
           await clock.sleep(WATCH_MS);
         },

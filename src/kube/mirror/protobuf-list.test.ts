@@ -25,7 +25,10 @@ const PODS = ["a", "b", "c"].map((name) => ({
   status: { phase: "Running" },
 }));
 
-/** Pages of two pods, in bytes where those are taken and `isBroken` is false; watches stay silent. */
+/**
+ * A server with pages of two pods. They are protobuf if the client accepts bytes and `isBroken` is false. Its
+ * watches stay silent.
+ */
 function serving(isBroken = false) {
   const asked: string[] = [];
   const send = async ({ path, takesBytes }: KubeRequest): Promise<KubeResponse> => {

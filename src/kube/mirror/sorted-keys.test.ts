@@ -23,7 +23,7 @@ describe("sorted keys", () => {
         let steps = 0;
         for (const _ of keys.ready()) {
           change();
-          // A caller that cannot wait for the steps.
+          // Some callers need the keys before the steps have ended.
           if (++steps === 3 && round === 1) expect(keys.all()).toEqual([...there].sort());
         }
         expect(steps).toBeGreaterThan(3);

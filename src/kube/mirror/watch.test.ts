@@ -19,7 +19,7 @@ function node(name: string, version: number): Node {
   return { metadata: { name, uid: name, resourceVersion: String(version) } };
 }
 
-/** A server that follows a script: what each list answers, and what each watch brings before it ends. */
+/** A server that follows a script: the answer to each list, and the events of each watch until it ends. */
 function scripted(lists: readonly (readonly Node[] | Error)[], watches: readonly Script[]) {
   const calls: string[] = [];
   let listed = 0;
@@ -163,7 +163,7 @@ describe("list and watch", () => {
     await clock.settle();
     expect(seen).toEqual(["list of 1", "ADDED b"]);
     expect(server.calls).toEqual(["list", "watch 5", "watch 20"]);
-    // The second ended at once and brought nothing: the third waits a little.
+    // The second watch ended at once and without an event, so the third one begins after a wait.
     await clock.advance(1_600);
     expect(server.calls).toEqual(["list", "watch 5", "watch 20", "watch 20"]);
     stop();
@@ -212,7 +212,8 @@ describe("list and watch", () => {
     const { clock, stop } = follow(server);
     await clock.advance(20_000);
     const lists = () => server.calls.filter((call) => call === "list").length;
-    // Three failures cost 12 s at most; the first 410 no more, the next ones a second or two each.
+    // The waits after three failures take at most 12 s. The first 410 adds no wait, and each later
+    // one adds a second or two.
     expect(lists()).toBe(4);
     expect(server.calls.at(-1)).toBe("watch 1");
     stop();
@@ -234,7 +235,7 @@ describe("list and watch", () => {
     const server = scripted([unserved], []);
     const { clock, loop, stop } = follow(server, { groupIsServed: () => true });
     await clock.advance(1_000_000);
-    // Calls at 0, 30, 90, 210, 450, 750 s.
+    // Lists are requested after 0, 30, 90, 210, 450 and 750 s.
     expect(server.calls).toHaveLength(6);
     loop.lookAgain();
     await clock.advance(70_000);
@@ -250,7 +251,7 @@ describe("list and watch", () => {
     const gone = new KubeError(404, noObject, "getting");
     const CUSTOM = { ...NODE, group: "example.com", kind: "Widget", plural: "widgets" };
 
-    /** Follows a custom kind whose definition is `definition`, or cannot be read. */
+    /** Follows a custom kind. `definition` is the answer to reading its CustomResourceDefinition. */
     function followCustom(
       lists: Parameters<typeof scripted>[0],
       watches: Parameters<typeof scripted>[1],
@@ -575,7 +576,7 @@ describe("mirrors", () => {
     } as unknown as KubeClient;
     const mirrors = new LiveMirrors({ clock, random: new Random(1), log: SILENT, client });
     const [nodes, pods] = [mirrors.of(NODE), mirrors.of(POD)];
-    // By now each back-off is half a minute or longer.
+    // After this time, each back-off is half a minute or longer.
     await clock.advance(300_000);
     nodesAnswer = undefined;
     podsAnswer = new KubeError(429, { message: "storage is (re)initializing" }, "list pods");

@@ -8,7 +8,7 @@ import { readStatusBody } from "./envelope.ts";
 import { MESSAGES } from "./messages.ts";
 import { createPodFrameReader, createPodPageReader } from "./pod-frames.ts";
 
-/** As kube-apiserver sends it, by a codec that shares nothing with ours. */
+/** A frame as kube-apiserver sends it, encoded by code of the sandbox that shares nothing with the reader. */
 function frame(type: string, object: KubeObject): Uint8Array {
   return encodeWatchFrame(type, encodeProtobuf(object as never)).subarray(4);
 }
@@ -262,7 +262,8 @@ describe("pods read off a watch in protobuf", () => {
       ClaimTemplate: "PersistentVolumeClaimTemplate",
       ClaimSpec: "PersistentVolumeClaimSpec",
     };
-    // The facts are of 1.34; these came with 1.35 (k8s.io/api core/v1/generated.proto).
+    // The recorded field numbers are those of 1.34. These fields were added in 1.35 (k8s.io/api
+    // core/v1/generated.proto).
     const later: Readonly<Record<string, string>> = {
       "PodStatus 19": "allocatedResources",
       "PodStatus 20": "resources",

@@ -1,4 +1,4 @@
-/** A reader that is slow, one that goes away, and one that has gone. */
+/** Writes to a slow reader, to one that disconnects during the write, and to one that has disconnected before. */
 import { EventEmitter } from "node:events";
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
@@ -7,7 +7,7 @@ import { writeAsTaken } from "./write-as-taken.ts";
 class Reader extends EventEmitter {
   destroyed = false;
   hasRoom = true;
-  /** Breaks off at the first write. */
+  /** If true, the reader disconnects at the first write. */
   breaks = false;
 
   write(): boolean {

@@ -124,11 +124,11 @@ describe("karpenter-facts is kept up to date", () => {
       expect(patches).toBe(before);
       raise();
     }
-    // Prices of before stand there, whoever told them.
+    // A process without prices removes the prices that an earlier one wrote.
     const fixed = telling(patchOnly, false);
     await fixed.reconcile();
     expect(Object.keys(dataIn(kube))).toEqual(["settings"]);
-    // The right was given: what others take away is told again, as everywhere.
+    // With the right to read the ConfigMap, data that others removed is written again.
     mayRead = true;
     await kube.patch(CONFIG_MAP, REF, { type: "merge", body: { data: null } });
     await fixed.reconcile();

@@ -6,7 +6,7 @@ import { liveHeapBytes } from "./live-heap.ts";
 
 const MIB = 2 ** 20;
 
-/** 24 MiB. */
+/** Allocates 24 MiB. */
 const numbers = (): number[] => new Array<number>(3 * MIB).fill(0.5);
 
 it("counts what a full collection left, and no garbage since", async () => {

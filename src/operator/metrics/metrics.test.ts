@@ -8,7 +8,7 @@ import { KUBE_METRICS } from "../../kube/metrics.ts";
 import { AWS_METRICS } from "../../providers/aws/metrics.ts";
 import { BUILD_INFO, createMetrics, fullName } from "./metrics.ts";
 
-/** What a running v1.14.1 was seen to show, without the prefix. */
+/** The metrics that a running Karpenter v1.14.1 showed, by name. */
 const OBSERVED = new Map<string, Observed>(
   [...fixture("upstream-metrics.json")].map(([name, one]) => [`karpenter_${name}`, one]),
 );
@@ -20,7 +20,7 @@ function fixture(file: string): ReadonlyMap<string, Observed> {
   return new Map(Object.entries(JSON.parse(text)));
 }
 
-/** Node gauges carry the well-known labels of their provider; these are kwok's. */
+/** Node gauges have the well-known labels of their provider. These are the labels of the kwok provider. */
 const KWOK_LABELS = ["instance_cpu", "instance_family", "instance_memory", "instance_size"];
 
 interface Observed {
@@ -35,13 +35,13 @@ const SPECS = [
   { name: "end_seconds", type: "summary", help: "h", labels: ["nodepool"] },
 ] as const;
 
-/** Lines of the exposition that hold values and belong to a metric. */
+/** The lines with values of the metrics whose names begin with `name`. */
 async function lines(metrics: ReturnType<typeof createMetrics>, name: string) {
   const text = await metrics.render();
   return text.split("\n").filter((line) => line.startsWith(name));
 }
 
-/** All but what the process uses at the moment. */
+/** The text without the metrics of the process, whose values differ in each run. */
 function withoutProcess(text: string): string {
   return text.replaceAll(/^(?:process_|go_gc_).*$/gm, "");
 }
@@ -113,7 +113,7 @@ describe("metrics", () => {
     await expect(metrics.render()).rejects.toThrow("the labels resource_type are not given");
   });
 
-  // But for what is no number, which prom-client writes as Nan.
+  // NaN is not compared, because prom-client writes it as Nan.
   it("writes what is read off just as prom-client writes what is set", async () => {
     const [kept, read] = [createMetrics(SPECS, "", ""), createMetrics(SPECS, "", "")];
     const words = ["a", "", 'q"\\', "line\nline", "ü→𝄞", "b,c=d{}"];

@@ -43,7 +43,8 @@ describe("presets", () => {
     (flag, { setting, upstreamCompatible, frugal }) => {
       const { default: own, env }: OptionDefinition = OPTIONS[setting];
       const other = [own, upstreamCompatible, frugal].find((one) => one !== upstreamCompatible);
-      // For settings that are equal in both, the default is given, and it must win over the preset.
+      // Prefers a value that differs from the preset's. If there is none, the default is given, and
+      // must win over the preset too.
       const given = other ?? own;
       const wanted = parseOptions({ [flag]: given }, {})[setting];
       const preset = "upstream-compatible";

@@ -109,7 +109,8 @@ describe("the webhooks' port", () => {
       socket.on("error", () => undefined);
       return socket;
     });
-    // All 12 stay open with their last byte missing. 32 MiB are five bodies of 6 MiB.
+    // All 12 connections wait for the last byte of their bodies. One address may hold 32 MiB of
+    // bodies, which is five of 6 MiB.
     await expect.poll(() => refused.length).toBeGreaterThanOrEqual(7);
     expect(new Set(refused)).toEqual(new Set(["429"]));
     for (const socket of sockets) socket.destroy();
@@ -133,7 +134,8 @@ describe("the webhooks' port", () => {
     expect(await post(path, REVIEW, await clientOf())).toMatch(/^403 /);
     const known = await clientOf({ key: authority.private, cert: authority.cert });
     expect(await post(path, REVIEW, known)).toMatch(/^200 /);
-    // kube-apiserver has no setting to show one to a conversion webhook.
+    // The request has no client certificate, because kube-apiserver has no setting to show one to a
+    // conversion webhook.
     const conversion = '{"request":{"uid":"u","desiredAPIVersion":"karpenter.sh/v1","objects":[]}}';
     expect(await post("/conversion/karpenter.sh", conversion)).toMatch(/^200 /);
     listener.use({ ...certificate, clientCaPem: authority.cert });

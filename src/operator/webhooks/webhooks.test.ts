@@ -29,7 +29,7 @@ interface Address {
   readonly caBundle?: string;
 }
 
-/** Calls as the API server does: over TLS, trusting only the bundle. */
+/** Sends a review as the API server does: over TLS, and trusting only the CA bundle. */
 function post({ url = "", caBundle = "" }: Address, review: unknown): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const ca = Buffer.from(caBundle, "base64").toString("utf8");
@@ -59,7 +59,10 @@ afterEach(async () => {
   await Promise.all(running.splice(0).map((webhooks) => webhooks.stop()));
 });
 
-/** A cluster whose API server calls webhooks for real. Certificates are real, so is their time. */
+/**
+ * A cluster whose API server calls webhooks over real connections, with real certificates that are valid at the
+ * present time.
+ */
 async function open(crds: readonly KubeObject[] = customResourceDefinitions()) {
   const clock = new VirtualClock(Date.now());
   const server = bareApiServer({
@@ -234,7 +237,8 @@ describe("webhooks", () => {
     await until(() => webhooks.settled);
     await clock.advance(300_000);
     const errors = lines.filter((line) => line.startsWith("error"));
-    // One error at the start, and one in each of five minutes, although it is tried more often.
+    // One error at the start, and one in each of the five minutes, although the attempt is repeated
+    // more often.
     expect(errors).toHaveLength(6);
     expect(new Set(errors).size).toBe(1);
     expect(errors[0]).toContain("a right is missing");
