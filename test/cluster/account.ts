@@ -1,7 +1,7 @@
 /**
- * A ServiceAccount with exactly the rights of the chart, granted from the same table that its roles are made
- * of. Karpenter runs under it in every story on the real control plane, so that a right that only a mishap
- * needs is missed by kube-apiserver itself. The chart's own roles are in helm-install.test.ts.
+ * A ServiceAccount with exactly the rights of the chart, granted from the table that also makes the chart's roles.
+ * Karpenter runs as this account in every test on the real control plane. So kube-apiserver also finds a missing
+ * right that only a rare fault needs. The chart's own roles are tested in helm-install.test.ts.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -11,11 +11,14 @@ import { type Right, rightsOf, webhookRights } from "../../src/operator/rights.t
 
 const RBAC = "rbac.authorization.k8s.io";
 const NAME = "karpenter";
-/** Where Karpenter says that it runs. */
+/** The namespace of the account: Karpenter is told that it runs here. */
 export const NAMESPACE = "karpenter";
 export const ACCOUNT = `system:serviceaccount:${NAMESPACE}:${NAME}`;
 
-/** Makes the account of a kwok Karpenter; resolves to its kubeconfig. `admin`: the file of whoever may do all. */
+/**
+ * Makes the account of a Karpenter with the kwok provider; resolves to its kubeconfig. `admin`: the
+ * administrator's kubeconfig file.
+ */
 export async function openAccount(client: KubeClient, admin: string): Promise<string> {
   const surges = { isOn: true, namespaces: ["*"] };
   const rights = [...rightsOf("kwok", surges), ...webhookRights()];

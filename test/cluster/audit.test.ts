@@ -1,4 +1,4 @@
-/** What counts as a right that is lacking, in kube-apiserver's own record. */
+/** Which refusals in kube-apiserver's audit log count as a missing right. */
 import { expect, it } from "vitest";
 import { type AuditedRequest, lackingRights } from "./audit.ts";
 

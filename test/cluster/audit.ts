@@ -1,5 +1,5 @@
 /**
- * kube-apiserver's own record of who asked for what and what was decided: the witness that an account has
+ * kube-apiserver's audit log: who requested what, and what was decided. Tests read from it whether an account has
  * all the rights that it needs, and needs all that it has.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -26,18 +26,18 @@ export interface AuditedRequest {
   readonly status: number;
   readonly allowed: boolean;
   readonly uri: string;
-  /** When it came. */
+  /** When the server received the request, in Unix milliseconds. */
   readonly atMs: number;
 }
 
-/** In the order in which they were answered; a watch is there when it begins, and again when it ends. */
+/** Requests in the order of their answers. A watch is listed twice: when it begins and when it ends. */
 export function auditedRequests(directory: string): readonly AuditedRequest[] {
   if (!existsSync(logOf(directory))) return [];
   const lines = readFileSync(logOf(directory), "utf8").split("\n");
   return lines.filter((line) => line.endsWith("}")).map((line) => read(JSON.parse(line)));
 }
 
-/** What the user was not allowed to do, each once: `delete /api/v1/nodes/a`. */
+/** Requests of the user that were refused, each once: `delete /api/v1/nodes/a`. */
 export function refusedRequests(directory: string, user: string): readonly string[] {
   const refused = auditedRequests(directory)
     .filter((one) => one.user === user)
@@ -47,9 +47,10 @@ export function refusedRequests(directory: string, user: string): readonly strin
 }
 
 /**
- * Rights that the user lacks. kube-apiserver that has only just been started refuses what it will allow as soon as it
- * has read the roles: what is allowed in the run is not lacking where it was refused before the server, since its last
- * start, had allowed it. `startsMs`: when it was started.
+ * Rights that the user lacks.
+ * A kube-apiserver that has just started refuses requests until it has read the roles. Such a refusal does not
+ * count if the same request is allowed somewhere in the run, but not earlier since that start.
+ * `startsMs`: when kube-apiserver was started, in Unix milliseconds.
  */
 export function lackingRights(
   requests: readonly AuditedRequest[],
@@ -70,9 +71,9 @@ export function lackingRights(
 }
 
 /**
- * What roles are asked about: verb, path, and the one object that a list or a watch is of. The server takes its name
- * out of the field selector (upstream: k8s.io/apiserver, pkg/endpoints/request/requestinfo.go). What is to be created
- * has a name only once it is allowed.
+ * The right that a request needs: verb and path, and for a list or watch of one object its name. kube-apiserver
+ * takes that name out of the field selector (upstream: k8s.io/apiserver, pkg/endpoints/request/requestinfo.go).
+ * For a create the name is left out: the log has it only if the request was allowed.
  */
 function rightOf({ verb, uri, name }: AuditedRequest): string {
   const path = uri.split("?")[0] ?? "";
@@ -80,7 +81,7 @@ function rightOf({ verb, uri, name }: AuditedRequest): string {
   return isOfOne ? `${verb} ${path} of ${name}` : `${verb} ${path}`;
 }
 
-/** Throws where the user may not do all it asked, or asked nothing: a record without it is a witness of nothing. */
+/** Throws if the user lacks a right. Throws too if the log has no request of the user: then it proves nothing. */
 export function expectNoRefusals(
   directory: string,
   user: string,

@@ -1,7 +1,7 @@
 /**
- * The programs of the control plane, built from the Go modules beside this file: once per version, into
- * a cache outside the tree. The folder's name is made of everything that goes into the build, so a
- * changed version never meets an old binary, and a half-done build is never found.
+ * The programs of the control plane, built from the Go modules beside this file, once per version, into a cache
+ * outside the tree. The cache folder's name is a hash of everything that goes into the build: a changed version
+ * never finds an old binary. An unfinished build has no such folder yet.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -12,7 +12,7 @@ import { fileURLToPath } from "node:url";
 import { goEnv } from "./go-env.ts";
 
 const MODULE = fileURLToPath(new URL(".", import.meta.url));
-/** What the control plane is built from: other Go programs beside it do not make it anew. */
+/** Sources of the control plane. A change to another Go program in this folder does not rebuild it. */
 const CONTROL_PLANE = ["go.mod", "go.sum", "cmd", "kwok", "parent"];
 export const PROGRAMS = [
   "etcd",
@@ -30,7 +30,7 @@ export const MODULES: readonly string[] = [
 export const NO_GO =
   "it is built with Go, which is not on PATH; install Go 1.26 or newer (https://go.dev/dl)";
 
-/** There is no Go here, and nothing built yet; `message` says what to do. */
+/** Go is not installed and nothing is built yet; `message` says what to do. */
 class NoGoError extends Error {
   override readonly name = "NoGoError";
 }
@@ -40,7 +40,7 @@ export function kubernetesVersion(): string {
   return versionIn(MODULE, "k8s.io/kubernetes");
 }
 
-/** What a module's go.mod asks for of another. */
+/** The version of `dependency` that the module's go.mod requires. */
 export function versionIn(module: string, dependency: string): string {
   const lines = readFileSync(join(module, "go.mod"), "utf8").split("\n");
   const line = lines
@@ -55,14 +55,14 @@ export function versionIn(module: string, dependency: string): string {
   return line[1];
 }
 
-/** The folder with all programs; builds them when they are not there (minutes on a cold machine). */
+/** The folder with all programs. Builds them when they are missing, which takes minutes on a cold machine. */
 export async function binaries(tell: (line: string) => void = () => undefined): Promise<string> {
   return built(controlPlaneName(), build, () =>
     tell(`building Kubernetes ${kubernetesVersion()} and kwok (once; some minutes)`),
   );
 }
 
-/** All that tests need from Go is there. */
+/** Whether everything that tests need from Go is built. */
 export function isBuilt(): boolean {
   const names = [controlPlaneName(), helmName(), clientsName()];
   return names.every((name) => existsSync(join(cacheFolder(), name)));
@@ -111,14 +111,17 @@ export async function clientsBinary(
   return join(folder, "clients");
 }
 
-/** Programs as their authors release them: by which people look at pods, and what knows GitHub's workflows. */
+/**
+ * Programs at released versions: k9s and others by which people look at pods, and actionlint, which checks
+ * workflows of GitHub.
+ */
 const RELEASED = {
   actionlint: "github.com/rhysd/actionlint/cmd/actionlint@v1.7.12",
   k9s: "github.com/derailed/k9s@v0.50.16",
   stern: "github.com/stern/stern@v1.33.0",
 } as const;
 
-/** The path of such a program; builds it when it is not there. */
+/** The path of a released program; builds it when it is not there. */
 export async function releasedBinary(
   name: keyof typeof RELEASED,
   tell: (line: string) => void = () => undefined,
@@ -132,7 +135,7 @@ export async function releasedBinary(
   return join(folder, name);
 }
 
-/** Whether there is Go, which builds all of these. */
+/** Whether Go is installed, which all these builds need. */
 export function isGoHere(): boolean {
   return spawnSync("go", ["version"]).status === 0;
 }
@@ -166,7 +169,7 @@ function cacheFolder(): string {
   return join(base, "karpenter-ts", "cluster");
 }
 
-/** Of the Go files below these folders and files of the module. */
+/** A hash of the module's Go files below these folders, and of these files. */
 function sourceKey(parts: readonly string[]): string {
   const hash = createHash("sha256");
   const files = readdirSync(MODULE, { recursive: true, encoding: "utf8" })

@@ -1,6 +1,6 @@
 /**
- * Objects that no Karpenter should ever meet, on a real control plane: each is there while a sound pool
- * brings nodes and lets them go, and each is named to whoever looks.
+ * Malformed objects on a real control plane. While each exists, a sound NodePool still launches and removes nodes,
+ * and the user is told which object is broken.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Event } from "../../src/apis/core/kinds.ts";
@@ -46,7 +46,10 @@ describe("one broken object does not stop the rest", () => {
   const scale = (replicas: number) =>
     cluster.merge("Deployment", "web", { spec: { replicas } }, "apps/v1");
 
-  /** Up with new nodes of the sound pool, and down again: when they are empty, or at once by hand. */
+  /**
+   * Launches nodes of the sound pool, then empties them. They end by consolidation, or at once because the test
+   * deletes them.
+   */
   async function upAndDown(how: "emptied" | "deleted" = "deleted"): Promise<void> {
     await scale(4);
     await cluster.until("4 pods run", async () => (await pods()).length === 4, 90_000);
@@ -181,7 +184,7 @@ describe("one broken object does not stop the rest", () => {
     await upAndDown("emptied");
     const told = await cluster.list("NodePool", V1);
     const notReady = told.filter((one) => condition(one, "Ready")?.status !== "True");
-    // A broken budget closes disruption; nodes are still brought.
+    // A pool with a broken budget stays ready: only its disruption stops, and nodes are still launched.
     const names = notReady.map(({ metadata }) => metadata.name).sort();
     expect(names).toEqual(["duration", "hollow", "operator"]);
     const hollow = told.find(({ metadata }) => metadata.name === "hollow") as KubeObject;

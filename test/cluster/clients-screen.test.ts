@@ -1,6 +1,7 @@
 /**
- * Two programs by which people look at a cluster, k9s and stern, work with the sandbox. k9s runs in a terminal of
- * tmux, and is judged by what its screen says. Without tmux, or where a program cannot be built, one line says so.
+ * k9s and stern, two programs by which people look at a cluster, work with the sandbox. k9s runs in a tmux
+ * terminal, and the test reads its screen. Without tmux, or if a program cannot be built, the test is skipped and
+ * one line says so.
  */
 import { execFile, execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
@@ -71,7 +72,7 @@ describe.skipIf(noTmux)("k9s", () => {
   const tmux = (...args: readonly string[]): string =>
     execFileSync("tmux", ["-S", socket, ...args], { encoding: "utf8" });
 
-  /** Waits until the screen shows it; the screen is in the complaint when it never does. */
+  /** Waits until the screen matches the pattern. On a timeout the error shows the screen. */
   async function sees(pattern: RegExp): Promise<string> {
     const deadlineMs = performance.now() + SCREEN_LIMIT_MS;
     for (;;) {

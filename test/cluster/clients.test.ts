@@ -1,6 +1,6 @@
 /**
- * Programs written with other people's libraries, client-go and controller-runtime, see the same in the sandbox as
- * in a real control plane: `clients/` prints what it saw, and the two transcripts are the same text.
+ * Programs written with client-go and controller-runtime see the same in the sandbox as on a real control plane.
+ * `clients/` prints what it saw on each, and the two transcripts are equal.
  */
 import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -45,13 +45,13 @@ describe("a program written with client-go and controller-runtime", () => {
     expect(real).not.toMatch(/^failed:/m);
     const ours = await transcript(program, sandboxConfig);
     expect(ours).toBe(real);
-    // What it saw is also what it saw when this was written: both could go wrong alike.
+    // The transcript is also compared with the recorded one: otherwise both servers could be wrong in the same way.
     const known = fileURLToPath(new URL("./clients/transcript.txt", import.meta.url));
     expect(real).toBe(readFileSync(known, "utf8"));
   });
 });
 
-/** What the program prints; also when it failed, which it says itself. */
+/** What the program prints. A failed program prints its error too, so its exit code is ignored. */
 function transcript(program: string, kubeconfig: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = execFile(

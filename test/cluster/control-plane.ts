@@ -24,15 +24,15 @@ import { type Identity, identityIn } from "../../src/sandbox/apiserver/https/cer
 import { binaries, PROGRAMS, type Program } from "./binaries.ts";
 
 export interface ControlPlaneOptions {
-  /** Made when missing. What an earlier run left in it goes on. */
+  /** Created when missing. Data of an earlier run in this folder is used again. */
   readonly directory: string;
-  /** Goes on when this process ends. Default false. */
+  /** Whether the control plane outlives this process. Default false. */
   readonly stays?: boolean;
-  /** Those not named are chosen among the free ones. */
+  /** Ports without a number here are chosen among the free ones. */
   readonly ports?: Partial<Ports>;
-  /** Default: all. etcd and kube-apiserver are always there. */
+  /** Default: all. etcd and kube-apiserver are always started. */
   readonly programs?: readonly Program[];
-  /** Put after our own. */
+  /** Appended to the arguments that this file gives the program. */
   readonly extraArguments?: Readonly<Partial<Record<Program, readonly string[]>>>;
   /** Which of its controllers kube-controller-manager runs. Default: its own choice. */
   readonly controllers?: readonly string[];
@@ -43,22 +43,22 @@ export interface ControlPlane {
   /** `https://127.0.0.1:40123`. */
   readonly url: string;
   readonly kubeconfig: string;
-  /** As the administrator (`system:masters`). */
+  /** Requests as the administrator (`system:masters`). */
   readonly transport: Transport;
-  /** Process id of a program, for those who want to hurt it. */
+  /** Process id of a program, for tests that stop or kill it. */
   pid(program: Program): number | undefined;
-  /** `kill -9`; what the program had stored stays. */
+  /** `kill -9`. Data that the program had written stays. */
   kill(program: Program): Promise<void>;
-  /** When kube-apiserver was started, each time. */
+  /** When kube-apiserver was started, once for each start. */
   readonly apiServerStartsMs: readonly number[];
-  /** Starts a killed program again, as it was. */
+  /** Starts a killed program again, with the same arguments. */
   revive(program: Program): void;
-  /** etcd lets go of all states but the newest, and kube-apiserver, started anew, of those it kept in memory. */
+  /** Compacts etcd to its newest revision, and restarts kube-apiserver, so that its watch cache is empty too. */
   forget(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Who listens on what, on loopback; `peer` is etcd's second. */
+/** What listens on loopback; `peer` is etcd's second port. */
 export const PORT_NAMES = ["api", "etcd", "peer", "manager", "scheduler"] as const;
 export type Ports = Readonly<Record<(typeof PORT_NAMES)[number], number>>;
 
@@ -129,7 +129,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   };
 }
 
-/** In the order in which they need one another. */
+/** Starts the programs in the order in which they need one another. */
 async function startAll(
   { directory, programs, controllers }: ControlPlaneOptions,
   start: (program: Program) => void,
@@ -144,7 +144,7 @@ async function startAll(
   start("kwok");
   const managed = programs?.includes("kube-controller-manager") !== false;
   if (!managed || controllers !== undefined) return;
-  // The last thing that a new cluster gets before pods can be made in it.
+  // The last object that the controllers of a new cluster make before pods can be created.
   const path = "/api/v1/namespaces/default/serviceaccounts/default";
   await until("its controllers work", directory, children, () => answers(transport, path));
 }
@@ -153,7 +153,7 @@ interface EtcdAnswer {
   readonly header: { readonly revision: string };
 }
 
-/** Has etcd let go of all states but the newest. */
+/** Compacts etcd to its newest revision. */
 async function compact(port: number): Promise<void> {
   const ask = async (verb: string, body: object): Promise<EtcdAnswer> => {
     const url = `http://127.0.0.1:${port}/v3/kv/${verb}`;
@@ -175,7 +175,7 @@ export function status(
   });
 }
 
-/** Ends the programs by their ids, the API server's clients before it and etcd last. */
+/** Ends the programs by their process ids: first the API server's clients, then the API server, etcd last. */
 export async function stopControlPlane(directory: string): Promise<void> {
   const order: readonly Program[] = [...PROGRAMS].reverse();
   const alive = () => status(directory).filter((entry) => entry.alive);
@@ -202,7 +202,7 @@ function pidOf(directory: string, program: Program): number | undefined {
   return existsSync(file) ? Number(readFileSync(file, "utf8")) : undefined;
 }
 
-/** Ids are given again: only a process that runs this program counts. */
+/** The system reuses process ids: only a process that runs this program counts. */
 function isOurs(pid: number, program: Program): boolean {
   try {
     const line = execFileSync("ps", ["-p", String(pid), "-o", "stat=,args="], { encoding: "utf8" });
@@ -216,7 +216,7 @@ function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch {
-    // Gone by itself in between.
+    // The process has ended in the meantime.
   }
 }
 
@@ -240,7 +240,7 @@ function argumentsOf(program: Program, options: ControlPlaneOptions, ports: Port
   const etcd = `http://127.0.0.1:${ports.etcd}`;
   const peer = `http://127.0.0.1:${ports.peer}`;
   const client = [`--kubeconfig=${at("kubeconfig")}`];
-  // The usual 20 to 50 requests a second would be what every measurement measures.
+  // With the usual limit of 20 to 50 requests a second, tests would measure only that limit.
   const busy = [...client, "--leader-elect=false", "--kube-api-qps=1000", "--kube-api-burst=2000"];
   switch (program) {
     case "etcd":
@@ -321,11 +321,11 @@ function writeFiles(directory: string, url: string, identity: Identity): string 
   return kubeconfig;
 }
 
-/** Held together, so that they differ; throws when somebody listens on one that was asked for. */
+/** Listens on all ports at once, so that they differ. Throws when a requested port is in use. */
 async function portsFor(asked: Partial<Ports>): Promise<Ports> {
   const servers: [keyof Ports, Server][] = [];
   try {
-    // What was asked for comes first: none of the others may be given its number.
+    // Requested ports first: otherwise a free port chosen for another name could take the same number.
     for (const name of PORT_NAMES.toSorted((a, b) => (asked[b] ?? 0) - (asked[a] ?? 0)))
       servers.push([name, await listenOn(name, asked[name] ?? 0)]);
     const ports = servers.map(([name, server]) => [name, (server.address() as AddressInfo).port]);

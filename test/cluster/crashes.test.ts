@@ -13,9 +13,9 @@ import { type ReplicaProcess, startReplicaProcess } from "./replica.ts";
 const RUNS = Number(process.env["CRASH_RUNS"] ?? 3);
 const FIRST = Number(process.env["CRASH_FIRST_SEED"] ?? 1);
 const NODES = 8;
-/** A lease runs out after 15 s, and somebody who looks every 2 s takes it; a busy machine takes its time as well. */
+/** A Lease expires after 15 s, and a replica that looks every 2 s takes it. A busy machine needs much longer. */
 const LIMIT_MS = 300_000;
-/** Of each replica's log, when something never happened. */
+/** Lines of each replica's log in the error when a wait ends without success. */
 const LAST_LINES = 40;
 
 describe("two replicas on a real cluster, the leader killed at random moments", () => {
@@ -61,7 +61,7 @@ describe("two replicas on a real cluster, the leader killed at random moments", 
     await story?.close();
   });
 
-  /** Kills whoever leads after some time, waits for the next one, and starts the dead one again. */
+  /** Kills the leader after `ms`, waits for the next leader, and starts the killed replica again. */
   async function killLeaderAfter(ms: number): Promise<void> {
     await until("somebody leads", async () => leader() !== undefined);
     await sleep(ms);
@@ -85,7 +85,7 @@ describe("two replicas on a real cluster, the leader killed at random moments", 
     { timeout: 6 * LIMIT_MS },
     async (seed) => {
       const random = new Random(`live crash/${seed}`);
-      // Where an earlier seed failed, this one is not to blame.
+      // Removes what a failed earlier seed left, so that this seed does not fail for it.
       await story.scale(0);
       await until("everything of earlier seeds is gone", gone);
       launches.forget();
@@ -93,7 +93,7 @@ describe("two replicas on a real cluster, the leader killed at random moments", 
       await killLeaderAfter(random.int(3_000));
       const up = async () => (await story.running()) === NODES;
       await until("all pods run", up);
-      // One more than pods is what a plan made in the middle of things may cost; it goes by itself.
+      // A plan that the kill interrupted may cost one node more than there are pods. Consolidation removes that node.
       const settled = async () => (await story.nodes()).length === NODES;
       await until("there is one node a pod", settled);
       await until("claims and Nodes are whole", async () => {

@@ -1,8 +1,8 @@
 /**
- * Plays the kubelet for a Deployment whose pods are to be real processes, on a control plane without
- * kubelets. A process runs for each pod that has a node, with the environment of the pod's only
- * container. Its host name is the pod's name, as in a container: the holder of a Lease names the pod. A
- * rollout is made by the real controllers: its new pods get new processes, and the process of a pod that ends is
+ * Plays the kubelet for a Deployment whose pods must be real processes, on a control plane without kubelets. Each
+ * pod that has a node gets one process, with the environment of the pod's only container. The host name of the
+ * process is the pod's name, as in a container, so the holder of a Lease names the pod.
+ * The real controllers make a rollout: its new pods get new processes, and the process of a terminating pod is
  * told to end. A process that ends by itself is started again and counted in the pod's `restartCount`.
  */
 import { type ChildProcess, spawn } from "node:child_process";
@@ -14,14 +14,17 @@ import type { KubeClient } from "../../src/kube/client/client.ts";
 export interface StandInOptions {
   readonly client: KubeClient;
   readonly namespace: string;
-  /** Pods with these labels are played. */
+  /** Pods with these labels get a process. */
   readonly labelSelector: string;
-  /** What a pod's process runs, before the environment of its container is added; by the image, where it differs. */
+  /**
+   * The command of a pod's process; a function if it depends on the image. The environment of the container is
+   * added to it.
+   */
   readonly command: readonly string[] | ((image: string) => readonly string[]);
   readonly env: Readonly<Record<string, string>>;
-  /** Of the environment, what is otherwise here than in a container: ports, and what a kubelet fills in. */
+  /** Variables whose values differ from those in a container: ports, and what a kubelet fills in. */
   readonly instead?: Readonly<Record<string, string>>;
-  /** Both streams of every process are written here. */
+  /** The file for standard output and standard error of every process. */
   readonly logFile: string;
 }
 
@@ -35,8 +38,8 @@ const RESTART_AFTER_MS = 1_000;
 const KILL_AFTER_MS = 20_000;
 
 /**
- * A host name of its own, and the end of whoever started it: KILL comes when the parent ends. Without root
- * the name needs a user namespace.
+ * Gives the process a host name of its own, and kills it (SIGKILL) when the parent ends. Without root, setting the
+ * host name needs a user namespace.
  */
 const WRAPPED = [
   "setpriv",
@@ -69,7 +72,7 @@ export function playDeployment(options: StandInOptions): StandIn {
   };
   const looking = (async () => {
     while (!isStopped) {
-      // A server that is away for a moment is asked again.
+      // The server may be away for a moment: look again later.
       await look().catch((error: unknown) => note(options.logFile, String(error)));
       await sleep(LOOK_MS);
     }

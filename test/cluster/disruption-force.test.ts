@@ -1,7 +1,7 @@
 /**
- * What goes whatever is said against it, on a real control plane, and where even that stops: expiry in three
- * generations of the API, node repair, drift with a terminationGracePeriod, fixed numbers of nodes that are made
- * smaller, and a command that a PodDisruptionBudget overtakes. The stories go on side by side.
+ * Disruption that no guard holds back, and where even that stops, on a real control plane. Expiry in three
+ * generations of the API, node repair, drift with a terminationGracePeriod, static pools that are made smaller,
+ * and a PodDisruptionBudget that is created after a command began. The tests run side by side.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Node } from "../../src/apis/core/node.ts";
@@ -30,9 +30,9 @@ const DO_NOT_EVICT = "karpenter.sh/do-not-evict";
 const WAIT = "example.com/wait";
 const NEVER = { consolidateAfter: "Never" };
 const GRACE_SECONDS = 10;
-/** Longer than a node takes to come and its pod to be bound, also on a busy machine. */
+/** Longer than a new node and the binding of its pod take, also on a busy machine. */
 const LIFETIME_SECONDS = 25;
-/** Longer than kwok's repair policy bears with a kubelet that says it is not ready. */
+/** Longer than kwok's repair policy tolerates a node that is not ready. */
 const LONG_BROKEN_MS = 11 * 60_000;
 /** Two of them do not fit on one node. */
 const LARGE = { cpu: "2900m" };
@@ -57,9 +57,9 @@ describe("what goes by force on a real control plane", { timeout: 300_000 }, () 
   };
   const isGoing = async (story: Story, node: string) =>
     namesOf(goingOf(await story.nodes())).includes(node);
-  /** The drain has begun, and waits for somebody: the story's pods run where they ran before it. */
+  /** Waits until the drain of the node has begun, then expects the pods to stay where they were before it. */
   const drainWaits = async (story: Story, node: string, before: readonly string[]) => {
-    // Every drain says so on its first look, whatever comes of it.
+    // The first attempt of every drain publishes this event, whatever happens next.
     await story.until("the drain has begun", async () => {
       return (await hands.told("Node", node, "FailedDraining")).length > 0;
     });
@@ -118,13 +118,13 @@ describe("what goes by force on a real control plane", { timeout: 300_000 }, () 
     await story.end();
   });
 
-  /** A lifetime that ends within the next seconds; another node has all of it before it. */
+  /** A lifetime (s) that this node exceeds within the next seconds. A new node has all of it ahead. */
   function lifetimeBehind({ metadata }: Node): number {
     const ageMs = Date.now() - Date.parse(metadata.creationTimestamp ?? "");
     return Math.ceil(ageMs / 1_000) + 1;
   }
 
-  /** The claim says of itself that it is over. */
+  /** Waits for the condition Expired on the claim. */
   function expired(story: Story): Promise<void> {
     return story.until("the claim says that it is expired", async () => {
       const claims = await story.claims();
@@ -143,7 +143,8 @@ describe("what goes by force on a real control plane", { timeout: 300_000 }, () 
     await story.deploy({ replicas: 2, requests: LARGE, ...guarded });
     const [broken = "", other = ""] = namesOf(await story.nodes());
     const breaks = (node: string) => hands.says(node, "False", LONG_BROKEN_MS);
-    // The first to fall silent for so long would be repaired at once: both fall before either is due.
+    // Both nodes become not ready before either is long enough so. Otherwise the first would be repaired at once, as
+    // the only broken node.
     for (const node of [broken, other]) {
       await hands.letGo(node);
       await hands.says(node, "False", 0);
@@ -155,7 +156,7 @@ describe("what goes by force on a real control plane", { timeout: 300_000 }, () 
     expect(goingOf(await story.nodes())).toEqual([]);
     await hands.says(other, "True", 0);
     await hands.takeUp(other);
-    // A kubelet speaks again and again; with each word the node is looked at.
+    // A kubelet reports again and again, and each report makes the controller look at the node again.
     const going = async () => {
       const found = await isGoing(story, broken);
       if (!found) await breaks(broken).catch(() => undefined);
@@ -191,9 +192,9 @@ describe("what goes by force on a real control plane", { timeout: 300_000 }, () 
       deletedMs = Date.parse(times.find((time) => time !== undefined) ?? "");
       return !Number.isNaN(deletedMs);
     });
-    // The other one was ready before.
+    // The replacement was initialized before the old claim was deleted.
     expect((await story.nodes()).filter(isInitialized)).toHaveLength(2);
-    // Each for itself: one whose guard was passed at once would be gone long before the other.
+    // Each pod has its own time. If one guard had been ignored, its pod would be gone long before the other.
     const missingMs = new Map<string, number>();
     const forced = async () => {
       const left = await pods();
@@ -249,7 +250,7 @@ describe("what goes by force on a real control plane", { timeout: 300_000 }, () 
     await story.deploy({ replicas: 1, requests: LARGE, labels: { guarded: story.name } });
     const { name } = (await nodeOf(story)).metadata;
     const before = await placesOf(story);
-    // What comes in its place joins, and is not initialized until somebody has taken this taint away.
+    // A replacement joins, but is not initialized until the test removes this taint.
     const startupTaints = [{ key: WAIT, effect: "NoSchedule" }];
     await story.edit({ spec: { template: { spec: { startupTaints } } } });
     const waiting = async () =>
@@ -263,7 +264,7 @@ describe("what goes by force on a real control plane", { timeout: 300_000 }, () 
     await isGone(story, name);
     await story.replaced([name]);
     expect(namesOf(await story.nodes())).toEqual([other.metadata.name]);
-    // Its own and one in its place; one more would have been seen, however soon it went.
+    // The first claim and its replacement. The watch would have seen a third claim, however short its life.
     expect(launches.claims).toBe(2);
     expect(launches.faults()).toEqual([]);
     await story.end();

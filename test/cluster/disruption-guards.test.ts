@@ -1,7 +1,7 @@
 /**
- * What holds disruption back on a real control plane, and what `karpenter explain` and `karpenter simulate` say of
- * it: budgets of a pool and of the cluster, annotations, PodDisruptionBudgets, pauses; how long a drain may take; and
- * a controller that is killed in the middle of a command. The stories go on side by side, the last two alone.
+ * What holds disruption back on a real control plane, and what `karpenter explain` and `karpenter simulate` say
+ * about it. Budgets of a pool and of the cluster, annotations, PodDisruptionBudgets, pauses, how long a drain may
+ * take, and a controller that is killed during a command. The tests run side by side, the last two alone.
  */
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -31,7 +31,7 @@ const COMMAND = "karpenter.sh/disruption-command";
 const WAIT = "example.com/wait";
 const NEVER = { consolidateAfter: "Never" };
 const UNDERUTILIZED = { consolidationPolicy: "WhenEmptyOrUnderutilized", consolidateAfter: "1s" };
-/** Room for one of the large and one of the small pods. */
+/** A node has room for one large and one small pod. */
 const [LARGE, SMALL] = ["2900m", "900m"];
 const FOUR_CORES = {
   spec: {
@@ -45,7 +45,7 @@ const FOUR_CORES = {
     ],
   },
 };
-/** Of the whole cluster: one empty node at a time. */
+/** A budget of the whole cluster: one empty node at a time. */
 const CLUSTER_BUDGETS = `[{nodes: "1", reasons: [Empty]}]`;
 
 interface Condition {
@@ -75,7 +75,7 @@ describe("what holds disruption back on a real control plane", { timeout: 300_00
     const pool = pools.find(({ metadata }) => metadata.name === story.name);
     return pool?.status?.conditions?.find(({ type }) => type === "DisruptionAllowed");
   };
-  /** What a command that only asks prints as JSON. */
+  /** The JSON that a read-only command prints. */
   async function asked<T>(...args: readonly string[]): Promise<T> {
     const env = { ...process.env, KUBECONFIG: cluster.kubeconfig };
     const all = [MAIN, ...args, "--cluster", "--output", "json"];
@@ -88,7 +88,7 @@ describe("what holds disruption back on a real control plane", { timeout: 300_00
     );
     return holds.map(({ block }) => block);
   };
-  /** A node with a pod of each kind on it for each of so many. */
+  /** Creates `count` nodes, each with one large and one small pod. */
   async function pairs(story: Story, count: number, guarded = false): Promise<readonly string[]> {
     const labels = guarded ? { guarded: story.name } : {};
     await story.deploy({ replicas: count, requests: { cpu: LARGE } }, "large");
@@ -107,7 +107,7 @@ describe("what holds disruption back on a real control plane", { timeout: 300_00
       { nodes: "0", ...never },
       { nodes: "50%" },
     ];
-    // Four nodes with nobody on them: those go at once, as far as budgets let them.
+    // Four drifted nodes without pods need no replacement: they go at once, as far as budgets allow.
     await story.pool({ disruption: { ...NEVER, budgets }, template: FOUR_CORES });
     const before = await pairs(story, 4);
     await story.remove("large");
@@ -203,7 +203,7 @@ describe("what holds disruption back on a real control plane", { timeout: 300_00
     const ref = { name: story.name, namespace: "default" };
     const runs = async () => (await cluster.client.get(POD, ref)).status?.phase === "Running";
     await story.until("the stuck pod runs", runs);
-    // Nobody ends its pods any more.
+    // kwok no longer ends the pods of this node.
     await hands.letGo(node);
     const [claim] = namesOf(await story.claims());
     const [guarded] = namesOf(await story.running());
@@ -235,7 +235,7 @@ describe("what holds disruption back on a real control plane", { timeout: 300_00
     const played = await asked<{ steps: { removed: string[] }[] }>("simulate", "--consolidate");
     expect(played.steps.flatMap(({ removed }) => removed)).not.toContain(before[0]);
     await hands.annotate("NodePool", story.name, PAUSED, null);
-    // Left alone by the pause they have been quiet long enough: the same question has another answer.
+    // During the pause the nodes have been quiet for long enough, so the same question now has another answer.
     const then = await asked<{ steps: { removed: string[]; launched: { nodePool: string }[] }[] }>(
       ...["simulate", "--consolidate", "--horizon", "10m"],
     );
@@ -250,7 +250,8 @@ describe("what holds disruption back on a real control plane", { timeout: 300_00
 
   describe("when all that is over", () => {
     it("budgets of the cluster: over all pools one empty node goes at a time", async () => {
-      // Whatever leaves any pool counts against it: beside others its two nodes would wait for theirs.
+      // The cluster budget counts the disrupted nodes of all pools. This test runs alone, because beside other tests
+      // its two nodes would wait.
       const stories = ["empty-a", "empty-b"].map((name) => storyOf(cluster, name));
       for (const story of stories) {
         await story.pool({ template: FOUR_CORES });
@@ -282,7 +283,7 @@ describe("what holds disruption back on a real control plane", { timeout: 300_00
         const before = namesOf(await story.nodes());
         expect(before).toHaveLength(2);
         const already = launches.claims;
-        // New nodes join, and are not initialized until somebody has taken this taint away.
+        // New nodes join, but are not initialized until the test removes this taint.
         const startupTaints = [{ key: WAIT, effect: "NoSchedule" }];
         await story.edit({ spec: { template: { spec: { startupTaints } } } });
         const waiting = async () =>
@@ -307,7 +308,7 @@ describe("what holds disruption back on a real control plane", { timeout: 300_00
         const whole = async () => (await story.nodes()).every(isInitialized);
         await story.until("its nodes are initialized", whole);
         expect(goingOf(await story.nodes())).toEqual([]);
-        // One machine in the place of each, and none besides: nothing was asked for twice.
+        // One new claim for each old node and no more: no replacement was launched twice.
         expect(launches.faults()).toEqual([]);
         expect(launches.claims - already).toBe(before.length);
         await story.end();

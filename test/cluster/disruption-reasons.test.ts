@@ -1,7 +1,7 @@
 /**
- * What takes a node away, on a real control plane: consolidation in its three ways, expiry in three generations
- * of the API, fixed numbers of nodes, node repair. The stories go on side by side. Emptiness is in
- * karpenter.test.ts and generations.test.ts, as are edited pools.
+ * Each reason to disrupt a node, on a real control plane: the three kinds of consolidation, expiry in three
+ * generations of the API, static pools, node repair. The tests run side by side. Emptiness and changed pools are
+ * in karpenter.test.ts and generations.test.ts.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Node } from "../../src/apis/core/node.ts";
@@ -21,9 +21,9 @@ import type { LiveCluster } from "./live-cluster.ts";
 const UNDERUTILIZED = { consolidationPolicy: "WhenEmptyOrUnderutilized", consolidateAfter: "5s" };
 const NEVER = { consolidateAfter: "Never" };
 const LIFETIME_SECONDS = 40;
-/** A Node joins some time after its claim was made, from which its lifetime is counted. */
+/** The lifetime counts from the creation of the claim; its Node joins up to this much later. */
 const JOINS_WITHIN_SECONDS = 10;
-/** Room for one of the large and one of the small pods. */
+/** A node has room for one large and one small pod. */
 const [FOUR_CORES, LARGE, SMALL] = ["c-4x-amd64-linux", "2900m", "900m"];
 
 const type = (...values: string[]) => ({
@@ -86,7 +86,7 @@ describe("what takes a node away on a real control plane", { timeout: 300_000 },
         ),
       ),
     });
-    // One node is full of cores, then one is full of memory; no single one would be cheaper than both.
+    // One node is full by CPU, the other by memory. No single node would be cheaper than both.
     await story.deploy({ replicas: 15, requests: { cpu: "1", memory: "1900Mi" } }, "cores");
     await story.deploy({ replicas: 15, requests: { cpu: "200m", memory: "8Gi" } }, "memory");
     const types = async () => (await story.nodes()).map(instanceType).sort();
@@ -124,7 +124,10 @@ describe("what takes a node away on a real control plane", { timeout: 300_000 },
     await story.end();
   });
 
-  /** One node with one pod comes, reaches its lifetime, and gives way to another. */
+  /**
+   * One node with one pod is launched, expires, and is replaced. `first`: the replacement comes before the
+   * deletion.
+   */
   async function lives(story: Story, first?: "first"): Promise<void> {
     await story.deploy({ replicas: 1 });
     const before = await story.nodes();
@@ -174,7 +177,7 @@ describe("what takes a node away on a real control plane", { timeout: 300_000 },
     await story.pool({ disruption: NEVER });
     await story.deploy({ replicas: 1 });
     const [name = ""] = namesOf(await story.nodes());
-    // Then it says of itself what a broken one says.
+    // Without kwok on this node, the test can report it as not ready.
     await hands.letGo(name);
     await hands.says(name, "False", 11 * 60_000);
     await story.replaced([name]);

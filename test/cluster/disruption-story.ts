@@ -1,6 +1,6 @@
 /**
- * What the stories of disruption do to a real cluster and look at. Each has a pool of its own, named after it,
- * whose nodes only its own workloads ask for, so that several go on side by side in one cluster.
+ * What the disruption tests do to a real cluster, and what they read from it. Each story has a pool of its own,
+ * named after it. Only the story's workloads select its nodes, so several stories run side by side in one cluster.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
@@ -18,37 +18,37 @@ import {
 import { type LiveCluster, openLiveCluster } from "./live-cluster.ts";
 
 const KARPENTER = "karpenter.sh/v1";
-/** By this kwok selects what it plays. */
+/** kwok plays the kubelet of the nodes with this label. */
 const KWOK_LABEL = "kwok.x-k8s.io/node";
 const POOL_LABEL = "karpenter.sh/nodepool";
-/** Longer than the disruption loop takes from one look to the next: what was allowed would have begun. */
+/** Longer than one round of the disruption loop: an allowed command would have begun. */
 const ONE_LOOK_MS = 14_000;
-/** Longer than an eviction that somebody asks for takes to be seen, also on a busy machine. */
+/** Longer than a requested eviction takes to show, also on a busy machine. */
 const ONE_EVICTION_MS = 6_000;
-/** Before consolidation touches a node, quiet is noted (10 s), a look comes (10 s) and 15 s are waited. */
+/** Consolidation of a node takes 10 s until it counts as quiet, 10 s until the next round, and 15 s of validation. */
 export const ONE_CONSOLIDATION_MS = 50_000;
 
 export interface Story {
   readonly name: string;
-  /** The label of its nodes that its workloads ask for. */
+  /** The label that the pool puts on its nodes and the workloads select. */
   readonly label: string;
   pool(parts?: PoolParts): Promise<void>;
   /** A merge patch of the pool. */
   edit(body: object): Promise<void>;
-  /** Makes every node differ from the pool's template. */
+  /** Changes the pool's template, so that every node drifts. */
   drift(): Promise<void>;
-  /** A Deployment called after the story; resolves when its pods run. `suffix`: for a second one. */
+  /** A Deployment named after the story; resolves when its pods run. `suffix`: for a second Deployment. */
   deploy(parts: PauseParts & { readonly replicas: number }, suffix?: string): Promise<void>;
   remove(suffix: string): Promise<void>;
   scale(replicas: number): Promise<void>;
   nodes(): Promise<readonly Node[]>;
-  /** Of a Provisioner: its Machines. */
+  /** NodeClaims of the pool; Machines of a Provisioner. */
   claims(): Promise<readonly KubeObject[]>;
   running(suffix?: string): Promise<readonly Pod[]>;
   until(what: string, holds: () => Promise<boolean>, limitMs?: number): Promise<void>;
-  /** Waits until none of these nodes is left and as many others as there were hold the pods. */
+  /** Waits until none of these nodes is left, and the same number of new nodes holds the pods. */
   replaced(before: readonly string[], limitMs?: number): Promise<void>;
-  /** Waits until all that was made is gone. */
+  /** Deletes the story's workloads and its NodePool, and waits until its nodes and claims are gone. */
   end(): Promise<void>;
 }
 
@@ -58,7 +58,8 @@ export async function openWithAllKinds(): Promise<LiveCluster> {
     webhooks: true,
     flags: [
       ...["--disable-leader-election", "true"],
-      // The newer repair keeps budgets, as upstream's suites check (test/upstream).
+      // These tests use the legacy repair, which ignores budgets. The repair that respects them is tested in
+      // test/upstream.
       ...["--feature-gates", "StaticCapacity=true,NodeRepair=true"],
       ...["--legacy-node-repair", "true"],
     ],
@@ -127,7 +128,7 @@ export function storyOf(cluster: LiveCluster, name: string, label = POOL_LABEL):
   return story;
 }
 
-/** As `replaced`; fails when an old node is deleted before as many others are initialized. */
+/** As `replaced`; fails when an old node is deleted before the same number of new nodes is initialized. */
 export async function replacedFirst(story: Story, before: readonly string[]): Promise<void> {
   let tooEarly = "";
   const gone = async () => {
@@ -144,7 +145,7 @@ export async function replacedFirst(story: Story, before: readonly string[]): Pr
   await story.replaced(before);
 }
 
-/** For so long nothing happens to any node of the story. */
+/** Expects that for `forMs` no node of the story is added, tainted or deleted. */
 export async function stays(
   story: Story,
   before: readonly string[],
@@ -165,7 +166,7 @@ export async function placesOf(story: Story): Promise<readonly string[]> {
   return pods.map(({ metadata, spec }) => `${metadata.name} on ${spec.nodeName}`).sort();
 }
 
-/** For so long these pods run, and where they ran. */
+/** Expects that for `forMs` these pods keep running on the same nodes. */
 export async function podsStay(
   story: Story,
   before: readonly string[],
@@ -178,7 +179,7 @@ export async function podsStay(
   } while (performance.now() < until);
 }
 
-/** What hangs on a cluster, not on a story. */
+/** Actions on the cluster that belong to no one story. */
 export interface Hands {
   annotate(kind: string, name: string, key: string, value: string | null): Promise<void>;
   /** A PodDisruptionBudget of the story's name, for pods with the label `guarded: <story>`. */
@@ -186,13 +187,13 @@ export interface Hands {
   unguard(story: Story): Promise<void>;
   /** Messages of events about an object, as `kubectl describe` shows them. */
   told(kind: string, name: string, reason: string): Promise<readonly string[]>;
-  /** What plays kubelets lets go of the node: nobody speaks for it or ends its pods any more. */
+  /** kwok stops playing this node's kubelet: nobody sets its status or ends its pods any more. */
   letGo(node: string): Promise<void>;
-  /** And takes it up again. */
+  /** kwok plays this node's kubelet again. */
   takeUp(node: string): Promise<void>;
-  /** Takes a taint away, and nothing else: others write a node's taints while it joins. */
+  /** Removes one taint and keeps the others: controllers write a node's taints too while it joins. */
   untaint(node: Node, key: string): Promise<void>;
-  /** What a kubelet says of itself, for so long already. */
+  /** Sets the Ready condition, as if it had this status since `forMs`. */
   says(node: string, ready: "True" | "False", forMs: number): Promise<void>;
 }
 
@@ -257,7 +258,7 @@ export function namesOf(objects: readonly KubeObject[]): readonly string[] {
   return objects.map(({ metadata }) => metadata.name);
 }
 
-/** Nodes that are on their way out: tainted for it, or deleted. */
+/** Leaving nodes: with the taint of disruption, or deleted. */
 export function goingOf(nodes: readonly Node[]): readonly Node[] {
   return nodes.filter(
     ({ metadata, spec }) =>

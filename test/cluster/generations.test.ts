@@ -1,7 +1,7 @@
 /**
- * All three generations of the API on a real control plane, through real kubectl: the controller converts
- * between v1beta1 and v1 and admits v1alpha5 over HTTPS, with a certificate of its own, and each kind of
- * pool brings nodes and lets them go.
+ * All three generations of the API on a real control plane, through real kubectl. The controller converts between
+ * v1beta1 and v1 and admits v1alpha5 over HTTPS, with a certificate of its own. Each kind of pool launches and
+ * removes nodes.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Node } from "../../src/apis/core/node.ts";
@@ -19,7 +19,7 @@ const ALPHA = {
   metadata: { name: "alpha" },
   spec: {
     providerRef: beta("default"),
-    // Simulated instances have no AWS categories, which would be asked for by default.
+    // Without requirements the default ones ask for AWS instance categories, which simulated instances lack.
     requirements: [{ key: "node.kubernetes.io/instance-type", operator: "Exists" }],
     ttlSecondsAfterEmpty: 1,
   },

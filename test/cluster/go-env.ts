@@ -1,6 +1,9 @@
-/** The environment in which every program of Go is built here. */
+/** The environment in which the tests' Go programs are built. */
 
-/** This process's environment. Go fetches the toolchain that a module asks for, where the installed one is older. */
+/**
+ * This process's environment. If the installed Go is older than a module requires, Go fetches the required
+ * toolchain.
+ */
 export function goEnv(more: Readonly<NodeJS.ProcessEnv> = {}): NodeJS.ProcessEnv {
   return { ...process.env, GOTOOLCHAIN: "auto", ...more };
 }

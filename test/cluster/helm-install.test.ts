@@ -1,7 +1,7 @@
 /**
- * The charts installed as a user installs them, by the real helm on a real control plane. The controller is
- * the image's program under exactly the ServiceAccount, arguments and environment that the release brings, and
- * kube-apiserver's own audit log says whether it had all the rights that it needed.
+ * The charts installed as a user installs them, by the real helm on a real control plane. The controller is the
+ * image's program with exactly the ServiceAccount, arguments and environment of the release. kube-apiserver's
+ * audit log says whether it had all the rights that it needed.
  */
 
 import type { ChildProcess } from "node:child_process";
@@ -65,7 +65,7 @@ spec:
   labels: {pool: alpha}
   ttlSecondsAfterEmpty: 1
 `;
-/** Installs as the documents say. */
+/** The install command of the install guide. */
 const INSTALL = [
   "upgrade",
   "--install",
@@ -97,7 +97,7 @@ describe("a release on a real control plane", () => {
   beforeAll(async () => {
     cluster = await openLiveCluster(undefined, {
       bare: true,
-      // A Service's webhooks are called at its endpoints, as there is no kube-proxy.
+      // Without kube-proxy, kube-apiserver must call a Service's webhooks at the Service's endpoints.
       apiServerArguments: (directory) => [
         ...auditArguments(directory, NAMESPACE),
         "--enable-aggregator-routing=true",
@@ -115,7 +115,8 @@ describe("a release on a real control plane", () => {
         resources: { limits: { memory: "320Mi" } },
       },
       webhook: { port: webhook },
-      // The pods' address is that of their node, which is this machine: the Service leads to our process.
+      // On the host network a pod's address is that of its node, which is this machine. So the Service leads to our
+      // process.
       hostNetwork: true,
     };
   });
@@ -125,7 +126,7 @@ describe("a release on a real control plane", () => {
   });
 
   const logs = (name: string) => join(cluster.directory, "logs", name);
-  /** A second replica on this machine needs ports of its own. */
+  /** A second replica on this machine must not take the first one's ports. */
   const APART = { METRICS_PORT: "0", HEALTH_PROBE_PORT: "0", DISABLE_WEBHOOK: "true" };
   const start = (
     more: Readonly<Record<string, string>> = {},
@@ -275,7 +276,7 @@ describe("a release on a real control plane", () => {
     try {
       const env = { AWS_ENDPOINT_URL: aws.url, AWS_REGION: "us-west-2", ...CREDENTIALS };
       const { controller, ...others } = values;
-      // In place of the chart's own flag for the heap: the program keeps within its limit by itself.
+      // Without the chart's heap flag the program must keep within MEMORY_LIMIT by itself.
       const memory = [
         { name: "NODE_OPTIONS", value: "" },
         { name: "MEMORY_LIMIT", value: "320Mi" },
@@ -367,7 +368,7 @@ describe("a release on a real control plane", () => {
       ),
     );
     await endContainer(child);
-    // The witness of the test above does see refusals.
+    // The audit log does show refusals. So their absence in the test above means something.
     const poorly = auditedRequests(cluster.directory).filter(({ user }) => user !== ACCOUNT);
     expect(poorly.some(({ allowed, status }) => !allowed && status === 403)).toBe(true);
     expect(readFileSync(logs("poor.log"), "utf8")).toContain(
@@ -409,7 +410,7 @@ describe("a release on a real control plane", () => {
   });
 });
 
-/** Endpoints may not be on loopback. */
+/** An address of this machine: endpoints may not be on loopback. */
 function ourAddress(): string {
   const all = Object.values(networkInterfaces()).flatMap((some) => some ?? []);
   const found = all.find(({ family, internal }) => family === "IPv4" && !internal);
@@ -440,7 +441,7 @@ function betaPool(name: string): KubeObject {
   } as KubeObject;
 }
 
-/** A node that is there before Karpenter is, that kwok keeps alive, and that has our address. */
+/** A node that exists before Karpenter runs. kwok keeps it alive, and it has this machine's address. */
 function systemNode(name: string, zone: string): KubeObject {
   const amounts = { cpu: "4", memory: "8Gi", pods: "110" };
   return {
@@ -464,7 +465,7 @@ function systemNode(name: string, zone: string): KubeObject {
   } as unknown as KubeObject;
 }
 
-/** Nodes of it carry its name, so that pods can ask for them. */
+/** A NodePool whose nodes carry its name as a label, so that pods can select them. */
 function pool(name: string, ref: object = {}): KubeObject {
   return nodePool(name, {
     template: {

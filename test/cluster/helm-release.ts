@@ -1,7 +1,7 @@
 /**
- * The real helm against a cluster, and what a kubelet would do with the Deployment it installs: the
- * controller runs as a process with the container's own arguments and environment, and with a token of the
- * pod's own ServiceAccount, so it may do what the chart's roles say and nothing else.
+ * The real helm against a cluster, and what a kubelet would do with the Deployment it installs. The controller
+ * runs as a process with the container's arguments and environment, and with a token of the pod's ServiceAccount.
+ * So it may do what the chart's roles allow, and nothing else.
  */
 import {
   type ChildProcess,
@@ -24,7 +24,7 @@ import type { LiveCluster } from "./live-cluster.ts";
 import { END_WITH_STDIN } from "./tied.ts";
 
 const CHARTS = fileURLToPath(new URL("../../deploy/charts/", import.meta.url));
-/** A folder that `npm run release` made: its charts and its bundle are taken in place of the checkout's. */
+/** A folder that `npm run release` made. Its charts and its bundle are tested instead of the checkout's. */
 const RELEASE = process.env["RELEASE_FOLDER"];
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
@@ -35,15 +35,15 @@ export interface Ran {
 }
 
 export interface Helm {
-  /** `{chart}` and `{crds}` in the arguments stand for the charts; `values` go in by a file. */
+  /** `{chart}` and `{crds}` in the arguments stand for the charts; `values` are passed as a file. */
   run(args: readonly string[], values?: object): Promise<Ran>;
-  /** Standard output of a command that must end well. */
+  /** Runs a command that must succeed; resolves to its standard output. */
   ok(args: readonly string[], values?: object): Promise<string>;
-  /** Standard error of a command that must fail. */
+  /** Runs a command that must fail; resolves to its standard error. */
   fails(args: readonly string[], values?: object): Promise<string>;
 }
 
-/** The chart names no image by itself. */
+/** A required value: the chart has no default image. */
 export const IMAGE = ["--set", "controller.image.repository=registry.example/karpenter"];
 
 export function helmOf(
@@ -60,7 +60,7 @@ export function helmOf(
       writeFileSync(file, stringify(values));
       full.push("--values", file);
     }
-    // Its own folders, so that a user's settings are not read and not written.
+    // helm's folders inside the test's folder, so that it neither reads nor writes the user's settings.
     const env = {
       ...process.env,
       KUBECONFIG: kubeconfig,
@@ -106,7 +106,7 @@ export interface Container {
   readonly env: readonly EnvironmentVariable[];
   readonly resources?: { readonly limits?: { readonly memory?: string } };
   readonly securityContext?: SecurityContext;
-  /** Of its pod. */
+  /** The security context of the container's pod. */
   readonly podSecurityContext?: PodSecurityContext;
 }
 
@@ -134,7 +134,7 @@ export function ofKind(objects: readonly Rendered[], kind: string): readonly Ren
   return objects.filter((object) => object.kind === kind);
 }
 
-/** The first container of the Deployment among them. */
+/** The first container of the Deployment among the objects. */
 export function containerIn(objects: readonly Rendered[]): Container {
   const pod = ofKind(objects, "Deployment")[0]?.spec?.template?.spec;
   const [container] = pod?.containers ?? [];
@@ -146,12 +146,12 @@ export function containerIn(objects: readonly Rendered[]): Container {
   };
 }
 
-/** The environment that a kubelet gives to the container, of those sources that the chart uses. */
+/** The environment that a kubelet gives to the container. Knows only the sources that the chart uses. */
 export function environmentOf(container: Container, namespace: string): Record<string, string> {
   const entries = container.env.map(({ name, value, valueFrom }): [string, string] => {
     if (value !== undefined) return [name, value];
     if (valueFrom?.fieldRef?.fieldPath === "metadata.namespace") return [name, namespace];
-    // As for a container without requests.
+    // What a kubelet sets for a container without requests.
     if (valueFrom?.resourceFieldRef?.resource === "requests.cpu") return [name, "0"];
     throw new Error(`the test does not know where ${name} comes from`);
   });
@@ -162,7 +162,7 @@ function chartOf(name: string): string {
   return RELEASE === undefined ? `${CHARTS}${name}` : released(new RegExp(`^${name}-\\d.*\\.tgz$`));
 }
 
-/** The one file of the release with such a name. */
+/** The file of the release whose name matches. */
 function released(name: RegExp): string {
   const folder = resolve(ROOT, RELEASE ?? "");
   const found = readdirSync(folder).find((one) => name.test(one));
@@ -170,7 +170,7 @@ function released(name: RegExp): string {
   return join(folder, found);
 }
 
-/** Puts the image's program together; resolves to its file. */
+/** Bundles the image's program, or unpacks that of the release; resolves to its file. */
 export function buildImageProgram({ directory }: Pick<LiveCluster, "directory">): string {
   const out = join(directory, "bundle");
   if (RELEASE !== undefined) {
@@ -183,7 +183,7 @@ export function buildImageProgram({ directory }: Pick<LiveCluster, "directory">)
   return join(out, "karpenter.mjs");
 }
 
-/** Nothing is written and no program is started: the container's file system is read-only, and empty. */
+/** Flags of Node.js that forbid writes and child processes, as the container's read-only, empty file system does. */
 function readOnly(): readonly string[] {
   const known = process.allowedNodeEnvironmentFlags;
   const flag = known.has("--permission") ? "--permission" : "--experimental-permission";
@@ -191,8 +191,8 @@ function readOnly(): readonly string[] {
 }
 
 /**
- * Starts the container's program, or where KARPENTER_IMAGE names one the image itself, by CONTAINER_ENGINE. It
- * ends with this process.
+ * Starts the container's program. If KARPENTER_IMAGE names an image, CONTAINER_ENGINE runs that image instead. The
+ * program ends with this process.
  */
 export function runContainer(
   program: string,
@@ -210,7 +210,7 @@ export function runContainer(
     child = spawn(command[0], command.slice(1), { stdio });
   } else {
     const args = [...readOnly(), "--import", END_WITH_STDIN, program, ...container.args];
-    // Nothing of ours: a container has only what its manifest gives it.
+    // Nothing of this process but PATH: a container has only what its manifest gives it.
     const env = { PATH: process.env["PATH"], KUBECONFIG: kubeconfig, ...environment };
     child = spawn(process.execPath, args, { stdio, env });
   }
@@ -219,8 +219,8 @@ export function runContainer(
 }
 
 /**
- * As a kubelet ends a container: asked first, killed after ten seconds. Resolves to its exit code; null:
- * a signal killed it.
+ * Ends a container as a kubelet does: SIGTERM, and SIGKILL after ten seconds. Resolves to its exit code, or null
+ * if a signal killed it.
  */
 export async function endContainer(child: ChildProcess): Promise<number | null> {
   if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;

@@ -1,6 +1,7 @@
 /**
- * What the chart's account may do to a Deployment, by the real helm and a real kube-apiserver: nothing by default; the
- * annotation of a rollover, and nothing else, in the namespaces that the values name. And its NetworkPolicy, to the letter.
+ * What the chart's account may do to a Deployment, by the real helm and a real kube-apiserver. By default nothing;
+ * in the namespaces that the values name, set the annotation of a rollout restart and nothing else. The chart's
+ * NetworkPolicy is compared as a whole too.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DEPLOYMENT } from "../../src/apis/apps/kinds.ts";
@@ -19,7 +20,7 @@ const NAMESPACE = "karpenter";
 const SURGED_AT = "karpenter.sh/surged-at";
 const TEMPLATE = ["template", "karpenter", "{chart}", "--namespace", NAMESPACE, ...IMAGE];
 const POLICY = "ValidatingAdmissionPolicy";
-/** What a release needs for this, without the controller itself. */
+/** The kinds that grant or limit rights. The test applies only these and starts no controller. */
 const RIGHTS = /^(ServiceAccount|(Cluster)?Role(Binding)?|ValidatingAdmissionPolicy(Binding)?)$/;
 
 const patchOf = (spec: object): object => ({ spec });
@@ -40,7 +41,7 @@ describe("the chart's account on a real control plane", () => {
   });
   afterAll(() => cluster?.close());
 
-  /** Made or changed, in its own namespace. */
+  /** Creates or changes an object in its own namespace. */
   async function put(body: KubeObject): Promise<void> {
     const { name, namespace } = body.metadata;
     const kind = await discoverResources(cluster.client).kind(
@@ -56,7 +57,10 @@ describe("the chart's account on a real control plane", () => {
     return objectsIn(await helm.ok([...TEMPLATE, "--kube-version", "1.34.0"], all));
   }
 
-  /** As the account of a release with these values: what becomes of a merge patch of the Deployment. */
+  /**
+   * A function that patches the Deployment with the rights of a release with these values. It resolves to the
+   * refusal or to `done`.
+   */
   async function patcher(values: object) {
     for (const object of await rendered(values))
       if (RIGHTS.test(object.kind ?? "")) await put(object);
@@ -86,14 +90,14 @@ describe("the chart's account on a real control plane", () => {
   it("may roll over Deployments of the namespaces that are named, and change nothing else", async () => {
     const patch = await patcher({ settings: { surgeNamespaces: ["shop"] } });
     const roll = annotated({ [SURGED_AT]: "2026-11-27T12:00:00Z" });
-    // Another change each time: one that went through before would change nothing the next time.
+    // Each probe differs: before the policy is in force a probe succeeds, and repeating it would change nothing.
     let probes = 0;
     const probe = () => patch("shop", annotated({ probe: String(probes++) }));
     await cluster.until("the policy is in force", async () =>
       (await probe()).includes("this changes spec.template.metadata.annotations"),
     );
     expect(await patch("shop", roll)).toBe("done");
-    // Again, now that there is one; and away with it.
+    // The annotation may also be changed, and removed.
     expect(await patch("shop", annotated({ [SURGED_AT]: "later" }))).toBe("done");
     expect(await patch("shop", annotated({ [SURGED_AT]: null }))).toBe("done");
     expect(await patch("other", roll)).toContain("is forbidden: User");
@@ -118,10 +122,10 @@ describe("the chart's account on a real control plane", () => {
           new RegExp(`denied request: Karpenter may .* this changes ${field}$`),
         ),
       ]);
-    // Others are not held to it.
+    // The policy does not limit other users.
     const two = { type: "merge", body: { spec: { replicas: 2 } } } as const;
     await cluster.client.patch(DEPLOYMENT, { name: "web", namespace: "shop" }, two);
-    // Nor does it complain when its expressions are checked against the kind.
+    // Checked against the kind, the policy's expressions cause no warning.
     const [policy] = await cluster.list<
       KubeObject & { status?: { typeChecking?: { expressionWarnings?: readonly unknown[] } } }
     >(POLICY, "admissionregistration.k8s.io/v1");

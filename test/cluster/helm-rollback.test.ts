@@ -1,7 +1,7 @@
 /**
- * `helm upgrade` from upstream's release to ours and `helm rollback`, with the operators running: while claims are
- * launching and one node is draining. The change itself replaces no node and evicts no pod. NodePools let all of their
- * nodes go, so that drift which the change would cause is acted upon.
+ * `helm upgrade` from upstream's release to ours and `helm rollback`, with the operators running, while claims are
+ * launching and one node is draining. The change itself replaces no node and evicts no pod. Budgets of the
+ * NodePools allow all nodes, so drift that the change caused would disrupt them.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -32,7 +32,7 @@ const IN_PLACE = [
   ...["upgrade", "karpenter", "{chart}", ...PLACE, "--skip-crds", "--reset-then-reuse-values"],
   ...[...IMAGE, "--set", "provider=kwok,settings.preset=upstream-compatible,webhook.enabled=false"],
 ];
-/** Processes of one machine share its ports; and no kubelet fills in what a container asks for. */
+/** Processes of one machine share its ports, and no kubelet sets the variables that refer to the pod. */
 const INSTEAD = {
   SYSTEM_NAMESPACE: NAMESPACE,
   LEADER_ELECTION_NAMESPACE: NAMESPACE,
@@ -72,7 +72,7 @@ describe("a release with its operators running", () => {
     const all = await pods();
     return all.length === count && all.every(({ status }) => status?.phase === "Running");
   };
-  /** The image of the pod that leads. */
+  /** The image of the pod that holds the Lease. */
   const leader = async () => {
     const [lease] = (await cluster.list<Lease>("Lease", "coordination.k8s.io/v1")).filter(
       ({ metadata }) => metadata.name === "karpenter-leader-election",
@@ -89,7 +89,7 @@ describe("a release with its operators running", () => {
       async () => (await leader())?.startsWith(OURS) === isOurs,
       120_000,
     );
-  /** Every object by its UID, and where pods run: what must still be there. */
+  /** Claims, nodes and bound pods with their UIDs, and each pod's node: all of this must stay. */
   const snapshot = async () => {
     const nodes = await cluster.list("Node", "v1", "karpenter.sh/nodepool");
     const named = (all: readonly KubeObject[]) =>
@@ -103,7 +103,7 @@ describe("a release with its operators running", () => {
   };
   const kept = async (before: readonly string[]) => {
     const now = new Set(await snapshot());
-    // Six claims, four nodes and four pods that run: those that launch come on top.
+    // At least six claims, four nodes and four running pods. Nodes of the launching claims may be added to that.
     expect(before.length).toBeGreaterThanOrEqual(14);
     expect(before.filter((one) => !now.has(one))).toEqual([]);
   };
@@ -212,7 +212,10 @@ describe("a release with its operators running", () => {
   });
 });
 
-/** Upstream's chart has no kind of kwok; as if its release had brought it, so that ours may take it over. */
+/**
+ * The definition of KWOKNodeClass, which upstream's chart lacks. It is labelled as part of upstream's release, so
+ * that our release may take it over.
+ */
 function kwokDefinition(): KubeObject {
   const file = join(coreFolder(), "kwok/apis/crds/karpenter.kwok.sh_kwoknodeclasses.yaml");
   const definition = parse(readFileSync(file, "utf8")) as KubeObject;

@@ -1,6 +1,6 @@
 /**
- * helm is a client of other people's making: it installs, upgrades, rolls back and uninstalls the chart in the
- * sandbox as it does on a real control plane, and sees the pods run.
+ * helm, as a client that other people wrote: it installs, upgrades, rolls back and uninstalls the chart in the
+ * sandbox as on a real control plane, and waits until the pods run.
  */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type LiveSandbox, startLiveSandbox } from "../e2e/live-sandbox.ts";
@@ -8,7 +8,7 @@ import { helmBinary } from "./binaries.ts";
 import { type Helm, helmOf, IMAGE } from "./helm-release.ts";
 
 const RELEASE = ["upgrade", "--install", "second", "{chart}", "--namespace", "second", ...IMAGE];
-/** The sandbox has a Karpenter, its kinds and its webhooks already. */
+/** The sandbox already runs a Karpenter with its kinds and webhooks. */
 const VALUES = { provider: "kwok", webhook: { enabled: false } };
 const WAIT = ["--skip-crds", "--wait", "--timeout", "60s"];
 

@@ -1,6 +1,6 @@
 /**
- * Who runs upstream's chart changes over in place: the same release, the same values file, `helm upgrade` with
- * our charts; and back again by `helm rollback`. Upstream's charts are its own, from its Go module.
+ * A user of upstream's chart changes over in place: `helm upgrade` of the same release with the same values file
+ * and our charts. `helm rollback` leads back. Upstream's charts come unchanged from its Go module.
  */
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -11,7 +11,7 @@ import { type LiveCluster, openLiveCluster, upstreamCharts } from "./live-cluste
 
 const NAMESPACE = "default";
 const PLACE = ["--namespace", NAMESPACE];
-/** As upstream's guide has a user write it. */
+/** Values as upstream's guide tells a user to write them. */
 const VALUES = {
   settings: {
     clusterName: "my-cluster",

@@ -1,6 +1,6 @@
 /**
- * The charts by the real helm: what it renders of many values is put before a real kube-apiserver, and says
- * what upstream's chart and the seeds' commands would say. Installed they are in helm-install.test.ts.
+ * The charts as the real helm renders them for many values. A real kube-apiserver accepts the result, and it means
+ * the same as upstream's chart with these values. helm-install.test.ts tests the installed charts.
  */
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -24,7 +24,7 @@ import { type LiveCluster, openLiveCluster } from "./live-cluster.ts";
 
 const NAMESPACE = "karpenter";
 const ON_AWS = ["--set", "settings.clusterName=demo"];
-/** Installs as the documents say, with further arguments. */
+/** The install command of the install guide, with further arguments. */
 const INSTALL = [
   "upgrade",
   "--install",
@@ -46,7 +46,7 @@ const WITHOUT_IMAGE = [
 ];
 const TEMPLATE = [...WITHOUT_IMAGE, ...IMAGE];
 
-/** Values that give every part of the chart something to say. */
+/** Values that use every part of the chart. */
 const EVERYTHING = {
   provider: "aws",
   nameOverride: "nodes",
@@ -148,7 +148,7 @@ describe("the charts, by the real helm on a real control plane", () => {
   });
   afterAll(() => cluster?.close());
 
-  /** Creates the objects with `dryRun`, so the server answers and stores nothing. */
+  /** Creates the objects with `dryRun`: the server validates them and stores nothing. */
   async function check(objects: readonly Rendered[]): Promise<void> {
     const resources = discoverResources(cluster.client);
     for (const object of objects) {
@@ -333,7 +333,7 @@ describe("the charts, by the real helm on a real control plane", () => {
       const onAws = ["--set", "provider=aws"];
       const env = environment(await rendered([...ON_AWS, ...onAws, ...flags]));
       expect(env["IGNORE_DRA_REQUESTS"]).toBe(ignored);
-      // What is as the program has it is left out.
+      // The chart leaves out a variable whose value is the program's default.
       const { AWS_FEATURE_GATES = "DRANVIDIAGPU=false,DRAEFA=false" } = env;
       expect(AWS_FEATURE_GATES).toContain(gates);
     });

@@ -1,7 +1,7 @@
 /**
- * Stands between Karpenter and kube-apiserver, with the server's own certificate, and does on request what
- * networks and overloaded servers do: cut connections, answer errors, hold watches back, let a stream fall
- * silent, say that versions are gone.
+ * A proxy between Karpenter and kube-apiserver, with the server's own certificate. On request it misbehaves as
+ * networks and overloaded servers do: it cuts connections, answers with errors, delays watches, lets a stream fall
+ * silent, or says that versions are gone.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -10,21 +10,21 @@ import type { AddressInfo, Socket } from "node:net";
 import { join } from "node:path";
 
 export interface HostileProxy {
-  /** The account's, but by way of here. */
+  /** The account's kubeconfig, with the address of this proxy. */
   readonly kubeconfig: string;
-  /** Ends every connection at once. */
+  /** Ends every connection once; new ones are accepted. */
   cut(): void;
-  /** While true no connection is taken and those there are end. */
+  /** While true, new connections are refused, and open ones are ended. */
   refuse(refusing: boolean): void;
-  /** A share of the requests is answered with one of these instead; watches and the Lease are not spared. */
+  /** Answers this share of the requests (0 to 1) with one of these statuses, watches and the Lease included. */
   answer(statuses: readonly number[], share: number): void;
-  /** What watches bring comes so much later. */
+  /** Delays everything that watches deliver. */
   delayWatches(ms: number): void;
-  /** Open watches of a plural bring nothing any more, and do not end; new ones work. */
+  /** Open watches of a resource (plural name) deliver nothing any more, but do not end. New watches work. */
   silence(plural: string): void;
-  /** The next watches, one for each stream that is open now, are told that their version is gone; streams end. */
+  /** Ends all open streams, and answers as many of the next watches with 410 (version gone). */
   expire(): void;
-  /** Everything in order again, but what fell silent. */
+  /** Ends all faults but silence: a silent stream stays silent. */
   heal(): void;
   readonly requests: number;
   readonly faults: number;
@@ -37,19 +37,19 @@ interface Stream {
   silent: boolean;
 }
 
-/** What it does to those who pass, as of now. */
+/** The faults in force now. */
 interface Mischief {
   statuses: readonly number[];
   share: number;
   delayMs: number;
   refusing: boolean;
-  /** So many watches are still to be told that their version is gone. */
+  /** How many of the next watches are answered with 410 (version gone). */
   expiring: number;
 }
 
 const NONE: Mischief = { statuses: [], share: 0, delayMs: 0, refusing: false, expiring: 0 };
 
-/** `directory`: the control plane's; `account`: the kubeconfig of whoever is to go by way of here. */
+/** `directory`: of the control plane; `account`: the kubeconfig of the client that will use the proxy. */
 export async function startHostileProxy(
   directory: string,
   serverUrl: string,
@@ -111,7 +111,7 @@ export async function startHostileProxy(
   };
 }
 
-/** Where requests go through to the server, or do not. */
+/** Forwards requests to the server, unless a fault is in force. */
 class Passage {
   requests = 0;
   faults = 0;
@@ -152,7 +152,7 @@ class Passage {
     incoming.pipe(passed);
   }
 
-  /** The status of a refusal, if this request meets one. */
+  /** The status to refuse this request with; undefined if it is forwarded. */
   #refusal(watching: boolean): number | undefined {
     const { statuses, share, expiring } = this.#mischief;
     if (watching && expiring > 0) {

@@ -1,6 +1,7 @@
 /**
- * A control plane that misbehaves: Karpenter decides nothing while its view is stale, goes on by itself, and
- * ends where it would have ended. Prints how long each recovery took and what the process held then.
+ * A control plane that misbehaves. Karpenter decides nothing while its view is stale, recovers by itself, and
+ * reaches the same end as without the fault. Prints how long each recovery took and how much memory the process
+ * held then.
  */
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -11,7 +12,7 @@ import { type KwokStory, openKwokStory } from "./kwok-story.ts";
 import { type ReplicaProcess, startReplicaProcess } from "./replica.ts";
 
 const NODES = 6;
-/** Of Karpenter's log, when something never happened. */
+/** Lines of Karpenter's log in the error when a wait ends without success. */
 const LAST_LINES = 30;
 
 describe("a hostile API server", { timeout: 400_000 }, () => {
@@ -26,7 +27,7 @@ describe("a hostile API server", { timeout: 400_000 }, () => {
     const { directory, plane, account } = story;
     proxy = await startHostileProxy(directory, plane.url, () => random.fraction(), account);
     const logFile = join(story.directory, "logs", "karpenter.log");
-    // Alone, so that losing the lead is not part of every story: that is the crash tests' subject.
+    // A single replica without leader election: the crash tests cover a lost lead.
     karpenter = startReplicaProcess("karpenter", proxy.kubeconfig, logFile, [
       "--disable-leader-election",
       "true",
@@ -39,7 +40,7 @@ describe("a hostile API server", { timeout: 400_000 }, () => {
     await story?.close();
   });
 
-  /** What never happens is told with what there is, so that nobody has to guess whose fault it was. */
+  /** On a timeout, the error shows pods, nodes and the end of Karpenter's log. */
   async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
     try {
       await story.until(what, holds, 180_000);
@@ -50,7 +51,7 @@ describe("a hostile API server", { timeout: 400_000 }, () => {
     }
   }
 
-  /** While the fault is there the cluster is asked to grow; after it, it grows and shrinks as ever. */
+  /** Scales up during the fault. After the fault, the cluster must grow to NODES and shrink to none. */
   async function survive(what: string, fault: () => Promise<void>): Promise<void> {
     await story.scale(2);
     const two = async () => (await story.running()) === 2 && (await story.nodes()).length === 2;
@@ -64,7 +65,7 @@ describe("a hostile API server", { timeout: 400_000 }, () => {
       return `${word} ${((performance.now() - healedMs) / 1_000).toFixed(1)} s`;
     };
     let reminded = 0;
-    // Whose share the seconds are: the server's, the workload controllers', ours, and the scheduler's with kwok's.
+    // Splits the recovery by cause: the server, the workload controllers, Karpenter, and kube-scheduler with kwok.
     const steps = [
       await took("server answers", async () => (await story.scale(NODES)) === undefined),
       await took("pods are there", async () => (await story.pods()) === NODES),
@@ -89,7 +90,7 @@ describe("a hostile API server", { timeout: 400_000 }, () => {
     expect(karpenter.alive).toBe(true);
   }
 
-  /** What Karpenter itself says of how long it decided nothing. */
+  /** How long Karpenter decided nothing, by its own log from line `known` on. */
   function staleFor(known: number): string {
     const found = karpenter
       .log()
@@ -114,7 +115,7 @@ describe("a hostile API server", { timeout: 400_000 }, () => {
       proxy.refuse(true);
       await story.scale(4);
       await sleep(20_000);
-      // Nobody could have asked for these.
+      // No claims for the new pods: the server could not be reached.
       expect((await story.nodes()).length).toBe(2);
       expect(karpenter.log().join("\n")).toContain("view of the cluster is stale");
     });
@@ -134,7 +135,7 @@ describe("a hostile API server", { timeout: 400_000 }, () => {
       proxy.delayWatches(5_000);
       await story.scale(4);
       await sleep(30_000);
-      // Late is not lost: nothing is bought twice because the own Node is not seen yet.
+      // Late events must not cause second launches, although Karpenter does not see its own new Nodes yet.
       const claims = (await story.claims()).map(({ metadata: { name, deletionTimestamp } }) =>
         deletionTimestamp === undefined ? name : `${name}, which goes`,
       );

@@ -1,7 +1,7 @@
 /**
- * The container of a release: by docker or podman from an image that was built before (`npm run image:check`), or by
- * runc from one that lies unpacked (`npm run image:run`). It is what the chart's security context asks for. Inside is
- * what a kubelet mounts for its ServiceAccount, so that the controller finds the cluster as it does in a pod.
+ * The container of a release. Docker or podman runs it from an image built before (`npm run image:check`), or runc
+ * from an unpacked image (`npm run image:run`). It has the chart's security context. It mounts what a kubelet
+ * mounts for a ServiceAccount, so the controller finds the cluster as in a pod.
  */
 import { chmodSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { parse } from "yaml";
@@ -21,8 +21,8 @@ interface Kubeconfig {
 const MEMORY = /^(\d+)Mi$/;
 
 /**
- * What to start, program first: `image` is a name that `engine` knows, for runc the folder where the image lies
- * unpacked. `kubeconfig` holds the ServiceAccount's token. The container ends with its standard input.
+ * The command to run, program first. `image`: a name that `engine` knows; for runc, the folder of the unpacked
+ * image. `kubeconfig` holds the ServiceAccount's token. The container ends when its standard input ends.
  */
 export function imageCommand(
   { engine, image }: { readonly engine: string; readonly image: string },
@@ -70,12 +70,12 @@ export function imageCommand(
   ];
 }
 
-/** Not a link: what it leads to is bound. */
+/** The real path: a bind mount needs the file that a link leads to. */
 function resolver(): string {
   return realpathSync("/etc/resolv.conf");
 }
 
-/** Its files can be read by whoever the container runs as. */
+/** A folder of these files, readable by every user, because the container's user is not ours. */
 function mountedFolder(kubeconfig: string, files: Readonly<Record<string, string>>): string {
   const folder = `${kubeconfig}.mounted`;
   mkdirSync(folder, { recursive: true });

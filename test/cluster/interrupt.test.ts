@@ -1,4 +1,4 @@
-/** However a run of these tests ends, nothing of it goes on: not when it is interrupted, not when it is killed. */
+/** A run of these tests that is interrupted or killed leaves no process and no file. */
 import { execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,10 +8,10 @@ import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-/** Building is over by now; starting a control plane on a busy machine is not quick. */
+/** The programs are already built, but a control plane starts slowly on a busy machine. */
 const LIMIT_MS = 180_000;
 
-/** Programs that were told of something in this folder; our own `ps` is none. */
+/** Processes with this folder in their command line. */
 function programsIn(folder: string): readonly string[] {
   return execFileSync("ps", ["-eo", "stat=,args="], { encoding: "utf8" })
     .split("\n")
@@ -45,7 +45,7 @@ it.each(["SIGINT", "SIGTERM", "SIGKILL"] as const)(
       await ended;
       await until("every program of it has ended", () => programsIn(folder).length === 0);
       expect(npm.exitCode).not.toBe(0);
-      // What else lies there is a cache of tsx.
+      // Other files in this folder are tsx's cache.
       const ours = () => readdirSync(folder).filter((name) => name.startsWith("karpenter-"));
       await until("its files are gone", () => ours().length === 0);
     } finally {

@@ -1,4 +1,7 @@
-/** The operator on a real control plane with the kwok provider: what users see of nodes that come and go. */
+/**
+ * The operator on a real control plane with the kwok provider: what users see while nodes are launched and
+ * removed.
+ */
 import { readFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Node } from "../../src/apis/core/node.ts";

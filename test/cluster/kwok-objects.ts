@@ -1,6 +1,6 @@
 /**
- * The objects that tests on a real control plane begin with: kwok's node class, a NodePool of on-demand nodes
- * that lets go within a second, and a Deployment of pause pods.
+ * The first objects of tests on a real control plane: kwok's node class, a NodePool of on-demand nodes that
+ * removes an empty node after one second, and a Deployment of pause pods.
  */
 import type { KubeObject } from "../../src/apis/meta.ts";
 
@@ -19,10 +19,10 @@ export const NODE_CLASS = {
 } as KubeObject;
 
 export interface PoolParts {
-  /** Beside or instead of what `spec.template` has: `metadata`, `spec`. */
+  /** Added to `spec.template`, or replaces fields of it: `metadata`, `spec`. */
   readonly template?: { readonly metadata?: object; readonly spec?: object };
   readonly disruption?: object;
-  /** Beside `template` and `disruption`: `limits`, `weight`. */
+  /** Further fields of the pool's spec: `limits`, `weight`. */
   readonly spec?: object;
 }
 
@@ -54,7 +54,7 @@ const BETA_CLASS_REF = {
   name: "default",
 };
 
-/** A v1beta1 NodePool that lets no node go but as `disruption` says. */
+/** A v1beta1 NodePool that disrupts no node unless `disruption` says so. */
 export function betaPool(name: string, disruption: object): KubeObject {
   return {
     apiVersion: "karpenter.sh/v1beta1",
@@ -72,7 +72,7 @@ export function betaPool(name: string, disruption: object): KubeObject {
   } as KubeObject;
 }
 
-/** A v1alpha5 Provisioner; it lets no node go but as `spec` says. */
+/** A v1alpha5 Provisioner that disrupts no node unless `spec` says so. */
 export function alphaPool(name: string, spec: object): KubeObject {
   return {
     apiVersion: "karpenter.sh/v1alpha5",
@@ -80,7 +80,7 @@ export function alphaPool(name: string, spec: object): KubeObject {
     metadata: { name },
     spec: {
       providerRef: BETA_CLASS_REF,
-      // Simulated instances have no AWS categories, which would be asked for by default.
+      // Without requirements the default ones ask for AWS instance categories, which simulated instances lack.
       requirements: [{ key: "node.kubernetes.io/instance-type", operator: "Exists" }],
       ...spec,
     },
@@ -89,17 +89,17 @@ export function alphaPool(name: string, spec: object): KubeObject {
 
 export interface PauseParts {
   readonly replicas?: number;
-  /** One CPU where nothing is said. */
+  /** Default: one CPU. */
   readonly requests?: Readonly<Record<string, string>>;
-  /** Of the pods, beside `app`. */
+  /** Labels of the pods, added to `app`. */
   readonly labels?: Readonly<Record<string, string>>;
-  /** Of the pods. */
+  /** Annotations of the pods. */
   readonly annotations?: Readonly<Record<string, string>>;
-  /** Beside the container: `nodeSelector`, `affinity`. */
+  /** Further fields of the pod's spec: `nodeSelector`, `affinity`. */
   readonly spec?: object;
 }
 
-/** What a pod of it says. */
+/** The spec of a pause pod. */
 export function pauseSpec({ requests, spec }: PauseParts): object {
   const resources = { requests: { cpu: "1", ...requests } };
   return {

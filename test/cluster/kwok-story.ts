@@ -1,6 +1,6 @@
 /**
- * What the crash and fault tests do to a real cluster and look at: one pool of kwok nodes, one Deployment with
- * a pod a node, and everything that must be in order afterwards.
+ * What the crash and fault tests do to a real cluster, and what they read from it: one pool of kwok nodes, and one
+ * Deployment with one pod per node. At the end every claim and Node must match.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,9 +20,9 @@ import { auditArguments, expectNoRefusals } from "./audit.ts";
 import { type ControlPlane, startControlPlane } from "./control-plane.ts";
 import { NODE_CLASS, nodePool, pauseDeployment } from "./kwok-objects.ts";
 
-/** Any change to a pod makes kwok look at it again; this one also says that it was made. */
+/** The annotation of a reminded pod. Any change to a pod makes kwok look at it again. */
 const REMINDED = "example.com/reminded";
-/** A pod on its node runs within seconds of kwok having seen it. */
+/** A bound pod runs within seconds after kwok has seen it. */
 const KWOK_TAKES_MS = 30_000;
 
 export interface KwokStory {
@@ -32,25 +32,30 @@ export interface KwokStory {
   /** Karpenter's kubeconfig. */
   readonly account: string;
   scale(replicas: number): Promise<void>;
-  /** Makes every node of the pool differ from its template, so that all are replaced. */
+  /** Changes the pool's template, so that every node drifts and is replaced. */
   drift(mark: string): Promise<void>;
-  /** Those that are not on their way out. */
+  /** How many pods are not being deleted. */
   pods(): Promise<number>;
   running(): Promise<number>;
   /**
-   * Shows kwok anew, once each, pods that it has left Pending on their nodes: a kubelet tries again what the server
-   * did not take, kwok gives a status up for ever when the answer was 500, as from a server that loses etcd.
-   * upstream: kwok, pkg/kwok/controllers/utils.go (shouldRetry). How many of the pods there are have been shown anew.
+   * Changes, once each, the pods that kwok left Pending on their nodes, so that kwok looks at them again. A
+   * kubelet repeats a status update that failed. kwok drops the update if the answer was 500, as from a server
+   * that lost etcd.
+   * upstream: kwok, pkg/kwok/controllers/utils.go (shouldRetry).
+   * Resolves to the number of existing pods that were ever reminded.
    */
   remind(): Promise<number>;
   nodes(): Promise<readonly Node[]>;
   claims(): Promise<readonly NodeClaim[]>;
-  /** Every claim has one Node, every Node its claim, none twice; throws with what is not so. */
+  /** Throws unless there are `count` claims and each has exactly one Node. */
   expectWhole(count: number): Promise<void>;
-  /** Pods and nodes, a line each: for a test that failed. */
+  /** One line for each pod and node: for the error of a failed test. */
   describe(): Promise<string>;
   until(what: string, holds: () => Promise<boolean>, limitMs?: number): Promise<void>;
-  /** Rejects where kube-apiserver refused something to Karpenter, but for what it did before it had read the roles. */
+  /**
+   * Rejects if kube-apiserver refused a request of Karpenter. Refusals before the server had read the roles do not
+   * count.
+   */
   close(): Promise<void>;
 }
 
@@ -96,7 +101,7 @@ export async function openKwokStory(): Promise<KwokStory> {
     describe: async () => describeAll(await pods(), await story.nodes()),
     until: async (what, holds, limitMs = 120_000) => {
       const deadlineMs = performance.now() + limitMs;
-      // The server may be away: that is not the answer.
+      // The server may be away: then ask again.
       while (!(await holds().catch(() => false))) {
         if (performance.now() > deadlineMs) throw new Error(`never happened: ${what}`);
         await sleep(100);
@@ -138,7 +143,9 @@ function isReminded({ metadata }: Pod): boolean {
   return metadata.annotations?.[REMINDED] !== undefined;
 }
 
-/** Bound for longer than kwok takes, also on a busy machine, and not shown to it anew. */
+/**
+ * Whether the pod has been Pending on its node for longer than kwok takes on a busy machine, and was not reminded.
+ */
 function isLeftPending(pod: Pod): boolean {
   const { spec, status } = pod;
   if (isReminded(pod) || spec.nodeName === undefined || status?.phase !== "Pending") return false;
@@ -161,7 +168,7 @@ function describeNode({ metadata, spec, status }: Node): string {
   return `Node ${metadata.name}: ready ${ready}, taints ${taints}, since ${metadata.creationTimestamp}`;
 }
 
-/** Throws unless there are so many claims, each with a machine of its own that is a Node. */
+/** Throws unless there are `count` claims, and each has its own machine, which is a Node. */
 function expectPairs(
   claims: readonly (string | undefined)[],
   nodes: readonly (string | undefined)[],
@@ -183,7 +190,7 @@ const POOL = nodePool("default", {
   },
 });
 
-/** A pod a node. */
+/** A Deployment with one pod per node. */
 const WEB = pauseDeployment("web", {
   requests: { cpu: "500m" },
   spec: {

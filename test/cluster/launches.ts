@@ -1,6 +1,6 @@
 /**
- * Every NodeClaim and every Node that a cluster has ever seen, by its watches: what was launched twice and
- * mended before anybody looked is found here, where a look at the end would find all in order.
+ * Every NodeClaim and every Node that a cluster ever had, collected by watches. A second launch that was corrected
+ * soon shows here, but not in a look at the end.
  */
 import { NODE, type Node } from "../../src/apis/core/node.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../src/apis/karpenter/nodeclaim.ts";
@@ -14,16 +14,16 @@ import { reflect } from "../../src/kube/mirror/watch.ts";
 export interface Launches {
   /** How many claims were made since the last `forget`. */
   readonly claims: number;
-  /** How many claims and Nodes are there as far as the watches know. */
+  /** How many claims and Nodes exist, as far as the watches know. */
   readonly living: number;
-  /** In words: claims with two machines, machines of no claim. */
+  /** One sentence for each claim with two machines and each machine without a claim. */
   faults(): readonly string[];
-  /** Begins anew; for when nothing lives. */
+  /** Forgets the claims and Nodes so far. Only called when none exists. */
   forget(): void;
   close(): void;
 }
 
-/** Of those with the labels; by default of all. */
+/** Follows claims and Nodes with these labels; by default all. */
 export function followLaunches(client: KubeClient, labelSelector?: string): Launches {
   const claims = new Map<string, NodeClaim>();
   const nodes = new Map<string, Node>();
@@ -42,7 +42,7 @@ export function followLaunches(client: KubeClient, labelSelector?: string): Laun
       random: new Random("launches"),
       log: SILENT,
       onList: ({ items }) => {
-        // What went while nobody watched has no event.
+        // Objects deleted while the watch was broken have no DELETED event.
         living.clear();
         items.forEach(put);
       },
@@ -64,7 +64,7 @@ export function followLaunches(client: KubeClient, labelSelector?: string): Laun
     faults: () => {
       const names = [...claims.values()].map(({ metadata }) => metadata.name);
       const machines = [...nodes.values()].map(({ metadata }) => metadata.name);
-      // A kwok machine is called after its claim.
+      // The name of a kwok machine begins with that of its claim.
       const of = (claim: string) => machines.filter((name) => name.startsWith(`${claim}-`));
       return [
         ...names

@@ -1,7 +1,7 @@
 /**
- * A real control plane with our own `karpenter controller --provider kwok` in it, for tests: apply what
- * a user applies, wait on real time, look through the API. Karpenter runs as users run it, as a process of
- * its own with KUBECONFIG, and ends with the test, however that ends.
+ * A real control plane with our own `karpenter controller --provider kwok` in it, for tests: apply what a user
+ * applies, wait on real time, read through the API. Karpenter runs as users run it, as a process of its own with
+ * KUBECONFIG. It ends with the test, even if the test is killed.
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
@@ -26,7 +26,7 @@ import { END_WITH_STDIN } from "./tied.ts";
 const UPSTREAM_VERSION = "v1.14.1";
 const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 
-/** What somebody with kubectl does to it. */
+/** What a test does to the cluster, as a user does with kubectl. */
 interface Verbs {
   /** Server-side applies objects or YAML text. */
   apply(what: string | KubeObject): Promise<void>;
@@ -42,15 +42,18 @@ interface Verbs {
 export interface LiveCluster extends Verbs {
   readonly client: KubeClient;
   readonly kubeconfig: string;
-  /** Of everything that runs; `logs/karpenter.log` is Karpenter's. */
+  /** Files of all programs; `logs/karpenter.log` is Karpenter's log. */
   readonly directory: string;
   /** Lines of Karpenter's log so far. */
   log(): readonly string[];
-  /** Karpenter is killed with `kill -9` and started again, with what it was started with. */
+  /** Kills Karpenter with `kill -9` and starts it again with the same arguments. */
   restart(): Promise<void>;
   /** Waits on real time; fails with `what` and the end of Karpenter's log. */
   until(what: string, holds: () => Promise<boolean>, limitMs?: number): Promise<void>;
-  /** Rejects where kube-apiserver refused something to Karpenter, but for what it did before it had read the roles. */
+  /**
+   * Rejects if kube-apiserver refused a request of Karpenter. Refusals before the server had read the roles do not
+   * count.
+   */
   close(): Promise<void>;
 }
 
@@ -77,15 +80,18 @@ export interface LiveOptions {
   readonly webhooks?: boolean;
   /** An empty cluster: no CRDs and no Karpenter. */
   readonly bare?: boolean;
-  /** Of the controller, beside those that every test has. */
+  /** Flags of the controller, added to those of every test. */
   readonly flags?: readonly string[];
-  /** The test takes rights away: that something was refused is no fault. */
+  /** The test takes rights away: refused requests do not fail it. */
   readonly isRefused?: boolean;
-  /** Of kube-apiserver, in a folder that is there for them. By default it keeps an audit log. */
+  /**
+   * Arguments of kube-apiserver; `directory` is the cluster's folder. By default kube-apiserver keeps an audit
+   * log.
+   */
   readonly apiServerArguments?: (directory: string) => readonly string[];
 }
 
-/** `crds`: folders to install from; ours by default. */
+/** Starts a control plane and Karpenter. `crds`: folders of the CRDs to install; by default this project's. */
 export async function openLiveCluster(
   crds?: readonly string[],
   {
@@ -129,7 +135,7 @@ export async function openLiveCluster(
       await end(karpenter);
       await plane.stop();
       try {
-        // A bare one has no Karpenter of its own that could have asked.
+        // A bare cluster has no Karpenter that sends requests.
         if (!bare && !isRefused) expectNoRefusals(directory, ACCOUNT, plane.apiServerStartsMs);
       } finally {
         rmSync(directory, { recursive: true });

@@ -1,7 +1,7 @@
 /**
- * From upstream's operator to ours in mid-flight, and back: while claims are launching, one node is draining and drift
- * is pending. The change itself replaces no node, launches nothing again and evicts no pod. Upstream's operators are
- * its own, built from its Go module, of the two newest minor versions; their CRDs stay.
+ * From upstream's operator to ours, and back, while claims are launching, one node is draining and drift is
+ * pending. The change itself replaces no node, launches nothing twice and evicts no pod. Upstream's operators, of
+ * the two newest minor versions, are built from its Go module; their CRDs stay.
  */
 import { execFile, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -56,7 +56,7 @@ const LONE = {
   },
 };
 
-/** Nothing but what the test asks for takes a node of it away. */
+/** A pool whose nodes are only removed when the test asks for it. */
 const pool = (name: string) =>
   nodePool(name, { disruption: { consolidateAfter: "Never", budgets: [{ nodes: "0" }] } });
 
@@ -67,7 +67,7 @@ const workload = (name: string, replicas: number) =>
     spec: { affinity: LONE, nodeSelector: { "karpenter.sh/nodepool": name } },
   });
 
-/** Objects by UID, with the node of each pod. */
+/** Names of objects by UID, and the node of each pod. */
 interface Snapshot {
   readonly claims: ReadonlyMap<string, string>;
   readonly nodes: ReadonlyMap<string, string>;
@@ -131,7 +131,7 @@ describe.each(operatorVersions())("a handover from upstream %s", (version) => {
       ),
     };
   };
-  /** All that was there still is, as the same object. */
+  /** Every earlier object still exists, with the same UID. */
   const expectKept = (before: Snapshot, after: Snapshot) => {
     for (const part of ["claims", "nodes", "pods"] as const)
       for (const [uid, name] of before[part])
@@ -224,7 +224,7 @@ describe.each(operatorVersions())("a handover from upstream %s", (version) => {
       },
     );
     try {
-      // Upstream is away, so that what is decided is decided by the observer alone.
+      // Upstream is stopped, so that only the observer can plan.
       await scale("karpenter", NAMESPACE, 0);
       const own = "app.kubernetes.io/instance=karpenter";
       const running = async () =>
@@ -339,7 +339,7 @@ describe.each(operatorVersions())("a handover from upstream %s", (version) => {
   });
 });
 
-/** With a label more in its template, so that its nodes drift; its budget keeps them. */
+/** The pool with one more label in its template, so that its nodes drift. Its budget keeps them. */
 function marked(name: string): KubeObject {
   const plain = nodePool(name, {
     template: { metadata: { labels: { mark: "new" } } },

@@ -1,4 +1,4 @@
-/** One `karpenter controller --provider kwok` as a process that a test may kill, and what it says and weighs. */
+/** One `karpenter controller --provider kwok` as a process that a test may kill, with its log and its memory use. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -10,10 +10,10 @@ const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 export interface ReplicaProcess {
   readonly name: string;
   readonly alive: boolean;
-  /** It has said that it acquired the Lease. */
+  /** Whether its log says that it acquired the Lease. */
   readonly leads: boolean;
   log(): readonly string[];
-  /** Megabytes that it holds now. */
+  /** Resident memory now, in MiB. */
   rssMib(): number;
   /** `kill -9`. */
   kill(): Promise<void>;

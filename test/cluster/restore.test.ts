@@ -1,8 +1,9 @@
 /**
- * etcd restored from yesterday's snapshot, on a real control plane: revisions go backwards, and what was made since is
- * gone. Once as the guide has it, with the controller stopped before and an observer first; once with a controller
- * that nobody stopped: its watches are silent, so that it lists anew. The machines of kwok are Nodes, so they go back
- * with etcd.
+ * etcd restored from yesterday's snapshot, on a real control plane: revisions go backwards, and objects made since
+ * are gone.
+ * One test follows the guide: the controller is stopped before, and an observer starts first. In the other nobody
+ * stops the controller: its watches are silent, so it lists again. The machines of kwok are Nodes, so etcd's data
+ * takes them back too.
  */
 import { cpSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -16,7 +17,7 @@ import { type ReplicaProcess, startReplicaProcess } from "./replica.ts";
 
 /** Two disruption rounds, and the first garbage collection after a start. */
 const QUIET_MS = 25_000;
-/** Silent watches count as dead after little more than a minute. */
+/** After little more than a minute without events, a watch counts as dead. */
 const LONG_MS = 240_000;
 
 describe("etcd restored from yesterday", () => {
@@ -32,7 +33,7 @@ describe("etcd restored from yesterday", () => {
       join(story.directory, "logs", "karpenter.log"),
       flags,
     );
-  /** With the server down: data that is being written cannot be copied. */
+  /** Stops the control plane around `act`: etcd's files cannot be copied while etcd writes them. */
   const whileDown = async (act: () => void) => {
     const { plane } = story;
     const around = ["kube-scheduler", "kube-controller-manager", "kwok"] as const;
@@ -56,7 +57,7 @@ describe("etcd restored from yesterday", () => {
       return true;
     });
   };
-  /** Claims, Nodes and bound pods by their UIDs. */
+  /** Claims, Nodes and pods by their UIDs. */
   const snapshot = async () => {
     const pods = await story.client.list(POD, { namespace: "default", labelSelector: "app=web" });
     return [
@@ -67,7 +68,7 @@ describe("etcd restored from yesterday", () => {
         .map(({ metadata, spec }) => `pod ${metadata.name} ${metadata.uid} ${spec.nodeName}`),
     ].sort();
   };
-  /** Nodes that yesterday does not know, and one of yesterday's that is gone. */
+  /** Adds nodes that yesterday's data lacks, and replaces one node that it has. */
   const today = async () => {
     await story.scale(5);
     await stand(5);
@@ -129,7 +130,7 @@ describe("etcd restored from yesterday", () => {
       expect(karpenter.alive).toBe(true);
       await story.scale(5);
       await stand(5);
-      // What it ends waits until the server has passed all versions that it saw.
+      // Karpenter ends nodes only after the server's revisions have passed all that it saw before.
       await story.scale(0);
       const gone = async () => (await story.nodes()).length === 0;
       await story.until("everything is gone", gone, LONG_MS);

@@ -1,6 +1,7 @@
 /**
- * No machine ends on a doubtful view, on a real control plane: what test/safety.test.ts tries in the sandbox, done to
- * kube-apiserver: a kind that is not served, rights taken away, a definition that is deleted and applied again.
+ * No machine ends on a doubtful view of the cluster, here on a real control plane. As in test/safety.test.ts, but
+ * with kube-apiserver: a kind that is not served, rights that are taken away, a definition that is deleted and
+ * applied again.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -15,9 +16,9 @@ const V1 = "karpenter.sh/v1";
 const CRD = "apiextensions.k8s.io/v1";
 const RBAC = "rbac.authorization.k8s.io/v1";
 const CLAIMS = "nodeclaims.karpenter.sh";
-/** Three sweeps of the garbage collectors, which come every ten seconds at first. */
+/** Three sweeps of the garbage collectors, which first run every ten seconds. */
 const LONG_ENOUGH_MS = 35_000;
-/** More than the brake lets end. */
+/** More nodes than the brake lets end. */
 const NODES = 7;
 
 interface Definition extends KubeObject {
@@ -55,7 +56,7 @@ describe("no node with a running pod ends on a doubtful view", () => {
     await cluster.merge("CustomResourceDefinition", CLAIMS, { spec: { versions } }, CRD);
   }
 
-  /** While `fault` lasts, and once it has been mended. */
+  /** Expects every node to stay while `fault` lasts, and after `mend`. */
   async function expectNothingEnds(
     fault: () => Promise<void>,
     mend: () => Promise<void>,
@@ -125,7 +126,7 @@ describe("no node with a running pod ends on a doubtful view", () => {
     await expectNothingEnds(
       async () => {
         await cluster.merge("ClusterRole", "karpenter", { rules: blind }, RBAC);
-        // Open watches go on: a new process meets it at once.
+        // An open watch outlives its right. A new process must list, which is refused.
         await cluster.restart();
       },
       () => cluster.merge("ClusterRole", "karpenter", { rules: role.rules }, RBAC),

@@ -13,7 +13,7 @@ export interface SandboxProcess {
   stop(): Promise<void>;
 }
 
-/** Starts it, and resolves once its kubeconfig is written, which says that its API answers. */
+/** Starts a sandbox. Resolves once its kubeconfig is written: from then on its API answers. */
 export async function startSandboxProcess(kubeconfig: string): Promise<SandboxProcess> {
   const flags = ["--port", "0", "--kubeconfig", kubeconfig];
   const args = ["--import", END_WITH_STDIN, MAIN, "sandbox", ...flags];

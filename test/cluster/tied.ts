@@ -1,6 +1,9 @@
-/** Ties a Node program to whoever started it: `node --import END_WITH_STDIN …` ends with its standard input, the twin of parent/parent.go. */
+/**
+ * The value for Node's `--import` that ends a program when its standard input ends: with its parent, however that
+ * ends. parent/parent.go does this for Go programs.
+ */
 export const END_WITH_STDIN = `data:text/javascript,${encodeURIComponent(
-  // Threads of that program load it too; they have no standard input of their own, and end with it.
+  // The program's worker threads load this module too. They have no standard input, and end with the program.
   `import { isMainThread } from "node:worker_threads";
 if (isMainThread) {
   for (const event of ["end", "error"]) process.stdin.on(event, () => process.exit(1));

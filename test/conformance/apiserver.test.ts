@@ -1,6 +1,6 @@
 /**
- * The sandbox's API server gives the answers that a real kube-apiserver gave to the same requests, in process and over
- * HTTPS. What is known to differ stands in docs/reference/differences.md by step, and must still differ.
+ * The sandbox's API server gives the answers that a real kube-apiserver gave to the same requests, in process and
+ * over HTTPS. Steps with known differences are listed in docs/reference/differences.md, and must still differ.
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -28,7 +28,7 @@ const ADMIN = { name: "admin", groups: ["system:masters", "system:authenticated"
 const ANONYMOUS = { name: "system:anonymous", groups: ["system:unauthenticated"] };
 const known = knownDifferences();
 
-/** The machine's clock, but a wait is a tenth as long: some checks wait until a watch ends. */
+/** The machine's clock with timers ten times as fast: some checks wait until a watch ends. */
 class ShortWaits extends SystemClock {
   override after(delayMs: number, callback: () => void): Timer {
     return super.after(delayMs / 10, callback);
@@ -37,10 +37,10 @@ class ShortWaits extends SystemClock {
 
 const clock = new ShortWaits();
 
-/** One target of the checks: an API server of its own, reached in one way or another. */
+/** An API server of its own that the checks are sent to, in process or over HTTPS. */
 interface Target extends Subject {
   readonly how: string;
-  /** A server in this process is given values. */
+  /** False for the server in this process: it gets values, not bytes. */
   readonly takesBytes: boolean;
   close(): Promise<void>;
 }
@@ -66,7 +66,7 @@ async function inProcess(): Promise<Target> {
   };
 }
 
-/** Whoever sends a token is judged by it, as behind a socket. */
+/** A request with a token is made as the token's user, as over HTTPS. Without one, as the administrator. */
 async function sentInProcess(api: ApiServer, request: KubeRequest): Promise<KubeResponse> {
   const header = request.headers?.["authorization"];
   if (header === undefined) return api.handle(request, ADMIN);
@@ -119,7 +119,7 @@ for (const [group, checks] of Object.entries(CHECKS)) {
       async (id, _, check) => {
         const wanted = recorded[id];
         if (wanted === undefined) throw new Error(`${id} is not recorded: npm run cluster:record`);
-        // Side by side: most of the time of a check is waiting.
+        // Both targets at once: most of a check's time is waiting.
         await Promise.all(
           targets.map(async (target) => {
             const { how, takesBytes } = target;
@@ -135,7 +135,7 @@ for (const [group, checks] of Object.entries(CHECKS)) {
                 expect
                   .soft(answers[index], `${what} is mended: take it off the list`)
                   .not.toEqual(wanted[index]);
-              // Told in other words, it is refused all the same.
+              // Even a refusal in other words has the same status.
               if (known.has(name) && (wanted[index]?.status ?? 0) >= 400)
                 expect.soft(answers[index].status, what).toBe(wanted[index]?.status);
             });

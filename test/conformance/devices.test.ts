@@ -1,7 +1,7 @@
 /**
- * Our scheduler allocates devices where the real kube-scheduler did, in generated cases: the same pods can be placed,
- * on nodes that we find feasible, and the same reason is given where none is. What the real one allocated is taken
- * over after each pod, so that both go on from the same state.
+ * The sandbox's scheduler allocates devices as the real kube-scheduler did, in generated cases. The same pods are
+ * placed, on nodes that the sandbox finds feasible, and the reason is the same where none is feasible. After each
+ * pod both continue from the real scheduler's allocation.
  */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -26,8 +26,9 @@ import {
 const { answers } = JSON.parse(readFileSync(RECORDING, "utf8")) as RecordedDevices;
 
 /**
- * An error on one node ends the search, whichever node it is. For all devices, one in use and one against a
- * constraint, the real scheduler refuses or fails by the order of a Go map: there only the refusal is compared.
+ * Whether two answers agree. An error on one node ends the search, and which node comes first is chance. With
+ * requests for all devices, the order of a Go map decides whether the real scheduler refuses or fails. Such a pod
+ * must only be refused by both.
  */
 function isSame(real: DeviceAnswer | undefined, mine: DeviceAnswer | undefined): boolean {
   if (JSON.stringify(real) === JSON.stringify(mine)) return true;
@@ -35,7 +36,10 @@ function isSame(real: DeviceAnswer | undefined, mine: DeviceAnswer | undefined):
   return [real, mine].some(({ refused }) => refused.includes("cannot add device"));
 }
 
-/** The claim with the devices that the real scheduler chose: it takes pools in the order of a Go map. */
+/**
+ * The claim with the devices that the real scheduler chose. Its choice follows the order of a Go map, so it cannot
+ * be predicted.
+ */
 function asAllocated(claim: ResourceClaim, theirs: readonly string[]): ResourceClaim {
   const results = theirs.map((one) => {
     const [request = "", id = ""] = one.split(" ");
@@ -49,7 +53,7 @@ function asAllocated(claim: ResourceClaim, theirs: readonly string[]): ResourceC
   };
 }
 
-/** Our answer about each pod, where earlier pods are where the real scheduler put them. */
+/** The sandbox's answer about each pod, with earlier pods placed as the real scheduler placed them. */
 function ours(asked: DeviceCase, real: RecordedCase): { pods: DeviceAnswer[]; devices: unknown } {
   const claims = new Map(asked.claims.map((one) => [one.metadata.name, one]));
   const placed: Pod[] = [];

@@ -1,6 +1,6 @@
 /**
- * One suite for the door to Kubernetes, run against each way through it: the sandbox's API server as
- * a function call, and the same server over HTTPS.
+ * One suite for the Kubernetes client, run over each transport: the sandbox's API server as a function call, and
+ * the same server over HTTPS.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -176,7 +176,7 @@ describe.each(Object.entries(ways))("kube client %s", (_, open) => {
       }
       return { code: 200 };
     };
-    // Either the history still reaches back that far, or the server says 410: never a gap.
+    // Either the server still has that history, or it says 410. It never skips events.
     const outcome = await follow().catch((error: unknown) => {
       if (isTooOldResourceVersion(error)) return { code: 410 };
       throw error;

@@ -1,8 +1,7 @@
 /**
  * kubectl prints the same about the sandbox as about a real control plane, line by line of long sessions. Plain
- * `npm test` types it with the newest kubectl there is, leaving out some lines that only look; `npm run test:kubectl`
- * types all of it with each. Lines that are known to
- * differ stand in docs/reference/differences.md and must still differ.
+ * `npm test` uses the newest kubectl and skips some lines that only read. `npm run test:kubectl` runs all lines
+ * with each kubectl. Known differences are listed in docs/reference/differences.md and must still differ.
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -24,7 +23,7 @@ const asked = names.flatMap((name) => {
   const chosen = every ? known : known.slice(0, 1);
   return chosen.map(({ path, version }) => ({ name, path, version, wanted: said[version] ?? [] }));
 });
-/** Of the lines that only look, plain `npm test` types these. */
+/** Plain `npm test` runs this many of the lines that only read. */
 const LOOKS_AT_EACH = 3;
 if (asked.length === 0) {
   process.stderr.write(

@@ -1,6 +1,6 @@
 /**
- * Whatever kube-apiserver answered about built-in kinds survives the way through protobuf and back. That Go reads the
- * same from our bytes as from our JSON is shown by `test/cluster/clients`, for every kind.
+ * Every recorded answer of kube-apiserver about a built-in kind survives encoding to protobuf and back.
+ * `test/cluster/clients` shows for every kind that Go reads the same from our protobuf as from our JSON.
  */
 import { describe, expect, it } from "vitest";
 import { isObject } from "../../src/base/json.ts";
@@ -15,7 +15,7 @@ import { readRecording } from "./apiserver/recorded.ts";
 
 type Json = Record<string, unknown>;
 
-/** Every recorded object of a kind that has a message. */
+/** Every recorded object whose kind has a protobuf message. */
 function recordedObjects(): readonly (readonly [string, Json])[] {
   return Object.keys(CHECKS).flatMap((group) =>
     Object.entries(readRecording(group).checks).flatMap(([id, answers]) =>
@@ -24,7 +24,7 @@ function recordedObjects(): readonly (readonly [string, Json])[] {
         const { apiVersion, kind } = body as { apiVersion?: string; kind?: string };
         if (apiVersion === undefined || kind === undefined || !isEncodable(apiVersion, kind))
           return [];
-        // In protobuf the items of a list do not say their kind.
+        // Items of such a list do not name their kind in protobuf, so they cannot be compared.
         if (kind === "PartialObjectMetadataList") return [];
         return [[`${id}.${index + 1} ${kind}`, readable(body) as Json]];
       }),
@@ -32,12 +32,15 @@ function recordedObjects(): readonly (readonly [string, Json])[] {
   );
 }
 
-/** Placeholders of recordings become what they stand for; what protobuf cannot tell from nothing goes. */
+/**
+ * Replaces placeholders of a recording by valid values, and drops empty fields: protobuf cannot tell them from
+ * missing ones.
+ */
 function readable(value: unknown, name = ""): unknown {
   if (Array.isArray(value)) return value.map((one) => readable(one));
   if (isObject(value)) {
     const fields = Object.entries(value)
-      // Of a map an empty value is one.
+      // In a map such as `data`, an empty value counts.
       .filter(([, field]) => name === "data" || !isNothing(field))
       .map(([name, field]) => [name, name === "fieldsV1" ? field : readable(field, name)]);
     return Object.fromEntries(fields);

@@ -17,7 +17,7 @@ const wanted = process.argv.slice(2);
 for (const [group, checks] of Object.entries(CHECKS)) {
   if (wanted.length > 0 && !wanted.includes(group)) continue;
   const directory = mkdtempSync(join(tmpdir(), "karpenter-record-"));
-  // Only the controllers that an API server's promises need; the others would write in between.
+  // Only the controllers that the checks need: others would write between the steps.
   const plane = await startControlPlane({
     directory,
     programs: ["etcd", "kube-apiserver", "kube-controller-manager"],

@@ -1,7 +1,7 @@
 /**
- * Our scheduler decides as the real kube-scheduler did in 2,000 generated cases: the same nodes are
- * feasible, the same reasons given when none is, the same pods sent away for more important ones, and what
- * the real one chose is among our best.
+ * The sandbox's scheduler decides as the real kube-scheduler did in 2,000 generated cases. The same nodes are
+ * feasible, the reasons are the same when none is, and the same pods are preempted. The node that kube-scheduler
+ * chose is among the sandbox's best.
  */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -80,7 +80,7 @@ function surroundingsOf({ volumes, budgets, owners }: SchedulingCase): Surroundi
 
 const ours = answers.map((_, index) => decide(schedulingCase(first + index)));
 
-/** Cases in which `differs` finds fault, with what it says. */
+/** The cases about which `differs` returns something, with what it returned. */
 function faults(
   differs: (real: SchedulerAnswer, mine: Ours, index: number) => unknown,
 ): readonly unknown[] {
@@ -112,7 +112,7 @@ describe("the scheduler, held against recorded decisions of kube-scheduler", () 
     const different = faults((real, { preemption }) => {
       if (!("refused" in real)) return undefined;
       const mine = preemption?.kind === "preempt" ? preemption.candidate : undefined;
-      // Who goes anyway is not told again.
+      // The recording has no pods that were terminating already.
       const told = mine?.victims.filter(({ terminating }) => !terminating);
       const victims = told?.map(({ pod }) => pod.metadata.name).sort();
       const { preempts } = real;

@@ -1,6 +1,6 @@
 /**
- * The sandbox's workload controllers do to pods what a real kube-controller-manager did, step by step, in the
- * same stories. Steps that are known to differ stand in docs/reference/differences.md and must still differ.
+ * The sandbox's workload controllers do to pods what a real kube-controller-manager did, step by step in the same
+ * stories. Known differences are listed in docs/reference/differences.md and must still differ.
  */
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -19,7 +19,7 @@ import { METRICS_KIND, type Stage, tell } from "./workloads/story.ts";
 
 const { stories: recorded } = JSON.parse(readFileSync(RECORDING, "utf8")) as Told;
 
-/** Steps that are known to differ, from the table of the document. */
+/** Known differences, from the table of that page. */
 const known = new Set(
   [
     ...readFileSync(
@@ -58,7 +58,7 @@ async function openStage(): Promise<Stage & { close(): Promise<void> }> {
 }
 
 describe("workloads, held against kube-controller-manager's doings", () => {
-  // One for all, as when they were recorded: each story has a namespace of its own.
+  // One server for all stories, as in the recording: each story has its own namespace.
   let stage: Stage & { close(): Promise<void> };
   beforeAll(async () => {
     stage = await openStage();
@@ -73,7 +73,7 @@ describe("workloads, held against kube-controller-manager's doings", () => {
     states.forEach((lines, at) => {
       const step = `${name}, step ${at + 1}: ${JSON.stringify(story.steps[at])}`;
       const real = wanted[at] ?? [];
-      // A real recorder combines many events of a kind, and some are lost.
+      // The real event recorder combines many events of one kind, and some are lost. Then events are not compared.
       const combined = real.some((line) => line.includes("(combined from similar events)"));
       const heard = (all: readonly string[]) =>
         combined ? all.filter((line) => !line.startsWith("event ")) : all;

@@ -1,4 +1,4 @@
-/** Checks of rights: what roles allow, how refusals read, who may speak for others, and questions about rights. */
+/** Checks of rights: what roles allow, how refusals read, who may impersonate others, and reviews of access. */
 import { apply, type Check, check, del, get, mergePatch, post, type Step } from "./check.ts";
 
 const RBAC = "/apis/rbac.authorization.k8s.io/v1";
@@ -8,7 +8,7 @@ const ROLE_BINDINGS = `${RBAC}/namespaces/<<ns>>/rolebindings`;
 const MAPS = "/api/v1/namespaces/<<ns>>/configmaps";
 const AUTHORIZATION = "/apis/authorization.k8s.io/v1";
 
-/** The step as somebody else asks it. */
+/** The step, made as another user by impersonation. */
 function as(user: string, step: Step, groups?: string): Step {
   const headers = {
     ...step.headers,
@@ -18,7 +18,7 @@ function as(user: string, step: Step, groups?: string): Step {
   return { ...step, headers };
 }
 
-/** With all that can be said of somebody. */
+/** The step as another user, with every header of impersonation. */
 function asMore(user: string, step: Step): Step {
   const headers = {
     "impersonate-user": user,
@@ -458,7 +458,7 @@ export const ACCESS_CHECKS: readonly Check[] = [
   ),
 ];
 
-/** One may look at the status of things, and nothing else. */
+/** A rule that only lets the status of these resources be read. */
 function statusOf(...resources: readonly string[]): object {
   const named = resources.map((resource) =>
     resource.includes("/") ? resource : `${resource}/status`,

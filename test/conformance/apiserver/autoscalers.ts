@@ -1,4 +1,4 @@
-/** HorizontalPodAutoscalers in both versions: what one has no field for survives in the other. */
+/** HorizontalPodAutoscalers in v1 and v2: fields that one version lacks survive in the other. */
 import { AS_TABLE, type Check, check, get, mergePatch, post } from "./check.ts";
 
 const V1 = "/apis/autoscaling/v1/namespaces/<<ns>>/horizontalpodautoscalers";

@@ -1,11 +1,11 @@
 /**
- * What a conformance check is: a sequence of requests as data, written once and sent to a real
- * kube-apiserver and to ours. Strings of a step may name what was answered before: `<<ns>>` is the
- * check's own namespace, `<<made.metadata.uid>>` a field of the answer of the step called `made`.
+ * A conformance check is a sequence of requests as data, sent to a real kube-apiserver and to the sandbox's
+ * server. Strings of a step may name earlier answers: `<<ns>>` is the check's own namespace,
+ * `<<made.metadata.uid>>` a field of the answer of the step called `made`.
  */
 
 export interface Check {
-  /** `CM-01`; what docs/reference/differences.md goes by. */
+  /** `CM-01`, as docs/reference/differences.md names the check. */
   readonly id: string;
   readonly title: string;
   readonly steps: readonly Step[];
@@ -15,12 +15,12 @@ export interface Step {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   readonly path: string;
   readonly body?: unknown;
-  /** Instead of a body that is JSON: its bytes, in base64. Only a server behind a socket is asked. */
+  /** A body that is not JSON, in base64. A server in this process does not get such steps. */
   readonly raw?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Name for later steps. */
+  /** The name by which later steps refer to this answer. */
   readonly as?: string;
-  /** Repeats the request until this status comes: for what happens in the background. */
+  /** Repeats the request until the answer has this status: for effects of controllers. */
   readonly until?: number;
   /** A watch: this many frames are awaited. */
   readonly frames?: number;
@@ -28,7 +28,7 @@ export interface Step {
   readonly untilText?: string;
   /** Repeats the request as long as the answer has this text in it. */
   readonly untilNoText?: string;
-  /** Before it the server forgets all states but the newest. */
+  /** Before this step the server drops its history: watches from older versions fail. */
   readonly forgets?: boolean;
 }
 
@@ -90,11 +90,11 @@ function patch(path: string, contentType: string, body: unknown, more: More): St
   };
 }
 
-/** As kubectl asks for its columns. */
+/** Asks for the columns that kubectl shows. */
 export const AS_TABLE = {
   accept: "application/json;as=Table;v=v1;g=meta.k8s.io,application/json",
 } as const;
-/** As controllers ask that only want to know who is there. */
+/** Asks for metadata only, as a client does that needs no more. */
 export const AS_METADATA = {
   accept: "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json",
 } as const;

@@ -1,8 +1,8 @@
-/** ConfigMaps of a check's own namespace: the plainest objects that there are. */
+/** ConfigMaps in a check's own namespace: the simplest objects. */
 
 export const CONFIG_MAPS = "/api/v1/namespaces/<<ns>>/configmaps";
 
-/** One of them, as it is posted. */
+/** A ConfigMap as the body of a POST. */
 export function configMap(name: string, data?: object) {
   return {
     apiVersion: "v1",

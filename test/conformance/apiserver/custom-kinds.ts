@@ -1,6 +1,6 @@
 /**
- * Gives a server our CustomResourceDefinitions before the checks. Conversion is switched off unless
- * somebody serves it: it needs a webhook behind HTTPS, and the checks stay with the version that is stored.
+ * Installs this project's CustomResourceDefinitions on a server before the checks. Without webhooks, conversion is
+ * switched off, because it needs a server behind HTTPS. The checks then use only stored versions.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -22,7 +22,7 @@ interface Definition {
   };
 }
 
-/** Resolves when every version of every kind is served. `folders`: where the CRDs lie, ours by default. */
+/** Resolves when every version of every kind is served. `folders`: where the CRDs are; by default this project's. */
 export async function installCustomKinds(
   transport: Transport,
   clock: Clock,

@@ -1,4 +1,4 @@
-/** How things end: finalizers, owners, namespaces, eviction under budgets. */
+/** How objects end: finalizers, owners, namespaces, eviction under budgets. */
 import { type Check, check, del, get, jsonPatch, mergePatch, post, put } from "./check.ts";
 
 const MAPS = "/api/v1/namespaces/<<ns>>/configmaps";
@@ -51,7 +51,7 @@ function budget(spec: object): object {
   };
 }
 
-/** What the disruption controller would say. */
+/** The status that the disruption controller would write. */
 function allowed(
   disruptionsAllowed: number,
   healthy: number,

@@ -1,6 +1,7 @@
 /**
- * Admission policies at work, and what a RuntimeClass does to its pods. A real server knows of a new policy only after a
- * moment: the first request under it is sent until the answer comes. Bindings hold for the check's own namespace.
+ * Admission policies in force, and what a RuntimeClass does to its pods. A real server learns of a new policy with
+ * a delay, so the first request under it is repeated until the expected answer. Bindings apply to the check's own
+ * namespace.
  */
 import { type Check, check, del, mergePatch, post } from "./check.ts";
 import { CONFIG_MAPS, configMap } from "./config-maps.ts";
@@ -40,7 +41,7 @@ function binding(spec: object): object {
   };
 }
 
-/** Tells only whether it would be let in. */
+/** A dry run: the answer only says whether the object would be admitted. */
 const TRIED = `${CONFIG_MAPS}?dryRun=All`;
 
 const GONE = [del(`${BINDINGS}/<<ns>>-a`), del(`${POLICIES}/<<ns>>-a`)];
@@ -105,7 +106,7 @@ export const ENFORCEMENT_CHECKS: readonly Check[] = [
       policy({ validations: [{ expression: "!has(object.data)", message: "has data" }] }),
     ),
     post(BINDINGS, binding({ validationActions: ["Warn", "Audit"] })),
-    // Once a later binding denies, the earlier one is known as well.
+    // Once this second binding denies, the server also knows the first one.
     post(BINDINGS, {
       ...binding({ matchResources: { objectSelector: { matchLabels: { denied: "yes" } } } }),
       metadata: { name: "<<ns>>-b" },
@@ -146,7 +147,7 @@ export const ENFORCEMENT_CHECKS: readonly Check[] = [
       }),
     ),
     post(TRIED, configMap("early", { a: "1" }), { untilText: "policy" }),
-    // Parameters are looked for before conditions are judged, so that the parameters themselves are refused.
+    // The server looks for parameters before it judges conditions, so it refuses even the parameters themselves.
     post(CONFIG_MAPS, configMap("limits", { most: "1" })),
     post(TRIED, configMap("two", { a: "1", b: "2" })),
     post(TRIED, configMap("one", { a: "1" })),

@@ -1,4 +1,4 @@
-/** Kinds that a user brings: what a CustomResourceDefinition can say, and what is refused of one. */
+/** Kinds that a user brings: what a CustomResourceDefinition may say, and which definitions are refused. */
 import {
   AS_TABLE,
   apply,
@@ -59,7 +59,7 @@ function thing(plural: string, name: string, spec: object, more: object = {}): o
 
 const object = (properties: object, more: object = {}) => ({ type: "object", properties, ...more });
 const text = { type: "string" };
-/** Short enough for the estimated cost of rules. */
+/** Short texts, so that the estimated cost of the rules stays within the limit. */
 const word = { type: "string", maxLength: 10 };
 const gone = (plural: string) => del(`${CRDS}/${plural}.foreign.example.com`);
 

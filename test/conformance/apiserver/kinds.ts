@@ -13,7 +13,7 @@ interface NamedObject {
   readonly [field: string]: unknown;
 }
 
-/** Makes it, shows it, shows it as kubectl does, ends it. */
+/** Creates the object, reads it as the table that kubectl shows, and deletes it. */
 function kind(id: string, path: string, object: NamedObject): Check {
   const { name } = object.metadata;
   return check(

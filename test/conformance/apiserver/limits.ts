@@ -1,4 +1,4 @@
-/** Limit ranges: what they give to pods that say less, and what they refuse. */
+/** Limit ranges: which defaults they give to pods, and what they refuse. */
 import { AS_TABLE, type Check, check, get, mergePatch, post } from "./check.ts";
 
 const RANGES = "/api/v1/namespaces/<<ns>>/limitranges";
@@ -23,7 +23,7 @@ function pod(name: string, containers: readonly object[], spec: object = {}): ob
     apiVersion: "v1",
     kind: "Pod",
     metadata: { name },
-    // Else the account's token comes as a volume with a random name.
+    // Otherwise the account's token is mounted as a volume with a random name.
     spec: { automountServiceAccountToken: false, containers, ...spec },
   };
 }

@@ -1,7 +1,7 @@
 /**
- * Takes out of an answer what may differ between two servers that do the same: ids, times, versions,
- * random name endings, ages. Each becomes a numbered placeholder in order of appearance within its check, so
- * that "the same version as before" and "a new one" stay told apart.
+ * Removes from an answer what differs between two equal servers: ids, times, versions, random name endings, ages.
+ * Each value becomes a placeholder, numbered in order of appearance within the check. So "the same version as
+ * before" and "a new version" stay distinct.
  */
 
 type Json = unknown;
@@ -10,14 +10,14 @@ const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 const TOKEN = /eyJ[\w-]+\.[\w-]+\.[\w-]+/g;
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g;
 
-/** Versions in texts of refusals, of which no field says that they are one. */
+/** Versions inside the text of a refusal, which no field marks as versions. */
 const EMBEDDED_VERSION =
   /(\\"resourceVersion\\":\\"|in record \(|in object meta: |larger than the latest version: |too old resource version: |, current: )\d+( \(\d+)?/g;
-/** Rules come in the order of a cache. */
+/** Fields whose items come in the order of a cache. */
 const UNORDERED: ReadonlySet<string> = new Set(["resourceRules", "nonResourceRules"]);
-/** Other columns are described in Kubernetes' own sentences, which are not ours to repeat. */
+/** Descriptions of all other columns are Kubernetes' own sentences, which this project does not repeat. */
 const CUSTOM_COLUMN = "Custom resource definition column";
-/** Addresses of services and ports of nodes are given out at random. */
+/** The server chooses addresses of services and node ports at random. */
 const SERVICE_ADDRESS = /^10\.\d+\.\d+\.\d+$/;
 const GIVEN_PORTS: ReadonlySet<string> = new Set(["nodePort", "healthCheckNodePort"]);
 const EMBEDDED_OBJECT = /(?<=Invalid value: )"(?:[^"\\]|\\.)*"/g;
@@ -33,7 +33,7 @@ export class Normaliser {
     this.#webhooks = webhooks;
   }
 
-  /** Names that begin so end at random. */
+  /** From now on, names with this prefix are taken to end at random. */
   expectNames(prefix: string): void {
     this.#prefixes.add(prefix);
   }
@@ -63,7 +63,7 @@ export class Normaliser {
 
   #text(text: string, key: string, parent: Record<string, Json> | undefined): string {
     if (key === "resourceVersion" && text !== "") {
-      // A list's version belongs to the whole server, where others write too.
+      // A list's version belongs to the whole server, to which other clients write too.
       if (parent?.["name"] === undefined && parent?.["uid"] === undefined) return "<list version>";
       return numbered(this.#versions, text, "version");
     }
@@ -95,7 +95,7 @@ function byText(left: Json, right: Json): number {
   return JSON.stringify(left) < JSON.stringify(right) ? -1 : 1;
 }
 
-/** Entries of one second have no order of their own. */
+/** Entries of the same second have no defined order, so they are sorted by their fields. */
 function byManager(left: Json, right: Json): number {
   const key = (entry: Json): string => {
     const { manager, operation, subresource, apiVersion } = entry as Record<string, string>;
@@ -104,7 +104,7 @@ function byManager(left: Json, right: Json): number {
   return key(left) < key(right) ? -1 : 1;
 }
 
-/** A refused patch quotes the whole object, whose fields have no order that means anything. */
+/** A refused patch quotes the whole object, whose fields have no defined order. */
 function sortEmbedded(text: string): string {
   return text.replaceAll(EMBEDDED_OBJECT, (quoted) => {
     try {

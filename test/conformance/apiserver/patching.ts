@@ -1,4 +1,7 @@
-/** Patches at their edges: what each operation of a JSON patch does where nothing is, directives of strategic ones. */
+/**
+ * Edge cases of patches: each operation of a JSON patch on a missing field, and directives of strategic merge
+ * patches.
+ */
 import { type Check, check, get, jsonPatch, mergePatch, post, strategicPatch } from "./check.ts";
 
 const MAPS = "/api/v1/namespaces/<<ns>>/configmaps";
@@ -37,7 +40,6 @@ const DEPLOYMENT = {
   },
 };
 
-/** What is sent as a Go map is quoted in no fixed order; only the outcome is of interest. */
 const ops = (...operations: readonly object[]) => jsonPatch(`${MAPS}/a`, operations);
 const pods = (spec: object) => strategicPatch(`${DEPLOYMENTS}/a`, { spec: { template: { spec } } });
 

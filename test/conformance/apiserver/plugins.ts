@@ -1,6 +1,6 @@
 /**
- * What kube-apiserver's admission plugins do that are on by default, where no other check asks for it: default classes,
- * growing claims, priorities.
+ * Effects of kube-apiserver's default admission plugins that no other check covers: default classes, growing
+ * claims, priorities.
  */
 import { type Check, check, del, get, mergePatch, post } from "./check.ts";
 
@@ -72,7 +72,7 @@ function pod(name: string, spec: object = {}): object {
   };
 }
 
-/** Binds a claim by hand, so that it may be asked to grow. */
+/** Binds a claim by hand: only a bound claim may grow. */
 function bound(name: string, storageClassName: string) {
   return [
     post(CLAIMS, claim(name, { storageClassName, volumeName: "<<ns>>-volume" })),

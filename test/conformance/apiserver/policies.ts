@@ -1,6 +1,6 @@
 /**
- * Admission policies and RuntimeClasses that are refused, and those that look odd and are not. What cannot be compiled has
- * checks of its own, for the sandbox tells it in other words.
+ * Admission policies and RuntimeClasses that are refused, and some that look odd and are accepted. Expressions
+ * that cannot be compiled have their own checks, because the sandbox refuses them in other words.
  */
 import { type Check, check, get, mergePatch, post } from "./check.ts";
 
@@ -21,7 +21,7 @@ function policy(spec: object, name = "<<ns>>-a"): object {
   };
 }
 
-/** A policy that is refused, or stored nowhere. */
+/** Creates a policy as a dry run, so it is never stored. */
 function tried(spec: object, name?: string) {
   return post(`${POLICIES}?dryRun=All`, policy(spec, name));
 }

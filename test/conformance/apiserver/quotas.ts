@@ -1,4 +1,4 @@
-/** What a quota counts, what it refuses and with which words, by scope, and which quotas are refused themselves. */
+/** What a quota counts by scope, what it refuses and in which words, and which quotas are refused. */
 import { AS_TABLE, type Check, check, del, get, mergePatch, post, type Step } from "./check.ts";
 
 const QUOTAS = "/api/v1/namespaces/<<ns>>/resourcequotas";
@@ -18,7 +18,7 @@ function quota(name: string, hard: Amounts, more: object = {}): object {
   return { apiVersion: "v1", kind: "ResourceQuota", metadata: { name }, spec: { hard, ...more } };
 }
 
-/** Waits for what happens in the background: the quota's own counting. */
+/** Waits until the quota controller has counted these amounts. */
 function counted(name: string, used: Amounts): Step {
   const text = Object.entries(used).map(([resource, amount]) => `"${resource}":"${amount}"`);
   return get(`${QUOTAS}/${name}`, { untilText: `"used":{${text.join(",")}}` });
@@ -33,7 +33,7 @@ function pod(name: string, resources?: Resources, spec: object = {}): object {
     apiVersion: "v1",
     kind: "Pod",
     metadata: { name },
-    // The token comes as a volume with a random name.
+    // Otherwise the account's token is mounted as a volume with a random name.
     spec: {
       automountServiceAccountToken: false,
       containers: [container("c", resources)],

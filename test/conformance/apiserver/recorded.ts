@@ -1,13 +1,13 @@
 /**
- * The answers of a real kube-apiserver as they lie in the repository, and the list of known differences.
- * A recording is one file per group of checks: check id -> answers in the order of its steps.
+ * The recorded answers of a real kube-apiserver, and the list of known differences. A recording is one file per
+ * group of checks: check id -> answers in the order of its steps.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { Answer } from "./run-checks.ts";
 
 export interface Recording {
-  /** Who answered: `v1.34.4`. */
+  /** The version that answered: `v1.34.4`. */
   readonly kubernetes: string;
   readonly checks: Readonly<Record<string, readonly Answer[]>>;
 }
@@ -24,7 +24,7 @@ export function readRecording(group: string): Recording {
   return JSON.parse(readFileSync(file(group), "utf8")) as Recording;
 }
 
-/** One answer a line: a recording is read as a diff. */
+/** Writes one answer per line, so that a new recording is readable as a diff. */
 export function writeRecording(group: string, recording: Recording): void {
   const checks = Object.entries(recording.checks).map(([id, answers]) => {
     const lines = answers.map((answer) => `      ${JSON.stringify(answer)}`);

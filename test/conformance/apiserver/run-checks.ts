@@ -1,7 +1,6 @@
 /**
- * Sends the steps of checks to a server, whichever it is, and returns its answers, normalised. Each
- * check has a namespace of its own, named after it; objects without a namespace are named after
- * their check by whoever writes the check.
+ * Sends the steps of checks to a server and returns its normalised answers. Each check has a namespace named after
+ * it. Objects without a namespace carry the check's name too; the check's author sees to that.
  */
 import type { KubeObject } from "../../../src/apis/meta.ts";
 import type { Clock } from "../../../src/base/clock.ts";
@@ -26,7 +25,7 @@ const POLL_MS = 50;
 export interface Subject {
   readonly transport: Transport;
 
-  /** Lets go of all states but the newest. */
+  /** The server drops its history, so that watches from older versions fail. */
   forget(): Promise<void>;
 }
 
@@ -48,7 +47,7 @@ export async function runCheck(
     headers: AS_CHECKS,
     body: { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } },
   });
-  // Without it no pod can be made.
+  // Before the namespace has this account, no pod can be created.
   const account = `/api/v1/namespaces/${namespace}/serviceaccounts/default`;
   await answerOf(transport, clock, { method: "GET", path: account, until: 200 });
   const recorded: Answer[] = [];
@@ -110,13 +109,13 @@ async function collect(stream: KubeStream, clock: Clock, count: number): Promise
   return frames;
 }
 
-/** Fills what earlier answers said into every string of a step. */
+/** Replaces `<<...>>` in every string of a step by values of earlier answers. */
 function fill(value: unknown, answers: ReadonlyMap<string, unknown>): unknown {
   if (typeof value === "string")
     return value.replaceAll(/<<([^>]+)>>/g, (_, path: string) => valueAt(path, answers));
   if (Array.isArray(value)) return value.map((item) => fill(item, answers));
   if (typeof value !== "object" || value === null) return value;
-  // As on the wire, where a field without a value is not there.
+  // As JSON does: a field without a value is left out.
   const fields = Object.entries(value).filter(([, field]) => field !== undefined);
   return Object.fromEntries(fields.map(([key, field]) => [key, fill(field, answers)]));
 }

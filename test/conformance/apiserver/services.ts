@@ -1,4 +1,4 @@
-/** Services: ports of nodes and addresses that are given out, and what is refused. */
+/** Services: which node ports and addresses they get, and which Services are refused. */
 import { AS_TABLE, type Check, check, get, mergePatch, post } from "./check.ts";
 
 const SERVICES = "/api/v1/namespaces/<<ns>>/services";

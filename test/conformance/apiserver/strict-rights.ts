@@ -1,4 +1,4 @@
-/** Checks of who may do what: rights by name, creating without the right to create, tokens that are void. */
+/** Checks of rights: by object name, create without the right to create, invalid tokens. */
 import { apply, type Check, check, del, get, mergePatch, post, put, type Step } from "./check.ts";
 import { CONFIG_MAPS, configMap } from "./config-maps.ts";
 

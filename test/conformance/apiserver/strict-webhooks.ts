@@ -1,12 +1,12 @@
-/** Checks of webhooks that answer with what no webhook may: another object, or no object at all. */
+/** Checks of webhooks that answer with another object, or with no object at all. */
 import { type Check, check, del, get, mergePatch, post, type Step } from "./check.ts";
 import { CONFIG_MAPS, configMap } from "./config-maps.ts";
 
 const HOOKS = "/apis/admissionregistration.k8s.io/v1";
-/** The label of an object by which a check finds out whether its webhooks are known already. */
+/** The label of objects by which a check finds out whether its webhooks are in force. */
 const PROBE = { probe: "yes" };
 
-/** What webhooks of a check are asked about. */
+/** The resource that the webhooks of a check are called for. */
 interface Target {
   readonly apiGroups: readonly string[];
   readonly apiVersions: readonly string[];
@@ -61,7 +61,7 @@ function webhook(does: string, operation: string, target: Target, objectSelector
   };
 }
 
-/** An object is written while a webhook changes it in one way. */
+/** Writes an object while a webhook changes it in the given way. */
 function changed(
   does: string,
   step: Step,

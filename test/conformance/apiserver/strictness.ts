@@ -1,7 +1,7 @@
 /**
- * Checks of what a server must refuse or keep although a client means harm: keys that JavaScript inherits, bodies that
- * are no protobuf, objects that are too large, patches and expressions that would never end. And those of rights and
- * of webhooks, from files of their own.
+ * What a server must refuse or keep when a client is malicious: keys that JavaScript inherits, bodies that are no
+ * protobuf, too large objects, patches and expressions that would never end. Joined with the checks of
+ * strict-rights.ts and strict-webhooks.ts.
  */
 import {
   type Check,
@@ -37,7 +37,7 @@ const deployment = (name: string, container: object, metadata: object = {}) => (
 });
 
 const JSON_TYPE = { "content-type": "application/json" };
-/** Bodies with keys that no object literal can have. */
+/** A step whose body is text: an object literal cannot have such keys. */
 const text = (
   method: "POST" | "PUT" | "PATCH",
   path: string,
@@ -51,7 +51,7 @@ const text = (
 });
 
 const MAGIC = [0x6b, 0x38, 0x73, 0x00];
-/** One field of a message: bytes or a message. */
+/** One length-delimited field of a protobuf message: bytes or a message. */
 const field = (number: number, bytes: readonly number[]): readonly number[] => [
   (number << 3) | 2,
   bytes.length,
@@ -59,7 +59,7 @@ const field = (number: number, bytes: readonly number[]): readonly number[] => [
 ];
 
 const chars = (value: string): readonly number[] => [...Buffer.from(value)];
-/** What Kubernetes wraps every message in. */
+/** The envelope in which Kubernetes sends every protobuf message. */
 const wrapped = (apiVersion: string, kind: string, raw: readonly number[]): Uint8Array =>
   Uint8Array.from([
     ...MAGIC,
@@ -107,7 +107,7 @@ const COSTLY_RULE = {
     "[0,1,2,3,4,5,6,7,8,9]",
   ),
 };
-/** Each item costs about 100,000 units. */
+/** A rule over a list in which each item costs about 100,000 units. */
 const COSTLY_ITEMS = {
   type: "array",
   maxItems: 100,

@@ -1,4 +1,4 @@
-/** The doors beside an object's own: scale, eviction, binding, resize, ephemeral containers, tokens; and dry runs of each. */
+/** Subresources: scale, eviction, binding, resize, ephemeral containers, tokens; and dry runs of each. */
 import {
   AS_TABLE,
   apply,

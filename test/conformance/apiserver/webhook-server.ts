@@ -1,6 +1,6 @@
 /**
- * The webhooks that the checks configure: a real HTTPS server, so that kube-apiserver and ours call the
- * same. What a webhook does is the last part of its path.
+ * The webhooks that the checks configure: a real HTTPS server that both kube-apiserver and the sandbox call. The
+ * last part of the path says what the webhook does.
  */
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
@@ -31,7 +31,7 @@ interface Widget {
   readonly spec?: Readonly<Record<string, unknown>>;
 }
 
-/** Longer than the checks' webhooks may take. */
+/** Longer than the timeout of the checks' webhooks. */
 const SLOW_MS = 2_500;
 
 export async function startWebhooks(): Promise<WebhookServer> {
@@ -111,7 +111,7 @@ function admitted(request: Review["request"], what: string): object {
   }
 }
 
-/** Answers of webhooks that mean harm, or do not know better. */
+/** Answers of malicious or faulty webhooks. */
 function oddly(what: string): object {
   switch (what) {
     case "move":
@@ -170,7 +170,7 @@ function patched(...operations: readonly object[]): object {
   return { allowed: true, patchType: "JSONPatch", patch };
 }
 
-/** What the webhook was asked, in an order of its own; what changes with each run aside. */
+/** The webhook's request with sorted fields, without those that change with each run. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== "object" || value === null) return value;
@@ -181,7 +181,7 @@ function sorted(value: unknown): unknown {
   return Object.fromEntries(fields.map(([name, field]) => [name, sorted(field)]));
 }
 
-/** Version one has a text where version two has a number. */
+/** Converts one field: it is a string in version one and a number in version two. */
 function converted(
   { desiredAPIVersion = "", objects = [] }: Review["request"],
   what: string,

@@ -1,4 +1,4 @@
-/** Checks of admission webhooks: what they are asked, told and obeyed in. */
+/** Checks of admission webhooks: what the server sends them, and which of their answers it obeys. */
 import {
   apply,
   type Check,
@@ -87,7 +87,10 @@ function validating(name: string, ...hooks: readonly Hook[]): Step {
   return post(`${HOOKS}/validatingwebhookconfigurations`, body);
 }
 
-/** One that refuses, asked about everything that is called as it is: when it does, all before it are in force. */
+/**
+ * Creates a webhook that denies only objects with this name. Once it denies, all webhooks created before it are in
+ * force.
+ */
 function inForce(name: string): readonly Step[] {
   const expression = `object.metadata.name == "${name}"`;
   return [
@@ -95,7 +98,7 @@ function inForce(name: string): readonly Step[] {
       does: "deny",
       more: { matchConditions: [{ name: "called-so", expression }] },
     }),
-    // Nobody waits for a configuration: it is asked for until it answers.
+    // A new configuration takes effect with a delay: repeat until the webhook denies.
     post(`${MAPS}?dryRun=All`, map(name), { until: 400 }),
     del(`${HOOKS}/validatingwebhookconfigurations/${name}-in-force`),
   ];

@@ -77,7 +77,7 @@ function pod(
     kind: "Pod",
     metadata: { name, ...metadata },
     spec: {
-      // Else the account's token comes as a volume with a random name.
+      // Otherwise the account's token is mounted as a volume with a random name.
       automountServiceAccountToken: false,
       containers: [{ name: "c", image: "busybox:1", ...container }],
       ...spec,

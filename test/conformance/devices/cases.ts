@@ -1,8 +1,8 @@
 /**
- * Generated problems of dynamic resource allocation: a few nodes with ResourceSlices, classes, claims, and pods that
- * come one after the other. A case is made of its number alone, so that only the answers need to be recorded. Of the
- * first 300, two thirds need nothing that is off by default in Kubernetes 1.34; the others have taints and shared
- * counters. The rest is about partitions of two cards, and about alternatives.
+ * Generated problems of dynamic resource allocation: a few nodes with ResourceSlices, classes, claims, and pods
+ * that are created one after the other. A case follows from its number alone, so only the answers are recorded.
+ * Of the first 300 cases, two thirds use only what Kubernetes 1.34 enables by default; the others have taints and
+ * shared counters. Later cases have partitions of two cards, or alternatives.
  */
 import type { Node } from "../../../src/apis/core/node.ts";
 import type { Pod } from "../../../src/apis/core/pod.ts";
@@ -28,7 +28,7 @@ const API = "resource.k8s.io/v1";
 const DRIVER = "gpu.example.com";
 const NIC_DRIVER = "nic.example.com";
 
-/** Objects that stay for all cases. */
+/** Objects that all cases share. */
 export const CLASSES: readonly DeviceClass[] = [
   deviceClass("gpu", [`device.driver == "${DRIVER}"`]),
   deviceClass("big-gpu", [
@@ -40,11 +40,11 @@ export const CLASSES: readonly DeviceClass[] = [
 ];
 
 const PLAIN_CASES = 300;
-/** What a later case is about. */
+/** The subject of a case after the first 300. */
 type Theme = "partitions" | "alternatives";
 const THEMES: readonly Theme[] = ["partitions", "alternatives"];
 
-/** Case `index`; its names are its own, so that cases can follow each other on one cluster. */
+/** Case `index`. Its names are unique, so that cases can follow each other on one cluster. */
 export function deviceCase(index: number): DeviceCase {
   const random = new Random(`devices/${index}`);
   const theme = index < PLAIN_CASES ? undefined : THEMES[index % THEMES.length];
@@ -131,7 +131,7 @@ function slicesOf(random: Random, nodeName: string, isGated: boolean): ResourceS
   return slices;
 }
 
-/** Devices that several nodes reach. */
+/** A slice of devices that several nodes can use. */
 function sharedSlice(random: Random, index: number): ResourceSlice {
   const rack = { key: "rack", operator: "In", values: [random.pick(["r1", "r2"])] };
   const where = random.pick<object>([
@@ -205,7 +205,7 @@ function claim(random: Random, name: string, isGated: boolean): ResourceClaim {
   const requests = Array.from({ length: 1 + (random.int(3) === 0 ? 1 : 0) }, (_, at) =>
     request(random, `r${at}`, isGated),
   );
-  // With counters and a constraint, 1.34 forgets to give counters back: such claims have no constraint.
+  // Claims with counters get no constraint: Kubernetes 1.34 does not give their counters back.
   const constraint = !isGated && random.int(3) === 0 ? [{ matchAttribute: attribute(random) }] : [];
   return {
     apiVersion: API,
@@ -217,7 +217,7 @@ function claim(random: Random, name: string, isGated: boolean): ResourceClaim {
   };
 }
 
-/** GPUs of two cards on one node. */
+/** GPUs of one node; as partitions, they share the counters of two cards. */
 function themedSlice(random: Random, nodeName: string, theme: Theme): ResourceSlice {
   const devices = Array.from({ length: 1 + random.int(5) }, (_, at) => {
     const one = gpu(random, `gpu-${at}`);
@@ -254,7 +254,7 @@ function themedClaim(random: Random, name: string, theme: Theme): ResourceClaim 
     const name = `r${at}`;
     const isFirst = random.int(theme === "alternatives" ? 5 : 3) > 0;
     if (!isFirst) return { name, exactly: asked(3) };
-    // The first asks for more, as people write them.
+    // The first alternative may ask for the most, as people write them.
     const firstAvailable = [4, 2, 1].map((most, at) => ({ name: `s${at}`, ...asked(most) }));
     return { name, firstAvailable };
   });
@@ -296,7 +296,7 @@ function ask(random: Random, isGated: boolean, isAll: boolean): ExactDeviceReque
   };
 }
 
-/** None that fails where an attribute is missing: the real one then gives no answer about the pod. */
+/** No selector that fails on a missing attribute: kube-scheduler then gives no answer about the pod. */
 function selector(random: Random, className: string): string | undefined {
   if (className === "any" || random.int(2) === 0) return undefined;
   if (className === "nic") return `device.attributes["${NIC_DRIVER}"].rdma`;

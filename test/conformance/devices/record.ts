@@ -1,6 +1,6 @@
 /**
- * Asks the real kube-scheduler about generated cases of dynamic resource allocation and records what it did:
- * `npm run cluster:record-devices`. Each pod is made when the one before has its answer.
+ * Asks the real kube-scheduler about generated cases of dynamic resource allocation and records what it did: `npm
+ * run cluster:record-devices`. Each pod is created after the answer about the one before.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,7 +17,10 @@ import { CASES, type DeviceAnswer, devicesOf, RECORDING } from "./recording.ts";
 
 const HEARD_MS = 60;
 const GIVE_UP_MS = 10_000;
-/** Without DRAConsumableCapacity: with it, kube-scheduler 1.34.4 ends with an index out of range in plain cases. */
+/**
+ * DRAConsumableCapacity stays off: with it, kube-scheduler 1.34.4 panics with an index out of range in plain
+ * cases.
+ */
 const GATES = "DRADeviceTaints=true,DRAPartitionableDevices=true";
 
 const COLLECTIONS: Readonly<Record<string, string>> = {
@@ -94,7 +97,7 @@ const plane = await startControlPlane({
     "kube-apiserver": [
       "--disable-admission-plugins=TaintNodesByCondition,ServiceAccount",
       `--feature-gates=${GATES}`,
-      // Of device taints, the scheduler reads DeviceTaintRules, too.
+      // With device taints, the scheduler also reads DeviceTaintRules, which are v1alpha3.
       "--runtime-config=resource.k8s.io/v1alpha3=true",
     ],
     "kube-scheduler": [`--feature-gates=${GATES}`],

@@ -20,7 +20,7 @@ export interface RecordedDevices {
 export const CASES = 500;
 export const RECORDING = fileURLToPath(new URL("../recorded/devices.json", import.meta.url));
 
-/** The devices that a claim has. */
+/** The allocated devices of a claim, sorted. */
 export function devicesOf({ status }: ResourceClaim): readonly string[] {
   return (status?.allocation?.devices?.results ?? [])
     .map(({ request, driver, pool, device }) => `${request} ${driver}/${pool}/${device}`)

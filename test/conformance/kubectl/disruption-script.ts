@@ -1,7 +1,7 @@
 /**
- * What people type about nodes that come and go: drains and evictions, taints, budgets, Karpenter's own kinds,
- * waits and watches, rollouts with pods in them. As in script.ts; Karpenter's kinds are installed. Nobody plays
- * kubelets, so that pods are what their status is patched to.
+ * What people type about nodes that are added and removed: drains and evictions, taints, budgets, Karpenter's own
+ * kinds, waits and watches, rollouts with pods. The format is that of script.ts. Karpenter's kinds are installed.
+ * No kubelet runs: the session itself patches the status of pods.
  */
 export const DISRUPTION_MANIFESTS: Readonly<Record<string, string>> = {
   nodes: `${node("NS-1", "a")}---${node("NS-2", "b")}`,
@@ -163,7 +163,7 @@ spec:
 `;
 }
 
-/** Sent as it is: in JSON. */
+/** An Eviction as JSON, which kubectl sends unchanged. */
 function eviction(name: string, deleteOptions = {}): string {
   const metadata = { name, namespace: "NS" };
   return JSON.stringify({ apiVersion: "policy/v1", kind: "Eviction", metadata, deleteOptions });
@@ -206,7 +206,7 @@ export const DISRUPTION_SCRIPT: readonly string[] = [
   "wait pdb/web --for=jsonpath={.status.currentHealthy}=3 --timeout=20s",
   "wait daemonset/agent --for=jsonpath={.status.numberReady}=1 --timeout=20s",
   "wait rs/web --for=jsonpath={.status.readyReplicas}=3 --timeout=20s",
-  // Looking at nodes and at what keeps them.
+  // Reading nodes and what keeps them.
   "get nodes -l karpenter.sh/nodepool=NS-pool -L karpenter.sh/nodepool,karpenter.sh/capacity-type,node.kubernetes.io/instance-type,topology.kubernetes.io/zone",
   "get nodes -l karpenter.sh/nodepool=NS-pool -o wide",
   "get nodes -l karpenter.sh/nodepool=NS-pool -o custom-columns=NAME:.metadata.name,TAINTS:.spec.taints[*].key,CPU:.status.allocatable.cpu",
@@ -255,7 +255,7 @@ export const DISRUPTION_SCRIPT: readonly string[] = [
   "label node NS-1 karpenter.sh/nodepool=other",
   "label node NS-1 topology.kubernetes.io/zone- --dry-run=server",
   "label node NS-1 'bad value=x y'",
-  // Evictions, one by one.
+  // Single evictions.
   evict("web-c", "evictYaml"),
   evict("web-c", "evictDry"),
   evict("web-c", "evictC"),
@@ -310,7 +310,7 @@ export const DISRUPTION_SCRIPT: readonly string[] = [
   "delete pods --field-selector spec.nodeName=NS-1,metadata.name!=agent-1 --force --grace-period=0",
   "delete pod alone --force",
   "delete pod alone --now --ignore-not-found",
-  // Watching and waiting.
+  // Watches and waits.
   "during:get nodes NS-1 -w --output-watch-events --request-timeout=4s => cordon NS-1",
   "during:get node NS-1 -o jsonpath='{.spec.unschedulable} ' --watch-only --request-timeout=4s => uncordon NS-1",
   `during:wait node/NS-1 --for=condition=Ready=False --timeout=8s => ${status("node", "NS-1", conditionOf("Ready", "False"))}`,
@@ -403,7 +403,7 @@ export const DISRUPTION_SCRIPT: readonly string[] = [
   "set image nodepool/NS-pool main=app:2",
   "expose nodepool NS-pool --port=80",
   "logs nodeclaim/NS-claim",
-  // Rollouts with pods in them.
+  // Rollouts with pods.
   "apply -f - <db",
   "get statefulset db",
   ...["db-0", "db-1"].map((name) => status("pod", name, READY)),
@@ -438,7 +438,7 @@ export const DISRUPTION_SCRIPT: readonly string[] = [
   "set env deployment/front WHEN=now",
   "rollout status deployment/front --timeout=1s --revision=1",
   "scale deployment front --replicas=0 --timeout=20s",
-  // Going.
+  // Deletion.
   "delete nodeclaim NS-claim --timeout=2s",
   "get nodeclaim NS-claim -o jsonpath={.metadata.finalizers}",
   "delete nodeclaim NS-claim --wait=false",

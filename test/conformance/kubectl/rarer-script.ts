@@ -1,6 +1,6 @@
 /**
- * A second session, of what is typed less often; `npm run test:kubectl` types it after the first. Its manifests lie as
- * files in the folder that it is typed in, `kustomize/` among them. `during:A => B` types B while A runs.
+ * A second session of rarer commands; `npm run test:kubectl` runs it after the first. Its manifests are files in
+ * the folder where kubectl runs, `kustomize/` among them. `during:A => B` runs B while A runs.
  */
 export const RARER_MANIFESTS: Readonly<Record<string, string>> = {
   pair: `
@@ -240,7 +240,7 @@ spec:
 }
 
 export const RARER_SCRIPT: readonly string[] = [
-  // Applying in other ways.
+  // Other ways to apply.
   "apply -f - <pair",
   "diff -f - <pair",
   "diff -f - <half",
@@ -271,7 +271,7 @@ export const RARER_SCRIPT: readonly string[] = [
   "label deployment web --dry-run=server seen=yes",
   "annotate deployments --all --overwrite note=x",
   "annotate deployment web note=y",
-  // Making.
+  // Creation.
   "create serviceaccount robot",
   "create token robot --duration=5m",
   "create token nobody",
@@ -314,7 +314,7 @@ export const RARER_SCRIPT: readonly string[] = [
   "scale --replicas=0 -f - <web",
   "autoscale deployment many --min=2 --max=1",
   "autoscale deployment nothing --max=3",
-  // Watching and waiting.
+  // Watches and waits.
   "during:get configmaps -l set=seen -w --output-watch-events --request-timeout=4s => create configmap seen --from-literal=a=1",
   "during:get configmaps -l set=seen -w --output-watch-events --request-timeout=4s => label configmap seen set=seen",
   "during:get configmaps -l set=seen -w --output-watch-events --request-timeout=4s => delete configmap seen",
@@ -329,7 +329,7 @@ export const RARER_SCRIPT: readonly string[] = [
   "wait deployment --all --for=condition=Available --timeout=20s",
   "wait deployment/web --for=condition=Available=False --timeout=1s",
   "wait nothing/x --for=delete --timeout=1s",
-  // Other kinds.
+  // Other kinds: definitions, custom objects and rarer built-in kinds.
   "apply -f - <clusterWide",
   "wait crd/things.NS.example.com --for=condition=Established --timeout=20s",
   "apply -f - <thing",
@@ -389,7 +389,7 @@ export const RARER_SCRIPT: readonly string[] = [
   "get --raw /nothing",
   "get pod bound --subresource=status -o jsonpath={.status.phase}",
   "get pod bound --subresource=nothing",
-  // Who may.
+  // Rights.
   "auth reconcile -f - <access",
   "auth reconcile -f - <access",
   "auth reconcile -f - --dry-run=server <wider",
@@ -408,7 +408,7 @@ export const RARER_SCRIPT: readonly string[] = [
   "delete configmap first --as=jo",
   "create deployment no --image=a --as=jo",
   "get pods --as=jo --as-group=system:masters -o name",
-  // What a cluster in a box cannot do, or does in its own way.
+  // What the sandbox cannot do, or does in its own way.
   "debug bound --image=app:2 --container=look -- sleep 1",
   "get pod bound -o jsonpath={.spec.ephemeralContainers[*].name}",
   "debug node/NS-1 --image=app:2 --dry-run=client",
@@ -432,7 +432,7 @@ export const RARER_SCRIPT: readonly string[] = [
   "drain NS-1 --pod-selector=app=nothing",
   "drain NS-1 --force --disable-eviction --timeout=20s",
   "uncordon NS-1",
-  // Going.
+  // Deletion.
   "delete deployment web --wait=false",
   "delete deployment many based --now",
   "delete pods -l app=odd --field-selector status.phase=Running",

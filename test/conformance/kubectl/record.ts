@@ -1,6 +1,7 @@
 /**
- * Runs a script with every installed kubectl against a real control plane: `npm run cluster:record-kubectl`
- * (`-- kubectl-rarer 1.27 1.33`, `-- kubectl-disruption 1.27 1.33`: the others, with these).
+ * Runs a script with every installed kubectl against a real control plane: `npm run cluster:record-kubectl`.
+ * Other scripts and single versions are arguments: `-- kubectl-rarer 1.27 1.33`, `-- kubectl-disruption 1.27
+ * 1.33`.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,7 +21,7 @@ const directory = mkdtempSync(join(tmpdir(), "karpenter-record-"));
 const plane = await startControlPlane({
   directory,
   programs: ["etcd", "kube-apiserver", "kube-controller-manager"],
-  // Nobody plays kubelets: without those that would say so.
+  // Without kubelets, these controllers would mark nodes as lost and delete pods.
   controllers: ["*", "-node-lifecycle-controller", "-pod-garbage-collector-controller"],
   tell: (line) => process.stdout.write(`${line}\n`),
 });

@@ -1,4 +1,4 @@
-/** What each kubectl printed against a real control plane; versions that print the same share a text. */
+/** What each kubectl printed against a real control plane. Versions that print the same share one text. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { gunzipSync, gzipSync } from "node:zlib";
@@ -16,7 +16,7 @@ interface Stored {
   readonly lines: readonly {
     readonly line: string;
     readonly texts: readonly string[];
-    /** Which text each version printed. */
+    /** For each version, the index of the text that it printed. */
     readonly said: readonly number[];
   }[];
 }

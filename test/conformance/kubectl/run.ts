@@ -1,6 +1,6 @@
 /**
- * Runs a script with one kubectl against one server and returns what it printed, without what differs
- * from run to run: times, ages, ids, versions, generated names and the width of columns.
+ * Runs a script with one kubectl against one server and returns what kubectl printed. Leaves out what differs from
+ * run to run: times, ages, ids, versions, generated names and the width of columns.
  */
 
 import { execFile } from "node:child_process";
@@ -12,7 +12,7 @@ import { DISRUPTION_MANIFESTS, DISRUPTION_SCRIPT } from "./disruption-script.ts"
 import { RARER_MANIFESTS, RARER_SCRIPT } from "./rarer-script.ts";
 import { MANIFESTS, SCRIPT } from "./script.ts";
 
-/** By the name of the file that their transcripts lie in. */
+/** Scripts by the name of the file with their transcripts. */
 export const SCRIPTS = {
   kubectl: SCRIPT,
   "kubectl-rarer": RARER_SCRIPT,
@@ -30,37 +30,37 @@ export interface Session {
   /** Path of the program. */
   readonly kubectl: string;
   readonly kubeconfig: string;
-  /** A folder of its own: home, caches, the editor. */
+  /** A folder for this session: kubectl's home and caches, and the editor. */
   readonly folder: string;
   readonly namespace: string;
 }
 
 interface Typing extends Session {
-  /** Of the script that is typed. */
+  /** Manifests of the script, by name. */
   readonly manifests: Readonly<Record<string, string>>;
 }
 
 export interface Pace {
-  /** How long controllers get between a change and a look at it. */
+  /** How long controllers get between a change and the next read, in milliseconds. */
   readonly settleMs: number;
-  /** Leaves out lines that only look. */
+  /** Whether to skip line `at`, which only reads. */
   skips?(at: number): boolean;
-  /** Looks again a few times when a line that only looks says something else than line `at` should. */
+  /** Whether line `at`, which only reads, printed what it should. If not, the line is repeated a few times. */
   isRight?(at: number, text: string): boolean;
 }
 
-/** In place of what a skipped line would have printed. */
+/** Stands for the output of a skipped line. */
 export const SKIPPED = "(skipped)";
 
-/** Lines that change nothing and need not wait for each other. */
+/** Commands that only read, and can run at the same time. */
 const ONLY_LOOKS =
   /^(get|describe|explain|api-resources|version|logs|exec|top|auth|rollout history) /;
 const LOOKS_AT_ONCE = 4;
 const LOOKS = 4;
-/** After this a command that goes on has asked what it asks first. */
+/** After this time a command such as a watch has sent its first requests. */
 const UNDER_WAY_MS = 1_500;
 
-/** What each line of a script printed: exit code, output and errors. */
+/** The exit code, output and errors of each line of a script. */
 export async function transcript(
   typed: Session,
   pace: Pace,
@@ -123,7 +123,7 @@ async function say(session: Typing, line: string): Promise<string> {
   return normalise(await execute(session, args, stdin, env), session, line);
 }
 
-/** Replaces its first argument by its second in the file that is edited. */
+/** An editor that replaces its first argument by its second in the edited file. */
 const EDITOR = `
 import { readFileSync, writeFileSync } from "node:fs";
 const [, , from, to, file] = process.argv;
@@ -147,7 +147,7 @@ function execute(
       const code = error === null ? 0 : typeof error.code === "number" ? error.code : -1;
       resolve(`${code === 0 ? "" : `exit ${code}\n`}${out}${err === "" ? "" : `!\n${err}`}`);
     });
-    // Who refuses its command line reads no manifest.
+    // A kubectl that refuses its arguments does not read standard input: ignore the broken pipe.
     child.stdin?.on("error", () => undefined);
     child.stdin?.end(stdin);
   });
@@ -172,13 +172,13 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/W\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ (\S+\.go):\d+\]/g, "W $1]"],
   [/(kube-api-access)-[bcdfghjklmnpqrstvwxz2456789]{5}\b/g, "$1-HASH"],
   [/\b(node-debugger-\S+?|web|agent|front-HASH)-[bcdfghjklmnpqrstvwxz2456789]{5}\b/g, "$1-NAME"],
-  // What client-go says when a wait's time is over as it begins to watch.
+  // client-go's message when a wait times out while it begins to watch.
   [/^E\d{4} .*reflector\.go.*\n/gm, ""],
-  // Ages stand in columns of their own, also the first, or after "ago"-like words.
+  // Ages: as a column of their own, or after words such as "ago".
   [/(?<=^|[ (])(\d+[smhd])+(?= |$|\))/gm, "AGE"],
   [/<(invalid|unknown)>(?=\s)/g, "AGE"],
   [/AGE \(x\d+ over AGE\)/g, "AGE"],
-  // How a server was built.
+  // Build details of the server's version.
   [/(Server Version: version\.Info\{.*?GitVersion:"[^"]*").*/g, "$1…"],
   [/ $/gm, ""],
 ];
@@ -187,14 +187,14 @@ function normalise(text: string, { namespace, folder }: Session, line: string): 
   return withoutChance(text.replaceAll(folder, "HOME").replaceAll(namespace, "NS"), line);
 }
 
-/** These print a map of Go's as it comes, in another order each time. upstream: kubectl, pkg/cmd/annotate/annotate.go */
+/** These commands print a Go map in random order. upstream: kubectl, pkg/cmd/annotate/annotate.go */
 const LISTS_A_MAP = /^(annotate|label) .*--list\b/;
 
-/** What a line of a script printed, without what differs from run to run. */
+/** The output of a line, without what differs from run to run. */
 export function withoutChance(text: string, line: string): string {
   const plain = PATTERNS.reduce((result, [pattern, by]) => result.replace(pattern, by), text);
   if (LISTS_A_MAP.test(line)) return plain.split("\n").sort().join("\n");
-  // Pods are evicted side by side.
+  // Pods are evicted at the same time, so their lines come in any order.
   return plain.replace(/(^(evicting pod .*|pod\/.* evicted)( \(server dry run\))?\n)+/gm, (lines) =>
     [...lines.matchAll(/.*\n/g)]
       .map(([line]) => line)

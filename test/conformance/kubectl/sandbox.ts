@@ -19,11 +19,11 @@ export interface ServedSandbox {
 }
 
 export interface ServedWith {
-  /** Karpenter's kinds are installed. */
+  /** Whether Karpenter's kinds are installed. */
   readonly customKinds: boolean;
 }
 
-/** Keeps its files in `folder`. */
+/** Starts the server, whose files are in `folder`. */
 export async function serveSandbox(
   folder: string,
   { customKinds }: ServedWith,

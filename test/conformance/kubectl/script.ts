@@ -1,6 +1,7 @@
 /**
- * What is typed: one line a command, run in order in a namespace of its own. `NS` is that namespace, `<name`
- * at the end feeds one of the manifests. A line that begins with `edit:` has an editor that replaces text.
+ * The commands of the first session: one line each, run in order in a namespace of its own. `NS` stands for that
+ * namespace. `<name` at the end sends a manifest to standard input. A line that begins with `edit:` gets an editor
+ * that replaces text.
  */
 export const MANIFESTS: Readonly<Record<string, string>> = {
   web: deployment("web", "app:1"),
@@ -124,7 +125,7 @@ spec:
 }
 
 export const SCRIPT: readonly string[] = [
-  // Objects come to be.
+  // Creation.
   "apply -f - <web",
   "apply -f - <web",
   "apply -f - <bundle",
@@ -152,7 +153,7 @@ export const SCRIPT: readonly string[] = [
   "create namespace NS-2",
   "expose deployment other --port=80",
   "run once --image=app:1 --restart=Never --dry-run=server -o name",
-  // Looking.
+  // Reading.
   "get deployments",
   "get deployments -o wide",
   "get deployment web -o yaml",
@@ -208,7 +209,7 @@ export const SCRIPT: readonly string[] = [
   "describe priorityclass NS-high",
   "describe namespace NS-2",
   "describe deployment nothing",
-  // Changing.
+  // Changes.
   'patch deployment web -p \'{"spec":{"minReadySeconds":3}}\'',
   'patch deployment web --type=merge -p \'{"spec":{"minReadySeconds":4}}\'',
   'patch deployment web --type=json -p \'[{"op":"replace","path":"/spec/minReadySeconds","value":5}]\'',
@@ -272,7 +273,7 @@ export const SCRIPT: readonly string[] = [
   "rollout history daemonset/agent",
   "rollout undo daemonset/agent --to-revision=1",
   "get daemonset agent -o jsonpath={.spec.template.spec.containers[0].image}",
-  // Nodes and what is on them.
+  // Nodes and their pods.
   "create -f - <node",
   "get node NS-1 -o jsonpath={.spec.taints[*].key}",
   "taint nodes NS-1 node.kubernetes.io/not-ready-",
@@ -299,7 +300,7 @@ export const SCRIPT: readonly string[] = [
   "get pods",
   "uncordon NS-1",
   "uncordon nothing",
-  // Pods that wait.
+  // Pending pods.
   "apply -f - <waiting",
   "get pod waiting",
   "get pod waiting -o yaml",
@@ -316,14 +317,14 @@ export const SCRIPT: readonly string[] = [
   "auth can-i list pods --as=system:serviceaccount:NS:robot",
   "auth can-i create pods --as=system:serviceaccount:NS:robot",
   "get deployments --as=system:serviceaccount:NS:robot",
-  // Explaining.
+  // Explanations of kinds.
   "explain deployment",
   "explain deployment.spec.strategy",
   "explain pod.spec.tolerations.effect",
   "explain poddisruptionbudget.spec --recursive",
   "explain deployment.spec.nothing",
   "explain nothings",
-  // Going.
+  // Deletion.
   "delete configmap more",
   "delete configmap more",
   "delete configmap more --ignore-not-found",

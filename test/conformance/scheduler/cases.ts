@@ -1,7 +1,7 @@
 /**
- * Generated scheduling problems: a few nodes, pods and volumes that are there, one pending pod. A case is
- * made of its seed alone, so only the answers need to be recorded. What all cases share (namespaces,
- * priority classes, storage classes) is in `SHARED`.
+ * Generated scheduling problems: a few nodes, existing pods and volumes, one pending pod. A case follows from its
+ * seed alone, so only the answers are recorded. `SHARED` has what all cases share: namespaces, priority classes,
+ * storage classes.
  */
 import type { Node, Taint } from "../../../src/apis/core/node.ts";
 import type { Pod } from "../../../src/apis/core/pod.ts";
@@ -15,24 +15,24 @@ import { csiNodes, pendingClaims, placedClaims, STORAGE_CLASSES, VolumeCase } fr
 
 export interface SchedulingCase {
   readonly nodes: readonly Node[];
-  /** Bound to nodes already, from the most to the least recent start. */
+  /** Pods on nodes, from the most to the least recent start. */
   readonly placed: readonly Pod[];
   readonly pending: Pod;
   readonly budgets: readonly PodDisruptionBudget[];
   /** PersistentVolumes, PersistentVolumeClaims and CSINodes. */
   readonly volumes: readonly KubeObject[];
-  /** Services and sets that serve and own the pending pod. */
+  /** The Services that select the pending pod, and the set that owns it. */
   readonly owners: readonly KubeObject[];
 }
 
 const ZONES = ["a", "b", "c"];
 const TAINT_KEYS = ["team", "spot"];
-/** 2026-01-01T00:00:00Z; pods began in the hour after it. */
+/** 2026-01-01T00:00:00Z; pods started in the hour after it. */
 const START_MS = 1_767_225_600_000;
 
 const PRIORITIES: Readonly<Record<string, number>> = { low: -100, mid: 100, high: 1000 };
 
-/** Objects that stay for all cases. */
+/** Objects that all cases share. */
 export const SHARED: readonly KubeObject[] = [
   { apiVersion: "v1", kind: "Namespace", metadata: { name: "other", labels: { team: "x" } } },
   ...Object.entries(PRIORITIES).map(([name, value]) => priorityClass(name, value)),
@@ -41,7 +41,7 @@ export const SHARED: readonly KubeObject[] = [
   RUNTIME_CLASS,
 ];
 
-/** Case `index`; names are unique to it, so that cases can follow each other on one cluster. */
+/** Case `index`. Its names are unique, so that cases can follow each other on one cluster. */
 export function schedulingCase(index: number): SchedulingCase {
   return withRareShapes(index, plainCase(index));
 }
@@ -126,7 +126,7 @@ function node(random: Random, name: string): Node {
   } as unknown as Node;
 }
 
-/** One taint, or one of each key. */
+/** One taint, or one for each key. */
 function taints(random: Random): Taint[] {
   const keys = random.int(4) === 0 ? TAINT_KEYS : [random.pick(TAINT_KEYS)];
   return keys.map((key) => ({
@@ -149,7 +149,7 @@ function pod(random: Random, name: string, spec: object): Pod {
     },
     spec: {
       automountServiceAccountToken: false,
-      // Nobody ends them: whoever is to go for the pending pod stays to be seen.
+      // No kubelet ends the pods: a preempted pod stays visible.
       terminationGracePeriodSeconds: 30,
       containers: [{ name: "c", image: "pause:1", resources, ports: ports(random) }],
       ...(random.int(8) === 0 ? { initContainers: [initContainer(random)] } : {}),
@@ -168,7 +168,7 @@ function resourcesOf(random: Random): object {
   return random.int(8) === 0 ? {} : { requests, limits: gpu };
 }
 
-/** One that runs before the others, or beside them. */
+/** An init container, or a sidecar. */
 function initContainer(random: Random): object {
   return {
     name: "i",

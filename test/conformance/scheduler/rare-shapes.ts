@@ -1,8 +1,9 @@
 /**
- * What the plain generator never makes, put on two of three cases: sandboxes of a runtime class, amounts of
- * whole pods, several sidecars with ports, nodes asked for by name, odd selectors, several weighted terms,
- * two hard spreads at once, pods that are leaving or being resized, claims of one pod only, and sets and
- * services that pods without constraints are spread by.
+ * Shapes that the plain generator never makes, added to two of three cases:
+ * - a runtime class with overhead, resources of whole pods, several sidecars with ports
+ * - node affinity by name, odd selectors, several weighted terms, two hard spreads at once
+ * - pods that are terminating or being resized, volume claims for one pod only
+ * - Services and sets by which pods without constraints are spread
  */
 import type { Pod } from "../../../src/apis/core/pod.ts";
 import type { KubeObject } from "../../../src/apis/meta.ts";
@@ -19,11 +20,11 @@ export const RUNTIME_CLASS = {
   overhead: { podFixed: { cpu: "250m", memory: "512Mi" } },
 } as KubeObject;
 
-/** A generated object in the middle of being changed. */
+/** A generated case or object while it is changed. */
 // biome-ignore lint/suspicious/noExplicitAny: its schema is Kubernetes' own
 type Draft = any;
 
-/** What may be done to a case; each changes it in place. */
+/** All rare shapes. Each changes the case in place. */
 const SHAPES: readonly ((random: Random, draft: Draft, index: number) => void)[] = [
   (random, draft) => somePod(random, draft, boxed),
   (random, draft) => somePod(random, draft, wholePodAmounts),
@@ -40,7 +41,7 @@ const SHAPES: readonly ((random: Random, draft: Draft, index: number) => void)[]
   (random, draft, index) => spreadByDefault(random, draft, index),
 ];
 
-/** The case with none, one or two rare shapes. */
+/** The case with up to two rare shapes. */
 export function withRareShapes(index: number, plain: SchedulingCase): SchedulingCase {
   const random = new Random(`rare shapes/${index}`);
   const draft = structuredClone(plain) as Draft;
@@ -49,7 +50,7 @@ export function withRareShapes(index: number, plain: SchedulingCase): Scheduling
   return draft as SchedulingCase;
 }
 
-/** The pending one as often as all others. */
+/** Changes one pod: the pending one half of the time. */
 function somePod(
   random: Random,
   { placed, pending }: Draft,
@@ -63,7 +64,7 @@ function boxed(_: Random, { spec }: Draft): void {
   spec.overhead = { cpu: "250m", memory: "512Mi" };
 }
 
-/** For both amounts, or one of them; containers ask for less, or leave one out. */
+/** Pod-level requests for CPU, memory or both. The container requests less, or leaves one out. */
 function wholePodAmounts(random: Random, { spec }: Draft): void {
   const both = { cpu: random.pick(["1", "3"]), memory: random.pick(["1Gi", "3Gi"]) };
   const one = random.pick([{ cpu: "2" }, { memory: "2Gi" }]);
@@ -109,7 +110,7 @@ function askForNames(random: Random, { spec }: Draft, nodes: Draft[]): void {
   spec.affinity = { ...spec.affinity, nodeAffinity };
 }
 
-/** Selectors with expressions, of everything, of nothing; namespaces chosen in two ways at once. */
+/** Selectors with expressions, of everything, or of nothing; namespaces by name and by selector at once. */
 function oddSelectors(random: Random, { spec }: Draft): void {
   const labelSelector = random.pick<object | undefined>([
     { matchExpressions: [{ key: "app", operator: "In", values: ["web", "db"] }] },
@@ -156,7 +157,7 @@ function weightedTerms(random: Random, { spec }: Draft): void {
   };
 }
 
-/** Two or three that all must hold, of one selector or of several. */
+/** Two or three hard spread constraints, with one selector or several. */
 function hardSpreads(random: Random, { spec }: Draft): void {
   const app = random.pick(APPS);
   spec.topologySpreadConstraints = [ZONE, HOSTNAME, "disk"]
@@ -173,13 +174,13 @@ function hardSpreads(random: Random, { spec }: Draft): void {
     }));
 }
 
-/** Told to go, and not gone yet. */
+/** Marks about half of the pods as terminating. */
 function leaving(random: Random, placed: Draft[]): void {
   for (const { metadata } of placed)
     if (random.int(2) === 0) metadata.deletionTimestamp = "2026-01-01T02:00:00Z";
 }
 
-/** The kubelet holds other amounts for them than they ask for. */
+/** Gives pods allocated amounts that differ from their requests, as during a resize. */
 function resizing(random: Random, placed: Draft[]): void {
   for (const { spec, status } of placed) {
     if (spec.resources !== undefined || spec.containers[0].resources?.requests === undefined)
@@ -201,7 +202,7 @@ function resizing(random: Random, placed: Draft[]): void {
   }
 }
 
-/** The pending pod wants a claim that only one pod may have; mostly another has it. */
+/** The pending pod uses a ReadWriteOncePod claim, which another pod holds in most cases. */
 function onePodClaims(random: Random, { placed, pending, volumes }: Draft, index: number): void {
   const { objects, claimName } = oncePodClaim(index);
   volumes.push(...objects);
@@ -214,7 +215,7 @@ function onePodClaims(random: Random, { placed, pending, volumes }: Draft, index
   add(pending);
 }
 
-/** The pending pod says nothing of spreading: what serves and owns it decides. */
+/** The pending pod has no spread constraints: the default ones follow from its Services and its owner. */
 function spreadByDefault(random: Random, { pending, owners }: Draft, index: number): void {
   delete pending.spec.topologySpreadConstraints;
   const { app, rev } = pending.metadata.labels;

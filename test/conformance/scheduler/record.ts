@@ -1,8 +1,8 @@
 /**
- * Asks the real kube-scheduler about all cases and records its answers: `npm run cluster:record-scheduler`
- * (`-- 1200 1300` asks about some of them again; with `SCHEDULER_ANSWERS=FILE` they go there, and the test
- * then judges by that file). Its log tells the final score of every node that passed
- * its filters, and which node volumes are being bound for.
+ * Asks the real kube-scheduler about all cases and records its answers: `npm run cluster:record-scheduler`.
+ * `-- 1200 1300` repeats some cases. With `SCHEDULER_ANSWERS=FILE` the answers go to that file, and the test
+ * compares with that file. The scheduler's log has the final score of each feasible node, and the node chosen for
+ * volumes.
  */
 import {
   closeSync,
@@ -31,7 +31,7 @@ import {
   type SchedulerAnswer,
 } from "./recording.ts";
 
-/** The scheduler hears of a case's objects through watches; then the pending pod is made. */
+/** Time for the scheduler to learn of a case's objects by its watches, before the pending pod is created. */
 const HEARD_MS = 100;
 const GIVE_UP_MS = 20_000;
 
@@ -71,7 +71,7 @@ function collectionOf({ kind = "", metadata }: KubeObject): string {
   return (COLLECTIONS[kind] ?? "").replace("/default/", `/${metadata.namespace ?? "default"}/`);
 }
 
-/** Creates it and then writes its status, which creation leaves out of all kinds but nodes. */
+/** Creates an object, then writes its status: a create keeps the status of nodes only. */
 async function put(transport: Transport, object: KubeObject): Promise<void> {
   const { status } = object as { status?: unknown };
   const { deletionTimestamp, ...metadata } = object.metadata;
@@ -79,7 +79,7 @@ async function put(transport: Transport, object: KubeObject): Promise<void> {
   const path = `${collectionOf(object)}/${object.metadata.name}`;
   if (status !== undefined && object.kind !== "Node")
     await call(transport, "PATCH", `${path}/status`, { status });
-  // Nobody plays kubelets: it stays, told to go.
+  // No kubelet ends the deleted pod, so it stays terminating.
   if (deletionTimestamp !== undefined) await call(transport, "DELETE", path);
 }
 
@@ -117,14 +117,15 @@ async function answerFor(transport: Transport, asked: SchedulingCase): Promise<A
     }
     const refused = pod.status?.conditions?.some(({ reason }) => reason === "Unschedulable");
     if (pod.spec.nodeName !== undefined || refused === true) return { pod };
-    // A pod is bound after its volumes, which nobody makes here: the scheduler's choice is enough.
+    // kube-scheduler binds a pod only after its volumes are bound, and nothing here binds volumes. The choice of node
+    // is enough.
     if (asked.volumes.length > 0 && volumesAreUnderWay(pending)) return { pod };
     await sleep(20);
   }
   throw new Error(`no answer for ${pending.metadata.name} in ${GIVE_UP_MS / 1000} s`);
 }
 
-/** Pods that have been told to go for it, once their number stays the same. */
+/** The preempted pods, once their number no longer changes. */
 async function victims(transport: Transport, asked: SchedulingCase): Promise<string[]> {
   const placed = asked.placed.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   for (let seen: string[] = [], calm = 0; ; await sleep(50)) {
@@ -134,13 +135,13 @@ async function victims(transport: Transport, asked: SchedulingCase): Promise<str
     const gone = pods.filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
     const names = gone.map(({ metadata }) => metadata.name).sort();
     calm = names.length === seen.length ? calm + 1 : 0;
-    // None where those that are to go were going anyway.
+    // None, after a longer wait, if the victims were terminating already.
     if (calm === (names.length > 0 ? 3 : 20)) return names;
     seen = names;
   }
 }
 
-/** The log grows for minutes: each part of it is read once. */
+/** The log grows for minutes, so each part of it is read once. */
 const log = { read: 0, lastLine: "" };
 
 function volumesAreUnderWay({ metadata: { name } }: Pod): boolean {
@@ -153,7 +154,7 @@ function volumesAreUnderWay({ metadata: { name } }: Pod): boolean {
   return assumedOf(text).has(name);
 }
 
-/** Final scores by pod and node, from the log. */
+/** Final scores by pod and node, from the scheduler's log. */
 function scoresOf(log: string): ReadonlyMap<string, Record<string, number>> {
   const scores = new Map<string, Record<string, number>>();
   const line =
@@ -163,13 +164,13 @@ function scoresOf(log: string): ReadonlyMap<string, Record<string, number>> {
   return scores;
 }
 
-/** Nodes that volumes are being bound for, by pod. */
+/** The node chosen for each pod whose volumes are being bound, by pod. */
 function assumedOf(log: string): ReadonlyMap<string, string> {
   const line = /"AssumePodVolumes" (?:logger="[^"]*" )?pod="default\/([^"]+)" node="([^"]+)"/g;
   return new Map([...log.matchAll(line)].map(([, pod = "", node = ""]) => [pod, node]));
 }
 
-/** Among those that are kept, or in a file of their own. */
+/** Writes the answers into the kept recording, or into the file that SCHEDULER_ANSWERS names. */
 function record(fresh: readonly SchedulerAnswer[]): void {
   const kept = process.env["SCHEDULER_ANSWERS"] === undefined;
   const old = kept ? (JSON.parse(readFileSync(RECORDING, "utf8")) as Recorded).answers : [];
@@ -189,7 +190,7 @@ const plane = await startControlPlane({
   programs: ["etcd", "kube-apiserver", "kube-scheduler"],
   extraArguments: {
     "kube-apiserver": [
-      // No controllers run that would take away what these put on: taints, finalizers, accounts.
+      // These plugins add taints, finalizers and accounts, which no controller here would remove or create.
       "--disable-admission-plugins=TaintNodesByCondition,StorageObjectInUseProtection,ServiceAccount",
     ],
     "kube-scheduler": ["-v=4", "--vmodule=schedule_one=10"],

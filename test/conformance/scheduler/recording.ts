@@ -1,31 +1,31 @@
 /**
- * What the real kube-scheduler said of each case: its choice and final scores, or why it refused and whom
- * it sends away for the pod.
+ * The real kube-scheduler's answer to each case: its choice and final scores, or why it refused the pod and which
+ * pods it preempts.
  */
 import { fileURLToPath } from "node:url";
 
 export type SchedulerAnswer =
   | {
       readonly node: string;
-      /** Of every feasible node; absent when only one was feasible. */
+      /** Scores of all feasible nodes; absent when only one was feasible. */
       readonly scores?: Readonly<Record<string, number>>;
     }
   | { readonly refused: string; readonly preempts?: Preempts };
 
 export interface Preempts {
   readonly node: string;
-  /** Names, sorted. */
+  /** Names of the preempted pods, sorted. */
   readonly victims: readonly string[];
 }
 
 export const CASES = 2_000;
 const KEPT = fileURLToPath(new URL("../recorded/scheduler.json", import.meta.url));
-/** Another file for cases beyond those that are kept, drawn and looked at once. */
+/** SCHEDULER_ANSWERS names another file, for cases that are compared once and not kept. */
 export const RECORDING = process.env["SCHEDULER_ANSWERS"] ?? KEPT;
 
 export interface Recorded {
   readonly kubernetes: string;
-  /** The case that the first answer is of; 0 where it is not said. */
+  /** The index of the first answer's case. Default: 0. */
   readonly first?: number;
   readonly answers: readonly SchedulerAnswer[];
 }

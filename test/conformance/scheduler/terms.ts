@@ -1,4 +1,4 @@
-/** Affinity and spreading of generated pods, in every policy that the API knows. */
+/** Affinity and spreading of generated pods, with every policy of the API. */
 import type { Random } from "../../../src/base/random.ts";
 
 export const ZONE = "topology.kubernetes.io/zone";
@@ -9,7 +9,7 @@ export const REVISIONS = ["r1", "r2"];
 export const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
 export const PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution";
 
-/** Pods that are there already draw others nearer or keep them away. */
+/** Affinity of an existing pod, which attracts or repels later pods. */
 export function placedAffinity(random: Random): object {
   return random.int(3) === 0 ? { affinity: podAffinity(random) } : {};
 }
@@ -84,7 +84,7 @@ export function spread(random: Random): object[] {
     const whenUnsatisfiable = random.pick(["DoNotSchedule", "ScheduleAnyway"]);
     return {
       maxSkew: 1 + random.int(2),
-      // The API wants each pair of key and policy once.
+      // The API allows each pair of key and `whenUnsatisfiable` only once.
       topologyKey: at === 0 ? random.pick([ZONE, ZONE, "disk"]) : HOSTNAME,
       whenUnsatisfiable,
       labelSelector: { matchLabels: { app: random.pick(APPS) } },

@@ -1,7 +1,7 @@
 /**
- * Volumes of generated cases: claims that are bound to volumes of a zone or a node, that wait for a first
- * consumer (to be made, or found among volumes that are there), that cannot be bound at all, and limits
- * on how many volumes a node attaches.
+ * Volumes of generated cases. Claims are bound to volumes of a zone or a node, wait for a first consumer, or
+ * cannot be bound at all. A waiting claim gets a new volume or an existing one. Some nodes limit how many volumes
+ * they attach.
  */
 import type { Node } from "../../../src/apis/core/node.ts";
 import type { KubeObject } from "../../../src/apis/meta.ts";
@@ -39,7 +39,7 @@ export class VolumeCase {
   }
 }
 
-/** Volumes of a pod that runs: bound, and attached to its node. */
+/** Volumes of a running pod: bound, and attached to its node. */
 export function placedClaims(random: Random, all: VolumeCase): object {
   if (random.int(2) === 0) return {};
   return volumesOf([boundClaim(random, all, { csi: true })]);
@@ -49,7 +49,7 @@ export function pendingClaims(random: Random, all: VolumeCase): object {
   return volumesOf(Array.from({ length: 1 + random.int(2) }, () => pendingClaim(random, all)));
 }
 
-/** How many volumes each node takes; some nodes do not say. */
+/** How many volumes each node can attach; some nodes have no limit. */
 export function csiNodes(random: Random, nodes: readonly Node[]): KubeObject[] {
   return nodes
     .filter(() => random.int(3) > 0)
@@ -60,7 +60,7 @@ export function csiNodes(random: Random, nodes: readonly Node[]): KubeObject[] {
     });
 }
 
-/** A bound claim that only one pod may use at a time, and its volume. */
+/** A bound ReadWriteOncePod claim and its volume. */
 export function oncePodClaim(index: number): {
   readonly claimName: string;
   readonly objects: readonly KubeObject[];
@@ -111,7 +111,7 @@ function waitingClaim(all: VolumeCase, className: string, selectedNode?: string)
   return name;
 }
 
-/** With volumes that it may be bound to: of several zones and sizes, some too small. */
+/** A claim, and volumes that it may be bound to: of several zones and sizes, some too small. */
 function staticClaim(random: Random, all: VolumeCase): string {
   const name = all.name("c");
   all.objects.push(claim(name, "static", {}, {}));
@@ -147,7 +147,7 @@ function boundClaim(
   return name;
 }
 
-/** Zones, one node, or anywhere. */
+/** Where a volume can be used: in some zones, on one node, or anywhere. */
 function reach(random: Random, all: VolumeCase): { readonly terms?: readonly object[] } {
   const kind = random.int(6);
   if (kind === 0) return {};

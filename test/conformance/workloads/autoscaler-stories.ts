@@ -1,8 +1,11 @@
-/** HorizontalPodAutoscalers: what they make of usage, and what they say when they cannot. A story tells the usage. */
+/**
+ * HorizontalPodAutoscalers: how they scale by usage, and what they report when they cannot. Each story sets the
+ * usage.
+ */
 import { ALL, spec, template, workload } from "./steps.ts";
 import type { Step, Story } from "./story.ts";
 
-/** Time for an autoscaler to look, which it does every 15 s. */
+/** An autoscaler syncs every 15 s. */
 const LOOK: Step = { wait: 18_000 };
 
 const REQUESTS = { cpu: "100m", memory: "100Mi" };

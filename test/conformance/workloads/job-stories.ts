@@ -1,4 +1,4 @@
-/** Jobs to their end, and CronJobs by the minute. */
+/** Jobs until they finish, and CronJobs with a schedule of each minute. */
 import { ALL, spec, template, workload } from "./steps.ts";
 import type { Step, Story } from "./story.ts";
 
@@ -103,7 +103,7 @@ function cronJob(name: string, cronSpec: object, ...steps: Step[]): Story {
   return { name: `cronjob-${name}`, steps: [created, ...steps] };
 }
 
-/** A little after the full minute, when what was due has been made. */
+/** 3 s after the full minute: the Jobs that were due exist. */
 const MINUTE = { minute: 3_000 } as const;
 
 export const CRON_JOBS: readonly Story[] = [

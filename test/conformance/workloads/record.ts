@@ -1,6 +1,6 @@
 /**
- * Tells all stories to a real kube-controller-manager and records what it made of them:
- * `npm run cluster:record-workloads` (`-- job-` only those whose names begin so).
+ * Plays all stories against a real kube-controller-manager and records the result: `npm run
+ * cluster:record-workloads` (`-- job-` for the stories whose names begin with that).
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,7 +13,7 @@ import { STORIES } from "./stories.ts";
 import { METRICS_KIND, type Stage, tell } from "./story.ts";
 
 const AT_ONCE = 6;
-/** Nothing happened for so long: calm. */
+/** A step has settled after this time without a change. */
 const CALM_MS = 400;
 
 const prefixes = process.argv.slice(2);
@@ -21,7 +21,7 @@ const directory = mkdtempSync(join(tmpdir(), "karpenter-record-"));
 const plane = await startControlPlane({
   directory,
   programs: ["etcd", "kube-apiserver", "kube-controller-manager"],
-  // Without those that would end pods of nodes that nobody plays.
+  // Without kubelets, these controllers would mark nodes as lost and delete pods.
   controllers: ["*", "-node-lifecycle-controller", "-pod-garbage-collector-controller"],
   tell: (line) => process.stdout.write(`${line}\n`),
 });
@@ -38,7 +38,7 @@ const stage: Stage = {
     }
   },
 };
-/** Until every controller has started, which the first stories would be told without. */
+/** Plays some stories until every controller has started. Otherwise the first recorded stories would lack some. */
 async function warmUp(): Promise<void> {
   for (const name of ["deployment-defaults", "statefulset-parallel", "job-one"]) {
     const story = STORIES.find((one) => one.name === name);

@@ -1,4 +1,4 @@
-/** Claims and volumes in use, and who answers for a Service. */
+/** Finalizers of claims and volumes in use, and the endpoints of Services. */
 import { LABELS } from "./steps.ts";
 import type { Step, Story } from "./story.ts";
 
@@ -75,7 +75,7 @@ function service(name: string, serviceSpec: object, ...steps: Step[]): Story {
   return { name: `service-${name}`, steps: [created, ...steps] };
 }
 
-/** Nobody else's pods come here. */
+/** A node for these stories only, so that no other story's pods are on it. */
 const SERVICE_NODE: Step = {
   create: {
     apiVersion: "v1",

@@ -1,4 +1,4 @@
-/** Steps that stories of workloads are made of. Images are the names of revisions. */
+/** Steps for the stories of workloads. Image names stand for revisions. */
 import type { Step } from "./story.ts";
 
 export const LABELS = { app: "web" };
@@ -38,7 +38,7 @@ export function rolling(maxSurge: number | string, maxUnavailable: number | stri
 
 export const ALL = { ready: "" } as const;
 
-/** Lets a rollout of Deployments or sets run to its end: newcomers become ready, leavers go. */
+/** Steps that finish a rollout of Deployments or sets: new pods become ready, terminating pods end. */
 export function rounds(count: number): Step[] {
   return Array.from({ length: count }, (): Step[] => [ALL, { gone: "all" }]).flat();
 }

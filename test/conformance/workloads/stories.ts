@@ -1,4 +1,7 @@
-/** What is told: rollouts, updates in order, daemons, drains; with those of jobs and of services. */
+/**
+ * The stories of workloads: rollouts, ordered updates, DaemonSets, drains; joined with those of jobs and of
+ * services.
+ */
 import { AUTOSCALERS } from "./autoscaler-stories.ts";
 import { CRON_JOBS, JOBS } from "./job-stories.ts";
 import { SERVICES, VOLUMES } from "./service-stories.ts";
@@ -10,7 +13,7 @@ function deployment(name: string, deploymentSpec: object, ...steps: Step[]): Sto
   return { name: `deployment-${name}`, steps: [created, ALL, ...steps] };
 }
 
-/** A pod asks for more than the namespace's limit range allows, and then for less. */
+/** A pod requests more than the namespace's limit range allows, and then less. */
 const REFUSED: Story = {
   name: "deployment-refused",
   steps: [
@@ -255,7 +258,7 @@ function node(name: string, nodeSpec: object = {}): Step {
   };
 }
 
-/** Each story has nodes of its own. New nodes are tainted by the API server until somebody says otherwise. */
+/** Each story has its own nodes. The API server adds a not-ready taint to new nodes, which the story removes. */
 function daemonSet(name: string, setSpec: object, ...steps: Step[]): Story {
   const own = `ds-${name}`;
   const nodes = [1, 2, 3].flatMap((at): Step[] => [

@@ -1,14 +1,14 @@
-/** How a story writes down the objects of a control plane: a line each, without names and times of chance. */
+/** How a story writes down the objects of a control plane: one line each, without random names and times. */
 import type { Pod } from "../../../src/apis/core/pod.ts";
 import type { Condition, KubeObject } from "../../../src/apis/meta.ts";
 import { canonicalJson } from "../../../src/base/json.ts";
 
-/** Sets by age of their image tag, so that the order says nothing about hashes. */
+/** A sort key: sets by the tag of their image, so that the order does not depend on hashes in names. */
 export function orderOf(object: KubeObject): string {
   return `${imageOf(object)} ${object.metadata.name}`;
 }
 
-/** The image of its template. */
+/** The image in the object's pod template. */
 export function imageOf(object: KubeObject): string {
   const { spec, data } = object as unknown as Record<string, { template?: unknown } | undefined>;
   const template = (spec?.template ??
@@ -18,18 +18,18 @@ export function imageOf(object: KubeObject): string {
   return template?.spec?.containers?.[0]?.image ?? "";
 }
 
-/** The name of what made it. */
+/** The name of the object's owner. */
 export function ownerOf({ metadata }: KubeObject): string {
   return metadata.ownerReferences?.[0]?.name ?? "";
 }
 
-/** Where a scheduler would put it: where its affinity says, or on the one node there is. */
+/** The node for a pod: the one that its affinity names, or the only node. */
 export function nodeFor(pod: Pod): string {
   const required = pod.spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
   return required?.nodeSelectorTerms[0]?.matchFields?.[0]?.values?.[0] ?? "n";
 }
 
-/** One word for what a pod is at. */
+/** One word for the state of a pod. */
 export function stateOf({ spec, status }: Pod): string {
   if (status?.phase === "Succeeded" || status?.phase === "Failed") return status.phase;
   if (spec.nodeName === undefined) return "pending";
@@ -37,12 +37,12 @@ export function stateOf({ spec, status }: Pod): string {
   return ready ? "ready" : "running";
 }
 
-/** It was told to leave, and is still there. */
+/** Whether the pod is terminating. */
 export function leaves({ metadata }: Pod): boolean {
   return metadata.deletionTimestamp !== undefined;
 }
 
-/** Pods with names of their own one by one, the others counted. */
+/** One line for each pod with a fixed name; pods with random names are counted. */
 export function podLines(pods: readonly Pod[], withNodes: boolean): string[] {
   const counts = new Map<string, number>();
   for (const pod of pods) {
@@ -86,7 +86,7 @@ export function lineOf(object: KubeObject): string {
   return `${kind} ${name} ${JSON.stringify(said)}`;
 }
 
-/** What Endpoints and EndpointSlices say, without ids. */
+/** The content of Endpoints and EndpointSlices, without ids. */
 function backendsOf(object: KubeObject): object {
   const { subsets, endpoints, ports } = object as unknown as Record<string, unknown>;
   const { labels } = object.metadata;
@@ -97,24 +97,24 @@ function backendsOf(object: KubeObject): object {
   return JSON.parse(canonicalJson(JSON.parse(text))) as object;
 }
 
-/** Addresses and ports come in the order of hashes. */
+/** Sorted: addresses and ports come in the order of hashes. */
 function inOrder(value: unknown): unknown {
   if (!Array.isArray(value)) return value;
   const texts = value.map((one) => [JSON.stringify(one), one] as const);
   return texts.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one as unknown);
 }
 
-/** The Jobs of a CronJob that run, counted. */
+/** Replaces the list of a CronJob's running Jobs by their number. */
 function withCounts(status: Record<string, unknown>): Record<string, unknown> {
   const { active } = status;
   return Array.isArray(active) ? { ...status, active: active.length } : status;
 }
 
-/** Without times, with its fields and conditions in order. */
+/** A status without times, with sorted fields and conditions. */
 function statusOf(status: Record<string, unknown>): object {
   const { conditions, ...rest } = status as { conditions?: readonly Condition[] };
   const { currentMetrics } = rest as { readonly currentMetrics?: unknown };
-  // Their fields come in one order from Go and in another from here.
+  // Go and this project write the fields of metrics in different orders.
   const measured = currentMetrics ? { currentMetrics: canonicalJson(currentMetrics) } : {};
   const fields = Object.entries({ ...withCounts(rest), ...measured })
     .filter(([key]) => !/Time$/.test(key) && key !== "disruptedPods")

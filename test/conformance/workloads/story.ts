@@ -1,7 +1,7 @@
 /**
- * Stories of workloads, told step by step to whichever control plane: objects are written, pods are made
- * ready or ended by the story itself (no kubelet, no scheduler: nothing is left to chance), and after each
- * step, once all is calm, the state is written down as lines of text without random names and times (story-lines.ts).
+ * Stories of workloads, played step by step on any control plane. A step writes objects, makes pods ready or ends
+ * them. No kubelet and no scheduler run, so nothing is left to chance. After each step, once nothing changes any
+ * more, the state is written as lines without random names and times (story-lines.ts).
  */
 import type { Pod } from "../../../src/apis/core/pod.ts";
 import type { KubeObject } from "../../../src/apis/meta.ts";
@@ -23,21 +23,21 @@ export type Step =
   /** Merge patch: `deployments/web`, or `pods/x-0/status`. */
   | { readonly patch: string; readonly with: object }
   | { readonly delete: string; readonly cascade?: "Orphan" | "Foreground" }
-  /** Puts pods on nodes and makes them ready: the first `count` (default all) that are not, of an image. */
+  /** Binds pods and makes them ready: the first `count` (default all) with this image that are not ready. */
   | { readonly ready: string; readonly count?: number }
-  /** Ready pods that are so no longer. */
+  /** Makes ready pods with this image not ready. */
   | { readonly breaks: string; readonly count?: number }
-  /** Running pods end. */
+  /** Ends running pods. */
   | { readonly end: "Succeeded" | "Failed"; readonly count?: number; readonly exitCode?: number }
-  /** Pods that were told to leave are gone. */
+  /** Removes terminating pods. */
   | { readonly gone: "all" | number }
-  /** Evicts up to `count` ready pods, as a drain does; the answers are written down. */
+  /** Evicts up to `count` ready pods, as a drain does, and writes down the answers. */
   | { readonly evict: number }
-  /** The first `count` (default all) pods that run use so much of a resource, by the metrics API. */
+  /** Sets the usage of the first `count` (default all) running pods, as the metrics API reports it. */
   | { readonly uses: string; readonly of?: string; readonly count?: number }
-  /** Time passes. */
+  /** Waits this long (ms). */
   | { readonly wait: number }
-  /** Time passes until so long after the next full minute. */
+  /** Waits until this long (ms) after the next full minute. */
   | { readonly minute: number };
 
 export interface Story {
@@ -48,13 +48,13 @@ export interface Story {
 /** A control plane with the workload controllers. */
 export interface Stage {
   readonly transport: Transport;
-  /** Time passes: at least so long, and until nothing happens any more. */
+  /** Waits at least `ms`, and until nothing changes any more. */
   settle(ms: number, look: () => Promise<string>): Promise<void>;
-  /** Time for the controllers to answer the change of one pod before the next changes. */
+  /** Waits until the controllers have reacted to one pod's change, before the next pod changes. */
   pause(): Promise<void>;
 }
 
-/** How long a step has at least; longer than any controller's own delays, shorter than their backoffs. */
+/** The least duration of a step: longer than the controllers' own delays, shorter than their backoffs. */
 const STEP_MS = 1_000;
 const MINUTE_MS = 60_000;
 
@@ -63,7 +63,7 @@ interface Look {
   readonly lines: readonly string[];
 }
 
-/** The state after each step. */
+/** Plays the story; resolves to the state after each step. */
 export async function tell(stage: Stage, { name, steps }: Story): Promise<readonly string[][]> {
   const teller = new Teller(stage, `s-${name}`);
   await teller.begin();
@@ -77,19 +77,20 @@ export async function tell(stage: Stage, { name, steps }: Story): Promise<readon
   return told;
 }
 
-/** A Job that is named after the minute of its making. */
+/** A Job named after the minute for which it was due. */
 const TIMED_NAME = /\bweb-\d{8}\b/g;
-/** A generated pod name; those of StatefulSets are not. And a set that is gone, of which no image is known. */
+/** A generated pod name. Pods of StatefulSets have fixed names. */
 const RANDOM_NAME = /\bweb-(?:\d{8}-)?[bcdfghjklmnpqrstvwxz2456789]{5}\b/g;
-/** A pod that was never let in, after its set. */
+/** A pod that was refused at creation, after the name of its set. */
 const REFUSED_POD = /(@app:\d+)-[bcdfghjklmnpqrstvwxz2456789]{5}\b/g;
-/** In the order of a Go map. */
+/** The controller lists the autoscalers in the order of a Go map. */
 const MANY_AUTOSCALERS = /(controlled by multiple HPAs: \[)([^\]]+)/g;
+/** A ReplicaSet that is deleted, so that its image is not known. */
 const GONE_SET = /\bweb-[bcdfghjklmnpqrstvwxz2456789]{8,10}\b/g;
 
 const METRICS = "/apis/metrics.k8s.io/v1beta1";
 
-/** Makes a server without a metrics server keep what stories say of usage. */
+/** Lets a server without a metrics server store the usage that stories set. */
 export const METRICS_KIND: KubeObject & { readonly spec: object } = {
   apiVersion: "apiextensions.k8s.io/v1",
   kind: "CustomResourceDefinition",
@@ -172,7 +173,7 @@ class Teller {
     return [];
   }
 
-  /** How long it is until a time of the clock. */
+  /** The time (ms) until `minute` ms after the next full minute. */
   async until({ minute }: { readonly minute: number }): Promise<number> {
     return MINUTE_MS - ((await this.#now()) % MINUTE_MS) + minute;
   }
@@ -212,7 +213,7 @@ class Teller {
     };
     const lines = [
       ...objects.flat().map((one) => plain(lineOf(one))),
-      // Which node's daemon is replaced first is chance.
+      // Lines of pods name nodes only in these stories: elsewhere the order of nodes is chance.
       ...podLines(pods, this.#namespace.endsWith("-nodes")),
       ...new Set((await this.#events()).map(plain).sort()),
     ];
@@ -247,7 +248,7 @@ class Teller {
       which(pod) && (image === "" || (pod.spec.containers[0]?.image === image && !leaves(pod)));
     const chosen = (await this.#pods()).filter(matches).slice(0, count);
     for (const { metadata } of chosen) {
-      // What happened to the one before may have changed this one.
+      // The change of an earlier pod may have changed this one.
       const pod = (await this.#pods()).find((one) => one.metadata.uid === metadata.uid);
       if (pod === undefined || !matches(pod)) continue;
       await act(pod);
@@ -320,7 +321,7 @@ class Teller {
     return this.#call("PATCH", `${this.#path("pods")}/${name}/status`, { status });
   }
 
-  /** The server's own time, read off something that it makes. */
+  /** The server's own time: the creation time of an object that it returns. */
   async #now(): Promise<number> {
     const { body } = await this.#stage.transport.send({
       method: "POST",
