@@ -1,6 +1,6 @@
 /**
- * A node that came in the place of another is there when its pods come, however long the drain takes them to; and none
- * comes where others would have its room first.
+ * A replacement node still exists when its pods arrive, however long the drain of the old node takes. No
+ * replacement is launched where other pods would take its room first.
  */
 import { afterEach, describe, expect, it } from "vitest";
 import type { Event } from "../src/apis/core/kinds.ts";
@@ -69,7 +69,7 @@ describe("a drifted node whose pods a PodDisruptionBudget keeps until its grace 
     );
     await world.until("the pod runs again", async () => (await homeOf()) !== undefined);
     expect(await claims()).toEqual([fresh]);
-    // Nobody waits for it any more: it may go as any other.
+    // No pod is nominated for the node any more: it may be consolidated.
     await world.remove("Deployment", "web", "apps/v1");
     await world.until("it is gone", async () => (await claims()).length === 0, 300_000);
   });
@@ -106,7 +106,7 @@ spec:
       containers: [{name: c, image: pause, resources: {requests: {cpu: 700m}}}]
 `;
 
-/** Of a pool whose nodes drift by the release. */
+/** A NodePool whose nodes drift when `release` changes. */
 const twoCores = (release: string) => `
     metadata: {labels: {release: ${release}}}
     spec:
@@ -226,7 +226,7 @@ describe("a drifted node of a static pool that its limits keep from having one m
     expect(
       told.some(({ reason, message }) => reason === "DisruptionBlocked" && why.test(message ?? "")),
     ).toBe(true);
-    // One for both of its nodes.
+    // One event on the NodePool for both of its nodes.
     expect(onPool(told)).toEqual([
       expect.stringMatching(
         /^Node .* is not disrupted for disruption reason Drifted: limits.nodes/,
@@ -239,7 +239,7 @@ describe("a drifted node of a static pool that its limits keep from having one m
   });
 });
 
-/** What the NodePool is told of why its nodes stay. */
+/** Messages of the NodePool's DisruptionBlocked events. */
 const onPool = (told: readonly Event[]) =>
   told
     .filter(

@@ -1,4 +1,7 @@
-/** The bundle finds its data: each source names files from the project's root. The bundle itself: npm run bundle. */
+/**
+ * The bundle finds its data, because each source names files from the project's root. The bundle itself: npm run
+ * bundle.
+ */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";

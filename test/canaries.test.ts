@@ -1,7 +1,7 @@
 /**
- * No secret reaches what is told. One story with secrets wherever a user may put them, and with everything going
- * wrong that shows what it was about; then log, trace, events and statuses are searched for each secret,
- * plain and in base64.
+ * No secret reaches logs, events, traces or statuses. One story puts secrets wherever a user may put them, and
+ * provokes every failure whose message quotes its input. Then each output is searched for each secret, plain and
+ * in base64.
  */
 import { afterEach, describe, expect, it } from "vitest";
 import type { KubeObject } from "../src/apis/meta.ts";
@@ -88,7 +88,7 @@ spec:
 let world: TestWorld;
 afterEach(() => world.close());
 
-/** Whatever shows a secret: plain, or any of the three ways base64 may cut it. */
+/** The forms of a secret in a text: plain, or one of the three base64 forms, by its offset in the encoded text. */
 function shapes(secret: string): readonly string[] {
   const cut = [0, 1, 2].map((lead) =>
     Buffer.from(" ".repeat(lead) + secret)
@@ -151,7 +151,7 @@ describe("secrets", () => {
           .map((one) => (one as { status?: unknown }).status),
       ),
     };
-    // The story was told: all three wrong classes, the denials and the interruption.
+    // The failures did happen: all three wrong classes, the denials and the interruption.
     expect(told["log"]).toContain("UnauthorizedOperation");
     expect(told["events"]).toContain("SpotInterrupted");
     expect(told["statuses"]).toContain("UserDataInvalid");

@@ -90,9 +90,9 @@ describe("CapacityBuffers", () => {
     expect((await read()).status?.replicas).toBe(2);
     expect(await reason("ReadyForProvisioning")).toBe("Resolved");
     expect(await reason("Provisioning")).toBe("FitsExistingCapacity");
-    // Nothing is stored or told of pods that are not there.
+    // The API has no object for the buffer's virtual pods.
     expect(await world.list("Pod", "v1", "app=room")).toEqual([]);
-    // Empty, but kept: for hours if need be.
+    // The buffer keeps its empty node.
     const [first] = await nodes();
     await world.advance(20 * 60_000);
     expect((await nodes()).map(({ metadata }) => metadata.name)).toEqual([first?.metadata.name]);
@@ -242,7 +242,7 @@ spec:
 `;
     await world.apply(CLUSTER + near + buffer("{podTemplateRef: {name: room}, replicas: 2}"));
     await world.advance(120_000);
-    // The buffer's node, and none for a pod that could not be bound there.
+    // Only the buffer's node: kube-scheduler could not bind the pod to a second one.
     expect(await nodes()).toHaveLength(1);
     const events = await world.list<KubeObject & { readonly reason: string }>("Event", "v1");
     const reasons = events.filter((one) => eventOn(one) === "near").map((one) => one.reason);
@@ -256,7 +256,7 @@ spec:
     await world.advance(120_000);
     const before = (await nodes()).map(({ metadata }) => metadata.name);
     expect(before).toHaveLength(2);
-    // At once, and after the claims' notes on planned pods have lost their force.
+    // At once, and after the claims' notes about their planned pods have expired.
     for (const waitMs of [0, 20 * 60_000]) {
       await world.advance(waitMs);
       await world.box.restart();
@@ -326,7 +326,7 @@ spec:
     await world.client.create(CUSTOM_RESOURCE_DEFINITION, definition as KubeObject);
     await world.advance(60_000);
     await world.apply(buffer("{podTemplateRef: {name: room}, replicas: 2}"));
-    // A kind that is missing is looked for ever more seldom.
+    // The controller looks for a missing kind at growing intervals.
     await world.advance(10 * 60_000);
     expect(await nodes()).toHaveLength(2);
   });

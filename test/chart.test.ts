@@ -1,7 +1,7 @@
 /**
- * What can be known of the chart without helm: every value is used and every use is a value, what it sets is
- * what the program reads, and the image recipe takes what the bundle needs. The real helm's word is in
- * `npm run test:cluster`.
+ * Checks of the chart without helm: every value is used, every use has a value, the program reads each variable
+ * that the chart sets, and the image recipe copies what the bundle needs. `npm run test:cluster` checks it with
+ * the real helm.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -29,7 +29,7 @@ const templates = readdirSync(join(CHART, "templates")).map((file) => ({
 }));
 const everything = templates.map(({ text }) => text).join("\n");
 
-/** What the chart hands to the program that is no setting of its own. */
+/** Variables that the chart sets and that are no settings of Karpenter. */
 const OTHER_VARIABLES = ["KUBERNETES_MIN_VERSION", "NODE_OPTIONS", "SYSTEM_NAMESPACE"];
 
 /** `.Values.a.b`, `$settings.b` and `$values.b` in the templates. */
@@ -49,7 +49,7 @@ describe("the chart", () => {
       .map(({ name }) => name)
       .filter((name) => !generic.test(name))
       .filter((name) => !uses.some((use) => use === name || name.startsWith(`${use}.`)))
-      // Read through a variable for the image alone.
+      // The template reads the image's values through a variable.
       .filter((name) => !everything.includes(`$image.${name.split(".").at(-1)}`));
     expect(unused).toEqual([]);
   });
@@ -138,7 +138,7 @@ describe("the chart", () => {
         name,
         default: OPTIONS[option].default,
       });
-    // The third of each list in the template.
+    // The third item of each list in the template is the default.
     const listed = [...everything.matchAll(/\(list "([A-Z_]+)" .* "([^"]*)"\)$/gm)];
     expect(listed.length).toBeGreaterThan(20);
     for (const [, env, fallback] of listed) {
@@ -219,7 +219,7 @@ describe("the image", () => {
   it("has the code cache made by the Node that runs it, with the flags that it runs with", () => {
     expect(recipe).toContain("COPY --from=run /nodejs/bin/node /usr/local/bin/node-of-run");
     expect(recipe).toContain("--code-cache /usr/local/bin/node-of-run");
-    // Where the flags are read from.
+    // The Node flags are read from this file.
     expect(recipe).toContain("COPY deploy/image/Containerfile deploy/image/");
     const entry = /^ENTRYPOINT \["(\S+)",/m.exec(recipe)?.[1];
     expect(entry).toBe("/nodejs/bin/node");

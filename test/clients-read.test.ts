@@ -1,7 +1,7 @@
 /**
- * Fields and conditions that other programs read off our objects, pinned on a live cluster: Argo CD's health scripts
- * (argoproj/argo-cd, resource_customizations/karpenter.sh and karpenter.k8s.aws) and Headlamp's Karpenter plug-in
- * (headlamp-k8s/plugins, karpenter/src).
+ * Fields and conditions that other programs read from Karpenter's objects, checked on a live cluster. Argo CD's
+ * health scripts (argoproj/argo-cd, resource_customizations/karpenter.sh and karpenter.k8s.aws) and Headlamp's
+ * Karpenter plug-in (headlamp-k8s/plugins, karpenter/src).
  */
 import { readFileSync } from "node:fs";
 import { afterEach, expect, it } from "vitest";
@@ -13,7 +13,7 @@ const read = (file: string): string => readFileSync(new URL(file, EXAMPLES), "ut
 let world: TestWorld;
 afterEach(() => world.close());
 
-/** By kind: the conditions whose status and message health scripts show. No v1 claim has their `Disrupting`. */
+/** By kind: the conditions that Argo CD's health scripts read. Their `Disrupting` exists on no v1 claim. */
 const CONDITIONS = {
   NodePool: ["Ready", "NodeClassReady"],
   NodeClaim: ["Ready", "Launched", "Registered", "Initialized"],

@@ -1,4 +1,7 @@
-/** The console of a running controller: whom the API server lets in, and what it sees with the chart's rights. */
+/**
+ * The console of a running controller: which users the API server admits, and what the console sees with the
+ * chart's rights.
+ */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
@@ -17,7 +20,7 @@ afterEach(async () => {
   world = undefined;
 });
 
-/** As the controller reaches the API server where the chart has `controller.console.enabled`. */
+/** The controller's connection to the API server, with `controller.console.enabled` in the chart. */
 function asController({ box }: TestWorld, asked: string[] = []) {
   const rights = [...rightsOf("aws"), ...consoleRights()];
   const transport = underRights(box.sandbox.transport, rights, "karpenter");

@@ -1,4 +1,4 @@
-/** The console's patches: applied as they are written, each gives its pods a place. */
+/** The console's patches: each one, applied as written, gives its pods a place. */
 import { execFileSync } from "node:child_process";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Pod } from "../src/apis/core/pod.ts";
@@ -64,7 +64,7 @@ function unplaced(): Promise<readonly UnplacedPod[]> {
   return withScene(world, (scene) => scene.unplaced());
 }
 
-/** As a shell and kubectl take the line. */
+/** Parses the line as a shell and kubectl do, and sends the patch. */
 async function carryOut(line: string): Promise<void> {
   const script = `kubectl() { printf '%s\\0' "$@"; }; ${line}`;
   const words = execFileSync("sh", ["-c", script], { encoding: "utf8" }).split("\0").slice(0, -1);

@@ -1,4 +1,4 @@
-/** What the console knows of the cluster of a test world. */
+/** The console's view of a test world's cluster. */
 import { SILENT } from "../src/base/log.ts";
 import { Random } from "../src/base/random.ts";
 import { liveSource } from "../src/cli/console/live-source.ts";
@@ -6,7 +6,7 @@ import type { ConsoleScene, ConsoleSource } from "../src/console/source.ts";
 import type { Transport } from "../src/kube/transport/transport.ts";
 import type { TestWorld } from "./world.ts";
 
-/** As `karpenter console` reads the world's cluster. `transport`: as whom; default: as its administrator. */
+/** Reads the world's cluster as `karpenter console` does. `transport`: the user; by default the administrator. */
 export function sourceOf(
   { clock, box }: TestWorld,
   transport: Transport = box.sandbox.transport,
@@ -23,7 +23,7 @@ export function sourceOf(
   });
 }
 
-/** Opens the console's watches, asks the present scene, and closes the watches. */
+/** Opens the console's watches, calls `ask` with the present scene, and closes the watches. */
 export async function withScene<T>(
   world: TestWorld,
   ask: (scene: ConsoleScene) => Promise<T>,

@@ -1,10 +1,13 @@
-/** What if takes more steps on a larger cluster, so that none of them holds the event loop for long. */
+/**
+ * The console's What if takes more steps on a larger cluster, so that no single step holds the event loop for
+ * long.
+ */
 import { expect, it } from "vitest";
 import { drawObjects } from "../bench/console/cluster.ts";
 import { readObjects, readPicture } from "../src/cli/answers/read-picture.ts";
 import { modelOf, simulationInSteps } from "../src/cli/answers/simulate.ts";
 
-/** Removes a node of a cluster of so many; the number of steps. */
+/** The number of steps to simulate the removal of one node from a cluster of this size. */
 async function stepsWith(nodes: number): Promise<number> {
   const found = [...drawObjects(nodes, 2).values()]
     .flat()
@@ -31,6 +34,6 @@ async function stepsWith(nodes: number): Promise<number> {
 it("takes more steps for more nodes", async () => {
   const few = await stepsWith(128);
   const many = await stepsWith(512);
-  // A step of most loops is 64 nodes; ten loops go through all of them.
+  // A step of most loops covers 64 nodes, and at least ten loops visit all nodes.
   expect(many - few).toBeGreaterThan(10 * ((512 - 128) / 64));
 });

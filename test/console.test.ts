@@ -1,4 +1,7 @@
-/** The console on a live cluster: it says what the commands say, writes nothing, and names what it may not see. */
+/**
+ * The console on a live cluster gives the same answers as the commands, writes nothing, and names what it may not
+ * read.
+ */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
@@ -34,7 +37,7 @@ async function busyWorld(): Promise<TestWorld> {
     const pods = await opened.list<Pod>("Pod", "v1", "app=inflate");
     return pods.filter(({ status }) => status?.phase === "Running").length === 7;
   });
-  // More than its NodePool may ever have room for: they wait.
+  // No NodePool can ever have room for this pod, so it stays pending.
   await opened.apply({
     apiVersion: "v1",
     kind: "Pod",
@@ -152,7 +155,7 @@ it("simulates an edited NodePool, replicas and prices, and says how to ask the s
   await refused({ prices: ["m5.large=cheap"] }).toThrow("wanted TYPE=USD");
 });
 
-/** The answer of `karpenter simulate`, which makes the whole picture anew from the changed objects. */
+/** The answer of `karpenter simulate`, which reads the cluster again with the changed objects. */
 async function inTerminal(of: TestWorld, pools: string, scale: string): Promise<Simulated> {
   const client = createKubeClient(of.box.sandbox.transport);
   const objects = await readObjects({ cluster: true }, async (_, further) => ({

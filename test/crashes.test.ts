@@ -1,7 +1,7 @@
 /**
- * Two replicas, and the leader killed at any write while the cluster grows and shrinks: the other takes over,
- * and whatever the moment was, nothing is lost, left behind or paid for without use.
- * `CRASH_RUNS=50 npx vitest run test/crashes.test.ts` plays fifty seeds (`npm run crashes`).
+ * Two replicas, and the leader is killed at a random write while the cluster grows and shrinks. The other replica
+ * takes over. Whatever the moment, nothing is lost, left behind or paid for without use. `CRASH_RUNS=50 npx vitest
+ * run test/crashes.test.ts` plays fifty seeds (`npm run crashes`).
  */
 import { readFileSync } from "node:fs";
 import { afterAll, describe, expect, it } from "vitest";
@@ -19,7 +19,7 @@ const V1 = "karpenter.sh/v1";
 const MINUTE = 60_000;
 const POOL = readFileSync(new URL("../examples/v1/nodepool.yaml", import.meta.url), "utf8");
 
-/** One pod a node, so that there is something to launch. */
+/** One pod per node, so that each pod needs a launch. */
 const SPREAD = {
   apiVersion: "apps/v1",
   kind: "Deployment",
@@ -51,7 +51,7 @@ const SPREAD = {
 class Drill {
   readonly world: TestWorld;
   readonly random: Random;
-  /** The first is the leader as long as it lives. */
+  /** Living and dead replicas. The first one leads while it lives. */
   replicas: Replica[] = [];
   kills = 0;
   readonly #seed: number;
@@ -67,7 +67,7 @@ class Drill {
     this.replicas.push(startReplica(this.world, `seed-${this.#seed}-replica-${this.#started++}`));
   }
 
-  /** Lets time pass until the condition holds; a dead replica is started again after some seconds. */
+  /** Lets time pass until the condition holds. Five seconds after a replica dies, another one is started. */
   async until(what: string, holds: () => Promise<boolean>, limitMs = 15 * MINUTE): Promise<void> {
     const deadlineMs = this.world.clock.now() + limitMs;
     let diedMs: number | undefined;
@@ -99,7 +99,7 @@ class Drill {
         status?.phase === "Running" && metadata.deletionTimestamp === undefined,
     );
 
-  /** Ids of Karpenter's instances that are paid for. */
+  /** Ids of Karpenter's running or pending instances. */
   instances(): readonly string[] {
     return this.#ours()
       .filter(({ state }) => state === "running" || state === "pending")
@@ -130,7 +130,7 @@ async function openDrill(seed: number): Promise<Drill> {
   return drill;
 }
 
-/** Every instance is some claim's, and every claim has its own. */
+/** Expects `count` claims, and exactly one instance and one node for each. */
 async function expectSettled(drill: Drill, count: number): Promise<void> {
   const claims = await drill.claims();
   const ids = claims.map(({ status }) => status?.providerID?.split("/").at(-1) ?? "none").sort();
@@ -146,7 +146,7 @@ describe("two replicas, the leader killed at any write", () => {
   const seeds = Array.from({ length: RUNS }, (_, index) => FIRST + index);
 
   afterAll(() => {
-    // A drill in which nobody dies shows nothing.
+    // Without a kill, a drill would show nothing.
     expect(kills).toBeGreaterThanOrEqual(RUNS);
   });
 
@@ -159,13 +159,13 @@ describe("two replicas, the leader killed at any write", () => {
         await world.scale("web", NODES);
         drill.leader.killAtWrite(1 + random.int(12 * NODES), random.int(2) === 0);
         await drill.until("all pods run", async () => (await drill.pods()).length === NODES);
-        // What a crash left without a claim is swept within minutes.
+        // Instances that a crash left without a claim are removed within minutes.
         await drill.until(
           "instances are what claims say",
           async () => drill.instances().length === NODES && (await drill.claims()).length === NODES,
         );
         await expectSettled(drill, NODES);
-        // A launch may be made anew only where nobody heard its answer.
+        // A launch may be repeated only if its answer was lost in a kill.
         expect(drill.launched).toBeLessThanOrEqual(NODES * (1 + drill.kills));
 
         drill.leader.killAtWrite(1 + random.int(10 * NODES), random.int(2) === 0);

@@ -1,4 +1,4 @@
-/** What the page remembers of the past is bounded, and the moment that it goes back to is the right one. */
+/** What the page remembers of the past is bounded, and going back in time shows the right moment. */
 import { describe, expect, it } from "vitest";
 import { type Moment, momentAt, withMoment } from "../dashboard/src/recording.ts";
 

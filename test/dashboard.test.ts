@@ -1,4 +1,4 @@
-/** The built page of the console is committed: it must be what its sources make. */
+/** The console's built page is committed: it must equal what its sources produce. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";

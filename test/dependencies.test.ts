@@ -1,4 +1,7 @@
-/** What runs with the program: each package has a reason and a licence that we may pass on, and no install script. */
+/**
+ * Packages that run with the program: each has a reason and a licence that allows redistribution, and none has an
+ * install script.
+ */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { auditVerdict } from "../scripts/audit/verdict.ts";
@@ -13,7 +16,7 @@ import {
 const read = (file: string): string => readFileSync(new URL(`../${file}`, import.meta.url), "utf8");
 const all = runtimePackages(read("package-lock.json"));
 const direct = all.filter(({ isDirect }) => isDirect);
-/** They ask for their text to be passed on, and for nothing of our own source. */
+/** Licences that only require us to pass on their text. */
 const LICENCES = ["Apache-2.0", "MIT", "ISC", "0BSD", "BSD-2-Clause", "BSD-3-Clause", "PSF-2.0"];
 
 const names = (some: readonly RuntimePackage[]) => some.map(({ name }) => name);
@@ -39,7 +42,7 @@ describe("packages at run time", () => {
         (isDirect ||
           broughtBy.some((one) => !/^(@(aws-sdk|opentelemetry)\/|selfsigned$)/.test(one))),
     );
-    // The page says so.
+    // The limit for packages that neither the AWS SDK nor OpenTelemetry brings.
     expect(small.length).toBeLessThanOrEqual(30);
   });
 
@@ -54,7 +57,7 @@ describe("packages at run time", () => {
 
   it("run no script when they are installed", () => {
     expect(names(all.filter(({ hasInstallScript }) => hasInstallScript))).toEqual([]);
-    // Neither do we where the package is installed.
+    // This project has no install script either.
     const { scripts } = JSON.parse(read("package.json")) as { scripts: object };
     const own = Object.keys(scripts).filter((name) => /^(pre|post)?install$|^prepare$/.test(name));
     expect(own).toEqual([]);

@@ -1,12 +1,13 @@
 /**
- * IAM as far as `deploy/aws` uses it: which actions a call needs, which resources it touches with which tags,
- * and whether a list of statements allows that. Denied unless allowed; every condition must hold.
+ * A model of IAM as far as `deploy/aws` uses it: the actions that a call needs, the resources and tags that it
+ * touches, and whether statements allow that. A request is denied unless a statement allows it and all its
+ * conditions hold.
  */
 import type { TagSpecification } from "../src/providers/aws/api/launches.ts";
 import type { JournalEntry } from "../src/sandbox/ec2/account/journal.ts";
 import type { SimulatedAws } from "../src/sandbox/ec2/simulated-aws.ts";
 
-/** Tags by key, or condition keys by name. */
+/** Tags by key, or condition keys with their values. */
 export type Table = Readonly<Record<string, string>>;
 
 export interface Statement {
@@ -31,7 +32,7 @@ export interface IamRequest {
   readonly context: Table;
 }
 
-/** Services whose actions have another prefix than our name for them. */
+/** Calls that need several actions, or an action of another name. */
 const BATCHES: Readonly<Record<string, readonly string[]>> = {
   // A fleet runs instances, which get a role.
   "ec2.createFleet": ["ec2:CreateFleet", "ec2:RunInstances", "iam:PassRole", "ec2:CreateTags"],
@@ -39,7 +40,7 @@ const BATCHES: Readonly<Record<string, readonly string[]>> = {
   "ec2.createLaunchTemplate": ["ec2:CreateLaunchTemplate", "ec2:CreateTags"],
   "iam.addRoleToInstanceProfile": ["iam:AddRoleToInstanceProfile", "iam:PassRole"],
   "iam.createInstanceProfile": ["iam:CreateInstanceProfile", "iam:TagInstanceProfile"],
-  // Permission for the batch is permission for the message.
+  // A batch needs the same permission as one message.
   "sqs.deleteMessageBatch": ["sqs:DeleteMessage"],
   "zonalShift.getManagedResource": ["arc-zonal-shift:GetManagedResource"],
 };
@@ -100,7 +101,7 @@ function like(pattern: string, text: string): boolean {
 
 const ACCOUNT = "123456789012";
 
-/** What IAM is asked for a call of the journal that was not refused. */
+/** The IAM requests of a journal entry that was not refused. */
 export function requestsOf(
   entry: JournalEntry,
   aws: SimulatedAws,
@@ -148,11 +149,11 @@ export function requestsOf(
   }
 }
 
-/** How one call asks IAM. */
+/** Builds the IAM requests of one call. */
 interface Call {
   readonly arn: (kind: string, id?: string, account?: string) => string;
   readonly one: (resource: string, more?: Partial<IamRequest>) => IamRequest;
-  /** What is made, and the tags it is born with. */
+  /** The requests to create a resource with tags. */
   readonly withTags: (resource: string, requestTags: Table) => readonly IamRequest[];
   readonly passRole: IamRequest;
 }
@@ -195,17 +196,17 @@ function launchRequests(
   const templates = names.map((name) =>
     made(aws, "CreateLaunchTemplate", "LaunchTemplateName", name),
   );
-  // EC2 asks about each thing that is born with the tags that it itself is born with: those of the call, or of the template.
+  // EC2 authorizes each created resource with the tags it will have: those of the call, or of the template.
   const specifications = [given, ...names.map((name) => templateDataOf(aws, name))];
   const tagsBornWith = (kind: string): Table =>
     specifications.map((one) => tagsIn(one, kind)).find((tags) => Object.keys(tags).length > 0) ??
     {};
   const born = ["instance", "volume"];
   if (isFleet) born.push("fleet");
-  // A trial of a fleet names a template that is not there: nothing of it is asked about.
+  // A dry run of a fleet names a template that does not exist, so EC2 checks no network interface of it.
   if (!isFleet || given["DryRun"] !== true) born.push("network-interface");
   if (isFleet && isSpot(given)) born.push("spot-instances-request");
-  // A fleet launches in its caller's name.
+  // A fleet runs instances with its caller's permissions.
   const verbs = isFleet ? ["CreateFleet", "RunInstances"] : ["RunInstances"];
   return [
     ...born.flatMap((kind) => withTags(arn(kind), tagsBornWith(kind))),
@@ -277,7 +278,7 @@ function tagsIn(input: Record<string, unknown>, resourceType: string): Table {
   return toTable(specifications.find((one) => one.ResourceType === resourceType)?.Tags ?? []);
 }
 
-/** The tags that a resource was made with, from the journal. */
+/** The tags of a resource at its creation, from the journal. */
 function made(aws: SimulatedAws, action: string, field: string, name: string): Table {
   const input = aws.journal
     .calls({ action })

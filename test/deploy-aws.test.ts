@@ -1,6 +1,7 @@
 /**
- * `deploy/aws` grants what the provider calls and nothing else: the calls of `api.ts` and the actions of the
- * policies are compared as sets, and what a class' life really sends is judged under the policies' conditions.
+ * `deploy/aws` grants exactly the calls that the provider makes. The calls of `api.ts` and the actions of the
+ * policies are compared as sets. The requests of a node class' whole life are evaluated under the policies'
+ * conditions.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -40,9 +41,9 @@ const PLACES = {
   AccountId: "123456789012",
 } as const;
 
-/** Calls of `karpenter plan`, with the credentials of whoever types it. */
+/** Calls of `karpenter plan`, which run with the user's own credentials. */
 const OF_PLAN = ["ec2.describeAvailabilityZones"];
-/** Allowed to everybody. */
+/** Calls that need no permission. */
 const FREE = ["sts.getCallerIdentity"];
 
 function policy(file: string): Policy {
@@ -211,20 +212,20 @@ describe("the policies", () => {
   });
 });
 
-/** `Action on resource` of what the journal holds and the statements do not allow. */
+/** `Action on resource` for each recorded request that the statements do not allow. */
 function refused(statements = STATEMENTS): readonly string[] {
   return recorded()
     .filter((request) => !evaluate(statements, request))
     .map(({ action, resource }) => `${action} on ${resource}`);
 }
 
-/** What IAM was asked for all calls so far. */
+/** The IAM requests of all calls so far. */
 function recorded(): readonly IamRequest[] {
   const entries: readonly JournalEntry[] = world.aws.journal.calls({});
   return entries.flatMap((entry) => requestsOf(entry, world.aws, PLACES.Region));
 }
 
-/** The same tags, as another cluster's Karpenter writes them. */
+/** The same tags, as the Karpenter of another cluster writes them. */
 function ofAnother(tags: Table): Table {
   return Object.fromEntries(
     Object.entries(tags).map(([key, value]) => [
@@ -234,7 +235,7 @@ function ofAnother(tags: Table): Table {
   );
 }
 
-/** A class, a launch, a registration, a reboot and their ends. */
+/** Creates a class, launches and registers a node, reboots it, and deletes everything. */
 async function liveOnce(): Promise<void> {
   world = await awsWorld({ interruptionQueue: CLUSTER });
   await world.kube.create(EC2_NODE_CLASS, ec2NodeClass({ tags: { team: "a" } }));

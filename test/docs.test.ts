@@ -1,6 +1,6 @@
 /**
- * The pages of docs/ are true: links lead somewhere, manifests of tasks give nodes to all their pods, and every command
- * line has commands, flags and scripts that exist.
+ * The pages of docs/ are true: links lead somewhere, the manifests of tasks give all their pods a node, and every
+ * command line has existing commands, flags and scripts.
  */
 import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,14 +20,14 @@ const PAGES = [
 ];
 const read = (page: string): string => readFileSync(join(ROOT, page), "utf8");
 
-/** Code of one language, block by block. */
+/** The code blocks of one language. */
 function blocks(text: string, language: string): readonly string[] {
   return [...text.matchAll(new RegExp(`^ *\`\`\`${language}\\n([\\s\\S]*?)^ *\`\`\``, "gm"))].map(
     ([, code = ""]) => code,
   );
 }
 
-/** Headings of a page as anchors; the same rule as GitHub's. */
+/** The anchors of a page's headings, by GitHub's rule. */
 function anchorsOf(text: string): readonly string[] {
   return [...text.matchAll(/^#+ (.*)$/gm)].map(([, title = ""]) =>
     title
@@ -88,7 +88,7 @@ function planFlags(file: string): Parameters<typeof runPlan>[0] {
   return { ...plan.opts(), filename: [file] } as Parameters<typeof runPlan>[0];
 }
 
-/** The command as a person calls it, not as a name of something else. */
+/** `karpenter` as a command that a person types, not as a name. */
 const CALLED = /(?:^|[|(] *|npx |kubectl )karpenter ([^|;&)>]+)/g;
 
 const program = karpenterProgram("karpenter");
@@ -97,7 +97,7 @@ function commandOf(words: readonly string[]): Command | undefined {
   return program.commands.find((one) => one.name() === words[0]);
 }
 
-/** Command lines of a page, also those in a sentence: continued lines joined, comments cut. */
+/** Command lines of a page, also those inside sentences. Continued lines are joined, comments removed. */
 function lines(page: string): readonly string[] {
   const text = read(page);
   const inSentences = [...text.matchAll(/`([^`\n]+)`/g)].map(([, code = ""]) => code);
@@ -111,7 +111,7 @@ function lines(page: string): readonly string[] {
   );
 }
 
-/** What is wrong with the words after `karpenter`; undefined: nothing. */
+/** What is wrong with the words after `karpenter`; undefined if nothing is. */
 function problemOf(words: readonly string[]): string | undefined {
   const command = commandOf(words);
   if (command === undefined)

@@ -1,4 +1,4 @@
-/** `karpenter doctor` and `support-bundle` on a whole cluster that is well, then with one thing broken at a time. */
+/** `karpenter doctor` and `support-bundle` on a healthy cluster, then with one fault at a time. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Deployment } from "../src/apis/apps/kinds.ts";
 import type { EC2NodeClass } from "../src/apis/aws/ec2nodeclass.ts";
@@ -112,7 +112,7 @@ describe("on a cluster", () => {
       roomOf: roomOfSubnets(world.box.sandbox.aws.api),
       quotasOf: quotasOf(world.box.sandbox.aws.api, world.clock),
     });
-  /** As on a real cluster, where a controller leads and answers webhooks from a pod. */
+  /** Facts as on a real cluster, where a pod runs the controller, holds the Lease and answers webhooks. */
   const real = async (): Promise<DoctorFacts> => {
     const facts = await gathered();
     const webhooks = facts.webhooks.map((one) => ({ ...one, ready: 1 }));
@@ -166,7 +166,7 @@ describe("on a cluster", () => {
     expect(facts).toMatchObject({ isSandbox: true, leases: [] });
     expect(facts.webhooks.filter(({ ready }) => ready === 0).length).toBeGreaterThan(1);
     expect(open(judged(facts))).toEqual([]);
-    // At --speed 30 its clock is soon hours away from the machine's.
+    // With --speed 30 the sandbox's clock is soon hours ahead of the machine's.
     expect(open(judged({ ...facts, skewMs: 100_000_000 }))).toEqual([]);
     const elsewhere = judged({ ...facts, isSandbox: false });
     expect(open(elsewhere)).toEqual(

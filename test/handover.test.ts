@@ -1,4 +1,4 @@
-/** `karpenter migrate handover` where it waits or gets stuck; the whole way is in test/cluster/migrate.test.ts. */
+/** `karpenter migrate handover` when it waits or gets stuck; test/cluster/migrate.test.ts covers a whole handover. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LEASE, type Lease } from "../src/apis/policy/kinds.ts";
 import { toRfc3339Micro } from "../src/base/clock.ts";
@@ -116,7 +116,7 @@ describe("a handover between two Deployments", () => {
     expect((error as CliError).message).toContain(
       "to go back: scale default/new to 0, then default/old to 2",
     );
-    // Fifteen seconds for the lease, and the minute of the timeout.
+    // Fifteen seconds for the Lease, and one minute of timeout.
     expect(world.clock.now() - startMs).toBeGreaterThan(75_000);
     expect([await replicas("old"), await replicas("new")]).toEqual([0, 1]);
   });

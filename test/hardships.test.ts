@@ -1,6 +1,7 @@
 /**
- * What an AWS that is short, forgetful and slow, all at once, does to a cluster: pods run in the end, on the machines
- * that were launched first, and nothing leaks. One world for all, since each costs a second.
+ * An AWS with a quota, with eventual consistency and with slow boots, all at once. In the end pods run on the
+ * instances that were launched first, and nothing leaks. One world for all checks, since each world costs a
+ * second.
  */
 import { afterEach, describe, expect, it } from "vitest";
 import type { Pod } from "../src/apis/core/pod.ts";
@@ -21,7 +22,7 @@ async function running(): Promise<readonly Pod[]> {
   );
 }
 
-/** Machines that fleets ever launched, whether or not they are still there. */
+/** Ids of all instances that fleets launched, including ended ones. */
 function launched(): readonly string[] {
   const all = [...world.box.sandbox.aws.state.instances.values()];
   return all
@@ -48,7 +49,7 @@ describe("an AWS with a quota of spot, that knows late of what is new and boots 
     faults.slowBoot({ byMs: 90 * SECOND });
     await world.applySeed("s4-01-spot.yaml");
     await world.applySeed("s4-02-spot-deploy.yaml");
-    // Launch templates are known late, too: the first fleets are refused for that.
+    // The first fleets are refused, because EC2 does not know the new launch templates yet.
     await world.until("the quota is told of", isQuotaTold, MINUTE);
     expect(launched()).toEqual([]);
     raise();

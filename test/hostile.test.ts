@@ -1,6 +1,6 @@
 /**
- * An API server that misbehaves, on virtual time: what `test/cluster/hostile.test.ts` does to a real one, here
- * with the simulated AWS, so that the count of instances shows whether anything was decided on a stale view.
+ * An API server that misbehaves, on virtual time. `test/cluster/hostile.test.ts` does the same to a real one. Here
+ * the count of simulated instances shows whether anything was decided on a stale view.
  */
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -10,13 +10,13 @@ import { Random } from "../src/base/random.ts";
 import { type Fault, type Replica, refusal, startReplica } from "./replicas.ts";
 import { isUsual, openWorld, type TestWorld } from "./world.ts";
 
-/** `npm run crashes`. Plain `npm test` meets cuts and refusals in test/calm. */
+/** True in `npm run crashes`. Plain `npm test` covers cuts and refusals in test/calm. */
 const EVERYTHING = process.env["CRASH_RUNS"] !== undefined;
 const V1 = "karpenter.sh/v1";
 const MINUTE = 60_000;
 const EXAMPLES = new URL("../examples/", import.meta.url);
 const POOL = readFileSync(new URL("v1/nodepool.yaml", EXAMPLES), "utf8");
-/** For nodes of ours only: the managed node group has room too. */
+/** Only for Karpenter's nodes: the managed node group has room too. */
 const INFLATE = readFileSync(new URL("inflate.yaml", EXAMPLES), "utf8").replace(
   "      containers:",
   "      nodeSelector: { karpenter.sh/nodepool: default }\n      containers:",
@@ -59,7 +59,7 @@ describe("an API server that misbehaves", () => {
       .map(({ id }) => id)
       .sort();
 
-  /** Nothing was bought that no claim is for, and no claim waits for what is not there. */
+  /** Expects that every instance belongs to a claim, and every claim has its instance. */
   async function expectSound(): Promise<void> {
     const claims = await world.list<NodeClaim>("NodeClaim", V1);
     const ids = claims.map(({ status }) => status?.providerID?.split("/").at(-1));
@@ -91,7 +91,7 @@ describe("an API server that misbehaves", () => {
     });
     await world.advance(MINUTE);
     expect([instances(), lost]).toEqual([before, true]);
-    // Kubernetes starts the process again.
+    // Kubernetes would restart the process.
     karpenter.kill();
     karpenter = startReplica(world, "karpenter-again");
     await untilRunning(12);
@@ -136,7 +136,7 @@ describe("an API server that misbehaves", () => {
     karpenter.silence("pods");
     await world.scale("inflate", 12);
     await world.advance(MINUTE);
-    // They are not known to it.
+    // Karpenter does not see the new pods.
     expect(await running()).toBeLessThan(12);
     await world.until(
       "the silence is noticed",

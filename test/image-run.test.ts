@@ -1,6 +1,6 @@
 /**
- * What `npm run image:run` makes of an image and a pod, without running anything: the configuration for runc, the
- * seccomp profile, the layers. The run itself needs root and runc.
+ * What `npm run image:run` prepares from an image and a pod: the configuration for runc, the seccomp profile, the
+ * layers. Nothing is run: that would need root and runc.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-// The readings of the controller's metrics that the console draws.
+// The samples of the controller's metrics that the console draws.
 import { expect, it } from "vitest";
 import { SILENT } from "../src/base/log.ts";
 import { VirtualClock } from "../src/base/virtual-clock.ts";
@@ -25,7 +25,7 @@ it("a reading that fails leaves a gap in what the console draws, and is followed
   isBroken = false;
   await clock.advance(30_000);
   expect(seconds()).toEqual([15, 60]);
-  // These metrics count no calls, and so no errors either.
+  // These metrics count no API calls, so the point has no error rate.
   expect(kept.points()[0]).not.toHaveProperty("apiErrors");
   expect(lines.join("\n")).toContain("no metrics now");
   kept.close();

@@ -1,6 +1,6 @@
 /**
- * The manifest for krew, filled in as a release does, keeps the rules by which krew takes a plug-in
- * (krew's internal/index/validation/validate.go).
+ * The krew manifest, filled in as in a release, follows krew's rules for a plug-in (krew's
+ * internal/index/validation/validate.go).
  */
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
@@ -54,7 +54,7 @@ it("has one archive for each system, whose program the bundle holds", () => {
   expect(uri).toMatch(/^https:\/\/.*\.tar\.gz$/);
   expect(sha256).toMatch(/^[0-9a-f]{64}$/);
   expect(files).toEqual([{ from: "*", to: "." }]);
-  // `test/e2e/bundle.test.ts` runs it.
+  // `test/e2e/bundle.test.ts` runs this program.
   const bundle = readFileSync(new URL("../scripts/bundle.ts", import.meta.url), "utf8");
   expect(bundle).toContain(`"${program.replace(".mjs", "")}": "src/cli/`);
 });

@@ -1,7 +1,7 @@
 /**
- * A cloud that refuses each launch, does not answer one, or answers too late, a machine that never joins, and one that
- * joins and never is usable: in each story the claim goes when its time is over, an event and a metric say so, its pod
- * gets another, and no machine is left that no claim names.
+ * Claims that never become a usable node. The cloud refuses each launch, does not answer, or answers too late; or
+ * the machine never joins, or is never initialized. In each story the claim times out with an event and a metric,
+ * its pod gets another node, and no instance is left without a claim.
  */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -21,7 +21,7 @@ const MINUTE = 60_000;
 const EXAMPLES = fileURLToPath(new URL("../examples/", import.meta.url));
 const POOL = readFileSync(`${EXAMPLES}v1/nodepool.yaml`, "utf8");
 const V1 = "karpenter.sh/v1";
-/** Nobody lifts it, but for the tests. */
+/** A startup taint that only the tests remove. */
 const AGENT = { key: "example.com/agent", effect: "NoSchedule" } as const;
 const WITH_AGENT = POOL.replace(
   "      expireAfter: 720h\n",
@@ -31,7 +31,7 @@ const WITH_AGENT = POOL.replace(
 let world: TestWorld;
 afterEach(() => world.close());
 
-/** One pod that asks for a node of ours, in a cluster whose first fleet is answered as told. */
+/** One pod that needs a node of Karpenter. `firstFleet` delays or fails the answer to the first fleet. */
 async function onePod(
   firstFleet?: () => Promise<unknown>,
   { pool = POOL, tolerations }: { pool?: string; tolerations?: readonly Toleration[] } = {},
@@ -57,7 +57,7 @@ async function onePod(
   } as never);
 }
 
-/** The fleet is launched, whatever becomes of the answer. */
+/** The API of AWS, in which the first fleet is launched but `first` decides about its answer. */
 function answering({ aws }: Sandbox, first: (() => Promise<unknown>) | undefined) {
   const { api } = aws;
   if (first === undefined) return api;
@@ -84,7 +84,7 @@ async function firstClaim(): Promise<string> {
   return name as string;
 }
 
-/** Machines of fleets that run, and those that claims name. */
+/** How many instances fleets launched, which of them run, and which ones claims name. */
 async function machines() {
   const state = (one: { readonly state: string }) => one.state;
   const all = [...world.box.sandbox.aws.state.instances.values()].filter(
@@ -98,7 +98,7 @@ async function machines() {
   };
 }
 
-/** Events about a claim that warn, as `reason: message`. */
+/** Warnings about a claim, as `reason: message`. */
 async function warnings(claim: string): Promise<readonly string[]> {
   const all = await world.list<Event>("Event");
   return all
@@ -115,7 +115,7 @@ async function given(reason: string): Promise<number> {
     .reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
 }
 
-/** Its time is over, and all that is left is one machine with the pod on it. */
+/** The claim has timed out. What is left is one instance with the pod on it. */
 async function isReplaced(claim: string, launched: number): Promise<void> {
   await world.until("the pod runs", runs, 10 * MINUTE);
   await world.advance(30 * MINUTE);
@@ -128,7 +128,7 @@ async function isReplaced(claim: string, launched: number): Promise<void> {
   expect(await runs()).toBe(true);
 }
 
-/** Whoever lifts the startup taint gets to this node. */
+/** Removes the startup taint from the nodes that exist now. */
 async function liftsTaint(): Promise<void> {
   for (const { metadata, spec } of await world.list<Node>("Node")) {
     const taints = spec?.taints?.filter(({ key }) => key !== AGENT.key) ?? [];

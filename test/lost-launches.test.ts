@@ -1,7 +1,7 @@
 /**
- * The process ends while EC2 has not answered a launch: instances run that no NodeClaim names. The next process finds
- * them by their tags. A claim that still waits gets one of them, one that is deleted ends one of them, and nothing is
- * bought twice.
+ * The process ends before EC2 answers a launch, so instances run that no NodeClaim names. The next process finds
+ * them by their tags. A claim that still waits gets its instance, the instance of a deleted claim ends, and
+ * nothing is launched twice.
  */
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -15,7 +15,7 @@ const POOL = readFileSync(new URL("v1/nodepool.yaml", EXAMPLES), "utf8").replace
   'values: ["spot", "on-demand"]',
   'values: ["on-demand"]',
 );
-/** One pod a node. */
+/** One pod per node. */
 const APART = readFileSync(new URL("inflate.yaml", EXAMPLES), "utf8").replace(
   "      containers:",
   `      nodeSelector: { karpenter.sh/nodepool: default }
@@ -27,7 +27,7 @@ const APART = readFileSync(new URL("inflate.yaml", EXAMPLES), "utf8").replace(
       containers:`,
 );
 
-/** The call arrives at EC2; its answer is never heard. */
+/** EC2 gets the CreateFleet call, but its answer is lost. */
 const unheard: CloudFault = async (call, _, go) => {
   const answer = await go();
   return call === "ec2.createFleet" ? new Promise(() => undefined) : answer;
@@ -36,7 +36,10 @@ const unheard: CloudFault = async (call, _, go) => {
 let world: TestWorld;
 let karpenter: Replica;
 
-/** Six claims, above the brake's five, whose instances nobody has heard of. */
+/**
+ * Six claims whose instances run, but whose launch answers were lost. Six is more than the five ends that the
+ * brake allows.
+ */
 beforeEach(async () => {
   world = await openWorld({ sells: isUsual });
   await world.box.operator.stop();
@@ -55,7 +58,7 @@ afterEach(async () => {
 
 const claims = () => world.list<NodeClaim>("NodeClaim", "karpenter.sh/v1");
 
-/** Whatever the managed node group's are. */
+/** All instances but those of the managed node group. */
 function launched() {
   return [...world.box.sandbox.aws.state.instances.values()].filter(
     ({ fleetId }) => fleetId !== undefined,
@@ -112,7 +115,7 @@ describe("a process that ends while its launches are unanswered", () => {
     await world.scale("inflate", 8);
     await restart();
     await world.advance(8 * MINUTE);
-    // One ended with its claim; three more were asked for: the deleted claim's pod and two new ones.
+    // One instance ended with its claim. Three more were launched: for the deleted claim's pod and for two new pods.
     expect(launched()).toHaveLength(9);
     expect(await named()).toEqual(instances());
     expect(instances()).toHaveLength(8);

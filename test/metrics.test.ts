@@ -1,6 +1,6 @@
 /**
- * What Prometheus gets from a Karpenter at work: well-formed text, and the names, types and labels that
- * upstream documents, so that dashboards and alarms made for it go on working.
+ * What Prometheus gets from a working Karpenter: well-formed text, with the names, types and labels that upstream
+ * documents. So dashboards and alerts made for upstream keep working.
  */
 import { readFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
@@ -11,7 +11,7 @@ import { isUsual, openWorld, type TestWorld } from "./world.ts";
 
 const EXAMPLES = new URL("../examples/", import.meta.url);
 const POOL = readFileSync(new URL("v1/nodepool.yaml", EXAMPLES), "utf8");
-/** With limits, and for nodes of ours only: the managed node group has room too. */
+/** With limits, and only for Karpenter's nodes: the managed node group has room too. */
 const INFLATE = readFileSync(new URL("inflate.yaml", EXAMPLES), "utf8")
   .replace("    spec:\n", "    spec:\n      nodeSelector: { karpenter.sh/capacity-type: spot }\n")
   .replace("            requests:", "            limits: { cpu: 2 }\n            requests:");
@@ -39,7 +39,7 @@ function listed(file: string): ReadonlyMap<string, Documented> {
   return new Map(Object.entries(JSON.parse(text)));
 }
 
-/** Of upstream's reference: core's and the AWS provider's. */
+/** The metrics of upstream's reference: core's and the AWS provider's. */
 const DOCUMENTED = listed("upstream-metrics-documented.json");
 
 /** On AWS a node's gauges also carry the provider's own labels. */
@@ -47,7 +47,7 @@ const PROVIDER_LABELS = AWS_WELL_KNOWN_LABELS.map((key) =>
   key.slice(key.indexOf("/") + 1).replaceAll(/[-.]/g, "_"),
 );
 
-/** Moved only by what does not happen here; that they are declared is tested beside the code. */
+/** Metrics that only move in events which this story lacks. Tests beside the code check that they are declared. */
 const ELSEWHERE = new Set([
   "karpenter_cloudprovider_errors_total",
   "karpenter_cloudprovider_instance_launch_failures_total",
@@ -72,7 +72,7 @@ const ELSEWHERE = new Set([
 let world: TestWorld;
 afterEach(() => world.close());
 
-/** Thirty thousand lines of one form: those of a few instance types stand for all. */
+/** Thirty thousand lines of the same form. Those of a few instance types stand for all. */
 const MOST_TYPES = /^\w+\{instance_type="(?!m5\.).*\n/gm;
 
 async function scrape(): Promise<ReadonlyMap<string, Family>> {
@@ -82,7 +82,7 @@ async function scrape(): Promise<ReadonlyMap<string, Family>> {
   return families;
 }
 
-/** A pod gets a node, another fits nowhere; the node is taken, then the next one falls empty. */
+/** A pod gets a node, and another one fits nowhere. The node is reclaimed, and the next node becomes empty. */
 async function day(): Promise<ReadonlyMap<string, Family>> {
   await world.apply(POOL);
   await world.apply(INFLATE);

@@ -1,4 +1,4 @@
-/** `karpenter migrate check` on a whole cluster with nodes: what it finds, and that it only reads. */
+/** `karpenter migrate check` on a whole cluster with nodes: what it reports, and that it writes nothing. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

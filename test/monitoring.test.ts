@@ -1,6 +1,7 @@
 /**
- * Rules and dashboards name only metrics and labels that the program serves. Each alert has its runbook.
- * The metrics of upstream's published dashboards are served. `npm run test:prometheus` tries them on a real Prometheus.
+ * Rules and dashboards name only metrics and labels that the program serves. Each alert has its runbook. The
+ * program serves the metrics of upstream's published dashboards. `npm run test:prometheus` tries rules and
+ * dashboards on a real Prometheus.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
@@ -10,7 +11,7 @@ import { DASHBOARDS } from "../scripts/monitoring/dashboards.ts";
 const ROOT = new URL("../", import.meta.url);
 const read = (path: string): string => readFileSync(new URL(path, ROOT), "utf8");
 
-/** Name → type and labels, as the page of metrics says, which is generated from the declarations. */
+/** Type and labels of each metric, from the page of metrics, which is generated from the declarations. */
 const SERVED = new Map(
   [...read("docs/reference/metrics.md").matchAll(/^\| `(\w+)` \| (\w+) \| ([^|]*) \|/gm)].map(
     ([, name = "", type = "", labels = ""]) => [
@@ -22,7 +23,7 @@ const SERVED = new Map(
 const OF_METRICS =
   /\b(?:karpenter|operator|controller_runtime|workqueue|client_go|aws_sdk_go|process)_\w+/g;
 
-/** The declared metric of a series' name; undefined: none has it. */
+/** The declared metric that a series belongs to; undefined if there is none. */
 function familyOf(series: string): string | undefined {
   const base = series.replace(/_(bucket|sum|count)$/, "");
   const type = SERVED.get(base)?.type;

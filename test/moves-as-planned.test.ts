@@ -1,4 +1,4 @@
-/** Pods that consolidation moves, by what the cluster did with them: whether they came to the nodes that were planned. */
+/** Whether pods that consolidation moves arrive on the nodes that were planned for them. */
 import { describe, expect, it } from "vitest";
 import { scenariosC } from "../bench/scenarios-c.ts";
 import { playOne } from "../bench/settled/played.ts";

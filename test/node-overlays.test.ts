@@ -77,7 +77,7 @@ describe("NodeOverlays", () => {
         "karpenter.sh/price-overlay-applied": "true",
       });
 
-      // Of two that say different prices one has no effect, and the other makes the node too dear.
+      // Two overlays set different prices: one is rejected, and the other makes the node too expensive.
       await world.remove("NodeOverlay", "committed", "karpenter.sh/v1alpha1");
       await world.apply(overlay("dear", LARGE, 'priceAdjustment: "+300%"'));
       await world.apply(overlay("also", LARGE, 'price: "0.01"'));
@@ -88,7 +88,7 @@ describe("NodeOverlays", () => {
       expect(await condition(world, "dear")).toMatchObject({ status: "True" });
       expect(await condition(world, "also")).toMatchObject({ status: "False" });
 
-      // A device that the cloud does not tell of.
+      // A device that the cloud does not report.
       await world.apply(overlay("fuse", MEDIUM, 'capacity: {example.com/fuse: "2"}'));
       await world.apply(pods("mount", "{example.com/fuse: '1'}"));
       await world.until("a node that shall have it is there", async () =>

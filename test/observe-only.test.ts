@@ -1,7 +1,7 @@
 /**
- * `--observe-only` beside a working Karpenter: what it decides is seen in events and metrics, and neither the API
- * server nor the cloud is asked to change anything. Every request of the observer is recorded here, so a write that
- * was sent and refused would fail the test, too.
+ * `--observe-only` beside a working Karpenter. The observer's decisions appear in events and metrics, and it
+ * changes nothing in the API server or the cloud. Every request of the observer is recorded, so a write that was
+ * sent and refused fails the test too.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { EVENT, type Event } from "../src/apis/core/kinds.ts";
@@ -55,7 +55,7 @@ describe("a controller that only observes", () => {
   const claims = async () => (await world.client.list(NODE_CLAIM)).items;
 
   beforeAll(async () => {
-    // The working Karpenter leaves its nodes, so that only the observer wants to disrupt them.
+    // The working Karpenter has its disruption paused, so that only the observer wants to disrupt its nodes.
     world = await openWorld({ sells: isUsual, flags: { "pause-disruption": "true" } });
     const { transport, aws } = world.box.sandbox;
     const recording: Transport = {
@@ -194,7 +194,7 @@ describe("the wall before the API server", () => {
   });
 });
 
-/** The API of AWS, with the name of each call kept. */
+/** The API of AWS; the name of each call is added to `calls`. */
 function recorded(api: AwsApi, calls: string[]): AwsApi {
   const services = Object.entries(api).map(([name, service]) => [
     name,

@@ -1,6 +1,6 @@
 /**
- * One pod that asks for what no claim may say does not keep others without a node: the API server, which judges each
- * claim by its schema, sees none that repeats it.
+ * A pod asks for something that the API server accepts in a pod but refuses in a NodeClaim. Other pods of the
+ * batch still get a node, and no claim repeats the request.
  */
 import { afterEach, describe, expect, it } from "vitest";
 import type { NodeSelectorRequirement, Pod } from "../src/apis/core/pod.ts";
@@ -29,7 +29,7 @@ const podNamed = (name: string, affinity: Pod["spec"]["affinity"] = {}): Pod => 
   metadata: { name },
   spec: {
     affinity,
-    // The box has nodes of its own.
+    // The sandbox's own nodes have room too.
     nodeSelector: { "karpenter.sh/nodepool": "default" },
     containers: [{ name: "c", image: "pause", resources: { requests: { cpu: "100m" } } }],
   },
@@ -59,7 +59,7 @@ describe("of two pods that would share a node the good one gets it", () => {
     const isBound = async (name: string) =>
       (await world.get<Pod>("Pod", name)).spec.nodeName !== undefined;
     await world.until("the good pod has a node", () => isBound("good"));
-    // What is only preferred is given up.
+    // Karpenter relaxes a preference that it cannot satisfy.
     if (kind === "preferred") await world.until("the other has one, too", () => isBound("bad"));
   });
 });
@@ -92,7 +92,7 @@ metadata: {name: former}
 spec: {providerRef: {name: default}}
 `;
 
-/** Well known to alpha's pools, and in no claim of the others. */
+/** A label that v1alpha5 pools know and newer claims do not carry. */
 const PODS = "karpenter.k8s.aws/instance-pods";
 
 describe("a label that only alpha's nodes have", () => {

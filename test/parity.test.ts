@@ -1,4 +1,4 @@
-/** Whatever upstream offers by name is here, or stands in scripts/parity/lacks.ts with its reason. */
+/** Every name that upstream offers exists here, or scripts/parity/lacks.ts has a reason why not. */
 import { describe, expect, it } from "vitest";
 import { LACKS, type Lack } from "../scripts/parity/lacks.ts";
 import { ourFacts } from "../scripts/parity/ours.ts";

@@ -1,6 +1,6 @@
 /**
- * Cases from bug reports about where pods may be placed: daemons that run in some places only, pods that must be
- * near each other over a topology key, and limits. Each has its manifests in test/fixtures/places.
+ * Cases from bug reports about where pods may be placed: DaemonSets that run in some places only, pods that must
+ * be near each other by a topology key, and limits. Each case has its manifests in test/fixtures/places.
  */
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
@@ -29,7 +29,7 @@ async function plan(files: readonly string[], more: Partial<PlanFlags> = {}): Pr
   return JSON.parse(text) as Plan;
 }
 
-/** Type, zone and pods of each new node; and the pods without a place. */
+/** Type, zone and pods of each new node, and the pods without a place. */
 async function outline(...files: readonly string[]): Promise<readonly string[]> {
   const { newNodeClaims, unschedulable } = await plan(files);
   const nodes = newNodeClaims.map(
@@ -82,7 +82,8 @@ describe("a small pod that would make a planned node dear", () => {
     const instanceTypes = `${FOLDER}dear-join-types.json`;
     const { newNodeClaims, totals } = await plan(["dear-join.json"], { instanceTypes });
     expect(totals).toMatchObject({ pods: 20, placed: 20 });
-    // Upstream's plan costs 1,670,700. One of its pods would turn a node of 104,249 into one of 1,052,423.
+    // Upstream's plan costs 1,670,700 micro-USD an hour. In it, one pod turns a node of 104,249 into one of
+    // 1,052,423.
     expect(totals.priceMicroUsdPerHour).toBeLessThan(1_300_000);
     const dearest = newNodeClaims.map(({ cheapest }) => cheapest.priceMicroUsdPerHour);
     expect(Math.max(...dearest)).toBeLessThan(350_000);

@@ -1,7 +1,7 @@
 /** Flags of `karpenter plan` for tests. */
 import type { PlanFlags } from "../src/cli/plan/run-plan.ts";
 
-/** Plans by price, whatever the size of the batch and the saving. Prints JSON. */
+/** `karpenter plan` by price for every batch size and saving, printed as JSON. */
 export const PLAN_FLAGS: PlanFlags = {
   preferencePolicy: "Respect",
   minValuesPolicy: "Strict",

@@ -1,6 +1,6 @@
 /**
- * Plans that take the controller several passes: `karpenter plan` says what is launched in the end, not what the first
- * pass launches.
+ * Batches that the controller plans in several passes: `karpenter plan` shows what is launched in the end, not
+ * only in the first pass.
  */
 import { describe, expect, it } from "vitest";
 import { runExplain } from "../src/cli/answers/run-explain.ts";
@@ -25,7 +25,7 @@ async function planned(file: string, flags: Partial<PlanFlags> = {}): Promise<Pl
   return { plan: JSON.parse(said.out), notes: said.err, exitCode };
 }
 
-/** How many nodes of each capacity type and zone. */
+/** The number of nodes for each capacity type and zone. */
 function launchedBy({ newNodeClaims }: Plan): Readonly<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const { cheapest } of newNodeClaims) {
@@ -92,7 +92,7 @@ describe("explain pod", () => {
       );
       capacityTypes.push(JSON.parse(text).plan.launch.cheapest.capacityType);
     }
-    // One pass would give two nodes to the reservations, and buy the others.
+    // A single pass would put two nodes on the reservations and buy the others.
     expect(capacityTypes.filter((one) => one === "reserved").length).toBe(6);
   });
 });

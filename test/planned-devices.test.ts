@@ -1,6 +1,6 @@
 /**
- * What a plan promises, the sandbox's scheduler can allocate. On a new node it may bind the pods in any order. On other
- * nodes pools may have slices for several nodes. Plan and scheduler share no code.
+ * The sandbox's scheduler can allocate every device that a plan counts on, although it may bind a new node's pods
+ * in any order. On other nodes, pools may have slices for several nodes. Plan and scheduler share no code.
  */
 import fc from "fast-check";
 import { expect, it } from "vitest";
@@ -63,7 +63,7 @@ const world = fc.record({
   order: fc.array(fc.nat({ max: 1_000 }), { minLength: 8, maxLength: 8 }),
 });
 
-/** The pods that find no devices on the node, when it is of this type and binds its pods in this order. */
+/** The pods without devices if the node is of this type and binds its pods in this order. */
 function unserved(
   { pods }: PlannedClaim,
   type: InstanceType | undefined,
@@ -115,7 +115,10 @@ it("gives every pod of a new node its devices, whichever is bound first", () => 
   expect(shared).toBeGreaterThan(10);
 });
 
-/** Slices of one pool. Each is for a zone, for a node, or for all nodes; one may be missing. */
+/**
+ * A pool's slices. Each is for a zone, for a node, or for all nodes. One slice may be missing, as while a pool is
+ * updated.
+ */
 const network = fc.record({
   slices: fc.array(
     fc.record({
@@ -159,8 +162,8 @@ function publishedBy(
 }
 
 /**
- * The real scheduler takes pools in random order. Unless a request wants all devices, a later attempt finds those of
- * other pools before it meets an invalid one. Devices of a pool that is being updated are not planned with.
+ * Whether a request wants all devices of a pool. kube-scheduler takes pools in random order, and an invalid pool
+ * makes an attempt fail. Any other request succeeds in a later attempt, which meets a valid pool first.
  */
 function wantsAll({ requests = [] }: DeviceClaim): boolean {
   return requests
@@ -172,7 +175,7 @@ it("promises no devices of a pool that kube-scheduler 1.34 refuses to allocate f
   let [here, there] = [0, 0];
   fc.assert(
     fc.property(mixedWorld, ({ pools, claims, pods: all, hasNodes }) => {
-      // Which alternative a pod gets of a network's devices is decided by the order of binding, on all nodes.
+      // The order of binding decides which alternative a pod gets, so with alternatives only one pod is checked.
       const isFlexible = claims.some(({ requests }) => requests?.some((one) => !one.exactly));
       const pods = isFlexible ? all.slice(0, 1) : all;
       const slices = pools.flatMap((one, at) => publishedBy(one, `pool-${at}`));
@@ -206,7 +209,7 @@ it("promises no devices of a pool that kube-scheduler 1.34 refuses to allocate f
         pools.flatMap(({ lacks }, at) => (lacks > 0 ? [`${DRIVER}/pool-${at}`] : [])),
       );
       const canAll = (node: NodeFacts, own: readonly { readonly metadata: object }[]) => {
-        // Each node for itself: which devices of a network it takes is decided by the order of binding.
+        // Each node is checked alone: which devices of a shared pool it takes depends on the order of binding.
         const whole = new Set<string>();
         for (const one of own) {
           const key = keyOf(one as Parameters<typeof keyOf>[0]);

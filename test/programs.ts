@@ -1,11 +1,11 @@
 /**
- * Programs that tests use beside Node. A machine may lack any of them (an image with Node alone has neither bash nor
- * diff): what needs them is left out then, and one line says so.
+ * Programs that tests use beside Node, such as bash and diff. A machine may lack them: then the tests that need
+ * them are skipped, and one line says so.
  */
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 
-/** Whether one of them is not on PATH; says which, and what `test` leaves out for that. */
+/** Whether one of the programs is not on PATH. Prints which ones are missing and that `test` is skipped. */
 export function lacks(test: string, ...names: readonly string[]): boolean {
   const missing = names.filter((name) => !isOnPath(name));
   if (missing.length === 0) return false;

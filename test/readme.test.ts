@@ -1,4 +1,7 @@
-/** README.md: its links lead somewhere, its figures are those of `bench/README.md`, its picture shows today's page. */
+/**
+ * README.md: its links lead somewhere, its figures are those of `bench/README.md`, and its picture shows the
+ * present page.
+ */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -7,7 +10,7 @@ import { ROOT } from "./tidy/sources.ts";
 const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");
 const README = read("README.md");
 
-/** Headings of a page as GitHub makes anchors of them. */
+/** The anchors that GitHub makes of a page's headings. */
 function anchorsOf(page: string): readonly string[] {
   return [...page.matchAll(/^#+ (.*)$/gm)].map(([, title = ""]) =>
     title

@@ -1,6 +1,6 @@
 /**
- * The whole release, made twice: the same bytes, and each file is what its name says. Takes minutes:
- * `npm run test:release`. The parts are in release.test.ts.
+ * The whole release, made twice, gives the same bytes, and each file has the content that its name says. Takes
+ * minutes: `npm run test:release`. Its parts are tested in release.test.ts.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";

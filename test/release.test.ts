@@ -1,4 +1,7 @@
-/** Parts of a release are the same bytes each time, and say what they are. The whole: npm run release -- --dry-run. */
+/**
+ * Parts of a release have the same bytes each time, and name their version. The whole release: npm run release --
+ * --dry-run.
+ */
 import { spawnSync } from "node:child_process";
 import { createHash, createVerify, generateKeyPairSync } from "node:crypto";
 import {
@@ -78,7 +81,7 @@ interface Described {
   readonly size: number;
 }
 
-/** All blobs that an index leads to exist, with the size and the sum that is said. */
+/** Checks that all blobs of an index exist, with the stated size and digest. */
 function checked(
   layout: string,
 ): readonly { readonly architecture: string; readonly layers: readonly Described[] }[] {

@@ -1,7 +1,7 @@
 /**
- * Repack where its plans do not come true, on virtual time: what it packs tightly kube-scheduler spreads, so that
- * the last pod finds no room and a node comes for it. The loop's decisions, the ledger and what it learns are
- * the real ones; the cluster is played.
+ * Repack when its plans do not come true, on virtual time. It packs nodes tightly, but kube-scheduler spreads the
+ * pods. So the last pod finds no room, and one more node is launched. The loop, the ledger and what they learn are
+ * real; the cluster is simulated.
  */
 import { describe, expect, it } from "vitest";
 import { toRfc3339 } from "../src/base/clock.ts";
@@ -55,7 +55,10 @@ function play(mode: "learns" | "careless", forMs: number) {
   return { repackedAfterHours, firstQuietMicroUsd: firstQuietMicroUsd ?? 0, endMicroUsd };
 }
 
-/** The new nodes come as planned; pods go where most is free, small ones first, not where the plan has them. */
+/**
+ * Carries out a command. New nodes are launched as planned, but each pod, small ones first, goes where most room
+ * is free.
+ */
 function carriedOut(before: Model, command: Command, id: string): Model {
   const { nowMs, ledger } = before.picture;
   const begun = { id, reason: command.reason, startedAt: toRfc3339(nowMs) };
@@ -83,7 +86,7 @@ function carriedOut(before: Model, command: Command, id: string): Model {
   return provision(model, (input) => planBatch(input, DEFAULT_PLANNER))?.model ?? model;
 }
 
-/** As controllers/disruption/outcomes.ts does it. */
+/** Judges past moves as controllers/disruption/outcomes.ts does. */
 function judge({ picture: { ledger, nodes, nowMs, pools } }: Model): void {
   for (const { pool, instanceTypes } of pools) {
     const last = ledger.lastOutcome(pool.id);
@@ -95,7 +98,7 @@ function judge({ picture: { ledger, nodes, nowMs, pools } }: Model): void {
   }
 }
 
-/** Six nodes of 8 cpu, each with a pod of 4 and two of 1.5: on paper four of 12 cpu would do. */
+/** Six nodes of 8 CPU, each with a pod of 4 CPU and two of 1.5 CPU. On paper four nodes of 12 CPU would do. */
 function startModel(): Model {
   const types = [
     { cpu: 8, priceMicroUsd: 400_000 },

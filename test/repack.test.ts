@@ -1,6 +1,6 @@
 /**
- * Repack from outside: clusters that it settles, judged command by command, and at the end by the validator,
- * which shares no code with it.
+ * Repack from outside: clusters on which it comes to an end. Each command is checked, and the last state is
+ * checked by the validator, which shares no code with it.
  */
 import { describe, expect, it } from "vitest";
 import { settle, startOf } from "../bench/repack.ts";
@@ -41,7 +41,7 @@ function atMostThree(pool: ReturnType<typeof scenariosC>[number]["pools"][number
   };
 }
 
-/** Of nodes with their pods, as if these had just been placed there. */
+/** The validator's complaints about nodes and their pods, as if the pods had just been placed there. */
 function faults(
   scenario: Parameters<typeof workloadOf>[0],
   nodes: readonly NodeView[],

@@ -1,5 +1,5 @@
 /**
- * A whole life of node repair in the sandbox: the story beside the fixtures, played with the gates open, shows one
+ * Node repair in the sandbox from start to end: the story beside the fixtures, played with the gates on, shows one
  * reboot in place and one replacement.
  */
 import { fileURLToPath } from "node:url";

@@ -1,7 +1,7 @@
 /**
- * Replicas of Karpenter beside a sandbox, each with its own connections that a test may cut: killed as by
- * `kill -9` at its n-th write (what was sent may have arrived, no answer is heard, nothing is sent any more),
- * or made to meet a server that misbehaves. All on virtual time.
+ * Replicas of Karpenter beside a sandbox, on virtual time. Each has its own connections, which a test may cut or
+ * answer with faults. A replica can be killed as by `kill -9` at its n-th write: the write may have arrived, its
+ * answer is lost, and nothing is sent any more.
  */
 import type { Clock } from "../src/base/clock.ts";
 import { Random } from "../src/base/random.ts";
@@ -21,10 +21,10 @@ import type { TestWorld } from "./world.ts";
 
 const CLUSTER = "karpenter-demo";
 
-/** What a request meets; `undefined` = it goes through. A returned answer is given instead of the server's. */
+/** Decides about a request: `undefined` sends it to the server; an answer replaces the server's. */
 export type Fault = (request: KubeRequest) => Promise<KubeResponse | undefined>;
 
-/** What a call of the cloud meets: `ec2.describeInstances`, its input, and the call itself. */
+/** Decides about a call to the cloud. `call` is a name such as `ec2.describeInstances`; `go` makes the real call. */
 export type CloudFault = (
   call: string,
   input: unknown,
@@ -35,25 +35,28 @@ export interface Replica {
   readonly identity: string;
   readonly operator: Operator;
   readonly log: readonly string[];
-  /** Writes sent so far, to Kubernetes and to the cloud; the Lease's do not count. */
+  /** Writes sent so far to Kubernetes and to the cloud. Writes to the Lease do not count. */
   readonly writes: number;
   readonly dead: boolean;
-  /** Dies at its n-th write from now. `arrives`: whether that one still reaches the server. */
+  /** Kills the replica at its n-th write from now. `arrives`: whether that write still reaches the server. */
   killAtWrite(n: number, arrives: boolean): void;
   kill(): void;
-  /** Every request from now on goes through this. */
+  /** From now on every request passes this fault first. */
   meet(fault: Fault | undefined): void;
-  /** Every call of the cloud from now on goes through this: it answers in its place, or calls `go`. */
+  /** From now on every call to the cloud passes this fault first: it answers itself, or calls `go`. */
   meetCloud(fault: CloudFault | undefined): void;
-  /** Ends every open stream, with an error as a cut connection does. */
+  /** Ends every open stream with an error, as a cut connection does. */
   cut(): void;
-  /** Streams of a plural (`pods`) bring nothing more and do not end; new ones work. */
+  /**
+   * Open streams of a resource (plural name, such as `pods`) deliver nothing more, but do not end. New streams
+   * work.
+   */
   silence(plural: string): void;
-  /** What streams bring from now on comes as much later at most, and in order; 0 again: at once. */
+  /** Delays what streams deliver by up to `ms`, in order; 0 ends the delay. */
   lag(ms: number): void;
 }
 
-/** What a replica meets from its first request on. */
+/** Faults that apply from the replica's first request on. */
 export interface FirstMet {
   readonly fault?: Fault;
   readonly cloudFault?: CloudFault;
@@ -133,7 +136,7 @@ function aheadOf(clock: Clock, ahead: () => number): Clock {
   };
 }
 
-/** What a server says that does not do as it is asked. */
+/** A server's answer that refuses a request. */
 export function refusal(status: number, reason: string): KubeResponse {
   const body = { kind: "Status", status: "Failure", code: status, reason, message: reason };
   return { status, headers: {}, body };
@@ -182,7 +185,7 @@ class Wire implements Transport {
     return this.#through(isWrite, () => this.#send(request));
   }
 
-  /** The cloud as this replica reaches it. */
+  /** The API of AWS as this replica reaches it. */
   aws(api: AwsApi): AwsApi {
     const wrapService = <S extends object>(of: string, service: S): S =>
       new Proxy(service, {
@@ -226,7 +229,7 @@ class Wire implements Transport {
   async #through<T>(isWrite: boolean, call: () => Promise<T>): Promise<T> {
     if (isWrite && ++this.writes >= this.#dieAt) {
       this.kill();
-      // Sent, but the answer is heard by nobody.
+      // The write is sent, but its answer is lost.
       if (this.#lastArrives) await call().catch(() => undefined);
       return NEVER;
     }
@@ -242,12 +245,12 @@ class Wire implements Transport {
 
 interface StreamWays {
   readonly gone: () => void;
-  /** To be waited for before each frame. */
+  /** Waited for before each frame. */
   readonly late: () => Promise<void> | undefined;
   readonly now: () => number;
 }
 
-/** A stream that can be broken from here, fall silent or run late. */
+/** A stream that a test can cut, silence or delay. */
 class CutStream implements KubeStream {
   readonly path: string;
   readonly #inner: KubeStream;
@@ -279,7 +282,7 @@ class CutStream implements KubeStream {
     let heardMs: number | undefined;
     for await (const frame of this.#inner) {
       if (this.#silent) continue;
-      // What is there at once came while another was late: it has waited, and delays do not add up.
+      // A frame that arrived during another frame's delay has waited already: delays do not add up.
       if (this.#ways.now() !== heardMs) await this.#ways.late();
       heardMs = this.#ways.now();
       yield frame;

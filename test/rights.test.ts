@@ -1,7 +1,7 @@
 /**
- * Karpenter in the sandbox runs under exactly the chart's rights (src/operator/rights.ts), so every test with a
- * cluster proves that they suffice. Here is the reverse: a cluster's whole life, and each right that nobody
- * used in it must stand in the list below with the moment at which it is needed.
+ * Karpenter in the sandbox runs with exactly the chart's rights (src/operator/rights.ts), so every test with a
+ * cluster proves that they suffice. This test proves the reverse. It plays a cluster's whole life, and each right
+ * that was not used must be in the list below with the reason why it is needed.
  */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -17,7 +17,7 @@ import {
 import { readSources } from "./tidy/sources.ts";
 import { isUsual, openWorld, type TestWorld } from "./world.ts";
 
-/** `verb resource`: not needed in a life without mishap. */
+/** Rights (`verb resource`) that only a fault or a rare feature needs, with the reason. */
 const SELDOM: Readonly<Record<string, string>> = {
   "patch deployments":
     "a workload that asks to be moved without downtime (test/calm/surge.test.ts)",
@@ -29,7 +29,6 @@ const SELDOM: Readonly<Record<string, string>> = {
   "patch nodes/status": "a reboot that node repair asks for (src/providers/kwok/kwok.test.ts)",
   "get nodepools": "read again after a conflict",
   "get provisioners": "read again after a conflict",
-  // A kind that a Kubernetes does not have is listed, and not watched.
 };
 
 /** Moves without downtime may roll over every Deployment. */
@@ -179,7 +178,7 @@ async function liveThrough(
   return { refused, unused: [...new Set(granted)].filter((one) => !used.has(one)) };
 }
 
-/** What verbs a call needs; others are called after theirs. */
+/** The verbs that a call needs. Calls not listed here are named after their verb. */
 const VERBS: Readonly<Record<string, readonly string[]>> = {
   of: ["list", "watch"],
   patchObject: ["patch"],
@@ -191,7 +190,7 @@ const KINDS =
 const CALLS =
   /\b(?:(?:kube|client)\.(get|list|create|update|patch|delete)\(|(of)\(|(patchObject)\([^,()]*,)\s*([A-Z][A-Z_0-9]+)\b/g;
 
-/** `verb plural` of every call that names its kind in code that runs with this provider. */
+/** `verb plural` of every call that names its kind, in code that runs with this provider. */
 function callsInCode(provider: ProviderName): readonly string[] {
   const files = readSources("src").filter(({ isTest }) => !isTest);
   const kinds = new Map<string, string>();
@@ -216,7 +215,7 @@ describe("the rights of the controller", () => {
       const granted = new Set(
         [...rightsOf(provider, EVERYWHERE, GATES), ...webhookRights()].flatMap(
           ({ resources, verbs }) =>
-            // What a patch reaches, the object or its status, its call does not say.
+            // A patch call in the code does not say whether it reaches the object or its status.
             verbs.flatMap((verb) =>
               resources.map((one) => `${verb} ${one.replace("/status", "")}`),
             ),
@@ -243,11 +242,11 @@ describe("the rights of the controller", () => {
       );
       const evicted = await world.list("Node", "v1", "pool=alpha");
       await world.remove("Node", evicted[0]?.metadata.name ?? "");
-      // Pods that may not be evicted are deleted when the node's grace period ends.
+      // The drain must delete pods that may not be evicted, when the node's grace period ends.
       await world.apply(
         deployment("web", { pool: "default" }, { "karpenter.sh/do-not-disrupt": "true" }),
       );
-      // What keeps a node is told again, as the same Event.
+      // After ten minutes the reason that keeps the node is published again, by a patch of the same Event.
       await world.advance(600_000);
       const [node] = await world.list("Node", "v1", "pool=default");
       await world.remove("Node", node?.metadata.name ?? "");
@@ -280,7 +279,7 @@ describe("the rights of the controller", () => {
       await world.until("all nodes are gone", gone, 600_000);
     });
     expect(refused).toEqual([]);
-    // The kinds of v1alpha5 are AWS's.
+    // Only AWS has kinds of v1alpha5, so their rights are not checked here.
     expect(
       unused
         .filter((one) => / kwoknodeclasses|nodes$/.test(one))

@@ -1,7 +1,7 @@
 /**
- * Everything that goes wrong in a cluster, on the whole product: each fault ends in a condition or an
- * event that says what is the matter, nothing else stalls, and when the fault goes the cluster heals.
- * Long because it is one list of faults over the same few sentences about the cluster.
+ * Faults in a cluster, on the whole product. Each fault ends in a condition or an event that names the cause,
+ * nothing else stalls, and when the fault ends the cluster recovers. One long file, because each fault is checked
+ * by the same few functions.
  */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -18,7 +18,7 @@ import { isUsual, openWorld, type TestWorld } from "./world.ts";
 const MINUTE = 60_000;
 const EXAMPLES = fileURLToPath(new URL("../examples/", import.meta.url));
 const POOL = readFileSync(`${EXAMPLES}v1/nodepool.yaml`, "utf8");
-/** Pods for nodes of ours only: the managed node group has room too. */
+/** Only for Karpenter's nodes: the managed node group has room too. */
 const INFLATE = readFileSync(`${EXAMPLES}inflate.yaml`, "utf8").replace(
   "      containers:",
   [
@@ -38,7 +38,7 @@ const CRD_V1 = "apiextensions.k8s.io/v1";
 let world: TestWorld;
 afterEach(() => world.close());
 
-/** The usual pool and class, and a Deployment of one-CPU pods with none asked for yet. */
+/** The usual pool and class, and a Deployment of one-CPU pods with no replica yet. */
 async function cluster(): Promise<void> {
   world = await openWorld({ sells: isUsual });
   await world.apply(POOL);
@@ -58,7 +58,7 @@ function claims(): Promise<readonly NodeClaim[]> {
   return world.list<NodeClaim>("NodeClaim", V1);
 }
 
-/** Nodes of ours; the managed node group's do not count. */
+/** Karpenter's nodes, without those of the managed node group. */
 function nodes(): Promise<readonly Node[]> {
   return world.list<Node>("Node", "v1", "karpenter.sh/nodepool");
 }
@@ -72,13 +72,13 @@ async function untilRunning(count: number, limitMs = 5 * MINUTE): Promise<void> 
   await world.until(`${count} pods run`, async () => (await runningPods()) === count, limitMs);
 }
 
-/** Messages of the events with a reason, about any object. */
+/** Messages of all events with this reason. */
 async function events(reason: string): Promise<readonly string[]> {
   const all = await world.list<Event>("Event");
   return all.filter((event) => event.reason === reason).map((event) => event.message ?? "");
 }
 
-/** As another writer's definition may be, which lets anything pass. */
+/** A CRD as another project may write it: its schema accepts anything. */
 function withoutSchemas(crd: KubeObject): KubeObject {
   const { spec } = crd as KubeObject & { readonly spec: { readonly versions: readonly object[] } };
   const openAPIV3Schema = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
@@ -91,7 +91,7 @@ function withoutSchemas(crd: KubeObject): KubeObject {
   return { ...crd, spec: { ...spec, versions } } as KubeObject;
 }
 
-/** Refuses an operation on a resource of Karpenter's, because nobody answers. */
+/** A webhook that refuses an operation on one of Karpenter's resources, because its server does not exist. */
 function brokenWebhook(resource: string, operation: "CREATE" | "UPDATE"): KubeObject {
   return {
     apiVersion: "admissionregistration.k8s.io/v1",
@@ -117,7 +117,7 @@ function brokenWebhook(resource: string, operation: "CREATE" | "UPDATE"): KubeOb
   } as unknown as KubeObject;
 }
 
-/** Fleets that were asked for and given. */
+/** Fleets that EC2 accepted. */
 function created(): number {
   return world.box.sandbox.aws.journal.calls({ action: "CreateFleet", failed: false }).length;
 }
@@ -178,7 +178,7 @@ describe("pools and classes that cannot be used", () => {
     expect((await nodes()).map((node) => node.metadata.labels?.["karpenter.sh/nodepool"])).toEqual([
       "default",
     ]);
-    // The class comes: the pool heals without being touched.
+    // Once the class exists, the pool recovers without a change to the pool.
     await world.apply(nodeClass("nowhere"));
     await ready("astray");
   });
@@ -233,7 +233,7 @@ describe("pools and classes that cannot be used", () => {
     expect(validated).toMatchObject({ status: "False", reason: "UserDataInvalid" });
     expect(validated?.message).toContain("spec.userData must be TOML for amiFamily Bottlerocket");
     expect(await claims()).toEqual([]);
-    // No stack traces for what a person got wrong.
+    // A user's mistake must not cause a stack trace.
     expect(world.log().join("\n")).not.toContain(" at parseToml");
     await world.apply(nodeClass("default", { ...bottlerocket, userData: "" }));
     await untilRunning(1);
@@ -303,7 +303,7 @@ describe("a cloud that does not deliver", () => {
     expect(condition(claim as NodeClaim, "Launched")).toMatchObject({ status: "Unknown" });
     expect(condition(claim as NodeClaim, "Launched")?.reason).not.toBe("AwaitingReconciliation");
     expect(condition(claim as NodeClaim, "Launched")?.message).toContain("not authorized");
-    // Backed off: not a call a second.
+    // The controller backs off: it does not try each second.
     expect(failedCreates()).toBeGreaterThan(1);
     expect(failedCreates()).toBeLessThan(30);
     undo();
@@ -329,7 +329,7 @@ describe("a cloud that does not deliver", () => {
     await world.scale("inflate", 10);
     await world.advance(10 * MINUTE);
     expect((await nodes()).map(({ metadata }) => metadata.name)).toEqual(before);
-    // What was known of the class still holds.
+    // The class keeps its earlier status while AWS cannot be reached.
     expect(await poolCondition("default")).toBe("True");
     undo();
     await untilRunning(10, 10 * MINUTE);
@@ -431,7 +431,7 @@ describe("hands from outside", () => {
   it("Karpenter restarted in the middle of launches, joins and drains buys nothing twice", async () => {
     await cluster();
     await world.scale("inflate", 10);
-    // Just launched: the claim's status is stored, the machine boots.
+    // The claim's status is stored, and the machine still boots.
     await world.until("an instance is there", () => running().length === 1);
     await world.box.restart();
     await untilRunning(10);
@@ -659,7 +659,7 @@ describe("what is told", () => {
     const gauges = await world.box.operator.metrics.render();
     for (const name of ["nodes_allocatable", "pods_state", "nodepools_usage"])
       expect(gauges).not.toContain(`karpenter_${name}{`);
-    // No series of an object or a condition; a histogram without labels stands there with zeros.
+    // No series for single objects or conditions. Histograms without labels remain, with zeros.
     expect(gauges).not.toMatch(/^operator_\w*\{(?!le=)/m);
     expect(gauges).toContain("karpenter_cluster_state_synced 1");
     expect(gauges).toContain("karpenter_nodeclaims_created_total{");
@@ -700,7 +700,7 @@ spec:
       containers: [{ name: agent, image: agent, resources: { requests: { cpu: 10m } } }]
 `;
 
-/** Instance ids of ours that run or begin to. */
+/** Ids of Karpenter's running or pending instances. */
 function running(): readonly string[] {
   const { instances } = world.box.sandbox.aws.state;
   return [...instances.values()]

@@ -1,6 +1,6 @@
 /**
- * What a RuntimeClass adds to pods that are made from a template: `karpenter plan` and the controller count it alike,
- * before any such pod is there.
+ * The overhead that a RuntimeClass adds to templated pods: `karpenter plan` and the controller count it alike,
+ * before such a pod exists.
  */
 import { readFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";

@@ -1,4 +1,7 @@
-/** The table of acts (src/core/safety/acts.ts): each row names a test that takes its proof away, and that is there. */
+/**
+ * The table of irreversible acts (src/core/safety/acts.ts): each row names an existing test that takes the act's
+ * proof away.
+ */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { CLAIM_ACTS, INSTANCE_ACTS, PROVIDER_ACTS } from "../src/core/safety/acts.ts";

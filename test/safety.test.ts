@@ -1,6 +1,6 @@
 /**
- * No machine ends on a doubtful view. Each test takes away or falsifies something that an irreversible act rests
- * on, while pods run, and looks from outside: every instance and every pod is still there. The table of acts is
+ * No machine ends on a doubtful view. Each test removes or falsifies something that an irreversible act relies on,
+ * while pods run. From outside, every instance and every pod must still be there. The table of acts is
  * docs/explanation/safety.md.
  */
 import { readFileSync } from "node:fs";
@@ -20,7 +20,7 @@ import { isUsual, openWorld, type TestWorld } from "./world.ts";
 const MINUTE = 60_000;
 const EXAMPLES = fileURLToPath(new URL("../examples/", import.meta.url));
 const POOL = readFileSync(`${EXAMPLES}v1/nodepool.yaml`, "utf8");
-/** For nodes of ours only: the managed node group has room too. */
+/** Only for Karpenter's nodes: the managed node group has room too. */
 const INFLATE = readFileSync(`${EXAMPLES}inflate.yaml`, "utf8").replace(
   "      containers:",
   "      nodeSelector: { karpenter.sh/nodepool: default }\n      containers:",
@@ -48,7 +48,7 @@ afterEach(async () => {
   await world.close();
 });
 
-/** UIDs of the pods that run. */
+/** UIDs of the running pods. */
 async function running(): Promise<readonly string[]> {
   const pods = await world.list<Pod>("Pod", "v1", "app=inflate");
   return pods
@@ -65,10 +65,10 @@ function instances(): readonly string[] {
     .sort();
 }
 
-/** Two sweeps of the garbage collectors, which are what acts most seldom. */
+/** Two sweeps of the garbage collectors, which act more seldom than all other controllers. */
 const LONG_ENOUGH = 5 * MINUTE;
 
-/** What must not change while `fault` lasts and after it. */
+/** Expects the same instances and pods while `fault` lasts and after `mend`. */
 async function expectNothingEnds(fault: () => Promise<void>, mend: () => Promise<void>) {
   const before = { instances: instances(), pods: await running() };
   expect(before.instances.length).toBeGreaterThan(0);
@@ -89,7 +89,7 @@ async function serve(definition: string, served: boolean): Promise<void> {
   } as Definition);
 }
 
-/** The claims are there no more, and nobody ended their machines: etcd was restored, or finalizers were taken off. */
+/** Removes all claims without ending their machines, as a restored etcd does, or a user who removes finalizers. */
 async function forgetClaims(): Promise<void> {
   for (const one of await world.list<NodeClaim>("NodeClaim", "karpenter.sh/v1"))
     await forget(NODE_CLAIM as Kind, one);
@@ -207,7 +207,7 @@ describe("a person meddles", () => {
     const [claim] = await world.list<NodeClaim>("NodeClaim", "karpenter.sh/v1");
     const [node] = await world.list<Node>("Node", "v1", "karpenter.sh/nodepool");
     const { labels = {} } = claim?.metadata ?? {};
-    // What is moved on purpose is not what is looked for.
+    // Consolidation is off: its moves would hide what this test looks for.
     const body = { spec: { disruption: { consolidateAfter: "Never" } } };
     await world.client.patch(NODE_POOL, { name: "default" }, { type: "merge", body });
     await expectNothingEnds(
@@ -260,7 +260,7 @@ describe("the definition of NodeClaims is deleted", () => {
   });
 });
 
-/** More small nodes than the brake lets end. */
+/** Launches more small nodes than the brake lets end. */
 async function manyNodes(): Promise<readonly string[]> {
   await world.scale("inflate", 0);
   await world.until("no node is left", () => instances().length === 0, 30 * MINUTE);
@@ -296,7 +296,7 @@ describe("status checks that fail everywhere", () => {
     expect(condition(pool, "InvoluntaryEndsStopped")?.message).toContain(
       "More than 5 nodes would end",
     );
-    // What the cloud announces is not held.
+    // The brake does not hold back interruptions that the cloud announces.
     for (const id of left) controls.impair(id, { Events: [{ Code: "instance-retirement" }] });
     await world.until(
       "they are drained",
@@ -351,7 +351,7 @@ describe("claims that are gone", () => {
     expect(condition(await pool(), "InvoluntaryEndsStopped")?.message).toContain(
       "More than 5 nodes would end",
     );
-    // A person has looked.
+    // What a user does to release the brake.
     const annotations = {
       "karpenter.sh/involuntary-ends-released": new Date(world.clock.now()).toISOString(),
     };

@@ -1,6 +1,6 @@
 /**
- * Plays the stories in examples/ on virtual time: each keeps its promises, tells what its transcript
- * beside it says, and tells it again byte for byte. UPDATE_TRANSCRIPTS=1 writes the transcripts anew.
+ * Plays the stories in examples/ on virtual time. Each keeps its promises and prints the transcript beside it.
+ * Some are played twice and must print the same bytes. UPDATE_TRANSCRIPTS=1 writes the transcripts anew.
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -16,7 +16,7 @@ const STORIES = readdirSync(FOLDER)
     (file) => file.endsWith(".yaml") && readFileSync(FOLDER + file, "utf8").startsWith("name:"),
   )
   .sort();
-/** Played a second time in the same process: told the same, byte for byte. */
+/** Stories that are played a second time in the same process, and must print the same bytes. */
 const TWICE = ["first-light.yaml", "v1alpha5-story.yaml", "out-of-capacity.yaml"];
 
 function providerOf(file: string): "aws" | "kwok" {
@@ -64,7 +64,7 @@ describe("stories", () => {
     const { outcome, text } = await tell("kwok-families.yaml", ["consolidation-repack=false"]);
     expect(outcome.broken.join()).toContain("karpenter.kwok.sh/instance-family=c");
     expect(text).not.toContain("cordoned");
-    // It is played with the provider that its nodes are of: the promise is broken by something else.
+    // No hint about the provider: it is the right one, and the promise is broken for another reason.
     expect(outcome.hints).toEqual([]);
   });
 

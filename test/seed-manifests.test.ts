@@ -1,4 +1,7 @@
-/** Every manifest of the seeds meets the API server, our CRDs and our webhooks: accepted or refused as it should be. */
+/**
+ * Every manifest of the seeds is sent to the API server with our CRDs and webhooks, and is accepted or refused as
+ * expected.
+ */
 import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";

@@ -1,4 +1,7 @@
-/** What can be checked of the documentation site without building it: its versions, and its sixty questions. */
+/**
+ * Checks of the documentation site without building it: its versions, and sixty questions with the pages that
+ * answer them.
+ */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-/** A replica that does not lead: ready for probes and webhooks, and for the lead. */
+/** A replica that does not lead answers probes and webhooks, and can take over the lead. */
 import { expect, it } from "vitest";
 import { startReplica } from "./replicas.ts";
 import { isUsual, openWorld } from "./world.ts";
@@ -24,7 +24,7 @@ it("a replica that waits for the lead is ready, takes it when it is free, and is
   await world.until("the second leads", () => leads(second.log));
   expect([first.operator.ready, second.operator.ready]).toEqual([false, true]);
   await second.operator.stop();
-  // A Lease of another name, or in another namespace, is another lead.
+  // Leases of different names or namespaces have separate leaders.
   for (const flag of ["leader-election-name", "leader-election-namespace"]) {
     const other = startReplica(world, flag, { [flag]: "kube-public" });
     await world.until("it leads", () => leads(other.log));

@@ -1,4 +1,4 @@
-/** What Karpenter's log says of pods that can never be placed: once, when something changes, and hourly. */
+/** What Karpenter logs about pods that can never be placed: once, again when something changes, and hourly. */
 import { expect, it } from "vitest";
 import type { KubeObject } from "../src/apis/meta.ts";
 import { openWorld } from "./world.ts";

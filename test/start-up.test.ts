@@ -1,6 +1,7 @@
 /**
- * Whoever cannot start says so: every row of docs/guide/troubleshooting.md is provoked here, and its message is looked for
- * in the log, with the answer and a remedy, again after a minute, beside what readiness says meanwhile.
+ * A controller that cannot start says why. Each row of docs/guide/troubleshooting.md is provoked here. The log
+ * must have the row's message with its cause and a remedy, and again after a minute. Readiness must be as the row
+ * says.
  */
 import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -38,7 +39,7 @@ const NAMESPACE = "karpenter";
 const PAGE = readFileSync(new URL("../docs/guide/troubleshooting.md", import.meta.url), "utf8");
 const [MESSAGES = "", REST = ""] = PAGE.split("## Reasons not to start at all");
 const [SENTENCES = ""] = REST.split("\n## ");
-/** First cell, in code, and the last. */
+/** A table's rows: the first cell, which is code, and the last cell. */
 const rowsOf = (text: string) =>
   [...text.matchAll(/^\| `(.+?)` \|(?:.*\|)? ([^|]+) \|$/gm)].map(
     ([, message = "", last = ""]) => ({
@@ -47,7 +48,7 @@ const rowsOf = (text: string) =>
     }),
   );
 
-/** What went wrong, and for how long: what was logged, and whether it counts as ready at the end. */
+/** What the failing start logged, and whether it reported ready at the end. */
 interface Outcome {
   readonly log: readonly string[];
   readonly ready: boolean;
@@ -69,7 +70,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** A controller as `karpenter controller` makes it, whose requests meet `fault`, for three minutes. */
+/** Runs a controller as `karpenter controller` does, for three minutes. `fault` decides about its requests. */
 async function started(
   fault: (request: KubeRequest) => Answer = () => undefined,
   flags: Readonly<Record<string, string>> = {},
@@ -130,7 +131,7 @@ async function withAws(
 const failing = (code: string, status = 400) =>
   withAws((faults) => faults.failCalls({ code, status, message: "no" }));
 
-/** Log lines of something that runs on its own clock. */
+/** A logger that keeps its lines. */
 function lines(): { readonly log: Logger; readonly said: string[] } {
   const said: string[] = [];
   const say = (message: string, fields: object = {}) =>
@@ -145,7 +146,7 @@ async function portOf(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** The same failure over the wire: what the transport says of a server that is asked for three minutes. */
+/** The same failure over HTTP: what the transport logs about a server that gets requests for three minutes. */
 async function overTheWire(options: Parameters<typeof createHttpTransport>[0]): Promise<Outcome> {
   const clock = new VirtualClock();
   const { log, said } = lines();
@@ -156,7 +157,7 @@ async function overTheWire(options: Parameters<typeof createHttpTransport>[0]): 
     await clock.advance(15_000);
   }
   transport.close();
-  // As a whole controller that no request of gets through.
+  // Readiness of a controller none of whose requests is answered.
   const none = await started(() => Promise.reject(new Error("no answer")));
   return { log: said, ready: none.ready };
 }
@@ -179,7 +180,7 @@ async function untrusted(): Promise<string> {
   return `https://127.0.0.1:${await portOf(createHttps({ key, cert }))}`;
 }
 
-/** Webhooks beside a cluster with these kinds, under these rights, for three minutes. */
+/** Runs the webhooks for three minutes, in a cluster with these kinds and rights. */
 async function webhooks({
   crds = customResourceDefinitions() as readonly KubeObject[],
   mayAll = true,
@@ -226,7 +227,7 @@ async function webhooks({
   return { log: said, ready };
 }
 
-/** Served in two versions, with nobody to convert. */
+/** Kinds that are served in two versions without a conversion. */
 const unconverted = () =>
   customResourceDefinitions()
     .filter(({ metadata }) => metadata.name === "nodepools.karpenter.sh")
@@ -311,7 +312,7 @@ const PROVOKED: Readonly<Record<string, () => Promise<Outcome>>> = {
   },
 };
 
-/** Of these a person need not be reminded: the controller works without, and says so when it begins. */
+/** Messages that are logged once: the controller works without the thing that is missing. */
 const ONCE: ReadonlySet<string> = new Set([
   "not allowed to watch, going on without",
   "cannot read the settings of older generations; flags and defaults count",
@@ -332,7 +333,7 @@ describe("what a start waits for", () => {
       .map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>)
       .filter((line) => line["message"] === message);
     expect(told.length, log.join("\n")).toBeGreaterThan(0);
-    // What failed by which answer, or on what; and what to do.
+    // The line names the error or the object, and a remedy.
     expect(told[0]).toSatisfy((line: object) =>
       ["error", "groups", "kinds", "apiVersion", "service", "crds"].some((field) => field in line),
     );
@@ -346,7 +347,7 @@ describe("what a start waits for", () => {
 describe("what a start ends with", () => {
   const MAIN = fileURLToPath(new URL("../dist/cli/main.js", import.meta.url));
 
-  /** Another program may have the usual ones. */
+  /** Another program may use the default ports. */
   const OWN_PORTS = { METRICS_PORT: "0", HEALTH_PROBE_PORT: "0", DISABLE_WEBHOOK: "true" };
 
   async function ends(args: readonly string[], env: Readonly<Record<string, string>> = {}) {

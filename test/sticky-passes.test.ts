@@ -1,6 +1,7 @@
 /**
- * Sticky placement, checked over batches that are drawn. Later passes, restarts and other leaders launch nothing more
- * while nodes start. A pod that loses its room brings one more node at most, and is told who took it.
+ * Sticky placement, checked over random batches. Later passes, restarts and other leaders launch nothing more
+ * while nodes start. A pod that loses its planned room causes at most one more node, and an event names the pod
+ * that took the room.
  */
 import { describe, expect, it } from "vitest";
 import type { Event } from "../src/apis/core/kinds.ts";
@@ -30,7 +31,7 @@ async function claimNames(world: TestWorld): Promise<readonly string[]> {
   return claims.map(({ metadata }) => metadata.name).sort();
 }
 
-/** Applies the batch, and returns the claims of the passes that it takes until nothing more is launched at once. */
+/** Applies the batch. Returns the claims of all passes, until a pass launches nothing more. */
 async function launch(world: TestWorld, seed: number): Promise<readonly string[]> {
   for (const object of batchOf(seed)) await world.apply(object);
   await world.until("claims are there", async () => (await claimNames(world)).length > 0);
@@ -84,7 +85,7 @@ describe("while nodes start and nothing else changes", () => {
       leader = startReplica(world, identity);
       await world.until(`${identity} leads`, () => leader?.operator.ready === true);
     };
-    /** As a program that is told to end does, so that the next one need not wait for its lease. */
+    /** Stops as a terminated process does: it releases its Lease, so the next one need not wait. */
     const resign = async (): Promise<void> => {
       const stopping = leader?.operator.stop();
       await world.advance(1_000);
@@ -109,7 +110,7 @@ describe("while nodes start and nothing else changes", () => {
   });
 });
 
-/** The startup taint stays: kube-scheduler binds nothing to these nodes. */
+/** Nobody removes the startup taint, so kube-scheduler binds nothing to these nodes. */
 const POOL = kwokPoolManifest({
   template: "startupTaints: [{key: example.com/agent, effect: NoSchedule}]",
   requirements: ['{key: karpenter.kwok.sh/instance-cpu, operator: In, values: ["4"]}', ON_DEMAND],
@@ -139,7 +140,7 @@ describe("pods whose planned room was taken", () => {
       for (const name of planned) await world.apply(pod(name));
       const nodes = () => world.list("Node", "v1", "karpenter.sh/nodepool=default");
       await world.until("each has a node", async () => (await nodes()).length === 3);
-      // Somebody binds other pods there, as a scheduler that does not know the plan may do.
+      // Other pods are bound there, as by a scheduler that does not know the plan.
       const taken = (await nodes()).slice(0, 2).map(({ metadata }) => metadata.name);
       for (const [index, nodeName] of taken.entries())
         await world.apply(pod(`taker-${index}`, { nodeName }));

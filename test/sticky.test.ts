@@ -1,6 +1,6 @@
 /**
- * A pod keeps the node that an earlier pass planned for it: cases from bug reports, played at several seeds. Without
- * memory each of them launched nodes that nothing needed. Design: docs/designs/003-sticky-placement.md.
+ * A pod keeps the node that an earlier pass planned for it: cases from bug reports, played with several seeds.
+ * Without sticky placement each case launched unneeded nodes. Design: docs/designs/003-sticky-placement.md.
  */
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -10,7 +10,7 @@ import { readScenario } from "../src/cli/sandbox/story-file.ts";
 
 const FOLDER = fileURLToPath(new URL("fixtures/sticky/", import.meta.url));
 
-/** How many NodeClaims a story creates; each of its promises must be kept. */
+/** The number of NodeClaims that a story creates. All of the story's promises must hold. */
 async function claimsOf(file: string, seed: number): Promise<number> {
   let created = 0;
   const path = FOLDER + file;
@@ -39,7 +39,7 @@ describe("pods that wait for nodes which are starting", () => {
   });
 
   it("share the nodes that were planned for them: the story counts them", async () => {
-    // Two for the arm pool while its pods wait; consolidation may replace nodes later.
+    // Two of these are for the arm pool while its pods wait. Consolidation may replace nodes later.
     expect(await claimsOf("runaway/story.yaml", 1)).toBeLessThanOrEqual(12);
   });
 });

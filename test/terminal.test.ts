@@ -1,6 +1,6 @@
 /**
- * What others write into objects cannot act on a terminal: escape sequences, line breaks and marks that turn text around
- * are shown, not obeyed, in the trace, in Karpenter's log and in answers.
+ * Text in objects, written by others, cannot control a terminal. Escape sequences, line breaks and marks that
+ * reverse text are shown as characters: in the trace, in Karpenter's log and in answers.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -24,7 +24,7 @@ import { isUsual, openWorld, type TestWorld } from "./world.ts";
 const ESC = "\u001b";
 const EVIL = `${ESC}]0;TITLE\u0007${ESC}[2J${ESC}[31mred\u202e\u009b7m\n12:00:00.000  ec2        terminated   instance i-FORGED`;
 
-/** Every line is as it would be after another pass. */
+/** Whether escaping every line again would change nothing. */
 function isSafe(text: string): boolean {
   return text
     .replace(/\n$/, "")
@@ -63,7 +63,7 @@ describe("hostile text in objects", () => {
     expect(told[0]).toContain("warned");
     expect(world.trace.every(isSafe)).toBe(true);
     expect(world.log().length).toBeGreaterThan(0);
-    // In the console form tabs part the columns.
+    // In the log's console format, tabs separate the columns.
     expect(
       world
         .log()

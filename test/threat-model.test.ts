@@ -1,4 +1,4 @@
-/** The threat model's list of what a stolen token can do is the table of rights, no more and no less. */
+/** The threat model's list of what a stolen token can do equals the table of rights. */
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { consoleRights, rightsOf, webhookRights } from "../src/operator/rights.ts";
@@ -7,7 +7,7 @@ const READ: ReadonlySet<string> = new Set(["get", "list", "watch"]);
 const GATES = ["PodDeletionCostManagement"] as const;
 const PAGE = readFileSync(new URL("../docs/explanation/threat-model.md", import.meta.url), "utf8");
 
-/** `verb resource.group` of every right to write, of both providers, with all that can be switched on. */
+/** `verb resource.group` of every right to write, of both providers, with all optional features on. */
 function granted(): readonly string[] {
   const surges = { isOn: true, namespaces: ["*"] };
   const rights = [

@@ -1,6 +1,6 @@
 /**
- * Holds the house to its own plan: which floor may import which, no cycles, purpose comments, no
- * forbidden words, documents that name real paths. Each message names the remedy.
+ * Holds this project to its rules: imports between floors, no cycles, purpose comments, no forbidden words,
+ * documents that name real paths. Each message names the remedy.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -30,7 +30,7 @@ const WITHOUT_README = [
   "test/fixtures/seeds/fragments",
   "test/fixtures/seeds/negative",
 ];
-/** What is not shipped. */
+/** Sources that are not part of the product. */
 const tools = ["scripts", "bench"].flatMap(readSources).filter((file) => !file.isTest);
 const everything = [...files, ...["scripts", "test", "bench"].flatMap(readSources)];
 
@@ -75,7 +75,7 @@ const MAY_IMPORT: readonly (readonly [string, readonly string[]])[] = [
   ["src/cli", ["src/"]],
 ];
 
-/** Within core only leftwards; nodeclaim and termination stand beside, on state. */
+/** Within core, a folder may import only those before it. nodeclaim and termination both build on state. */
 const CORE_ORDER: Readonly<Record<string, readonly string[]>> = {
   scheduling: [],
   cloudprovider: ["scheduling"],
@@ -216,7 +216,7 @@ describe("words", () => {
   });
 
   it("of deciding floors take no number whose last digit the engine chooses", () => {
-    // Whole powers of two and roots are exact wherever they are taken; these differ between versions of V8.
+    // Powers of two and square roots are exact everywhere. These functions differ between versions of V8.
     const banned =
       /\bMath\.(pow|exp|expm1|log\w*|cbrt|hypot|a?(sin|cos|tan)h?|atan2)\(|(?<!\b(2|\d+n)) \*\* /;
     const wrong = product
@@ -285,7 +285,7 @@ describe("words", () => {
       .filter((file) => !exits.includes(file.path))
       .flatMap((file) => linesMatching(file, banned, "use src/cli/program/output.ts"));
     expect(wrong).toEqual([]);
-    // `Printed` is made in one file.
+    // Only one file makes values of type `Printed`.
     const made = product
       .filter((file) => file.path !== "src/base/printable.ts")
       .flatMap((file) => linesMatching(file, /\bas (unknown as )?Printed\b/, "use printedLines"));
@@ -411,7 +411,7 @@ function foldersIn(folder: string): string[] {
   return [folder, ...below];
 }
 
-/** Names of the files that lie in the folder itself. */
+/** Names of the files directly in the folder. */
 function filesIn(folder: string): string[] {
   return readdirSync(join(ROOT, folder), { withFileTypes: true })
     .filter((item) => item.isFile())

@@ -1,4 +1,7 @@
-/** What `karpenter explain --cluster` finds of a Karpenter that runs: the settings and prices that it uses itself. */
+/**
+ * What `karpenter explain --cluster` reads of a running Karpenter: the settings and prices that the controller
+ * itself uses.
+ */
 import { describe, expect, it } from "vitest";
 import type { ConfigMap } from "../src/apis/core/kinds.ts";
 import { FACTS, type Facts, factsOf } from "../src/apis/karpenter/facts.ts";

@@ -1,4 +1,7 @@
-/** What the trace says of drains and consolidations, over a whole cluster. Transcripts of `examples` show the rest. */
+/**
+ * What the trace says about drains and consolidations of a whole cluster. The transcripts of `examples` show all
+ * other lines.
+ */
 import { describe, expect, it } from "vitest";
 import { NODE } from "../src/apis/core/node.ts";
 import type { KubeObject } from "../src/apis/meta.ts";

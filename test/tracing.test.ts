@@ -1,4 +1,7 @@
-/** Traces of a real run in the sandbox, as a collector receives them over OTLP; and what there is without one. */
+/**
+ * Traces of a real run in the sandbox, as a collector receives them over OTLP, and what happens without a
+ * collector.
+ */
 
 import { readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
@@ -36,7 +39,7 @@ afterEach(async () => {
   vi.unstubAllEnvs();
 });
 
-/** A log that is kept. */
+/** A logger that keeps its lines. */
 function collectLog() {
   const lines: string[] = [];
   const say = (message: string, fields: unknown = {}): void => {
@@ -46,7 +49,7 @@ function collectLog() {
   return { log, lines };
 }
 
-/** Answers as a collector does, and keeps what came. */
+/** A collector that keeps what it receives. */
 async function collector() {
   const spans: Received[] = [];
   const resources: Record<string, unknown>[] = [];
@@ -97,7 +100,7 @@ async function busyWorld(options: Parameters<typeof openWorld>[0] = {}): Promise
   return world;
 }
 
-/** Packages of the SDK in this process; the API alone comes with prom-client. */
+/** OpenTelemetry packages loaded in this process. prom-client loads the API alone. */
 function loaded(): readonly string[] {
   const { cache } = createRequire(import.meta.url);
   const names = Object.keys(cache).map((path) => /@opentelemetry\/[^/]+/.exec(path)?.[0] ?? "");
@@ -168,7 +171,7 @@ describe("traces of a run in the sandbox", () => {
       "content-encoding": "gzip",
     });
     const pods = claims.map((claim) => checkClaim(received.spans, claim));
-    // The rest fits on the nodes that the sandbox begins with.
+    // The other pods fit on the nodes that the sandbox starts with.
     expect(pods.flat().length).toBeGreaterThan(PODS / 2);
     checkCommand(received.spans, claims);
   });
@@ -179,7 +182,7 @@ function inOrder(spans: readonly Received[]): void {
     expect(BigInt(endTimeUnixNano)).toBeGreaterThanOrEqual(BigInt(startTimeUnixNano));
 }
 
-/** Returns its pods. */
+/** Checks the trace of a claim; returns the spans of its pods. */
 function checkClaim(all: readonly Received[], { metadata, status }: NodeClaim): Received[] {
   const traceId = traceIdOf(metadata.uid ?? "");
   expect(traceId).toBe(metadata.uid?.replaceAll("-", ""));
@@ -201,7 +204,7 @@ function checkClaim(all: readonly Received[], { metadata, status }: NodeClaim): 
   const pods = parts.slice(6);
   expect(new Set(pods.map(({ name }) => name))).toEqual(new Set(["bind pod"]));
   expect(new Set(parts.map(({ parentSpanId }) => parentSpanId))).toEqual(new Set([root?.spanId]));
-  // Each step begins where the one before ended.
+  // Each step begins when the one before ends.
   for (const [before, after] of parts.slice(0, 6).map((one, at) => [one, parts[at + 1]] as const))
     if (after !== undefined && after.name !== "bind pod")
       expect(after.startTimeUnixNano).toBe(before.endTimeUnixNano);

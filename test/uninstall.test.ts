@@ -1,6 +1,6 @@
 /**
- * The recipes of docs/guide/uninstall.md, tried: an orderly end without a trace, and objects that stay because nobody
- * takes their finalizers off. Deleted definitions and a restored etcd are in test/safety.test.ts.
+ * The recipes of docs/guide/uninstall.md: a proper uninstall that leaves nothing, and objects that stay because
+ * nobody removes their finalizers. test/safety.test.ts covers deleted definitions and a restored etcd.
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { NODE } from "../src/apis/core/node.ts";
@@ -76,7 +76,7 @@ describe("an end of Karpenter", () => {
     }
     await world.advance(60_000);
     expect(await claims()).toEqual([]);
-    // The bill goes on: the recipe's last step is to terminate what the tags find.
+    // The instances still run and cost money. The recipe's last step is to terminate those with the tags.
     expect(instances()).toEqual(before);
     const filters = [
       { Name: "tag-key", Values: ["karpenter.sh/nodepool"] },

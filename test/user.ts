@@ -1,6 +1,6 @@
 /**
- * What somebody with kubectl does to a cluster: applies manifests, looks at objects, scales and deletes. Each change
- * is settled, as far as it goes without time passing, when it resolves.
+ * What a user with kubectl does to a cluster: applies manifests, reads objects, scales and deletes. Each function
+ * resolves when controllers have reacted as far as they can without time passing.
  */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -15,7 +15,7 @@ const SEEDS = fileURLToPath(new URL("./fixtures/seeds/", import.meta.url));
 export interface User {
   /** Server-side applies a seed manifest (path below test/fixtures/seeds), `${CLUSTER_NAME}` filled in. */
   applySeed(file: string): Promise<KubeObject[]>;
-  /** The same for objects or YAML text. */
+  /** Server-side applies objects or YAML text. */
   apply(what: string | KubeObject): Promise<KubeObject[]>;
   /** All objects of a kind, by key; `apiVersion` defaults to v1. */
   list<T extends KubeObject = KubeObject>(
@@ -38,7 +38,7 @@ export interface User {
   ): Promise<void>;
 }
 
-/** `clusterName`: what stands for `${CLUSTER_NAME}` in manifests. */
+/** `clusterName`: the value for `${CLUSTER_NAME}` in manifests. */
 export function createUser(
   client: KubeClient,
   clock: Pick<VirtualClock, "settle">,

@@ -1,4 +1,4 @@
-/** The page of versions says what was recorded, and says of the rest that it was not run. */
+/** The page of versions shows what was recorded, and says which versions were not run. */
 import { existsSync } from "node:fs";
 import { expect, it } from "vitest";
 import { type Run, recordedRuns, withRun } from "../scripts/versions/runs.ts";

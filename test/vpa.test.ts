@@ -1,6 +1,6 @@
 /**
- * VerticalPodAutoscalers: the controller counts what they recommend, where that is asked for and the kind is there.
- * `plan` and the console's What if answer as it does.
+ * VerticalPodAutoscalers: the controller counts what they recommend, if a setting asks for that and the kind
+ * exists. `plan` and the console's What if count the same.
  */
 import { readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";

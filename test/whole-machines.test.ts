@@ -1,6 +1,6 @@
 /**
- * What the benches prove of a few pods on whole machines, against every division there is, found by a search
- * of its own that knows no states.
+ * The bench's least price of whole machines for a few pods, compared with a brute-force search over every division
+ * of the pods.
  */
 import { describe, expect, it } from "vitest";
 import { wholeMachines } from "../bench/whole-machines.ts";
@@ -19,7 +19,7 @@ describe("the least price of whole machines", () => {
   it("buys a small machine for what is left, where parts of a large one would cost less", () => {
     const bins = [bin(2, 3), bin(8, 8)];
     const rows = [{ amounts: Float64Array.of(3), count: 3 }];
-    // Two on one large machine, one on another; in parts 9 of 8 cores would do.
+    // Two pods on one large machine and one on another: 16. In fractions, 9 of 8 cores would cost less.
     expect(wholeMachines({ rows, bins, dimensions: 1 })).toBe(16);
   });
 
@@ -57,7 +57,7 @@ function drawn(random: Random): Packing {
   };
 }
 
-/** Pod after pod: on each of the machines so far, or on one more. */
+/** The least price, by placing pod after pod on each machine so far or on a new one. */
 function byEveryDivision({ rows, bins }: Packing): number {
   const pods = rows.flatMap(({ amounts, count }) =>
     Array.from({ length: count }, () => [...amounts]),

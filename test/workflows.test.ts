@@ -1,6 +1,6 @@
 /**
- * The workflows for GitHub do what anybody can do here: each step runs a script of package.json or a tool that is
- * named, with no more rights than it needs. actionlint's word: `npm run test:workflows`.
+ * The workflows for GitHub do only what a contributor can run here: each step runs a script of package.json or a
+ * named tool, with no more rights than it needs. actionlint checks them too: `npm run test:workflows`.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -37,7 +37,7 @@ const workflows = readdirSync(FOLDER)
   .sort()
   .map((file) => ({ file, text: readFileSync(`${FOLDER}${file}`, "utf8") }))
   .map(({ file, text }) => ({ file, text, workflow: parse(text) as Workflow }));
-/** What is on GitHub's machines, beside npm's scripts. */
+/** Further commands that the workflows may run. */
 const OTHERS =
   /^(npm ci --ignore-scripts|skopeo copy --all \S+ oci:dist\/base|sudo apt-get install --yes [\w -]+|rm -f "\$RUNNER_TEMP\/sign-key\.pem")$/;
 

@@ -1,6 +1,6 @@
 /**
- * A whole cluster with Karpenter inside, on virtual time, for tests that span folders: apply what a
- * user applies, let time pass, look at the world from outside (the API, the AWS journal, the log).
+ * A whole cluster with Karpenter inside, on virtual time, for tests that span folders. A test applies what a user
+ * applies, lets time pass, and reads the world from outside: the API, the AWS journal, the log.
  */
 import { VirtualClock } from "../src/base/virtual-clock.ts";
 import { type Box, type BoxOptions, openBox } from "../src/cli/sandbox/box.ts";
@@ -9,7 +9,7 @@ import { valueAt } from "../src/sandbox/scenario/promise-check.ts";
 import { formatTrace } from "../src/sandbox/trace.ts";
 import { createUser, type User } from "./user.ts";
 
-/** For `sells`: a few families in place of all, which a world has to read, price and plan with. */
+/** A few instance families, for `sells`: with all of them a world takes longer to read, price and plan. */
 export function isUsual(type: string): boolean {
   return /^(c5|c6g|m5|m6i|r5|r6g)\./.test(type);
 }
@@ -25,12 +25,12 @@ export interface TestWorld extends User {
   /** Lets time pass until the condition holds; fails with `what` when `limitMs` passed first. */
   until(what: string, condition: () => Promise<boolean> | boolean, limitMs?: number): Promise<void>;
   advance(ms: number): Promise<void>;
-  /** Lets no time pass while work is done that the world has a part in: its watches, its answers. */
+  /** Runs the world's watches and answers until `work` is done, without letting time pass. */
   during<T>(work: Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
 
-/** `startMs`: when its clock begins; every simulation's usual morning by default. */
+/** `startMs`: when the world's clock begins; by default the morning that every simulation uses. */
 export async function openWorld({
   startMs,
   ...options
@@ -78,7 +78,7 @@ export async function openWorld({
       });
       while (!isDone) {
         await clock.advance(0);
-        // Long work is done in turns of the real clock.
+        // Long work runs in turns of the real event loop.
         await new Promise((resolve) => setImmediate(resolve));
       }
       return done;
@@ -88,7 +88,7 @@ export async function openWorld({
       const stopping = box.stop().finally(() => {
         stopped = true;
       });
-      // What is under way needs time to come to its end.
+      // Work in progress needs time to end.
       while (!stopped) await clock.advance(1_000);
       await stopping;
     },

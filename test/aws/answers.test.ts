@@ -1,7 +1,7 @@
 /**
- * Our simulated AWS is the judge of the provider everywhere else; here it is judged itself: what both it and
- * moto can be asked is asked of both, over HTTP through the SDK, and their answers are the same but for the
- * differences listed in `differences.ts`. A difference that goes away has to leave the list too.
+ * Compares the sandbox's simulated AWS with moto, because every other test trusts the simulated one. Both get the
+ * same calls over HTTP through the SDK. Their answers may differ only as `differences.ts` lists, and each listed
+ * difference must exist.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Random } from "../../src/base/random.ts";

@@ -1,7 +1,7 @@
 /**
- * The questions that both emulators are asked, one after the other on one account each, and how two
- * answers are made comparable: ids, times and addresses by their kind, the rest as it is. A refusal is its
- * code. Questions after the first lines use what earlier answers gave, each from its own side.
+ * The calls that both emulators get, in order and on one account each, and how two answers are made comparable.
+ * Ids, times and addresses become their kind; other values stay. A refusal becomes its code. Later calls use what
+ * the same emulator answered earlier.
  */
 import type { AwsApi } from "../../src/providers/aws/api/aws-api.ts";
 import { AwsError } from "../../src/providers/aws/api/call.ts";
@@ -9,7 +9,7 @@ import type { Instance } from "../../src/providers/aws/api/instances.ts";
 import { EC2_RESPONSES } from "../../src/sandbox/ec2/wire/ec2-shapes.ts";
 import { IAM_RESPONSES } from "../../src/sandbox/ec2/wire/iam-shapes.ts";
 
-/** What a side has learnt so far, and where it starts from. */
+/** One emulator: its account, and what its answers gave so far. */
 export interface Side {
   readonly api: AwsApi;
   readonly subnetId: string;
@@ -28,7 +28,7 @@ const PROFILE = { InstanceProfileName: "judged_1" };
 const TEMPLATE = { LaunchTemplateName: "karpenter.k8s.aws/1" };
 const NO_INSTANCE = "i-0123456789abcdef0";
 
-/** In the order they are asked. */
+/** Calls by name, in the order in which they are made. */
 export const QUESTIONS: Readonly<Record<string, (side: Side) => Promise<unknown>>> = {
   "an empty queue": ({ api, queueUrl: QueueUrl }) =>
     api.sqs.receiveMessage({ QueueUrl, MaxNumberOfMessages: 10, WaitTimeSeconds: 0 }),
@@ -93,7 +93,7 @@ export const QUESTIONS: Readonly<Record<string, (side: Side) => Promise<unknown>
       ProductDescriptions: ["Linux/UNIX"],
       Filters: [{ Name: "availability-zone", Values: ["us-east-1a"] }],
     });
-    // What it costs is each one's own matter.
+    // Prices may differ; only their type is compared.
     return SpotPriceHistory.slice(0, 1).map((one) => ({ ...one, SpotPrice: typeof one.SpotPrice }));
   },
   "a launch template that is not there": ({ api }) =>
@@ -159,7 +159,7 @@ export const QUESTIONS: Readonly<Record<string, (side: Side) => Promise<unknown>
     const { TerminatingInstances } = await api.ec2.terminateInstances({
       InstanceIds: [instance?.InstanceId ?? ""],
     });
-    // How long pending and shutting-down last is each one's own matter.
+    // How long an instance stays pending or shutting-down may differ.
     return TerminatingInstances.map((one) => ({ ...one, PreviousState: {} }));
   },
   "deleting the launch template": ({ api }) => api.ec2.deleteLaunchTemplate(TEMPLATE),
@@ -185,7 +185,7 @@ export const QUESTIONS: Readonly<Record<string, (side: Side) => Promise<unknown>
   "the cluster": async ({ api }) => {
     const { cluster } = await api.eks.describeCluster({ name: CLUSTER });
     const { name, arn, status, kubernetesNetworkConfig } = cluster;
-    // Version, endpoint and CA are the account's.
+    // Version, endpoint and CA depend on the account.
     return { name, arn, status, has: Object.keys(kubernetesNetworkConfig ?? {}).sort() };
   },
   "a cluster that is not there": ({ api }) => api.eks.describeCluster({ name: "none" }),
@@ -256,7 +256,7 @@ const KINDS: readonly (readonly [RegExp, string])[] = [
   [/\b\d+\.\d+\.\d+\.\d+\b/g, "<ip>"],
 ];
 
-/** Tags come in no order; nor do they from AWS. EC2's own ones are listed as a difference. */
+/** Tags have no order, on AWS neither. Sorted by key. EC2's own tags are a listed difference. */
 function byKey(a: unknown, b: unknown): number {
   const [one, other] = [a, b].map((tag) => (isTable(tag) ? String(tag["Key"] ?? "") : ""));
   return (one ?? "") < (other ?? "") ? 1 : (one ?? "") > (other ?? "") ? -1 : 0;
@@ -275,12 +275,12 @@ function comparable(value: unknown): unknown {
   );
 }
 
-/** Members that our answers have anywhere: AWS has many more, which the provider never reads. */
+/** Fields that the simulated AWS ever answers. AWS has many more, which the provider never reads. */
 const SIMULATED: ReadonlySet<string> = new Set(
   [...EC2_RESPONSES.values(), ...IAM_RESPONSES.values()].flat().map((member) => member.name),
 );
 
-/** One line a difference: `path: ours …, moto …`. */
+/** Each difference as a line: `path: ours …, moto …`. */
 export function differences(ours: unknown, theirs: unknown, path = ""): readonly string[] {
   if (isTable(ours) && isTable(theirs)) {
     const keys = [...new Set([...Object.keys(ours), ...Object.keys(theirs)])].sort();

@@ -1,6 +1,6 @@
 /**
- * The AWS CLI against the sandbox's simulated AWS: the command lines of the seeds as they stand there, and
- * the CLI's own view of what a launch made.
+ * The AWS CLI against the sandbox's simulated AWS: the seeds' command lines as written, and what the CLI shows of
+ * a launched instance.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Random } from "../../src/base/random.ts";
@@ -28,7 +28,7 @@ beforeAll(async () => {
 
 afterAll(() => endpoint?.close());
 
-/** `aws <line>`; single quotes hold a word together. */
+/** The words of a command line; single quotes hold a word together. */
 function words(line: string): string[] {
   return [...line.matchAll(/'([^']*)'|(\S+)/g)].map((match) => match[1] ?? match[2] ?? "");
 }
@@ -145,7 +145,7 @@ describe("the AWS CLI on the simulated AWS", () => {
 
   it("sends a message, counts it, receives and deletes it", async () => {
     const url = await text(`sqs get-queue-url --queue-name ${CLUSTER}`);
-    // What happened to instances until now is in it.
+    // Empties the queue of messages about earlier instances.
     await text(`sqs purge-queue --queue-url ${url}`);
     await json(`sqs send-message --queue-url ${url} --message-body hello`);
     const count = `sqs get-queue-attributes --queue-url ${url} --attribute-names ApproximateNumberOfMessages --query Attributes.ApproximateNumberOfMessages`;
@@ -227,7 +227,7 @@ describe("the AWS CLI on the simulated AWS", () => {
     expect(stderr).toContain("(InvalidInstanceID.NotFound)");
   });
 
-  // Last: what others look at is gone then.
+  // The last test, because it deletes what others read.
   it("takes an image away, and a role once no profile holds it", async () => {
     const images = "ec2 describe-images --query length(Images)";
     const [id] = (await text("ec2 describe-images --query Images[].ImageId")).split(/\s+/);

@@ -1,6 +1,6 @@
 /**
- * Where our simulated AWS and moto answer differently, and why ours stays as it is. `where` matches
- * `<question>: <path>: ours …, moto …`. Each entry must be met by a difference, each difference by an entry.
+ * Where the simulated AWS and moto answer differently, and why the simulated answer stays. `where` matches
+ * `<question>: <path>: ours …, moto …`. Each entry must match a difference, and each difference an entry.
  */
 export interface KnownDifference {
   readonly where: RegExp;
@@ -8,7 +8,7 @@ export interface KnownDifference {
 }
 
 export const DIFFERENCES: readonly KnownDifference[] = [
-  // What the accounts are, not how they answer.
+  // Differences of the accounts, not of the emulators.
   {
     where: /^subnets by id: Subnets\[0\]\.(AvailableIpAddressCount|MapPublicIpOnLaunch): /,
     why: "ours has three private /19, moto the default VPC's public /20",
@@ -25,7 +25,7 @@ export const DIFFERENCES: readonly KnownDifference[] = [
     where: /^profiles below a path without any: \[0\]: ours absent/,
     why: "moto lists profiles of every path, whatever PathPrefix says; the provider looks at the path itself too",
   },
-  // What ours leaves out: the provider reads none of it.
+  // Fields that the simulated AWS leaves out, because the provider reads none of them.
   {
     where: /EbsOptimizedInfo\.(BaselineBandwidthInMbps|BaselineIops|MaximumIops): ours absent/,
     why: "not in the embedded catalogue; the label for EBS bandwidth is made of the maximum alone",
@@ -66,7 +66,7 @@ export const DIFFERENCES: readonly KnownDifference[] = [
     where: /the profile: InstanceProfile\.Roles\[0\]\.Tags: ours absent/,
     why: "roles have none here",
   },
-  // Where moto is not as EC2 is.
+  // Where moto differs from EC2.
   {
     where: /a spot price: \[0\]\.ProductDescription: /,
     why: "the filter asked for Linux/UNIX: moto answers another product",

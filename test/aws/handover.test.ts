@@ -1,7 +1,7 @@
 /**
- * Our whole operator takes over what Karpenter in Go left on an AWS that we did not write: objects, instances, a launch
- * template and an instance profile. Nothing is launched and nothing ends by the change itself. What is asked for
- * afterwards, a deleted claim and a drifted one, ends properly.
+ * Our operator takes over from Karpenter in Go, on moto: objects, instances, a launch template and an instance
+ * profile. The change itself launches no instance and ends none. Afterwards a deleted claim and a drifted claim
+ * end properly.
  * upstream (v1.15.2): pkg/utils/utils.go (GetTags), pkg/providers/launchtemplate, pkg/providers/instanceprofile,
  * pkg/apis/v1/labels.go.
  */
@@ -31,7 +31,7 @@ import {
   useGroup,
 } from "./upstream-fleet.ts";
 
-/** Simulated seconds in a real one. */
+/** Simulated seconds in one real second. */
 const SPEED = 20;
 const MINUTE_MS = 60_000;
 
@@ -43,7 +43,10 @@ let box: Box;
 let client: KubeClient;
 let user: User;
 
-/** moto gives a fleet's instances the VPC's own group; EC2 gives those of the template, and else they would drift. */
+/**
+ * moto gives a fleet's instances the VPC's default security group; EC2 gives them the template's groups. Without
+ * this call the instances would drift.
+ */
 const createFleet: AwsApi["ec2"]["createFleet"] = async (input) => {
   const answer = await moto.api.ec2.createFleet(input);
   const ids = answer.Instances?.flatMap(({ InstanceIds }) => InstanceIds) ?? [];
@@ -91,7 +94,7 @@ const templates = async () =>
   );
 const uids = (all: readonly { readonly metadata: { readonly uid?: string } }[]) =>
   all.map(({ metadata }) => metadata.uid).sort();
-/** Plays the machines of claims that were launched by us: moto's have no kubelet. */
+/** Creates the Nodes of claims that our operator launched: moto's instances have no kubelet. */
 const joinNew = async () => {
   const known = new Set((await nodes()).map(({ spec }) => spec?.providerID));
   for (const claim of await claims()) {
@@ -114,7 +117,7 @@ beforeAll(async () => {
     region: REGION,
     kubernetesVersion: "1.34",
     logLevel: "debug",
-    // Karpenter in Go has run here before ours starts.
+    // Creates what Karpenter in Go would have left, before our operator starts.
     connectAws: async ({ client: kube }) => {
       client = kube;
       user = createUser(kube, { settle: async () => undefined }, CLUSTER);
@@ -145,7 +148,7 @@ describe("a handover from Karpenter in Go on moto", () => {
       const version = one.metadata.annotations?.["karpenter.k8s.aws/ec2nodeclass-hash-version"];
       return version !== "v6" && condition(one, "Ready")?.status === "True";
     });
-    // Disruption rounds and the first garbage collections.
+    // Time for disruption rounds and the first garbage collections.
     await clock.sleep(4 * MINUTE_MS);
     const found = await instances();
     expect([...found.keys()].sort()).toEqual([...fleet.instanceIds].sort());

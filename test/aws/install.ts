@@ -1,4 +1,4 @@
-// `npm run test:aws` begins here: makes the Python environment, or says in one line why it cannot.
+// The first step of `npm run test:aws`: makes the Python environment, or says in one line why it cannot.
 import { NoPythonError, pythonPrograms } from "./python.ts";
 
 try {

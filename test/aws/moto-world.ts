@@ -1,7 +1,7 @@
 /**
- * The AWS provider with moto behind it: the SDK, real time, a fake API server. moto begins with a default
- * VPC; what an installation has besides (tags, a node role, a cluster, a queue, images of our own) is made
- * here with the AWS CLI, a third party's words for each call.
+ * The AWS provider with moto behind it: the SDK, real time, a fake API server. moto begins with a default VPC. The
+ * rest of an installation (tags, a node role, a cluster, a queue, own images) is made with the AWS CLI, so that a
+ * third party checks each call.
  */
 import { EC2_NODE_CLASS, type EC2NodeClass } from "../../src/apis/aws/ec2nodeclass.ts";
 import { Random } from "../../src/base/random.ts";
@@ -23,7 +23,7 @@ export interface Account {
   readonly subnetIds: readonly string[];
   readonly securityGroupId: string;
   readonly queueUrl: string;
-  /** Ours, x86_64 and arm64, tagged `karpenter.sh/discovery`. */
+  /** Own images, x86_64 and arm64, tagged `karpenter.sh/discovery`. */
   readonly imageIds: readonly string[];
 }
 
@@ -37,7 +37,7 @@ interface Provided {
   stop(): Promise<void>;
 }
 
-/** What an account has before Karpenter comes. */
+/** Makes what an account has before Karpenter is installed. */
 export async function prepareAccount({ url }: Moto): Promise<Account> {
   const aws = <T = unknown>(line: string, ...more: readonly string[]): Promise<T> =>
     awsJson<T>(url, [...line.split(" "), ...more]);
@@ -52,7 +52,7 @@ export async function prepareAccount({ url }: Moto): Promise<Account> {
   await aws(`ec2 create-tags --resources ${[...subnetIds, GroupId].join(" ")}`, ...discovery);
   const imageIds: string[] = [];
   for (const architecture of ["x86_64", "arm64"]) {
-    // moto's registered images have no architecture; copies have that of their source.
+    // moto gives registered images no architecture; a copied image keeps that of its source.
     const { Images } = await aws<{ Images: { ImageId: string }[] }>(
       `ec2 describe-images --filters Name=architecture,Values=${architecture} Name=name,Values=al2023-ami-2023*`,
     );

@@ -46,7 +46,7 @@ export interface CliResult {
   readonly stderr: string;
 }
 
-/** `aws <words> --endpoint-url <endpoint>`, words as a shell would split them. */
+/** Runs `aws <words> --endpoint-url <endpoint>`; the words are split as by a shell. */
 export async function awsCli(endpoint: string, words: readonly string[]): Promise<CliResult> {
   const program = join(await pythonPrograms(), "aws");
   const env = {
@@ -67,7 +67,7 @@ export async function awsCli(endpoint: string, words: readonly string[]): Promis
   });
 }
 
-/** The same, its JSON read; throws with what the CLI says. */
+/** As `awsCli`, and parses its JSON. Throws with the CLI's error text. */
 export async function awsJson<T>(endpoint: string, words: readonly string[]): Promise<T> {
   const { code, stdout, stderr } = await awsCli(endpoint, [...words, "--output", "json"]);
   if (code !== 0) throw new Error(`aws ${words.join(" ")}: ${stderr.trim()}`);

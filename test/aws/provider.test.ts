@@ -1,6 +1,6 @@
 /**
- * The whole provider against an AWS that we did not write, from discovery to termination. moto has no SSM
- * parameters of EKS, so images are chosen by id, name or tag.
+ * The whole provider from discovery to termination, against moto, an AWS that another project wrote. moto lacks
+ * EKS' SSM parameters, so images are chosen by id, name or tag.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { EC2_NODE_CLASS } from "../../src/apis/aws/ec2nodeclass.ts";
@@ -135,7 +135,7 @@ describe("the provider on moto", () => {
         "eks:eks-cluster-name": CLUSTER,
         "karpenter.k8s.aws/ec2nodeclass": "default",
       });
-      // moto gives a fleet's instances the VPC's own group, whatever the template says.
+      // moto gives a fleet's instances the VPC's default security group, whatever the template says.
       expect(await provider.cloud.isDrifted(launched)).toBe("SecurityGroupDrift");
       const ids = ["--instance-id", instance.InstanceId, "--groups", account.securityGroupId];
       await awsJson(moto.url, ["ec2", "modify-instance-attribute", ...ids]);

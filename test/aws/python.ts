@@ -1,7 +1,7 @@
 /**
- * moto (an AWS written elsewhere, in Python) and the AWS CLI, in a virtual environment outside the tree:
- * made once a pair of versions. A half-made one is never found. The tests under test/aws judge our provider
- * by the one and our simulated AWS by the other.
+ * moto (an AWS emulator in Python) and the AWS CLI, in a virtual environment outside the tree, made once for each
+ * pair of versions. An unfinished environment is never used. Tests in test/aws run the provider against moto, and
+ * compare the simulated AWS with moto and the CLI.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
@@ -10,22 +10,22 @@ import { join } from "node:path";
 
 const MOTO = "5.2.5";
 const AWS_CLI = "1.46.3";
-/** Reads Terraform's files. */
+/** python-hcl2, which reads Terraform's files. */
 const HCL = "8.1.4";
 
-/** There is no Python here, or its packages cannot be had; `message` says what to do. */
+/** Python is not installed, or its packages cannot be downloaded; `message` says what to do. */
 export class NoPythonError extends Error {
   override readonly name = "NoPythonError";
 }
 
-/** The environment's folder of programs (`moto_server`, `aws`); makes it when it is not there. */
+/** The environment's folder of programs (`moto_server`, `aws`); makes the environment when it is missing. */
 export async function pythonPrograms(
   tell: (line: string) => void = () => undefined,
 ): Promise<string> {
   const cache = process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache");
   const folder = join(cache, "karpenter-ts", "aws", `moto-${MOTO}-awscli-${AWS_CLI}-hcl2-${HCL}`);
   const programs = join(folder, "bin");
-  // Scripts in an environment name its place, so it is not moved when done: a mark says that it is.
+  // Scripts of an environment contain its path, so it cannot be moved when done. This file marks it as complete.
   const mark = join(folder, "complete");
   if (existsSync(mark)) return programs;
   if (spawnSync("python3", ["-m", "venv", "--help"]).status !== 0) {

@@ -1,6 +1,6 @@
 /**
- * `deploy/aws/cloudformation.yaml` made into a stack by moto, and what is there then; what the README has one type
- * next; the Terraform read.
+ * moto creates a stack from `deploy/aws/cloudformation.yaml`, and the test reads its resources. The README's next
+ * commands are run too, and the Terraform module is parsed.
  */
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -27,7 +27,7 @@ beforeAll(async () => {
 
 afterAll(() => moto?.close());
 
-/** The command of the README that begins so, with the lines that it goes on in. */
+/** The README's command that begins with `start`, with its continuation lines. */
 function documented(start: string): string {
   const lines = readFileSync(`${DEPLOY}README.md`, "utf8").split("\n");
   const first = lines.findIndex((line) => line.startsWith(`    ${start}`));
@@ -36,7 +36,7 @@ function documented(start: string): string {
   return lines.slice(first, last + 1).join("\n");
 }
 
-/** Typed into a shell whose AWS is moto. */
+/** Runs the text in a shell whose AWS endpoint is moto. */
 async function shell(text: string): Promise<{ code: number; stderr: string }> {
   const env = {
     PATH: `${await pythonPrograms()}:${process.env["PATH"]}`,
@@ -57,8 +57,8 @@ async function shell(text: string): Promise<{ code: number; stderr: string }> {
 }
 
 /**
- * CloudFormation takes a policy as text, the only way to fill in a condition's key; moto writes such a text
- * as JSON once more and refuses it. It gets the same policies as objects, the cluster's name filled in.
+ * The template, with policies as objects and the cluster's name filled in. CloudFormation takes a policy as text,
+ * because only text can fill in a condition's key. moto encodes such text as JSON again and then refuses it.
  */
 function templateForMoto(): string {
   const text = readFileSync(`${DEPLOY}cloudformation.yaml`, "utf8");
@@ -159,7 +159,7 @@ describe("the CloudFormation stack", () => {
   it.each(["aws eks create-access-entry", "aws eks create-pod-identity-association"])(
     "%s of the README is understood by the AWS CLI",
     async (start) => {
-      // moto has neither call: the CLI gets as far as its answer, which is none of EKS's.
+      // moto has neither call and answers 404. That the CLI gets an answer shows that it accepts the arguments.
       const { stderr } = await shell(documented(start));
       expect(stderr).toContain("404 Not Found");
       const wrong = await shell(documented(start).replace("--cluster-name", "--cluster-nam-e"));
@@ -171,7 +171,7 @@ describe("the CloudFormation stack", () => {
     await aws(`cloudformation delete-stack --stack-name ${STACK}`);
     const { Rules } = await aws<{ Rules: unknown[] }>("events list-rules");
     expect(Rules).toEqual([]);
-    // Of managed policies moto keeps a copy; the queue is gone.
+    // Only the queue is checked: moto keeps a copy of managed policies.
     const { QueueUrls } =
       (await aws<{ QueueUrls?: string[] } | undefined>("sqs list-queues")) ?? {};
     expect(QueueUrls ?? []).toEqual([]);

@@ -1,7 +1,7 @@
 /**
- * What Karpenter in Go v1.15 leaves behind. In the account: a launch template, an instance profile and two instances,
- * with its names and tags. In the cluster: the class, the pool, two claims and their Nodes, with its annotations and
- * finalizers.
+ * What Karpenter in Go v1.15 leaves behind. In the account: a launch template, an instance profile and two
+ * instances, with upstream's names and tags. In the cluster: the class, the pool, two claims and their Nodes, with
+ * upstream's annotations and finalizers.
  */
 import { EC2_NODE_CLASS } from "../../src/apis/aws/ec2nodeclass.ts";
 import { NODE } from "../../src/apis/core/node.ts";
@@ -16,9 +16,9 @@ import { type Account, CLUSTER, ROLE } from "./moto-world.ts";
 
 export const TEMPLATE = "karpenter.k8s.aws/10229783215098273461";
 export const PROFILE = `${CLUSTER}_6283519402733621543`;
-/** Any number: it has upstream's version, which ours never takes for its own. */
+/** Any number will do: the hash version is upstream's, and our operator ignores hashes of another version. */
 const CLASS_HASH = "4950366118253097694";
-/** What upstream's own NodePool.Hash (sigs.k8s.io/karpenter v1.14.1) answers for the pool below. */
+/** The result of upstream's NodePool.Hash (sigs.k8s.io/karpenter v1.14.1) for the pool below. */
 const POOL_HASH = "6821555240594823858";
 const DISCOVERY = [{ tags: { "karpenter.sh/discovery": CLUSTER } }];
 const CLASS_REF = { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name: "default" };
@@ -42,7 +42,7 @@ export interface UpstreamFleet {
   readonly account: Account;
   readonly instanceIds: readonly string[];
   readonly zones: readonly string[];
-  /** Of each instance, as they were made. */
+  /** Each instance's tags at its creation, by instance id. */
   readonly tags: ReadonlyMap<string, Readonly<Record<string, string>>>;
 }
 
@@ -216,13 +216,13 @@ function conditionsOf(types: readonly string[], lastTransitionTime: string) {
   }));
 }
 
-/** An instance gets the group of the nodes, as a launch template on EC2 does it. */
+/** Gives an instance the nodes' security group, as a launch template does on EC2. */
 export async function useGroup({ url }: Pick<Moto, "url">, account: Account, id: string) {
   const ids = ["--instance-id", id, "--groups", account.securityGroupId];
   await awsJson(url, ["ec2", "modify-instance-attribute", ...ids]);
 }
 
-/** The Node of a launched claim. The sandbox plays its kubelet from then on. */
+/** Creates the Node of a launched claim. From then on the sandbox plays its kubelet. */
 export async function joinNode(client: KubeClient, clock: Clock, claim: NodeClaim): Promise<void> {
   const { providerID = "", nodeName } = claim.status ?? {};
   const name = nodeName || `node-${claim.metadata.name}`;
@@ -279,7 +279,7 @@ function labelsOf(zone: string): Readonly<Record<string, string>> {
   };
 }
 
-/** Two pods that need a node each. */
+/** A Deployment of two pods that need one node each. */
 function workload(): object {
   const labels = { app: "web" };
   const podAntiAffinity = {

@@ -1,6 +1,6 @@
 /**
- * The process that runs the tests of one mutant after another. It keeps what Vitest has compiled, so that a mutant
- * costs only its own file and the tests. The runner ends and replaces it when a mutant never comes to an end.
+ * The process that runs the tests of one mutant after another. It keeps what Vitest has compiled, so a mutant
+ * costs only its own file and the tests. The runner kills and replaces this process when a mutant hangs.
  */
 import { resolve } from "node:path";
 import { createVitest } from "vitest/node";
@@ -16,7 +16,7 @@ export interface Answer {
   readonly killer: string | null;
 }
 
-/** Runs files in the order in which they are given: nearest first. */
+/** Runs files in the given order. Vitest would sort them otherwise. */
 class AsGiven {
   sort<T>(files: T[]): T[] {
     return files;
@@ -32,7 +32,7 @@ const vitest = await createVitest("test", {
   maxWorkers: 1,
   reporters: [{}],
   sequence: { sequencer: AsGiven as never },
-  // A test that only waits for a core has not seen the fault. The runner ends what never comes to an end.
+  // No timeout: a test that only waits for a busy core has not found the fault. The runner ends tests that hang.
   testTimeout: 0,
   watch: false,
 });
@@ -40,7 +40,7 @@ const specifications = new Map(
   (await vitest.globTestSpecifications()).map((one) => [one.moduleId, one]),
 );
 
-/** It is as it was again, but what is compiled of it is not. */
+/** The previous mutant's file. Its text is restored, but Vitest still has the compiled mutant. */
 let fileBefore = "";
 
 async function answerTo({ file, tests }: AskedTests): Promise<Answer> {

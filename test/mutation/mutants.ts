@@ -11,7 +11,7 @@ export interface SourceMutation {
   readonly end: number;
   /** The text that replaces the one between start and end. */
   readonly text: string;
-  /** Why no answer can change by it; absent: one may. */
+  /** Why the mutant can change no answer; absent if it may change one. */
   readonly harmless?: Harmless;
 }
 
@@ -130,7 +130,7 @@ export function mutationsOf(file: string, source: string): readonly SourceMutati
   return found;
 }
 
-/** So many of the mutants, each at most once. A seed always draws the same ones. */
+/** Draws `count` different mutants. The same seed draws the same ones. */
 export function drawn(
   all: readonly SourceMutation[],
   count: number,

@@ -40,22 +40,22 @@ interface Fate {
 }
 type Tried = SourceMutation & Fate;
 
-/** Tests of the core that take a second. They run after the fast ones. */
+/** Slow tests of the core, about a second each. They run after the fast ones. */
 const SLOW_TESTS = /prop\.test|remedy\.test|plan-batch\.test/;
 /** Tests of controllers and commands that take at most two seconds, 30 together. */
 const OUTSIDE = /^src\/(controllers|cli\/(plan\/plan\.|answers))|^test\/plan-passes/;
-/** Suites of whole programs that see wrong plans, 60 seconds together. */
+/** Suites of whole programs that notice wrong plans, 60 seconds together. */
 const WHOLE = /^test\/(answers|places|sticky-passes|fuzz\/(inputs|passes))|plan-order/;
-/** Seconds of a core. The tests of one lot take much less. */
+/** CPU seconds after which a mutant counts as hung. The tests of one lot take much less. */
 const HANGS = 100;
-/** Milliseconds between two looks at the time of the tests. */
+/** Milliseconds between two checks of the tests' CPU time. */
 const LOOK = 5_000;
-/** What tests read besides their imports. */
+/** What is copied for the tests: sources, and files that tests read without an import. */
 const COPIED = [
   ...["src", "test", "bench", "scripts", "data", "deploy", "docs", "examples"],
   ...["package.json", "vitest.config.ts", "tsconfig.base.json"],
 ];
-/** Tests whose subject is the text of the sources. They fail for any change, or for none. */
+/** Tests of the sources' text. Each mutant would fail them, or none. */
 const NOT_ASKED = /^test\/(tidy|mutation|generated)/;
 
 const { values: options } = parseArgs({
@@ -105,7 +105,7 @@ function copyOfCheckout(): string {
   return folder;
 }
 
-/** Were a test to fail without any fault, every mutant would count as killed. */
+/** Runs the tests without a fault. If one failed, every mutant would count as killed. */
 async function expectNoFault(): Promise<void> {
   const [first] = mutants;
   if (first === undefined) return;
@@ -128,12 +128,12 @@ async function fateOf({ file, start, end, text }: SourceMutation): Promise<Fate>
   }
 }
 
-/** As it was when the run began: the checkout may be edited meanwhile. */
+/** The file's text when the run began: the checkout may be edited meanwhile. */
 function textOf(file: string): string {
   return core.find(({ path }) => path === file)?.text ?? "";
 }
 
-/** Undefined if the tests do not come to an end. */
+/** Undefined if the tests hang. */
 async function answerTo(question: AskedTests): Promise<Answer | undefined> {
   asker ??= await startAsker();
   asker.send(question);
@@ -154,7 +154,7 @@ async function answerTo(question: AskedTests): Promise<Answer | undefined> {
   return undefined;
 }
 
-/** Time on a core that the process and the workers below it have had: on a busy machine a minute may be a second. */
+/** CPU seconds of the process and its workers. Wall time is no measure: on a busy machine a test waits for a core. */
 function secondsOf({ pid }: ChildProcess): number {
   const args = ["-o", "cputimes=", "--pid", String(pid), "--ppid", String(pid)];
   const times = execFileSync("ps", args, { encoding: "utf8" }).trim().split("\n");
@@ -167,7 +167,7 @@ async function startAsker(): Promise<ChildProcess> {
   return started;
 }
 
-/** The tests that reach the file by imports, in lots: fast ones first, and in each lot the nearest first. */
+/** The tests that import the file, directly or not, in lots: fast ones first, and in each lot the nearest first. */
 function lotsFor(file: string): string[][] {
   const related = relatedTo(file);
   const inCore = related.filter((path) => path.startsWith("src/core/"));
@@ -206,7 +206,7 @@ function readTried(path: string): readonly Tried[] {
   return lines.map((line) => JSON.parse(line) as Tried);
 }
 
-/** Found again by file, kind and text, because lines move. */
+/** The survivors' mutants, found again by file, kind and text, because lines move. */
 function survivorsAmong(tried: readonly Tried[]): readonly SourceMutation[] {
   return tried.filter(isSurvivor).flatMap((one) => {
     const alike = all.filter(

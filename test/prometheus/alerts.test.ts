@@ -1,6 +1,6 @@
 /**
- * Each alert fires in a story that provokes it, and no other one does; in a calm story none fires.
- * Stories run on virtual time; Prometheus' own engine judges what was scraped from them.
+ * Each alert fires in the story that provokes it, and no other alert does. In a calm story none fires. Stories run
+ * on virtual time, and Prometheus' own engine evaluates the rules on what was scraped.
  */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -33,7 +33,7 @@ afterEach(async () => {
 });
 
 interface Story {
-  /** Alerts without `Karpenter`. */
+  /** Names of alerts, without the prefix `Karpenter`. */
   readonly fires: readonly string[];
   readonly play: (world: TestWorld, time: StoryRecording) => Promise<void>;
 }
@@ -136,10 +136,10 @@ for (const [name, story] of Object.entries(STORIES))
     expect(alertFaults(JUDGE, await played(story), story.fires)).toBe("");
   });
 
-/** Scrapes of a day and a little more. */
+/** Number of scrapes in a little more than a day. */
 const DAY = (24 * 60 * MINUTE_MS) / SCRAPE_MS + 10;
 
-/** What no story here brings about, on series made by hand: above the threshold, and below it. */
+/** Alerts that no story provokes, tested on made-up series: one above the threshold, one below. */
 const BY_HAND: Readonly<Record<string, (isAbove: boolean) => readonly [string, number[]][]>> = {
   StateUnsynced: (isAbove) => [
     ["karpenter_cluster_state_unsynced_time_seconds", rising(30, isAbove ? 40 : 10)],

@@ -28,7 +28,7 @@ const INFLATE = readFileSync(new URL("inflate.yaml", EXAMPLES), "utf8").replace(
   "    spec:\n      nodeSelector: { karpenter.sh/capacity-type: spot }\n",
 );
 const SPEED = 60;
-/** Until all panels have data. */
+/** How long (real ms) the test waits until all panels have data. */
 const PATIENCE_MS = 240_000;
 
 const folder = mkdtempSync(join(tmpdir(), "karpenter-prometheus-"));
@@ -87,7 +87,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Queries as Grafana sends them, by the panel that they are of. */
+/** Queries as Grafana sends them, named by their panel. */
 const QUERIES = DASHBOARDS.flatMap(({ name: board, rows }) =>
   rows.flatMap(({ panels }) =>
     panels.flatMap(({ title, queries }) =>
@@ -99,7 +99,7 @@ const QUERIES = DASHBOARDS.flatMap(({ name: board, rows }) =>
   ),
 );
 
-/** Queries with a number for an answer are taken off. */
+/** The queries that still have no number as an answer. */
 async function unanswered(queries: typeof QUERIES): Promise<typeof QUERIES> {
   const rest: typeof QUERIES = [];
   for (const query of queries) {
@@ -116,10 +116,10 @@ async function unanswered(queries: typeof QUERIES): Promise<typeof QUERIES> {
   return rest;
 }
 
-/** One turn of a day in which everything happens that panels show. `look` is called at its noon and at its end. */
+/** One round of a load that gives every panel data. Calls `look` halfway and at the end. */
 async function turn(user: User, look: () => Promise<void>): Promise<void> {
   const { aws } = box.sandbox;
-  // One node after the other: consolidation deletes a spot node, and replaces none by another spot node.
+  // Adds nodes one by one, so that consolidation only deletes spot nodes: it replaces none by another spot node.
   for (const replicas of [8, 16, 24]) {
     await user.scale("inflate", replicas);
     await clock.sleep(90_000);

@@ -1,4 +1,4 @@
-/** Prometheus and promtool: found, or installed from Debian where that can be done. */
+/** Prometheus and promtool, from PATH or installed from Debian. */
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 
@@ -17,7 +17,7 @@ function found(): PrometheusPrograms | undefined {
   return { prometheus: `${folder}/prometheus`, promtool: `${folder}/promtool` };
 }
 
-/** Undefined: they are not here and cannot be had. */
+/** Undefined if they are not installed and cannot be. */
 export function prometheusPrograms(): PrometheusPrograms | undefined {
   const here = found();
   if (here !== undefined) return here;

@@ -1,6 +1,6 @@
 /**
- * Metrics of a story on virtual time, recorded as Prometheus would scrape them. promtool gets them as a rule test, so
- * Prometheus' own engine judges the rules, and hours of a story take seconds.
+ * Metrics of a story on virtual time, recorded as Prometheus would scrape them. promtool gets them as a rule test.
+ * So Prometheus' own engine evaluates the rules, and hours of a story take seconds.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -15,14 +15,14 @@ export const SCRAPE_MS = 30_000;
 export interface StoryRecording {
   /** Lets time pass, with a scrape each SCRAPE_MS. */
   play(ms: number): Promise<void>;
-  /** The same with scrapes that fail: nobody answers. */
+  /** Lets time pass while every scrape fails, as when the process does not answer. */
   playUnseen(ms: number): Promise<void>;
-  /** Values of each series, one for each scrape; undefined where a scrape did not have it. */
+  /** Values of each series, one for each scrape; undefined if the scrape lacked the series. */
   readonly series: ReadonlyMap<string, readonly (number | undefined)[]>;
   readonly scrapes: () => number;
 }
 
-/** Keeps the series whose name is, or belongs to, one of `names`. */
+/** Keeps the series whose name is one of `names`. */
 export function record(world: TestWorld, names: ReadonlySet<string>): StoryRecording {
   const series = new Map<string, (number | undefined)[]>();
   let count = 0;
@@ -54,7 +54,10 @@ export function record(world: TestWorld, names: ReadonlySet<string>): StoryRecor
   };
 }
 
-/** Without a value after one, Prometheus marks the series as ended. */
+/**
+ * The values in promtool's notation. When a series ends, Prometheus marks it `stale`; before it begins, the value
+ * is `_`.
+ */
 function valuesText(values: readonly (number | undefined)[], scrapes: number): string {
   const words: string[] = [];
   for (let index = 0; index < scrapes; index++) {
@@ -70,7 +73,7 @@ export interface Played {
   readonly scrapes: number;
 }
 
-/** What promtool says when exactly `alerts` should fire at some moment of the story; empty: that is so. */
+/** promtool's complaint unless exactly `alerts` fire at some moment of the story; empty if they do. */
 export function alertFaults(
   { promtool, rules }: { readonly promtool: string; readonly rules: string },
   { series, scrapes }: Played,

@@ -1,4 +1,4 @@
-// `npm run test:prometheus`: runs what is here, or says in one line that there is no Prometheus.
+// `npm run test:prometheus`: runs these tests, or says in one line that Prometheus is missing.
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { prometheusPrograms } from "./programs.ts";

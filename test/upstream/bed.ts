@@ -1,7 +1,7 @@
 /**
- * What upstream's suites find when they come: kinds served, a tainted node, and Deployment
- * `kube-system/karpenter` with a process behind its pod. The suites edit the Deployment's environment and
- * roll it. `cluster`: a real control plane with kwok; `sandbox`: ours.
+ * The cluster that upstream's suites need: served kinds, a tainted node, and the Deployment
+ * `kube-system/karpenter` with a process behind its pod. The suites edit the Deployment's environment and wait for
+ * its rollout. `cluster`: a real control plane with kwok; `sandbox`: this project's.
  * Upstream: test/pkg/environment/common/{setup,expectations}.go.
  */
 import {
@@ -37,9 +37,9 @@ import { openSandbox } from "./sandbox.ts";
 
 const OUR_CRDS = fileURLToPath(new URL("../../deploy/crds/", import.meta.url));
 const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
-/** The version of test/cluster/kwok. */
+/** The same version as in test/cluster/kwok. */
 const KWOK = "sigs.k8s.io/kwok@v0.7.0";
-/** On the nodes of kwok. */
+/** The annotation of nodes whose kubelet kwok plays. */
 const KWOK_NODE = "kwok.x-k8s.io/node";
 const NAMESPACE = "kube-system";
 const READY_LIMIT_MS = 120_000;
@@ -49,7 +49,7 @@ export type Who = "ours" | "upstream";
 
 export interface Bed {
   readonly kubeconfig: string;
-  /** Logs of everything. */
+  /** The folder with the logs of all programs. */
   readonly directory: string;
   close(): Promise<void>;
 }
@@ -57,16 +57,16 @@ export interface Bed {
 export interface BedOptions {
   readonly target: Target;
   readonly who: Who;
-  /** Of upstream's operator; ours runs from dist. */
+  /** The path of upstream's operator. Our operator runs from dist. */
   readonly operator?: string;
   /** Whether DRAConfig objects are served and turned into ResourceSlices. */
   readonly withDevices: boolean;
-  /** Where the operator serves its metrics; 0: nowhere. */
+  /** Port of the operator's metrics; 0: none are served. */
   readonly metricsPort: number;
   readonly tell: (line: string) => void;
 }
 
-/** Resolves when the operator holds its Lease. */
+/** Opens the cluster and starts the operator. Resolves when the operator holds its Lease. */
 export async function openBed(options: BedOptions): Promise<Bed> {
   const directory = mkdtempSync(join(tmpdir(), "karpenter-upstream-"));
   const { withDevices } = options;
@@ -86,7 +86,7 @@ export async function openBed(options: BedOptions): Promise<Bed> {
   };
   try {
     if (options.target === "cluster") await client.create(NODE, systemNode());
-    // The sandbox has drivers of its own.
+    // The sandbox has these drivers already.
     if (options.target === "cluster" && withDevices) closers.push(await playDrivers(client));
     await client.create(DEPLOYMENT, deployment() as never);
     const standIn = playDeployment({
@@ -115,8 +115,8 @@ export async function openBed(options: BedOptions): Promise<Bed> {
 }
 
 /**
- * The sandbox's drivers of DRAConfig objects, for the nodes of kwok. Upstream's own program cannot read the kind, for
- * the same reason as its suite (mends/dra_scheme_test.go.txt).
+ * Runs the sandbox's drivers of DRAConfig objects for kwok's nodes. Upstream's own driver program cannot read the
+ * kind, for the same reason as its suite (mends/dra_scheme_test.go.txt).
  */
 async function playDrivers(client: KubeClient): Promise<() => Promise<void>> {
   const parts = { clock: new SystemClock(), random: new Random(1), log: SILENT };
@@ -162,7 +162,7 @@ async function openCluster(
   };
 }
 
-/** kwok's usual stages, and those of upstream's hack/kwok/stages, which win where the names are equal. */
+/** The usual stages of kwok, and those of upstream's hack/kwok/stages, which replace stages of the same name. */
 function kwokStages(): string {
   const folder = join(moduleFolder(KWOK), "kustomize", "stage");
   const folders = [
@@ -175,7 +175,7 @@ function kwokStages(): string {
       const text = file.endsWith(".yaml") ? readFileSync(join(at, file), "utf8") : "";
       const name = /^kind: Stage$[\s\S]*?^ {2}name: (\S+)$/m.exec(text)?.[1];
       if (name === undefined) continue;
-      // kwok's own pod-delete and upstream's differ in weight and serve different pods: both stay.
+      // kwok's and upstream's pod-delete apply to different pods and differ in weight, so both stay.
       const key = name === "pod-delete" ? join(at, file) : name;
       const renamed = text.replace(/^ {2}name: pod-delete$/m, `  name: pod-delete-${stages.size}`);
       stages.set(key, renamed);
@@ -185,8 +185,8 @@ function kwokStages(): string {
 }
 
 /**
- * Ours, and upstream's for kinds that ours has not got: clean-up lists every kind. Upstream's alone for
- * upstream.
+ * Folders of CRDs. For our operator: this project's, and upstream's for the kinds that are missing, because
+ * upstream's clean-up lists every kind. For upstream's operator: upstream's only.
  */
 function crdFolders(who: Who, directory: string): readonly string[] {
   const core = coreFolder();
@@ -202,7 +202,7 @@ function crdFolders(who: Who, directory: string): readonly string[] {
   return [OUR_CRDS, missing];
 }
 
-/** A folder with upstream's definition of DRAConfig: in upstream's own folder there are examples, too. */
+/** A folder with only upstream's definition of DRAConfig: upstream's own folder also has examples. */
 function draCrds(directory: string): string {
   const file = "test.karpenter.sh_draconfigs.yaml";
   const folder = join(directory, "dra-crds");
@@ -231,7 +231,10 @@ function systemNode(): KubeObject {
   } as KubeObject;
 }
 
-/** As upstream's CI sets its chart: gates on, preferences ignored (Makefile, .github of core v1.15.0). */
+/**
+ * The settings with which upstream's CI installs its chart: gates on, preferences ignored (Makefile, .github of
+ * core v1.15.0).
+ */
 const SETTINGS: Readonly<Record<string, string>> = {
   FEATURE_GATES: "NodeRepair=true,CapacityBuffer=true,StaticCapacity=true",
   PREFERENCE_POLICY: "Ignore",

@@ -25,7 +25,7 @@ export function coreVersion(): string {
   return versionIn(MODULE, CORE);
 }
 
-/** Undefined where the suites can be built here: there is Go, and its modules can be had. */
+/** Why the suites cannot be built here; undefined if Go is installed and its modules can be fetched. */
 export function whyNotBuildable(): string | undefined {
   if (spawnSync("go", ["version"]).status !== 0)
     return "Go is not on PATH; install Go 1.26 or newer (https://go.dev/dl)";
@@ -39,7 +39,7 @@ export function whyNotBuildable(): string | undefined {
   return "the modules of upstream's suites cannot be had (`go mod download` in test/upstream/suites says why)";
 }
 
-/** Files that a suite lacks to work at all, by their name in it. Each says why; upstream's files stay as they are. */
+/** Files without which a suite cannot work, by suite. Each file says why. Upstream's own files stay unchanged. */
 const MENDS: Readonly<Partial<Record<Suite, string>>> = { dra: "dra_scheme_test.go" };
 
 /** The path of a suite's test binary; builds it when it is not there. */
@@ -59,11 +59,11 @@ export async function suiteBinary(suite: Suite, tell: (line: string) => void): P
   return join(folder, "suite.test");
 }
 
-/** A copy of core with the file added, and the go.mod that names the copy: Go allows no file more in its cache. */
+/** Copies core with the file added; returns a go.mod that names the copy. Go's module cache may not be changed. */
 function mended(into: string, suite: Suite, mend: string): string {
   const core = join(into, "core");
   cpSync(coreFolder(), core, { recursive: true });
-  // Go's cache is read-only, and so is a copy of it.
+  // The copy is as read-only as Go's cache.
   execFileSync("chmod", ["-R", "u+w", core]);
   const folder = join(core, "test", "suites", suite);
   copyFileSync(join(MENDS_FOLDER, `${mend}.txt`), join(folder, mend));
@@ -79,7 +79,7 @@ export function operatorVersions(): readonly string[] {
   return [MODULE, PREVIOUS].map((module) => versionIn(module, CORE));
 }
 
-/** The path of upstream's own operator for kwok; builds it when it is not there. */
+/** The path of upstream's operator for kwok; builds it when it is not there. */
 export async function upstreamOperator(
   tell: (line: string) => void,
   version = coreVersion(),
@@ -101,7 +101,7 @@ export function coreFolder(version = coreVersion()): string {
   return moduleFolder(`${CORE}@${version}`);
 }
 
-/** The folder of a module, `sigs.k8s.io/kwok@v0.7.0`; fetched when it is not there. */
+/** The folder of a module such as `sigs.k8s.io/kwok@v0.7.0`; fetches it when it is not there. */
 export function moduleFolder(module: string): string {
   const answer = execFileSync("go", ["mod", "download", "-json", module], {
     encoding: "utf8",

@@ -1,20 +1,23 @@
 /**
- * Specs of upstream's suites that fail against our operator, each with its reason. `npm run test:upstream`
- * fails on any other.
+ * Specs of upstream's suites that fail against our operator, each with its reason. `npm run test:upstream` fails
+ * when any other spec fails.
  */
 import type { Target } from "./bed.ts";
 import type { Suite } from "./builds.ts";
 
 export interface KnownFailure {
   readonly suite: Suite;
-  /** Against the name of the spec: containers and leaf, joined by spaces. Go reads it too: no look-ahead. */
+  /**
+   * Matches the name of the spec: containers and leaf, joined by spaces. Go compiles this expression too, so it
+   * may have no look-ahead.
+   */
   readonly spec: RegExp;
   readonly reason: string;
-  /** Only there. Default: on both. */
+  /** The only target where the spec fails. Default: both. */
   readonly target?: Target;
-  /** It passes in some runs; if not, a pass is reported, so that the list only holds what fails. */
+  /** Whether the spec passes in some runs. If false, a pass is reported, so that the list can be shortened. */
   readonly isFlaky: boolean;
-  /** It is not run, unless `--all` or a focus asks for it. Default false. */
+  /** Whether the spec only runs with `--all` or a focus. Default false. */
   readonly isLeftOut?: boolean;
 }
 
@@ -22,7 +25,10 @@ const NOT_BUILT = {
   scrape: "kube-apiserver cannot reach a pod of the bed, so the suite reads no samples",
 } as const;
 
-/** What is not built takes the suite's 15 minutes of waiting for each spec: `npm run test:upstream` leaves it out. */
+/**
+ * A spec that needs something this project has not built waits for the suite's timeout of 15 minutes. So `npm run
+ * test:upstream` leaves it out.
+ */
 export const KNOWN_FAILURES: readonly KnownFailure[] = [
   notBuilt("performance", /./, NOT_BUILT.scrape),
 ];

@@ -1,7 +1,7 @@
 /**
- * `npx tsx test/upstream/record-facts.ts`: reads upstream's Go modules, core and the AWS provider, and
- * writes the names of what they offer to test/fixtures/upstream-facts.json: names, no text. The page
- * docs/reference/parity.md and its test compare ours with it. Needs Go.
+ * `npx tsx test/upstream/record-facts.ts`: reads upstream's Go modules (core and the AWS provider), and writes the
+ * names of kinds, flags, metrics and the like to test/fixtures/upstream-facts.json. docs/reference/parity.md and
+ * its test compare this project with that file. Needs Go.
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ import { coreFolder, coreVersion, moduleFolder } from "./builds.ts";
 const AWS_VERSION = "v1.15.2";
 const FILE = fileURLToPath(new URL("../fixtures/upstream-facts.json", import.meta.url));
 
-/** SDK packages whose IAM prefix differs from their name. */
+/** SDK packages whose IAM prefix differs from the package name. */
 const SERVICES: Readonly<Record<string, string>> = {
   arczonalshift: "arc-zonal-shift",
   timestreamwrite: "timestream",
@@ -66,14 +66,14 @@ function fields(): Readonly<Record<string, readonly string[]>> {
   for (const folder of folders) {
     for (const file of readdirSync(folder).sort()) {
       const { kind, names } = crdFields(parse(readFileSync(join(folder, file), "utf8")));
-      // The AWS provider ships core's kinds again, with its own rules.
+      // The AWS provider has its own copies of core's CRDs, with more rules: join their fields.
       all.set(kind, sorted([...(all.get(kind) ?? []), ...names]));
     }
   }
   return Object.fromEntries([...all].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** In the table of core, and in the default of the AWS provider's flag. */
+/** Feature gates of core's table, and of the default of the AWS provider's flag. */
 function gates(): readonly string[] {
   const own = [...source.matchAll(/FeatureGate\{\s*Name:\s*"(\w+)"/g)].map(([, name = ""]) => name);
   const theirs = /"AWS_FEATURE_GATES", "([^"]+)"/.exec(source)?.[1] ?? "";
@@ -96,7 +96,7 @@ function metrics(): readonly string[] {
   );
 }
 
-/** Reasons: core's table, and the literals of both. */
+/** Event reasons: core's table, and the string literals in core and the AWS provider. */
 function events(): readonly string[] {
   const table = readFileSync(join(core, "pkg", "events", "reason.go"), "utf8");
   const named = [...table.matchAll(/=\s*"(\w+)"/g)].map(([, name = ""]) => name);
@@ -121,7 +121,7 @@ function keys(): readonly string[] {
   );
 }
 
-/** Calls of the SDK that the provider declares, as the IAM actions that they need. */
+/** The SDK calls that the provider declares, as the IAM actions that they need. */
 function iamActions(): readonly string[] {
   const text = readFileSync(join(aws, "pkg", "aws", "sdk.go"), "utf8");
   return sorted(

@@ -1,4 +1,4 @@
-/** Reading ginkgo's report, and the verdict over it; the suites themselves need Go (`npm run test:upstream`). */
+/** Reads ginkgo's report and gives a verdict. The suites themselves need Go (`npm run test:upstream`). */
 import { describe, expect, it } from "vitest";
 import type { KnownFailure } from "./known-failures.ts";
 import { type GinkgoSpec, outcomesOf, verdictOf } from "./report.ts";

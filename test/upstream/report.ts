@@ -1,10 +1,9 @@
 /**
- * What a run of a suite says, spec by spec, held against the list of known failures. Reads ginkgo's JSON
- * report.
+ * The result of a suite's run, spec by spec, compared with the list of known failures. Reads ginkgo's JSON report.
  */
 import type { KnownFailure } from "./known-failures.ts";
 
-/** As ginkgo writes it; what we do not read is left out. */
+/** The fields of ginkgo's report that are read here. */
 export interface GinkgoSpec {
   readonly ContainerHierarchyTexts: readonly string[] | null;
   readonly LeafNodeType: string;
@@ -20,7 +19,7 @@ export interface Outcome {
   readonly name: string;
   readonly state: "passed" | "failed" | "skipped";
   readonly seconds: number;
-  /** First line of the failure; empty if there is none. */
+  /** The first four lines of the failure, at most 160 characters; empty if the spec did not fail. */
   readonly message: string;
 }
 
@@ -28,11 +27,11 @@ export interface Verdict {
   readonly lines: readonly string[];
   /** Specs that failed and are not listed. */
   readonly unlisted: readonly string[];
-  /** Listed specs that passed: the list is to be shortened. */
+  /** Listed specs that passed: they should leave the list. */
   readonly mended: readonly string[];
 }
 
-/** Specs of a report, those left out by a focus too. */
+/** The specs of a report, including those that a focus left out. */
 export function outcomesOf(
   report: readonly { readonly SpecReports: readonly GinkgoSpec[] | null }[],
 ) {
@@ -59,7 +58,10 @@ function toOutcome(spec: GinkgoSpec): Outcome {
   };
 }
 
-/** The table and what is to be done about it. `upstream`: what upstream's own operator does on the same bed. */
+/**
+ * The table of results, and the specs to act on. `upstream`: results of upstream's own operator on the same
+ * cluster.
+ */
 export function verdictOf(
   outcomes: readonly Outcome[],
   known: readonly KnownFailure[],

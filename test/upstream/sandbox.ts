@@ -1,6 +1,6 @@
 /**
- * Our sandbox without its own Karpenter, behind HTTPS, as the suites find a cluster: the kinds of the given
- * CRDs, and no node that a pod of theirs may use.
+ * This project's sandbox without its own Karpenter, behind HTTPS, as a cluster for upstream's suites: the kinds of
+ * the given CRDs, and no node that the suites' pods may use.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
@@ -21,7 +21,10 @@ import type { PodRequest } from "../../src/sandbox/pod-http.ts";
 
 const SEED = 1;
 
-/** Starts it and writes a kubeconfig into the folder. `withDevices`: it serves DRAConfigs, and has their drivers. */
+/**
+ * Starts the sandbox and writes a kubeconfig into the folder. `withDevices`: serves DRAConfigs and runs their
+ * drivers.
+ */
 export async function openSandbox(
   directory: string,
   crds: readonly string[],
@@ -78,14 +81,14 @@ export async function openSandbox(
   };
 }
 
-/** The operator's process runs on this machine, and so do its ports. */
+/** Sends a request for a pod to this machine, where the operator's process and its ports are. */
 async function ofThisMachine({ port, path }: PodRequest): Promise<KubeResponse | undefined> {
   try {
     const answer = await fetch(`http://127.0.0.1:${port}${path}`, { redirect: "manual" });
     const headers = { "content-type": answer.headers.get("content-type") ?? "text/plain" };
     return { status: answer.status, headers, body: await answer.text() };
   } catch {
-    // The process ended, or has not begun to serve.
+    // The process has ended, or does not serve yet.
     return undefined;
   }
 }
@@ -97,7 +100,7 @@ function connected(port: number): Promise<Socket> {
   });
 }
 
-/** Conversion needs a webhook that nobody serves here. */
+/** A definition without conversion, which needs a webhook that this sandbox lacks. */
 function definition(text: string): KubeObject {
   const one = parse(text) as KubeObject & { spec: object };
   return { ...one, spec: { ...one.spec, conversion: { strategy: "None" } } } as KubeObject;
