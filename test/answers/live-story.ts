@@ -16,7 +16,7 @@ const MINUTE_MS = 60_000;
 /** The cluster has settled if nothing happened for this time. */
 const QUIET_MINUTES = 6;
 const MOST_MINUTES = 45;
-/** Long enough for consolidation to begin, and too short for the end of an hour's hold-off. */
+/** Long enough for consolidation to begin, and shorter than the hold-off of an hour. */
 export const HORIZON = "30m";
 
 const POOL = "karpenter.sh/nodepool";

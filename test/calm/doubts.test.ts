@@ -76,7 +76,8 @@ const QUICK: readonly Act[] = [
       ...CLOUD_LIES.map((lie) => ({ about: "cloud", lie, moment: "mid-run" }) as const),
     ],
   },
-  // By now the nodes are older than the registration timeout, and a watch can still deliver old events of their start.
+  // At this point the nodes are older than the registration timeout, and a watch can still deliver old events of
+  // their start.
   { title: "at work", doubts: each(CLAIMS, "busy", ["empty", "stale"]) },
   {
     title: "at its start",
@@ -85,8 +86,8 @@ const QUICK: readonly Act[] = [
 ];
 
 /**
- * A pod that does not exist gets a node like any other. It ends again when the pod is gone from the list. To read each
- * pod before its launch would cost one request per pod. Nothing that exists ends.
+ * A pod that does not exist gets a node like any other pod. The node ends again when the pod is gone from the
+ * list. To read each pod before its launch would cost one request per pod. No existing node or instance ends.
  */
 function costOf({ about, lie, moment }: Misleading): readonly string[] {
   return about === PODS && lie === "another" && moment === "busy"

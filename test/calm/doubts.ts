@@ -30,7 +30,7 @@ import {
 
 const MINUTE = 60_000;
 const CLAIMS: Collection = "/apis/karpenter.sh/v1/nodeclaims";
-/** Two runs of the garbage collectors, which act most rarely. Timeouts are longer. */
+/** Two runs of the garbage collectors, which act most rarely. Timeouts of claims are longer than that. */
 const FAULT_MS = 5 * MINUTE;
 /** Longer than the registration timeout. */
 export const LONG_FAULT_MS = 20 * MINUTE;
@@ -157,7 +157,7 @@ export class DoubtStage {
     return this.playFault({ ...this.#misled(about, lie), moment }, forMs);
   }
 
-  /** The same with any other fault. */
+  /** As `play`, with any other fault. */
   async playFault(
     { met, told, moment, begin, end, ahead = 0 }: OddFault,
     forMs = FAULT_MS,

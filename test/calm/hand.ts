@@ -1,6 +1,6 @@
 /**
- * Does what the story of a day says: changes workloads, NodePools, nodes and instances as people and clouds do. Faults
- * of Karpenter's own processes are passed on to them.
+ * Plays the story of a day: changes workloads, NodePools, nodes and instances as people and clouds do. Passes
+ * faults of Karpenter's own processes to the class that runs them.
  */
 import { fromClaim } from "../../src/apis/hub/claim.ts";
 import type { KubeObject } from "../../src/apis/meta.ts";
@@ -22,7 +22,7 @@ export class Hand {
   /** App → its number of replicas. */
   readonly wanted = new Map<string, number>();
   readonly #undo: (() => void)[] = [];
-  /** The NodePool that is paused once Karpenter is dead. */
+  /** The NodePool that will be paused once Karpenter is dead. */
   #lastMoved: string | undefined;
   #revision = 0;
 
@@ -207,7 +207,7 @@ export class Hand {
 
   #reclaim(id: string): void {
     this.#world.box.sandbox.aws.controls.reclaimSpot(id);
-    // Without an interruption queue nobody learns of it.
+    // A story that sets this flag switches the queue off, so Karpenter gets no warning.
     if (this.#story.flags["interruption-queue"] === undefined) this.#witness.rules.warned(id);
   }
 

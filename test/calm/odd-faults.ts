@@ -17,7 +17,7 @@ const HOUR = 3_600_000;
 const CLASSES: Collection = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses";
 const POOLS: Collection = "/apis/karpenter.sh/v1/nodepools";
 
-/** Lists that show changed objects, and clouds that report other times. */
+/** Faults in which lists show changed objects, or the cloud reports other times. */
 const MORE_ODD_FAULTS: Readonly<Record<string, (world: TestWorld) => OddFault>> = {
   "NodeClaims are read with other UIDs": () => eachItem(CLAIMS, withOtherUid),
   "Nodes are read with other UIDs": () => eachItem(NODES, withOtherUid),
@@ -135,12 +135,12 @@ export const ODD_FAULTS: Readonly<Record<string, (world: TestWorld) => OddFault>
   ...MORE_ODD_FAULTS,
 };
 
-/** Mid-run, with no work. */
+/** At a moment during the run without work. */
 export function idle(): Pick<OddFault, "moment"> {
   return { moment: "mid-run" };
 }
 
-/** Requests that are answered so; those are counted. */
+/** Answers requests with this fault, and counts the changed answers. */
 export function requests(fault: Fault): Pick<OddFault, "met" | "told"> {
   let told = 0;
   const counting: Fault = async (request) => {
@@ -163,7 +163,7 @@ function cloud(describe: CloudFault): Pick<OddFault, "met" | "told"> {
 
 type Instance = Readonly<Record<string, unknown>>;
 
-/** Descriptions of instances are answered so. */
+/** Changes EC2's descriptions of instances. */
 export function ofCloud(change: (answer: unknown) => unknown): OddFault {
   return { ...idle(), ...cloud(async (_, __, go) => change(await go())) };
 }
@@ -236,7 +236,7 @@ function relisted(): (request: KubeRequest) => KubeResponse | undefined {
   };
 }
 
-/** Lists have each object changed. */
+/** Changes each object of the collection's lists. */
 export function eachItem(of: Collection, change: (one: Body) => Body): OddFault {
   return bodyOf(of, (body) => ({ ...body, items: ((body["items"] ?? []) as Body[]).map(change) }));
 }

@@ -223,7 +223,7 @@ describe("what a node and its pods say", () => {
     pods = [pod("p", "a")];
     rulesOf().marked(claim("a"), "Empty");
     expect(faults).toEqual(["a is disrupted as Empty, and p is on it"]);
-    // `Empty` is allowed for any NodePool.
+    // An empty node of any NodePool may be removed.
     rulesOf({ name: "pool-1" }).marked(claim("a"), "Empty");
     expect(faults).toHaveLength(2);
   });

@@ -39,8 +39,8 @@ export type Act =
   | { readonly do: "refuse calls"; readonly action: string; readonly times: number }
   | { readonly do: "kill"; readonly write: number; readonly arrives: boolean }
   /**
-   * The process dies at one of its writes after the next node is marked. `isLast`: the NodePool is then paused,
-   * otherwise the move is tried again.
+   * The process dies at one of its writes after the next node is marked. `isLast`: the NodePool is then paused.
+   * Otherwise the command is tried again.
    */
   | {
       readonly do: "kill amid a move";
@@ -50,7 +50,10 @@ export type Act =
     }
   | { readonly do: "cut" }
   | { readonly do: "silence"; readonly plural: string }
-  /** After the next node joins, no pod events are delivered. Somebody deletes the node when its first pod is bound. */
+  /**
+   * After the next node joins, Karpenter gets no pod events. Somebody deletes the node when its first pod is
+   * bound.
+   */
   | { readonly do: "miss a pod" }
   /** Each request of Karpenter fails with this probability, in percent. */
   | { readonly do: "errors"; readonly percent: number }
@@ -89,7 +92,7 @@ export interface Story {
 }
 
 const MORNING = Date.UTC(2026, 0, 5, 8, 0);
-/** A quarter of an hour before clocks are set forward or back there. */
+/** Start times a quarter of an hour before clocks are set forward or back at the place. */
 const NIGHTS = [
   { startMs: Date.UTC(2026, 3, 4, 14, 45), place: "Australia/Lord_Howe" },
   { startMs: Date.UTC(2026, 9, 3, 15, 15), place: "Australia/Lord_Howe" },
@@ -222,8 +225,9 @@ function drawKill(random: Random, untilMs: number): Scene[] {
 }
 
 /**
- * A Karpenter that trusts its watch would see the node as empty. Not with limits: a PodDisruptionBudget keeps the pods
- * of a deleted node until others run, and the limit counts that node until it is gone, so both would wait forever.
+ * A node whose pod events Karpenter misses. A Karpenter that trusts its watch would see the node as empty.
+ * Not with limits: a PodDisruptionBudget keeps the pods of a deleted node until others run, and the limit counts
+ * that node until it is gone. Both would wait forever.
  */
 function drawMissed(random: Random, pools: readonly PoolFacts[], untilMs: number): Scene[] {
   const isLimited = ({ cpuLimit, nodeLimit }: PoolFacts) => (cpuLimit ?? nodeLimit) !== undefined;

@@ -184,7 +184,7 @@ describe("a single replica that asks to be moved without downtime", () => {
   it.runIf(ALL)("is evicted after some time when the new pod does not come up", async () => {
     const flags = { "surge-timeout": "3m" };
     const home = await outgrown({ name: "web", cpu: "500m", annotations: ASKS }, flags);
-    // The new pod has nowhere to run: no capacity is left.
+    // The new pod has nowhere to run: EC2 has no capacity.
     const undo = world.box.sandbox.aws.faults.limitCapacity({});
     await world.remove("Node", home);
     await world.until(
@@ -213,7 +213,7 @@ describe("a single replica that asks to be moved without downtime", () => {
       const home = await outgrown({ name: "web", cpu: "500m", annotations: ASKS }, flags);
       await shrink(home);
       expect(await told("NoSurgeBeforeEviction")).toEqual([]);
-      // The chart then leaves out the right, and Karpenter here runs with the chart's rights.
+      // Without the setting the chart leaves out the right. Karpenter has the chart's rights here, and must not try.
       expect(world.log().filter((line) => line.includes("forbidden"))).toEqual([]);
     },
   );

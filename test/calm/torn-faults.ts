@@ -1,6 +1,6 @@
 /**
- * More odd faults. Answers by name are wrong where lists are right, or are another object. Lists break off. Objects are
- * created, and the answer is an error.
+ * More odd faults. An answer by name is wrong, or is another object, while lists are right. A list ends early. A
+ * create succeeds, but its answer is an error.
  */
 import type { KubeResponse } from "../../src/kube/transport/transport.ts";
 import type { Fault } from "../replicas.ts";
@@ -25,7 +25,7 @@ const CLASSES: Collection = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses";
 const NODES: Collection = "/api/v1/nodes";
 const PODS: Collection = "/api/v1/pods";
 
-/** By title: made anew for each stage. */
+/** Faults by title. Each is created anew for each cluster. */
 export const TORN_FAULTS: Readonly<Record<string, (world: TestWorld) => OddFault>> = {
   "every Node is not found by its name": (world) => byName(world, NODES, (name) => notFound(name)),
   "a NodeClaim is read by its name as an empty answer": (world) =>
@@ -95,7 +95,7 @@ export const TORN_FAULTS: Readonly<Record<string, (world: TestWorld) => OddFault
   "a creation of a NodeClaim arrives and is answered with nothing": (world) => arriving(world, 200),
 };
 
-/** Lists lack every second object, and who asks for one by its name gets this. */
+/** Lists lack every second object, and a read of one object by name gets this answer. */
 function byName(
   { box }: TestWorld,
   of: Collection,
@@ -116,7 +116,7 @@ function byName(
   return { ...idle(), ...requests(fault) };
 }
 
-/** Every second watch is too old, so that the kind is listed anew. */
+/** Every second watch fails as too old, so that the kind is listed again. */
 function everySecond(): () => KubeResponse | undefined {
   let isSecond = false;
   return () => {
@@ -125,7 +125,7 @@ function everySecond(): () => KubeResponse | undefined {
   };
 }
 
-/** Whatever is asked of the collection itself. */
+/** Answers each list of the collection like this, and refuses its watches as too old. */
 function answered(of: Collection, answer: () => KubeResponse): OddFault {
   return {
     ...idle(),
@@ -146,7 +146,10 @@ function swapped(world: TestWorld, of: Collection): OddFault {
   });
 }
 
-/** Two objects a page; each second page is gone, with a token to go on from elsewhere. */
+/**
+ * Pages of two objects. Every page after the first is refused as expired, with a token to continue from another
+ * state.
+ */
 function torn({ box }: TestWorld, of: Collection): OddFault {
   const { transport } = box.sandbox;
   const anew = everySecond();
@@ -168,7 +171,7 @@ function torn({ box }: TestWorld, of: Collection): OddFault {
   return { ...idle(), ...requests(fault) };
 }
 
-/** Another answer each time. */
+/** The answer changes from request to request: not found, empty, refused, or correct. */
 function flapping({ box }: TestWorld, of: Collection): OddFault {
   const { transport } = box.sandbox;
   let asks = 0;
@@ -186,7 +189,7 @@ function flapping({ box }: TestWorld, of: Collection): OddFault {
   return { ...idle(), ...requests(fault) };
 }
 
-/** The watch brings each object once more, as being deleted. */
+/** The watch delivers each object once more, as being deleted. */
 function deletedByWatch(of: Collection): OddFault {
   let events: readonly unknown[] = [];
   const fault: Fault = async (request) => {
@@ -216,7 +219,7 @@ function deletedByWatch(of: Collection): OddFault {
   };
 }
 
-/** Each object has what the one after it has. */
+/** Each object has this field's value of the object after it. */
 function rotated(of: Collection, part: "spec" | "status", field: string): OddFault {
   return bodyOf(of, (body) => {
     const items = (body["items"] ?? []) as readonly Body[];
@@ -228,7 +231,7 @@ function rotated(of: Collection, part: "spec" | "status", field: string): OddFau
   });
 }
 
-/** Lists of all objects, not those of one node. */
+/** Changes lists of all objects, but not those of one node. */
 function unselected(of: Collection, change: (one: Body) => Body): OddFault {
   let isSelected = false;
   const all = eachItem(of, (one) => (isSelected ? one : change(one)));
@@ -244,7 +247,7 @@ function unselected(of: Collection, change: (one: Body) => Body): OddFault {
   };
 }
 
-/** The write happens, and the answer says that it may not have. */
+/** The NodeClaim is created, but the answer has this status. With 200 its body is empty. */
 function arriving({ box }: TestWorld, status: number): OddFault {
   const { transport } = box.sandbox;
   const faults = requests(async (request) => {

@@ -1,6 +1,6 @@
 /**
- * The bundle is the program without its packages: copied into an empty folder, with no node_modules anywhere
- * above it, it does all that the program does. This is what images are made of.
+ * The bundle is the program without its packages. In an empty folder, with no node_modules above it, it does all
+ * that the program does. Images are made of the bundle.
  */
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import {
@@ -81,7 +81,7 @@ describe("the bundle", () => {
       parts.filter((one) => /^(programs|aws-sdk|selfsigned|opentelemetry)-\w+\.cjs$/.test(one)),
     ).toHaveLength(4);
     const programs = parts.find((one) => one.startsWith("programs-")) ?? "";
-    // esbuild names each package that a file holds by its path.
+    // In the output, esbuild names each package by its path.
     expect(readFileSync(join(folder, programs), "utf8")).not.toMatch(
       /node_modules\/@(aws-sdk|smithy|opentelemetry\/(?!api\/))/,
     );
@@ -126,7 +126,7 @@ describe("the bundle", () => {
   });
 
   it("starts a controller for AWS, with the SDK inside", async () => {
-    // A server that has nothing at all, until somebody asks it for EC2NodeClasses.
+    // A server that answers every request with 404. The promise resolves when the controller asks for EC2NodeClasses.
     let asked: () => void = () => undefined;
     const wanted = new Promise<void>((resolve) => {
       asked = resolve;
@@ -170,7 +170,7 @@ describe("the bundle", () => {
 describe("a bundle's code cache", () => {
   let folder: string;
   let built: Programs;
-  /** Whose program is what the tests run by; a flag that decides how code is compiled. */
+  /** The tests' own Node, with a flag that changes how code is compiled. */
   const node = [process.execPath, "--stack-size=900"];
   const run = (...flags: readonly string[]) =>
     spawnSync(process.execPath, [...flags, join(folder, "small.mjs")], {

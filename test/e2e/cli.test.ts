@@ -1,6 +1,6 @@
 /**
- * The built command as a process: what it says and how it ends when something is wrong, how the live
- * sandbox starts and how Ctrl-C ends it. Needs what `tsc -b` builds and nothing else.
+ * The built command as a process: its messages and exit codes when something is wrong, and how the live sandbox
+ * starts and ends on Ctrl-C. Needs only what `tsc -b` builds.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -29,7 +29,7 @@ interface Running {
   readonly child: ChildProcess;
   out(): string;
   err(): string;
-  /** Exit code, once it has ended. */
+  /** Resolves to the exit code when the process has ended. */
   readonly ended: Promise<number | null>;
   /** Resolves when standard output or error matches; rejects if the process ends first. */
   says(pattern: RegExp): Promise<RegExpExecArray>;
@@ -87,7 +87,7 @@ async function run(...args: string[]): Promise<{ code: number | null; out: strin
   return { code, out: running.out(), err: running.err() };
 }
 
-/** One on which nobody listens, of those that fetch asks at all: port 1 it does not. */
+/** A port on which nothing listens. Port 1 would not do: fetch refuses it as unsafe. */
 async function closedPort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -97,7 +97,7 @@ async function closedPort(): Promise<number> {
   return port;
 }
 
-/** A live sandbox, when it says that it is up. */
+/** Starts a live sandbox; resolves when it says that it is ready. */
 async function startSandbox(name: string, ...args: string[]): Promise<Running & { port: string }> {
   const kubeconfig = join(folder, name, "kubeconfig");
   const running = start("sandbox", "--kubeconfig", kubeconfig, "--speed", "30", ...args);

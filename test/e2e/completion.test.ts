@@ -1,6 +1,6 @@
 /**
- * Completion as shells and kubectl do it: the scripts run in the shells themselves, with the built programs on PATH.
- * What is not installed is left out, and said.
+ * Completion in the real shells and in kubectl, with the built programs on PATH. Shells that are not installed are
+ * skipped, and one line says so.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -23,7 +23,7 @@ beforeAll(() => {
   for (const name of PROGRAMS)
     symlinkSync(join(ROOT, "bin", `${name}.js`), join(folder, "bin", name));
   for (const file of ["pool one.yaml", "pools.yaml"]) writeFileSync(join(folder, file), "");
-  // A shell that a user opens runs the command each time; it prints the same.
+  // An interactive shell would run the command at each start. Its output is the same each time.
   for (const shell of ["bash", "fish", "zsh"])
     writeFileSync(join(folder, `complete.${shell}`), run("karpenter", "completion", shell));
 });
@@ -44,7 +44,7 @@ function lines(text: string): readonly string[] {
   return text.split("\n").filter((line) => line !== "");
 }
 
-/** A line to complete, and what is offered. */
+/** A line to complete, and the words that are offered. */
 const CASES: readonly (readonly [line: string, offered: readonly string[]])[] = [
   ["karpenter exp", ["explain"]],
   ["karpenter completion ", ["bash", "fish", "zsh"]],
@@ -57,12 +57,15 @@ const CASES: readonly (readonly [line: string, offered: readonly string[]])[] = 
   ["karpenter plan --nodepool-only pool", []],
 ];
 
-/** One of each kind: words, choices, files, nothing. What `karpenter` answers is the same in every shell. */
+/**
+ * One case of each kind of completion: words, choices, files, nothing. `karpenter` gives every shell the same
+ * words.
+ */
 const KINDS = CASES.filter(([line]) =>
   ["exp", "-o h", "--output=h", "-f pool", "-only pool"].some((end) => line.endsWith(end)),
 );
 
-/** As readline splits it: at blanks, and `=` is a word of its own. */
+/** Splits the line as readline does: at blanks, and `=` is a word of its own. */
 const BASH = `
 source complete.bash
 COMP_LINE="$1"; COMP_POINT=\${#COMP_LINE}; COMP_WORDBREAKS=$' \\t\\n"\\'><=;|&(:'
@@ -73,7 +76,7 @@ __karpenter_complete 2>/dev/null
 printf '%s\\n' "\${COMPREPLY[@]}"
 `;
 
-/** A zsh on a terminal of its own, whose completer tells what it would offer. */
+/** A zsh in a pseudo-terminal, whose completer prints the words that it would offer. */
 const ZSH = `
 zmodload zsh/zpty
 zpty shell zsh -f -i

@@ -1,6 +1,6 @@
 /**
- * How the built controller ends, as a process: a port that is taken ends its start before it has done anything, and a
- * failure that nobody caught ends it with its lease given back. Needs what `tsc -b` builds.
+ * How the built controller ends, as a process. A port in use ends it before it has done anything. An uncaught
+ * error ends it after it released its Lease. Needs what `tsc -b` builds.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -19,7 +19,7 @@ const LEASE_REF = { namespace: "kube-system", name: "ends" };
 let sandbox: LiveSandbox;
 beforeAll(async () => {
   sandbox = await startLiveSandbox();
-  // The cluster is for the process under test alone.
+  // Stops the sandbox's own Karpenter, so that only the tested process acts.
   await sandbox.box.operator.stop();
 });
 afterAll(() => sandbox.close());
@@ -30,7 +30,7 @@ interface Ended {
   readonly err: string;
 }
 
-/** `flags` win over ports that are free; `bug` is the program text of what happens at SIGUSR2. */
+/** `flags`: port flags, by default free ports. `bug`: code that the process runs on SIGUSR2. */
 function start(flags: Readonly<Record<string, number>> = {}, bug = "") {
   let out = "";
   let err = "";

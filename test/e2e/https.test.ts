@@ -1,6 +1,6 @@
 /**
- * The HTTPS door of a live sandbox against everything that is not kubectl: broken bodies, odd methods
- * and paths, readers that vanish, and very many of them. Whatever comes, the next request is answered.
+ * The HTTPS listener of a live sandbox against malformed clients: broken bodies, odd methods and paths, clients
+ * that disappear, and very many clients. After each of them the next request is answered.
  */
 import type { IncomingHttpHeaders } from "node:http";
 import { request } from "node:https";
@@ -75,7 +75,7 @@ interface Watch {
   stop(): void;
 }
 
-/** A watch that is open; resolves when the server has answered its headers. */
+/** Opens a watch; resolves when the server has sent its headers. */
 function watch(path: string): Promise<Watch> {
   const { url, caPem, token } = sandbox.https;
   return new Promise((resolve, reject) => {

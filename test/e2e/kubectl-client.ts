@@ -1,8 +1,7 @@
 /**
- * Real kubectl against a live sandbox: finds the versions that are installed and runs command lines
- * as a user types them.
- * kubectl is looked for on PATH, beside the file that a `kubectl` on PATH is a link to, and in the
- * folders of KUBECTL_DIRS; `kubectl.1.NN` and `kubectl-1.NN` count as further versions.
+ * Real kubectl against a live sandbox: finds the installed versions and runs command lines as a user types them.
+ * It looks on PATH, beside the target of a `kubectl` link on PATH, and in the folders of KUBECTL_DIRS.
+ * `kubectl.1.NN` and `kubectl-1.NN` count as further versions.
  */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { readdirSync, realpathSync } from "node:fs";
@@ -22,21 +21,21 @@ export interface Ran {
 export interface RunOptions {
   readonly stdin?: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** Default 15,000. The command is killed then, with exit code -1. */
+  /** Default 15,000. After this time the command is killed, with exit code -1. */
   readonly timeoutMs?: number;
 }
 
-/** One installed kubectl, talking to the sandbox. */
+/** One installed kubectl, connected to the sandbox. */
 export interface Kubectl {
-  /** `1.33`. */
+  /** The minor version: `1.33`. */
   readonly version: string;
   /** Runs a command line; single quotes group words. */
   run(line: string, options?: RunOptions): Promise<Ran>;
-  /** Standard output of a command that must end well. */
+  /** Runs a command that must succeed; resolves to its standard output. */
   ok(line: string, options?: RunOptions): Promise<string>;
-  /** Standard error of a command that must fail. */
+  /** Runs a command that must fail; resolves to its standard error. */
   fails(line: string, options?: RunOptions): Promise<string>;
-  /** A command that goes on until it is interrupted. */
+  /** Starts a command that runs until it is interrupted. */
   follow(line: string): Followed;
 }
 
@@ -45,7 +44,7 @@ export interface Followed {
   text(): string;
   /** Resolves when the output matches; rejects after `limitMs`. */
   sees(pattern: RegExp, limitMs?: number): Promise<void>;
-  /** Ctrl-C; resolves when the process has ended. */
+  /** Sends Ctrl-C; resolves when the process has ended. */
   interrupt(): Promise<void>;
 }
 
@@ -122,7 +121,7 @@ export function kubectlOf(
   };
 }
 
-/** Of a command line; what is quoted is one. */
+/** The words of a command line; quoted text is one word. */
 export function words(line: string): string[] {
   return [...line.matchAll(/(?:'[^']*'|[^\s'])+/g)].map(([word]) => word.replaceAll("'", ""));
 }

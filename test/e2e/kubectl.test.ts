@@ -1,7 +1,7 @@
 /**
- * What users type, with the kubectl they have: every verb with the newest version that is installed
- * and a core of them with each older one, against one live sandbox with Karpenter in it. The output
- * is compared with what a real cluster prints. Skipped, with a line that says so, without kubectl.
+ * What users type, with the kubectl they have, against one live sandbox with Karpenter. The newest installed
+ * version runs every verb; each older one runs the most important ones. The output is compared with that of a real
+ * cluster. Without kubectl, the tests are skipped and a line says so.
  */
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -12,7 +12,7 @@ import { stage } from "./stage.ts";
 
 const kubectls = await findKubectls();
 const [newest] = kubectls;
-/** Plain `npm test` asks the newest and the oldest; `npm run test:kubectl` each. */
+/** Plain `npm test` uses the newest and the oldest version; `npm run test:kubectl` uses each. */
 const asked =
   process.env["EVERY_KUBECTL"] === undefined && kubectls.length > 2
     ? [kubectls[0] as FoundKubectl, kubectls.at(-1) as FoundKubectl]
@@ -22,12 +22,12 @@ if (newest === undefined) {
     "test/e2e: kubectl is not on PATH nor in KUBECTL_DIRS, skipping its tests\n",
   );
 }
-/** kubectl compares with it. */
+/** `kubectl diff` needs the program `diff`. */
 const noDiff = newest !== undefined && lacks("test/e2e/kubectl", "diff");
 
 const NODEPOOL = "examples/v1/nodepool.yaml";
 const INFLATE = "examples/inflate.yaml";
-/** What a pod template needs so that two pods fit beside the daemons of the two nodes at the start. */
+/** A Deployment of two pods that fit beside the DaemonSet pods of the sandbox's two first nodes. */
 const WEB = `
 apiVersion: apps/v1
 kind: Deployment
@@ -80,10 +80,10 @@ function editing(from: string, to: string): { readonly env: Record<string, strin
   return { env: { KUBE_EDITOR: `${process.execPath} ${script} '${from}' '${to}'` } };
 }
 
-/** A pool, its class and a Deployment; what kubectl says of that. */
+/** Applies a pool, its class and a Deployment; resolves to kubectl's output. */
 const applied = stage(() => k.ok(`apply -f ${NODEPOOL} -f ${INFLATE}`));
 
-/** Five pods of the Deployment, on a node of the pool; what kubectl says of that, and shows in a watch. */
+/** Runs five pods of the Deployment on a node of the pool; resolves to kubectl's output, that of a watch included. */
 const running = stage(async () => {
   await applied();
   const watch = k.follow("get nodeclaims -w");
@@ -94,7 +94,7 @@ const running = stage(async () => {
   return { scaled, rolledOut, watched: watch.text() };
 });
 
-/** A namespace with a Deployment of two pods; what kubectl says of that. */
+/** Creates a namespace with a Deployment of two pods; resolves to kubectl's output. */
 const played = stage(async () => {
   const namespace = await k.ok("create namespace play");
   const deployment = await k.ok(`-n play create -f ${inFolder("web.yaml")} --save-config`);
@@ -368,7 +368,7 @@ describe.skipIf(newest === undefined)("kubectl with workloads", () => {
     );
     const same = await k.run("-n play edit deploy web", editing("no such text", ""));
     expect(same).toMatchObject({ code: 0, err: "Edit cancelled, no changes made.\n" });
-    // An invalid edit opens the editor again; this one then gives up.
+    // An invalid edit opens the editor again; this editor then leaves the file unchanged, so kubectl gives up.
     const wrong = await k.run("-n play edit deploy web", editing("replicas: 2", "replicas: many"));
     expect(wrong.code).toBe(1);
     expect(wrong.err).toContain("Edit cancelled, no valid changes were saved.");
@@ -412,7 +412,7 @@ describe.skipIf(newest === undefined)("kubectl with workloads", () => {
     for (const [file, object] of files) {
       const text = readFileSync(new URL(`../../examples/${file}.yaml`, import.meta.url), "utf8");
       const stdin = text.replaceAll(/\$\{CLUSTER_NAME\}/g, "karpenter-demo");
-      // The first one meets a pool of the same name that was made as v1.
+      // For the first file, a pool of the same name exists already, created as v1.
       expect(await k.ok("apply -f -", { stdin })).toMatch(
         new RegExp(`^${object} (created|configured)$`, "m"),
       );
@@ -520,7 +520,7 @@ describe.skipIf(newest === undefined)("each kubectl", () => {
   });
 });
 
-/** A drain that a budget holds back, and goes on when the budget is gone. */
+/** Checks a drain that a budget blocks, and that continues when the budget is deleted. */
 async function drainWithBudget(user: Kubectl, here: string): Promise<void> {
   await user.ok(`${here} create pdb web --selector=app=web --min-available=100%`);
   const node = await user.ok(`${here} get pods -l app=web -o jsonpath='{.items[0].spec.nodeName}'`);

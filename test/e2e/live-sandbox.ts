@@ -1,7 +1,4 @@
-/**
- * A cluster with Karpenter in it, live behind HTTPS on accelerated time, for tests that come from
- * outside: kubectl and raw requests.
- */
+/** A cluster with Karpenter, served over HTTPS on accelerated time, for tests that use kubectl or raw requests. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,16 +13,16 @@ export interface LiveSandbox {
   readonly folder: string;
   readonly trace: readonly TraceEvent[];
   readonly https: HttpsListener;
-  /** Environment of whoever talks to it: a home of its own and the kubeconfig. */
+  /** Environment for clients: a home folder of its own, and the kubeconfig. */
   readonly env: NodeJS.ProcessEnv;
-  /** Watches and followed logs that came over HTTPS and are open now. */
+  /** Number of watches and followed logs that are open over HTTPS now. */
   openStreams(): number;
   /** Writes a file and returns its path, for `-f`. */
   file(name: string, text: string): string;
   close(): Promise<void>;
 }
 
-/** A cluster on the machine's time, thirty times as fast, that kubectl can talk to. */
+/** Starts a sandbox on real time, thirty times as fast, for kubectl. */
 export async function startLiveSandbox(): Promise<LiveSandbox> {
   const folder = mkdtempSync(join(tmpdir(), "karpenter-e2e-"));
   const clock = new PacedClock(30);
@@ -51,7 +48,7 @@ export async function startLiveSandbox(): Promise<LiveSandbox> {
   };
   const env = {
     PATH: process.env["PATH"] ?? "",
-    // Discovery is cached here; nothing of the user's is read or written.
+    // kubectl caches discovery here, and reads and writes nothing of the user.
     HOME: folder,
     KUBECONFIG: file("kubeconfig", https.kubeconfig),
   };
@@ -72,7 +69,7 @@ export async function startLiveSandbox(): Promise<LiveSandbox> {
   };
 }
 
-/** The same server, counting the streams that it opened and that are not closed yet. */
+/** The same server, which also counts the streams that are open. */
 function counting(api: ApiServer, streams: { open: number }): ApiServer {
   return {
     ...api,

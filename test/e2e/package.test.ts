@@ -1,6 +1,6 @@
 /**
- * What `npm pack` ships works without the repository beside it: the tarball is unpacked where npm
- * would put it, with the dependencies that package.json names and nothing else of ours.
+ * The package that `npm pack` makes works without the repository. The tarball is unpacked where npm would put it,
+ * with the dependencies of package.json and nothing else of this project.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import {
@@ -27,7 +27,7 @@ const manifest = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as
   dependencies: Record<string, string>;
 };
 
-/** They complete words, `--version` among them. */
+/** These programs complete their arguments, so `--version` prints no version. */
 const COMPLETERS = ["kubectl_complete-karpenter"];
 
 describe("the npm package", () => {
@@ -36,7 +36,7 @@ describe("the npm package", () => {
 
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), "karpenter-package-"));
-    // `npm test` has built already; packing must not build again while tests read dist.
+    // Skips the build: `npm test` has built already, and a second build would change dist while other tests read it.
     const pack = ["pack", "--ignore-scripts", "--silent", "--pack-destination", folder];
     execFileSync("npm", pack, { cwd: ROOT, stdio: "ignore" });
     const tarball = readdirSync(folder).find((name) => name.endsWith(".tgz")) as string;
@@ -60,7 +60,7 @@ describe("the npm package", () => {
   it.each(Object.entries(manifest.bin).filter(([name]) => !COMPLETERS.includes(name)))(
     "has a %s command that runs from the tarball and from a checkout that was built again",
     (_, file) => {
-      // A build writes only below dist, with mode 644.
+      // A build writes programs below dist with mode 644, so they would not be executable.
       expect(file).not.toMatch(/^dist/);
       for (const place of [home, ROOT]) {
         const program = join(place, file);

@@ -1,6 +1,6 @@
 /**
- * The command lines of seeds S0 and S1 as they stand there, with a real kubectl against a live sandbox.
- * Skipped without kubectl; what the commands come to is tested in test/seeds too, without one.
+ * The command lines of seeds S0 and S1, as written, with a real kubectl against a live sandbox. Skipped without
+ * kubectl. test/seeds tests the effects of the commands, without kubectl too.
  */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -34,13 +34,13 @@ function seedFile(name: string): string {
   return sandbox.file(name, text);
 }
 
-/** The Ubuntu template and its provisioner; what kubectl says of each. */
+/** Creates the Ubuntu template and its provisioner; resolves to kubectl's output for each. */
 const created = stage(async () => [
   await k.ok(`create -f ${seedFile("s0-03-custom_ami_node_template.yaml")}`),
   await k.ok(`-f ${seedFile("s0-04-custom_karpenter_provisioner.yaml")} create`),
 ]);
 
-/** An application on machines of theirs. */
+/** Runs an application on nodes of that provisioner. */
 const deployed = stage(async () => {
   await created();
   await k.ok(`apply -f ${seedFile("s0-05-basic-deploy.yaml")}`);
@@ -87,7 +87,8 @@ describe.skipIf(newest === undefined)("the commands of seed S0", () => {
     expect(await k.ok(`apply -f ${both}`)).toBe(
       "provisioner.karpenter.sh/default created\nawsnodetemplate.karpenter.k8s.aws/default created\n",
     );
-    // What the webhook added to the provisioner's list is in kubectl's patch each time; it changes nothing.
+    // The webhook adds an entry to the provisioner's list, so kubectl sends a patch each time. The patch changes
+    // nothing.
     expect(await k.ok(`apply -f ${both}`)).toContain(
       "awsnodetemplate.karpenter.k8s.aws/default unchanged",
     );

@@ -1,11 +1,11 @@
-/** What several tests of one sandbox start from: made by the first of them that runs, whichever that is. */
+/** The state that several tests of one sandbox start from. The first test that runs creates it, whichever that is. */
 export interface Stage<T> {
   (): Promise<T>;
-  /** It was taken down: the next test that needs it makes it again. */
+  /** Forgets the state after a test removed it: the next test that needs it creates it again. */
   forget(): void;
 }
 
-/** Makes what tests start from when the first one asks, and again after {@link Stage.forget}. */
+/** Runs `make` on the first call, and again after {@link Stage.forget}. */
 export function stage<T>(make: () => Promise<T>): Stage<T> {
   let made: Promise<T> | undefined;
   const get = (): Promise<T> => {

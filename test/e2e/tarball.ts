@@ -1,7 +1,7 @@
 /**
- * Unpacks what `npm pack` made, without a tar program: gzip around blocks of 512 bytes, each file a header and its
- * bytes. The format is POSIX' ustar, of which npm writes plain files and, for names over 100 bytes, a prefix or a pax
- * header (https://pubs.opengroup.org/onlinepubs/9699919799/utilities/pax.html).
+ * Unpacks the tarball of `npm pack` without a tar program. It is gzip around blocks of 512 bytes; each file is a
+ * header and its bytes. The format is POSIX' ustar. npm writes plain files, and for names over 100 bytes a prefix
+ * or a pax header (https://pubs.opengroup.org/onlinepubs/9699919799/utilities/pax.html).
  */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -9,7 +9,7 @@ import { gunzipSync } from "node:zlib";
 
 const BLOCK = 512;
 
-/** Writes its files below `folder` with their modes, without the one folder that npm puts around them. */
+/** Writes the tarball's files below `folder` with their modes, without npm's outer folder. */
 export function unpack(tarball: string, folder: string): void {
   const bytes = gunzipSync(readFileSync(tarball));
   let longName: string | undefined;

@@ -31,15 +31,16 @@ export interface Difference {
    */
   readonly refused: ReadonlySet<string>;
   /**
-   * The same if all nodes of upstream's plan exist before any pod is bound. A node that does not exist yet is no
-   * domain.
+   * As `refused`, if all nodes of upstream's plan exist before any pod is bound. A node that does not exist yet is
+   * no domain.
    */
   readonly refusedWhenAllAreUp: () => ReadonlySet<string>;
   /**
-   * The same for each zone and capacity type that the plan leaves open for its nodes. Undefined: there are too many.
+   * As `refused`, for each zone and capacity type that the plan leaves open for its nodes. Undefined: there are
+   * too many.
    */
   readonly refusedInEachWay: () => readonly ReadonlySet<string>[] | undefined;
-  /** The same for each value of custom labels that the plan leaves open. Undefined: there are too many. */
+  /** As `refused`, for each value of custom labels that the plan leaves open. Undefined: there are too many. */
   readonly refusedByLabels: () => readonly ReadonlySet<string>[] | undefined;
   /** The places of all pods in upstream's plan. */
   readonly theirFacts: Facts;
@@ -105,14 +106,17 @@ function leftByThem({ theirs, refused }: Difference): ReadonlySet<string> {
   return new Set([...Object.keys(theirs.unschedulable), ...refused]);
 }
 
-/** Other pods that neither side can place. A pod that kube-scheduler refuses counts as not placed by upstream. */
+/**
+ * Pods that neither side can place, other than this one. A pod that kube-scheduler refuses counts as not placed by
+ * upstream.
+ */
 function placelessBesides(one: Difference): ReadonlySet<string> {
   const left = leftByThem(one);
   const both = one.ours.unschedulable.map(({ pod }) => pod).filter((pod) => left.has(pod));
   return new Set([...both, ...one.refused].filter((pod) => pod !== keyOf(one.pod)));
 }
 
-/** Other pods that ours leaves pending, of kinds of which kube-scheduler refuses a pod. */
+/** Pods that ours leaves pending, other than this one, of kinds of which kube-scheduler refuses a pod. */
 function rightlyLeft(one: Difference): ReadonlySet<string> {
   const left = new Set(one.ours.unschedulable.map(({ pod }) => pod));
   const refused = podsOf(one).filter((pod) => one.refused.has(keyOf(pod)));
@@ -121,7 +125,10 @@ function rightlyLeft(one: Difference): ReadonlySet<string> {
   return new Set(some.map(keyOf).filter((name) => name !== keyOf(one.pod)));
 }
 
-/** Other pods that ours leaves pending, of kinds of which upstream places more than its own spread rule allows. */
+/**
+ * Pods that ours leaves pending, other than this one, of kinds of which upstream places more than its own spread
+ * rule allows.
+ */
 function aheadOfTheirRule(one: Difference): ReadonlySet<string> {
   const left = new Set(one.ours.unschedulable.map(({ pod }) => pod));
   const kinds = new Set(

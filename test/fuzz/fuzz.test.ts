@@ -13,7 +13,7 @@ import { shrink } from "./shrink.ts";
 
 /** Number of seeds that `npm test` tries. */
 const QUICK = 60;
-/** The same for `npm run fuzz -- fixes`. */
+/** Number of seeds that `npm test` tries of `npm run fuzz -- fixes`. */
 const QUICK_FIXES = 10;
 /** Seed: raising one of two limits is enough. With both raised, a topology rule refuses the pods. */
 const TWO_LIMITS = 83_100_020;

@@ -34,7 +34,10 @@ export function schedulerFaults(scenario: Scenario, plan: Promised): string[] {
 /** Whether kube-scheduler may bind pods before all nodes of the plan exist, as in a real cluster. */
 export type Coming = "any time" | "all up";
 
-/** Pods that kube-scheduler refuses on their planned node, and those that it refuses once the first are gone. */
+/**
+ * Pods that kube-scheduler refuses on their planned node. Then those are removed, and pods refused after that are
+ * added.
+ */
 export function refusedInTheEnd(
   scenario: Scenario,
   plan: Promised,

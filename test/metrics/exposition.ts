@@ -1,13 +1,13 @@
 /**
- * Reads Prometheus' text form as a scraper would, and says what is wrong with it, as `promtool check metrics`
- * does for the form (it also has opinions on names, which are upstream's here).
+ * Reads Prometheus' text format as a scraper does, and reports format errors as `promtool check metrics` does. It
+ * does not judge names, because most are upstream's.
  */
 
 export interface Family {
   readonly name: string;
   readonly type: string;
   readonly help: string;
-  /** Of its series, without `le` and `quantile`, sorted. */
+  /** Label names of its series, without `le` and `quantile`, sorted. */
   readonly labels: readonly string[];
   readonly series: readonly Series[];
 }
@@ -22,7 +22,7 @@ const TYPES = new Set(["counter", "gauge", "histogram", "summary", "untyped"]);
 const LINE = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)$/;
 const LABEL = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\[\\"n])*)"(?:,|$)/gy;
 
-/** Keyed by name. Throws on a line that no scraper could read, and on a family that comes twice. */
+/** Metric families by name. Throws on a line that no scraper could read, and on a family that occurs twice. */
 export function parseExposition(text: string): ReadonlyMap<string, Family> {
   if (!text.endsWith("\n")) throw new Error("the last line has no end");
   const families = new Map<string, { help: string; type: string; series: Series[] }>();
@@ -66,7 +66,7 @@ function parseLine(line: string): Series {
   return { name, labels, value: value === "+Inf" ? Number.POSITIVE_INFINITY : Number(value) };
 }
 
-/** One sentence a fault. */
+/** Faults of the metrics, one sentence each. */
 export function lint(families: ReadonlyMap<string, Family>): readonly string[] {
   return [...families.values()].flatMap(faultsOf);
 }

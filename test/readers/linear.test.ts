@@ -3,9 +3,12 @@ import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { Growth } from "./steps.ts";
 
-/** Twice the steps, and a little for what a longer text makes likelier. */
+/**
+ * Largest allowed growth of the steps when the text is twice as long: twice, and a little for cases that longer
+ * texts make more likely.
+ */
 const MOST_GROWTH = 2.3;
-/** Steps that do not depend on the text. */
+/** Steps that do not depend on the text's length. */
 const START = 4_000;
 
 interface Counted {
@@ -34,7 +37,7 @@ describe("the steps of reading a hostile text", () => {
 
   it("are counted: a loop in a loop is found", () => {
     expect(isTooFast(counted.squared)).toBe(true);
-    // Whatever a text is, each of its characters is looked at.
+    // The counter works: every text of 1,000 characters takes at least that many steps.
     expect(counted.found.filter(({ small }) => small < 1_000)).toEqual([]);
   });
 });

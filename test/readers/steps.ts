@@ -1,7 +1,8 @@
 /**
- * Counts what reading costs: how often the engine ran each block of the readers and their parsers, which is the same on
- * every machine. Twice the text may take little more than twice the steps. A process of its own, because an engine
- * counts nothing in code that it optimised before the counting began; it sends what it found.
+ * Counts the steps of reading: how often the engine ran each block of the readers and their parsers. The count is
+ * the same on every machine. A text of twice the length may take little more than twice the steps.
+ * A process of its own, because V8 does not count code that was optimised before counting began. It sends its
+ * counts to the test.
  */
 import { Session } from "node:inspector/promises";
 import { readJsonTexts } from "../../src/readers/json.ts";
@@ -13,7 +14,7 @@ import { readYaml } from "../../src/readers/yaml.ts";
 
 export interface Growth {
   readonly name: string;
-  /** Steps of a text, and of one twice as long. */
+  /** Steps for a text of 1,000 characters, and for one of 2,000. */
   readonly small: number;
   readonly large: number;
 }
@@ -26,7 +27,7 @@ await session.post("Profiler.enable");
 await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: true });
 
 async function stepsOf(read: () => unknown): Promise<number> {
-  // Which also begins to count anew.
+  // Taking the coverage resets the counters.
   await session.post("Profiler.takePreciseCoverage");
   read();
   const { result } = await session.post("Profiler.takePreciseCoverage");
@@ -70,7 +71,7 @@ const ALL_SIGNS = [
 ];
 const BEFORE = ["", "- ".repeat(90), "[".repeat(90), "a: >\n", "&a\n  "];
 
-/** Each as a function of its length, with the answers to the worst that was ever found. */
+/** Hostile texts by length: among them the worst ones that were ever found. */
 const HOSTILE: readonly (readonly [string, (length: number) => string])[] = [
   ["distinct keys", numbered("k#: v\n")],
   ["keys in brackets", (length) => `{${numbered("k#: v,")(length)}}`],
@@ -91,7 +92,7 @@ function readAll(text: string): void {
   }
 }
 
-/** Of a group of texts together: one that grows with the square outweighs the others. */
+/** Steps of several texts together. If one of them grows quadratically, it dominates the sum. */
 async function growth(
   name: string,
   texts: readonly ((length: number) => string)[],

@@ -1,7 +1,7 @@
 /**
- * What the acceptance tests of the beta seeds (S2, S3, S4) read off a world from outside: fleets and
- * launch templates out of the AWS journal, instances and tags as `aws ec2 describe-…` shows them, raw
- * requests as kubectl sends them, and the small deployments that make Karpenter work.
+ * What the acceptance tests of the beta seeds (S2, S3, S4) read from a world. Fleets and launch templates from the
+ * AWS journal, instances and tags as `aws ec2 describe-…` shows them, raw requests as kubectl sends them. Also
+ * small Deployments that make Karpenter launch nodes.
  */
 import type { KubeObject } from "../../src/apis/meta.ts";
 import type { BoxOptions } from "../../src/cli/sandbox/box.ts";
@@ -38,43 +38,43 @@ interface Answer {
   readonly body: Json;
 }
 
-/** Requests as kubectl sends them. */
+/** Requests to the API server, as kubectl sends them. */
 interface Requests {
-  /** One request, refusals as values. */
+  /** Sends one request; a refusal is returned, not thrown. */
   send(
     method: KubeRequest["method"],
     path: string,
     body?: unknown,
     headers?: Readonly<Record<string, string>>,
   ): Promise<Answer>;
-  /** The object or list at a path; must exist. */
+  /** The object or list at a path. Throws if it does not exist. */
   read(path: string): Promise<Json>;
   items(path: string): Promise<readonly Json[]>;
   /** `kubectl patch --type merge`. */
   patch(path: string, body: unknown): Promise<Answer>;
 }
 
-/** What the AWS CLI shows, and what AWS was asked for. */
+/** What the AWS CLI shows, and which requests AWS got. */
 interface AwsView {
   fleets(): readonly CreateFleetInput[];
   templates(): readonly CreateLaunchTemplateInput[];
-  /** Karpenter's own instances that are not gone. */
+  /** Karpenter's own instances that are not terminated. */
   instances(): Promise<readonly Instance[]>;
   tags(id: string): Promise<Readonly<Record<string, string>>>;
   /** Volumes attached to an instance, by device. */
   volumes(instanceId: string): Promise<readonly VolumeView[]>;
 }
 
-/** A world as somebody with kubectl and the AWS CLI sees it. */
+/** A world as a user with kubectl and the AWS CLI sees it. */
 export interface Account extends Requests, AwsView {
   readonly world: TestWorld;
-  /** A deployment of pods that ask for `cpu`. */
+  /** Creates a Deployment whose pods request `cpu`. */
   deploy(name: string, replicas: number, pod?: PodWish): Promise<void>;
-  /** Waits until so many pods of a deployment run. */
+  /** Waits until `count` pods of a Deployment run. */
   running(name: string, count: number, limitMs?: number): Promise<readonly Json[]>;
   /** Events about objects of a kind, as `reason: message`. */
   events(kind: string): Promise<readonly string[]>;
-  /** Log lines that hold a text. */
+  /** Log lines that contain the text. */
   said(text: string): readonly string[];
 }
 
@@ -92,12 +92,15 @@ export interface PodWish {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** What the seeds name, beside the usual: enough to choose among where no test looks at which types are asked for. */
+/**
+ * The usual instance types and those that the seeds name. Enough for tests that do not check which types are
+ * requested.
+ */
 function isNamed(type: string): boolean {
   return isUsual(type) || type.startsWith("t3.");
 }
 
-/** Where a test looks at which types are asked for: all that there are. */
+/** For tests that check which instance types are requested: the region sells all types. */
 export const WHOLE_REGION: Partial<BoxOptions> = { sells: () => true };
 
 export async function openAccount(options: Partial<BoxOptions> = {}): Promise<Account> {
@@ -195,7 +198,7 @@ function viewOf(aws: SimulatedAws): AwsView {
   };
 }
 
-/** Runs a story in an account of its own. */
+/** Runs a story in a world of its own. */
 export async function inAccount(
   story: (account: Account) => Promise<void>,
   options: Partial<BoxOptions> = {},
@@ -238,7 +241,7 @@ export function deployment(name: string, replicas: number, wish: PodWish = {}): 
   } as KubeObject;
 }
 
-/** The overrides of a fleet request, all configurations together. */
+/** The overrides of a fleet request, of all configurations together. */
 export function overrides(fleet: CreateFleetInput | undefined): readonly FleetOverride[] {
   return (fleet?.LaunchTemplateConfigs ?? []).flatMap((config) => config.Overrides);
 }
@@ -253,7 +256,7 @@ export function userDataOf(template: CreateLaunchTemplateInput | undefined): str
   return Buffer.from(text, "base64").toString("utf8");
 }
 
-/** The first object of a seed's file, changed by a deep merge; `null` removes. */
+/** The first object of a seed's file, changed by a deep merge; `null` removes a field. */
 export function seed(path: string, change: Json = {}, name?: string): Json {
   const object = merge(seedObjects(path)[0], change);
   return name === undefined ? object : merge(object, { metadata: { name } });

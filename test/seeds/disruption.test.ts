@@ -1,4 +1,4 @@
-/** Seeds on what happens to nodes that run: drift, expiry and consolidation, from outside. */
+/** Seeds about running nodes: drift, expiry and consolidation, seen from outside. */
 import { describe, expect, it } from "vitest";
 import {
   type Account,
@@ -16,10 +16,10 @@ import {
 } from "./account.ts";
 
 const HOUR_MS = 3_600_000;
-/** Too much for the nodes that were there before, and a node for each. */
+/** Too large for the sandbox's first nodes, so each pod needs a node of its own. */
 const alone = { cpu: "2" };
 
-/** A node for each pod of a deployment. */
+/** Host anti-affinity: one node for each pod of the Deployment. */
 const apart = (app: string): Json => ({
   podAntiAffinity: {
     requiredDuringSchedulingIgnoredDuringExecution: [
@@ -164,7 +164,7 @@ describe("drift", () => {
             expect(going.length).toBeLessThan(2);
             for (const name of going) {
               left.add(name);
-              // One for each that went, and one for this one: all of them there already.
+              // One ready replacement for each machine that left or is leaving.
               const claims = await account.items(CLAIMS);
               expect(claims).toHaveLength(left.size);
               for (const one of claims) expect(conditionOf(one, "Ready")?.status).toBe("True");
@@ -186,7 +186,7 @@ describe("expiry", () => {
   it("replaces a beta node that is older than its pool lets it be (S2-14, S3-43)", () =>
     inAccount(async (account) => {
       const { world } = account;
-      // The seeds' 360h and 720h, but sooner.
+      // The seeds have 360h and 720h.
       await applyBeta(account, { spec: { disruption: { expireAfter: "30m" } } });
       await account.deploy("app", 1, alone);
       await account.running("app", 1);
@@ -245,7 +245,7 @@ describe("expiry", () => {
       expect(names(after)).toEqual(before);
       expect(conditionOf(after[0], "Expired")).toBeUndefined();
       expect(conditionOf(after[0], "Drifted")).toBeUndefined();
-      // No node forgets its age: a lifetime that comes back counts at once.
+      // A node's age counts from its creation: when expireAfter is set again, the node expires at once.
       await account.patch(`${POOLS}/default`, { spec: { disruption: { expireAfter: "1h" } } });
       await world.until(
         "the old node is gone",
@@ -278,7 +278,7 @@ describe("consolidation", () => {
     inAccount(async (account) => {
       const { world } = account;
       await applyBeta(account);
-      // Only the pool's nodes will do: what was there before would take all of it.
+      // Only nodes of the pool: the sandbox's first nodes would have room for all pods.
       const spec = { nodeSelector: { team: "team-a" } };
       for (const name of ["one", "two"]) {
         await account.deploy(name, 1, { cpu: "2", spec });
@@ -305,7 +305,7 @@ describe("consolidation", () => {
     inAccount(async (account) => {
       const { world } = account;
       await applyAlpha(account, { ttlSecondsAfterEmpty: null, consolidation: { enabled: true } });
-      // A node for each, until what keeps them apart is gone.
+      // One node for each pod, until the anti-affinity is removed.
       const nodeSelector = { "karpenter.sh/provisioner-name": "default" };
       await account.deploy("app", 2, {
         cpu: "300m",

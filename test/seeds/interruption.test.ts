@@ -1,6 +1,6 @@
 /**
- * The order of the day when AWS takes machines away: from the notice on the bus, over the queue, to pods
- * that run elsewhere before the two minutes are over.
+ * What happens when AWS reclaims instances: the notice arrives by EventBridge in the queue, and pods run elsewhere
+ * before the two minutes are over.
  */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -22,7 +22,7 @@ afterEach(async () => {
   for (const world of worlds.splice(0)) await world.close();
 });
 
-/** The seed's spot pool with its two pods running. */
+/** A world with the seed's spot pool and its two running pods. */
 async function spotWorld(flags: Record<string, string> = {}): Promise<TestWorld> {
   const world = await openWorld({ sells: isUsual, flags });
   worlds.push(world);
@@ -326,7 +326,7 @@ describe("the other messages", () => {
     aws.faults.deny("ReceiveMessage", 1);
     await world.advance(25_000);
     const errors = world.log().filter((line) => line.includes("AccessDenied"));
-    // Once for the queue, and once for the call with what to do.
+    // One line about the queue, and one about the denied call with its remedy.
     expect(errors.filter((line) => line.includes("karpenter-demo"))).toHaveLength(1);
     expect(errors.filter((line) => line.includes("AWS forbids a call"))).toHaveLength(1);
     expect(errors).toHaveLength(2);

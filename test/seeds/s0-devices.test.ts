@@ -1,4 +1,7 @@
-/** Seed S0's second story: a node with a data volume, the script that mounts it, and the application on it. */
+/**
+ * Seed S0's second story: a node with a data volume, the script that mounts the volume, and an application on the
+ * node.
+ */
 import { spawnSync } from "node:child_process";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Instance } from "../../src/providers/aws/api/instances.ts";
@@ -20,7 +23,7 @@ import {
   WHOLE_REGION,
 } from "./account.ts";
 
-/** What the seed's script is run with, as on the machine. */
+/** The programs that the seed's script uses. */
 const noShell = lacks("test/seeds/s0-devices", "bash", "awk", "grep");
 const MINE = `${NODES}?labelSelector=eks-immersion-team%3Dmy-team`;
 
@@ -165,7 +168,7 @@ describe("the data volume of seed S0", () => {
   });
 });
 
-/** What the script would have done as root on a machine with a root and a data device. */
+/** The commands that the script would run as root on a machine with a root device and a data device. */
 function mounts(script: string): readonly string[] {
   const stage = `
 exec() { :; }

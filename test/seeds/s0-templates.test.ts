@@ -1,4 +1,4 @@
-/** Seed S0: provisioners and node templates, what they are given and what admission says of them. */
+/** Seed S0: provisioners and node templates, their defaults, and what admission accepts or refuses. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { seedObjects } from "../../src/testing/seed-manifests.ts";
 import {
@@ -126,7 +126,7 @@ function idsOf(found: readonly { readonly id: string }[]): readonly string[] {
   return found.map(({ id }) => id).sort();
 }
 
-/** A provisioner for the template, and one pod that needs a node of it. */
+/** Applies a provisioner for the template, and one pod that needs a node of it. */
 async function launchWith(account: Account, file: string): Promise<string> {
   const { world } = account;
   const [template] = await world.applySeed(file);
@@ -145,7 +145,7 @@ spec:
   return name;
 }
 
-/** Tags of the instance of a provisioner and of its volumes. */
+/** Tags of the provisioner's instance and of its volumes. */
 async function tagsOfLaunch(account: Account, provisioner: string) {
   const all = await account.instances();
   const tags = await Promise.all(all.map(({ InstanceId }) => account.tags(InstanceId)));
@@ -154,7 +154,7 @@ async function tagsOfLaunch(account: Account, provisioner: string) {
   return [tags[at], ...(await Promise.all(disks.map(({ VolumeId }) => account.tags(VolumeId))))];
 }
 
-/** Which kinds of resources carry the user's tag `team`. */
+/** Kinds of resources that get the user's tag `team`. */
 function taggedByUser(
   specifications: readonly { ResourceType: string; Tags: readonly { Key: string }[] }[] = [],
 ): readonly string[] {
@@ -329,7 +329,7 @@ describe("what templates of seed S0 come to in EC2", () => {
       const unsubstituted = `$${"{CLUSTER_NAME}"}`;
       const objects = seedObjects("s0-07-basic-deploy-blockdevice.yaml", unsubstituted);
       expect(objects.map(({ kind }) => kind)).toEqual(["Provisioner", "AWSNodeTemplate"]);
-      // Not through the world's apply: that would fill the name in.
+      // Sent as raw requests: the world's `apply` would fill in the cluster's name.
       expect((await account.send("POST", PROVISIONERS, objects[0])).status).toBe(201);
       expect((await account.send("POST", TEMPLATES, objects[1])).status).toBe(201);
       await world.advance(2_000);

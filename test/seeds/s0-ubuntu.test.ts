@@ -119,7 +119,7 @@ describe("an Ubuntu node for seed S0's inflate", () => {
       "karpenter.sh/capacity-type",
     ]);
     const [fleet] = account.fleets();
-    // m5.large is too small for three pods and the daemons.
+    // m5.large is too small for three pods and the DaemonSet pods.
     expect(new Set(overrides(fleet).map(({ InstanceType }) => InstanceType))).toEqual(
       new Set(["m5.xlarge"]),
     );
@@ -269,7 +269,7 @@ describe("cleaning up seed S0", () => {
       expect(account.said("\tcordoned node\t")[0]).toContain(machine.status.nodeName);
       expect(await account.items(NODES)).toHaveLength(2);
       expect(await account.instances()).toEqual([]);
-      // The three pods wait again, and nobody asks for a node.
+      // The three pods are pending again, and no node is launched for them.
       const waiting = (await account.items(PODS)).filter(({ spec }) => spec.nodeName === undefined);
       expect(waiting).toHaveLength(3);
       expect(account.fleets()).toHaveLength(1);

@@ -1,4 +1,4 @@
-/** Seed S1's installation: what the controller must be told, what it finds, and when it may be used. */
+/** Seed S1's installation: the settings that the controller needs, what it discovers, and when it reports ready. */
 import { describe, expect, it } from "vitest";
 import { SystemClock } from "../../src/base/system-clock.ts";
 import { runController } from "../../src/cli/controller/run-controller.ts";

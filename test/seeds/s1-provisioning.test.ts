@@ -1,4 +1,4 @@
-/** Seed S1: what Karpenter does with pods that cannot be placed, one provisioner for all of them. */
+/** Seed S1: what Karpenter does with unschedulable pods, all with one provisioner. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   type Account,
@@ -20,7 +20,7 @@ import {
 const ZONE = "topology.kubernetes.io/zone";
 const TYPE = "node.kubernetes.io/instance-type";
 
-/** With the seed's provisioner for both architectures, given a label. */
+/** A world with the seed's provisioner for both architectures, which also sets a label. */
 async function openCluster(): Promise<Account> {
   const account = await openAccount(WHOLE_REGION);
   await account.send(
@@ -36,20 +36,20 @@ describe("pods that cannot be placed", () => {
 
   beforeAll(async () => {
     account = await openCluster();
-    // The base nodes are full from here on.
+    // From here on the sandbox's first nodes are full.
     await account.deploy("filler", 2);
     await account.running("filler", 2);
   });
   afterAll(() => account.world.close());
 
-  /** Node of a pod that runs after it was asked for. */
+  /** Runs a pod and resolves to its node. */
   async function nodeFor(name: string, wish: PodWish): Promise<Json> {
     await account.deploy(name, 1, wish);
     const [pod] = await account.running(name, 1);
     return account.read(`${NODES}/${pod.spec.nodeName}`);
   }
 
-  /** Event of a pod for which nothing is found. */
+  /** Creates a pod that cannot be placed; resolves to the last error in the log about it. */
   async function refusal(name: string, wish: PodWish): Promise<string> {
     const before = account.fleets().length;
     await account.deploy(name, 1, wish);
@@ -120,7 +120,7 @@ describe("pods that cannot be placed", () => {
     expect(Number(gpu.status.capacity["nvidia.com/gpu"])).toBeGreaterThanOrEqual(1);
     const wide = await nodeFor("wide", { requests: { cpu: "30" } });
     expect(Number(wide.status.capacity.cpu)).toBeGreaterThanOrEqual(32);
-    // Asked for before a node comes that has room for both.
+    // Before `huge`, whose node would have room for both pods.
     const deep = await nodeFor("deep", { requests: { cpu: "1", memory: "100Gi" } });
     const huge = await nodeFor("huge", { requests: { cpu: "100" } });
     expect(Number(huge.status.capacity.cpu)).toBeGreaterThan(100);

@@ -1,4 +1,4 @@
-/** Seed S1: Karpenter 0.5 on a cluster of two nodes; inflate goes to 1, to 10 and to 0. */
+/** Seed S1: Karpenter 0.5 on a cluster of two nodes. The Deployment inflate is scaled to 1, to 10 and to 0. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   type Account,

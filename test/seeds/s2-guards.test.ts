@@ -1,4 +1,7 @@
-/** Seed S2, do-not-disrupt: old and new names on pods, on nodes; a label of that name is just a label. */
+/**
+ * Seed S2, do-not-disrupt: its old and new names as annotations of pods and nodes. A label of that name has no
+ * effect.
+ */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
@@ -14,12 +17,12 @@ const MESSAGE = fileURLToPath(
 
 const names = (objects: readonly Json[]): string[] => objects.map(({ metadata }) => metadata.name);
 
-/** The seed's message about another instance. */
+/** The seed's message, about another instance. */
 function interruptionOf(instanceId: string): string {
   return readFileSync(MESSAGE, "utf8").replaceAll("i-0123456789abcdef0", instanceId);
 }
 
-/** A pod of the seed, grown so that it has a node of the pool to itself. */
+/** The seed's pod with larger requests, so that it fills a node of the pool. */
 function grown(pod: Json): Json {
   const [container] = pod.spec.containers;
   return {
@@ -67,7 +70,7 @@ describe("S2: do-not-disrupt", () => {
       const labelledNode = await nodeOf("labelled");
       expect(new Set([...guardedNodes, labelledNode]).size).toBe(3);
 
-      // Every node drifts.
+      // This makes every node drift.
       await account.patch(`${POOLS}/default`, {
         spec: { template: { metadata: { labels: { team: "team-b" } } } },
       });

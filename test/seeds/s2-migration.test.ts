@@ -1,4 +1,4 @@
-/** Seed S2, moving from alpha to beta: both vocabularies side by side, then the old pool taken down. */
+/** Seed S2, from alpha to beta: both generations side by side, then the old Provisioner is removed. */
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import type { KubeObject } from "../../src/apis/meta.ts";
@@ -65,7 +65,7 @@ describe("S2: three generations", () => {
         groups.groups
           .find(({ name }: Json) => name === group)
           .versions.map(({ version }: Json) => version);
-      // v1alpha1: NodeOverlays.
+      // v1alpha1 is the version of NodeOverlay.
       const own = ["v1", "v1alpha1", "v1alpha5", "v1beta1"];
       expect([...versions("karpenter.sh")].sort()).toEqual(own);
       expect([...versions("karpenter.k8s.aws")].sort()).toEqual(["v1", "v1alpha1", "v1beta1"]);
@@ -99,7 +99,7 @@ describe("S2: three generations", () => {
         ]),
       );
 
-      // Beta and v1 are one object in two spellings; alpha is another kind altogether.
+      // v1beta1 and v1 are two versions of one object. v1alpha5 has another kind.
       await world.applySeed("s2-01-nodepool.yaml");
       const [stable] = await account.items("/apis/karpenter.sh/v1/nodepools");
       const [same] = await account.items(POOLS);
@@ -133,7 +133,7 @@ describe("S2: without v1alpha5", () => {
     ));
 });
 
-/** The Provisioner and AWSNodeTemplate that are to be left behind; `default` like their successors. */
+/** Applies the Provisioner and AWSNodeTemplate to migrate from, named `default` like their successors. */
 async function applyAlpha({ world, ...account }: Account): Promise<void> {
   const profile = { spec: { instanceProfile: "KarpenterNodeInstanceProfile-karpenter-demo" } };
   const template = seed("s0-02-nodetemplate-default.yaml", profile, "default");
@@ -151,7 +151,7 @@ async function applyBeta({ world }: Account): Promise<void> {
   await world.applySeed("s2-01-nodepool.yaml");
 }
 
-/** Too much for the nodes that were there before, and for two of them on one of the Provisioner's. */
+/** Too large for the sandbox's first nodes, and for two pods on one node of the Provisioner. */
 const alone = { cpu: "2" };
 
 describe("S2: from a Provisioner to a NodePool", () => {
@@ -260,7 +260,7 @@ describe("S2: from a Provisioner to a NodePool", () => {
       for (const name of nodes) {
         expect((await account.read(`${NODES}/${name}`)).spec.unschedulable).toBe(true);
       }
-      // The budget lets one pod go at a time: its successor must run first, on a NodePool's node.
+      // The budget allows one eviction at a time: the new pod must first run on a node of the NodePool.
       await world.until(
         "the Provisioner is gone",
         async () => (await account.send("GET", `${PROVISIONERS}/default`)).status === 404,

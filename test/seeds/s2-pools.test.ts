@@ -1,4 +1,4 @@
-/** Seed S2, NodePool and EC2NodeClass: the examples as they stand, what is launched for them, defaults. */
+/** Seed S2, NodePool and EC2NodeClass: the examples as written, what is launched for them, defaults. */
 import { describe, expect, it } from "vitest";
 import {
   BETA,
@@ -86,7 +86,8 @@ describe("S2: the NodePool and the EC2NodeClass of the examples", () => {
         "True",
       ]);
 
-      // Sixteen pods beside the daemons: forty need two more nodes, and planning knows it at once.
+      // A node has room for sixteen pods beside the DaemonSet pods, so forty pods need two more nodes. One plan finds
+      // both.
       await account.deploy("many", 40, { cpu: "10m", spec: { nodeSelector: { team: "team-a" } } });
       await account.running("many", 40);
       expect(account.said('"nodeclaims": 2')).toHaveLength(1);

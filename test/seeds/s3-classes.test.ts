@@ -1,4 +1,4 @@
-/** Seed S3, EC2NodeClass: what the fields come to on EC2, status, tags, private clusters. */
+/** Seed S3, EC2NodeClass: the effect of its fields on EC2, its status, tags, private clusters. */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
@@ -19,7 +19,7 @@ import {
 const POLICY = fileURLToPath(new URL("../fixtures/seeds/s3-60-irsa-policy.json", import.meta.url));
 const FOO: Partial<BoxOptions> = { clusterName: "foo-cluster" };
 
-/** What the seed takes for granted in the account: named subnets, a group, images, the role. */
+/** What the seed expects in the account: named subnets, a group, images, the role. */
 function prepare({ world }: Account, freeAddresses: readonly number[] = []): string[] {
   const { controls } = world.box.sandbox.aws;
   const named = (Value: string) => [{ Key: "Name", Value }];
@@ -44,7 +44,7 @@ function prepare({ world }: Account, freeAddresses: readonly number[] = []): str
   return subnets;
 }
 
-/** Needs a node of the pool foo-nodepool-large. */
+/** A pod for a node of the pool foo-nodepool-large. */
 const onFoo = {
   cpu: "1",
   spec: { nodeSelector: { "node.kubernetes.io/nodetype": "foo" } },

@@ -1,4 +1,4 @@
-/** Seed S3: what EC2NodeClass terms match changes under running nodes, which then drift and are replaced. */
+/** Seed S3: changes to what the terms of an EC2NodeClass select. Running nodes then drift and are replaced. */
 import { describe, expect, it } from "vitest";
 import {
   type Account,
@@ -12,12 +12,15 @@ import {
 
 const CLASS = `${CLASSES}/foo-node-class`;
 const AL2_PARAMETER = "/aws/service/eks/optimized-ami/1.34/amazon-linux-2/recommended/image_id";
-/** The class is looked at every minute, the image every five, the claim every five. */
+/** Karpenter checks the class every minute, images every five, claims every five. */
 const SOON_MS = 15 * 60_000;
 
 const named = (Value: string) => [{ Key: "Name", Value }];
 
-/** Two subnets in each zone, of which one has the name, and two groups alike; one node runs. */
+/**
+ * One running node. Each zone has two subnets, one of them with the name that the class selects; two groups are
+ * alike.
+ */
 async function oneNode(
   account: Account,
   spec: Json = {},
@@ -52,7 +55,7 @@ async function oneNode(
 const idsOf = async (account: Account, field: string): Promise<string[]> =>
   (await account.read(CLASS)).status[field].map(({ id }: Json) => id).sort();
 
-/** Waits until the only claim is marked drifted for a reason, then until another has its place. */
+/** Waits until the only claim drifts for the reason, then until another claim has replaced it. */
 async function replaced(account: Account, reason: string): Promise<void> {
   const { world } = account;
   const [before, ...others] = await account.items(CLAIMS);

@@ -55,7 +55,7 @@ describe("S3: the NodePool of the examples", () => {
         const { world } = account;
         prepare(account);
         await world.applySeed("s3-30-ec2nodeclass-full.yaml");
-        // Too small to launch anything; the other is not.
+        // This pool's limits are too small to launch anything; those of the next pool are not.
         await world.applySeed("s3-32-nodepool-full-2.yaml");
         await world.apply(seed("s3-31-nodepool-full-1.yaml", ROOM));
         await account.deploy("app", 1, { spec: tolerant });
@@ -189,7 +189,7 @@ describe("S3: the NodePool of the examples", () => {
         });
         const tookMs = world.clock.now() - emptyMs;
         expect(tookMs).toBeGreaterThanOrEqual(29_000);
-        // Then the next look at disruption, every ten seconds.
+        // After `consolidateAfter`: at most 10 s until the next disruption round, and some slack.
         expect(tookMs).toBeLessThanOrEqual(45_000);
       },
       { ...FOO, ...WHOLE_REGION },
@@ -216,7 +216,7 @@ describe("S3: limits and weight", () => {
       await account.patch(`${POOLS}/foo-nodepool-t3`, {
         spec: { limits: { cpu: "4", memory: "100Gi" }, disruption: { consolidateAfter: "10h" } },
       });
-      // Two machines with two CPUs each.
+      // A pod for nodes with two CPUs.
       const onTwo = { spec: { nodeSelector: { ...onFoo, "karpenter.k8s.aws/instance-cpu": "2" } } };
       await account.deploy("one", 1, onTwo);
       await account.running("one", 1);
@@ -245,7 +245,7 @@ describe("S3: limits and weight", () => {
         expect(answer.status).toBe(422);
         expect(answer.body.message).toContain("spec.weight");
       }
-      // Names sort against the weights.
+      // The order of the names is the reverse of the order of the weights.
       await world.apply(seed(file, { spec: { weight: null } }, "a-none"));
       await world.apply(seed(file, { spec: { weight: 1 } }, "b-one"));
       await account.deploy("first", 1, { spec: { nodeSelector: onFoo } });

@@ -11,7 +11,7 @@ async function prepare({ world }: Account): Promise<void> {
   await world.applySeed("s2-01-nodepool.yaml");
 }
 
-/** When the first machine was asked for, from now on. */
+/** Milliseconds until the first fleet request from now on. */
 async function firstLaunchMs({ world, ...account }: Account): Promise<number> {
   const sinceMs = world.clock.now();
   await world.until("a fleet is asked for", () => account.fleets().length > 0);
@@ -162,7 +162,7 @@ describe("S3 and S4: the interruption queue", () => {
   const queueCalls = ({ world }: Account): readonly string[] =>
     world.box.sandbox.aws.journal.calls({ service: "sqs" }).map(({ action }) => action);
 
-  /** One spot node whose end AWS announces; whether its claim was deleted within the two minutes. */
+  /** Runs one spot node, and lets AWS announce its end. Returns whether its claim was deleted within two minutes. */
   async function isAnswered(account: Account): Promise<boolean> {
     const { world } = account;
     await world.applySeed("s4-01-spot.yaml");
@@ -221,7 +221,7 @@ describe("S3: config-logging", () => {
         await account.running("quiet", 1);
         expect(written()).not.toContain("DEBUG");
 
-        // The document says debug already; the component's own word is what counts.
+        // The seed sets the level debug for all components; the level of the component itself takes precedence.
         await world.apply(seed(file, { data: { "loglevel.controller": "error" } }));
         const before = world.log().length;
         await account.deploy("silent", 1, onPool);

@@ -1,4 +1,4 @@
-/** Seed S4, the spot chapter: the literal manifests, what is launched for them and how it goes. */
+/** Seed S4, the spot chapter: the manifests as written, what is launched for them, and how it ends. */
 import { describe, expect, it } from "vitest";
 import {
   AWS_BETA,
@@ -49,7 +49,8 @@ describe("S4: spot.yaml and spot-deploy.yaml as they stand", () => {
       const [node, ...others] = await account.items(TEAM);
       expect(others).toEqual([]);
       expect(node.metadata.name).toBe(instance?.PrivateDnsName);
-      // describe-instances --query "Reservations[].Instances[?PrivateDnsName == '…'].InstanceId"
+      // As the CLI's describe-instances --query "Reservations[].Instances[?PrivateDnsName == '…'].InstanceId" selects
+      // it.
       const { Reservations } = await world.box.sandbox.aws.api.ec2.describeInstances({});
       const named = Reservations.flatMap(({ Instances }) =>
         Instances.filter(({ PrivateDnsName }) => PrivateDnsName === node.metadata.name),
@@ -89,7 +90,7 @@ describe("S4: taking it down again", () => {
       await world.applySeed("s4-02-spot-deploy.yaml");
       await account.running("inflate", 2);
       const [instance] = await account.instances();
-      // For some seconds a node is kept for pods that were promised room there.
+      // Waits until the nodes are no longer nominated for pods.
       await world.advance(60_000);
       expect((await account.send("DELETE", `${DEPLOYMENTS}/inflate`)).status).toBe(200);
       await world.advance(30_000);

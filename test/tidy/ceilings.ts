@@ -1,6 +1,7 @@
 /**
- * What still breaks the rules on words and parameters, counted for each area. `ceilings.json` holds the counts: none may
- * rise, and one that has fallen far must be lowered. `TIDY_RECORD=1 npx vitest run test/tidy` writes today's counts.
+ * What still breaks the rules about words and parameters, counted for each area. `ceilings.json` has the counts.
+ * No count may rise, and a count that fell far must be lowered there. `TIDY_RECORD=1 npx vitest run test/tidy`
+ * writes today's counts.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +16,10 @@ import { crowdedFunctions } from "./parameters.ts";
 import { ROOT, type SourceFile } from "./sources.ts";
 
 const PATH = join(ROOT, "test/tidy/ceilings.json");
-/** A count this far below its ceiling, or a tenth of it, must lower the ceiling. Several people shrink counts at once. */
+/**
+ * A count may be this much below its ceiling, or a tenth of the ceiling if that is more. Below that the ceiling
+ * must be lowered. The slack lets several people shrink counts at once.
+ */
 const SLACK = 10;
 
 type Counts = Readonly<Record<string, number>>;
@@ -28,7 +32,7 @@ interface Ceilings {
   readonly documentedPercent: number;
 }
 
-/** Percent above the recorded share from which that must be raised. */
+/** The recorded share must be raised when today's share is higher by this many percentage points. */
 const DOCUMENTED_SLACK = 3;
 
 const MEASURES: Readonly<Record<string, (file: SourceFile) => readonly string[]>> = {
@@ -38,7 +42,7 @@ const MEASURES: Readonly<Record<string, (file: SourceFile) => readonly string[]>
   "exported functions without a comment": silentExports,
 };
 
-/** One complaint for each count that rose or fell far, and for each type name that is declared twice anew. */
+/** One complaint for each count that rose or fell far, and for each new type name that two files declare. */
 export function brokenCeilings(files: readonly SourceFile[]): string[] {
   const today = measured(files);
   if (process.env["TIDY_RECORD"] === "1") {
@@ -75,7 +79,9 @@ function sortedNonZero(counts: Counts): Counts {
   return Object.fromEntries(kept.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** `src/core/planner`, `src/cli`, `bench`: as coarse as people share out work. */
+/**
+ * The area of a file: `src/core/planner`, `src/cli`, `bench`. Areas are as large as the parts that people work on.
+ */
 function areaOf(path: string): string {
   return /^(src\/(?:core|controllers|sandbox|providers)\/[^/]+(?=\/)|src\/[^/]+|[^/]+)/.exec(
     path,

@@ -1,11 +1,11 @@
 /**
- * Measures how plain the house's words are: long sentences and long lines of comments, and exports without a comment.
- * A scan by lines: comments count where they begin their line.
+ * Measures how plain the comments are: long sentences, long lines, and exports without a comment. It scans lines,
+ * so only comments at the beginning of a line count.
  */
 import type { SourceFile } from "./sources.ts";
 
 const MOST_WORDS = 25;
-/** Columns. The formatter wraps code at 100 and leaves comments alone. */
+/** Columns. The formatter wraps code at 100 and leaves comments unchanged. */
 const LONGEST_LINE = 120;
 
 /** One comment: a block, or `//` lines that follow each other. */
@@ -47,7 +47,7 @@ export function longSentences(comment: string): string[] {
     .filter((sentence) => wordsIn(sentence) > MOST_WORDS);
 }
 
-/** Lines of comments that are too long, without those that only a link makes long. */
+/** Lines of comments that are too long. Lines with a link do not count. */
 export function longCommentLines({ text }: Pick<SourceFile, "text">): string[] {
   return text
     .split("\n")

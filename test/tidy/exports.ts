@@ -1,6 +1,7 @@
 /**
- * Finds exports that nobody needs: a value that no other file takes, or that tests alone take without its comment
- * saying so; a type that no other file takes and that no exported declaration of its own file names.
+ * Finds exports that nobody needs. A value is unneeded if no other file imports it, or if only tests do and its
+ * comment does not say so. A type is unneeded if no other file imports it and no exported declaration of its own
+ * file names it.
  */
 import type { SourceFile } from "./sources.ts";
 
@@ -8,13 +9,13 @@ interface Declaration {
   readonly name: string;
   readonly isType: boolean;
   readonly isExported: boolean;
-  /** From its first line to the next declaration. */
+  /** The source from its first line to the next declaration. */
   readonly text: string;
-  /** The comment above it, "" without one. */
+  /** The comment above it; empty if there is none. */
   readonly comment: string;
 }
 
-/** One complaint, with its remedy, for each export that could go. */
+/** One complaint, with its remedy, for each export that can be removed. */
 export function unusedExports(files: readonly SourceFile[]): string[] {
   const takers = takersOf(files);
   return files.flatMap((file) => {
@@ -49,7 +50,7 @@ function faultOf(
     : "tests alone take it; test through what the product takes, or say `for tests` above it";
 }
 
-/** `path#name` → who imports it. */
+/** `path#name` → the files that import it. */
 function takersOf(files: readonly SourceFile[]): ReadonlyMap<string, readonly SourceFile[]> {
   const takers = new Map<string, SourceFile[]>();
   for (const file of files)

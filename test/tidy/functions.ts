@@ -1,12 +1,15 @@
 /**
- * Holds functions to 70 lines. What is longer stands below with the length it may have: a list that only shrinks,
- * for a row that nobody needs any more, or could be lower, is a fault too.
+ * Limits functions to 70 lines. Longer ones are listed below with their allowed length, and the list only shrinks.
+ * A row that is no longer needed, or too high, is a fault too.
  */
 import type { SourceFile } from "./sources.ts";
 
 const LONGEST = 70;
 
-/** `path name` → lines it may have, in tens. Most are factories: one closure, many small functions in it. */
+/**
+ * `path name` → allowed lines, rounded up to tens. Most are factories: one closure with many small functions in
+ * it.
+ */
 const LONGER: Readonly<Record<string, number>> = {
   "bench/model.ts keepUp": 80,
 };
@@ -29,7 +32,7 @@ export function longFunctions(files: readonly SourceFile[]): string[] {
   ];
 }
 
-/** Functions that stand by themselves, and methods; what stands within one counts with it. */
+/** Top-level functions and methods. A nested function counts as part of the outer one. */
 function lengthsOf(file: SourceFile): { name: string; lines: number }[] {
   const found: { name: string; lines: number }[] = [];
   let open: { name: string; at: number; end: string } | undefined;

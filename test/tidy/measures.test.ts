@@ -1,4 +1,4 @@
-/** The measures of tidy find what they are for, and nothing else. */
+/** Tidy's measures find the faults that they look for, and nothing else. */
 import { describe, expect, it } from "vitest";
 import {
   commentsOf,

@@ -6,19 +6,19 @@ const FUNCTIONS =
   /^(?:export )?(?:async )?function\*? (\w+)(?:<[^(]*>)?\(|^ {2}(?:(?:async|static|override|private|get|set) )*\*?(#?\w+)(?:<[^(]*>)?\((?=[^\n]*\{$|$)/gm;
 const KEYWORDS = new Set(["if", "for", "while", "switch", "catch", "return", "super"]);
 
-/** Names of those functions. */
+/** Names of functions and methods with more than three positional parameters. */
 export function crowdedFunctions({ text }: Pick<SourceFile, "text">): string[] {
   return [...text.matchAll(FUNCTIONS)]
     .filter(([, , method]) => method === undefined || !KEYWORDS.has(method))
     .filter(({ 0: head, index, 2: method }) => {
       const { count, end } = parametersIn(text, index + head.length);
-      // A call ends in `;`, a method goes on with its result or its body.
+      // A call ends with `;`. A method continues with its result type or its body.
       return count > MOST && (method === undefined || /^\)(:| \{)/.test(text.slice(end, end + 3)));
     })
     .map(([, name, method]) => name ?? (method as string));
 }
 
-/** How many parameters stand from here to the bracket that closes the list, and where that is. */
+/** The number of parameters up to the closing bracket, and the index of that bracket. */
 function parametersIn(text: string, from: number): { count: number; end: number } {
   let depth = 0;
   let count = 0;

@@ -1,6 +1,6 @@
 /**
- * Finds promises that nobody owns where the linter does not see their types, which is for those of packages and of
- * Node: a statement that ends in `.then(…)` with one handler, or that calls what `node:…/promises` exports.
+ * Finds promises without an owner where the linter does not know the types, which is so for packages and for Node.
+ * It looks for a statement that ends in `.then(…)` with one handler, or that calls an export of `node:…/promises`.
  */
 import type { SourceFile } from "./sources.ts";
 
@@ -37,7 +37,7 @@ function calledPromises(text: string): number[] {
   );
 }
 
-/** Whether a statement begins with the expression that ends here: nothing takes its value. */
+/** Whether the expression that ends here begins its statement, so that nothing uses its value. */
 function isBegun(before: string): boolean {
   let depth = 0;
   for (let at = before.length - 1; at >= 0; at--) {
@@ -46,7 +46,7 @@ function isBegun(before: string): boolean {
     else if ("([{".includes(char)) {
       if (depth === 0) return char === "{" && isStatement(before.slice(at + 1));
       depth--;
-      // The end of a block is the end of the statement before.
+      // Only the text after the previous statement belongs to the expression.
     } else if (depth === 0 && char === ";") return isStatement(before.slice(at + 1));
   }
   return isStatement(before);
@@ -58,7 +58,7 @@ function isStatement(expression: string): boolean {
   );
 }
 
-/** From the last block or blank line on: an earlier `if (…) { … }` is no part of the expression. */
+/** The text after the last block or blank line: an earlier `if (…) { … }` is no part of the expression. */
 function lastLines(expression: string): string {
   return (
     expression
@@ -68,7 +68,7 @@ function lastLines(expression: string): string {
   );
 }
 
-/** Index of the bracket that closes what was opened before `open`. */
+/** Index of the bracket that closes the one at `open`. */
 function closing(text: string, open: number): number {
   let depth = 0;
   for (let at = open; at < text.length; at++) {
@@ -78,7 +78,7 @@ function closing(text: string, open: number): number {
   return text.length;
 }
 
-/** Arguments of a call. */
+/** Number of arguments of a call. */
 function handlers(args: string): number {
   let depth = 0;
   let commas = 0;

@@ -1,6 +1,6 @@
 /**
- * The house's own files, read once: text, imports, what they export. A scan by lines, not a parser: the formatter
- * sees to it that every declaration begins its line.
+ * This project's own files, read once: text, imports, exports. It scans lines and does not parse: the formatter
+ * makes every declaration begin its line.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 export interface SourceFile {
-  /** From the root: `src/core/provisioning/solve.ts`. */
+  /** The path from the project's root: `src/core/provisioning/solve.ts`. */
   readonly path: string;
   readonly text: string;
   readonly isTest: boolean;
@@ -31,7 +31,7 @@ export function readSources(folder: string): SourceFile[] {
   return found.sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-/** Every Markdown page below a folder, but for what was taken over from elsewhere. */
+/** Every Markdown page below a folder, without fixtures, which come from other projects. */
 export function pagesBelow(folder: string): string[] {
   return readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".md") && !name.startsWith("fixtures"))
@@ -67,7 +67,7 @@ function readSource(path: string): SourceFile {
   };
 }
 
-/** `{ a, type B as C }` → `a`, `B`; anything else takes all. */
+/** The imported names: `{ a, type B as C }` → `a`, `B`; `*` for any other form. */
 function namesIn(what: string): string[] {
   const list = /\{([^}]*)\}/.exec(what)?.[1];
   if (list === undefined) return ["*"];

@@ -9,7 +9,7 @@ const ROW = /^\| \d+ \| .* \| `([^`]+)` \| (?:start|`(\w+)`) \|$/;
 
 interface Stop {
   readonly file: string;
-  /** A name that stands in this file and in an earlier one; undefined: the walk starts here. */
+  /** A name that occurs in this file and in an earlier one. Undefined: the walk starts here. */
   readonly through: string | undefined;
 }
 

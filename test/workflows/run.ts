@@ -1,6 +1,6 @@
 /**
- * `npm run test:workflows`: actionlint, built from its Go module, looks at the workflows for GitHub. Where Go is
- * missing it says so in one line. What each step runs is held by test/workflows.test.ts.
+ * `npm run test:workflows`: actionlint, built from its Go module, checks the workflows for GitHub. Without Go, one
+ * line says so. test/workflows.test.ts checks what each step runs.
  */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";

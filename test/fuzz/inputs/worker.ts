@@ -21,7 +21,8 @@ export interface WorkerWord {
 
 process.once("message", ({ from, to, targets }: WorkerTask) => {
   const chosen = TARGETS.filter(({ name }) => targets.includes(name));
-  // Waits until the message is sent. Otherwise a process that dies would lose it, and an older input would be blamed.
+  // Waits until the message is sent. Otherwise a process that dies would lose it, and the fault would be reported
+  // for an older input.
   const say = (word: WorkerWord) =>
     new Promise<void>((resolve) => process.send?.(word, () => resolve()));
   const tryAll = async () => {
