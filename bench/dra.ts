@@ -56,7 +56,7 @@ function measure(name: string, input: SchedulingInput, runs: number): void {
   print([
     name,
     median.toFixed(0),
-    // With one run nothing but the run that compiles was measured.
+    // With one run there is no figure: that run compiles the code.
     runs > 1 ? longest.toFixed(1) : "-",
     String(nodes),
     String(result?.unschedulable.length),

@@ -1,7 +1,8 @@
 /**
- * `npm run bench -- growth [--runs N]`: how planning time grows with the number of pods, instance types, existing nodes
- * and NodePools. One number grows at a time. Each point runs in a new process. docs/growth.svg shows the result. The
- * figure is CPU time of the planning thread (of all threads if the system does not tell), the smallest of the runs.
+ * `npm run bench -- growth [--runs N]`: how planning time grows with the number of pods, instance types, existing
+ * nodes and NodePools. One number grows at a time. Each point runs in a new process. docs/growth.svg shows the
+ * result. The figure is CPU time of the planning thread, the smallest of the runs. If the system does not report
+ * that time, it is CPU time of all threads.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

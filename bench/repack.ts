@@ -66,7 +66,9 @@ interface Start {
   readonly natives: readonly NodePool[];
 }
 
-/** All pods on nodes as upstream's greedy rules buy them, and then the pods that remain. */
+/**
+ * The start: nodes for all pods, launched by upstream's greedy rules. Then all but the remaining pods are removed.
+ */
 export function startOf(scenario: ScenarioC): Start {
   const workload = workloadOf(scenario, "up");
   const input = inputOf(workload);

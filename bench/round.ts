@@ -1,11 +1,14 @@
 /**
- * A disruption round that allows everything, over a simulator that is ready. Benches ask `consolidate` with it, and
- * so measure the question alone: no budgets, no hold-offs. It has no cast, so a change of `Round` fails the type check.
+ * A disruption round that allows everything: no budgets, no hold-offs. Benches ask `consolidate` with it, so they
+ * measure only the question. It has no type cast, so a change of `Round` fails the type check.
  */
 import type { Round } from "../src/core/disruption/round.ts";
 import type { Simulator } from "../src/core/disruption/simulate.ts";
 
-/** The round; spot nodes are only deleted, since upstream's default gates replace none of them by spot. */
+/**
+ * The round. Spot nodes are only deleted: upstream's default feature gates never replace a spot node by another
+ * one.
+ */
 export function freeRound(simulator: Simulator): Round {
   return {
     nowMs: 0,

@@ -7,7 +7,7 @@ export interface RunReport {
   readonly solveMs: number;
   /** CPU time of all threads, including garbage collection and compilation. */
   readonly cpuMs: number;
-  /** CPU time of the planning thread. Undefined for upstream, and where the system does not tell. */
+  /** CPU time of the planning thread. Undefined for upstream, and if the system does not report it. */
   readonly threadMs?: number;
   readonly rssBytes?: number;
   readonly nodes: number;

@@ -55,7 +55,7 @@ interface Deployment {
 }
 
 export interface Drawn {
-  /** Without nodes, which are in the cluster state. */
+  /** The engine's input without nodes: they are in the cluster state. */
   readonly input: SchedulingInput;
   /** The NodePools as Kubernetes objects. */
   readonly natives: readonly NodePool[];

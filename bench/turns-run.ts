@@ -63,7 +63,7 @@ const HEAD = [`${count} nodes`.padEnd(58), "   thread ms", "longest turn", "  ov
 console.log(HEAD.join("  "));
 const FED = ["nodes", "nodeclaims", "daemonsets", "pods"];
 const feeders = await Promise.all(FED.map((one) => controllers(`state/${one}`)));
-// These files export feeds of the picture as well, which are no controllers.
+// These files also export feeds of the cluster state, such as `nodeFeed`, which are no controllers.
 const makers = feeders.flatMap((room) => Object.entries(room).filter(([name]) => name.startsWith("state")));
 const picture = makers.map(([, make]) => make(world));
 let fed: Running | undefined;

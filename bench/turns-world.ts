@@ -1,5 +1,6 @@
 /**
- * The world of the controllers of `turns.ts`: real clients over its API server, and a cloud that knows all instances.
+ * What the controllers of `turns.ts` run against: real clients over its API server, and a cloud that knows all
+ * instances.
  */
 import type { NodeClaim } from "../src/apis/karpenter/nodeclaim.ts";
 import { Random } from "../src/base/random.ts";

@@ -44,7 +44,7 @@ export const WORKLOADS: Readonly<Record<string, Make>> = {
   ...PATHOLOGICAL,
 };
 
-/** Pods of upstream's benchmark; the rest is as there. `types`: number of fake instance types. */
+/** The workload of upstream's benchmark with `count` pods. `types`: number of fake instance types. */
 export function upstreamMix(name: string, count: number, types = FAKE_TYPES): Workload {
   return onFakes(name, drawPods(KINDS, count), types);
 }

@@ -1,6 +1,7 @@
 /**
- * `npm run audit [-- --where-possible]`: asks the registry for known faults in what runs with the program. It fails
- * where there are some, or where the registry cannot say; with `--where-possible` only a line says that it cannot.
+ * `npm run audit [-- --where-possible]`: asks the registry for known faults of the packages that run with the
+ * program. Fails if there are any, or if the registry does not answer. With `--where-possible` a missing answer is
+ * only reported in one line.
  */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";

@@ -1,13 +1,13 @@
 /**
- * `deploy/aws/cloudformation.yaml`, made of the policies and rules beside it, so that CloudFormation and
- * Terraform (which reads the same files) can never grant different things.
+ * Writes `deploy/aws/cloudformation.yaml` from the policies and rules beside it. Terraform reads the same files,
+ * so both grant the same rights.
  */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const FOLDER = fileURLToPath(new URL("../deploy/aws/", import.meta.url));
 
-/** Policy file → the managed policy's name, and the parameter that wants it (none: always). */
+/** Policy file → name of the managed policy, and the parameter that enables the policy (without one: always). */
 export const CONTROLLER_POLICIES = [
   { file: "node-lifecycle", name: "NodeLifecycle" },
   { file: "iam-integration", name: "IAMIntegration" },
@@ -142,7 +142,7 @@ function ruleResource({ name, source, detailType }: EventRule): string {
 `;
 }
 
-/** Our placeholders in CloudFormation's words. */
+/** Replaces this project's placeholders by CloudFormation's. */
 function pseudo(text: string): string {
   return text.replaceAll(/\$\{(Partition|Region|AccountId)\}/g, "$${AWS::$1}");
 }

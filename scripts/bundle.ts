@@ -1,9 +1,9 @@
 /**
- * `npm run bundle`: the program without node_modules, for images and single machines. Beside `karpenter.mjs`
- * lies what it starts (`bundle/programs.ts`), and what that reads: catalogues, CRDs, examples; and the licences of
- * what went into it. The folder is complete: it runs wherever it is copied to. `--out DIR`, default dist/bundle.
- * `--code-cache [NODE]`: with what V8 compiles of it kept beside it, for that Node (default: the one that runs this)
- * with the flags of the image (`bundle/code-cache.ts`).
+ * `npm run bundle`: the program without node_modules, for images and single machines. Beside `karpenter.mjs` are
+ * the files it loads (`bundle/programs.ts`), its data (catalogues, CRDs, examples), and the licences of the
+ * bundled packages. The folder is complete: it runs wherever it is copied to.
+ * `--out DIR`, default dist/bundle. `--code-cache [NODE]` also writes V8's compiled code, for that Node with the
+ * image's flags (`bundle/code-cache.ts`). The default Node is the one that runs this script.
  */
 import { execFileSync } from "node:child_process";
 import {
@@ -32,13 +32,13 @@ const ENTRIES = {
   "kubectl-karpenter": "src/cli/kubectl-karpenter.ts",
 };
 const COMPLETER = "kubectl_complete-karpenter.mjs";
-/** Reading and planning are compiled ahead. The rest is a small part of the start. */
+/** The commands whose code is cached: reading and planning. All other code is a small part of a start. */
 const WARM_UP = fileURLToPath(new URL("bundle/warm-up.yaml", import.meta.url));
 const COMMAND_LINES = [["karpenter", "plan", "--output", "json", "-f", WARM_UP]];
 
 const { values } = parseArgs({
   options: { out: { type: "string" }, "code-cache": { type: "string" } },
-  // The name of a Node may be left out.
+  // `--code-cache` without a value stands for this process' Node.
   args: process.argv.slice(2).flatMap((one, at, all) => {
     const isBare = one === "--code-cache" && !/^[^-]/.test(all[at + 1] ?? "");
     return isBare ? [`${one}=${process.execPath}`] : [one];
@@ -60,7 +60,7 @@ if (node !== undefined) {
   console.log(`code cache: ${megabytes(await makeCodeCache(programs, out, warmUp))} MB`);
 }
 
-/** Only the folder of our own is emptied first. */
+/** Empties only the default folder; a given folder must be empty. */
 function outFolder(given: string | undefined): string {
   if (given === undefined) {
     const ours = join(ROOT, "dist", "bundle");
@@ -73,7 +73,7 @@ function outFolder(given: string | undefined): string {
   return folder;
 }
 
-/** What kubectl runs to complete `kubectl karpenter …`. */
+/** The program that kubectl runs to complete `kubectl karpenter …`. */
 function completer(): string {
   return `#!/usr/bin/env node
 process.argv.splice(2, 0, "__complete");
@@ -81,7 +81,7 @@ await import("./kubectl-karpenter.mjs");
 `;
 }
 
-/** Which build it is: without a checkout beside it the program could not know. */
+/** The bundle's package.json with version and commit, which the program cannot read from a checkout here. */
 function manifest(): string {
   const { name, version, license } = JSON.parse(
     readFileSync(join(ROOT, "package.json"), "utf8"),
@@ -90,7 +90,10 @@ function manifest(): string {
   return `${JSON.stringify({ name, version, license, type: "module", ...(commit === undefined ? {} : { commit }) }, null, 2)}\n`;
 }
 
-/** Where there is no checkout, as in an image's build, COMMIT says it. */
+/**
+ * The commit in the variable COMMIT, as an image's build sets it; otherwise that of the checkout. Undefined
+ * without both.
+ */
 function commitOf(): string | undefined {
   const given = process.env["COMMIT"]?.slice(0, 7);
   if (given) return given;
@@ -106,7 +109,7 @@ function commitOf(): string | undefined {
   }
 }
 
-/** The licence of each package of which something went in. Throws when one has none. */
+/** The licences of all bundled packages. Throws if a package has none. */
 function licences(inputs: readonly string[]): string {
   const packages = new Set<string>();
   for (const input of inputs) {

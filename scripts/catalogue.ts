@@ -1,8 +1,8 @@
 /**
- * Makes data/aws/instance-types.json: the compact catalogue of EC2 instance types that the AWS provider
- * falls back on for prices and network figures, and that the simulated EC2 answers from. The input is a
- * reference catalogue made from the public documentation and tables of karpenter-provider-aws.
- * Usage: npx tsx scripts/catalogue.ts <reference.json>
+ * Makes data/aws/instance-types.json, the compact catalogue of EC2 instance types. The AWS provider uses it as a
+ * fallback for prices and network figures, and the simulated EC2 answers from it. The input is a reference
+ * catalogue made from the public documentation and tables of karpenter-provider-aws. Usage: npx tsx
+ * scripts/catalogue.ts <reference.json>
  */
 import { readFileSync, writeFileSync } from "node:fs";
 
@@ -36,7 +36,7 @@ interface ReferenceType {
 
 const PRICE_REGION = "us-east-1";
 
-/** What each key of a row means; written into the file so that it explains itself. */
+/** The meaning of each key of a row; written into the file as its documentation. */
 const FIELDS = {
   cpu: "vCPUs",
   mem: "memory, MiB",
@@ -109,7 +109,10 @@ function coresPerDevice(type: ReferenceType): number {
   return devices === 0 ? 0 : cores / devices;
 }
 
-/** A few types lack an ENI row; their documented pod count tells it, at 50 addresses an interface. */
+/**
+ * A few types lack an ENI row. Their documented number of pods gives the interfaces, with 50 addresses for each
+ * interface.
+ */
 function networkFromPods(pods: number): NonNullable<ReferenceType["network"]> {
   return { maxENIs: Math.max(1, Math.round((pods - 2) / 49)), ipv4PerENI: 50, cards: 1 };
 }

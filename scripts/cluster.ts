@@ -1,7 +1,7 @@
 /**
- * `npm run cluster -- up|down|status [--ports api=6443,etcd=2379,…] [--data DIR]`: a real control plane with
- * kwok on this machine's loopback, its kubeconfig in DIR (default .karpenter/cluster). It runs until `down`.
- * Ports that are not named are free ones. `build` only builds.
+ * `npm run cluster -- up|down|status [--ports api=6443,etcd=2379,…] [--data DIR]`: a real control plane with kwok
+ * on this machine's loopback, with its kubeconfig in DIR (default .karpenter/cluster). It runs until `down`. Free
+ * ports are used for those not named. `build` only builds.
  */
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -55,7 +55,7 @@ switch (positionals[0]) {
 async function up(): Promise<void> {
   const ports = portsIn(values.ports);
   if (ports === undefined) return;
-  // Interrupted on the way up, nothing stays.
+  // If it is interrupted while starting, everything that was started ends.
   for (const name of ["SIGINT", "SIGTERM"] as const) {
     process.once(name, () => {
       stopControlPlane(directory).then(
@@ -74,7 +74,7 @@ async function up(): Promise<void> {
   say(`export KUBECONFIG=${plane.kubeconfig}`);
 }
 
-/** `api=6443,etcd=2379`; undefined, and said, when it is not of that form. */
+/** Reads `api=6443,etcd=2379`. Undefined, with a message, if the text has another form. */
 function portsIn(text: string): Partial<Ports> | undefined {
   const ports: Partial<Record<keyof Ports, number>> = {};
   for (const part of text === "" ? [] : text.split(",")) {
@@ -91,7 +91,7 @@ function portsIn(text: string): Partial<Ports> | undefined {
   return ports;
 }
 
-/** What cannot be done here is said in one line, without a stack. */
+/** Prints an error as one line, without a stack. */
 async function orSay(run: () => Promise<unknown>): Promise<void> {
   try {
     await run();

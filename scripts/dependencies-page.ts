@@ -1,11 +1,11 @@
 /**
  * docs/reference/dependencies.md: every package that runs with the program, with its licence and its reason.
- * What runs is read from package-lock.json; the reasons stand here. `test/dependencies.test.ts` holds both together.
+ * Packages come from package-lock.json; the reasons are here. `test/dependencies.test.ts` compares both.
  */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-/** More than these only with a reason in MORE. */
+/** More packages than this need a reason in MORE. */
 export const MOST = { direct: 20, total: 60 } as const;
 
 /** Why there are more packages than MOST allows. */
@@ -16,7 +16,7 @@ export const MORE: Readonly<Partial<Record<keyof typeof MOST, string>>> = {
     "The AWS SDK, `selfsigned` and OpenTelemetry's SDK are each one product that its makers publish in many small packages. Without these three there are at most 30.",
 };
 
-/** Why each direct dependency is there: what we would have to write ourselves. */
+/** Why each direct dependency is needed: what this project would have to write itself. */
 export const REASONS: Readonly<Record<string, string>> = {
   "@aws-sdk/client-ec2": "Calls EC2. Signing, retries and credentials are AWS's own.",
   "@aws-sdk/client-eks": "Reads the cluster's version, endpoint and network from EKS.",
@@ -65,7 +65,7 @@ interface Locked {
   readonly optionalDependencies?: Readonly<Record<string, string>>;
 }
 
-/** What runs, by name. `lock`: the text of package-lock.json. */
+/** The packages that run with the program, by name. `lock`: the text of package-lock.json. */
 export function runtimePackages(lock: string): readonly RuntimePackage[] {
   const { packages } = JSON.parse(lock) as { packages: Readonly<Record<string, Locked>> };
   const { dependencies = {}, optionalDependencies = {} } = packages[""] ?? {};
@@ -85,7 +85,7 @@ export function runtimePackages(lock: string): readonly RuntimePackage[] {
     .sort((a, b) => compare(a.name, b.name) || compare(a.version, b.version));
 }
 
-/** All that `place` needs, itself included; a package is looked for from the inside out, as Node does. */
+/** All packages that `place` needs, itself included. Looks from the inner node_modules outwards, as Node does. */
 function reached(packages: Readonly<Record<string, Locked>>, place: string): Set<string> {
   const found = new Set<string>();
   const open = [place];

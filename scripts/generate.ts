@@ -1,6 +1,6 @@
 /**
- * `npm run generate`: writes what is derived from tables in code. Each generator is a line in FILES; a test
- * beside the tables fails when a file differs. `--check` writes nothing and exits with 1 on a difference.
+ * `npm run generate`: writes the files that are derived from tables in code. Each generator is a line in FILES. A
+ * test beside the tables fails if a file differs. `--check` writes nothing and exits with 1 on a difference.
  */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";

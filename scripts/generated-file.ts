@@ -1,6 +1,6 @@
-/** A file that `npm run generate` writes: what the chart's, the stack's and the pages' makers hand over. */
+/** A file that `npm run generate` writes. */
 export interface GeneratedFile {
-  /** From the project's root. */
+  /** The path from the project's root. */
   readonly path: string;
   readonly content: string;
 }

@@ -1,7 +1,7 @@
 /**
- * Stand-ins for the two bases of `deploy/image/Containerfile`, for machines that reach Debian's packages and
- * npm's but no image registry: the same Debian, the same Node at the same places, nothing else of the real
- * ones. They are good for a check of the recipe, not for a cluster. Needs debootstrap, and to be root.
+ * Stand-ins for the two base images of `deploy/image/Containerfile`, for machines that reach Debian's and npm's
+ * packages but no image registry. They have the same Debian, and the same Node at the same path, and nothing else
+ * of the real ones. They are only good to check the recipe. Needs debootstrap and root.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { copyFileSync, cpSync } from "node:fs";
@@ -11,7 +11,7 @@ import { debian, librariesRoot } from "./image-run/debian-root.ts";
 import { AUTHORITIES, trustAuthorities } from "./image-run/machine-root.ts";
 import { machineArchitecture } from "./image-run/platform.ts";
 
-/** Makes both in `folder` and gives them to `engine`; resolves to the build's arguments. */
+/** Makes both bases in `folder` and loads them into `engine`; resolves to the build's arguments. */
 export function localBases(
   engine: string,
   folder: string,

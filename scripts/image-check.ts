@@ -1,8 +1,8 @@
 /**
  * `npm run image:check [-- --local-bases] [-- build flags]`: builds the image by `deploy/image/Containerfile` with
- * docker or podman (CONTAINER_ENGINE names another), looks at what came out, and runs the release tests with it:
- * the container as the chart asks for it, in a real control plane. `--local-bases` is for machines without a way to
- * image registries: `image-bases.ts`. Other flags go to the build.
+ * docker or podman (CONTAINER_ENGINE names another), and checks it. Then it runs the release tests with the image
+ * as the chart runs it, on a real control plane. `--local-bases` is for machines that reach no image registry
+ * (`image-bases.ts`). Other flags go to the build.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -48,10 +48,10 @@ function works(program: string): boolean {
   return spawnSync(program, ["info"], { stdio: "ignore" }).status === 0;
 }
 
-/** Throws where it cannot be built. */
+/** Builds the image. Throws if the build fails. */
 function build(program: string, more: readonly string[]): void {
   const commit = execFileSync("git", ["rev-parse", "HEAD"], { cwd: ROOT, encoding: "utf8" }).trim();
-  // docker finds the ignore file by its name, and keeps no copies of half-done images.
+  // docker finds the ignore file by its name, and needs no flag to avoid copies of unfinished images.
   const isPodman = program.endsWith("podman");
   const ignore = isPodman ? ["--layers=false", "--ignorefile", `${RECIPE}.dockerignore`] : [];
   const args = ["build", "-f", RECIPE, ...ignore, "--build-arg", `COMMIT=${commit}`, "-t", IMAGE];
@@ -62,7 +62,7 @@ function build(program: string, more: readonly string[]): void {
     );
 }
 
-/** Throws where the image is not what the chart runs. */
+/** Checks the image against what the chart expects. Throws on a difference. */
 function look(program: string): void {
   const inspect = (field: string): string =>
     execFileSync(program, ["image", "inspect", "--format", `{{${field}}}`, IMAGE], {

@@ -1,9 +1,9 @@
 /**
- * `npm run image:run [-- --image FILE] [--platform linux/arm64] [--no-cluster] [--where-possible] [-- command …]`: runs
- * a release's image as a container with runc, without a daemon, and looks at it: its user, its rights, its time, its
- * end. Then the release tests run with it on a real control plane (`npm run test:cluster -- helm-install`), unless
- * qemu emulates its platform. A command of the program runs in place of all that. Without `--image` the image is made
- * from this checkout, with this machine as its base, or Debian where the platform is another.
+ * `npm run image:run [-- --image FILE] [--platform linux/arm64] [--no-cluster] [--where-possible] [-- command …]`:
+ * runs a release's image as a container with runc, without a daemon. Checks its user, rights, clock and how it
+ * ends. Then the release tests run with it on a real control plane (`npm run test:cluster -- helm-install`),
+ * unless qemu emulates its platform. With a command, only that command of the program runs. Without `--image`, the
+ * image is made from this checkout. Its base is this machine, or Debian for another platform.
  */
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
@@ -61,7 +61,7 @@ try {
   process.exitCode = 1;
 }
 
-/** Of this machine's platform, the machine itself is the base. */
+/** Why no base can be made. For this machine's platform the machine itself is the base. */
 function whyNoBase(architecture: Architecture): string | undefined {
   const isGiven = values.image !== undefined || emulatorFor(architecture) === undefined;
   return isGiven ? undefined : whyNoDebian();
@@ -84,7 +84,7 @@ async function run(architecture: Architecture): Promise<number> {
   }
 }
 
-/** The image step of a release; the platform that is not run gets an empty base. */
+/** Makes the image as a release does. The other platform gets an empty base. */
 async function ownImage(folder: string, architecture: Architecture): Promise<string> {
   const [bundle, root, other, work, image] = ["bundle", "base", "other", "work", "image"].map(
     (name) => join(folder, name),
@@ -110,7 +110,7 @@ async function ownImage(folder: string, architecture: Architecture): Promise<str
   return image;
 }
 
-/** Signals go on to it. */
+/** Runs a command in the container, and forwards signals to it. */
 function foreground(folder: string, args: readonly string[]): Promise<number> {
   const [program, ...rest] = containerCommand(folder, { ...POD, args, isHostNetwork: true });
   const child = spawn(program, rest, { stdio: "inherit" });

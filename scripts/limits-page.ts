@@ -1,4 +1,4 @@
-/** `docs/reference/limits.md`: what each listener takes from strangers, made from the limits in the code. */
+/** `docs/reference/limits.md`: what each listener accepts from clients, from the limits in the code. */
 import { CONSOLE_LIMITS } from "../src/cli/console/serve-console.ts";
 import { DEFAULT_LIMITS, type Limits } from "../src/listen/limits.ts";
 import { CONVERSION_BYTES, WEBHOOK_LIMITS } from "../src/operator/webhooks/server.ts";

@@ -1,6 +1,7 @@
 /**
- * `npm run release -- --version X.Y.Z [--dry-run] …`: everything that is published, in one folder. One commit gives the
- * same bytes each time. Nothing is sent anywhere. docs/guide/release.md says what to do with it.
+ * `npm run release -- --version X.Y.Z [--dry-run] …`: makes everything that is published, in one folder. One
+ * commit gives the same bytes each time. Nothing is uploaded. docs/guide/release.md says what to do with the
+ * files.
  */
 import { execFileSync } from "node:child_process";
 import {
@@ -43,7 +44,7 @@ try {
   process.exitCode = 1;
 }
 
-/** The flags. One that is not known ends the program with a sentence. */
+/** The parsed flags. An unknown flag ends the program with a message. */
 function given() {
   try {
     return parseArgs({
@@ -77,7 +78,7 @@ async function release(): Promise<void> {
   const commit = git("rev-parse", "HEAD");
   const atMs = Number(process.env["SOURCE_DATE_EPOCH"] ?? git("log", "-1", "--format=%ct")) * 1_000;
   const out = outFolder(version);
-  // Below the checkout, so that its libraries are found.
+  // Inside the checkout, so that imports find its node_modules.
   mkdirSync(join(ROOT, "dist"), { recursive: true });
   const source = mkdtempSync(join(ROOT, "dist/.release-"));
   try {
@@ -112,7 +113,7 @@ async function release(): Promise<void> {
     );
 }
 
-/** Only the folder of our own is emptied first. */
+/** Empties only the default folder. */
 function outFolder(version: string): string {
   const ours = join(ROOT, "dist/release", version);
   const out = resolve(values.out ?? ours);
@@ -138,7 +139,7 @@ function changeNotes(): readonly ChangeNote[] {
     .map((name) => parseNote(`.changeset/${name}`, readFileSync(join(folder, name), "utf8")));
 }
 
-/** Throws an Error that says what to mend. */
+/** Checks that this commit can be released. Throws an Error that says what to correct. */
 function check(version: string, notes: readonly ChangeNote[]): void {
   const changelog = readFileSync(join(ROOT, "CHANGELOG.md"), "utf8");
   const released = [...changelog.matchAll(/^## \[(\d+\.\d+\.\d+)\]/gm)].map(([, one = ""]) => one);
@@ -150,7 +151,7 @@ function check(version: string, notes: readonly ChangeNote[]): void {
   say("the checkout has changes that are not committed: they are left out");
 }
 
-/** The commit's files, with the new version and the commit in them. */
+/** Writes the commit's files into `source`, with the new version and the commit's hash. */
 function exportTo(
   source: string,
   {
@@ -165,20 +166,20 @@ function exportTo(
     maxBuffer: 1 << 30,
   });
   execFileSync("tar", ["-x", "-C", source], { input: archive });
-  // A second configuration below the checkout would stop its linter meanwhile.
+  // A second biome.json below the checkout would make its linter fail during the release.
   rmSync(join(source, "biome.json"));
   for (const file of ["package.json", "package-lock.json"]) {
     const path = join(source, file);
     const text = readFileSync(path, "utf8");
     const { version: before } = JSON.parse(text) as { version: string };
-    // The lock file says it twice, for the package and for its root; both come first.
+    // The lock file names the version twice, for the package and for its root. Both come before all other versions.
     const times = file === "package.json" ? 1 : 2;
     let changed = text;
     for (let time = 0; time < times; time++)
       changed = changed.replace(`"version": "${before}"`, `"version":  "${version}"`);
     writeFileSync(path, changed.replaceAll('"version":  ', '"version": '));
   }
-  // The program of the package has no checkout beside it that says which commit it is.
+  // The npm package has no checkout from which the program could read its commit.
   const path = join(source, "package.json");
   const named = {
     ...(JSON.parse(readFileSync(path, "utf8")) as object),
@@ -203,7 +204,10 @@ function imageOptions(): Built["image"] {
   };
 }
 
-/** The sums are signed: they hold all else. A command gets the file's name as its last argument. */
+/**
+ * Signs the sums, which cover all other files, and the provenance. A sign command gets the file's name as its last
+ * argument.
+ */
 function signAll(out: string): void {
   const { "sign-key": key, "sign-command": command } = values;
   for (const name of ["SHA256SUMS", PROVENANCE]) {
@@ -215,7 +219,7 @@ function signAll(out: string): void {
   }
 }
 
-/** What the release changed comes into the checkout, and its notes go. */
+/** Copies the files that the release changed into the checkout, and removes the used change notes. */
 function takeOver(source: string, notes: readonly ChangeNote[]): void {
   for (const file of CHANGED) writeFileSync(join(ROOT, file), readFileSync(join(source, file)));
   for (const { file } of notes) rmSync(join(ROOT, file));

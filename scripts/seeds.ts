@@ -1,16 +1,15 @@
 /**
- * Counts the acceptance rows of the five seed documents that have a test naming their id (`S0-23`):
- * working/total by seed. `--missing` lists the others. Rows that ask nothing of a product are named with
- * their reason.
+ * Counts the acceptance rows of the five seed documents that a test names by id (`S0-23`): tested/total for each
+ * seed. `--missing` lists the other rows. Rows that no program can satisfy are listed with their reason.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** Rows by seed, numbered from 01. */
+/** The number of rows of each seed; rows are numbered from 01. */
 const ROWS: Readonly<Record<string, number>> = { S0: 65, S1: 39, S2: 51, S3: 87, S4: 39 };
 
-/** No program can pass or fail these. */
+/** Rows that no program can pass or fail. */
 const NOTHING_ASKED: Readonly<Record<string, string>> = {
   "S0-42": "the reader changes the directory of his shell",
   "S4-39": "a link to a file of upstream's source",
@@ -27,7 +26,7 @@ function idsIn(folder: string): string[] {
   });
 }
 
-/** Only titles count: a comment proves nothing. */
+/** Ids in titles of tests. An id in a comment does not count. */
 function idsOfTitles(text: string): string[] {
   const titles =
     text.match(

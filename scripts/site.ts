@@ -1,7 +1,8 @@
 /**
- * `npm run site [-- --all]`: the documentation site in site/.vitepress/dist, a folder for each version. The checkout's
- * pages are built as the version of package.json, with `--all` those of every tag `v1.2.3`, too. Folders of other
- * versions stay, so a server's copy can be built upon. `SITE_BASE=/path/` says where the site will lie on its server.
+ * `npm run site [-- --all]`: builds the documentation site in site/.vitepress/dist, with one folder for each
+ * version. The checkout's pages become the version of package.json. `--all` also builds every tag such as
+ * `v1.2.3`. Folders of other versions stay, so a copy of the server's site can be extended. `SITE_BASE=/path/` is
+ * the site's path on its server.
  */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -50,7 +51,7 @@ function build(version: string, docs: string): void {
   });
 }
 
-/** The pages as the release had them. */
+/** Builds the pages of a release's tag. */
 function buildTag(version: string): void {
   const folder = mkdtempSync(join(tmpdir(), "site-"));
   try {
@@ -65,7 +66,7 @@ function buildTag(version: string): void {
   }
 }
 
-/** Each question must find its answer among the hits that a reader looks at. */
+/** Fails unless each question finds its page among the first hits. */
 async function askAll(): Promise<void> {
   const search = await openSearch(SITE, join(OUT, current));
   const asked = QUESTIONS.map((one) => ask(search, one));

@@ -1,9 +1,10 @@
 /**
- * `npm run test:cluster [-- --where-possible] [name …]`: builds the real control plane where that has not been
- * done, and runs the tests of test/cluster whose path has a name in it; all without names. However it ends, an
- * interrupt or a kill included, nothing that it started goes on: each step is a process group that hangs on our
- * standard input, and its temporary files lie in one folder. `--where-possible` is for machines that nobody
- * prepared: without Go, or without a way to its modules, it says so in one line and is content.
+ * `npm run test:cluster [-- --where-possible] [name …]`: builds the real control plane if needed, and runs the
+ * tests of test/cluster whose path contains a name; without names all.
+ * Whatever ends the run, an interrupt or a kill included, nothing that it started stays. Each step is a process
+ * group that ends with our standard input, and temporary files are in one folder.
+ * `--where-possible` is for machines without Go or without access to its modules: it says so in one line and exits
+ * with 0.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -32,7 +33,7 @@ let step: ChildProcess | undefined;
 let interrupted = false;
 
 for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, interrupt);
-// npm, killed, says nothing to us.
+// A killed npm sends no signal, so a changed parent process is the sign.
 const parent = process.ppid;
 setInterval(() => process.ppid !== parent && interrupt(), 500).unref();
 
@@ -64,12 +65,12 @@ function vitestArguments(): readonly string[] {
   return ["run", "--config", join(ROOT, "test", "cluster", "vitest.config.ts"), ...names];
 }
 
-/** Undefined where all is built already or can be: there is Go, and its modules are here now. */
+/** Why the programs cannot be built. Undefined if they are built already, or if Go and its modules are here. */
 async function whyNotBuilt(): Promise<string | undefined> {
   if (isBuilt()) return undefined;
   if (!isGoHere()) return NO_GO;
   for (const module of MODULES) {
-    // go prints many long errors. One line of ours is enough.
+    // Hides go's long errors; this script prints one line instead.
     const code = await run("go", ["mod", "download"], DOWNLOAD_LIMIT_MS, {
       cwd: module,
       stdio: "ignore",
@@ -80,7 +81,7 @@ async function whyNotBuilt(): Promise<string | undefined> {
   return undefined;
 }
 
-/** The exit code; 124 when it took too long and was ended. */
+/** The step's exit code; 124 if it took too long and was ended. */
 function run(
   program: string,
   args: readonly string[],
@@ -107,7 +108,7 @@ function run(
     child.once("error", reject);
     child.once("exit", (code) => {
       clearTimeout(limit);
-      // Ends processes that it started and did not wait for.
+      // Ends processes that the step started and did not wait for.
       signal(child, "SIGKILL");
       step = undefined;
       if (interrupted) resolve(130);
@@ -131,6 +132,6 @@ function signal({ pid }: ChildProcess, name: NodeJS.Signals): void {
   try {
     if (pid !== undefined) process.kill(-pid, name);
   } catch {
-    // Nobody of it is left.
+    // No process of the group is left.
   }
 }

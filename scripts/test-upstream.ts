@@ -1,7 +1,8 @@
 /**
- * `npm run test:upstream [-- --suite NAME --target cluster|sandbox --focus REGEX …]`: upstream's end-to-end suites,
- * unchanged, against our operator (test/upstream/README.md). Exit code 1: a spec fails that
- * test/upstream/known-failures.ts does not list. Without Go or its modules it says so in one line and exits with 0.
+ * `npm run test:upstream [-- --suite NAME --target cluster|sandbox --focus REGEX …]`: upstream's end-to-end
+ * suites, unchanged, against our operator (test/upstream/README.md). Exits with 1 if a spec fails that
+ * test/upstream/known-failures.ts does not list. Without Go or its modules it says so in one line and exits with
+ * 0.
  */
 import { spawn } from "node:child_process";
 import { createWriteStream, existsSync, readFileSync, rmSync } from "node:fs";
@@ -38,7 +39,7 @@ const say = (line: string): void => {
 };
 
 const code = await main();
-// Timers of a simulated cluster on the machine's clock would keep the process alive for hours.
+// Exits at once: timers of the sandbox would keep the process alive for hours.
 process.stdout.write("", () => process.exit(code));
 
 async function main(): Promise<number> {
@@ -58,7 +59,7 @@ async function main(): Promise<number> {
     target,
     who,
     withDevices: suite === "dra",
-    // The suite asks a pod's port 8080.
+    // This suite reads the operator's metrics at port 8080 of its pod.
     metricsPort: suite === "performance" ? 8080 : 0,
     tell: say,
     ...operator,
@@ -100,14 +101,17 @@ function readReport(file: string): Parameters<typeof outcomesOf>[0] {
   return JSON.parse(readFileSync(file, "utf8"));
 }
 
-/** What was asked for, and what is not built: each of those specs would wait for a quarter of an hour. */
+/**
+ * Specs to skip: those that `--skip` names, and in a whole run those listed as left out. Each of the latter would
+ * wait for a quarter of an hour.
+ */
 function skipOf(suite: Suite): readonly string[] {
   const isWhole = !values.all && values.focus === undefined && values.operator === "ours";
   const leftOut = KNOWN_FAILURES.filter((one) => one.suite === suite && one.isLeftOut === true);
   if (isWhole) for (const { spec, reason } of leftOut) say(`left out: /${spec.source}/: ${reason}`);
   return [
     ...(values.skip === undefined ? [] : [values.skip]),
-    // For ginkgo the suite's description comes before the name.
+    // ginkgo matches the suite's description followed by the spec's name, so `^` is removed.
     ...(isWhole ? leftOut.map(({ spec }) => spec.source.replace(/^\^/, "")) : []),
   ];
 }
@@ -116,12 +120,12 @@ interface SuiteRun {
   readonly binary: string;
   readonly skip: readonly string[];
   readonly kubeconfig: string;
-  /** Files that are written. */
+  /** Files that the suite writes. */
   readonly report: string;
   readonly log: string;
 }
 
-/** Resolves when the binary has ended; interrupts are passed on, so that ginkgo still reports. */
+/** Resolves when the suite has ended. Forwards interrupts, so that ginkgo still reports. */
 function runSuite({ binary, skip, kubeconfig, report, log }: SuiteRun): Promise<void> {
   const args = [
     "-test.timeout=0",

@@ -1,7 +1,7 @@
 /**
- * The events that `npm run bench -- console` makes. `rollout`: pods of Deployments are replaced one by one, and each
- * brings the nine events that scheduler, kubelet and controllers cause. `moves`: each event is a pod that is on another
- * node than before, which is more work than any cluster makes.
+ * The events that `npm run bench -- console` makes. `rollout`: pods of Deployments are replaced one by one; each
+ * replacement causes the nine events of scheduler, kubelet and controllers. `moves`: each event shows a pod on
+ * another node than before. No real cluster does that; it is the most expensive change for the console.
  */
 import type { KubeObject } from "../../src/apis/meta.ts";
 import { podOf } from "./cluster.ts";
@@ -59,7 +59,7 @@ const started = (ready: "True" | "False", more: Change): Change => ({
 const ADDRESSES = { hostIP: "10.0.0.1", podIP: "10.1.0.1" };
 const LEAVES = { deletionTimestamp: "2026-01-02T00:01:00Z", deletionGracePeriodSeconds: 30 };
 
-/** Milliseconds after the start of a replacement, what it is about, and what is then so. */
+/** The events of one replacement: milliseconds after its start, which pod, and the fields that change. */
 const LIFE: readonly (readonly [afterMs: number, pod: "new" | "old", what: Change])[] = [
   [0, "new", { status: { phase: "Pending" } }],
   [40, "new", { status: { phase: "Pending", conditions: [condition("PodScheduled", "True")] } }],

@@ -21,7 +21,7 @@ const OPERATORS = ["upstream", "ours"] as const;
 const MEAN_SECONDS = 600;
 const PICTURE = fileURLToPath(new URL("../../docs/settled.svg", import.meta.url));
 
-/** A played scenario with the lower bound as it was computed then. */
+/** A played scenario, with the lower bound computed at that time. */
 export interface Outcome extends Played {
   readonly boundDollarsPerHour: number;
 }

@@ -22,7 +22,7 @@ interface Answer {
   >;
 }
 
-/** `text`: what npm printed. Anything but a report means that nobody was asked. */
+/** `text`: npm's output. Any output but a report means that the registry gave no answer. */
 export function auditVerdict(text: string): AuditVerdict {
   let answer: Answer;
   try {

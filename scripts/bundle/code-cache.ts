@@ -1,7 +1,7 @@
 /**
- * Keeps what V8 compiles of a bundle beside it, so that a process that starts later need not:
- * `src/cli/program/load-program.ts` takes it. V8 takes it only where its version and its flags are those of the process
- * that made it, so the very Node that is going to run the bundle makes it, by running it.
+ * Writes V8's compiled code of a bundle beside it, so that a later process need not compile
+ * (`src/cli/program/load-program.ts`). V8 accepts such a cache only from the same version with the same flags. So
+ * the Node that will run the bundle writes the cache, while it runs the bundle.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, statSync } from "node:fs";
@@ -16,7 +16,7 @@ import type { Task } from "./warm-up.ts";
 export interface WarmUp {
   /** The program's path, then its flags. */
   readonly node: readonly string[];
-  /** Each the name of one of the bundle's programs, then its arguments. */
+  /** Each: the name of a program of the bundle, then its arguments. */
   readonly commandLines: readonly (readonly string[])[];
 }
 
@@ -26,7 +26,7 @@ export async function makeCodeCache(
   folder: string,
   { node: [program, ...flags], commandLines }: WarmUp,
 ): Promise<number> {
-  // What an older one holds would be kept, too.
+  // Without this the content of an older cache would be kept too.
   const cache = join(folder, `${file}.cache`);
   rmSync(cache, { force: true });
   const work = mkdtempSync(join(tmpdir(), "karpenter-warm-up-"));

@@ -1,4 +1,7 @@
-/** What the bundled program reads at run time, by path from the project's root. An image's build needs all of it. */
+/**
+ * Files that the bundled program reads at run time, by path from the project's root. An image's build needs all of
+ * them.
+ */
 export const BUNDLE_DATA = [
   "data",
   "deploy/aws/policies",

@@ -1,7 +1,7 @@
 /**
- * Programs in one CommonJS file, each with a small `<name>.mjs` that starts it (`src/cli/program/load-program.ts`). One
- * file can have all that was compiled of it kept beside it (`code-cache.ts`), which parts of a split one cannot. Packages
- * that few runs need lie in files of their own, read when they are asked for.
+ * Bundles all programs into one CommonJS file, each with a small `<name>.mjs` that starts it
+ * (`src/cli/program/load-program.ts`). One file can have a code cache (`code-cache.ts`); a bundle split into
+ * chunks cannot. Packages that few runs need are files of their own, loaded when needed.
  */
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, relative, resolve, sep } from "node:path";
@@ -16,16 +16,16 @@ const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const LAZY: Readonly<Record<string, RegExp>> = {
   "aws-sdk": /^@(aws-sdk|smithy)\//,
   selfsigned: /^selfsigned$/,
-  // Its API alone is everywhere: the client for Prometheus brings it.
+  // All but OpenTelemetry's API, which the Prometheus client always loads.
   opentelemetry: /^@opentelemetry\/(?!api$)/,
 };
 
 export interface Programs {
-  /** The file that all programs are in; its cache would be `<file>.cache`. */
+  /** The file with all programs. Its code cache is `<file>.cache`. */
   readonly file: string;
   /** Package → the file of the bundle that contains it. */
   readonly lazy: Readonly<Record<string, string>>;
-  /** What went in, as esbuild names it: paths from the project's root. */
+  /** The bundled source files, as paths from the project's root. */
   readonly inputs: readonly string[];
   readonly bytes: number;
 }
@@ -70,13 +70,13 @@ const COMMON = {
   target: "node20",
   minifySyntax: true,
   minifyWhitespace: true,
-  // No keepNames: identifiers stay as they are, but for a number where two are alike, and it costs a call at
-  // each closure that is made.
+  // No keepNames: names stay the same anyway, except for a number where two names are equal. keepNames would cost a
+  // call for each closure.
   legalComments: "none",
   logLevel: "warning",
 } satisfies BuildOptions;
 
-/** One file, named after what is in it: a cache that lies there from an older one is never taken for its own. */
+/** Builds one file with a hash of its content in the name, so that it never gets the code cache of an older build. */
 async function buildFile(name: string, text: string, out: string, plugins: readonly Plugin[]) {
   const { metafile } = await build({
     ...COMMON,
@@ -85,7 +85,7 @@ async function buildFile(name: string, text: string, out: string, plugins: reado
     outdir: out,
     entryNames: `${name}-[hash]`,
     outExtension: { ".js": ".cjs" },
-    // All that is imported later is in here; V8 would ask Node for it.
+    // Dynamic imports become part of this file. V8 would otherwise ask Node for them.
     supported: { "dynamic-import": false },
     define: { "import.meta.url": "bundleUrl" },
     banner: { js: "(function (require, module, exports, bundleUrl) {" },
@@ -103,8 +103,8 @@ async function buildFile(name: string, text: string, out: string, plugins: reado
 }
 
 /**
- * A bundle is read as Latin 1 (`src/cli/program/load-program.ts`). What esbuild leaves as it was are regular
- * expressions, which know the escapes of strings.
+ * The code with only ASCII characters: load-program.ts reads a bundle as Latin 1. esbuild escapes strings itself,
+ * but leaves regular expressions unchanged, and these know the same escapes.
  */
 function inAscii(code: string): string {
   const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
@@ -126,7 +126,7 @@ function exported(id: string): string {
   return `exports[${JSON.stringify(id)}] = require(${JSON.stringify(id)});`;
 }
 
-/** Leaves out what has a file of its own, and notes what was asked for. */
+/** Leaves packages with files of their own out of the bundle, and notes their names in `asked`. */
 function laterOnes(asked: Set<string>): Plugin {
   return {
     name: "later-ones",
@@ -155,7 +155,7 @@ const rootIsHere: Plugin = {
   },
 };
 
-/** `file`: from the project's root. Throws an Error for a name of a file that does not begin there. */
+/** `file`: path from the project's root. Throws an Error if a data path of the text does not begin at the root. */
 export function withRootHere(file: string, text: string): string {
   const up = "../".repeat(file.split(sep).length - 1);
   return text.replaceAll(/new URL\(\s*(["`])((?:\.\.\/)*)/g, (_, quote, climb) => {

@@ -1,7 +1,7 @@
 /**
- * Runs a program of a bundle by several command lines, one after the other in this one process, and writes what V8 has
- * compiled of it meanwhile. A program of its own: it must be run by the Node, with the flags, that is to take the cache.
- * `code-cache.ts` gives it its `Task` as the only argument.
+ * Runs a program of a bundle with several command lines, one after the other in this process. Then writes the code
+ * that V8 compiled. It is a process of its own, because the Node and flags that later use the cache must write it.
+ * `code-cache.ts` passes the `Task` as the only argument.
  */
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -22,12 +22,12 @@ const [node, self] = process.argv as [string, string];
 const part = readPart(url, file, lazy);
 const waiting = [...commandLines];
 
-// V8 forgets what has not been called for a while.
+// Without this flag V8 drops the code of functions that were not called for a while.
 setFlagsFromString("--no-flush-bytecode");
 process.on("beforeExit", runNext);
 runNext();
 
-/** The next one starts when nothing is left of the one before. */
+/** Runs the next command line when the event loop has nothing left of the last one. */
 function runNext(): void {
   const next = waiting.shift();
   if (next === undefined || (process.exitCode ?? 0) !== 0) {
@@ -44,7 +44,7 @@ function runNext(): void {
 }
 
 function keep(): void {
-  // As it was: a cache that was made with other flags is refused.
+  // Back to the default: V8 refuses a cache that was made with other flags.
   setFlagsFromString("--flush-bytecode");
   writeFileSync(fileURLToPath(new URL(`${file}.cache`, url)), part.script.createCachedData());
 }

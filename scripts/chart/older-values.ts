@@ -1,15 +1,14 @@
 /**
- * What values were called in the charts of older generations, and what becomes of them now: another name,
- * nothing (and the notes say why), or a refusal that names the remedy, where going on in silence would
- * change what the user gets. The chart's template, its schema and its reference page are made from this.
- * upstream: the chart's values at v0.5 to v0.37
+ * Values of older charts and what happens to them now. A value has another name, or no effect (the notes say why).
+ * If ignoring the value would change what the user gets, it is refused with a remedy. The chart's template, schema
+ * and reference page are made from this table. upstream: the chart's values at v0.5 to v0.37
  */
 
 export interface OlderValue {
   /** `settings.aws.clusterName`. */
   readonly name: string;
   readonly type: "string" | "boolean" | "integer" | "number" | "object" | "array" | "any";
-  /** Where it goes in the resolved values. */
+  /** Its path in the resolved values. */
   readonly to?: string;
   /** Its current name, if it differs from `to`. */
   readonly now?: string;

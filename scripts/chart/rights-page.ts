@@ -1,4 +1,4 @@
-/** The reference page of rights, from their table: what a security review asks first. */
+/** The reference page of rights, from their table, for security reviews. */
 import {
   consoleRights,
   profilingRights,

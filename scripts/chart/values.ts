@@ -1,7 +1,7 @@
 /**
- * Reads the chart's values.yaml with its comments: `# --` begins a description, `# @` says what the schema
- * knows beyond the default's own type (a word from WORDS, or JSON). A value without a description and
- * an annotation that cannot be read are errors, so that neither the page nor the schema goes thin.
+ * Reads the chart's values.yaml with its comments. `# --` begins a description. `# @` adds to the schema what the
+ * default's type does not say: a word from WORDS, or JSON. A value without a description is an error, and so is an
+ * unreadable annotation.
  */
 import { isMap, isScalar, parseDocument, type YAMLMap } from "yaml";
 
@@ -10,7 +10,7 @@ export interface ChartValue {
   readonly name: string;
   readonly description: string;
   readonly default: unknown;
-  /** JSON schema of the value alone. */
+  /** The JSON schema of this value. */
   readonly schema: Readonly<Record<string, unknown>>;
 }
 
@@ -30,7 +30,8 @@ function valuesOf(map: YAMLMap, prefix: string, isTop: boolean): readonly ChartV
   return map.items.flatMap(({ key, value }, index) => {
     const own = isScalar(key) ? key : undefined;
     const name = `${prefix}${String(own?.value)}`;
-    // The first comment of a map belongs to the map, and the head of the file is nobody's.
+    // A comment above the first key belongs to that key. At the top of the file it is the file's header and belongs
+    // to no key.
     const above = own?.commentBefore ?? (index === 0 && !isTop ? map.commentBefore : undefined);
     const comment = commentOf(above ?? undefined);
     if (comment === undefined) {

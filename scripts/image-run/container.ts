@@ -1,6 +1,6 @@
 /**
- * Runs an unpacked image as a container, by runc: no daemon, no registry. Linux, root and the program runc are needed.
- * The seccomp profile comes from Debian's package golang-github-containers-common.
+ * Runs an unpacked image as a container with runc: no daemon, no registry. Needs Linux, root and runc. The seccomp
+ * profile comes from Debian's package golang-github-containers-common.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
@@ -10,12 +10,12 @@ import { type ContainerAsk, runtimeConfig } from "./runtime-config.ts";
 import { type EngineProfile, runtimeDefault } from "./seccomp.ts";
 import type { ImageConfig } from "./unpack.ts";
 
-/** Where podman and CRI-O keep what a kubelet calls RuntimeDefault. */
+/** The profile that a kubelet calls RuntimeDefault, where podman and CRI-O keep it. */
 const PROFILE = "/usr/share/containers/seccomp.json";
 /** The image's configuration, stored beside its unpacked files for later runs. */
 const CONFIG = "image.json";
 
-/** Undefined where a container can be run here; else one sentence: what is missing, and what to do. */
+/** What is missing to run a container here, and what to do, in one sentence. Undefined if nothing is. */
 export function whyNoContainer(): string | undefined {
   if (process.platform !== "linux") return `containers need Linux, and this is ${process.platform}`;
   if (process.getuid?.() !== 0) return "runc runs containers as root here: start this with sudo";
@@ -24,20 +24,23 @@ export function whyNoContainer(): string | undefined {
   return undefined;
 }
 
-/** Undefined where the machine has the profile. */
+/** What is missing for the seccomp profile, in one sentence. Undefined if the machine has it. */
 export function whyNoSeccomp(): string | undefined {
   if (existsSync(PROFILE)) return undefined;
   return `without the seccomp profile RuntimeDefault: ${PROFILE} is missing (Debian: golang-github-containers-common)`;
 }
 
-/** Makes `folder`, where `unpackImage` put a root file system, one that `containerCommand` takes. */
+/**
+ * Stores the image's configuration in `folder`, where `unpackImage` put the root file system. `containerCommand`
+ * reads it there.
+ */
 export function keepConfig(folder: string, config: ImageConfig): void {
   writeFileSync(join(folder, CONFIG), JSON.stringify(config));
 }
 
 /**
- * What to start, program first: a container of the image that lies unpacked in `folder`. It gets the streams of
- * whoever starts it and the signals that runc gets.
+ * The command, program first, that starts a container of the image unpacked in `folder`. The container gets the
+ * caller's streams, and the signals that runc gets.
  */
 export function containerCommand(
   folder: string,
@@ -50,7 +53,7 @@ export function containerCommand(
   const seccomp = existsSync(PROFILE)
     ? runtimeDefault(
         JSON.parse(readFileSync(PROFILE, "utf8")) as EngineProfile,
-        // An emulator makes the system calls of this machine.
+        // With an emulator too, the system calls are those of this machine's architecture.
         machineArchitecture(),
       )
     : undefined;

@@ -1,6 +1,6 @@
 /**
- * Debian of a platform in a folder, by debootstrap, and a root file system of its libraries with the image's Node: a
- * stand-in for distroless where no image registry can be reached. Needs debootstrap, and to be root.
+ * A Debian of a platform in a folder, made by debootstrap, and a root file system with its libraries and the
+ * image's Node. It stands in for distroless if no image registry can be reached. Needs debootstrap and root.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { copyFileSync, mkdirSync, readdirSync } from "node:fs";
@@ -12,19 +12,19 @@ import { machineArchitecture } from "./platform.ts";
 
 const RELEASE = "bookworm";
 const NODE = "nodejs/bin/node";
-/** What Node is linked with beside the libraries of each Debian. */
+/** A library that Node needs and a minimal Debian lacks. */
 const MORE_PACKAGES = "libatomic1";
 const LIBRARIES =
   /^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|nss_dns|nss_files|stdc\+\+|gcc_s|atomic))\.so\.\d+$/;
 
-/** One sentence where no Debian can be made here. */
+/** Why no Debian can be made here, in one sentence. Undefined if it can. */
 export function whyNoDebian(): string | undefined {
   return spawnSync("debootstrap", ["--version"]).status === 0
     ? undefined
     : "the program debootstrap is missing (Debian: apt-get install debootstrap)";
 }
 
-/** Makes Debian in `folder`. That of another platform is unpacked, and not set up: its programs cannot run here. */
+/** Makes a Debian in `folder`. For another platform it is only unpacked: its programs cannot run here. */
 export function debian(folder: string, architecture: Architecture): void {
   const isForeign = architecture !== machineArchitecture();
   const args = ["--variant=minbase", `--arch=${architecture}`, `--include=${MORE_PACKAGES}`];
@@ -38,7 +38,7 @@ export function debian(folder: string, architecture: Architecture): void {
       execFileSync("dpkg-deb", ["-x", join(archives, name), folder]);
 }
 
-/** Fills the folder `root` with the program `node`, and with what it needs of the Debian in `from`. */
+/** Fills the folder `root` with the program `node` and the libraries that it needs, from the Debian in `from`. */
 export function librariesRoot(root: string, from: string, node: string): void {
   mkdirSync(join(root, "nodejs/bin"), { recursive: true });
   copyFileSync(node, join(root, NODE));
@@ -50,14 +50,14 @@ export function librariesRoot(root: string, from: string, node: string): void {
   dressRoot(root);
 }
 
-/** A root file system of another platform; its Node comes from npm. `work` is a folder for what is not kept. */
+/** Makes a root file system of another platform, with Node from npm. `work` is a temporary folder. */
 export function foreignRoot(root: string, work: string, architecture: Architecture): void {
   const from = join(work, "debian");
   debian(from, architecture);
   librariesRoot(root, from, nodeOf(work, architecture));
 }
 
-/** The image's Node for a platform, from the packages that npm's package `node` consists of. */
+/** The image's Node for a platform, from the npm package of that platform. */
 function nodeOf(work: string, architecture: Architecture): string {
   const name = `node-linux-${architecture === "amd64" ? "x64" : architecture}`;
   const args = ["pack", "--silent", "--pack-destination", work, `${name}@${IMAGE_NODE_VERSION}`];
@@ -66,7 +66,7 @@ function nodeOf(work: string, architecture: Architecture): string {
   return join(work, "package/bin/node");
 }
 
-/** The loader has a place of its own. */
+/** Folders with libraries. The loader's folder differs from that of the others. */
 function libraryPlaces(root: string): readonly string[] {
   const usr = readdirSync(join(root, "usr/lib")).find((name) => name.endsWith("-linux-gnu"));
   if (usr === undefined) throw new Error("the Debian that was made has no libraries");

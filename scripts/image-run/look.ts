@@ -1,4 +1,4 @@
-/** What the image must be as a container, tried without a cluster. */
+/** Checks that the image runs as the chart needs it, without a cluster. */
 import { spawn, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import type { ContainerAsk } from "./runtime-config.ts";
 
 const NODE = "/nodejs/bin/node";
 const MIB = 1_024 * 1_024;
-/** As the chart asks for it. */
+/** The security context that the chart gives the container. */
 export const POD: ContainerAsk = {
   securityContext: {
     allowPrivilegeEscalation: false,
@@ -19,7 +19,7 @@ export const POD: ContainerAsk = {
   },
   podSecurityContext: { fsGroup: 65_532, seccompProfile: { type: "RuntimeDefault" } },
 };
-/** Prints what the process is allowed to, as JSON. */
+/** A program that prints what its process may do, as JSON. */
 const STANDING = `
 const { readFileSync, writeFileSync } = require("node:fs");
 const status = readFileSync("/proc/self/status", "utf8");
@@ -38,7 +38,7 @@ interface Ran {
   readonly stderr: string;
 }
 
-/** Throws an Error that says what the image is not; a line about it otherwise. `folder`: where it lies unpacked. */
+/** Checks the image unpacked in `folder`; resolves to a line about it. Throws an Error that says what is wrong. */
 export async function look(folder: string): Promise<string> {
   const run = (asked: ContainerAsk): Ran => {
     const [program, ...args] = containerCommand(folder, { ...POD, ...asked });
@@ -92,7 +92,7 @@ interface End {
   readonly said: string;
 }
 
-/** Starts the sandbox in a network of its own, and tells it to end when it serves. */
+/** Starts the sandbox in a network namespace of its own, and tells it to end when it serves. */
 function endOf(folder: string): Promise<End> {
   const [program, ...args] = containerCommand(folder, {
     ...POD,

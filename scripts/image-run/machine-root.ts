@@ -1,13 +1,13 @@
 /**
- * A root file system to stand under the image, made of this machine: Node, the libraries that it is linked with, whom
- * the machine trusts, and the user's name. It stands in for the distroless base where no image registry can be
- * reached: good for a check of the image, not for a cluster.
+ * A root file system for the image, made from this machine: Node, the libraries that Node is linked with, trusted
+ * CA certificates, and the user's name. It stands in for the distroless base if no image registry can be reached.
+ * It is good to check the image, not for a cluster.
  */
 import { execFileSync } from "node:child_process";
 import { chmodSync, copyFileSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-/** Where Debian keeps whom it trusts. */
+/** Debian's file of trusted CA certificates. */
 export const AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt";
 const NODE = "nodejs/bin/node";
 const PASSWD =
@@ -15,7 +15,7 @@ const PASSWD =
 /** Libraries that libc opens by name when a host is looked up. ldd does not list them. */
 const OPENED = ["libnss_dns.so.2", "libnss_files.so.2", "libresolv.so.2"];
 
-/** Fills the folder `root`, which is made; `node` is the program. */
+/** Creates the folder `root` and fills it. `node`: the path of the program Node. */
 export function machineRoot(root: string, node: string): void {
   const put = (from: string, to: string): void => {
     mkdirSync(dirname(join(root, to)), { recursive: true });
@@ -26,7 +26,7 @@ export function machineRoot(root: string, node: string): void {
   dressRoot(root);
 }
 
-/** What a root has beside programs: authorities, users, a folder for files that nobody keeps. */
+/** Adds what a root file system has besides programs: CA certificates, users, a folder for temporary files. */
 export function dressRoot(root: string): void {
   trustAuthorities(root);
   writeFileSync(join(root, "etc/passwd"), PASSWD);
@@ -35,7 +35,7 @@ export function dressRoot(root: string): void {
   chmodSync(join(root, "tmp"), 0o1777);
 }
 
-/** The root trusts whom this machine trusts. */
+/** Copies this machine's trusted CA certificates. */
 export function trustAuthorities(root: string): void {
   mkdirSync(dirname(join(root, AUTHORITIES)), { recursive: true });
   copyFileSync(AUTHORITIES, join(root, AUTHORITIES));

@@ -1,7 +1,7 @@
 /**
- * Platforms of images, by Go's names, and what runs the other platform's programs here: qemu's emulator of a process.
- * It starts the program inside the container, so nothing is registered with the kernel. A program that such a program
- * starts is not emulated.
+ * Platforms of images, by Go's names, and qemu's user-mode emulator for programs of the other platform. The
+ * emulator starts the program inside the container, so nothing is registered with the kernel. Programs that the
+ * emulated program starts are not emulated.
  */
 import { existsSync } from "node:fs";
 import type { Architecture } from "../release/image.ts";
@@ -12,7 +12,7 @@ const EMULATORS: Readonly<Record<Architecture, string>> = {
   arm64: "/usr/bin/qemu-aarch64-static",
 };
 
-/** This machine's. Throws an Error where no image is made for it. */
+/** This machine's architecture. Throws an Error if no image is made for it. */
 export function machineArchitecture(): Architecture {
   const found = BY_NODE[process.arch];
   if (found === undefined) throw new Error(`no image is made for ${process.arch}`);
@@ -27,14 +27,14 @@ export function architectureOf(platform: string): Architecture {
   return name as Architecture;
 }
 
-/** The emulator that a program of `architecture` needs here; undefined: none. */
+/** The path of the emulator that programs of `architecture` need here; undefined if they need none. */
 export function emulatorFor(architecture: string): string | undefined {
   return architecture === machineArchitecture()
     ? undefined
     : EMULATORS[architecture as Architecture];
 }
 
-/** One sentence where programs of `architecture` cannot run here. */
+/** Why programs of `architecture` cannot run here, in one sentence. Undefined if they can. */
 export function whyNoPlatform(architecture: Architecture): string | undefined {
   const emulator = emulatorFor(architecture);
   if (emulator === undefined || existsSync(emulator)) return undefined;

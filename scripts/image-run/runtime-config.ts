@@ -1,7 +1,7 @@
 /**
- * What a kubelet and its runtime make of an image and of a pod's only container: the `config.json` that runc runs. It
- * is read-only, without capabilities and with the seccomp profile as far as the pod's security context asks for it.
- * https://github.com/opencontainers/runtime-spec: config.md, config-linux.md.
+ * The `config.json` for runc: what a kubelet and its runtime make of an image and a pod's only container. The
+ * container is read-only, without capabilities and with the seccomp profile, as far as the pod's security context
+ * says so. https://github.com/opencontainers/runtime-spec: config.md, config-linux.md.
  */
 import type { ImageConfig } from "./unpack.ts";
 
@@ -20,40 +20,40 @@ export interface SecurityContext {
 }
 
 export interface ContainerAsk {
-  /** In place of the image's entry point. */
+  /** Replaces the image's entry point. */
   readonly command?: readonly string[];
-  /** Without them the image's own arguments are taken. */
+  /** Default: the image's own arguments. */
   readonly args?: readonly string[];
-  /** Added to the image's. */
+  /** Added to the image's variables. */
   readonly environment?: Readonly<Record<string, string>>;
   readonly securityContext?: SecurityContext;
   readonly podSecurityContext?: PodSecurityContext;
   readonly memoryBytes?: number;
   readonly isHostNetwork?: boolean;
-  /** Files and folders of this machine by their place in the container, where they can be read. */
+  /** Path in the container → file or folder of this machine, mounted read-only. */
   readonly mounts?: Readonly<Record<string, string>>;
 }
 
 export interface RunsOn {
   /** The root file system. */
   readonly root: string;
-  /** `RuntimeDefault`, in runc's form; undefined: this machine has none. */
+  /** The profile `RuntimeDefault` in runc's form; undefined if this machine has none. */
   readonly seccomp?: object;
-  /** Program of this machine that runs those of the image's platform. */
+  /** Path of the emulator for the image's platform, if one is needed. */
   readonly emulator?: string;
 }
 
-/** What containerd gives to a container whose capabilities are not dropped. */
+/** The capabilities that containerd gives a container by default. */
 const CAPABILITIES =
   "CHOWN DAC_OVERRIDE FSETID FOWNER MKNOD NET_RAW SETGID SETUID SETFCAP SETPCAP NET_BIND_SERVICE SYS_CHROOT KILL AUDIT_WRITE";
 const PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 const MASKED = "acpi asound kcore keys latency_stats timer_list timer_stats sched_debug scsi";
 const READ_ONLY = "bus fs irq sys sysrq-trigger";
-/** Where a container finds its emulator. */
+/** The emulator's path in the container. */
 const EMULATOR = "/emulator";
 const NAMESPACES = ["pid", "ipc", "uts", "mount"] as const;
 
-/** Throws an Error where a kubelet would not start the container. */
+/** The configuration. Throws an Error where a kubelet would refuse to start the container. */
 export function runtimeConfig(image: ImageConfig, asked: ContainerAsk, on: RunsOn): object {
   const { securityContext: asks = {}, podSecurityContext: pod = {} } = asked;
   const isEmulated = on.emulator !== undefined;
@@ -77,7 +77,7 @@ export function runtimeConfig(image: ImageConfig, asked: ContainerAsk, on: RunsO
       ],
       env: environmentOf(config.Env ?? [], asked.environment ?? {}),
       cwd: config.WorkingDir ?? "/",
-      // As a runtime does for a user that is not root: none is in force before an exec.
+      // As a runtime does: a user other than root has no capability in force before an exec.
       capabilities: {
         bounding: capabilities,
         permitted: user.uid === 0 ? capabilities : [],
@@ -107,7 +107,7 @@ export function runtimeConfig(image: ImageConfig, asked: ContainerAsk, on: RunsO
   };
 }
 
-/** A name in place of a number is no user that a kubelet could check, and this image names numbers. */
+/** The user to run as. A kubelet cannot check a user name, so the image must have numbers. */
 function userOf(
   inImage: string | undefined,
   { runAsUser, runAsGroup }: SecurityContext,
@@ -118,7 +118,7 @@ function userOf(
   return { uid: runAsUser ?? uid, gid: runAsGroup ?? gid };
 }
 
-/** Later names win. */
+/** The image's variables and the given ones, which take precedence. */
 function environmentOf(
   inImage: readonly string[],
   given: Readonly<Record<string, string>>,

@@ -1,6 +1,6 @@
 /**
- * The seccomp profile `RuntimeDefault` for runc. Engines keep it in a form of their own, with conditions. runc wants
- * what is left when the conditions have been decided, here for a container without any capability.
+ * The seccomp profile `RuntimeDefault` for runc. Container engines keep it in their own form, with conditions.
+ * runc needs a profile without conditions, here for a container without any capability.
  * https://github.com/containers/common: pkg/seccomp/types.go
  */
 
@@ -32,7 +32,10 @@ const ARCHITECTURES: Readonly<Record<string, string>> = {
   arm64: "SCMP_ARCH_AARCH64",
 };
 
-/** `architecture` by Go's name. A rule for a capability is left out, and one against a capability is taken. */
+/**
+ * The profile with its conditions decided. Rules that need a capability are dropped; rules that a capability would
+ * exclude are kept. `architecture`: Go's name.
+ */
 export function runtimeDefault(profile: EngineProfile, architecture: string): object {
   const native = ARCHITECTURES[architecture];
   const more = profile.archMap?.find((one) => one.architecture === native)?.subArchitectures ?? [];

@@ -32,7 +32,10 @@ interface Descriptor {
 const WHITEOUT = /^(?:\.\/)?(.*\/)?\.wh\.([^/]+)$/;
 const OPAQUE = ".wh..opq";
 
-/** `image`: an OCI layout, or the archive of one. The root file system lies in `folder/root` then. */
+/**
+ * Unpacks a platform's layers into `folder/root` and returns the image's configuration. `image`: an OCI layout, or
+ * an archive of one.
+ */
 export function unpackImage(
   image: string,
   folder: string,
@@ -71,7 +74,7 @@ export function unpackImage(
   return read;
 }
 
-/** Lays one layer over what is there. A whiteout takes away what the layers below had at its place. */
+/** Unpacks one layer over the layers below. A whiteout removes what these had at its path. */
 export function applyLayer(tar: Buffer, root: string): void {
   const names = execFileSync("tar", ["-t"], { input: tar, encoding: "utf8", maxBuffer: 1 << 28 });
   for (const name of names.split("\n")) {
@@ -81,7 +84,7 @@ export function applyLayer(tar: Buffer, root: string): void {
     const gone = name.endsWith(OPAQUE) ? (existsSync(place) ? readdirSync(place) : []) : [hidden];
     for (const one of gone) rmSync(join(place, one), { recursive: true, force: true });
   }
-  // Owners and modes as the layer says, whatever this process' mask is.
+  // Keeps the layer's owners and modes, whatever this process' umask is.
   const args = ["-x", "-p", "--numeric-owner", "--exclude=.wh.*", "-C", root];
   execFileSync("tar", args, { input: tar });
 }

@@ -4,9 +4,9 @@
  */
 
 export interface Alert {
-  /** In the rule file it begins with `Karpenter`. */
+  /** The name without the prefix `Karpenter`, which the rule file adds. */
   readonly name: string;
-  /** File in docs/runbooks that has its section. */
+  /** The file in docs/runbooks with the section about this alert. */
   readonly runbook: "controller" | "disruption" | "money" | "nodes" | "pods-and-pools";
   readonly expr: string;
   /** How long the expression must hold. */
@@ -17,7 +17,7 @@ export interface Alert {
   readonly description: string;
 }
 
-/** Errors of a cloud call that planning expects and answers by itself. */
+/** Errors of cloud calls that Karpenter expects and handles. */
 const EXPECTED_ERRORS = "NodeClaimNotFoundError|InsufficientCapacityError";
 
 export const ALERTS: readonly Alert[] = [

@@ -1,6 +1,6 @@
 /**
- * The three dashboards, as data: fleet and money, disruption and decisions, health of the controller. They read only
- * metrics that the program serves; `npm run test:prometheus` holds each query against a real Prometheus.
+ * The three dashboards, as data: fleet and cost, disruption and decisions, health of the controller. They read
+ * only metrics that the program serves. `npm run test:prometheus` runs each query on a real Prometheus.
  */
 import type { Dashboard, GrafanaPanel, Query } from "./panels.ts";
 
@@ -9,7 +9,7 @@ type Heading = readonly [title: string, unit: string];
 
 const POOL = 'nodepool=~"$nodepool"';
 
-/** Share of what pods request, daemons included, of what nodes offer. */
+/** Requests of all pods, DaemonSets included, divided by the allocatable amount of all nodes. */
 function requested(resource: "cpu" | "memory", by = ""): string {
   const of = `resource_type="${resource}",${POOL}`;
   return `sum${by}(karpenter_nodes_total_pod_requests{${of}}) / sum${by}(karpenter_nodes_allocatable{${of}})`;

@@ -1,6 +1,6 @@
 /**
- * Rules and dashboards as files: in deploy/grafana for who imports them by hand, and in the chart, whose templates can
- * read only what lies beside them. Written by `npm run generate`, held equal by a test.
+ * Rules and dashboards as files: in deploy/grafana for import by hand, and in the chart, whose templates can only
+ * read the chart's own files. `npm run generate` writes them, and a test compares them.
  */
 import { stringify } from "yaml";
 import type { GeneratedFile } from "../generated-file.ts";

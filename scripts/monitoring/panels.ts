@@ -1,6 +1,6 @@
 /**
- * Grafana's JSON from short descriptions of panels: place, data source and options are alike everywhere and are filled
- * in here. Made for Grafana 10 and newer.
+ * Grafana's JSON from short descriptions of panels. Position, data source and options are the same for all panels
+ * and are filled in here. For Grafana 10 and newer.
  */
 
 export interface Query {
@@ -11,14 +11,14 @@ export interface Query {
 
 export interface GrafanaPanel {
   readonly title: string;
-  /** What a reader should know to read it. */
+  /** What one must know to read the panel. */
   readonly description: string;
   /** A number now, a line over time, or a row for each series. */
   readonly kind: "stat" | "timeseries" | "table";
   /** Grafana's unit. */
   readonly unit: string;
   readonly queries: readonly Query[];
-  /** Lines are summed up as areas. */
+  /** Whether lines are stacked as areas. */
   readonly isStacked?: true;
 }
 
@@ -28,16 +28,16 @@ export interface GrafanaRow {
 }
 
 export interface Dashboard {
-  /** Also its file's name, after `karpenter-`. */
+  /** The dashboard's name, and its file's name after `karpenter-`. */
   readonly name: string;
   readonly title: string;
   readonly description: string;
   readonly rows: readonly GrafanaRow[];
 }
 
-// The dollar sign is Grafana's: it puts the chosen data source in.
+// A variable of Grafana, not of this template: Grafana replaces it by the chosen data source.
 const SOURCE = { type: "prometheus", uid: `$${"{datasource}"}` };
-/** Columns of a screen, in Grafana's own measure. */
+/** The width of a screen in Grafana's columns. */
 const SCREEN = 24;
 const SIZE = {
   stat: { w: 4, h: 4 },
@@ -100,7 +100,7 @@ const POOL_CHOICE = {
   current: { text: "All", value: "$__all" },
 };
 
-/** Rows one below the other; the panels of a row from left to right, as many as fit. */
+/** Positions panels: rows from top to bottom, and in each row as many panels as fit from left to right. */
 function placed(rows: readonly GrafanaRow[]): readonly unknown[] {
   const all: unknown[] = [];
   let y = 0;
@@ -156,7 +156,7 @@ function panelModel({ title, description, kind, unit, queries, isStacked }: Graf
   };
 }
 
-/** Gaps stay gaps, and no line begins anywhere but at zero. */
+/** Does not draw over missing values, and begins the axis at zero. */
 function lines(isStacked: true | undefined): object {
   return {
     min: 0,
@@ -179,7 +179,7 @@ const OPTIONS = {
   table: { showHeader: true },
 } as const;
 
-/** One row for each series, without the columns that say nothing. */
+/** One table row for each series, without the time column. */
 const TABLE = {
   transformations: [
     { id: "merge", options: {} },

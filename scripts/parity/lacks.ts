@@ -1,6 +1,6 @@
 /**
- * What upstream has and karpenter-ts has not, or accepts without acting on it, each with the reason.
- * test/parity.test.ts finds a lack that is not here.
+ * Names of upstream that karpenter-ts lacks, or accepts without effect, each with the reason. test/parity.test.ts
+ * fails if one is not listed.
  */
 import type { UpstreamFacts } from "./upstream-facts.ts";
 
@@ -8,9 +8,9 @@ export type Area = Exclude<keyof UpstreamFacts, "core" | "aws">;
 
 export interface Lack {
   readonly area: Area;
-  /** Whole names; a field begins with its kind: `NodePool spec.replicas`. */
+  /** Matches whole names. A field's name begins with its kind: `NodePool spec.replicas`. */
   readonly names: RegExp;
-  /** `accepted`: the name exists here, and nothing happens. */
+  /** `accepted`: the name exists here, and has no effect. */
   readonly is: "lacking" | "accepted" | "not needed";
   readonly reason: string;
 }

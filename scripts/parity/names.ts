@@ -41,7 +41,7 @@ function fieldsOf(schema: Schema | undefined, path: string): readonly string[] {
   ];
 }
 
-/** Leaves of a chart's values; a list, an empty group and null are leaves. */
+/** Paths of the leaves of a chart's values. A list, an empty group and null are leaves. */
 export function valuePaths(values: unknown, path = ""): readonly string[] {
   const isGroup = typeof values === "object" && values !== null && !Array.isArray(values);
   const entries = isGroup ? Object.entries(values) : [];

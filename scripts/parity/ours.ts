@@ -1,4 +1,4 @@
-/** What karpenter-ts offers, by the same names as upstream-facts.ts, from code and from what is shipped. */
+/** The names that karpenter-ts offers, in the form of upstream-facts.ts, from code and from shipped files. */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parse } from "yaml";

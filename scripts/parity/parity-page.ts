@@ -1,4 +1,7 @@
-/** docs/reference/parity.md: upstream's names beside ours. Pure: the facts of both sides are handed in. */
+/**
+ * docs/reference/parity.md: upstream's names beside this project's. Pure functions: both sets of facts are
+ * arguments.
+ */
 import type { OptionDefinition } from "../../src/operator/settings/option-definition.ts";
 import { OPTIONS } from "../../src/operator/settings/options.ts";
 import { type Area, LACKS, type Lack } from "./lacks.ts";
@@ -20,12 +23,15 @@ export interface Compared {
   readonly area: Area;
   readonly title: string;
   readonly same: readonly string[];
-  /** Ours only. */
+  /** Names that only karpenter-ts has. */
   readonly more: readonly string[];
   readonly lacks: readonly { readonly name: string; readonly lack: Lack | undefined }[];
 }
 
-/** Every name of upstream is in `same` or in `lacks`, and of ours in `same`, `more` or accepted `lacks`. */
+/**
+ * Each name of upstream is in `same` or `lacks`. Each name of this project is in `same`, in `more`, or in `lacks`
+ * as accepted.
+ */
 export function compare(
   theirs: Omit<UpstreamFacts, "core" | "aws">,
   ours: Omit<UpstreamFacts, "core" | "aws">,
@@ -37,7 +43,7 @@ export function compare(
     const lackOf = (name: string, is: readonly Lack["is"][]) =>
       list.find((one) => one.area === area && is.includes(one.is) && one.names.test(name));
     const isLack = (name: string) => !has.has(name) || lackOf(name, ["accepted"]) !== undefined;
-    // Kinds that upstream no longer has are told of in docs/guide/convert.md.
+    // Kinds that upstream no longer has do not count: docs/guide/convert.md describes them.
     const kinds = new Set(Object.keys(theirs.fields));
     const counts = (name: string) => area !== "fields" || kinds.has(name.split(" ")[0] ?? "");
     return {
@@ -53,7 +59,10 @@ export function compare(
   });
 }
 
-/** Flags that may be set and have no effect; the controller logs each that is set. Gates are listed one by one. */
+/**
+ * Flags that may be set but have no effect. The controller logs each of them that is set. Feature gates are listed
+ * singly elsewhere.
+ */
 function notActedOn(): readonly Lack[] {
   return Object.values<OptionDefinition>(OPTIONS).flatMap((option) =>
     option.notActedOn === undefined || option.flag.endsWith("feature-gates")
@@ -125,7 +134,7 @@ function sectionOf({ area, title, same, more, lacks }: Compared): readonly strin
   ];
 }
 
-/** Fields are told by kind: `NodePool`: `spec.limits`, … */
+/** Names in code font; fields are grouped by kind: `NodePool`: `spec.limits`, … */
 function codes(names: readonly string[], area: Area): string {
   if (area !== "fields") return names.map((name) => `\`${name}\``).join(", ");
   const kinds = new Map<string, string[]>();

@@ -1,4 +1,4 @@
-/** What upstream offers, by name, as test/upstream/record-facts.ts recorded it from its Go modules. */
+/** The names that upstream offers, as test/upstream/record-facts.ts recorded them from upstream's Go modules. */
 import { readFileSync } from "node:fs";
 
 export interface UpstreamFacts {
@@ -18,7 +18,7 @@ export interface UpstreamFacts {
 
 const FILE = new URL("../../test/fixtures/upstream-facts.json", import.meta.url);
 
-/** As recorded. */
+/** The recorded facts. */
 export function upstreamFacts(): UpstreamFacts {
   return JSON.parse(readFileSync(FILE, "utf8"));
 }

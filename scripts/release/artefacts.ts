@@ -1,4 +1,4 @@
-/** The files of a release, made from an exported commit. */
+/** Makes the files of a release from an exported commit. */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,27 +10,27 @@ import { type Artefact, steadyBill } from "./statements.ts";
 import { entriesOf, gzipped, tarOf } from "./tarball.ts";
 
 export interface Built {
-  /** The exported commit, with the version in it. */
+  /** Folder of the exported commit, with the new version in its files. */
   readonly source: string;
   readonly version: string;
   readonly commit: string;
   readonly atMs: number;
-  /** The program helm, if there is one: it renders the manifest for kwok. */
+  /** The program helm. If it is missing, the manifest for kwok is not rendered. */
   readonly helm: string;
   readonly image: {
-    /** Without it no image is made. */
+    /** Default: no image is made. */
     readonly base?: string | Readonly<Record<Architecture, string>>;
     readonly repository?: string;
   };
   readonly say: (line: string) => void;
 }
 
-/** The chart asks helm for the version of the cluster; helm alone would name an old one. */
+/** Given to helm as the cluster's version, which the chart checks. helm's own default is an old version. */
 const KUBERNETES = "1.34.0";
 const SHELLS = ["bash", "zsh", "fish"] as const;
 const CHARTS = ["karpenter", "karpenter-crd"] as const;
 
-/** In the order of their names. What cannot be made here is said in a line. */
+/** The files, sorted by name. Prints a line for each file that cannot be made here. */
 export async function artefactsOf(built: Built): Promise<readonly Artefact[]> {
   const { source, version, commit, atMs } = built;
   const run = (file: string, ...args: readonly string[]): string =>
@@ -82,7 +82,7 @@ export async function artefactsOf(built: Built): Promise<readonly Artefact[]> {
 
 type Run = (file: string, ...args: readonly string[]) => string;
 
-/** The package for npm. Its archives have no times of their own. */
+/** The npm package. Its archive has no file times. */
 function packed({ source }: Built, run: Run): Artefact {
   const folder = join(source, "dist/npm");
   mkdirSync(folder, { recursive: true });
@@ -98,7 +98,7 @@ function crdsOf(source: string): Buffer {
   return Buffer.from(files.map((file) => readFileSync(join(folder, file), "utf8")).join("---\n"));
 }
 
-/** For `kubectl apply`, without helm: the controller with the provider kwok. */
+/** The manifest for `kubectl apply` without helm: the controller with the kwok provider. */
 function kwokManifest(
   { source, version, helm, image: { repository }, say }: Built,
   digest = "",
@@ -142,7 +142,7 @@ function bills(built: Built, run: Run): readonly Artefact[] {
   }));
 }
 
-/** A sentence for each root file system that lacks what the image starts. A layout is taken as it is. */
+/** A sentence for each root file system without the program that the image starts. OCI layouts are not checked. */
 export function missingPrograms(
   base: string | Readonly<Record<Architecture, string>>,
   [program = ""]: readonly string[],

@@ -1,4 +1,4 @@
-/** The changelog of a release, made from change notes: one note is one sentence or a few for users. */
+/** Makes a release's changelog from change notes. A note has one sentence or a few, for users. */
 
 /** A file of `.changeset`: a front matter that names the kind of change, then text. */
 export interface ChangeNote {
@@ -13,7 +13,7 @@ const HEADINGS = {
   patch: "Fixed",
 } as const;
 
-/** Throws an Error that names the file and what it lacks. */
+/** Reads a change note. Throws an Error that names the file and what it lacks. */
 export function parseNote(file: string, text: string): ChangeNote {
   const found = /^---\n"karpenter-ts": (major|minor|patch)\n---\n+([\s\S]+)$/.exec(text);
   if (found === null)
@@ -41,7 +41,7 @@ export function withRelease(
   return `${head}## [Unreleased]\n\n${section}\n${(rest[0] ?? "").trimStart()}`;
 }
 
-/** What the version may not be; undefined: it may. `released`: the versions that the changelog has. */
+/** Why the version is not allowed; undefined if it is. `released`: the versions in the changelog. */
 export function versionProblem(
   version: string,
   released: readonly string[],

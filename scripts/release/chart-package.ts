@@ -1,15 +1,15 @@
-/** A chart as `helm package` lays it out, with the version, and with the image that the release pushes. */
+/** A chart in the form of `helm package`, with the release's version and the image that the release pushes. */
 import { parseDocument } from "yaml";
 import { type ArchiveEntry, entriesOf } from "./tarball.ts";
 
 export interface ChartRelease {
   readonly version: string;
-  /** Where the image will be pulled from; undefined: whoever installs says it. */
+  /** The repository from which the image is pulled. Undefined: the user must name it at installation. */
   readonly imageRepository?: string;
   readonly imageDigest?: string;
 }
 
-/** Files below the chart's own name. `folder`: the chart. */
+/** The chart's files below a folder of the chart's name. `folder`: the chart's source. */
 export function chartEntries(
   folder: string,
   name: string,

@@ -12,7 +12,7 @@ const LAYER = "application/vnd.oci.image.layer.v1.tar+gzip";
 const MANIFEST = "application/vnd.oci.image.manifest.v1+json";
 const CONFIG = "application/vnd.oci.image.config.v1+json";
 const INDEX = "application/vnd.oci.image.index.v1+json";
-/** The same shapes, as Docker's registries name them. */
+/** Docker's media types for the same documents. */
 const INDEXES = [INDEX, "application/vnd.docker.distribution.manifest.list.v2+json"];
 
 const ARCHITECTURES = ["amd64", "arm64"] as const;
@@ -21,7 +21,10 @@ export type Architecture = (typeof ARCHITECTURES)[number];
 export interface ImageOptions {
   /** Files of the program, below `/app`. */
   readonly program: readonly ArchiveEntry[];
-  /** An OCI layout with both platforms, `DIR` or `DIR@sha256:…` for one image of several; or a folder by platform. */
+  /**
+   * An OCI layout with both platforms, as `DIR`, or as `DIR@sha256:…` for one of several images in it. Or one root
+   * file system for each platform.
+   */
   readonly base: string | Readonly<Record<Architecture, string>>;
   readonly version: string;
   readonly commit: string;
@@ -44,16 +47,16 @@ interface Config {
   readonly history?: readonly unknown[];
 }
 
-/** What a base gives one platform. */
+/** What the base has for one platform. */
 interface Base {
   readonly layers: readonly Descriptor[];
   readonly diffIds: readonly string[];
   readonly config: Config;
-  /** Where the blobs of the layers are read from. */
+  /** Reads a blob of a layer. */
   readonly blob: (digest: string) => Buffer;
 }
 
-/** Writes the layout into `out`, and returns the digest of its index: what a registry knows it by. */
+/** Writes the layout into `out`, and returns the digest of its index, by which a registry names the image. */
 export async function writeImage(out: string, options: ImageOptions): Promise<string> {
   const blobs = join(out, "blobs/sha256");
   mkdirSync(blobs, { recursive: true });
@@ -156,7 +159,7 @@ async function baseFor(architecture: Architecture, { base, atMs }: ImageOptions)
   };
 }
 
-/** Throws an Error that names what the layout lacks. */
+/** Reads the base from an OCI layout. Throws an Error that names what the layout lacks. */
 function baseOfLayout(layout: string, architecture: Architecture): Base {
   const [, folder = layout, wanted] = /^(.*)@(sha256:[0-9a-f]{64})$/.exec(layout) ?? [];
   const blob = (digest: string): Buffer => {

@@ -1,4 +1,4 @@
-/** What a release says of itself: sums, bills of material and where it comes from; and the signatures. */
+/** Statements about a release: checksums, bills of material, provenance; and their signatures. */
 import { createHash, createPrivateKey, sign } from "node:crypto";
 
 export interface Artefact {
@@ -18,8 +18,8 @@ export function sumsOf(artefacts: readonly Artefact[]): string {
 }
 
 /**
- * npm's bill of materials, in CycloneDX or SPDX, the same each time: npm names the folder, and draws a time and a
- * serial number.
+ * npm's bill of materials in CycloneDX or SPDX, made reproducible: npm writes the folder's name, the time and a
+ * random serial number.
  */
 export function steadyBill(text: string, { version, atMs }: Origin): string {
   const created = new Date(atMs).toISOString();
@@ -43,9 +43,9 @@ export function steadyBill(text: string, { version, atMs }: Origin): string {
   return `${JSON.stringify(bill, null, 2)}\n`;
 }
 
-/** What a release was made with, beside the commit. */
+/** What made the release, besides the commit. */
 export interface Maker {
-  /** A URI that says who ran it. */
+  /** A URI that identifies who ran the release. */
   readonly id: string;
   /** Programs by name, with their versions: another version may compress to other bytes. */
   readonly programs: Readonly<Record<string, string>>;

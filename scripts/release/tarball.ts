@@ -1,7 +1,4 @@
-/**
- * Archives that are the same bytes each time: entries in order of their names, one time for all, owned by nobody in
- * particular.
- */
+/** Archives with the same bytes each time: entries sorted by name, one time for all, a fixed owner. */
 import { lstatSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
@@ -9,11 +6,11 @@ import { gzipSync } from "node:zlib";
 import { pack } from "tar-stream";
 
 export interface ArchiveEntry {
-  /** Inside the archive, with `/`. */
+  /** The path inside the archive, with `/`. */
   readonly path: string;
   readonly content: Buffer;
   readonly isExecutable: boolean;
-  /** Where a symbolic link leads; it has no content. */
+  /** The target of a symbolic link, which has no content. */
   readonly link?: string;
   /** Set for an empty folder that must exist, such as /tmp. */
   readonly folderMode?: number;
@@ -31,7 +28,7 @@ export function entriesOf(folder: string, under = ""): readonly ArchiveEntry[] {
     }));
 }
 
-/** A root file system as it lies there: links stay links, and empty folders are kept. */
+/** The entries of a root file system: links stay links, and empty folders are kept. */
 export function rootEntriesOf(folder: string, under = ""): readonly ArchiveEntry[] {
   return readdirSync(join(folder, under))
     .sort()
@@ -53,7 +50,10 @@ function slashed(path: string): string {
   return path.replaceAll("\\", "/");
 }
 
-/** `atMs`: the time of every entry. Folders get entries of their own, as container runtimes want them. */
+/**
+ * Makes a tar archive. `atMs`: the time of every entry. Folders have entries too, because container runtimes need
+ * them.
+ */
 export async function tarOf(entries: readonly ArchiveEntry[], atMs: number): Promise<Buffer> {
   const archive = pack();
   const mtime = new Date(atMs);

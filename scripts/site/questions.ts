@@ -1,12 +1,12 @@
 /**
- * Sixty questions of a platform engineer, as typed into the site's search, and the page that answers each. `npm run
- * site` asks them of the index that it built: the answer must be among the first three hits.
+ * Sixty questions of a platform engineer, as typed into the site's search, and the page that answers each. `npm
+ * run site` searches its new index for them: the answer must be among the first three hits.
  */
 
 /** Words that are typed into the search, and the page with the answer. */
 export interface SiteQuestion {
   readonly typed: string;
-  /** Pages below docs/ that answer it, without `.md`. */
+  /** Pages below docs/ that answer the question, without `.md`. */
   readonly pages: readonly string[];
 }
 

@@ -6,20 +6,20 @@ import { pathToFileURL } from "node:url";
 import { SEARCH } from "../../site/.vitepress/search-options.ts";
 import type { SiteQuestion } from "./questions.ts";
 
-/** How many hits a reader looks at. */
+/** How many hits count: a reader looks at the first few only. */
 const LOOKED_AT = 3;
 
 /** One hit: a section of a page. */
 export interface Hit {
-  /** `/0.1.0/guide/install.html#the-crds`. */
+  /** The section's address: `/0.1.0/guide/install.html#the-crds`. */
   readonly place: string;
   readonly heading: string;
 }
 
-/** What came of a question. */
+/** A question with its hits. */
 export interface AskedQuestion extends SiteQuestion {
   readonly hits: readonly Hit[];
-  /** From 1; undefined: not among the hits that a reader looks at. */
+  /** Position of the first right hit, from 1. Undefined: it is not among the hits that count. */
   readonly rank: number | undefined;
 }
 
@@ -29,13 +29,14 @@ interface Index {
 
 type MiniSearch = { loadJSON(json: string, options: object): Index };
 
-/** The search of the pages in `dist`, by the library of the site's workspace. */
+/** Opens the search index of the pages in `dist`, with the library of the site's workspace. */
 export async function openSearch(
   site: string,
   dist: string,
 ): Promise<(typed: string) => readonly Hit[]> {
   const library = createRequire(join(site, "package.json"))("minisearch") as MiniSearch;
-  // upstream: vitepress, src/client/theme-default/components/VPLocalSearchBox.vue
+  // The options of the site's own search box. upstream: vitepress,
+  // src/client/theme-default/components/VPLocalSearchBox.vue
   const index = library.loadJSON(await indexIn(dist), {
     fields: ["title", "titles", "text"],
     storeFields: ["title", "titles"],
@@ -59,7 +60,7 @@ async function indexIn(dist: string): Promise<string> {
   return index;
 }
 
-/** Asks a question; the first hit of a page that answers it counts. */
+/** Searches for a question. Its rank is that of the first hit on a page that answers it. */
 export function ask(
   search: (typed: string) => readonly Hit[],
   question: SiteQuestion,

@@ -1,4 +1,7 @@
-/** The versions of the documentation site: one folder for each, a list of them, and a first page that leads on. */
+/**
+ * The versions of the documentation site: one folder for each, a list of them, and a first page that redirects to
+ * the newest.
+ */
 
 const VERSION = /^\d+\.\d+\.\d+$/;
 
@@ -18,7 +21,10 @@ export function taggedVersions(tags: readonly string[]): readonly string[] {
   return versionsIn(tags.filter((tag) => tag.startsWith("v")).map((tag) => tag.slice(1)));
 }
 
-/** The page above all versions: it leads to the newest. Its address is relative, so it works below any path. */
+/**
+ * The page above all versions, which redirects to the newest. The address is relative, so that it works below any
+ * path.
+ */
 export function firstPage(newest: string): string {
   return `<!doctype html>
 <html lang="en">

@@ -1,6 +1,6 @@
 /**
- * `npm run versions:record -- TEST…`: runs tests of test/cluster with this Node and writes into `runs.json` that they
- * passed. Nothing is written when one fails. Then `npm run generate`.
+ * `npm run versions:record -- TEST…`: runs tests of test/cluster with this Node, and writes into `runs.json` that
+ * they passed. Writes nothing if one fails. Then run `npm run generate`.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
