@@ -258,8 +258,8 @@ async function types(): Promise<void> {
 }
 
 /**
- * Measures the longest time between two iterations of the event loop, in CPU time of its thread. Threads that collect
- * garbage block nobody.
+ * Measures the longest time between two iterations of the event loop, in CPU time of its thread. Threads that
+ * collect garbage do not block the event loop.
  */
 function watchTurns(): { longestMs(): number } {
   let longestMs = 0;

@@ -29,14 +29,17 @@ interface Solution {
 
 type Highs = { solve(model: string, options?: Record<string, unknown>): Solution };
 
-/** Most rounds of improving the prices. They end sooner if a round improves the bound too little. */
+/** Largest number of rounds that improve the prices. The rounds end sooner if one improves the bound too little. */
 const ROUNDS = 400;
 const CLOSE_ENOUGH = 0.001;
 /** No round begins after this time. The bound is then valid, but lower. */
 const ROUNDS_MS = 900_000;
 /** Machine types that are filled in one round: those with the best ratio of worth to price if pods could be divided. */
 const FILLED_PER_ROUND = 10;
-/** Most steps of the search for one machine. A search that is cut short still gives an upper limit of the worth. */
+/**
+ * Largest number of steps in the search for one machine. A search that is cut short still gives an upper limit of
+ * the worth.
+ */
 const SEARCH_STEPS = 300_000;
 /** Relative gap at which HiGHS stops, and its time limit. A larger gap gives a lower bound. */
 const PROOF_GAP = 1e-3;

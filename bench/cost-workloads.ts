@@ -34,7 +34,7 @@ const TRACE = 0.12;
 
 export interface CostWorkload {
   readonly workload: Workload;
-  /** Most that our plan may cost above the lower bound, as a share of the bound. */
+  /** How much our plan may cost above the lower bound, as a share of the bound. */
   readonly mostOver: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Measures one cluster size of `turns.ts`, in a process of its own. Further arguments are words of the names of rounds
- * that run.
+ * Measures one cluster size of `turns.ts`, in a process of its own. Further arguments are words: only rounds run
+ * whose name contains one of them.
  */
 import { NODE } from "../src/apis/core/node.ts";
 import type * as ToPool from "../src/apis/hub/to-pool.ts";

@@ -102,7 +102,7 @@ function readReport(file: string): Parameters<typeof outcomesOf>[0] {
 }
 
 /**
- * Specs to skip: those that `--skip` names, and in a whole run those listed as left out. Each of the latter would
+ * Specs to skip: those that `--skip` names, and in a whole run those listed as left out. Each left-out spec would
  * wait for a quarter of an hour.
  */
 function skipOf(suite: Suite): readonly string[] {

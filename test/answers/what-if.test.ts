@@ -104,7 +104,7 @@ interface Outcome extends Lived {
   /** Commands of the first round, sorted by their text. */
   readonly first: readonly string[];
   readonly launched: number;
-  /** Most nodes that one step of the simulation adds. */
+  /** The largest number of nodes that one step of the simulation adds. */
   readonly mostAtOnce: number;
 }
 

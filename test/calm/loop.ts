@@ -33,7 +33,10 @@ export interface Loop {
     readonly evictions: number;
     readonly evictionsPerRound?: number;
   };
-  /** Without the settings that prevent the loop. Absent: no setting does; it is how decisions are made. */
+  /**
+   * How the loop is played without the settings that prevent it. Absent if no setting prevents it, but the way in
+   * which Karpenter decides.
+   */
   readonly without?: {
     readonly settings?: Readonly<Record<string, string>>;
     /** Written into the NodePool's `spec.disruption` after the set-up. */

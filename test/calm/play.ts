@@ -62,7 +62,8 @@ class Day {
       startMs: story.startMs,
       logLevel: "error",
       sells: isSold,
-      // As in the chart. Without its ConfigMap, the controller would ask for it again and again.
+      // Creates the ConfigMap for Karpenter's settings and prices, as the chart does. Without it, the controller
+      // would request the ConfigMap again and again.
       isAsked: true,
     });
     await world.box.operator.stop();

@@ -149,7 +149,8 @@ export function drawStory(seed: number): Story {
     pools,
     clusterBudgets,
     apps,
-    // Without a queue nobody reports a stopped instance. It stays, unless node repair is on.
+    // Without an interruption queue Karpenter does not learn of a stopped instance. The instance stays, unless node
+    // repair is on.
     scenes: scenes
       .filter(({ act }) => hasQueue || act.do !== "stop instance")
       .toSorted((a, b) => a.atMs - b.atMs),

@@ -48,8 +48,8 @@ export function refusedRequests(directory: string, user: string): readonly strin
 
 /**
  * Rights that the user lacks.
- * A kube-apiserver that has just started refuses requests until it has read the roles. Such a refusal does not
- * count if the same request is allowed somewhere in the run, but not earlier since that start.
+ * A kube-apiserver that has just started refuses requests until it has read the roles. So a refusal only counts if
+ * the request is never allowed in the whole run, or was already allowed since that start.
  * `startsMs`: when kube-apiserver was started, in Unix milliseconds.
  */
 export function lackingRights(

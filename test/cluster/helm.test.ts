@@ -1,6 +1,7 @@
 /**
- * The charts as the real helm renders them for many values. A real kube-apiserver accepts the result, and it means
- * the same as upstream's chart with these values. helm-install.test.ts tests the installed charts.
+ * The charts as the real helm renders them for many values. A real kube-apiserver accepts the result. It means the
+ * same as upstream's chart and the seeds' commands with these values. helm-install.test.ts tests the installed
+ * charts.
  */
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

@@ -23,7 +23,7 @@ const asked = names.flatMap((name) => {
   const chosen = every ? known : known.slice(0, 1);
   return chosen.map(({ path, version }) => ({ name, path, version, wanted: said[version] ?? [] }));
 });
-/** Plain `npm test` runs this many of the lines that only read. */
+/** Of the lines that only read, plain `npm test` runs every third line of the script. */
 const LOOKS_AT_EACH = 3;
 if (asked.length === 0) {
   process.stderr.write(

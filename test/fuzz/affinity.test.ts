@@ -75,7 +75,7 @@ function drawKin(seed: number): Kin {
   return { key, pods, scenario: { manifests: [{ ...pool, spec }, ...pods], instanceTypes } };
 }
 
-/** Most of the pods that fit into one domain. */
+/** The largest number of the pods that fit into one domain. */
 function mostTogether({ key, pods, scenario: { manifests, instanceTypes } }: Kin): number {
   const pool = manifests.find(({ kind }) => kind === "NodePool");
   const taints = pool?.spec.template.spec.taints ?? [];

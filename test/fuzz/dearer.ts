@@ -63,8 +63,8 @@ const CLASSES: readonly DearerClass[] = [
     applies: (one) => one.ourPrice(withoutWishes(one.scenario)) <= one.theirPrice(one.scenario),
   },
   {
-    // If the zone that it picked does not fit, upstream continues with a NodePool of lower weight. Ours tries the next
-    // zone first.
+    // If a picked zone does not fit, upstream continues with a NodePool of lower weight. karpenter-ts first tries the
+    // next zone.
     name: "heavier NodePools get more of ours: without them ours costs no more than upstream's median",
     applies: (one) => {
       const heavier = heavierPools(one);

@@ -1,7 +1,7 @@
 /**
- * Why upstream may place a pod that ours leaves pending. Each class has a reason and a test that proves it.
- * docs/reference/placement-differences.md has the list in prose. The best reason is that kube-scheduler refuses the pod
- * on its node of upstream's plan.
+ * Why upstream may place a pod that karpenter-ts leaves pending. Each class has a reason and a test that proves
+ * it. docs/reference/placement-differences.md has the list in prose. The best reason is that kube-scheduler
+ * refuses the pod on its node of upstream's plan.
  */
 import type { Plan } from "../../src/cli/plan/plan.ts";
 import { type Json, portsCollide, wantsNode } from "../validator/kubernetes.ts";
@@ -21,7 +21,7 @@ import type { Outcome } from "./upstream.ts";
 export interface Difference {
   readonly scenario: Scenario;
   readonly pod: Json;
-  /** Our reason for leaving it pending. */
+  /** Why our plan leaves the pod pending. */
   readonly reason: string;
   readonly theirs: Outcome;
   readonly ours: Plan;
@@ -46,13 +46,16 @@ export interface Difference {
   readonly theirFacts: Facts;
   /** Our plan for another scenario, by the greedy rules. */
   readonly oursFor: (scenario: Scenario) => Plan;
-  /** Whether ours places the pod in another scenario. */
+  /** Whether karpenter-ts places the pod in another scenario. */
   readonly oursPlaces: (scenario: Scenario) => boolean;
-  /** Number of pods that ours leaves pending in another scenario. */
+  /** Number of pods that karpenter-ts leaves pending in another scenario. */
   readonly oursLeaves: (scenario: Scenario) => number;
-  /** Whether ours places the pod in the next pass, when the new nodes are ready and the other pods are bound. */
+  /**
+   * Whether karpenter-ts places the pod in the next pass, when the new nodes are ready and the other pods are
+   * bound.
+   */
   readonly oursLater: () => boolean;
-  /** Whether ours places the pod with all plan sources. */
+  /** Whether karpenter-ts places the pod with all plan sources. */
   readonly oursByPlanner: () => boolean;
   /** Our plan by the source "upstream-exact greedy". */
   readonly oursToTheLetter: () => Plan | undefined;
@@ -116,7 +119,7 @@ function placelessBesides(one: Difference): ReadonlySet<string> {
   return new Set([...both, ...one.refused].filter((pod) => pod !== keyOf(one.pod)));
 }
 
-/** Pods that ours leaves pending, other than this one, of kinds of which kube-scheduler refuses a pod. */
+/** Pods that karpenter-ts leaves pending, other than this one, of kinds of which kube-scheduler refuses a pod. */
 function rightlyLeft(one: Difference): ReadonlySet<string> {
   const left = new Set(one.ours.unschedulable.map(({ pod }) => pod));
   const refused = podsOf(one).filter((pod) => one.refused.has(keyOf(pod)));
@@ -126,8 +129,8 @@ function rightlyLeft(one: Difference): ReadonlySet<string> {
 }
 
 /**
- * Pods that ours leaves pending, other than this one, of kinds of which upstream places more than its own spread
- * rule allows.
+ * Pods that karpenter-ts leaves pending, other than this one, of kinds of which upstream places more than its own
+ * spread rule allows.
  */
 function aheadOfTheirRule(one: Difference): ReadonlySet<string> {
   const left = new Set(one.ours.unschedulable.map(({ pod }) => pod));
@@ -175,7 +178,7 @@ function placed(one: Difference, pods: readonly Json[]) {
   };
 }
 
-/** Whether kube-scheduler, without the refused pods, accepts no more pods of this kind than ours places. */
+/** Whether kube-scheduler, without the refused pods, accepts no more pods of this kind than karpenter-ts places. */
 function keepsOutAsMany(one: Difference, refused: ReadonlySet<string>): boolean {
   const kin = kindOf(one);
   const count = placed({ ...one, refused }, kin);
@@ -205,7 +208,7 @@ function isLeftBySomeRun({ pod, theirRuns, oursLeaves }: Difference, scenario: S
 
 const CLASSES: readonly DifferenceClass[] = [
   {
-    // Ours counts the nodes that the batch opens.
+    // karpenter-ts counts the nodes that the batch opens.
     name: "upstream opens more nodes than the NodePool's limit of nodes",
     applies: (one) => {
       const scenario = asTheyLimitIt(one);
@@ -238,7 +241,7 @@ const CLASSES: readonly DifferenceClass[] = [
     applies: (one) => keepsOutAsMany(one, one.refusedWhenAllAreUp()),
   },
   {
-    // A spread may count the pods of nodes whose zone is open, whichever zone they get.
+    // Whichever zones the nodes with an open zone get, their pods count for a spread rule.
     name: "the scheduler refuses it, or one like it, wherever the nodes come up that upstream leaves open",
     applies: (one) => {
       const ways = one.refusedInEachWay() ?? [];
@@ -285,14 +288,15 @@ const CLASSES: readonly DifferenceClass[] = [
       if (ahead === 0) return false;
       const scenario = withoutSpreadOf(asTheyLimitIt(one), one.pod);
       if (one.oursPlaces(scenario)) return true;
-      // Ours places as many of this kind as upstream's own rule would allow. Which ones depends on random UIDs.
+      // karpenter-ts places as many of this kind as upstream's own rule would allow. Which ones depends on random
+      // UIDs.
       const names = new Set(kin.map(keyOf));
       const left = one.oursFor(scenario).unschedulable.filter(({ pod }) => names.has(pod)).length;
       return kin.length - left >= placed(one, kin).theirs - ahead;
     },
   },
   {
-    // Larger pods are placed first, and only ours has a place for some of them.
+    // Larger pods are placed first, and only karpenter-ts has a place for some of them.
     name: "the room goes to pods that upstream leaves: without them ours places it",
     applies: (one) => one.oursPlaces(withoutPods(one.scenario, leftByThem(one))),
   },
@@ -326,7 +330,8 @@ const CLASSES: readonly DifferenceClass[] = [
     },
   },
   {
-    // Among equally empty zones ours takes the cheapest, whose machines may be small. Upstream picks randomly.
+    // Among equally empty zones karpenter-ts takes the cheapest, whose machines may be small. Upstream picks
+    // randomly.
     name: "ours spends a limit of nodes on the cheapest zone: without the limit ours places it",
     applies: (one) =>
       one.reason.includes("node limits") && one.oursPlaces(withoutLimits(one.scenario, "nodes")),
@@ -344,8 +349,8 @@ const CLASSES: readonly DifferenceClass[] = [
     },
   },
   {
-    // Upstream counts a pod on a planned node by the node's requirements only. Ours also knows that its types leave a
-    // single domain.
+    // Upstream counts a pod on a planned node by the node's requirements only. karpenter-ts also knows that its types
+    // leave a single domain.
     name: "it is the first of its kind only if it comes before those that are elsewhere: without them ours places it",
     applies: (one) => {
       const elsewhere = new Set(elsewhereOf(one.pod, one.theirFacts).map(keyOf));
@@ -373,13 +378,13 @@ const CLASSES: readonly DifferenceClass[] = [
     },
   },
   {
-    // It has affinity to pods whose planned node has an open zone. Ours waits until the node exists.
+    // The pod has affinity to pods whose planned node has an open zone. karpenter-ts waits until that node exists.
     name: "ours places it in the next pass, when it is known where the nodes of this one are",
     // The next pass of this test ignores what its nodes take of a limit.
     applies: (one) => !one.reason.includes("limits") && one.oursLater(),
   },
   {
-    // Upstream drops preferences that ours meets, so other room is left.
+    // Upstream drops preferences that karpenter-ts meets, so other room is left.
     name: "ours meets wishes of others: without any ours places it",
     applies: (one) => {
       const wishless = withoutWishes(one.scenario);

@@ -24,7 +24,8 @@ const MORE_NODES = 84_002_009;
 /** Seed: 19 kinds of pods are pending because of three limits. A fix is found for each before any is made smaller. */
 const MANY_KINDS = 84_002_341;
 /**
- * Seed with three limits on all NodePools: one kind has used its plans before it is tried with the fix of another kind.
+ * Seed with three limits on all NodePools: one kind of pod has used up its budget of trial plans before the fix of
+ * another kind is tried for it.
  */
 const LENT = 84_003_098;
 /** Seed: a planned node must keep several types (minValues), and no type may be added. Fewer types are enough. */
@@ -35,8 +36,8 @@ const FEWER_TYPES = 84_020_065;
  */
 const LARGE_AT_FIRST = 956;
 /**
- * Seed: two limits of one of three NodePools must be raised. The single changes before use as many plans as one kind
- * has.
+ * Seed: two limits of one of three NodePools must be raised. The single changes, which are tried first, use up the
+ * trial plans of one kind of pod.
  */
 const TWO_OF_MANY = 1_168;
 /** Seed: one pod needs two changes, and the fix of another pod is enough for it too. */

@@ -1,7 +1,7 @@
 /**
- * Plans the same scenarios with sigs.k8s.io/karpenter (bench/upstream) and with our greedy rules. Ours must place every
- * pod that upstream places, and cost no more if both place all. Each difference must belong to a class of
- * differences.ts, and each more expensive plan to one of dearer.ts. Otherwise the run fails. Needs Go.
+ * Plans the same scenarios with sigs.k8s.io/karpenter (bench/upstream) and with our greedy rules. karpenter-ts
+ * must place every pod that upstream places, and cost no more if both place all. Each difference must belong to a
+ * class of differences.ts, and each more expensive plan to one of dearer.ts. Otherwise the run fails. Needs Go.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -63,7 +63,7 @@ const EAGER = {
 };
 
 const OTHER_RUNS = 20;
-/** Most combinations of open zones and labels that are checked with kube-scheduler. */
+/** Largest number of combinations of open zones and labels that are checked with kube-scheduler. */
 const MOST_WAYS = 200;
 
 /** Returns the exit code. */

@@ -16,10 +16,11 @@ export interface SourceMutation {
 }
 
 /**
- * Faults that change no answer, told by their form:
+ * Faults that change no answer, recognised by their form:
  * - `sign`: 1 or -1 becomes 2 or -2 in `a < b ? -1 : 1`, of which a sort reads only the sign.
  * - `pause`: it only decides when a search pauses, in `if (…) yield;`.
- * - `speed`: a shortcut below a comment `// Speed only: why` is never taken. The code after it gives the same answer.
+ * - `speed`: a shortcut below a comment `// Speed only: why` is never taken. The code after it gives the same
+ *   answer.
  */
 export type Harmless = "sign" | "pause" | "speed";
 

@@ -119,7 +119,7 @@ async function unanswered(queries: typeof QUERIES): Promise<typeof QUERIES> {
 /** One round of a load that gives every panel data. Calls `look` halfway and at the end. */
 async function turn(user: User, look: () => Promise<void>): Promise<void> {
   const { aws } = box.sandbox;
-  // Adds nodes one by one, so that consolidation only deletes spot nodes: it replaces none by another spot node.
+  // Adds nodes one by one, so that consolidation only deletes spot nodes: it replaces no spot node by another one.
   for (const replicas of [8, 16, 24]) {
     await user.scale("inflate", replicas);
     await clock.sleep(90_000);

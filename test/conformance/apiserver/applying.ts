@@ -26,7 +26,7 @@ function deployment(containers: readonly object[], more: object = {}): object {
   };
 }
 
-/** The annotation in which kubectl notes what it applied. A string is taken as it is. */
+/** The annotation in which kubectl notes what it applied. A string is used unchanged. */
 function lastApplied(config: object | string): { readonly annotations: object } {
   const text = typeof config === "string" ? config : JSON.stringify(config);
   return { annotations: { "kubectl.kubernetes.io/last-applied-configuration": text } };

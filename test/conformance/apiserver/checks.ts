@@ -1,4 +1,4 @@
-/** All checks, by the name of the file that their recorded answers lie in. */
+/** All checks, by the name of the file with their recorded answers. */
 import { ACCESS_CHECKS } from "./access.ts";
 import { APPLY_CHECKS } from "./applying.ts";
 import { AUTOSCALER_CHECKS } from "./autoscalers.ts";

@@ -9,7 +9,7 @@ import type { Check, Step } from "./check.ts";
 import { Normaliser } from "./normalise.ts";
 import type { WebhookServer } from "./webhook-server.ts";
 
-/** One answer as it is recorded. */
+/** A recorded answer. */
 export interface Answer {
   readonly status: number;
   /** The Warning headers. */

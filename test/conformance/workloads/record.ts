@@ -38,7 +38,10 @@ const stage: Stage = {
     }
   },
 };
-/** Plays some stories until every controller has started. Otherwise the first recorded stories would lack some. */
+/**
+ * Plays some stories until every controller has started. Otherwise a controller that starts late would be missing
+ * in the first recorded stories.
+ */
 async function warmUp(): Promise<void> {
   for (const name of ["deployment-defaults", "statefulset-parallel", "job-one"]) {
     const story = STORIES.find((one) => one.name === name);
