@@ -1,10 +1,12 @@
 /**
  * `npm run bench -- aws [interruption] [launch] [types] [pools]`: figures of the AWS provider, on the Node of the
  * image.
- * - interruption: messages per second from a queue over the loopback, through the SDK. The time runs from a full queue
- * until all claims are deleted. The figure is the median of the rounds.
+ * - interruption: messages per second, from a queue over the loopback through the SDK, and from a queue in this
+ *   process. The time runs until all messages are handled: from the start of filling the queue, and from a full
+ *   queue on. Figures are medians of the rounds.
  * - launch: AWS calls for each node, from nothing to 500 and 5,000 nodes.
- * - types: building the list of instance types for a class, and the longest time for which it blocked the event loop.
+ * - types: building the list of instance types for a class, and the longest time for which it blocked the event
+ *   loop.
  * - pools: memory of each NodePool beyond the first.
  * CPU time is that of this process; other work on the machine inflates it less than wall time.
  */
@@ -60,10 +62,11 @@ export async function aws(args: readonly string[]): Promise<void> {
 
 /** What one round took. `servedMs`: CPU time of the queue's own process. */
 interface Flood {
-  /** Time since the request for the first message. It includes filling the queue. */
+  /** Time from the start of filling the queue until all messages are handled. */
   readonly ms: number;
   /**
-   * Time since the queue was full. Some messages are handled before that, so this figure is too good for large queues.
+   * The same from a full queue on. Some messages are handled before that, so this figure is too good for large
+   * queues.
    */
   readonly sinceFullMs: number;
   readonly cpuMs: number;
@@ -233,7 +236,7 @@ async function types(): Promise<void> {
   const delay = monitorEventLoopDelay({ resolution: 1 });
   for (let n = 0; n < 20; n++) {
     world.aws.faults.limitCapacity({ instanceType: "m5.large" });
-    // An offering of each type of a family is marked unavailable, so the whole list is built again.
+    // The offerings of m5.large become unavailable, so the whole list is built again.
     const claim = awsClaim([{ key: "node.kubernetes.io/instance-type", operator: "In", values: ["m5.large"] }], { name: `x${n}` });
     await world.settle(world.cloud.create(claim).catch(() => undefined));
     await world.clock.advance(181_000);

@@ -45,7 +45,7 @@ const DOORS = /src\/kube\/(client|transport)\//;
 /** The acts themselves. They happen with and without a proof. */
 const ACTS = /^(endInstance|deleteSame|deleteNode)$/;
 
-/** Plays the story twice, and prints a table. */
+/** Counts the requests of one story, profiles `--rounds` further ones, and prints a table. */
 export async function proofs(args: readonly string[]): Promise<void> {
   const { values, positionals } = parseArgs({
     args: [...args],

@@ -1,10 +1,12 @@
 /**
- * The consolidation scenarios, `C-*`. Deployments on the kwok catalogue are scaled to `up` replicas and then to `down`.
- * Then nothing else happens, and the cluster settles. The score is its cost then, divided by the lower bound.
+ * The consolidation scenarios, `C-*`. Deployments on the kwok catalogue are scaled to `up` replicas and then to
+ * `down`. Then nothing else happens, and the cluster settles. The score is its cost then, divided by the lower
+ * bound.
  * The scenarios are used on a control plane (bench/settled), and in memory (`npm run bench -- repack`), where
- * `survivors` says which pods remain. If OPENB_CSV names the file of a public trace (workloads.ts), `T-openb` is one
- * more.
- * `nodes` is an approximate size: about ten pods for each node. Instance types have at most 32 cores.
+ * `survivors` says which pods remain. If OPENB_CSV names the file of a public trace (workloads.ts), `T-openb` is
+ * one more.
+ * `nodes` is an approximate size: about ten pods for each node. Instance types have at most 32 cores, except in
+ * `T-openb`.
  */
 import type { Deployment as AppsDeployment } from "../src/apis/apps/kinds.ts";
 import type { NodePool } from "../src/apis/karpenter/nodepool.ts";

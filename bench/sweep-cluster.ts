@@ -1,7 +1,7 @@
 /**
- * A large cluster for the sweep bench, from a fixed seed: a thousand Deployments with every kind of constraint. Each
- * node has ten pods, one of them of a DaemonSet. Pods are only on nodes that their rules allow. The objects are put
- * into the cluster state one by one, as mirrors would do it, and are kept nowhere else.
+ * A large cluster for the sweep bench, from a fixed seed: 100 to 1,000 Deployments with every kind of constraint.
+ * Each node has ten pods, one of them of a DaemonSet. Pods are only on nodes that their rules allow. The objects
+ * are put into the cluster state one by one, as mirrors would do it.
  */
 import type { DaemonSet } from "../src/apis/apps/kinds.ts";
 import type { PersistentVolume, PersistentVolumeClaim } from "../src/apis/core/kinds.ts";
@@ -46,7 +46,7 @@ interface Deployment {
   readonly kind: Kind;
   readonly cpuMilli: number;
   readonly memoryMi: number;
-  /** The zone that the Deployment is in, or that it selects. */
+  /** The zone of all its pods, for the kinds `together` and `selector`. */
   readonly zone: string;
   readonly annotations: Readonly<Record<string, string>> | undefined;
   readonly spec: Partial<PodSpec>;

@@ -72,7 +72,7 @@ const ELSEWHERE = new Set([
 let world: TestWorld;
 afterEach(() => world.close());
 
-/** Thirty thousand lines of the same form. Those of a few instance types stand for all. */
+/** Thirty thousand lines of the same form. Those of the family m5 stand for all. */
 const MOST_TYPES = /^\w+\{instance_type="(?!m5\.).*\n/gm;
 
 async function scrape(): Promise<ReadonlyMap<string, Family>> {

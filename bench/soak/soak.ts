@@ -127,7 +127,7 @@ async function write(kube: KubeClient, end: { now: boolean }): Promise<number> {
   return writes;
 }
 
-/** Injects another fault every ten seconds, each for three seconds. */
+/** Injects a random fault every ten seconds, for three seconds each. `nothing` is one of them. */
 async function hurt(server: HostileProxy, end: { now: boolean }): Promise<Record<string, number>> {
   const faults: Record<string, () => void> = {
     "connections cut": () => server.cut(),

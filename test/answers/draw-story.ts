@@ -111,7 +111,7 @@ interface Template {
   };
 }
 
-/** A NodePool of small kwok instance types. `paused`: its budgets allow no disruption. */
+/** A NodePool of small kwok instance types. `paused`: it has the annotation that pauses disruption. */
 export function drawPool(random: Random, name: string, paused: boolean): PoolObject {
   return {
     apiVersion: "karpenter.sh/v1",

@@ -114,7 +114,7 @@ function drawPod({ pick, oneIn, ago, below }: Lot, name: string, node?: string):
   });
 }
 
-/** A node with its claim and `count` pods. */
+/** A node with its claim, and how many pods it gets. */
 function drawNode(
   lot: Lot,
   name: string,

@@ -21,7 +21,8 @@ import { machineOf, openStory } from "./live-story.ts";
 
 const STEP_MS = 500;
 /**
- * Step of the clock until the first launch. It is short, to tell pods that are bound before the launch from later ones.
+ * Step of the clock until the first claim is created. It is short, to tell pods that are bound before that from
+ * later ones.
  */
 const FIRST_STEP_MS = 100;
 const LOOKED_AT_WITHIN_MS = 5_000;

@@ -9,7 +9,7 @@ import { Random } from "../../src/base/random.ts";
 export const TWISTS = ["plain", "leaving", "static", "alpha", "windows", "volumes"] as const;
 export type Twist = (typeof TWISTS)[number];
 
-/** `offsetMs`: milliseconds after the full minute at which the cluster is read. */
+/** Milliseconds after the full minute at which the cluster is read. */
 export const OFFSETS_MS: Readonly<Record<Twist, number>> = {
   plain: 0,
   leaving: 0,

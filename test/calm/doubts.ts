@@ -51,7 +51,7 @@ export interface OddFault {
   /** How many requests the fault changed so far. */
   readonly told: () => number;
   readonly moment: Misleading["moment"];
-  /** What happens to the cluster or the account when the fault begins. The returned function undoes it. */
+  /** What happens to the cluster or the account when the fault begins. `end` undoes it. */
   readonly begin?: (world: TestWorld) => Promise<void> | void;
   readonly end?: (world: TestWorld) => Promise<void> | void;
   /** Milliseconds by which Karpenter's clock is off during the fault. */

@@ -96,7 +96,7 @@ export function cpus(amount: unknown): number {
   return text.endsWith("m") ? Number(text.slice(0, -1)) / 1_000 : Number(text);
 }
 
-/** A key for an event write: the name if an existing event is updated, otherwise its object and reason. */
+/** A key for an event write: the name if an existing event is updated, otherwise its reason, object and message. */
 export function eventOf(name: string, body: unknown): string {
   const { reason, message, involvedObject } = (body ?? {}) as {
     readonly reason?: string;

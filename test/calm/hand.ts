@@ -22,7 +22,7 @@ export class Hand {
   /** App → its number of replicas. */
   readonly wanted = new Map<string, number>();
   readonly #undo: (() => void)[] = [];
-  /** The NodePool that will be paused once Karpenter is dead. */
+  /** The NodePool whose consolidation will be turned off once Karpenter is dead. */
   #lastMoved: string | undefined;
   #revision = 0;
 
@@ -103,7 +103,10 @@ export class Hand {
     }
   }
 
-  /** Pauses the NodePool before the next Karpenter starts, so that no other of its nodes is moved. */
+  /**
+   * Turns off the NodePool's consolidation before the next Karpenter starts, so that no other of its nodes is
+   * moved.
+   */
   async leaveAlone(): Promise<void> {
     const pool = this.#story.pools.find(({ name }) => name === this.#lastMoved);
     this.#lastMoved = undefined;

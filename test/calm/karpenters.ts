@@ -154,7 +154,8 @@ export class Karpenters {
   }
 
   /**
-   * Whether faults are in effect. Without a leader nobody watches; the next leader lists all objects, as upstream does.
+   * Whether faults are in effect, or were within the last two minutes. A missing leader counts too: the next
+   * leader first lists all objects, as upstream does.
    */
   get areTroubled(): boolean {
     return (

@@ -45,7 +45,7 @@ export interface RulesOptions {
   readonly pods: Pick<Mirror<Pod>, "byIndex">;
   readonly pdbs: Pick<Mirror<PodDisruptionBudget>, "on" | "list">;
   readonly claims: () => readonly NodeClaim[];
-  /** The smallest expireAfter of the NodePools that have one. */
+  /** The smallest age at which a node may expire: `expireAfter` less the expiration spread. */
   readonly expiryMs: number;
   readonly nowMs: () => number;
   readonly troubled: () => boolean;

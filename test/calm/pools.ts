@@ -23,7 +23,7 @@ export interface PoolFacts {
   readonly budgets: readonly BudgetFacts[] | undefined;
   readonly cpuLimit: number | undefined;
   readonly nodeLimit: number | undefined;
-  /** Nodes are replaced at this age, so the cluster is never quite idle. */
+  /** Whether nodes expire, after 45 minutes. The cluster is then never quite idle. */
   readonly expires: boolean;
   /** Replicas of a static NodePool. */
   readonly replicas: number | undefined;
@@ -238,7 +238,7 @@ function v1alpha5(random: Random, { name, cpuLimit, expires }: Facts): readonly 
   return [template, pool];
 }
 
-/** Budgets of the whole cluster. They sometimes allow nodes, otherwise the cluster could not settle. */
+/** Budgets of the whole cluster. None blocks disruption all the time, otherwise the cluster could not settle. */
 export function drawClusterBudgets(random: Random): readonly BudgetFacts[] {
   return [
     { nodes: random.pick(["1", "2", "30%"]) },

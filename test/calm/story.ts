@@ -27,7 +27,7 @@ export type Act =
   | { readonly do: "keep nodes"; readonly pool: string }
   | { readonly do: "delete node"; readonly pick: number }
   | { readonly do: "delete pod"; readonly pick: number }
-  /** Removes the claim's finalizer. Its instance then has no claim. */
+  /** Deletes the claim and removes its finalizer. Its instance then has no claim. */
   | { readonly do: "force claim away"; readonly pick: number }
   /** Deletes the Node; its instance ends at the same moment. Only the cloud's answers show that. */
   | { readonly do: "force node away"; readonly pick: number }
@@ -39,8 +39,8 @@ export type Act =
   | { readonly do: "refuse calls"; readonly action: string; readonly times: number }
   | { readonly do: "kill"; readonly write: number; readonly arrives: boolean }
   /**
-   * The process dies at one of its writes after the next node is marked. `isLast`: the NodePool is then paused.
-   * Otherwise the command is tried again.
+   * The process dies at one of its writes after the next node is marked. `isLast`: the NodePool's consolidation is
+   * then turned off. Otherwise the command is tried again.
    */
   | {
       readonly do: "kill amid a move";
@@ -158,7 +158,7 @@ export function drawStory(seed: number): Story {
   };
 }
 
-/** Changes by users: scaling, new apps. */
+/** Changes by users: scaling and rollouts. */
 function growth(random: Random, apps: readonly AppFacts[], untilMs: number): Scene[] {
   const scenes: Scene[] = [];
   for (const { name, surges } of apps) {
@@ -248,7 +248,7 @@ const MISLED_ABOUT = [
   "cloud",
 ] as const;
 
-/** False answers for some minutes, on every third day. */
+/** False answers for some minutes, on one of three days. */
 function drawMisled(random: Random, untilMs: number): Scene[] {
   if (random.int(3) > 0) return [];
   const atMs = 4 * MINUTE + random.int(untilMs - 16 * MINUTE);

@@ -58,7 +58,7 @@ export function unsettled(seen: Seen): readonly string[] {
       .map(({ metadata }) => `claim ${metadata.name} is not initialized`),
     ...claims
       .filter(({ status }) => status?.conditions?.some(({ type }) => type === "DisruptionReason"))
-      // The command of a claim is done when the claim is being deleted.
+      // A claim that is being deleted and can never leave keeps its mark: its command is done.
       .filter((claim) => !(isLeaving(claim) && !mayLeave(claim.status?.nodeName)))
       .map(({ metadata }) => `claim ${metadata.name} is to be disrupted`),
   ];
@@ -144,7 +144,7 @@ function runs(pod: Pod, app: string): boolean {
   return appOf(pod) === app && !isLeaving(pod) && pod.status?.phase === "Running" && isReady(pod);
 }
 
-/** Whether the node has a disruption taint of Karpenter, with any effect. */
+/** Whether the node is unschedulable, or has a disruption taint of Karpenter with any effect. */
 function isMarked({ spec }: Node): boolean {
   return spec?.unschedulable === true || spec?.taints?.some(isOurTaint) === true;
 }

@@ -6,7 +6,10 @@ import type { BudgetFacts } from "./pools.ts";
 
 const MINUTE = 60_000;
 
-/** The strictest budget that is active for the reason now. Without budgets Kubernetes' default applies. */
+/**
+ * The number of nodes that the strictest active budget for the reason allows. Without budgets, Karpenter's default
+ * of 10 %.
+ */
 export function allowedNodes(
   budgets: readonly BudgetFacts[],
   reason: string,
@@ -35,7 +38,10 @@ export function isOpen({ schedule, duration }: BudgetFacts, nowMs: number): bool
 
 const struck = new Map<string, boolean>();
 
-/** Whether the schedule starts in this minute. Only daily schedules: `[CRON_TZ=place] minute hour * * *`. */
+/**
+ * Whether the schedule starts in this minute. Reads only schedules of this form: `[CRON_TZ=place] minute hour * *
+ * *`.
+ */
 function strikes(schedule: string, atMs: number): boolean {
   const key = `${schedule}@${atMs}`;
   const known = struck.get(key);

@@ -87,7 +87,7 @@ const poolOf = (one: Difference) =>
 const podsOf = ({ scenario }: Difference) =>
   of(scenario, "Pod").filter(({ spec }) => !spec.nodeName);
 
-/** The pods that differ from this one only by name. */
+/** A key that is equal for pods with the same namespace and spec. */
 const kind = ({ metadata, spec }: Json) => JSON.stringify([metadata.namespace, spec]);
 
 function kindOf(one: Difference): readonly Json[] {

@@ -1,7 +1,7 @@
 /**
- * Small random clusters that can be repacked: nodes of one family with free room, pods with different ratios of cores
- * to memory, and three families to choose from. Some pods have topology rules, PodDisruptionBudgets and do-not-disrupt.
- * There are also pending pods that have nothing to do with the repack.
+ * Small random clusters that can be repacked: nodes of one family with free room, pods with different ratios of
+ * cores to memory, and three families to choose from. Some pods have topology rules, PodDisruptionBudgets and
+ * do-not-disrupt. `drawUnrelated` makes pending pods that have nothing to do with the repack.
  */
 import type { KubeObject } from "../../src/apis/meta.ts";
 import { Random } from "../../src/base/random.ts";

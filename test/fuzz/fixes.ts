@@ -43,7 +43,10 @@ export function fixVerdict(scenario: Scenario): FixVerdict {
   };
 }
 
-/** A fix that was found for other pods and also helps these. It can be larger than these pods alone need. */
+/**
+ * The pods for which the group's fix was found, if it was found for other pods and also helps these. Such a fix
+ * can be larger than the group's pods alone need.
+ */
 function lendersOf({ keys, remedy: { fix } }: Group, all: readonly Group[]): readonly string[] {
   if (fix === undefined || [...keys].some((key) => fix.pods.has(key))) return [];
   return all.flatMap((one) => [...one.keys].filter((key) => fix.pods.has(key)));

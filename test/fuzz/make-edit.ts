@@ -152,7 +152,7 @@ function dropKey(spec: Json, key: string): void {
   if (terms === undefined) return;
   for (const term of terms)
     term.matchExpressions = term.matchExpressions.filter((one: Json) => one.key !== key);
-  // A term without conditions is always met, and so is the whole affinity.
+  // A term without conditions would match no node. The edit removes the condition, so it removes the whole affinity.
   if (terms.some((term: Json) => term.matchExpressions.length === 0)) delete affinity[list];
 }
 

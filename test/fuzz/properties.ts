@@ -58,8 +58,7 @@ function weightFaults({ manifests }: Scenario, plan: Plan, byRules: Plan): strin
     const heavy = newNodeClaims.filter(({ nodePool }) => (weights.get(nodePool) ?? 1) >= weight);
     return [...heavy, ...existingNodes].reduce((sum, { pods }) => sum + pods.length, 0);
   };
-  // Existing nodes may be filled differently. So plans are compared only if they plan new nodes of more than one
-  // weight.
+  // Pods on existing nodes count too, because the two plans may fill these nodes differently.
   const planned = [...plan.newNodeClaims, ...byRules.newNodeClaims];
   return [...new Set(planned.map(({ nodePool }) => weights.get(nodePool) ?? 1))]
     .filter((weight) => from(plan, weight) < from(byRules, weight))

@@ -99,8 +99,8 @@ export function refusals(
 }
 
 /**
- * Pods with a zone spread come first. Then come other pods, first those in zones with few spread pods: there they raise
- * the smallest count.
+ * Pods with a required spread come first. Then come other pods, first those in zones with few such pods: there
+ * they raise the smallest count.
  */
 function sparseZonesFirst({ nodes, pods, goal }: Stage): (pod: Json) => number {
   const zones = new Map<string, string>(

@@ -42,7 +42,7 @@ export interface Outcome {
 interface Tally {
   pods: number;
   same: number;
-  /** Ratio of our price to upstream's, for scenarios in which both place all pods. */
+  /** Our price and upstream's, for scenarios in which both place all pods. */
   readonly ratios: Ratio[];
   readonly classes: Map<string, number[]>;
   readonly unexplained: string[];

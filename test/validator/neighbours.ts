@@ -119,7 +119,7 @@ export function concerns(
 const required = (kind: string, { spec }: Json): readonly Json[] =>
   spec.affinity?.[kind]?.requiredDuringSchedulingIgnoredDuringExecution ?? [];
 
-/** Anti-affinity works in both directions: that of the new pod, and that of pods on the node. */
+/** Anti-affinity works in both directions: that of the new pod, and that of pods in its domain. */
 function apartFaults({ pod, place, isNew }: Placed, crowds: Crowds): string[] {
   return required("podAntiAffinity", pod).flatMap((term) => {
     const { perhaps } = crowds.of(term, pod);
@@ -137,7 +137,7 @@ function apartFaults({ pod, place, isNew }: Placed, crowds: Crowds): string[] {
   });
 }
 
-/** Whether the anti-affinity of any pod keeps this pod away. */
+/** Whether the anti-affinity of another pod of the cluster or the plan matches this pod, wherever that pod is. */
 export function isKeptOff(pod: Json, facts: Facts): boolean {
   return facts.places.some(({ running, pods }) =>
     [...running, ...pods].some(
@@ -252,7 +252,8 @@ function tallyOf(rule: Json, pod: Json, everyone: readonly Placed[], domains: Re
     tally.set(domain, (tally.get(domain) ?? 0) + 1);
     if (one.isNew) fresh.add(domain);
   }
-  // A new host is always possible, so the emptiest domain has no pods.
+  // The emptiest domain has no pods for hosts, because a new host is always possible. The same holds with fewer
+  // domains than minDomains.
   const least =
     rule.topologyKey === HOSTNAME || tally.size < (rule.minDomains ?? 0)
       ? 0

@@ -237,7 +237,7 @@ function limitFaults({ pools, places }: Facts): string[] {
   });
 }
 
-/** A node of a lighter NodePool must have a pod that no heavier NodePool could place. */
+/** For each heavier NodePool without limits, a node must have a pod that this NodePool could not take. */
 function weightFaults(facts: Facts): string[] {
   const { pools, places, types, daemonSets } = facts;
   const all = [...types.values()];
@@ -277,7 +277,10 @@ function weightFaults(facts: Facts): string[] {
   });
 }
 
-/** Whether the pod has more than requests and labels. Those rules are checked elsewhere. */
+/**
+ * Whether the pod has rules beyond its requests, tolerations and required node labels. The weights of its node are
+ * then not checked.
+ */
 function hasFurtherWishes({ spec }: Json): boolean {
   const { podAffinity, podAntiAffinity, nodeAffinity } = spec.affinity ?? {};
   const preferred = nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? [];
