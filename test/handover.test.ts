@@ -6,7 +6,7 @@ import { handOver } from "../src/cli/migrate/handover.ts";
 import { CliError } from "../src/cli/program/cli-error.ts";
 import { isUsual, openWorld, type TestWorld } from "./world.ts";
 
-const deployment = (name: string, replicas: number) =>
+const deployment = (name: string, replicas: number, args: readonly string[] = []) =>
   JSON.stringify({
     apiVersion: "apps/v1",
     kind: "Deployment",
@@ -16,16 +16,15 @@ const deployment = (name: string, replicas: number) =>
       selector: { matchLabels: { app: name } },
       template: {
         metadata: { labels: { app: name } },
-        spec: { containers: [{ name: "controller", image: "karpenter" }] },
+        spec: { containers: [{ name: "controller", image: "karpenter", args }] },
       },
     },
   });
 
 describe("a handover between two Deployments", () => {
   let world: TestWorld;
-  const ref = { name: "karpenter-leader-election", namespace: "default" };
-
-  const hold = async (holderIdentity: string) => {
+  const hold = async (holderIdentity: string, name = "karpenter-leader-election") => {
+    const ref = { name, namespace: "default" };
     const renewTime = toRfc3339Micro(world.clock.now());
     const spec = { holderIdentity, renewTime, leaseDurationSeconds: 15 };
     await world.client
@@ -130,5 +129,31 @@ describe("a handover between two Deployments", () => {
     const { value, error } = await asked;
     expect([value, error]).toEqual([taken, undefined]);
     expect([await replicas("new"), await replicas("old")]).toEqual([0, 1]);
+  });
+
+  it("that is asked for again ends at once, as the other leads already", async () => {
+    const lines: string[] = [];
+    const asked = ask("default/new", "default/old", lines);
+    await world.clock.advance(1_000);
+    const leader = `${await podName("old")}_3`;
+    await hold(leader);
+    expect(await asked).toMatchObject({ value: leader });
+    expect(lines.at(-1)).toBe(`${leader} leads`);
+  });
+
+  it("goes by the Lease that each Deployment names, and believes no leader of an earlier day", async () => {
+    await hold("renamed-1-aaaaa_4", "renamed-lease");
+    await world.clock.advance(3_600_000);
+    await world.apply(deployment("renamed", 0, ["--leader-election-name=renamed-lease"]));
+    await hold(`${await podName("old")}_3`);
+    const { error } = await ask("default/old", "default/renamed");
+    expect((error as Error).message).toContain(
+      "default/renamed took no lease default/renamed-lease within 60 s",
+    );
+    const asked = ask("default/old", "default/renamed");
+    await world.clock.advance(1_000);
+    // The node's name, as in the network of the node.
+    await hold("node-1_5", "renamed-lease");
+    expect(await asked).toMatchObject({ value: "node-1_5" });
   });
 });

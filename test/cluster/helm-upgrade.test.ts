@@ -97,8 +97,7 @@ describe("a release of upstream's chart", () => {
     ["karpenter-observer", ["settings.observeOnly=true", "webhook.enabled=false", "replicas=1"]],
     ["karpenter-ts", ["settings.preset=upstream-compatible", "replicas=0"]],
   ])("has room beside it for %s, as docs/guide/migrate.md installs it", async (name, settings) => {
-    const values = [`podDisruptionBudget.name=${name}`, ...settings];
-    const set = values.flatMap((one) => ["--set", one]);
+    const set = settings.flatMap((one) => ["--set", one]);
     await helm.ok(["install", name, "{chart}", ...PLACE, "--skip-crds", ...IMAGE, ...set], VALUES);
     const found = await cluster.list<Deployment>("Deployment", "apps/v1");
     expect(found.map(({ metadata }) => metadata.name).sort()).toEqual(["karpenter", name]);
@@ -140,6 +139,28 @@ describe("a release of upstream's chart", () => {
     const accounts = await cluster.list("ServiceAccount");
     const own = accounts.find(({ metadata }) => metadata.name === "karpenter");
     expect(own?.metadata.annotations).toMatchObject(VALUES.serviceAccount.annotations);
+  });
+
+  it("has room for two observers in its namespace, which bring no ConfigMap", async () => {
+    const watch = ["settings.observeOnly=true", "webhook.enabled=false", "replicas=1"];
+    const set = watch.flatMap((one) => ["--set", one]);
+    const names = ["karpenter-balanced", "karpenter-frugal"];
+    for (const name of names)
+      await helm.ok(
+        ["install", name, "{chart}", ...PLACE, "--skip-crds", ...IMAGE, ...set],
+        VALUES,
+      );
+    const owners = (await cluster.list("ConfigMap")).map(
+      ({ metadata }) => metadata.annotations?.["meta.helm.sh/release-name"],
+    );
+    expect([...new Set(owners)].sort()).toEqual(["karpenter", undefined]);
+    const found = await cluster.list<Deployment>("Deployment", "apps/v1");
+    for (const name of names) {
+      const one = found.find(({ metadata }) => metadata.name === name);
+      const [container] = one?.spec.template.spec.containers ?? [];
+      expect(environmentOf(container as Container, NAMESPACE)["LOG_LEVEL"]).toBe("debug");
+      await helm.ok(["uninstall", name, ...PLACE]);
+    }
   });
 
   it("keeps its NodePools and node classes as they were", async () => {

@@ -18,7 +18,7 @@ import { LEASE, POD_DISRUPTION_BUDGET } from "../../apis/policy/kinds.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { isNotServed, KubeError } from "../../kube/errors.ts";
 import { OPTIONS } from "../../operator/settings/options.ts";
-import { environmentOf, isKarpenter } from "../checks/deployments.ts";
+import { isKarpenter, settingOf } from "../checks/deployments.ts";
 import { scrubbed, scrubbedText } from "./scrub.ts";
 
 /** Kinds whose objects are all in the bundle. Secrets and ConfigMaps are never read. */
@@ -110,7 +110,7 @@ function isOurs({ source, reportingComponent }: Event): boolean {
 /** The port that the chart gave to the controller. */
 function metricsPort(deployments: readonly Deployment[]): string {
   const given = deployments.filter(isKarpenter).flatMap((one) => {
-    const port = environmentOf(one).get(OPTIONS.metricsPort.env);
+    const port = settingOf(one, OPTIONS.metricsPort);
     return port ? [port] : [];
   });
   return given[0] ?? String(OPTIONS.metricsPort.default);

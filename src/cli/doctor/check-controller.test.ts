@@ -1,8 +1,9 @@
 /** The doctor's checks of the controller's pods, and how remedies are printed. Without a cluster. */
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../apis/core/pod.ts";
+import type { Lease } from "../../apis/policy/kinds.ts";
 import { printedChecks } from "../checks/checks.ts";
-import { checkController } from "./check-controller.ts";
+import { checkController, checkLead } from "./check-controller.ts";
 import type { DoctorFacts } from "./facts.ts";
 
 const controllerPod = (name: string, status: object) =>
@@ -77,6 +78,42 @@ describe("the controller", () => {
     expect(checkController({ ...facts, leases })).toMatchObject([{ state: "ready" }]);
     const later = { ...facts, leases, nowMs: nowMs + 60_000 };
     expect(checkController(later)).toMatchObject([{ state: "todo" }]);
+  });
+
+  it("each Deployment's own Lease must be held; one that is left over from another is not", () => {
+    const lease = (name: string, holderIdentity: string, renewTime: string) =>
+      ({
+        metadata: { name, namespace: "karpenter" },
+        spec: { holderIdentity, renewTime },
+      }) as unknown as Lease;
+    const [now, old] = ["2026-01-02T00:00:00Z", "2026-01-01T00:00:00Z"];
+    const containers = [
+      { name: "controller", env: [{ name: "LEADER_ELECTION_NAME", value: "mine" }] },
+    ];
+    const deployments = [
+      {
+        metadata: { name: "karpenter", namespace: "karpenter" },
+        spec: { replicas: 1, template: { spec: { containers } } },
+      },
+    ];
+    const facts = { ...FACTS, deployments, nowMs: Date.parse(now) } as unknown as DoctorFacts;
+    const leftOver = lease("karpenter-leader-election", "gone", old);
+    const leftOverReady = {
+      item: "karpenter/karpenter-leader-election",
+      state: "ready",
+      says: "gone has not renewed it for 24h0m0s, but no Deployment in karpenter that runs uses it",
+    };
+    expect(checkLead({ ...facts, leases: [leftOver, lease("mine", "me", now)] })).toMatchObject([
+      leftOverReady,
+      { item: "karpenter/mine", state: "ready", says: "me leads" },
+    ]);
+    expect(checkLead({ ...facts, leases: [leftOver] })).toMatchObject([
+      { item: "karpenter/mine", state: "todo" },
+      leftOverReady,
+    ]);
+    expect(checkLead({ ...facts, leases: [lease("mine", "me", old)] })).toMatchObject([
+      { item: "karpenter/mine", state: "todo", says: "me has not renewed it for 24h0m0s" },
+    ]);
   });
 
   it("a remedy that several items need is said once", () => {

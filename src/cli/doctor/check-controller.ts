@@ -1,10 +1,13 @@
 /** Checks of the controller itself: its Deployment, its pods and who leads. */
+import type { Deployment } from "../../apis/apps/kinds.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import { isReady } from "../../apis/core/pod-predicates.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { counted } from "../../base/counted.ts";
 import { formatDuration } from "../../base/duration.ts";
+import { OPTIONS } from "../../operator/settings/options.ts";
 import type { CheckedItem } from "../checks/checks.ts";
+import { isSameLease, leaseOf, settingOf } from "../checks/deployments.ts";
 import type { DoctorFacts } from "./facts.ts";
 
 const LEASE_SECONDS = 15;
@@ -88,16 +91,32 @@ export function checkLead(facts: DoctorFacts): readonly CheckedItem[] {
         remedy,
       },
     ];
-  return leases.map(({ metadata, spec }): CheckedItem => {
-    const item = `${metadata.namespace}/${metadata.name}`;
-    const holder = spec.holderIdentity ?? "";
-    if (holders(facts).includes(`${item} ${holder}`))
-      return { area, item, state: "ready", says: `${holder} leads` };
-    const ageMs = facts.nowMs - (fromRfc3339(spec.renewTime ?? "") ?? 0);
-    const age = formatDuration(Math.round(ageMs / 1_000) * 1_000);
-    const says = holder === "" ? "Nobody leads" : `${holder} has not renewed it for ${age}`;
-    return { area, item, state: "todo", says, remedy };
-  });
+  const used = facts.deployments.filter(leads).map(leaseOf);
+  const missing = used.filter((ref) => !leases.some((one) => isSameLease(ref, one.metadata)));
+  return [
+    ...missing.map((ref): CheckedItem => {
+      const says = "No controller of this namespace has ever led";
+      return { area, item: `${ref.namespace}/${ref.name}`, state: "todo", says, remedy };
+    }),
+    ...leases.map(({ metadata, spec }): CheckedItem => {
+      const item = `${metadata.namespace}/${metadata.name}`;
+      const holder = spec.holderIdentity ?? "";
+      if (holders(facts).includes(`${item} ${holder}`))
+        return { area, item, state: "ready", says: `${holder} leads` };
+      const ageMs = facts.nowMs - (fromRfc3339(spec.renewTime ?? "") ?? 0);
+      const age = formatDuration(Math.round(ageMs / 1_000) * 1_000);
+      const says = holder === "" ? "Nobody leads" : `${holder} has not renewed it for ${age}`;
+      const isUsed = used.length === 0 || used.some((ref) => isSameLease(ref, metadata));
+      if (isUsed) return { area, item, state: "todo", says, remedy };
+      const why = `no Deployment in ${namespace} that runs uses it`;
+      return { area, item, state: "ready", says: `${says}, but ${why}` };
+    }),
+  ];
+}
+
+/** Whether its pods stand for the lead. */
+function leads(deployment: Deployment): boolean {
+  return deployment.spec.replicas !== 0 && settingOf(deployment, OPTIONS.observeOnly) !== "true";
 }
 
 /** The Leases that are held, each with its holder. */

@@ -24,9 +24,8 @@ import { isObject } from "../../base/json.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { ConnectionError, isNotServed, KubeError } from "../../kube/errors.ts";
 import { type ProviderName, type Right, rightsOf } from "../../operator/rights.ts";
-import { OPTIONS } from "../../operator/settings/options.ts";
 import { SANDBOX_COMPILER } from "../../sandbox/apiserver/version-info.ts";
-import { isKarpenter } from "../checks/deployments.ts";
+import { isKarpenter, isLeaseOf, type LeaseRef, leaseOf } from "../checks/deployments.ts";
 import { isKnownMissing } from "../checks/missing.ts";
 import { CliError } from "../program/cli-error.ts";
 import type {
@@ -87,9 +86,8 @@ export async function gatherDoctor(
   for (const attempt of options.tries) tried.push(await attempt());
   const classes = await lists(classKinds);
   const { namespace } = options;
-  const deployments = (await list(DEPLOYMENT)).filter(
-    (one) => one.metadata.namespace === namespace && isKarpenter(one),
-  );
+  const everywhere = (await list(DEPLOYMENT)).filter(isKarpenter);
+  const deployments = everywhere.filter((one) => one.metadata.namespace === namespace);
   const selectors = deployments.map(({ spec }) => spec.selector);
   return {
     provider: options.provider,
@@ -110,11 +108,9 @@ export async function gatherDoctor(
     isNamespaceMissing: await isKnownMissing(client, NAMESPACE, { name: options.namespace }),
     account: options.serviceAccount ?? "whoever runs this",
     isAccountMissing,
-    rights: isAccountMissing ? [] : await askRights(client, options),
+    rights: isAccountMissing ? [] : await askRights(client, options, deployments.map(leaseOf)),
     crds,
-    leases: (await list(LEASE)).filter(
-      ({ metadata }) => metadata.name === OPTIONS.leaderElectionName.default,
-    ),
+    leases: (await list(LEASE)).filter((one) => isLeaseOf(one, everywhere)),
     webhooks: await webhookTargets(crds, list),
     pools: await lists(POOL_KINDS),
     classes,
@@ -182,45 +178,51 @@ interface Question {
   readonly verb: string;
   readonly resource: string;
   readonly name: string | undefined;
+  /** Undefined: all namespaces. */
+  readonly where: string | undefined;
 }
 
-/** Asks the API server about each right that the controller needs. */
+/** Asks the API server about each right that the controller needs; of Leases, about those that it uses. */
 async function askRights(
   client: Pick<KubeClient, "raw">,
   { provider, namespace, serviceAccount }: DoctorOptions,
+  leases: readonly LeaseRef[],
 ): Promise<readonly AskedRight[]> {
+  const placesOf = (right: Right): readonly Pick<Question, "name" | "where">[] => {
+    const where = namespaceOf(right, namespace);
+    const isOfLeases = right.resources.includes("leases") && leases.length > 0;
+    if (!isOfLeases) return (right.names ?? [undefined]).map((name) => ({ name, where }));
+    return leases.map((lease) => ({
+      name: right.names === undefined ? undefined : lease.name,
+      where: lease.namespace,
+    }));
+  };
   const questions: Question[] = rightsOf(provider).flatMap((right) =>
     right.resources.flatMap((resource) =>
       right.verbs.flatMap((verb) =>
-        (right.names ?? [undefined]).map((name) => ({ right, verb, resource, name })),
+        placesOf(right).map((place) => ({ right, verb, resource, ...place })),
       ),
     ),
   );
   const answers: AskedRight[] = [];
   for (let at = 0; at < questions.length; at += ASKED_AT_ONCE) {
     const some = questions.slice(at, at + ASKED_AT_ONCE);
-    answers.push(
-      ...(await Promise.all(some.map((one) => ask(client, one, { namespace, serviceAccount })))),
-    );
+    answers.push(...(await Promise.all(some.map((one) => ask(client, one, serviceAccount)))));
   }
   return answers;
 }
 
+function namespaceOf({ where }: Right, own: string): string | undefined {
+  if (where === "own namespace") return own;
+  return where === "kube-system" ? where : undefined;
+}
+
 async function ask(
   client: Pick<KubeClient, "raw">,
-  { right, verb, resource: full, name }: Question,
-  {
-    namespace,
-    serviceAccount,
-  }: { readonly namespace: string; readonly serviceAccount: string | undefined },
+  { right, verb, resource: full, name, where }: Question,
+  serviceAccount: string | undefined,
 ): Promise<AskedRight> {
   const [resource = "", subresource] = full.split("/");
-  const where =
-    right.where === "own namespace"
-      ? namespace
-      : right.where === "kube-system"
-        ? "kube-system"
-        : undefined;
   const [ofNamespace = "", account = ""] = (serviceAccount ?? "").split("/");
   const kind = serviceAccount === undefined ? "SelfSubjectAccessReview" : "SubjectAccessReview";
   const { body } = await client.raw({

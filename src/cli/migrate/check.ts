@@ -9,7 +9,7 @@ import { isObject } from "../../base/json.ts";
 import type { OptionDefinition } from "../../operator/settings/option-definition.ts";
 import { OPTIONS } from "../../operator/settings/options.ts";
 import type { CheckedItem } from "../checks/checks.ts";
-import { environmentOf, imageOf } from "../checks/deployments.ts";
+import { environmentOf, imageOf, settingOf } from "../checks/deployments.ts";
 import {
   checkDefinitions,
   checkDrift,
@@ -262,7 +262,7 @@ function allows(pattern: string, action: string): boolean {
 
 /** Whether it takes no Lease and changes nothing (`--observe-only`). */
 function onlyObserves(one: Deployment): boolean {
-  return environmentOf(one).get(OPTIONS.observeOnly.env) === "true";
+  return settingOf(one, OPTIONS.observeOnly) === "true";
 }
 
 function nameOf({ metadata }: Deployment): string {

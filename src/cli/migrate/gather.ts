@@ -13,8 +13,7 @@ import { firstLineOf } from "../../base/error-text.ts";
 import { isObject } from "../../base/json.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { ConnectionError, isNotServed, KubeError } from "../../kube/errors.ts";
-import { OPTIONS } from "../../operator/settings/options.ts";
-import { isKarpenter } from "../checks/deployments.ts";
+import { isKarpenter, isLeaseOf } from "../checks/deployments.ts";
 import { readText } from "../plan/documents.ts";
 import { CliError } from "../program/cli-error.ts";
 import { valuesOf } from "../program/manifest-text.ts";
@@ -75,9 +74,7 @@ export async function gatherMigration(
     objects,
     nodes: await list(NODE),
     deployments,
-    leases: (await list(LEASE)).filter(
-      ({ metadata }) => metadata.name === OPTIONS.leaderElectionName.default,
-    ),
+    leases: (await list(LEASE)).filter((one) => isLeaseOf(one, deployments)),
     webhooks: webhooks
       .map(({ metadata }) => metadata.name)
       .filter((name) => name.includes("karpenter"))

@@ -4,17 +4,16 @@
  * they are.
  */
 import { DEPLOYMENT, type Deployment } from "../../apis/apps/kinds.ts";
-import { POD } from "../../apis/core/pod.ts";
+import { POD, type Pod } from "../../apis/core/pod.ts";
 import { LEASE, type Lease } from "../../apis/policy/kinds.ts";
 import type { Clock } from "../../base/clock.ts";
 import { counted } from "../../base/counted.ts";
 import type { KubeClient, ObjectRef } from "../../kube/client/client.ts";
 import { isNotFound } from "../../kube/errors.ts";
-import { OPTIONS } from "../../operator/settings/options.ts";
+import { isSameLease, type LeaseRef, leaseOf } from "../checks/deployments.ts";
 import { CliError } from "../program/cli-error.ts";
 
 const LOOK_MS = 500;
-const LEASE_NAME = OPTIONS.leaderElectionName.default;
 /** client-go's lease duration, if the Lease has none. */
 const LEASE_MS = 15_000;
 
@@ -45,23 +44,36 @@ export async function handOver(
   const before = from.spec.replicas ?? 1;
   const wayBack = `to go back: scale ${options.to} to 0, then ${options.from} to ${before}`;
   const running = to.spec.replicas ?? 1;
-  const others = await leases(client);
+  const [oldLease, nextLease] = [leaseOf(from), leaseOf(to)];
+  const holderNow = (await leaseAt(client, oldLease))?.spec.holderIdentity ?? "";
+  const isDone = before === 0 || (await podsOf(client, to)).some((pod) => isOf(holderNow, pod));
+  /** The leader that must end. Undefined: an earlier handover got as far as this. */
+  const heldBefore = isDone ? undefined : holderNow;
+  const renewedBefore = (await leaseAt(client, nextLease))?.spec.renewTime;
   await scale(client, old, 0);
   say(`scaled ${options.from} from ${counted(before, "replica")} to 0`);
   const late = `within ${timeoutMs / 1_000} s`;
   const notEnded = `pods of ${options.from} have not ended ${late}; ${wayBack}`;
-  await until(clock, { timeoutMs, problem: notEnded }, () => hasEnded(client, old, from));
+  await until(
+    clock,
+    { timeoutMs, problem: notEnded },
+    async () => (await podsOf(client, from)).length === 0,
+  );
   say("its pods have ended");
-  await leaseIsFree(client, clock, { holders: holdersOf(others, old), timeoutMs, wayBack });
+  await leaseIsFree(client, clock, { ref: oldLease, holder: heldBefore, timeoutMs, wayBack });
   say("its lease is free");
   if (running === 0) {
     await scale(client, next, options.replicas);
     say(`scaled ${options.to} to ${counted(options.replicas, "replica")}`);
   }
   let holder: string | undefined;
-  const notLed = `${options.to} took no lease ${LEASE_NAME} ${late}; read its log, or ${wayBack}`;
+  const lease = `${nextLease.namespace}/${nextLease.name}`;
+  const notLed = `${options.to} took no lease ${lease} ${late}; read its log, or ${wayBack}`;
   await until(clock, { timeoutMs, problem: notLed }, async () => {
-    holder = holdersOf(await leases(client), next)[0];
+    const spec = (await leaseAt(client, nextLease))?.spec;
+    // An earlier leader may be named in a Lease that nobody renews.
+    const isNew = spec?.renewTime !== renewedBefore && spec?.holderIdentity !== heldBefore;
+    holder = isNew ? spec?.holderIdentity || undefined : undefined;
     return holder !== undefined;
   });
   say(`${holder} leads`);
@@ -102,59 +114,56 @@ async function scale(
   await client.patch(DEPLOYMENT, ref, { type: "merge", body: { spec: { replicas } } }, "scale");
 }
 
-async function hasEnded(
+async function podsOf(
   client: Pick<KubeClient, "list">,
-  { namespace }: { readonly namespace: string },
-  { spec }: Deployment,
-): Promise<boolean> {
+  { metadata: { namespace }, spec }: Deployment,
+): Promise<readonly Pod[]> {
   const labels = Object.entries(spec.selector.matchLabels ?? {});
   const labelSelector = labels.map(([key, value]) => `${key}=${value}`).join(",");
-  return (await client.list(POD, { namespace, labelSelector })).items.length === 0;
+  return (await client.list(POD, { namespace: namespace ?? "", labelSelector })).items;
 }
 
-async function leases(client: Pick<KubeClient, "list">): Promise<readonly Lease[]> {
-  return (await client.list(LEASE)).items.filter(({ metadata }) => metadata.name === LEASE_NAME);
+/** An identity begins with the pod's name, except in the network of its node. */
+function isOf(identity: string, { metadata }: Pod): boolean {
+  return identity.startsWith(`${metadata.name}_`);
+}
+
+async function leaseAt(
+  client: Pick<KubeClient, "list">,
+  ref: LeaseRef,
+): Promise<Lease | undefined> {
+  const { items } = await client.list(LEASE, {
+    namespace: ref.namespace,
+    fieldSelector: `metadata.name=${ref.name}`,
+  });
+  return items.find(({ metadata }) => isSameLease(ref, metadata));
 }
 
 /**
- * Identities among the Lease holders that belong to pods of the Deployment. An identity begins with the pod's name.
- */
-function holdersOf(all: readonly Lease[], { name }: ObjectRef): readonly string[] {
-  const own = new RegExp(`^${name}-[a-z0-9]+-[a-z0-9]{5}_`);
-  return all.flatMap(({ spec }) =>
-    own.test(spec.holderIdentity ?? "") ? [spec.holderIdentity as string] : [],
-  );
-}
-
-/**
- * Waits until none of these identities holds a Lease. A Lease that was not released is free when it was not renewed
+ * Waits until this identity does not hold the Lease. A Lease that was not released is free when it was not renewed
  * for its duration. That is measured with this machine's clock.
  */
 async function leaseIsFree(
   client: Pick<KubeClient, "list">,
   clock: Clock,
   {
-    holders,
+    ref,
+    holder,
     timeoutMs,
     wayBack,
-  }: { holders: readonly string[]; timeoutMs: number; wayBack: string },
+  }: { ref: LeaseRef; holder: string | undefined; timeoutMs: number; wayBack: string },
 ): Promise<void> {
-  const seen = new Map<string, { readonly renewTime: string | undefined; readonly atMs: number }>();
-  const problem = `the lease is still renewed by ${holders.join(", ")}; ${wayBack}`;
+  let seen: { readonly renewTime: string | undefined; readonly atMs: number } | undefined;
+  const problem = `the lease is still renewed by ${holder}; ${wayBack}`;
   await until(clock, { timeoutMs, problem }, async () => {
-    const held = (await leases(client)).filter(({ spec }) =>
-      holders.includes(spec.holderIdentity ?? ""),
-    );
-    return held.every(({ metadata, spec }) => {
-      const key = metadata.namespace ?? "";
-      const last = seen.get(key);
-      const nowMs = clock.elapsedMs();
-      if (last === undefined || last.renewTime !== spec.renewTime) {
-        seen.set(key, { renewTime: spec.renewTime, atMs: nowMs });
-        return false;
-      }
-      return nowMs - last.atMs > (spec.leaseDurationSeconds ?? LEASE_MS / 1_000) * 1_000;
-    });
+    const spec = (await leaseAt(client, ref))?.spec;
+    if (!spec?.holderIdentity || spec.holderIdentity !== holder) return true;
+    const nowMs = clock.elapsedMs();
+    if (seen === undefined || seen.renewTime !== spec.renewTime) {
+      seen = { renewTime: spec.renewTime, atMs: nowMs };
+      return false;
+    }
+    return nowMs - seen.atMs > (spec.leaseDurationSeconds ?? LEASE_MS / 1_000) * 1_000;
   });
 }
 

@@ -41,6 +41,11 @@ annotations:
 {{- end }}
 {{- end }}
 
+{{/* An observer has no ConfigMap of its own name: the Karpenter that it watches may have that in the same namespace. */}}
+{{- define "karpenter.logsByConfigMap" -}}
+{{- and .Values.logConfig.enabled (not .Values.settings.observeOnly) }}
+{{- end }}
+
 {{- define "karpenter.serviceAccountName" -}}
 {{- default (include "karpenter.fullname" .) .Values.serviceAccount.name }}
 {{- end }}
