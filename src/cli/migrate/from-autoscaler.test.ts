@@ -5,8 +5,9 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
 import type { Node } from "../../apis/core/node.ts";
-import { nodeGroups, readScalingGroups } from "./node-groups.ts";
+import { nodeGroups } from "./node-groups.ts";
 import { runFromAutoscaler } from "./run-from-autoscaler.ts";
+import { readScalingGroups } from "./scaling-groups.ts";
 
 const node = (name: string, labels: object, more: object = {}) => ({
   apiVersion: "v1",

@@ -47,8 +47,10 @@ export async function groupCost(
     region,
   }: { readonly drafts: readonly KubeObject[]; readonly region?: string | undefined },
 ): Promise<GroupCost> {
-  const nodes = groups.flatMap((group) => group.nodes);
-  const names = new Set(nodes.map(({ metadata }) => metadata.name));
+  const nodes = groups.flatMap((group) =>
+    group.nodes.map((node) => ({ name: node.metadata.name, offer: offerOf(node, group) })),
+  );
+  const names = new Set(nodes.map(({ name }) => name));
   const without = found.flatMap((one) => withoutNodes(one, names));
   const drafted = drafts.map((object) => ({
     where: `the draft of ${object.metadata.name}`,
@@ -62,15 +64,15 @@ export async function groupCost(
   const { result, passes } = playedPlan(input, SETTINGS);
   const timings = { parseMs: 0, solveMs: 0 };
   const plan = planOf(result, input.pods.length, timings, { input, volumeFixes: false, passes });
-  const unpriced = nodes.filter((node) => prices.get(offerOf(node)) === undefined);
+  const unpriced = nodes.filter(({ offer }) => prices.get(offer) === undefined);
   return {
     before: {
       nodes: nodes.length,
-      priceMicroUsd: nodes.reduce((sum, node) => sum + (prices.get(offerOf(node)) ?? 0), 0),
+      priceMicroUsd: nodes.reduce((sum, node) => sum + (prices.get(node.offer) ?? 0), 0),
     },
     after: { nodes: plan.totals.nodes, priceMicroUsd: plan.totals.priceMicroUsdPerHour },
     left: plan.unschedulable.map(({ pod }) => pod),
-    unpriced: unpriced.map(({ metadata }) => metadata.name).sort(),
+    unpriced: unpriced.map(({ name }) => name).sort(),
     notes: cloud.notes,
   };
 }
@@ -89,11 +91,11 @@ function withoutNodes(one: Found, names: ReadonlySet<string>): readonly Found[] 
   return [{ ...one, object: { ...pod, spec, status } as unknown as KubeObject }];
 }
 
-function offerOf({ metadata, ...node }: Node): string {
-  const { labels = {} } = metadata;
+function offerOf(node: Node, group: NodeGroup): string {
+  const { labels = {} } = node.metadata;
   const type = labels["node.kubernetes.io/instance-type"];
   const zone = labels["topology.kubernetes.io/zone"];
-  return `${type} ${zone} ${capacityTypeOf({ metadata, ...node })}`;
+  return `${type} ${zone} ${capacityTypeOf(node, group)}`;
 }
 
 async function pricesIn(

@@ -1,14 +1,17 @@
 /**
- * Finds the node groups of Cluster Autoscaler by node labels, and completes them from the output of `aws
- * autoscaling describe-auto-scaling-groups`. upstream: kubernetes/autoscaler,
+ * Finds the node groups of Cluster Autoscaler by node labels and by the instances of Auto Scaling groups, and completes
+ * them from these groups' tags. upstream: kubernetes/autoscaler,
  * cluster-autoscaler/cloudprovider/aws/README.md (tags k8s.io/cluster-autoscaler/node-template/…)
  */
+
+import { AWS_WELL_KNOWN_LABELS } from "../../apis/aws/labels.ts";
 import type { Node, Taint } from "../../apis/core/node.ts";
-import { isObject } from "../../base/json.ts";
-import { CliError } from "../program/cli-error.ts";
+import { isRestrictedNodeLabel, normalizedLabel } from "../../apis/karpenter/labels.ts";
+import { catalogue } from "../../providers/aws/catalogue/catalogue.ts";
+import type { ScalingGroup } from "./scaling-groups.ts";
 
 /** Labels with the name of a node's group, in the order of search. */
-export const GROUP_LABELS: readonly string[] = [
+const GROUP_LABELS: readonly string[] = [
   "eks.amazonaws.com/nodegroup",
   "alpha.eksctl.io/nodegroup-name",
   "kops.k8s.io/instancegroup",
@@ -19,14 +22,14 @@ const ARCH_LABEL = "kubernetes.io/arch";
 const TEMPLATE = "k8s.io/cluster-autoscaler/node-template/";
 /** Cluster Autoscaler ignores any other form. upstream: cloudprovider/aws/aws_manager.go (extractTaintsFromAsg) */
 const TAINT_TAG = /^(.*):(NoSchedule|NoExecute|PreferNoSchedule)$/;
-/** Tags whose key or value names the cluster of an Auto Scaling group. */
-const CLUSTER_TAGS = ["eks:cluster-name", "alpha.eksctl.io/cluster-name", "KubernetesCluster"];
-const CLUSTER_TAG = /^(?:kubernetes\.io\/cluster|k8s\.io\/cluster-autoscaler)\/([^/]+)$/;
-/** Domains of labels that belong to the group, the cloud or Kubernetes. A NodePool must not set them. */
+/** Domains of labels that the cloud, Kubernetes or its agents set. */
 const FOREIGN =
   /(^|\.)(kubernetes\.io|k8s\.io|eks\.amazonaws\.com|k8s\.aws|eksctl\.io|karpenter\.sh)$/;
+/** Of these domains, those whose labels name the group. */
+const OF_GROUPS = /(^|\.)(eks\.amazonaws\.com|eksctl\.io|kops\.k8s\.io)$/;
 
 type Effect = Taint["effect"];
+type CapacityType = "on-demand" | "spot";
 
 /** One node group. Lists are sorted. */
 export interface NodeGroup {
@@ -35,35 +38,15 @@ export interface NodeGroup {
   readonly types: readonly string[];
   readonly zones: readonly string[];
   readonly architectures: readonly string[];
-  readonly capacityTypes: readonly ("on-demand" | "spot")[];
+  readonly capacityTypes: readonly CapacityType[];
   readonly labels: Readonly<Record<string, string>>;
   readonly taints: readonly Taint[];
-  /** Labels that all its nodes have and that a NodePool cannot set. */
+  /** Labels that all its nodes have from the cloud, Kubernetes or an agent. */
   readonly foreign: Readonly<Record<string, string>>;
-  readonly sizes?: { readonly min: number; readonly max: number; readonly desired: number };
-}
-
-/** An Auto Scaling group, with the fields that are read. */
-export interface ScalingGroup {
-  readonly name: string;
-  readonly min: number;
-  readonly max: number;
-  readonly desired: number;
-  readonly zones: readonly string[];
-  readonly types: readonly string[];
-  /** Percent; absent: no mixed instances policy. */
-  readonly onDemandPercent?: number;
-  readonly onDemandBase: number;
-  readonly tags: Readonly<Record<string, string>>;
-}
-
-/** Whether a tag of the Auto Scaling group names a cluster, and none names this one. */
-export function isOfOtherCluster({ tags }: ScalingGroup, clusterName: string): boolean {
-  const named = [
-    ...CLUSTER_TAGS.flatMap((key) => tags[key] ?? []),
-    ...Object.keys(tags).flatMap((key) => CLUSTER_TAG.exec(key)?.[1] ?? []),
-  ].filter((name) => name !== "enabled");
-  return named.length > 0 && !named.includes(clusterName);
+  /** Empty: its sizes are not known. */
+  readonly scaling: readonly ScalingGroup[];
+  /** Tags of Cluster Autoscaler that are no label and no taint, such as `resources/example.com/fuse`. */
+  readonly otherTags: Readonly<Record<string, string>>;
 }
 
 /** The groups by name. Nodes without a group and nodes of Karpenter are left out. */
@@ -71,11 +54,17 @@ export function nodeGroups(
   nodes: readonly Node[],
   scaling: readonly ScalingGroup[],
 ): readonly NodeGroup[] {
+  const byInstance = new Map(
+    scaling.flatMap((one) => one.instanceIds.map((id) => [id, groupName(one)] as const)),
+  );
   const byName = new Map<string, Node[]>();
   for (const node of nodes) {
-    const labels = node.metadata.labels ?? {};
+    const { labels = {} } = node.metadata;
     if (Object.keys(labels).some((key) => key.startsWith("karpenter.sh/"))) continue;
-    const name = GROUP_LABELS.map((key) => labels[key]).find((one) => one !== undefined);
+    const [, instance = ""] = /\/([^/]+)$/.exec(node.spec?.providerID ?? "") ?? [];
+    const name =
+      byInstance.get(instance) ??
+      GROUP_LABELS.map((key) => labels[key]).find((one) => one !== undefined);
     if (name !== undefined) byName.set(name, [...(byName.get(name) ?? []), node]);
   }
   const names = new Set([...byName.keys(), ...scaling.map(groupName)]);
@@ -100,51 +89,68 @@ function groupOf(
     string,
     string
   >;
-  const labels = { ...tagged, ...common };
   const isOwn = ([key]: readonly [string, string]) => !isForeign(key);
-  const sum = (of: (one: ScalingGroup) => number) =>
-    scaling.reduce((total, one) => total + of(one), 0);
+  const labels = [
+    ...Object.entries(tagged).filter(([key]) => isSettable(key)),
+    ...Object.entries(common).filter(isOwn),
+  ];
+  const types = sorted([
+    ...valuesOf(TYPE_LABEL),
+    ...scaling.flatMap((one) => one.types),
+    ...(tagged[TYPE_LABEL] ?? "").split(",").filter((one) => one !== ""),
+  ]);
+  const architectureOf = (type: string) => catalogue().types[type]?.arch ?? [];
   return {
     name,
     nodes,
-    types: sorted([...valuesOf(TYPE_LABEL), ...scaling.flatMap(({ types }) => types)]),
+    types,
     zones: sorted([...valuesOf(ZONE_LABEL), ...scaling.flatMap(({ zones }) => zones)]),
-    architectures: sorted(valuesOf(ARCH_LABEL)),
-    capacityTypes: sorted([
-      ...nodes.map(capacityTypeOf),
-      ...scaling.flatMap(boughtAs),
-    ]) as NodeGroup["capacityTypes"],
-    labels: Object.fromEntries(Object.entries(labels).filter(isOwn).sort()),
+    architectures: sorted([
+      ...valuesOf(ARCH_LABEL),
+      ...types.flatMap(architectureOf),
+      ...(tagged[ARCH_LABEL] === undefined ? [] : [tagged[ARCH_LABEL]]),
+    ]),
+    capacityTypes: capacityTypesOf(nodes, scaling),
+    labels: Object.fromEntries(labels.sort()),
     foreign: Object.fromEntries(
       Object.entries(common)
         .filter((one) => !isOwn(one))
         .sort(),
     ),
     taints: taintsOf(nodes, scaling),
-    ...(scaling.length === 0
-      ? {}
-      : {
-          sizes: {
-            min: sum((one) => one.min),
-            max: sum((one) => one.max),
-            desired: sum((one) => one.desired),
-          },
-        }),
+    scaling,
+    otherTags: otherTags(scaling),
   };
 }
 
-/** On-demand or spot, by the label of an EKS node group or of eksctl. */
-export function capacityTypeOf({ metadata }: Node): "on-demand" | "spot" {
-  const { labels = {} } = metadata;
-  const told = labels["eks.amazonaws.com/capacityType"] ?? labels["node-lifecycle"] ?? "";
+/** On-demand or spot, by the label of an EKS node group or of eksctl. Undefined: there is none. */
+function toldCapacityType({ metadata: { labels = {} } }: Node): CapacityType | undefined {
+  const told = labels["eks.amazonaws.com/capacityType"] ?? labels["node-lifecycle"];
+  if (told === undefined) return undefined;
   return told.toLowerCase() === "spot" ? "spot" : "on-demand";
 }
 
-function boughtAs({ onDemandPercent, onDemandBase }: ScalingGroup): readonly string[] {
+/** How a node of the group was bought. A group with both says nothing of a node without a label. */
+export function capacityTypeOf(node: Node, { capacityTypes }: NodeGroup): CapacityType {
+  const [only, ...more] = capacityTypes;
+  return toldCapacityType(node) ?? (only !== undefined && more.length === 0 ? only : "on-demand");
+}
+
+function capacityTypesOf(
+  nodes: readonly Node[],
+  scaling: readonly ScalingGroup[],
+): readonly CapacityType[] {
+  const told = nodes.flatMap((node) => toldCapacityType(node) ?? []);
+  const all = [...told, ...scaling.flatMap(boughtAs)];
+  // Without a label and without a mixed instances policy an instance is on-demand.
+  return all.length === 0 ? ["on-demand"] : (sorted(all) as readonly CapacityType[]);
+}
+
+function boughtAs({ onDemandPercent, onDemandBase }: ScalingGroup): readonly CapacityType[] {
   if (onDemandPercent === undefined) return [];
   return [
-    ...(onDemandPercent > 0 || onDemandBase > 0 ? ["on-demand"] : []),
-    ...(onDemandPercent < 100 ? ["spot"] : []),
+    ...(onDemandPercent > 0 || onDemandBase > 0 ? (["on-demand"] as const) : []),
+    ...(onDemandPercent < 100 ? (["spot"] as const) : []),
   ];
 }
 
@@ -156,8 +162,17 @@ function commonLabels(nodes: readonly Node[]): Record<string, string> {
 }
 
 function isForeign(key: string): boolean {
-  const slash = key.indexOf("/");
-  return slash !== -1 && FOREIGN.test(key.slice(0, slash));
+  return FOREIGN.test(domainOf(key));
+}
+
+/** Whether a NodePool may set this label, and it means the same on its nodes. */
+export function isSettable(key: string): boolean {
+  const isKnown = isRestrictedNodeLabel(normalizedLabel(key), AWS_WELL_KNOWN_LABELS);
+  return !isKnown && !OF_GROUPS.test(domainOf(key));
+}
+
+function domainOf(key: string): string {
+  return key.includes("/") ? key.slice(0, key.indexOf("/")) : "";
 }
 
 /** Taints that all nodes have, and those in the group's tags: `key` = `value:Effect`. */
@@ -193,49 +208,11 @@ function below(tags: Readonly<Record<string, string>>, part: string): Record<str
   );
 }
 
+function otherTags(scaling: readonly ScalingGroup[]): Readonly<Record<string, string>> {
+  const all = scaling.flatMap(({ tags }) => Object.entries(below(tags, "")));
+  return Object.fromEntries(all.filter(([key]) => !/^(label|taint)\//.test(key)).sort());
+}
+
 function sorted(values: readonly string[]): readonly string[] {
   return [...new Set(values)].sort();
-}
-
-/** Parses the output of `aws autoscaling describe-auto-scaling-groups`. Throws CliError that names the file. */
-export function readScalingGroups(file: string, value: unknown): readonly ScalingGroup[] {
-  const groups = isObject(value) ? value["AutoScalingGroups"] : undefined;
-  if (!Array.isArray(groups))
-    throw new CliError(
-      `--groups ${file}: no AutoScalingGroups in it; give what aws autoscaling describe-auto-scaling-groups prints`,
-    );
-  return groups.map((one, index) => {
-    if (!isObject(one) || typeof one["AutoScalingGroupName"] !== "string")
-      throw new CliError(
-        `--groups ${file}: AutoScalingGroups[${index}] has no AutoScalingGroupName`,
-      );
-    return scalingGroup(one);
-  });
-}
-
-function scalingGroup(one: Readonly<Record<string, unknown>>): ScalingGroup {
-  const list = (value: unknown) => (Array.isArray(value) ? value.filter(isObject) : []);
-  const texts = (values: readonly unknown[]) => values.filter((text) => typeof text === "string");
-  const number = (value: unknown) => (typeof value === "number" ? value : 0);
-  const policy = one["MixedInstancesPolicy"];
-  const template = isObject(policy) ? policy["LaunchTemplate"] : undefined;
-  const overrides = isObject(template) ? list(template["Overrides"]) : [];
-  const bought = isObject(policy) ? policy["InstancesDistribution"] : undefined;
-  const tags = list(one["Tags"]).map(({ Key, Value }) => [String(Key), String(Value ?? "")]);
-  return {
-    name: String(one["AutoScalingGroupName"]),
-    min: number(one["MinSize"]),
-    max: number(one["MaxSize"]),
-    desired: number(one["DesiredCapacity"]),
-    zones: texts([one["AvailabilityZones"]].flat()),
-    types: texts([
-      ...overrides.map(({ InstanceType }) => InstanceType),
-      ...list(one["Instances"]).map(({ InstanceType }) => InstanceType),
-    ]),
-    ...(isObject(bought)
-      ? { onDemandPercent: number(bought["OnDemandPercentageAboveBaseCapacity"] ?? 100) }
-      : {}),
-    onDemandBase: isObject(bought) ? number(bought["OnDemandBaseCapacity"]) : 0,
-    tags: Object.fromEntries(tags) as Record<string, string>,
-  };
 }

@@ -2,22 +2,27 @@
  * Runs `karpenter migrate from-cluster-autoscaler`: reads node groups, prints NodePools as YAML, and compares the
  * costs.
  */
+import type { ConfigMap } from "../../apis/core/kinds.ts";
 import type { Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import { counted } from "../../base/counted.ts";
 import { type Printed, printedDocument } from "../../base/printable.ts";
 import { SystemClock } from "../../base/system-clock.ts";
+import { createKubeClient } from "../../kube/client/kube-client.ts";
 import { writeYaml } from "../../readers/write-yaml.ts";
-import { readDocuments, readText } from "../plan/documents.ts";
-import { liveObjects } from "../plan/sources.ts";
+import { type Found, readDocuments, readText } from "../plan/documents.ts";
+import { readConfigMaps } from "../plan/live-cluster.ts";
+import { currentCluster, objectsOf } from "../plan/sources.ts";
 import { CliError } from "../program/cli-error.ts";
 import { valuesOf } from "../program/manifest-text.ts";
 import { toStdout } from "../program/output.ts";
 import { some } from "./check-objects.ts";
 import { draftPools } from "./draft-pools.ts";
 import { type GroupCost, groupCost } from "./group-cost.ts";
-import { isOfOtherCluster, nodeGroups, readScalingGroups } from "./node-groups.ts";
+import { nodeGroups } from "./node-groups.ts";
+import { EXPANDER, prioritiesOf } from "./priorities.ts";
+import { isOfOtherCluster, readScalingGroups } from "./scaling-groups.ts";
 
 /** Flags of the command, as the parser gives them. */
 export interface FromAutoscalerFlags {
@@ -38,7 +43,7 @@ export async function runFromAutoscaler(
     file === undefined ? [] : readScalingGroups(file, valuesOf(file, readText(file))[0]);
   const found =
     flags.filename === undefined
-      ? (await liveObjects(new SystemClock())).found
+      ? await liveFound()
       : readDocuments(flags.filename).map((one) => ({ ...one, live: true as const }));
   const ofKind = <T extends KubeObject>(kind: string) =>
     found.flatMap(({ object }) => (object.kind === kind ? [object as T] : []));
@@ -51,7 +56,11 @@ export async function runFromAutoscaler(
       "no node group was found: no node names one by a label of EKS, eksctl or kOps; give --groups FILE",
     );
   const pods = ofKind<Pod>("Pod");
-  const { objects, notes } = draftPools(groups, pods, { clusterName, role });
+  const expander = ofKind<ConfigMap>("ConfigMap").find(
+    ({ metadata }) => metadata.name === EXPANDER,
+  );
+  const priorities = prioritiesOf(groups, expander);
+  const { objects, notes } = draftPools(groups, pods, { clusterName, role, priorities });
   const isKnown = groups.some(({ nodes }) => nodes.length > 0);
   const cost = isKnown
     ? await groupCost(found, groups, { drafts: objects, region: flags.region })
@@ -68,6 +77,14 @@ export async function runFromAutoscaler(
   ];
   const comment = head.map((line) => `# ${line}\n`).join("");
   out(printedDocument(`${comment}${objects.map((one) => writeYaml(one)).join("---\n")}`));
+}
+
+/** The objects of the current cluster, with the priorities of Cluster Autoscaler. */
+async function liveFound(): Promise<readonly Found[]> {
+  const { transport } = currentCluster(new SystemClock());
+  const client = createKubeClient(transport);
+  const { found } = await objectsOf(client, () => []);
+  return [...found, ...(await readConfigMaps(client, EXPANDER))];
 }
 
 function costLines({ before, after, left, unpriced, notes }: GroupCost): readonly string[] {

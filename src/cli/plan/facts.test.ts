@@ -6,7 +6,7 @@ import { isUsable } from "../../core/cloudprovider/offerings.ts";
 import { KubeError } from "../../kube/errors.ts";
 import { awsCatalogue } from "./aws-catalogue.ts";
 import { objectsOf } from "./documents.ts";
-import { factsIn, readFactMaps, settingsWith } from "./facts.ts";
+import { configMapsNamed, factsIn, settingsWith } from "./facts.ts";
 import { sortManifests } from "./manifests.ts";
 import { regionOf } from "./region.ts";
 import { cloudOf } from "./sources.ts";
@@ -223,7 +223,7 @@ spec:
       asked.push(namespace);
       return namespace === "kube-system" ? object : gone();
     };
-    const found = await readFactMaps({ list: refused, get } as never);
+    const found = await configMapsNamed({ list: refused, get } as never, FACTS);
     expect(asked).toEqual(["karpenter", "kube-system"]);
     expect(factsIn(found)?.where).toBe("kube-system/karpenter-facts");
   });

@@ -22,8 +22,11 @@ export interface ReadFacts extends Facts {
 }
 
 /** All ConfigMaps of this name. None if reading is forbidden. Rejects if the server does not answer. */
-export async function readFactMaps(client: Pick<KubeClient, "get" | "list">): Promise<Found[]> {
-  const found = await listed(client);
+export async function configMapsNamed(
+  client: Pick<KubeClient, "get" | "list">,
+  name: string,
+): Promise<Found[]> {
+  const found = await listed(client, name);
   return found.map((object) => ({
     where: `ConfigMap ${keyOf(object)} of the cluster`,
     object: { ...object, apiVersion: apiVersionOf(CONFIG_MAP), kind: CONFIG_MAP.kind },
@@ -31,14 +34,14 @@ export async function readFactMaps(client: Pick<KubeClient, "get" | "list">): Pr
   }));
 }
 
-async function listed(client: Pick<KubeClient, "get" | "list">) {
+async function listed(client: Pick<KubeClient, "get" | "list">, name: string) {
   try {
-    return (await client.list(CONFIG_MAP, { fieldSelector: `metadata.name=${FACTS}` })).items;
+    return (await client.list(CONFIG_MAP, { fieldSelector: `metadata.name=${name}` })).items;
   } catch (error) {
     if (!isForbidden(error)) throw error;
   }
   const each = USUAL_NAMESPACES.map((namespace) =>
-    client.get(CONFIG_MAP, { name: FACTS, namespace }).catch((error: unknown) => {
+    client.get(CONFIG_MAP, { name, namespace }).catch((error: unknown) => {
       if (isForbidden(error) || isNotFound(error)) return undefined;
       throw error;
     }),

@@ -45,7 +45,7 @@ import { createPodPageReader } from "../../kube/protobuf/pod-frames.ts";
 import { CredentialsError } from "../../kube/transport/credentials.ts";
 import { CliError } from "../program/cli-error.ts";
 import type { Found } from "./documents.ts";
-import { readFactMaps } from "./facts.ts";
+import { configMapsNamed } from "./facts.ts";
 
 /** Without these kinds no plan is possible. */
 const NEEDED: readonly Kind[] = [POD, NODE];
@@ -156,10 +156,13 @@ function noAnswer({ message, cause }: ConnectionError): CliError {
   );
 }
 
-/** The ConfigMap karpenter-facts. Throws CliError if the server cannot be reached or refuses. */
-export async function readFacts(client: Pick<KubeClient, "get" | "list">): Promise<Found[]> {
+/** The ConfigMaps of this name. Throws CliError if the server cannot be reached or refuses. */
+export async function readConfigMaps(
+  client: Pick<KubeClient, "get" | "list">,
+  name: string,
+): Promise<Found[]> {
   try {
-    return await readFactMaps(client);
+    return await configMapsNamed(client, name);
   } catch (error) {
     if (error instanceof ConnectionError) throw noAnswer(error);
     if (!(error instanceof KubeError)) throw error;

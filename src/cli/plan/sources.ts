@@ -1,4 +1,5 @@
 /** The two inputs of a plan: the objects of a cluster, and what its NodePools can launch. */
+import { FACTS } from "../../apis/karpenter/facts.ts";
 import { KWOK_NODE_CLASS } from "../../apis/kwok/kwoknodeclass.ts";
 import type { Kind } from "../../apis/meta.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -16,7 +17,7 @@ import { awsCatalogue, type Cloud } from "./aws-catalogue.ts";
 import { readText } from "./documents.ts";
 import { factsIn, type ReadFacts } from "./facts.ts";
 import { parseInstanceTypes } from "./instance-type-file.ts";
-import { readCluster, readFacts, timeOf } from "./live-cluster.ts";
+import { readCluster, readConfigMaps, timeOf } from "./live-cluster.ts";
 import type { Manifests } from "./manifests.ts";
 import { regionOf } from "./region.ts";
 
@@ -42,7 +43,7 @@ export async function objectsOf(
   client: Pick<KubeClient, "get" | "list">,
   further: Further,
 ): ReturnType<typeof readCluster> {
-  const maps = await readFacts(client);
+  const maps = await readConfigMaps(client, FACTS);
   const { found, notes } = await readCluster(client, further(factsIn(maps)));
   return { found: [...maps, ...found], notes };
 }
