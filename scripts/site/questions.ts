@@ -1,5 +1,5 @@
 /**
- * Sixty questions of a platform engineer, as typed into the site's search, and the page that answers each. `npm
+ * Questions of a platform engineer, as typed into the site's search, and the page that answers each. `npm
  * run site` searches its new index for them: the answer must be among the first three hits.
  */
 
@@ -74,4 +74,18 @@ export const QUESTIONS: readonly SiteQuestion[] = [
   },
   { typed: "remove finalizer by hand", pages: ["guide/uninstall"] },
   { typed: "what can a stolen token do", pages: ["explanation/threat-model"] },
+  { typed: "irsa role trust policy", pages: ["tasks/aws-account"] },
+  { typed: "air-gapped mirror image", pages: ["tasks/private-subnets"] },
+  { typed: "vpc endpoints", pages: ["tasks/private-subnets"] },
+  { typed: "argocd", pages: ["tasks/gitops"] },
+  { typed: "flux helmrelease", pages: ["tasks/gitops"] },
+  { typed: "stop all disruption now", pages: ["start/faq"] },
+  { typed: "leader election replicas", pages: ["start/faq"] },
+  { typed: "bottlerocket windows", pages: ["start/faq", "guide/aws"] },
+  { typed: "telemetry", pages: ["start/faq"] },
+  { typed: "license", pages: ["start/faq", "reference/dependencies"] },
+  { typed: "upgrade order crds", pages: ["guide/install", "tasks/upgrades"] },
+  { typed: "user data", pages: ["guide/aws"] },
+  { typed: "aws access entry aws-auth", pages: ["tasks/aws-account"] },
+  { typed: "priority expander weight", pages: ["guide/migrate"] },
 ];

@@ -1,9 +1,10 @@
 /**
- * moto creates a stack from `deploy/aws/cloudformation.yaml`, and the test reads its resources. The README's next
- * commands are run too, and the Terraform module is parsed.
+ * moto creates a stack from `deploy/aws/cloudformation.yaml`, and the test reads its resources. The next commands of
+ * `docs/tasks/aws-account.md` are run too, and the Terraform module is parsed.
  */
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -13,6 +14,7 @@ import { awsJson, type Moto, REGION, startMoto } from "./moto.ts";
 import { pythonPrograms } from "./python.ts";
 
 const DEPLOY = fileURLToPath(new URL("../../deploy/aws/", import.meta.url));
+const PAGE = fileURLToPath(new URL("../../docs/tasks/aws-account.md", import.meta.url));
 const CLUSTER = "stacked";
 const STACK = `karpenter-${CLUSTER}`;
 const ROLE = "controller";
@@ -23,21 +25,32 @@ beforeAll(async () => {
   moto = await startMoto();
   const line = `cloudformation create-stack --stack-name ${STACK} --capabilities CAPABILITY_NAMED_IAM --parameters ParameterKey=ClusterName,ParameterValue=${CLUSTER}`;
   await awsJson(moto.url, [...line.split(" "), "--template-body", templateForMoto()]);
+  const cluster = `eks create-cluster --name ${CLUSTER} --role-arn arn:aws:iam::123456789012:role/eks --resources-vpc-config {}`;
+  await awsJson(moto.url, cluster.split(" "));
 });
 
 afterAll(() => moto?.close());
 
-/** The README's command that begins with `start`, with its continuation lines. */
+/** The page's command that begins with `start`, with its continuation lines. */
 function documented(start: string): string {
-  const lines = readFileSync(`${DEPLOY}README.md`, "utf8").split("\n");
-  const first = lines.findIndex((line) => line.startsWith(`    ${start}`));
-  if (first === -1) throw new Error(`deploy/aws/README.md has no command ${start}`);
+  const lines = readFileSync(PAGE, "utf8").split("\n");
+  const first = lines.findIndex((line) => line.startsWith(start));
+  if (first === -1) throw new Error(`docs/tasks/aws-account.md has no command ${start}`);
   const last = lines.findIndex((line, at) => at >= first && !/[\\|]$/.test(line));
   return lines.slice(first, last + 1).join("\n");
 }
 
+/** The page's block of commands that begins with `start`, up to the line that begins with `last`. */
+function blockOf(start: string, last: string): string {
+  const [, block = ""] = readFileSync(PAGE, "utf8").split(`\`\`\`sh\n${start}`);
+  const lines = block.slice(0, block.indexOf("```")).split("\n");
+  const end = lines.findIndex((line) => line.startsWith(last));
+  if (end === -1) throw new Error(`docs/tasks/aws-account.md has no block ${start} with ${last}`);
+  return [start + (lines[0] ?? ""), ...lines.slice(1, end + 1)].join("\n");
+}
+
 /** Runs the text in a shell whose AWS endpoint is moto. */
-async function shell(text: string): Promise<{ code: number; stderr: string }> {
+async function shell(text: string, role = ROLE): Promise<{ code: number; stderr: string }> {
   const env = {
     PATH: `${await pythonPrograms()}:${process.env["PATH"]}`,
     AWS_ACCESS_KEY_ID: "a",
@@ -47,13 +60,20 @@ async function shell(text: string): Promise<{ code: number; stderr: string }> {
     AWS_DEFAULT_REGION: REGION,
     AWS_ENDPOINT_URL: moto.url,
     CLUSTER_NAME: CLUSTER,
-    KARPENTER_ROLE_ARN: `arn:aws:iam::123456789012:role/${ROLE}`,
+    ACCOUNT: "123456789012",
+    KARPENTER_ROLE_ARN: `arn:aws:iam::123456789012:role/${role}`,
   };
-  return new Promise((resolve) => {
-    execFile("bash", ["--norc", "-c", `set -o pipefail\n${text}`], { env }, (error, _, stderr) => {
-      resolve({ code: error === null ? 0 : Number(error.code ?? 1), stderr });
+  const cwd = mkdtempSync(join(tmpdir(), "karpenter-stacks-"));
+  try {
+    return await new Promise((resolve) => {
+      const args = ["--norc", "-c", `set -o pipefail\n${text}`];
+      execFile("bash", args, { env, cwd }, (error, _, stderr) => {
+        resolve({ code: error === null ? 0 : Number(error.code ?? 1), stderr });
+      });
     });
-  });
+  } finally {
+    rmSync(cwd, { recursive: true });
+  }
 }
 
 /**
@@ -139,8 +159,24 @@ describe("the CloudFormation stack", () => {
     }
   });
 
-  it("has its policies attached by the README's command", async () => {
-    await aws(`iam create-role --role-name ${ROLE} --assume-role-policy-document {}`);
+  it.each([
+    [ROLE, "cat > trust.json", '"Service":"pods.eks.amazonaws.com"'],
+    [`${ROLE}-irsa`, "OIDC=", ':sub":"system:serviceaccount:karpenter:karpenter"'],
+  ])(
+    "has a role %s for the controller, made by the page's commands",
+    async (role, start, trust) => {
+      const { code, stderr } = await shell(blockOf(start, "aws iam create-role"), role);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+      const { Role } = await aws<{ Role: { AssumeRolePolicyDocument: unknown } }>(
+        `iam get-role --role-name ${role}`,
+      );
+      const text = JSON.stringify(Role.AssumeRolePolicyDocument);
+      expect(text).toContain(trust);
+      expect(text).not.toContain("$");
+    },
+  );
+
+  it("has its policies attached by the page's command", async () => {
     const { code, stderr } = await shell(documented("aws cloudformation describe-stacks"));
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     const attached = `iam list-attached-role-policies --role-name ${ROLE}`;
@@ -157,7 +193,7 @@ describe("the CloudFormation stack", () => {
   });
 
   it.each(["aws eks create-access-entry", "aws eks create-pod-identity-association"])(
-    "%s of the README is understood by the AWS CLI",
+    "%s of the page is understood by the AWS CLI",
     async (start) => {
       // moto has neither call and answers 404. That the CLI gets an answer shows that it accepts the arguments.
       const { stderr } = await shell(documented(start));

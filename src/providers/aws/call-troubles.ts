@@ -23,7 +23,7 @@ const ROWS: readonly Row[] = [
   {
     message: "AWS credentials are missing",
     remedy:
-      "give the controller's ServiceAccount a role (EKS Pod Identity or IRSA, deploy/aws/README.md), or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+      "give the controller's ServiceAccount a role (EKS Pod Identity or IRSA, docs/tasks/aws-account.md), or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
     matches: ({ code }) => code === "CredentialsProviderError",
   },
   {
@@ -43,7 +43,7 @@ const ROWS: readonly Row[] = [
   {
     message: "the interruption queue does not exist",
     remedy:
-      "create it (deploy/aws/README.md), name another with --interruption-queue, or leave that empty",
+      "create it (docs/tasks/aws-account.md), name another with --interruption-queue, or leave that empty",
     matches: ({ code }) => code === "QueueDoesNotExist",
   },
   {
