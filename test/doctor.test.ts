@@ -1,6 +1,6 @@
 /** `karpenter doctor` and `support-bundle` on a healthy cluster, then with one fault at a time. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Deployment } from "../src/apis/apps/kinds.ts";
+import { DEPLOYMENT as DEPLOYMENT_KIND, type Deployment } from "../src/apis/apps/kinds.ts";
 import type { EC2NodeClass } from "../src/apis/aws/ec2nodeclass.ts";
 import type { Crd } from "../src/apis/core/custom-resource-definition.ts";
 import type { Pod } from "../src/apis/core/pod.ts";
@@ -172,6 +172,37 @@ describe("on a cluster", () => {
     expect(open(elsewhere)).toEqual(
       expect.arrayContaining(["lease: none", expect.stringMatching(/^webhooks: /)]),
     );
+  });
+
+  it("the doctor looks for the Lease, and for the rights to it, where the Deployment wants it", async () => {
+    const args = ["--leader-election-name=mine", "--leader-election-namespace=nowhere"];
+    const spec = { containers: [{ name: "controller", image: "karpenter", args }] };
+    const labels = { "app.kubernetes.io/name": "karpenter" };
+    await world.apply({
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      metadata: { name: "karpenter", namespace: "karpenter", labels },
+      spec: {
+        replicas: 0,
+        selector: { matchLabels: labels },
+        template: { metadata: { labels }, spec },
+      },
+    } as KubeObject);
+    const asked = sent.length;
+    const facts = await gathered();
+    expect(facts.missingLeaseNamespaces).toEqual(["nowhere"]);
+    const reviews = sent
+      .slice(asked)
+      .flatMap(({ body }) => (body as { spec?: { resourceAttributes?: object } })?.spec ?? [])
+      .map(({ resourceAttributes }) => resourceAttributes as Record<string, string>)
+      .filter(({ resource }) => resource === "leases");
+    expect(reviews.map(({ verb, namespace, name }) => `${verb} ${namespace}/${name}`)).toEqual([
+      "create nowhere/undefined",
+      "get nowhere/mine",
+      "update nowhere/mine",
+      "patch nowhere/mine",
+    ]);
+    await world.client.delete(DEPLOYMENT_KIND, { name: "karpenter", namespace: "karpenter" });
   });
 
   it("the doctor names a namespace that is not there, and where a Lease is", async () => {

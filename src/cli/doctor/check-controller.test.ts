@@ -20,6 +20,7 @@ const waitingFor = (state: object, lastState: object = {}) =>
 const FACTS = {
   namespace: "karpenter",
   leases: [],
+  missingLeaseNamespaces: [],
   unread: [],
   deployments: [{ metadata: { name: "karpenter" }, spec: { replicas: 1 } }],
 } as unknown as DoctorFacts;
@@ -109,6 +110,11 @@ describe("the controller", () => {
     ]);
     expect(checkLead({ ...facts, leases: [leftOver] })).toMatchObject([
       { item: "karpenter/mine", state: "todo" },
+      leftOverReady,
+    ]);
+    const homeless = { ...facts, leases: [leftOver], missingLeaseNamespaces: ["karpenter"] };
+    expect(checkLead(homeless)).toMatchObject([
+      { item: "karpenter/mine", says: "Namespace karpenter of the Lease does not exist" },
       leftOverReady,
     ]);
     expect(checkLead({ ...facts, leases: [lease("mine", "me", old)] })).toMatchObject([

@@ -7,7 +7,7 @@ import { counted } from "../../base/counted.ts";
 import { formatDuration } from "../../base/duration.ts";
 import { OPTIONS } from "../../operator/settings/options.ts";
 import type { CheckedItem } from "../checks/checks.ts";
-import { isSameLease, leaseOf, settingOf } from "../checks/deployments.ts";
+import { isSameLease, type LeaseRef, leaseOf, settingOf } from "../checks/deployments.ts";
 import type { DoctorFacts } from "./facts.ts";
 
 const LEASE_SECONDS = 15;
@@ -81,7 +81,9 @@ export function checkLead(facts: DoctorFacts): readonly CheckedItem[] {
       },
     ];
   const remedy = `none of the controller's pods can lead; their log says why: kubectl -n ${namespace} logs -l app.kubernetes.io/name=karpenter`;
-  if (leases.length === 0)
+  const used = facts.deployments.filter(leads).map(leaseOf);
+  const homeless = used.filter((ref) => facts.missingLeaseNamespaces.includes(ref.namespace));
+  if (leases.length === 0 && homeless.length === 0)
     return [
       {
         area,
@@ -91,13 +93,21 @@ export function checkLead(facts: DoctorFacts): readonly CheckedItem[] {
         remedy,
       },
     ];
-  const used = facts.deployments.filter(leads).map(leaseOf);
-  const missing = used.filter((ref) => !leases.some((one) => isSameLease(ref, one.metadata)));
+  const missing = used.filter(
+    (ref) => !homeless.includes(ref) && !leases.some((one) => isSameLease(ref, one.metadata)),
+  );
+  const todo = (ref: LeaseRef, says: string, remedy: string): CheckedItem => {
+    return { area, item: `${ref.namespace}/${ref.name}`, state: "todo", says, remedy };
+  };
   return [
-    ...missing.map((ref): CheckedItem => {
-      const says = "No controller of this namespace has ever led";
-      return { area, item: `${ref.namespace}/${ref.name}`, state: "todo", says, remedy };
-    }),
+    ...homeless.map((ref) =>
+      todo(
+        ref,
+        `Namespace ${ref.namespace} of the Lease does not exist`,
+        `kubectl create namespace ${ref.namespace}, or name another by --leader-election-namespace (LEADER_ELECTION_NAMESPACE in controller.env)`,
+      ),
+    ),
+    ...missing.map((ref) => todo(ref, "No controller of this namespace has ever led", remedy)),
     ...leases.map(({ metadata, spec }): CheckedItem => {
       const item = `${metadata.namespace}/${metadata.name}`;
       const holder = spec.holderIdentity ?? "";

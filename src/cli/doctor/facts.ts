@@ -77,6 +77,8 @@ export interface DoctorFacts {
   readonly rights: readonly AskedRight[];
   readonly crds: readonly Crd[];
   readonly leases: readonly Lease[];
+  /** Namespaces in which the Deployments want a Lease, and which do not exist. */
+  readonly missingLeaseNamespaces: readonly string[];
   readonly webhooks: readonly WebhookTarget[];
   readonly pools: readonly KubeObject[];
   readonly classes: readonly KubeObject[];

@@ -111,6 +111,7 @@ export async function gatherDoctor(
     rights: isAccountMissing ? [] : await askRights(client, options, deployments.map(leaseOf)),
     crds,
     leases: (await list(LEASE)).filter((one) => isLeaseOf(one, everywhere)),
+    missingLeaseNamespaces: await missingNamespaces(client, deployments.map(leaseOf)),
     webhooks: await webhookTargets(crds, list),
     pools: await lists(POOL_KINDS),
     classes,
@@ -120,6 +121,16 @@ export async function gatherDoctor(
     tried,
     unread,
   };
+}
+
+async function missingNamespaces(
+  client: Pick<KubeClient, "raw">,
+  leases: readonly LeaseRef[],
+): Promise<readonly string[]> {
+  const missing: string[] = [];
+  for (const name of new Set(leases.map(({ namespace }) => namespace)))
+    if (await isKnownMissing(client, NAMESPACE, { name })) missing.push(name);
+  return missing;
 }
 
 /** Free addresses of the subnets in the classes' statuses. Errors are added to `tried`. */
