@@ -55,7 +55,13 @@ export interface ResourceDefinition {
   readonly prepareStatus?: (next: KubeObject, current: KubeObject) => KubeObject;
   /** Checks schema, CEL rules (with the old value on update) and rules of the kind. Empty: the object is valid. */
   readonly validate: (next: KubeObject, current: KubeObject | undefined) => readonly FieldError[];
-  /** The cells of a row, one for each of `columns`. `nowMs`: the time from which ages count. */
+  /** Checks what depends on other objects. Empty, or absent: the object is valid among them. */
+  readonly validateAmong?: (
+    next: KubeObject,
+    current: KubeObject | undefined,
+    store: StoreReader,
+  ) => readonly FieldError[];
+  /** Cells by `columns`; `nowMs` for ages. */
   readonly tableCells: (object: KubeObject, nowMs: number) => readonly unknown[];
   /** Converts from this version to another one of the same resource. Absent: there is only one version. */
   readonly conversion:

@@ -328,9 +328,13 @@ function refuseErrors(
   current: KubeObject | undefined,
   validate: Door["validate"] | undefined = undefined,
 ): void {
+  const { definition, engine } = call;
   const errors =
     validate === undefined || current === undefined
-      ? call.definition.validate(next, current)
+      ? [
+          ...(definition.validateAmong?.(next, current, engine.store) ?? []),
+          ...definition.validate(next, current),
+        ]
       : validate(next, current);
   if (errors.length > 0) throw invalid(call.definition, next.metadata.name, errors);
 }

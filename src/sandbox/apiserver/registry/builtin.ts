@@ -90,6 +90,7 @@ function define(group: string, version: string, resource: BuiltinResource): Reso
       return draft;
     },
     validate: (next, current) => validate(rules, schema, resource.namespaced, next, current),
+    ...(rules.validateAmong === undefined ? {} : { validateAmong: rules.validateAmong }),
     tableCells: builtinCells(kind, resource.columns?.length ?? 2),
     conversion: undefined,
   };

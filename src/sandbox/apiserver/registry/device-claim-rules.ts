@@ -2,27 +2,25 @@
  * Defaults and validation of ResourceClaims, ResourceClaimTemplates and DeviceClasses.
  * upstream: pkg/apis/resource/{v1/defaults.go,validation/validation.go}
  */
-import { deepEqual } from "../../../base/json.ts";
 import { deviceSelectorProblem } from "../cel/device-selectors.ts";
-import { forbidden, invalid, notSupported, required, tooLong } from "../schema/field-error.ts";
+import { invalid, notSupported, required, tooLong } from "../schema/field-error.ts";
 import { nameProblems } from "../schema/metadata.ts";
 import type { FieldError } from "../schema/schema.ts";
-import { deviceTolerationErrors, fullyQualifiedNameErrors } from "./device-rules.ts";
+import { adminRequestErrors, adminResultErrors } from "./device-admin-access.ts";
+import { claimStatusErrors, withoutFreedDevices } from "./device-claim-status.ts";
+import { fullyQualifiedNameErrors, labelErrors } from "./device-names.ts";
+import { configErrors, referenceErrors, requestNames } from "./device-requests.ts";
+import { deviceTolerationErrors } from "./device-rules.ts";
 import type { KindRules, Raw } from "./kind-rules.ts";
 import { atMost, eachOf, uniqueBy } from "./list-rules.ts";
-import { validateNodeSelector } from "./pod-placement-validation.ts";
 import { validateImmutable } from "./selector-rules.ts";
-import { driverNameErrors } from "./storage-rules.ts";
 
 const MAX_REQUESTS = 32;
 const MAX_CONSTRAINTS = 32;
 const MAX_CONFIGS = 32;
 const MAX_SELECTORS = 32;
 const MAX_SUBREQUESTS = 8;
-const MAX_CONSUMERS = 256;
 const MAX_EXPRESSION_BYTES = 10 * 1024;
-const NOT_A_REQUEST =
-  "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'";
 
 /** Defaults and validation of a ResourceClaim, including its status. */
 export const RESOURCE_CLAIM_RULES: KindRules = {
@@ -30,15 +28,19 @@ export const RESOURCE_CLAIM_RULES: KindRules = {
     claim.spec ??= {};
     defaultRequests(claim.spec);
   },
+  prepareStatus: withoutFreedDevices,
   validate(claim, current) {
     const spec = claim.spec ?? {};
     return [
       ...(current === undefined ? [] : validateImmutable(spec, current.spec ?? {}, "spec")),
       ...claimSpecErrors(spec, "spec"),
-      ...nodeErrors(claim.status?.allocation?.nodeSelector, "status.allocation.nodeSelector"),
-      ...(current === undefined ? [] : statusErrors(claim, current)),
+      ...(current === undefined ? [] : claimStatusErrors(claim, current)),
     ];
   },
+  validateAmong: (claim, current, store) =>
+    current === undefined
+      ? adminRequestErrors(claim.spec?.devices, claim.metadata.namespace, store)
+      : adminResultErrors(claim, current, store),
 };
 
 /** Defaults and validation of a ResourceClaimTemplate. */
@@ -52,6 +54,8 @@ export const RESOURCE_CLAIM_TEMPLATE_RULES: KindRules = {
     ...(current === undefined ? [] : validateImmutable(spec, current.spec, "spec")),
     ...claimSpecErrors(spec.spec ?? {}, "spec.spec"),
   ],
+  validateAmong: ({ spec, metadata }, current, store) =>
+    current === undefined ? adminRequestErrors(spec?.spec?.devices, metadata.namespace, store) : [],
 };
 
 /**
@@ -109,25 +113,15 @@ function claimSpecErrors({ devices = {} }: Raw, path: string): FieldError[] {
   ];
 }
 
-/** All names of requests: `request`, and `request/subrequest` for alternatives. */
-function requestNames(requests: readonly Raw[]): ReadonlySet<string> {
-  return new Set(
-    requests.flatMap(({ name, firstAvailable = [] }) => [
-      name,
-      ...firstAvailable.map((one: Raw) => `${name}/${one.name}`),
-    ]),
-  );
-}
-
 function requestErrors(request: Raw, path: string): FieldError[] {
   const { name = "", exactly, firstAvailable = [] } = request;
-  const errors = requestNameErrors(name, `${path}.name`);
+  const errors = labelErrors(name, `${path}.name`);
   const isList = firstAvailable.length > 0;
   if (isList) {
     const at = `${path}.firstAvailable`;
     errors.push(
       ...eachOf(firstAvailable, at, (one, field) => [
-        ...requestNameErrors(one.name ?? "", `${field}.name`),
+        ...labelErrors(one.name ?? "", `${field}.name`),
         ...askErrors(one, field),
       ]),
       ...uniqueBy(firstAvailable, "name", at),
@@ -188,60 +182,4 @@ function constraintErrors({ matchAttribute, distinctAttribute }: Raw, path: stri
   if (distinctAttribute !== undefined)
     return fullyQualifiedNameErrors(distinctAttribute, `${path}.distinctAttribute`);
   return [required(`${path}.matchAttribute`)];
-}
-
-function configErrors({ opaque }: Raw, path: string): FieldError[] {
-  if (opaque === undefined) return [required(`${path}.opaque`)];
-  return [
-    ...driverNameErrors(opaque.driver ?? "", `${path}.opaque.driver`),
-    ...(opaque.parameters === undefined ? [required(`${path}.opaque.parameters`)] : []),
-  ];
-}
-
-function referenceErrors(references: Raw, path: string, names: ReadonlySet<string>): FieldError[] {
-  return eachOf(references, path, (name, field) =>
-    names.has(name) ? [] : [invalid(field, name, NOT_A_REQUEST)],
-  );
-}
-
-function requestNameErrors(name: string, path: string): FieldError[] {
-  if (name === "") return [required(path)];
-  return nameProblems(name, "label").map((text) => invalid(path, name, text));
-}
-
-/** Errors of the selector of nodes that can use the allocated devices. Without a selector, every node can. */
-function nodeErrors(selector: Raw, path: string): FieldError[] {
-  return selector === undefined ? [] : validateNodeSelector(selector, path);
-}
-
-/** Errors of a new status. upstream: validateResourceClaimStatusUpdate */
-function statusErrors(claim: Raw, current: Raw): FieldError[] {
-  const { allocation, reservedFor = [] } = claim.status ?? {};
-  const before = current.status ?? {};
-  const path = "status.reservedFor";
-  const errors = [
-    ...eachOf(reservedFor, path, ({ resource = "", name = "", uid = "" }, field) => [
-      ...(resource === "" ? [required(`${field}.resource`)] : []),
-      ...(name === "" ? [required(`${field}.name`)] : []),
-      ...(uid === "" ? [required(`${field}.uid`)] : []),
-    ]),
-    ...uniqueBy(reservedFor, "uid", path),
-    ...atMost(reservedFor, MAX_CONSUMERS, path),
-  ];
-  const known = new Set((before.reservedFor ?? []).map(({ uid }: Raw) => uid));
-  const isGrown = reservedFor.some(({ uid }: Raw) => !known.has(uid));
-  const isLeaving = claim.metadata.deletionTimestamp !== undefined;
-  if (reservedFor.length > 0 && allocation === undefined)
-    errors.push(forbidden(path, "may not be specified when `allocated` is not set"));
-  else if (isGrown && isLeaving)
-    errors.push(
-      forbidden(
-        path,
-        "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set",
-      ),
-    );
-  const isSame = deepEqual(allocation, before.allocation);
-  if (before.allocation !== undefined && allocation !== undefined && !isSame)
-    errors.push(...validateImmutable(allocation, before.allocation, "status.allocation"));
-  return errors;
 }

@@ -49,6 +49,11 @@ function slice(devices: readonly object[], more: object = {}): object {
   };
 }
 
+function shared(requestPolicy: object): object {
+  const capacity = { slots: { value: "8", requestPolicy } };
+  return { name: "a", allowMultipleAllocations: true, capacity };
+}
+
 describe("ResourceClaims", () => {
   it("ask for one device where they do not say how many", async () => {
     const send = start();
@@ -110,10 +115,100 @@ describe("ResourceClaims", () => {
       { constraints: [{ matchAttribute: "model" }] },
       'spec.devices.constraints[0].matchAttribute: Invalid value: "model": must include a domain',
     ],
+    [
+      "a request named twice in a constraint",
+      [ONE_GPU],
+      { constraints: [{ requests: ["gpu", "gpu"], matchAttribute: "gpu.example.com/model" }] },
+      'spec.devices.constraints[0].requests[1]: Duplicate value: "gpu"',
+    ],
+    [
+      "parameters that are too long",
+      [ONE_GPU],
+      {
+        config: [{ opaque: { driver: "gpu.example.com", parameters: { a: "x".repeat(10_240) } } }],
+      },
+      "spec.devices.config[0].opaque.parameters: Too long",
+    ],
   ])("are refused with %s", async (_, requests, more, text) => {
     const { status, body } = await start()("POST", CLAIMS, claim(requests, more));
     expect(status).toBe(422);
     expect(body.message).toContain(text);
+  });
+
+  it("have admin access only in namespaces with the label for it", async () => {
+    const send = start();
+    const ADMIN = { name: "watch", exactly: { ...ONE_GPU.exactly, adminAccess: true } };
+    const template = {
+      apiVersion: "resource.k8s.io/v1",
+      kind: "ResourceClaimTemplate",
+      metadata: { name: "watch" },
+      spec: { spec: { devices: { requests: [ONE_GPU, ADMIN] } } },
+    };
+    const text = (at: number) =>
+      `spec.devices.requests[${at}].adminAccess: Forbidden: admin access to devices requires the ` +
+      "`resource.kubernetes.io/admin-access: true` label on the containing namespace";
+    const templates = CLAIMS.replace("resourceclaims", "resourceclaimtemplates");
+    const refused = await send("POST", CLAIMS, claim([ADMIN]));
+    expect(refused.status).toBe(422);
+    expect(refused.body.message).toContain(text(0));
+    expect((await send("POST", templates, template)).body.message).toContain(text(1));
+    expect((await send("POST", CLAIMS, claim([ONE_GPU]))).status).toBe(201);
+
+    const result = { request: "gpu", driver: "gpu.example.com", pool: "n1", device: "gpu-0" };
+    const results = [{ ...result, adminAccess: true }];
+    const { body } = await send("GET", `${CLAIMS}/gpu`);
+    const allocated = { ...body, status: { allocation: { devices: { results } } } };
+    expect((await send("PUT", `${CLAIMS}/gpu/status`, allocated)).body.message).toContain(
+      "status.allocation.devices.results[0].adminAccess: Forbidden",
+    );
+
+    const { body: namespace } = await send("GET", "/api/v1/namespaces/default");
+    const labels = { ...namespace.metadata.labels, "resource.kubernetes.io/admin-access": "true" };
+    const labelled = { ...namespace, metadata: { ...namespace.metadata, labels } };
+    expect((await send("PUT", "/api/v1/namespaces/default", labelled)).status).toBe(200);
+    const watching = { ...claim([ADMIN]), metadata: { name: "watch" } };
+    expect((await send("POST", CLAIMS, watching)).status).toBe(201);
+    expect((await send("POST", templates, template)).status).toBe(201);
+    expect((await send("PUT", `${CLAIMS}/gpu/status`, allocated)).status).toBe(200);
+    // Who lost the label keeps what was granted.
+    expect((await send("PUT", "/api/v1/namespaces/default", namespace)).status).toBe(409);
+    const { body: now } = await send("GET", "/api/v1/namespaces/default");
+    await send("PUT", "/api/v1/namespaces/default", {
+      ...now,
+      metadata: { ...now.metadata, labels: namespace.metadata.labels },
+    });
+    const { body: held } = await send("GET", `${CLAIMS}/gpu`);
+    const reserved = [{ resource: "pods", name: "p", uid: "1" }];
+    const used = { ...held, status: { ...held.status, reservedFor: reserved } };
+    expect((await send("PUT", `${CLAIMS}/gpu/status`, used)).status).toBe(200);
+  });
+
+  it("are allocated only to requests that they have, and reported only by devices that they hold", async () => {
+    const send = start();
+    const { body } = await send("POST", CLAIMS, claim([ONE_GPU]));
+    const put = async (status: object): Promise<Answer> =>
+      send("PUT", `${CLAIMS}/gpu/status`, { ...body, status });
+    const result = { request: "gpu", driver: "gpu.example.com", pool: "n1", device: "gpu-0" };
+    const allocate = (one: object) => ({ allocation: { devices: { results: [one] } } });
+    for (const [one, text] of [
+      [{ ...result, request: "other" }, "results[0].request: Invalid value"],
+      [{ ...result, device: "GPU_0" }, "results[0].device: Invalid value"],
+      [{ ...result, pool: "" }, "results[0].pool: Required value"],
+      [{ ...result, shareID: "7" }, "results[0].shareID: Invalid value"],
+    ] as const)
+      expect((await put(allocate(one))).body.message).toContain(
+        `status.allocation.devices.${text}`,
+      );
+    const report = { driver: "gpu.example.com", pool: "n1", device: "gpu-0" };
+    const other = { ...report, device: "gpu-1" };
+    expect((await put({ ...allocate(result), devices: [other] })).body.message).toContain(
+      "must be an allocated device in the claim",
+    );
+    const { body: held } = await put({ ...allocate(result), devices: [report] });
+    expect(held.status.devices).toEqual([report]);
+    const freed = { ...held, status: { devices: [report] } };
+    const { body: free } = await send("PUT", `${CLAIMS}/gpu/status`, freed);
+    expect(free.status).toEqual({});
   });
 
   it("keep their spec, and an allocation that is there", async () => {
@@ -183,6 +278,44 @@ describe("ResourceSlices", () => {
       "allowMultipleAllocations must be true",
     ],
     ["an empty driver", slice([], { driver: "" }), "spec.driver: Required value"],
+    [
+      "a node that cannot be",
+      slice([], { nodeName: "No_1" }),
+      'spec.nodeName: Invalid value: "No_1"',
+    ],
+    [
+      "a taint of a wrong effect",
+      slice([{ name: "a", taints: [{ key: "x", effect: "PreferNoSchedule" }] }]),
+      'effect: Unsupported value: "PreferNoSchedule": supported values: "NoExecute", "NoSchedule"',
+    ],
+    [
+      "a counter's bad name",
+      slice([], { sharedCounters: [{ name: "s", counters: { Memory: { value: "1" } } }] }),
+      "spec.sharedCounters[0].counters[Memory]: Invalid value",
+    ],
+    [
+      "values in a wrong order",
+      slice([shared({ default: "1", validValues: ["2", "1"] })]),
+      'validValues[1]: Invalid value: "1": values must be sorted in ascending order',
+    ],
+    [
+      "a value above the capacity",
+      slice([shared({ default: "1", validValues: ["1", "16"] })]),
+      "option is larger than capacity value: 8",
+    ],
+    [
+      "a step above the capacity",
+      slice([shared({ default: "4", validRange: { min: "4", step: "8" } })]),
+      'step: Invalid value: "8": one step 12 is larger than capacity value: 8',
+    ],
+    [
+      "a device that no node reaches",
+      slice([{ name: "a", allNodes: false }], {
+        nodeName: undefined,
+        perDeviceNodeSelection: true,
+      }),
+      "spec.devices[0].allNodes: Invalid value: false: must be either unset or set to true",
+    ],
   ])("are refused with %s", async (_, body, text) => {
     const answer = await start()("POST", SLICES, body);
     expect(answer.status).toBe(422);

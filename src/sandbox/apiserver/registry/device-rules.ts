@@ -2,12 +2,14 @@
  * Validation of ResourceSlices and their devices. It also sets the time of a device taint.
  * upstream: pkg/apis/resource/validation/validation.go
  */
-import { parseNano } from "../../../base/quantity.ts";
+import { canonicalQuantity } from "../../../base/canonical-quantity.ts";
+import { formatBytes, parseNano, parseUnits } from "../../../base/quantity.ts";
 import { forbidden, invalid, notSupported, required, tooLong } from "../schema/field-error.ts";
 import { labelValueProblems, nameProblems, qualifiedNameProblems } from "../schema/metadata.ts";
 import type { FieldError } from "../schema/schema.ts";
+import { labelErrors, poolNameErrors, qualifiedErrors } from "./device-names.ts";
 import { fallback, type KindRules, type Raw } from "./kind-rules.ts";
-import { atMost, eachOf, uniqueBy } from "./list-rules.ts";
+import { atMost, eachOf, uniqueBy, uniqueValues } from "./list-rules.ts";
 import { validateNodeSelector } from "./pod-placement-validation.ts";
 import { validateImmutable } from "./selector-rules.ts";
 import { driverNameErrors } from "./storage-rules.ts";
@@ -16,15 +18,13 @@ const MAX_DEVICES = 128;
 const MAX_FIELDS = 32;
 const MAX_COUNTERS = 32;
 const MAX_TAINTS = 4;
-const MAX_ID_BYTES = 32;
 const MAX_VALUE_BYTES = 64;
-const MAX_POOL_NAME_BYTES = 253;
+const MAX_VALID_VALUES = 10;
+const MAX_COUNTERS_OF_DEVICE = 32;
+const MAX_COUNTERS_OF_DEVICES = 1024;
+const EFFECTS = ["NoExecute", "NoSchedule"];
 const VERSION =
   /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$/;
-const C_IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
-const C_IDENTIFIER_TEXT =
-  "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric " +
-  "characters or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for validation is '[A-Za-z_][A-Za-z0-9_]*')";
 const ONE_WAY =
   "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required";
 const ONE_WAY_OF_DEVICE =
@@ -52,9 +52,10 @@ export const RESOURCE_SLICE_RULES: KindRules = {
       ...eachOf(devices, "spec.devices", (device, field) => deviceErrors(device, field, spec)),
       ...uniqueBy(devices, "name", "spec.devices"),
       ...atMost(devices, MAX_DEVICES, "spec.devices"),
+      ...countersOfDevices(devices),
       ...eachOf(sharedCounters, "spec.sharedCounters", ({ name = "", counters = {} }, field) => [
-        ...labelErrors(name, `${field}.name`),
-        ...(Object.keys(counters).length === 0 ? [required(`${field}.counters`)] : []),
+        ...(name === "" ? [required(`${field}.name`)] : labelErrors(name, `${field}.name`)),
+        ...counterMapErrors(counters, `${field}.counters`),
       ]),
       ...uniqueBy(sharedCounters, "name", "spec.sharedCounters"),
       ...countersInAll(sharedCounters),
@@ -81,20 +82,30 @@ function fixedErrors(spec: Raw, before: Raw): FieldError[] {
 }
 
 function countersInAll(sets: readonly Raw[]): FieldError[] {
-  const count = sets.reduce((sum, { counters = {} }) => sum + Object.keys(counters).length, 0);
   const text = `the total number of shared counters must not exceed ${MAX_COUNTERS}`;
+  const count = countersOf(sets);
   return count > MAX_COUNTERS ? [invalid("spec.sharedCounters", count, text)] : [];
+}
+
+function countersOfDevices(devices: readonly Raw[]): FieldError[] {
+  const count = devices.reduce((sum, one) => sum + countersOf(one.consumesCounters ?? []), 0);
+  const text = `the total number of counters in devices must not exceed ${MAX_COUNTERS_OF_DEVICES}`;
+  return count > MAX_COUNTERS_OF_DEVICES ? [invalid("spec.devices", count, text)] : [];
+}
+
+function countersOf(sets: readonly Raw[]): number {
+  return sets.reduce((sum, { counters = {} }) => sum + Object.keys(counters).length, 0);
+}
+
+function counterMapErrors(counters: Raw, path: string): FieldError[] {
+  const names = Object.keys(counters);
+  if (names.length === 0) return [required(path)];
+  return names.flatMap((name) => labelErrors(name, `${path}[${name}]`));
 }
 
 function poolErrors(pool: Raw, path: string): FieldError[] {
   const { name = "", generation = 0, resourceSliceCount = 0 } = pool;
-  const errors = name === "" ? [required(`${path}.name`)] : [];
-  if (Buffer.byteLength(name) > MAX_POOL_NAME_BYTES)
-    errors.push(tooLong(`${path}.name`, MAX_POOL_NAME_BYTES));
-  if (name !== "")
-    for (const part of name.split("/"))
-      for (const text of nameProblems(part, "subdomain"))
-        errors.push(invalid(`${path}.name`, part, text));
+  const errors = poolNameErrors(name, `${path}.name`);
   if (resourceSliceCount <= 0)
     errors.push(
       invalid(`${path}.resourceSliceCount`, resourceSliceCount, "must be greater than zero"),
@@ -113,9 +124,10 @@ function nodeChoiceErrors(spec: Raw): FieldError[] {
     errors.push(invalid(`spec.${field}`, value, `must be either unset or set to ${state}`));
   };
   if (nodeName === "") unset("nodeName", "", "a non-empty string");
+  errors.push(...nodeNameErrors(nodeName, "spec.nodeName"));
   if (allNodes === false) unset("allNodes", false, "true");
   if (perDeviceNodeSelection === false) unset("perDeviceNodeSelection", false, "true");
-  errors.push(...oneTermErrors(nodeSelector, "spec.nodeSelector"));
+  if (nodeSelector !== undefined) errors.push(...oneTermErrors(nodeSelector, "spec.nodeSelector"));
   const chosen = Object.entries({ nodeName, nodeSelector, allNodes, perDeviceNodeSelection })
     .filter(([, value]) => value !== undefined && value !== "" && value !== false)
     .map(([name]) => `\`${name}\``);
@@ -129,11 +141,17 @@ function nodeChoiceErrors(spec: Raw): FieldError[] {
 
 /** Errors of the node selector of a slice or a device. Empty if there is no selector. */
 function oneTermErrors(selector: Raw, path: string): FieldError[] {
-  if (selector === undefined) return [];
+  const errors = validateNodeSelector(selector, path);
   const terms = selector.nodeSelectorTerms ?? [];
-  if (terms.length === 1) return validateNodeSelector(selector, path);
+  if (terms.length === 1) return errors;
   const text = "must have exactly one node selector term";
-  return [invalid(`${path}.nodeSelectorTerms`, terms, text)];
+  return [...errors, invalid(`${path}.nodeSelectorTerms`, terms, text)];
+}
+
+/** Missing or empty: none. */
+function nodeNameErrors(name: string | undefined, path: string): FieldError[] {
+  if (name === undefined || name === "") return [];
+  return nameProblems(name, "subdomain").map((text) => invalid(path, name, text));
 }
 
 function deviceErrors(device: Raw, path: string, spec: Raw): FieldError[] {
@@ -157,44 +175,69 @@ function deviceErrors(device: Raw, path: string, spec: Raw): FieldError[] {
     ]),
     ...eachOf(taints, `${path}.taints`, taintErrors),
     ...atMost(taints, MAX_TAINTS, `${path}.taints`),
-    ...counterErrors(consumesCounters, `${path}.consumesCounters`, spec.sharedCounters ?? []),
+    ...counterErrors(
+      consumesCounters,
+      { path: `${path}.consumesCounters`, device: path },
+      spec.sharedCounters ?? [],
+    ),
     ...deviceNodeErrors(device, path, spec.perDeviceNodeSelection === true),
   ];
 }
 
 function deviceNodeErrors(device: Raw, path: string, isOwnChoice: boolean): FieldError[] {
-  const chosen = ["nodeName", "nodeSelector", "allNodes"].filter(
-    (field) => device[field] !== undefined,
-  );
+  const { nodeName, nodeSelector, allNodes } = device;
+  const isUnset = nodeName === undefined && nodeSelector === undefined && allNodes === undefined;
   if (!isOwnChoice) {
     const text =
       "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to true in the ResourceSlice spec";
-    return chosen.length === 0 ? [] : [invalid(path, null, text)];
+    return isUnset ? [] : [invalid(path, null, text)];
   }
-  if (chosen.length === 0) return [required(path, ONE_WAY_OF_DEVICE)];
-  if (chosen.length === 1) return oneTermErrors(device.nodeSelector, `${path}.nodeSelector`);
-  const shown = `{${chosen.map((field) => `\`${field}\``).join(", ")}}`;
-  return [invalid(path, shown, ONE_WAY_OF_DEVICE)];
+  const errors = nodeNameErrors(nodeName, `${path}.nodeName`);
+  if (nodeName === "") errors.push(invalid(`${path}.nodeName`, "", "must not be empty"));
+  if (nodeSelector !== undefined)
+    errors.push(...validateNodeSelector(nodeSelector, `${path}.nodeSelector`));
+  if (allNodes === false)
+    errors.push(invalid(`${path}.allNodes`, false, "must be either unset or set to true"));
+  const chosen = Object.entries({ nodeName, nodeSelector, allNodes })
+    .filter(([, value]) => value !== undefined && value !== "" && value !== false)
+    .map(([name]) => `\`${name}\``);
+  if (chosen.length === 0) errors.push(required(path, ONE_WAY_OF_DEVICE));
+  if (chosen.length > 1) errors.push(invalid(path, `{${chosen.join(", ")}}`, ONE_WAY_OF_DEVICE));
+  return errors;
 }
 
-function counterErrors(uses: readonly Raw[], path: string, sets: readonly Raw[]): FieldError[] {
+function counterErrors(
+  uses: readonly Raw[],
+  { path, device }: { readonly path: string; readonly device: string },
+  sets: readonly Raw[],
+): FieldError[] {
+  const count = countersOf(uses);
+  const text = `the total number of counters must not exceed ${MAX_COUNTERS_OF_DEVICE}`;
   return [
-    ...eachOf(uses, path, ({ counterSet = "", counters = {} }, field) => {
-      const names = Object.keys(counters);
-      if (counterSet === "") return [required(`${field}.counterSet`)];
-      if (names.length === 0) return [required(`${field}.counters`)];
-      const set = sets.find(({ name }) => name === counterSet);
-      if (set === undefined) {
-        const text = "must reference a counterSet defined in the ResourceSlice sharedCounters";
-        return [invalid(`${field}.counterSet`, counterSet, text)];
-      }
-      const text = "must reference a counter defined in the ResourceSlice sharedCounters";
-      return names
-        .filter((name) => set.counters?.[name] === undefined)
-        .map((name) => invalid(`${field}.counters`, name, text));
-    }),
+    ...eachOf(uses, path, ({ counterSet = "", counters = {} }, field) => [
+      ...(counterSet === "" ? [required(`${field}.counterSet`)] : []),
+      ...counterMapErrors(counters, `${field}.counters`),
+    ]),
     ...uniqueBy(uses, "counterSet", path),
+    ...(count > MAX_COUNTERS_OF_DEVICE ? [invalid(device, count, text)] : []),
+    ...eachOf(uses, path, (use, field) => counterReferenceErrors(use, field, sets)),
   ];
+}
+
+function counterReferenceErrors(
+  { counterSet = "", counters = {} }: Raw,
+  path: string,
+  sets: readonly Raw[],
+): FieldError[] {
+  const set = sets.find(({ name }) => name === counterSet);
+  if (set === undefined) {
+    const text = "must reference a counterSet defined in the ResourceSlice sharedCounters";
+    return [invalid(`${path}.counterSet`, counterSet, text)];
+  }
+  const text = "must reference a counter defined in the ResourceSlice sharedCounters";
+  return Object.keys(counters)
+    .filter((name) => set.counters?.[name] === undefined)
+    .map((name) => invalid(`${path}.counters`, name, text));
 }
 
 function attributeErrors(attribute: Raw, path: string): FieldError[] {
@@ -231,17 +274,48 @@ function capacityErrors(capacity: Raw, path: string, isShared: boolean): FieldEr
   if (validValues.length === 0 && validRange === undefined) return [];
   if (requestPolicy.default === undefined)
     return [required(`${at}.default`, `required when ${way} is defined`)];
-  if (way === "validRange")
-    return rangeErrors(requestPolicy.default, validRange, { value, path: `${at}.validRange` });
-  const text = "default value is not valid according to the requestPolicy";
-  const isListed = validValues.some((one: string) => nano(one) === nano(requestPolicy.default));
-  return isListed ? [] : [invalid(`${at}.validValues`, requestPolicy.default, text)];
+  const check = way === "validRange" ? rangeErrors : listedErrors;
+  const rule = way === "validRange" ? validRange : validValues;
+  return check(requestPolicy.default, rule, { value, path: `${at}.${way}` });
+}
+
+/** A capacity's own value, and the field of the policy. */
+interface PolicyAt {
+  readonly value: string;
+  readonly path: string;
+}
+
+function listedErrors(
+  standard: string,
+  options: readonly string[],
+  { value, path }: PolicyAt,
+): FieldError[] {
+  return [
+    ...options.flatMap((one, index) =>
+      index > 0 && nano(options[index - 1] ?? "") > nano(one)
+        ? [invalid(`${path}[${index}]`, one, "values must be sorted in ascending order")]
+        : [],
+    ),
+    ...eachOf(options, path, (one, field) =>
+      nano(one) > nano(value)
+        ? [invalid(field, one, `option is larger than capacity value: ${value}`)]
+        : [],
+    ),
+    ...atMost(options, MAX_VALID_VALUES, path),
+    ...uniqueValues(
+      options.map((one) => String(wholeOf(one))),
+      path,
+    ),
+    ...(options.some((one) => nano(one) === nano(standard))
+      ? []
+      : [invalid(path, standard, "default value is not valid according to the requestPolicy")]),
+  ];
 }
 
 function rangeErrors(
   standard: string,
   { min, max, step }: Raw,
-  { value, path }: { readonly value: string; readonly path: string },
+  { value, path }: PolicyAt,
 ): FieldError[] {
   if (min === undefined) return [required(`${path}.min`, "required when validRange is defined")];
   const errors: FieldError[] = [];
@@ -255,9 +329,12 @@ function rangeErrors(
     if (nano(max) > nano(value)) larger("max", max, `max is larger than capacity value: ${value}`);
     if (nano(standard) > nano(max)) larger("max", standard, `default is more than max: ${max}`);
   }
-  if (step === undefined || nano(step) === 0n) return errors;
+  if (step === undefined || wholeOf(step) === 0) return errors;
+  if (nano(min) + nano(step) > nano(value)) {
+    larger("step", step, `one step ${sumOf(min, step)} is larger than capacity value: ${value}`);
+  }
   for (const one of max === undefined ? [standard] : [standard, max])
-    if ((nano(one) - nano(min)) % nano(step) !== 0n)
+    if ((wholeOf(one) - wholeOf(min)) % wholeOf(step) !== 0)
       larger("step", one, `value is not a multiple of a given step (${step}) from (${min})`);
   return errors;
 }
@@ -266,11 +343,25 @@ function nano(quantity: string): bigint {
   return parseNano(quantity) ?? 0n;
 }
 
+function wholeOf(quantity: string): number {
+  return parseUnits(quantity) ?? 0;
+}
+
+/** In the format of the first one, as Go adds quantities. */
+function sumOf(one: string, other: string): string {
+  const sum = nano(one) + nano(other);
+  if (/i$/.test(one)) return formatBytes(Number(sum) / 1e9);
+  return canonicalQuantity(`${sum}n`) ?? "";
+}
+
 function taintErrors({ key = "", value = "", effect = "" }: Raw, path: string): FieldError[] {
   return [
     ...qualifiedNameProblems(key).map((text) => invalid(`${path}.key`, key, text)),
     ...labelValueProblems(value).map((text) => invalid(`${path}.value`, value, text)),
     ...(effect === "" ? [required(`${path}.effect`)] : []),
+    ...(effect === "" || EFFECTS.includes(effect)
+      ? []
+      : [notSupported(`${path}.effect`, effect, EFFECTS)]),
   ];
 }
 
@@ -287,38 +378,7 @@ export function deviceTolerationErrors(toleration: Raw, path: string): FieldErro
       errors.push(invalid(`${path}.value`, value, text));
   if (!["Exists", "Equal"].includes(operator))
     errors.push(notSupported(`${path}.operator`, operator, ["Equal", "Exists"]));
-  if (!["", "NoExecute", "NoSchedule"].includes(effect))
-    errors.push(notSupported(`${path}.effect`, effect, ["NoExecute", "NoSchedule"]));
+  if (effect !== "" && !EFFECTS.includes(effect))
+    errors.push(notSupported(`${path}.effect`, effect, EFFECTS));
   return errors;
-}
-
-/** Errors of a name that must have a domain, such as `gpu.example.com/model`. */
-export function fullyQualifiedNameErrors(name: string, path: string): FieldError[] {
-  const errors = qualifiedErrors(name, path);
-  if (name !== "" && !name.includes("/")) errors.push(invalid(path, name, "must include a domain"));
-  return errors;
-}
-
-function qualifiedErrors(name: string, path: string): FieldError[] {
-  if (name === "") return [required(path, "name required")];
-  const parts = name.split("/");
-  if (parts.length === 1) return identifierErrors(name, path);
-  const [domain = "", id = ""] = parts;
-  return [
-    ...(domain === ""
-      ? [required(path, "the domain must not be empty")]
-      : driverNameErrors(domain, path)),
-    ...(id === "" ? [required(path, "the name must not be empty")] : identifierErrors(id, path)),
-  ];
-}
-
-function identifierErrors(id: string, path: string): FieldError[] {
-  const errors = Buffer.byteLength(id) > MAX_ID_BYTES ? [tooLong(path, MAX_ID_BYTES)] : [];
-  if (!C_IDENTIFIER.test(id)) errors.push(invalid(path, id, C_IDENTIFIER_TEXT));
-  return errors;
-}
-
-function labelErrors(name: string, path: string): FieldError[] {
-  if (name === "") return [required(path)];
-  return nameProblems(name, "label").map((text) => invalid(path, name, text));
 }

@@ -3,6 +3,7 @@
  * `builtin.ts` joins rules and schema into a ResourceDefinition.
  */
 
+import type { StoreReader } from "../resource-definition.ts";
 import type { NameGrammar } from "../schema/metadata.ts";
 import type { FieldError } from "../schema/schema.ts";
 
@@ -22,6 +23,12 @@ export interface KindRules {
   readonly prepareStatus?: (draft: Raw, current: Raw) => void;
   /** Checks what the schema cannot express. `current` is set on update. */
   readonly validate?: (object: Raw, current: Raw | undefined) => FieldError[];
+  /** Checks what depends on other objects. */
+  readonly validateAmong?: (
+    object: Raw,
+    current: Raw | undefined,
+    store: StoreReader,
+  ) => FieldError[];
   readonly names?: NameGrammar;
   /** See `innerAnnotation` of ResourceDefinition. */
   readonly innerAnnotation?: string;

@@ -22,6 +22,13 @@ export function uniqueBy(list: readonly Raw[], key: string, path: string): Field
   });
 }
 
+/** Errors for values that stand in the list before. */
+export function uniqueValues(list: readonly string[], path: string): FieldError[] {
+  return list.flatMap((value, at) =>
+    list.indexOf(value) < at ? [duplicate(`${path}[${at}]`, value)] : [],
+  );
+}
+
 /** An error if the list has more than `max` items. */
 export function atMost(list: Raw, max: number, path: string): FieldError[] {
   const count = (list ?? []).length;

@@ -6,13 +6,16 @@ import type { Raw } from "./kind-rules.ts";
 
 const registry = createRegistry({ kubernetesVersion: "1.34" });
 
-/** Errors of a new object, as the API server prints them. */
+/** Errors of a new object, or of a new status, as the API server prints them. */
 function errorsOf(kind: string, fields: Raw): string[] {
   const [group = "", plural = ""] = kind.split("/");
   const definition = registry.find(group, "v1", plural)!;
   const metadata = { name: "x", ...(definition.namespaced ? { namespace: "default" } : {}) };
   const { value } = definition.prune({ metadata, ...fields } as KubeObject);
-  return definition.validate(definition.applyDefaults(value), undefined).map(printFieldError);
+  const current =
+    fields.status === undefined ? undefined : ({ ...value, status: {} } as KubeObject);
+  const defaulted = (one: KubeObject) => definition.applyDefaults(one);
+  return definition.validate(defaulted(value), current && defaulted(current)).map(printFieldError);
 }
 
 /** Kinds with a node selector: an object with the selector, and its field. */
