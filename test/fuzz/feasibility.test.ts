@@ -52,7 +52,13 @@ describe("a new node", () => {
         const question = { base, template, podClass, variant };
         const takes = isTaken(question);
         answers[takes ? "takes" : "refuses"]++;
-        const refusal = refusalByNewNode({ template, podClass, variant, pass: base });
+        const refusal = refusalByNewNode({
+          template,
+          pod: podClass.sample,
+          podClass,
+          variant,
+          pass: base,
+        });
         expect(takes, JSON.stringify(refusal)).toBe(refusal === undefined);
       }
     });
@@ -63,12 +69,18 @@ describe("a new node", () => {
     const stages = new Set<string>();
     eachClass((base, podClass, variant) => {
       for (const template of base.templates) {
-        const refusal = refusalByNewNode({ template, podClass, variant, pass: base });
+        const refusal = refusalByNewNode({
+          template,
+          pod: podClass.sample,
+          podClass,
+          variant,
+          pass: base,
+        });
         const [stage] = Object.keys(refusal?.rejected ?? {}).slice(-1);
         const lifted = stage && liftedByStage[stage]?.({ base, template, podClass, variant });
         if (refusal === undefined || !lifted) continue;
         stages.add(stage);
-        const other = refusalByNewNode({ ...lifted, pass: base });
+        const other = refusalByNewNode({ ...lifted, pod: lifted.podClass.sample, pass: base });
         expect(other?.text).not.toBe(refusal.text);
       }
     });

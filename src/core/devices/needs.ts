@@ -3,7 +3,7 @@
  * upstream: pkg/controllers/provisioning/scheduling/dra.go
  */
 import type { Pod } from "../../apis/core/pod.ts";
-import { keyOf } from "../../apis/meta.ts";
+import { controllerOf, keyOf } from "../../apis/meta.ts";
 import type { DeviceClaim, ResourceClaim } from "../../apis/resource/kinds.ts";
 import { type PodClaimEntry, podClaimEntries } from "../../apis/resource/pod-claims.ts";
 import { canonicalJson } from "../../base/json.ts";
@@ -63,13 +63,12 @@ export class NeedsReader {
   }
 
   #read(pod: Pod): DeviceNeeds {
-    const { namespace = "default" } = pod.metadata;
     const claims = new Map<string, Need>();
     const texts: string[] = [];
     let isPrivate = true;
     let problem: string | undefined;
     for (const entry of podClaimEntries(pod)) {
-      const found = this.#find(namespace, entry);
+      const found = this.#find(pod, entry);
       if (found === "none") continue;
       if (typeof found === "string") {
         problem ??= found;
@@ -103,13 +102,21 @@ export class NeedsReader {
 
   /** `none`: nothing is to be allocated for the entry. Any other text is a problem. */
   #find(
-    namespace: string,
+    pod: Pod,
     { claimName, templateName }: PodClaimEntry,
   ): "none" | string | (Pick<Need, "key" | "claim"> & { readonly devices: DeviceClaim }) {
     if (claimName === null) return "none";
+    const { namespace = "default" } = pod.metadata;
     const key = claimName === undefined ? undefined : `${namespace}/${claimName}`;
     const claim = key === undefined ? undefined : this.#claims.get(key);
-    if (claim !== undefined) return { key, claim, devices: claim.spec.devices ?? NOTHING };
+    if (claim !== undefined)
+      return (
+        problemOf(claim, pod, templateName !== undefined) ?? {
+          key,
+          claim,
+          devices: claim.spec.devices ?? NOTHING,
+        }
+      );
     if (templateName === undefined) return `resourceclaim ${JSON.stringify(key)} not found`;
     const devices = this.#templates.get(`${namespace}/${templateName}`);
     return devices === undefined
@@ -123,5 +130,27 @@ export class NeedsReader {
   }
 }
 
+/**
+ * Why kube-scheduler binds no pod that waits for this claim. A pod that moves is another pod then: it may get another
+ * claim. upstream: kubernetes plugins/dynamicresources
+ */
+function problemOf(
+  claim: ResourceClaim,
+  { metadata, spec }: Pod,
+  isMade: boolean,
+): string | undefined {
+  if (spec.nodeName !== undefined) return undefined;
+  const named = `resourceclaim ${JSON.stringify(keyOf(claim))}`;
+  if (claim.metadata.deletionTimestamp !== undefined) return `${named} is being deleted`;
+  if (isMade && controllerOf(claim)?.uid !== metadata.uid)
+    return `${named} was created for another pod`;
+  const { allocation, reservedFor = [] } = claim.status ?? {};
+  const isFull = allocation !== undefined && reservedFor.length >= MAX_CONSUMERS;
+  if (!isFull || reservedFor.some(({ uid }) => uid === metadata.uid)) return undefined;
+  return `${named} is in use by ${MAX_CONSUMERS} pods, the most that can share one`;
+}
+
+/** upstream: kubernetes ResourceClaimReservedForMaxSize */
+const MAX_CONSUMERS = 256;
 const NOTHING: DeviceClaim = {};
 const EXTENDED = "of extended resources";

@@ -125,6 +125,31 @@ describe("a pod with claims", () => {
     );
   });
 
+  it("is told why by its own claim, although a pod like it has one", () => {
+    const made = ["a", "b"].map((name) => {
+      const owner = {
+        apiVersion: "v1",
+        kind: "Pod",
+        name,
+        uid: `uid-default-${name}`,
+        controller: true,
+      };
+      const claim = resourceClaim(`${name}-made`);
+      return { ...claim, metadata: { ...claim.metadata, ownerReferences: [owner] } };
+    });
+    const pods = ["a", "b"].map((name) => {
+      const status = {
+        phase: "Pending" as const,
+        resourceClaimStatuses: [{ name: "c0", resourceClaimName: `${name}-made` }],
+      };
+      return pod({ name, spec: claimsOf("template:gpus-1"), status });
+    });
+    const facts = { ...TEMPLATES, claims: made, slices: [slice("net", gpus(1))] };
+    const plan = planned(pods, { facts, types: [PLAIN] });
+    expect(plan.nodes).toEqual(["plain a"]);
+    expect(plan.why[0]).toContain("there is room for 0 among 1 (1 in use)");
+  });
+
   it("needs nothing where its claim is not to be generated", () => {
     const status = { phase: "Pending" as const, resourceClaimStatuses: [{ name: "c0" }] };
     const none = pod({ name: "a", spec: claimsOf("template:gone"), status });
@@ -286,6 +311,31 @@ describe("allocated claims", () => {
       types: [PLAIN],
     });
     expect(refused.why[0]).toContain("cannot be used from nodes of this pool");
+  });
+
+  it("wait as kube-scheduler lets them, if the claim is leaving, full or another pod's", () => {
+    const named = pod({ name: "b", spec: claimsOf("mine") });
+    const why = (claim: ResourceClaim, one = named) =>
+      planned([one], { facts: { slices, claims: [claim] }, types: [PLAIN] }).why[0];
+    const used = allocated("mine", ["a"]);
+    const leaving = {
+      ...used,
+      metadata: { ...used.metadata, deletionTimestamp: "2026-01-05T08:00:00Z" },
+    };
+    expect(why(used)).toBeUndefined();
+    expect(why(leaving)).toContain('resourceclaim "default/mine" is being deleted');
+    const many = Array.from({ length: 256 }, (_, at) => `p${at}`);
+    expect(why(allocated("mine", many))).toContain("is in use by 256 pods");
+    expect(why(allocated("mine", many.with(7, "b")))).toBeUndefined();
+    const status = {
+      phase: "Pending" as const,
+      resourceClaimStatuses: [{ name: "c0", resourceClaimName: "mine" }],
+    };
+    const made = pod({ name: "b", spec: claimsOf("template:x"), status });
+    expect(why(used, made)).toContain("was created for another pod");
+    // A pod that runs moves as another pod, which gets another claim or waits then.
+    const moving = pod({ name: "a", nodeName: "old", spec: claimsOf("mine") });
+    expect(why(leaving, moving)).toBeUndefined();
   });
 
   it("keep their devices, unless all their pods leave", () => {

@@ -4,6 +4,7 @@
  * so it never blames a preference. If the pod has several required terms, it names the one that passed most stages.
  * upstream: pkg/controllers/provisioning/scheduling/nodeclaim.go (InstanceTypeFilterError)
  */
+import type { Pod } from "../../../apis/core/pod.ts";
 import { formatTaint } from "../../../apis/core/tolerations.ts";
 import { vocabulary } from "../../../apis/hub/generation.ts";
 import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
@@ -63,9 +64,11 @@ interface Explained {
   readonly claims: { readonly size: number };
 }
 
-/** Whether a new node of the pool takes a pod of the class, with these preferences. */
+/** Whether a new node of the pool takes the pod of the class, with these preferences. */
 interface Question {
   readonly template: Template;
+  /** Its own claims and volumes count: others of the class may have a place. */
+  readonly pod: Pod;
   readonly podClass: PodClass;
   readonly variant: Variant;
   readonly pass: Explained;
@@ -105,17 +108,20 @@ export function* explainInSteps(
   const byClass = new Map<PodClass, Omit<UnschedulablePod, "pod">>();
   return yield* mapInSteps(failed, PODS_PER_STEP, (item) => {
     const { pod, podClass } = item;
-    const known = within(byClass, podClass, () => explainClass(podClass, pass));
+    const known = within(byClass, podClass, () => explainClass(item, pass));
     const { message, pools } = known;
     const isAsked = askedPod !== undefined && keyOf(pod) === askedPod;
     return { pod, message, pools, ...(isAsked ? { nodes: nodesRefusing(item, pass) } : {}) };
   });
 }
 
-function explainClass(podClass: PodClass, pass: Explained): Omit<UnschedulablePod, "pod"> {
+function explainClass(
+  { pod, podClass }: QueuedPod,
+  pass: Explained,
+): Omit<UnschedulablePod, "pod"> {
   const variants = hardestVariants(podClass, pass);
   const pools = pass.templates.map((template) => {
-    const refusals = variants.map((variant) => refusal({ template, podClass, variant, pass }));
+    const refusals = variants.map((variant) => refusal({ template, pod, podClass, variant, pass }));
     const { text, fits: _, ...rest } = furthestOf(refusals);
     const noun = vocabulary(template.pool.generation).poolNoun;
     const { space } = pass.context;
@@ -180,7 +186,8 @@ export function refusalByNewNode(
 }
 
 /** Asks the stages in the order in which planning asks them. */
-function refusal({ template, podClass, variant, pass }: Question): Refusal {
+function refusal(question: Question): Refusal {
+  const { template, podClass, variant, pass } = question;
   const { space } = pass.context;
   const { generation, name } = template.pool;
   if (hasNoType(template)) {
@@ -199,13 +206,13 @@ function refusal({ template, podClass, variant, pass }: Question): Refusal {
   }
   const refused = admissionRefusal(template, variant, space);
   if (refused !== undefined) {
-    const why = defaultPoolText(podClass.sample.spec);
+    const why = defaultPoolText(question.pod.spec);
     const isByPool = why !== undefined && refused.stage === "requirements";
     return { ...admissionText(refused, all), ...(isByPool ? { why } : {}) };
   }
   const set = admittedSet(template, variant, space);
   assert(set !== undefined, "a pod that no stage refuses is admitted");
-  return byTypes({ template, podClass, variant, pass }, set);
+  return byTypes(question, set);
 }
 
 /** `all`: number of the pool's instance types. */
@@ -231,7 +238,7 @@ function conflictsText(conflicts: readonly Conflict[]): string {
 }
 
 /** The pool's labels and taints fit. Finds what refuses its instance types. */
-function byTypes({ template, podClass, variant, pass }: Question, set: SetId): Refusal {
+function byTypes({ template, pod, podClass, variant, pass }: Question, set: SetId): Refusal {
   const { space, volumes } = pass.context;
   const { table } = template;
   const among = rowsUnder(table, template.usable, space.get(set));
@@ -263,7 +270,7 @@ function byTypes({ template, podClass, variant, pass }: Question, set: SetId): R
   const reached = reachingVolumes(template, podClass, space, set, free);
   rejected = fell(rejected, "volumes", free, reached.left);
   if (reached.refused !== undefined) return { ...reached.refused, rejected };
-  const attaching = withSlots(template, volumes.usage(podClass.sample), reached.left);
+  const attaching = withSlots(template, volumes.usage(pod), reached.left);
   rejected = fell(rejected, "volumes", reached.left, attaching);
   if (isEmptyBits(attaching)) {
     const text = "would exceed volume limit of every instance type";
@@ -272,7 +279,7 @@ function byTypes({ template, podClass, variant, pass }: Question, set: SetId): R
   const places = volumePlaces(set, podClass, space).filter((one) =>
     haveCommonBits(attaching, table.compatible(one)),
   );
-  const needs = podClass.claimsDevices ? pass.context.devices?.needsOf(podClass.sample) : undefined;
+  const needs = podClass.claimsDevices ? pass.context.devices?.needsOf(pod) : undefined;
   return byRules(template, variant, pass, { set, places, types: attaching, rejected, needs });
 }
 
