@@ -35,7 +35,8 @@ interface RawDevice {
   readonly capacity?: Readonly<Record<string, unknown>>;
 }
 
-const GPU_DRIVER = "gpu.nvidia.com";
+/** The driver of NVIDIA GPUs. */
+export const GPU_DRIVER = "gpu.nvidia.com";
 const DRIVERS = [GPU_DRIVER, "dra.net"] as const;
 /** Attributes that only a running driver knows. They do not depend on the instance type. */
 const DRIVER_VERSIONS: Readonly<Record<string, DeviceAttribute>> = {

@@ -15,6 +15,7 @@ import { patchObject } from "../../kube/client/patch-object.ts";
 import { isAlreadyExists } from "../../kube/errors.ts";
 import type { PartDeps } from "../parts.ts";
 import { type MachineDevices, sliceOf } from "./devices.ts";
+import { sharedAsAsked } from "./gpu-sharing.ts";
 
 /** Milliseconds from launch until the kubelet registers the Node. */
 export const DEFAULT_JOIN_MS = 20_000;
@@ -64,7 +65,7 @@ export async function registerNode(deps: PartDeps, spec: InstanceNode): Promise<
     await patchObject(deps.kube, NODE, created, { ...created, status });
   }
   await createLease(deps, created);
-  for (const devices of spec.devices ?? []) {
+  for (const devices of await sharedAsAsked(deps.kube, spec.labels, spec.devices ?? [])) {
     const slice = sliceOf(created, devices);
     await orExisting(deps.kube.create(RESOURCE_SLICE, slice), () => Promise.resolve(slice));
   }
