@@ -41,3 +41,23 @@ it("without the gate of reboots the first machine is replaced", async () => {
   expect(outcome.broken.join()).toContain("Rebooting");
   expect(lines.filter((line) => /\brebooted\b/.test(line))).toEqual([]);
 });
+
+it("pods that stop slowly wait for their machine to reboot, too: none is launched for them", async () => {
+  const story = readScenario(`${FOLDER}slow-reboot.yaml`);
+  const options = {
+    seed: 1,
+    provider: "aws" as const,
+    clusterName: "karpenter-demo",
+    region: "us-west-2",
+    kubernetesVersion: "1.34",
+    logLevel: "error" as const,
+    setting: GATES,
+  };
+  const launched: string[] = [];
+  const outcome = await play(story, FOLDER, options, (event) => {
+    const line = formatTrace(event);
+    if (/ec2 +launched/.test(line)) launched.push(line);
+  });
+  expect(outcome.broken).toEqual([]);
+  expect(launched).toHaveLength(3);
+});

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Taint } from "../../../apis/core/node.ts";
 import type { Pod } from "../../../apis/core/pod.ts";
-import { nodeView, pod, schedulingInput } from "../../../testing/builders.ts";
+import { nodeClaim, nodeView, pod, schedulingInput } from "../../../testing/builders.ts";
 import { solve } from "../solve.ts";
 
 /** Whether a pod of 3 cores has a place on a node of 4, where a daemon of 2 does not run yet. */
@@ -51,5 +51,39 @@ describe("room for a daemon that is to come to a node", () => {
     const taints = [{ key: "team", effect: "PreferNoSchedule" as const }];
     expect(hasPlace({}, { taints })).toBe(false);
     expect(hasPlace(terms("hdd"), { taints })).toBe(true);
+  });
+});
+
+describe("a node that reboots", () => {
+  const containers = [
+    {
+      name: "web",
+      ports: [{ containerPort: 80, hostPort: 80 }],
+      resources: { requests: { cpu: "3" } },
+    },
+  ];
+  const stopping = pod({ name: "old", nodeName: "node", spec: { containers } });
+  const ending = {
+    ...stopping,
+    metadata: { ...stopping.metadata, deletionTimestamp: "2026-01-05T08:00:00Z" },
+  };
+  const hasRoomFor = (old: Pod, rebooting: "True" | "False") => {
+    const conditions = [{ type: "Rebooting", status: rebooting }];
+    const labels = { "karpenter.sh/registered": "true", "karpenter.sh/initialized": "true" };
+    const view = nodeView({
+      node: { labels },
+      claim: nodeClaim({ status: { nodeName: "node", conditions } }),
+      pods: [old],
+    });
+    const pods = [pod({ name: "new", spec: { containers } })];
+    const { unschedulable } = solve(schedulingInput({ pods, nodes: [view], pools: [] }));
+    return unschedulable.length === 0;
+  };
+
+  it("has the room of pods that still stop: it takes none before they are over", () => {
+    expect(hasRoomFor(ending, "True")).toBe(true);
+    expect(hasRoomFor(ending, "False")).toBe(false);
+    // A pod that cannot be evicted stays through the reboot.
+    expect(hasRoomFor(stopping, "True")).toBe(false);
   });
 });

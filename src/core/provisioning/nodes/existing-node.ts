@@ -4,10 +4,11 @@
  */
 import { type HostPort, hostPorts, hostPortsConflict } from "../../../apis/core/host-ports.ts";
 import type { Taint } from "../../../apis/core/node.ts";
-import type { Pod, Toleration } from "../../../apis/core/pod.ts";
+import { isTerminating, type Pod, type Toleration } from "../../../apis/core/pod.ts";
 import { podRequests } from "../../../apis/core/pod-resources.ts";
 import { firstUntolerated } from "../../../apis/core/tolerations.ts";
 import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
+import { isRebooting } from "../../../apis/karpenter/nodeclaim.ts";
 import {
   addResources,
   NO_RESOURCES,
@@ -104,6 +105,8 @@ export class ExistingNode implements Place {
   #settled: Amounts;
   #remaining: Amounts;
   readonly #ports: HostPort[];
+  /** Pods that will still be on the node when it takes others. */
+  readonly #staying: readonly Pod[];
   /** Volumes that its pods claim. Computed on demand. */
   #mounts = UNCOUNTED;
 
@@ -114,10 +117,13 @@ export class ExistingNode implements Place {
     this.taints = view.taints;
     this.#labels = new NodeLabels(view.labels, this.hostname);
     const own = daemons.filter((daemon) => this.#runs(daemon));
-    this.#settled = amountsOf(subtractResources(view.available, this.#daemonsToCome(own)));
+    const [staying, ending] = stayingPods(view);
+    this.#staying = staying;
+    const room = ending.reduce((sum, pod) => addResources(sum, podRequests(pod)), view.available);
+    this.#settled = amountsOf(subtractResources(room, this.#daemonsToCome(own)));
     this.#remaining = this.#settled;
     this.#ports = own.flatMap(({ ports }) => ports);
-    for (const pod of view.pods) for (const port of hostPorts(pod)) this.#ports.push(port);
+    for (const pod of staying) for (const port of hostPorts(pod)) this.#ports.push(port);
   }
 
   domains(key: string): Requirement | undefined {
@@ -312,7 +318,7 @@ export class ExistingNode implements Place {
     if (limits.size === 0) return true;
     if (this.#mounts === UNCOUNTED) {
       this.#mounts = 0;
-      for (const own of this.view.pods) this.#mounts += mountsOf(own);
+      for (const own of this.#staying) this.#mounts += mountsOf(own);
       for (const own of this.pods) this.#mounts += mountsOf(own);
     }
     const most = this.#mounts + mountsOf(pod);
@@ -326,7 +332,7 @@ export class ExistingNode implements Place {
     const limits = volumes.limits(this.view.name);
     const wanted = volumes.usage(pod);
     const attached = new Map<string, Set<string>>();
-    for (const own of [...this.view.pods, ...this.pods, pod]) {
+    for (const own of [...this.#staying, ...this.pods, pod]) {
       for (const [driver, claims] of volumes.usage(own)) {
         if (!wanted.has(driver)) continue;
         attached.set(driver, new Set([...(attached.get(driver) ?? []), ...claims]));
@@ -339,6 +345,16 @@ export class ExistingNode implements Place {
 }
 
 const UNCOUNTED = -1;
+const NO_PODS: readonly Pod[] = [];
+
+/**
+ * The pods that stay, and those that end before the node takes others. A node that reboots takes none until it is up
+ * again, and its terminating pods are over then: their successors wait for the node, however slowly they stop.
+ */
+function stayingPods({ claim, pods }: NodeView): readonly [readonly Pod[], readonly Pod[]] {
+  if (claim === undefined || !isRebooting(claim)) return [pods, NO_PODS];
+  return [pods.filter((pod) => !isTerminating(pod)), pods.filter(isTerminating)];
+}
 
 /** Volumes that the pod claims. */
 function mountsOf(pod: Pod): number {
