@@ -1,4 +1,7 @@
-/** YAML for kubectl. Text that YAML would read as another type is quoted, and lines are not folded. */
+/**
+ * YAML for kubectl. Text that YAML would read as another type is quoted, and lines are not folded. An object that is
+ * there twice is written twice, as kubectl does: anchors are hard to read and to edit.
+ */
 import { dump } from "js-yaml";
 
 /** How lists stand below their key, and in which order keys come. */
@@ -6,8 +9,6 @@ export interface YamlStyle {
   readonly sortKeys?: boolean;
   /** `flush`: in the key's own column, as Go's writer does. */
   readonly lists?: "flush";
-  /** Objects that are there twice are written twice. Default: an anchor and an alias. */
-  readonly aliases?: "none";
 }
 
 /** Fields that are undefined are left out. */
@@ -19,7 +20,7 @@ export function writeYaml(value: unknown, style: YamlStyle = {}): string {
       skipInvalid: true,
       sortKeys: style.sortKeys === true,
       seqNoIndent: style.lists === "flush",
-      noRefs: style.aliases === "none",
+      noRefs: true,
     });
   } catch (error) {
     // The writer's regular expressions end their stack at texts of some five million characters. JSON is YAML, too.

@@ -209,6 +209,11 @@ describe("nesting", () => {
   });
 });
 
+it("writes no anchors: an object that is there twice is written twice", () => {
+  const shared = { key: "zone", values: ["a"] };
+  expect(writeYaml({ one: shared, other: shared })).not.toMatch(/[&*]/);
+});
+
 describe("aliases", () => {
   it("repeat no more than they may", () => {
     const bomb = Array.from({ length: 9 }, (_, at) =>

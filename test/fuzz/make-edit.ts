@@ -69,7 +69,7 @@ function letting(one: Json, value: string): Json[] {
   }
 }
 
-function editPod(spec: Json, { field, value }: PlannedEdit): void {
+function editPod(spec: Json, { field, value, from }: PlannedEdit): void {
   const request =
     /^spec\.(?:(initContainers|containers)\[(.+)\]\.)?resources\.requests\.(.+)$/.exec(field);
   if (request !== null) {
@@ -93,7 +93,8 @@ function editPod(spec: Json, { field, value }: PlannedEdit): void {
       return;
     }
     case "spec.nodeSelector, spec.affinity.nodeAffinity":
-      dropKey(spec, value);
+      if (from === undefined) dropKey(spec, value);
+      else renameKey(spec, from, value);
       return;
     case "spec.topologySpreadConstraints":
       // Spreads with ScheduleAnyway are preferences, so no edit is needed for them.
@@ -154,6 +155,17 @@ function dropKey(spec: Json, key: string): void {
     term.matchExpressions = term.matchExpressions.filter((one: Json) => one.key !== key);
   // A term without conditions would match no node. The edit removes the condition, so it removes the whole affinity.
   if (terms.some((term: Json) => term.matchExpressions.length === 0)) delete affinity[list];
+}
+
+function renameKey(spec: Json, key: string, meant: string): void {
+  const value = spec.nodeSelector?.[key];
+  if (value !== undefined) {
+    delete spec.nodeSelector[key];
+    spec.nodeSelector[meant] ??= value;
+  }
+  const list = "requiredDuringSchedulingIgnoredDuringExecution";
+  for (const term of spec.affinity?.nodeAffinity?.[list]?.nodeSelectorTerms ?? [])
+    for (const one of term.matchExpressions ?? []) if (one.key === key) one.key = meant;
 }
 
 /** Every change of one field that could help this pod. Amounts are as large as possible. */

@@ -5,11 +5,11 @@ import type { NodeView } from "../../core/state/node-view.ts";
 import { perMonth } from "../program/figures.ts";
 import { sectionsIn } from "../program/layout.ts";
 import { clusterPools } from "../report/cluster-map.ts";
-import type { Report, ReportUnplaced } from "../report/report.ts";
+import type { Report } from "../report/report.ts";
 import type { Answer, PoolList } from "./explain.ts";
 import { answerLines, poolRows } from "./explain-text.ts";
 import type { Simulated } from "./simulate.ts";
-import { ENDINGS, nextLine, stepRow } from "./simulate-text.ts";
+import { byReason, ENDINGS, nextLine, stepRow } from "./simulate-text.ts";
 
 /** The report of a simulation: maps before and after, and the steps between them. */
 export function simulateReport(
@@ -37,7 +37,7 @@ export function simulateReport(
       { title: "Before", pools: clusterPools(before), without },
       { title: "After", pools: clusterPools(after), without },
     ],
-    unplaced: unplacedOf(answer.unplaced),
+    unplaced: byReason(answer.unplaced),
     sections: [
       { title: "Steps", lines: steps.map((step) => stepRow(step).join(", ")) },
       {
@@ -49,17 +49,6 @@ export function simulateReport(
       { title: "Notes", lines: notes },
     ],
   };
-}
-
-/** Pods without a place, grouped by reason. */
-function unplacedOf(unplaced: Simulated["unplaced"]): readonly ReportUnplaced[] {
-  const byReason = new Map<string, string[]>();
-  for (const { pod, reason } of unplaced) {
-    const alike = byReason.get(reason);
-    if (alike === undefined) byReason.set(reason, [pod]);
-    else alike.push(pod);
-  }
-  return [...byReason].map(([reason, pods]) => ({ reasons: [reason], pods }));
 }
 
 /** The report of an explanation: its sentences, and a map of the nodes that it is about. */

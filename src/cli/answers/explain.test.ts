@@ -535,8 +535,13 @@ describe("karpenter explain node", () => {
       "there is no Node nowhere; known: own",
     );
     await expect(ask("service x", objects)).rejects.toThrow("wanted one of node, nodeclaim");
+    await expect(ask("nod x", objects)).rejects.toThrow("did you mean node?");
     await expect(ask("node a", objects, { setting: ["no-such=1"] })).rejects.toThrow(
-      "the controller has no flag --no-such",
+      "the controller has no flag --no-such; karpenter controller --help lists them",
+    );
+    const setting = ["consolidaton-repack=false"];
+    await expect(ask("node a", objects, { setting })).rejects.toThrow(
+      "the controller has no flag --consolidaton-repack; did you mean consolidation-repack?",
     );
   });
 

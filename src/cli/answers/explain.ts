@@ -7,6 +7,7 @@ import { podRequests } from "../../apis/core/pod-resources.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { formatResources } from "../../apis/resources.ts";
 import { toRfc3339 } from "../../base/clock.ts";
+import { meantName } from "../../base/slips.ts";
 import { type BrakeAnswer, brakeAnswer } from "../../core/answers/brake-answer.ts";
 import { notReady } from "../../core/answers/coming-up.ts";
 import { type NodeAnswer, nodeAnswer } from "../../core/answers/node-answer.ts";
@@ -23,6 +24,7 @@ import { shownBrake } from "../../core/safety/brake-condition.ts";
 import { limitNotes, type Plan, type PlannedNode, planOf, type Unplaced } from "../plan/plan.ts";
 import type { PlanningInput } from "../plan/planning-input.ts";
 import { playBatch, settledPlan } from "../plan/played-batch.ts";
+import { reasonWords } from "../plan/reason-words.ts";
 import { CliError } from "../program/cli-error.ts";
 import type { ReadPicture } from "./read-picture.ts";
 import { policiesOf } from "./repair-rules.ts";
@@ -58,6 +60,8 @@ export type Answer = NodeAnswer | PoolAnswer | BoundPodAnswer | WaitingPodAnswer
 /** The kinds that `explain` knows. */
 export type Subject = "node" | "nodeclaim" | "pod" | "nodepool";
 
+const SUBJECTS: readonly Subject[] = ["node", "nodeclaim", "pod", "nodepool"];
+
 const WORDS: Readonly<Record<string, Subject>> = {
   node: "node",
   nodes: "node",
@@ -84,8 +88,11 @@ export function subjectOf(words: readonly string[]): {
   const [kind = "", name] =
     words.length === 1 ? (words[0] as string).split("/") : (words as [string, string]);
   const subject = WORDS[kind.toLowerCase().replace(/\..*/, "")];
-  if (subject === undefined)
-    throw new CliError(`"${kind}": wanted one of node, nodeclaim, pod, nodepool`);
+  if (subject === undefined) {
+    const meant = meantName(kind.toLowerCase(), SUBJECTS);
+    const guess = meant === undefined ? "" : `; did you mean ${meant}?`;
+    throw new CliError(`"${kind}": wanted one of ${SUBJECTS.join(", ")}${guess}`);
+  }
   if (subject === "nodepool" && (name === undefined || name === "")) return { subject };
   if (name === undefined || name === "" || words.length > 2)
     throw new CliError(`which ${subject}? Say its name: karpenter explain ${subject} NAME`);
@@ -211,7 +218,7 @@ function planFor(
   const unplaced = plan.unschedulable.find(({ pod }) => pod === key);
   if (unplaced === undefined) return { says: `${key} waits for a later pass` };
   const fix = unplaced.fix === undefined ? "" : `; ${unplaced.fix.text} would place it`;
-  const says = `${key} has no place${whileIdle(planning)}: ${unplaced.reason}${fix}`;
+  const says = `${key} has no place${whileIdle(planning)}: ${reasonWords(unplaced.reason).join("; ")}${fix}`;
   const { nodes = [] } = result.unschedulable.find(({ pod }) => keyOf(pod) === key) ?? {};
   const refusing = nodes.length === 0 ? {} : { existingNodes: nodes };
   return { says, plan: { to: "nowhere", ...unplaced, ...refusing } };

@@ -4,6 +4,7 @@ import { counted } from "../../base/counted.ts";
 import { type Printed, printedLines } from "../../base/printable.ts";
 import { type CommandAnswer, usd } from "../../core/answers/command-answer.ts";
 import type { Step } from "../../core/answers/rehearsal.ts";
+import { reasonWords } from "../plan/reason-words.ts";
 import { section, table } from "../program/layout.ts";
 import type { Simulated } from "./simulate.ts";
 
@@ -25,13 +26,27 @@ export function simulateText(answer: Simulated, notes: readonly string[]): Print
     ),
     ...section(
       "Pods without a place",
-      unplaced.map(({ pod, reason }) => `${pod}: ${reason}`),
+      byReason(unplaced).map(({ reasons, pods }) => `${named(pods)}: ${reasons.join("; ")}`),
     ),
     ...section("Next", next.map(nextLine)),
     ...(ended === undefined ? [] : ["", ENDINGS[ended]]),
     ...notes.map((note) => `note: ${note}`),
   ];
   return printedLines(lines);
+}
+
+/** Pods without a place, grouped by reason, because replicas usually have the same one. */
+export function byReason(unplaced: Simulated["unplaced"]): readonly {
+  readonly reasons: readonly string[];
+  readonly pods: readonly string[];
+}[] {
+  const groups = new Map<string, string[]>();
+  for (const { pod, reason } of unplaced) {
+    const alike = groups.get(reason);
+    if (alike === undefined) groups.set(reason, [pod]);
+    else alike.push(pod);
+  }
+  return [...groups].map(([reason, pods]) => ({ reasons: reasonWords(reason), pods }));
 }
 
 /** How the simulation ended. */

@@ -354,7 +354,7 @@ describe("karpenter simulate", () => {
       add: [file("add.json", [snapshotPod("huge", { cpu: "70" })])],
     });
     expect(code).toBe(2);
-    expect(text).toContain("shop/huge: incompatible with");
+    expect(text).toContain("shop/huge: default: no instance type has enough resources");
   });
 
   it("keeps to the schema of the reference page, with nothing that the page does not know", async () => {

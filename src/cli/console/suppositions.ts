@@ -103,7 +103,7 @@ export function editable({ manifests, planning }: ReadPicture): Editable {
     pools: manifests.pools.map((pool) => ({
       kind: pool.kind ?? "NodePool",
       name: pool.metadata.name,
-      yaml: writeYaml(asWritten(pool), { aliases: "none" }),
+      yaml: writeYaml(asWritten(pool)),
     })),
     workloads: deployments.map((one) => ({
       workload: keyOf(one),

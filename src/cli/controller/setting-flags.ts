@@ -1,4 +1,5 @@
 /** Parses `--setting NAME=VALUE`, which several commands have for flags of the controller. */
+import { meantName } from "../../base/slips.ts";
 import { settingsOf } from "../../operator/create-operator.ts";
 import { OPTIONS } from "../../operator/settings/options.ts";
 import { ConfigError, parseOptions, unknownGates } from "../../operator/settings/parse-options.ts";
@@ -15,10 +16,8 @@ export function settingFlags(given: readonly string[]): Readonly<Record<string, 
     if (at <= 0)
       throw new CliError(`--setting ${one}: wanted name=value, a flag of the controller`);
     const name = one.slice(0, at);
-    if (!Object.values(OPTIONS).some(({ flag }) => flag === name))
-      throw new CliError(
-        `--setting ${one}: the controller has no flag --${name}; karpenter controller --help lists them`,
-      );
+    const known = Object.values(OPTIONS).map(({ flag }) => flag);
+    if (!known.includes(name)) throw new CliError(`--setting ${one}: ${unknownFlag(name, known)}`);
     flags[name] = one.slice(at + 1);
   }
   try {
@@ -31,4 +30,11 @@ export function settingFlags(given: readonly string[]): Readonly<Record<string, 
     throw error;
   }
   return flags;
+}
+
+function unknownFlag(name: string, known: readonly string[]): string {
+  const meant = meantName(name, known);
+  const remedy =
+    meant === undefined ? "karpenter controller --help lists them" : `did you mean ${meant}?`;
+  return `the controller has no flag --${name}; ${remedy}`;
 }

@@ -202,9 +202,7 @@ function printed(objects: readonly KubeObject[], output: ConvertFlags["output"])
       );
     case "yaml":
       return printedDocument(
-        objects
-          .map((one) => writeYaml(one, { sortKeys: true, lists: "flush", aliases: "none" }))
-          .join("---\n"),
+        objects.map((one) => writeYaml(one, { sortKeys: true, lists: "flush" })).join("---\n"),
       );
   }
 }

@@ -91,6 +91,32 @@ export const KNOWN_LABELS: readonly string[] = [
   ...KWOK_WELL_KNOWN_LABELS,
 ];
 
+/**
+ * The known label that was probably meant by a key: its domain or its name is misspelt, not both. Undefined: the key is
+ * known, or no known label is like it.
+ */
+export function meantLabel(key: string): string | undefined {
+  if (KNOWN_LABELS.includes(key)) return undefined;
+  const [domain, name] = splitKey(key);
+  const sameDomain = KNOWN_LABELS.filter((known) => splitKey(known)[0] === domain);
+  const meantByName = meantName(
+    name,
+    sameDomain.map((known) => splitKey(known)[1]),
+  );
+  if (meantByName !== undefined) return domain === "" ? meantByName : `${domain}/${meantByName}`;
+  const sameName = KNOWN_LABELS.filter((known) => splitKey(known)[1] === name);
+  const meantDomain = meantName(
+    domain,
+    sameName.map((known) => splitKey(known)[0]),
+  );
+  return meantDomain === undefined ? undefined : `${meantDomain}/${name}`;
+}
+
+function splitKey(key: string): readonly [domain: string, name: string] {
+  const at = key.lastIndexOf("/");
+  return [key.slice(0, Math.max(0, at)), key.slice(at + 1)];
+}
+
 /** True for the error that CEL rules were skipped. It is left out, because other errors say why. */
 export function isRemark({ field, message }: FieldError): boolean {
   return field === "<nil>" && message.includes("some validation rules were not checked");

@@ -16,6 +16,7 @@ import {
 } from "../program/terminal.ts";
 import { headroomLines, roomText } from "./headroom-text.ts";
 import type { Plan, PlannedNode, Unplaced } from "./plan.ts";
+import { sentencesOf, withoutLists } from "./reason-words.ts";
 
 /** Most pods that are named in one line. The others are counted. */
 const NAMED = 4;
@@ -195,15 +196,12 @@ function toldOf({ reason, nearest, fix }: Unplaced): string {
 
 /** One line for each pool. JSON has upstream's whole sentence; here it is shortened to be readable. */
 function reasonLines({ reason, nodePools }: Unplaced): string[] {
-  const parts = reason.split(/; (?=incompatible with )/);
+  const parts = sentencesOf(reason);
   if (parts.length !== nodePools.length)
     return [reason, ...nodePools.map((pool) => fellText(pool))];
-  return nodePools.map((pool, index) => {
-    const sentence = (parts[index] as string)
-      .replace(/^incompatible with .*? daemonset overhead=\{.*?\}, /, "")
-      .replace(/, requirements=.*$/, "");
-    return fellText(pool, ` ${sentence};`);
-  });
+  return nodePools.map((pool, index) =>
+    fellText(pool, ` ${withoutLists(parts[index] as string)};`),
+  );
 }
 
 const NO_FIX = "none found: no few changes of the pod or a NodePool place it";

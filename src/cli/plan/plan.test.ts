@@ -922,6 +922,28 @@ ${POOL.replace("key: karpenter.sh/capacity-type", "key: karpenter.k8s.aws/instan
     );
     const { plan } = await planFor([POOL, typo]);
     expect(plan.unschedulable[0]?.reason).toContain('(typo of "topology.kubernetes.io/zone"?)');
+    expect(plan.unschedulable[0]?.fix).toMatchObject({
+      text: "write topology.kubernetes.io/zone for topology.kubernetes.io/zoen in the pod's node selector and required node affinity",
+      edits: [{ action: "set", from: "topology.kubernetes.io/zoen" }],
+    });
+  });
+
+  it("of a label that a NodePool may have, but that is nearly a known one, is told in a note", async () => {
+    const requiring = (key: string) =>
+      POOL.replace(
+        "{key: karpenter.sh/capacity-type, operator: Exists}",
+        `{key: ${key}, operator: In, values: [x]}`,
+      );
+    const noted = async (key: string) =>
+      (await planFor([requiring(key), workload("Deployment", "web", 1)])).notes.join("\n");
+    expect(await noted("kubernetes.io/archs")).toContain(
+      "NodePool default: its requirement kubernetes.io/archs is a label that no instance type has; did you mean kubernetes.io/arch?",
+    );
+    expect(await noted("topology.kubernets.io/zone")).toContain(
+      "did you mean topology.kubernetes.io/zone?",
+    );
+    expect(await noted("kubernetes.io/role")).not.toContain("did you mean");
+    expect(await noted("example.com/zone")).not.toContain("did you mean");
   });
 
   it("in more than twenty ways is told for twenty of them", () => {

@@ -32,6 +32,13 @@ function podField(edit: PodEdit): Omit<PlannedEdit, "object"> {
         action: "remove",
         value: edit.key,
       };
+    case "renameKey":
+      return {
+        field: "spec.nodeSelector, spec.affinity.nodeAffinity",
+        action: "set",
+        value: edit.meant,
+        from: edit.key,
+      };
     case "request":
       return {
         field: `${holder(edit)}resources.requests.${edit.resource}`,

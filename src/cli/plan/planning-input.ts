@@ -9,6 +9,7 @@ import {
   type Pod,
   type TopologySpreadConstraint,
 } from "../../apis/core/pod.ts";
+import { vocabulary } from "../../apis/hub/generation.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
 import { returnsProblem } from "../../apis/hub/returns.ts";
 import { toPool } from "../../apis/hub/to-pool.ts";
@@ -36,7 +37,7 @@ import { Placements } from "../../core/state/placements.ts";
 import { CliError } from "../program/cli-error.ts";
 import type { Cloud } from "./aws-catalogue.ts";
 import { expandWorkloads, fillAdmission } from "./expand-workloads.ts";
-import { KNOWN_LABELS } from "./field-words.ts";
+import { KNOWN_LABELS, meantLabel } from "./field-words.ts";
 import { headroomPods } from "./headroom.ts";
 import type { Manifests } from "./manifests.ts";
 
@@ -109,7 +110,7 @@ export async function planningInput(
     ...cloud.notes,
     ...unusedNotes(manifests, found),
     ...strayNotes(manifests, pods),
-    ...manifests.pools.flatMap(annotationNotes),
+    ...manifests.pools.flatMap(poolNotes),
   );
   return {
     notes,
@@ -268,6 +269,25 @@ function withOverlays(
     ...one,
     instanceTypes: layOverlays(pools[index] as (typeof pools)[number], accepted),
   }));
+}
+
+function poolNotes(native: NodePool | Provisioner): string[] {
+  return [...annotationNotes(native), ...misspeltNotes(toPool(native))];
+}
+
+/**
+ * Requirements of the pool by keys that are nearly known labels. Karpenter takes such a key for a label of the user's
+ * own, so it would silently restrict nothing.
+ */
+function misspeltNotes({ generation, name, requirements }: Pool): string[] {
+  return requirements.flatMap(({ key }) => {
+    const meant = meantLabel(key);
+    if (meant === undefined) return [];
+    const pool = `${vocabulary(generation).poolKind} ${name}`;
+    return [
+      `${pool}: its requirement ${key} is a label that no instance type has; did you mean ${meant}?`,
+    ];
+  });
 }
 
 function isNamed(pool: Pool, name: string): boolean {

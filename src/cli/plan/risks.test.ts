@@ -60,6 +60,22 @@ describe("risks of a plan", () => {
     ).toEqual([["oneZone", "Deployment shop/web"]]);
   });
 
+  it("are most replicas on one spot node, but not one half of them", () => {
+    const pods = web(300);
+    const onSpot = (count: number) =>
+      risks([
+        ["spot", "a", pods.slice(0, count)],
+        ["spot", "b", pods.slice(count)],
+      ]);
+    expect(onSpot(151)).toEqual([["mostOnOneSpotNode", "Deployment shop/web"]]);
+    expect(onSpot(150)).toEqual([]);
+    const onDemand = risks([
+      ["on-demand", "a", pods.slice(0, 200)],
+      ["spot", "b", pods.slice(200)],
+    ]);
+    expect(onDemand).toEqual([]);
+  });
+
   it("are none on demand on one node, over two zones, or of Jobs", () => {
     expect(risks([["on-demand", "a", web(2)]])).toEqual([]);
     expect(risks([["on-demand", "a", [pod("once")]]])).toEqual([]);

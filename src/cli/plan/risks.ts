@@ -18,15 +18,21 @@ export interface Risk {
   readonly text: string;
 }
 
-export type RiskCode = "oneSpotNode" | "singleReplicaOnSpot" | "oneZone";
+export type RiskCode = "oneSpotNode" | "mostOnOneSpotNode" | "singleReplicaOnSpot" | "oneZone";
 
 /** Most workloads that are named in a sentence. The others are counted. */
 const NAMED = 3;
+
+/** A risk is told if one spot node has more than one half of the replicas. */
+const MOST_SHARE = 2;
+const SPREAD_OVER_NODES = "spread them over kubernetes.io/hostname (topologySpreadConstraints)";
 
 /** Where the replicas of a workload are, running and planned ones. */
 interface Spread {
   replicas: number;
   readonly nodes: Set<string>;
+  /** Replicas on each spot node. */
+  readonly onSpot: Map<string, number>;
   readonly zones: Set<string>;
   /** Whether all replicas are on spot nodes. */
   isSpot: boolean;
@@ -44,6 +50,9 @@ export function risksOf(input: SchedulingInput, result: SchedulingResult): Risk[
   const oneNode = having(
     ({ replicas, nodes, isSpot }) => replicas > 1 && nodes.size === 1 && isSpot,
   );
+  const most = having(
+    (spread) => spread.nodes.size > 1 && mostOnOne(spread) * MOST_SHARE > spread.replicas,
+  );
   const single = having(({ replicas, isSpot }) => replicas === 1 && isSpot);
   const oneZone = having(
     ({ replicas, nodes, zones }) => replicas > 1 && nodes.size > 1 && zones.size === 1,
@@ -51,7 +60,11 @@ export function risksOf(input: SchedulingInput, result: SchedulingResult): Risk[
   return [
     ...risk("oneSpotNode", oneNode, (names) => [
       `all replicas on one spot node: ${names}`,
-      "spread them over kubernetes.io/hostname (topologySpreadConstraints)",
+      SPREAD_OVER_NODES,
+    ]),
+    ...risk("mostOnOneSpotNode", most, (names) => [
+      `most replicas on one spot node: ${names}`,
+      SPREAD_OVER_NODES,
     ]),
     ...risk("singleReplicaOnSpot", single, (names) => [
       `a single replica on a spot node: ${names}`,
@@ -64,13 +77,20 @@ export function risksOf(input: SchedulingInput, result: SchedulingResult): Risk[
   ];
 }
 
+/** Most replicas that one spot node has. */
+function mostOnOne({ onSpot }: Spread): number {
+  return Math.max(0, ...onSpot.values());
+}
+
 function risk(
   code: RiskCode,
   found: readonly [string, Spread][],
   words: (names: string) => readonly [string, string],
 ): Risk[] {
   if (found.length === 0) return [];
-  const shown = found.slice(0, NAMED).map(([name, { replicas }]) => {
+  const shown = found.slice(0, NAMED).map(([name, spread]) => {
+    const { replicas } = spread;
+    if (code === "mostOnOneSpotNode") return `${name} (${mostOnOne(spread)} of ${replicas})`;
     return replicas === 1 ? name : `${name} (${replicas})`;
   });
   const more = found.length > NAMED ? ` and ${found.length - NAMED} more` : "";
@@ -93,12 +113,14 @@ function spreadsOf(input: SchedulingInput, result: SchedulingResult): Map<string
       const spread = spreads.get(name) ?? {
         replicas: 0,
         nodes: new Set<string>(),
+        onSpot: new Map<string, number>(),
         zones: new Set<string>(),
         isSpot: true,
         isPlanned: false,
       };
       spread.replicas += 1;
       spread.nodes.add(node);
+      if (isSpot) spread.onSpot.set(node, (spread.onSpot.get(node) ?? 0) + 1);
       spread.zones.add(zone);
       spread.isSpot &&= isSpot;
       spread.isPlanned ||= isPlanned;

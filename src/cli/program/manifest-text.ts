@@ -47,5 +47,5 @@ export function expected<T>(read: () => T): T {
 export function printed(answer: unknown, format: "json" | "yaml"): Printed {
   return format === "json"
     ? printedJson(JSON.stringify(answer, null, 2))
-    : printedDocument(writeYaml(answer, { aliases: "none" }));
+    : printedDocument(writeYaml(answer));
 }

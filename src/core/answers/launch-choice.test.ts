@@ -69,6 +69,11 @@ describe("cheaper types than the node's", () => {
     ]);
   });
 
+  it("are none that the cloud offers without a price", () => {
+    const found = choice([type("a", 4, 0, { available: false }), type("b", 4, 0)], {});
+    expect(found.nearest.map(({ instanceType: name }) => name)).toEqual(["b"]);
+  });
+
   it("were ruled out by the NodePool or the NodeClaim", () => {
     const only = (key: string, value: string) => [
       { key, operator: "In" as const, values: [value] },

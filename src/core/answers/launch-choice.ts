@@ -84,7 +84,9 @@ export function launchChoice(
   };
   const cheaper = types
     .flatMap((type) => {
-      const less = type.offerings.filter((one) => one.priceMicroUsd < priceMicroUsd);
+      const less = type.offerings.filter(
+        (one) => one.priceMicroUsd < priceMicroUsd && !isUnpriced(one),
+      );
       if (less.length === 0) return [];
       const likely = fitting(less, facts);
       const first = cheapest(likely.length === 0 ? less : likely);
@@ -114,6 +116,11 @@ export function launchChoice(
       says,
     })),
   };
+}
+
+/** The cloud offers it without a price, so nobody can say that it is cheaper. */
+function isUnpriced({ available, priceMicroUsd }: Offering): boolean {
+  return !available && priceMicroUsd === 0;
 }
 
 interface Facts {

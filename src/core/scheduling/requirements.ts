@@ -35,6 +35,8 @@ export interface Conflict {
   readonly wanted: Requirement;
   /** What the object has for the key. Absent: it does not define the key. */
   readonly own?: Requirement;
+  /** The known key that was probably meant, if nobody knows this one. */
+  readonly meant?: string;
   /** Upstream's sentence. */
   readonly text: string;
 }
@@ -154,8 +156,13 @@ export class Requirements {
           text: `key ${wanted.key}, no value satisfies all of its requirements`,
         });
       } else if (!mayBeUndefined.has(wanted.key) && !allowsAbsence(wanted)) {
-        const hint = typoHint(wanted.key, [...this.keys(), ...mayBeUndefined]);
-        found.push({ wanted, text: `label "${wanted.key}" does not have known values${hint}` });
+        const meant = meantKey(wanted.key, [...this.keys(), ...mayBeUndefined]);
+        const hint = meant === undefined ? "" : ` (typo of "${meant}"?)`;
+        found.push({
+          wanted,
+          ...(meant === undefined ? {} : { meant }),
+          text: `label "${wanted.key}" does not have known values${hint}`,
+        });
       }
     }
     return found;
@@ -213,11 +220,11 @@ function meets(own: Requirement, wanted: Requirement): boolean {
  * letters.
  * upstream: labelHint in pkg/scheduling/requirements.go
  */
-function typoHint(key: string, known: readonly string[]): string {
+function meantKey(key: string, known: readonly string[]): string | undefined {
   const suffix = key.slice(key.lastIndexOf("/") + 1);
-  const meant =
+  return (
     known
       .filter((candidate) => candidate.includes(key) || candidate.endsWith(`/${suffix}`))
-      .sort()[0] ?? meantName(key, known);
-  return meant === undefined ? "" : ` (typo of "${meant}"?)`;
+      .sort()[0] ?? meantName(key, known)
+  );
 }

@@ -58,22 +58,10 @@ export function refusalBesideDevices(
   pod: Pod,
   { volumes, wellKnownLabels, ownerLabels }: Known,
 ): string | undefined {
-  const { nodeSelector, affinity } = pod.spec;
-  for (const key in nodeSelector) {
-    const reason =
-      keyRefusal(key, wellKnownLabels) ?? valuesProblem(key, [nodeSelector[key] as string]);
-    if (reason !== undefined) return reason;
-  }
-  const terms =
-    affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
-  for (const term of terms) {
-    if ((term.matchFields?.length ?? 0) > 0)
-      return "node selector term with matchFields is not supported";
-    for (const expression of term.matchExpressions ?? []) {
-      const reason = expressionRefusal(expression, wellKnownLabels);
-      if (reason !== undefined) return reason;
-    }
-  }
+  const { nodeSelector } = pod.spec;
+  const terms = requiredTerms(pod);
+  const problems = ruleProblems(pod, wellKnownLabels);
+  if (problems.size > 0) return [...problems].join("; ");
   if (terms.length > 0 && !terms.some(asksForSomething))
     return "node selector terms without matchExpressions match no node";
   if (nodeSelector === undefined && terms.length === 0) return volumes.refusal(pod);
@@ -81,6 +69,27 @@ export function refusalBesideDevices(
   const forbidden = (key: string) => required.has(key) && forbidsAll(required.get(key));
   if (ownerLabels.length > 0 && ownerLabels.every(forbidden)) return NOT_FOR_US;
   return volumes.refusal(pod);
+}
+
+function requiredTerms({ spec }: Pod): readonly NodeSelectorTerm[] {
+  const required = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
+  return required?.nodeSelectorTerms ?? [];
+}
+
+/** Every problem of the node selector and the required node affinity, so that all can be mended at once. */
+function ruleProblems(pod: Pod, wellKnownLabels: readonly string[]): ReadonlySet<string> {
+  const { nodeSelector } = pod.spec;
+  const problems = new Set<string>();
+  const add = (problem: string | undefined): void => {
+    if (problem !== undefined) problems.add(problem);
+  };
+  for (const key in nodeSelector)
+    add(keyRefusal(key, wellKnownLabels) ?? valuesProblem(key, [nodeSelector[key] as string]));
+  for (const { matchFields = [], matchExpressions = [] } of requiredTerms(pod)) {
+    if (matchFields.length > 0) add("node selector term with matchFields is not supported");
+    for (const one of matchExpressions) add(expressionRefusal(one, wellKnownLabels));
+  }
+  return problems;
 }
 
 /**

@@ -63,6 +63,23 @@ describe("an edit of a pod", () => {
     expect(drop(needing(term("disk"), term("arch"))).affinity).toEqual({ nodeAffinity: {} });
   });
 
+  it("renames a key in the selector and in every term", () => {
+    const rename = { on, change: "renameKey", key: "kubernetes.io/archh", meant: "arch" } as const;
+    const terms = (key: string) => ({
+      nodeAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: {
+          nodeSelectorTerms: [{ matchExpressions: [{ key, operator: "Exists" as const }] }],
+        },
+      },
+    });
+    const spec = edited(
+      { nodeSelector: { [rename.key]: "arm64", disk: "ssd" }, affinity: terms(rename.key) },
+      rename,
+    );
+    expect(spec.nodeSelector).toEqual({ arch: "arm64", disk: "ssd" });
+    expect(spec.affinity).toEqual(terms("arch"));
+  });
+
   it("adds a toleration, lowers a request, drops a host port", () => {
     const toleration = { key: "gpu", operator: "Exists", effect: "NoSchedule" } as const;
     const first = { key: "old" };

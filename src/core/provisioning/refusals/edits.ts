@@ -29,6 +29,13 @@ import {
 export type PodEdit =
   | { readonly on: "pod"; readonly change: "tolerate"; readonly toleration: Toleration }
   | { readonly on: "pod"; readonly change: "dropKey"; readonly key: string }
+  | {
+      /** Corrects a misspelled key. */
+      readonly on: "pod";
+      readonly change: "renameKey";
+      readonly key: string;
+      readonly meant: string;
+    }
   | ({ readonly on: "pod"; readonly change: "request" } & LoweredRequest)
   | {
       readonly on: "pod";
@@ -73,6 +80,7 @@ export type PoolEdit = { readonly on: "pool"; readonly poolId: string } & (
 export type Edit = PodEdit | PoolEdit;
 
 const RANKS: Readonly<Record<Edit["change"], number>> = {
+  renameKey: 0,
   limit: 1,
   allow: 2,
   minValues: 3,
@@ -133,6 +141,8 @@ function editedSpec(spec: PodSpec, edit: PodEdit): PodSpec {
       return { ...spec, tolerations: [...(spec.tolerations ?? []), edit.toleration] };
     case "dropKey":
       return withoutKey(spec, edit.key);
+    case "renameKey":
+      return withRenamedKey(spec, edit.key, edit.meant);
     case "request":
       return withLowered(spec, edit);
     case "dropRule":
@@ -188,6 +198,24 @@ function withoutKey(spec: PodSpec, key: string): PodSpec {
     ? rest
     : { ...rest, requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: terms } };
   return { ...spec, nodeSelector, affinity: { ...spec.affinity, nodeAffinity: left } };
+}
+
+/** Renames a key in the selector and the required node affinity. A value that the right key already has stays. */
+function withRenamedKey(spec: PodSpec, key: string, meant: string): PodSpec {
+  const { [key]: value, ...others } = spec.nodeSelector ?? {};
+  const nodeSelector = value === undefined ? others : { [meant]: value, ...others };
+  const { nodeAffinity } = spec.affinity ?? {};
+  const required = nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
+  if (required === undefined) return { ...spec, nodeSelector };
+  const nodeSelectorTerms = required.nodeSelectorTerms.map((term) => ({
+    ...term,
+    matchExpressions: (term.matchExpressions ?? []).map((one) =>
+      one.key === key ? { ...one, key: meant } : one,
+    ),
+  }));
+  const renamed = { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } };
+  const affinity = { ...spec.affinity, nodeAffinity: { ...nodeAffinity, ...renamed } };
+  return { ...spec, nodeSelector, affinity };
 }
 
 function withoutRule(
@@ -270,6 +298,8 @@ function podText(edit: PodEdit): string {
     }
     case "dropKey":
       return `drop ${edit.key} from the pod's node selector and required node affinity`;
+    case "renameKey":
+      return `write ${edit.meant} for ${edit.key} in the pod's node selector and required node affinity`;
     case "request":
       return requestText(edit);
     case "dropRule":

@@ -77,10 +77,13 @@ export function labelObstacles(
   template: Template,
   space: RequirementSpace,
 ): Obstacle[] {
-  return space.conflicts(template.set, wanted).map(({ wanted: one, own, text }) => {
-    const drop: Edit = { on: "pod", change: "dropKey", key: one.key };
+  return space.conflicts(template.set, wanted).map(({ wanted: one, own, meant, text }) => {
+    const { key } = one;
+    const drop: Edit = { on: "pod", change: "dropKey", key };
+    const rename: Edit[][] =
+      meant === undefined ? [] : [[{ on: "pod", change: "renameKey", key, meant }]];
     const differ = own && `the pod asks for ${asked(one)}, the pool for ${asked(own)}`;
-    return { texts: [differ ?? text], ways: [[drop], ...poolWays(one, template)] };
+    return { texts: [differ ?? text], ways: [...rename, [drop], ...poolWays(one, template)] };
   });
 }
 

@@ -35,7 +35,7 @@ export function kubeconfigText(input: KubeconfigInput, existing: ExistingKubecon
     contexts: [...others(existing["contexts"]), { name: NAME, context }],
     "current-context": NAME,
   };
-  return writeYaml(config, { aliases: "none" });
+  return writeYaml(config);
 }
 
 /**

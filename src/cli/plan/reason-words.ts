@@ -1,0 +1,25 @@
+/**
+ * Upstream's sentence on why a pod has no place, shortened for people: one sentence for each NodePool, without its
+ * overhead and the list of all its requirements. JSON and events have the whole sentence.
+ */
+
+/** `default: no instance type has enough resources`, one for each pool. A sentence of another form stays as it is. */
+export function reasonWords(reason: string): readonly string[] {
+  return sentencesOf(reason).map((one) => {
+    const pool = /^incompatible with nodepool "([^"]*)"/.exec(one)?.[1];
+    const words = withoutLists(one);
+    return pool === undefined || words === one ? one : `${pool}: ${words}`;
+  });
+}
+
+/** The sentences about the pools, in upstream's words. */
+export function sentencesOf(reason: string): readonly string[] {
+  return reason.split(/; (?=incompatible with )/);
+}
+
+/** The sentence about a pool without its name, overhead and requirements. */
+export function withoutLists(sentence: string): string {
+  return sentence
+    .replace(/^incompatible with .*? daemonset overhead=\{.*?\}, /, "")
+    .replace(/, requirements=.*$/, "");
+}
