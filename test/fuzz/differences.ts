@@ -12,6 +12,7 @@ import {
   withoutDaemonPorts,
   withoutLabelKeys,
   withoutLimits,
+  withoutNodeLimits,
   withoutPods,
   withoutSpreadOf,
   withoutWishes,
@@ -185,14 +186,16 @@ function keepsOutAsMany(one: Difference, refused: ReadonlySet<string>): boolean 
   return kin.some((pod) => refused.has(keyOf(pod))) && count.ours >= count.theirs;
 }
 
-/** The scenario without node limits, if upstream opened more nodes than the pod's NodePool allows. */
-function asTheyLimitIt(one: Difference): Scenario {
-  const limit = poolOf(one)?.spec.limits?.nodes;
-  const opened = (one.theirs.newNodeClaims ?? []).filter(
-    ({ nodePool }) => nodePool === claimOf(one)?.nodePool,
-  );
-  const isBeyond = limit !== undefined && opened.length > Number(limit);
-  return isBeyond ? withoutLimits(one.scenario, "nodes") : one.scenario;
+/**
+ * The scenario without the node limits that upstream oversteps. They need not be those of this pod's NodePool: pods on
+ * a node beyond another's limit leave it room.
+ */
+export function asTheyLimitIt(one: Pick<Difference, "scenario" | "theirs">): Scenario {
+  const beyond = beyondLimits(one);
+  const pools = (one.theirs.newNodeClaims ?? [])
+    .filter((claim) => beyond.has(claim))
+    .map(({ nodePool }) => nodePool);
+  return pools.length === 0 ? one.scenario : withoutNodeLimits(one.scenario, new Set(pools));
 }
 
 /**
@@ -208,8 +211,8 @@ function isLeftBySomeRun({ pod, theirRuns, oursLeaves }: Difference, scenario: S
 
 const CLASSES: readonly DifferenceClass[] = [
   {
-    // karpenter-ts counts the nodes that the batch opens.
-    name: "upstream opens more nodes than the NodePool's limit of nodes",
+    // Ours counts the nodes that the batch opens.
+    name: "upstream opens more nodes than a NodePool's limit of nodes",
     applies: (one) => {
       const scenario = asTheyLimitIt(one);
       return scenario !== one.scenario && one.oursPlaces(scenario);

@@ -17,6 +17,16 @@ export function withoutLimits(scenario: Scenario, of: "everything" | "nodes"): S
   });
 }
 
+/** These NodePools without their limit of nodes. */
+export function withoutNodeLimits(scenario: Scenario, pools: ReadonlySet<string>): Scenario {
+  const manifests = scenario.manifests.map((one) => {
+    if (one.kind !== "NodePool" || !pools.has(one.metadata.name)) return one;
+    const { nodes: _, ...limits } = one.spec.limits ?? {};
+    return { ...one, spec: { ...one.spec, limits } };
+  });
+  return { ...scenario, manifests };
+}
+
 export function withoutPools(scenario: Scenario, names: ReadonlySet<string>): Scenario {
   const manifests = scenario.manifests.filter(
     ({ kind, metadata }) => kind !== "NodePool" || !names.has(metadata.name),

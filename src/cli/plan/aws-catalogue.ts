@@ -127,13 +127,13 @@ export async function awsCatalogue(
       }
       const used = nodeClass ?? DEFAULT_CLASS;
       const status = statusOf(pool, manifests);
-      const reservations = reservationsIn(status);
-      if (reservations.length > 0 && told?.reserved === undefined)
-        noteOnce(notes, reservationNote(pool));
+      const reservations = told?.reserved === undefined ? undefined : reservationsIn(status);
+      if (reservations === undefined)
+        for (const note of reservationNotes(pool, used, status)) noteOnce(notes, note);
       return types.list(used, pool.kubelet ?? used.kubelet, {
         subnets: discovered(status, subnets) ?? subnets,
         amis: imagesIn(status, pool),
-        reservations: told?.reserved === undefined ? [] : reservations,
+        reservations: reservations ?? [],
         placementGroup: undefined,
       });
     },
@@ -246,8 +246,20 @@ function reservationsIn(status: EC2NodeClassStatus | undefined): readonly Reserv
   });
 }
 
-function reservationNote({ classRef: { kind, name } }: Pool): string {
-  return `${kind} ${name}: its capacity reservations are left out, for the input does not say how many instances they have room for; read the cluster with --cluster, or add the ConfigMap ${FACTS}`;
+/** Notes on reservations that are left out because the input does not say enough about them. */
+function reservationNotes(
+  { classRef: { kind, name } }: Pool,
+  { reservationTerms }: AwsClass,
+  status: EC2NodeClassStatus | undefined,
+): string[] {
+  const isFound = reservationsIn(status).length > 0;
+  // A status without reservations says that there are none.
+  const isAsked = status === undefined && reservationTerms.length > 0;
+  if (!isFound && !isAsked) return [];
+  const unknown = isFound ? "how many instances they have room for" : "which there are";
+  return [
+    `${kind} ${name}: its capacity reservations are left out, for the input does not say ${unknown}; read the cluster with --cluster, or add the ConfigMap ${FACTS}`,
+  ];
 }
 
 function noteOnce(notes: string[], note: string): void {

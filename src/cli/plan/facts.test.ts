@@ -149,6 +149,31 @@ status:
     });
   });
 
+  it("says that reservations are left out if the input does not say which ones a class finds", async () => {
+    const asking = `
+apiVersion: karpenter.k8s.aws/v1
+kind: EC2NodeClass
+metadata: {name: default}
+spec:
+  role: r
+  amiSelectorTerms: [{alias: al2023@latest}]
+  subnetSelectorTerms: [{id: subnet-1}]
+  securityGroupSelectorTerms: [{id: sg-1}]
+  capacityReservationSelectorTerms: [{tags: {purpose: batch}}]
+`;
+    const noted = async (nodeClass: string) => {
+      const manifests = sortManifests(objectsOf("input.yaml", `${POOL}---${nodeClass}`));
+      const cloud = await awsCatalogue("us-west-2", manifests);
+      await cloud.typesOf(toPool(manifests.pools[0] as never));
+      return cloud.notes.filter((note) => note.includes("reservations"));
+    };
+    expect(await noted(asking)).toEqual([
+      "EC2NodeClass default: its capacity reservations are left out, for the input does not say which there are; read the cluster with --cluster, or add the ConfigMap karpenter-facts",
+    ]);
+    // A status without reservations says that there are none.
+    expect(await noted(`${asking}status: {subnets: []}\n`)).toEqual([]);
+  });
+
   it("goes with the zones that a class has found subnets in", async () => {
     const nodeClass = `
 apiVersion: karpenter.k8s.aws/v1

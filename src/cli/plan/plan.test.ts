@@ -19,7 +19,7 @@ import { objectsOf, readDocuments, readText } from "./documents.ts";
 import { parseInstanceTypes } from "./instance-type-file.ts";
 import { readCluster, timeOf } from "./live-cluster.ts";
 import { sortManifests } from "./manifests.ts";
-import { limitNotes, type Plan, planOf } from "./plan.ts";
+import { limitNotes, type Plan, planOf, poolNotes } from "./plan.ts";
 import { planText } from "./plan-text.ts";
 import { planningInput } from "./planning-input.ts";
 import { regionOf } from "./region.ts";
@@ -87,7 +87,7 @@ async function planFor(
   const result = solve(input);
   const found = { remedies: remedies(input, result) };
   const plan = planOf(result, input.pods.length, { parseMs: 0, solveMs: 0 }, found);
-  return { plan, notes };
+  return { plan, notes: [...notes, ...poolNotes(result)] };
 }
 
 describe("a plan", () => {
@@ -144,6 +144,26 @@ describe("a plan", () => {
     ]);
     expect(small.unschedulable[0]?.nodePools[0]?.rejected).toEqual({ limits: 3 });
     expect(limitNotes(small)).toEqual([]);
+  });
+
+  it("names each NodePool that launches nothing whatever the pods are, though another one places them", async () => {
+    const other = (requirement: string) =>
+      poolManifest({ requirements: [requirement] }).replace("{name: default}", "{name: other}");
+    const noted = async (pool: string) => {
+      const { plan, notes } = await planFor([POOL, pool, workload("Deployment", "web", 1)]);
+      expect(plan.unschedulable).toEqual([]);
+      return notes;
+    };
+    const none =
+      "nodepool/other: passed over, its requirements leave no instance type that can be launched";
+    const reserved = "{key: karpenter.sh/capacity-type, operator: In, values: [reserved]}";
+    expect(await noted(other(reserved))).toEqual([none]);
+    const type = "key: node.kubernetes.io/instance-type";
+    expect(await noted(other(`{${type}, operator: In, values: [m-3]}`))).toEqual([none]);
+    expect(await noted(other(`{${type}, operator: In, values: [m-2]}`))).toEqual([]);
+    expect(await noted(other(`{${type}, operator: Exists, minValues: 4}`))).toEqual([
+      "nodepool/other: passed over, its instance types have too few values for its minValues",
+    ]);
   });
 
   it("tells replicas of one refused claim once, and a reason with no pool as it is", async () => {

@@ -15,6 +15,7 @@ import { type RoomKept, roomAmong } from "../../core/buffers/room.ts";
 import type { PlannedBatch } from "../../core/planner/plan-batch.ts";
 import type { PlannerRecord } from "../../core/planner/record.ts";
 import type { NearMiss, Remedy } from "../../core/provisioning/refusals/remedy.ts";
+import type { SchedulingResult } from "../../core/provisioning/result.ts";
 import type { SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
 import { headroomOf, type PlannedHeadroom } from "./headroom.ts";
 import { type PlannedEdit, plannedEdit } from "./planned-edit.ts";
@@ -201,6 +202,22 @@ export function limitNotes({ totals: { limits } }: Plan): string[] {
   const price = usd(limits.priceMicroUsdPerHour);
   return [
     `limits of ${limits.nodePools.join(", ")} cost ${price} an hour: without them the same pods have cheaper nodes`,
+  ];
+}
+
+/** Notes about NodePools that launch nothing because of their own requirements, whatever the pods are. */
+export function poolNotes({
+  withoutTypes = [],
+  withTooFewTypes = [],
+  newClaims,
+}: Pick<SchedulingResult, "withoutTypes" | "withTooFewTypes" | "newClaims">): string[] {
+  // A pool may launch into its reservations in the first pass and have nothing left for the last one.
+  const launched = new Set(newClaims.map(({ pool }) => pool.id));
+  const passedOver = (ids: readonly string[], why: string) =>
+    ids.filter((id) => !launched.has(id)).map((id) => `${id}: passed over, ${why}`);
+  return [
+    ...passedOver(withoutTypes, "its requirements leave no instance type that can be launched"),
+    ...passedOver(withTooFewTypes, "its instance types have too few values for its minValues"),
   ];
 }
 

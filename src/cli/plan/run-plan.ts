@@ -29,7 +29,7 @@ import { readDocuments, readText } from "./documents.ts";
 import { factsIn, type ReadFacts } from "./facts.ts";
 import { DEVICE_KINDS, SELECTING } from "./live-cluster.ts";
 import { type Manifests, sortManifests } from "./manifests.ts";
-import { limitNotes, type Plan, passNotes, planOf } from "./plan.ts";
+import { limitNotes, type Plan, passNotes, planOf, poolNotes } from "./plan.ts";
 import { planText } from "./plan-text.ts";
 import { planningInput } from "./planning-input.ts";
 import { playBatch, settledPlan } from "./played-batch.ts";
@@ -164,7 +164,7 @@ async function madePlan(flags: PlanFlags, progress: Progress): Promise<Made> {
     ...(flags.fix ? { remedies: remedies(input, withoutBufferPods(result), settledPlan) } : {}),
     ...(flags.lowerBound ? { lowerBoundMicroUsd: leastPriceMicroUsd(input, result) } : {}),
   });
-  notes.push(...passNotes(played), ...limitNotes(planned));
+  notes.push(...poolNotes(result), ...passNotes(played), ...limitNotes(planned));
   return { planned, result, notes };
 }
 
