@@ -10,10 +10,19 @@ export type TomlTable = Record<string, unknown>;
 
 /** The root table. The message never shows the text itself: there may be secrets in it. Throws ReadError. */
 export function readToml(text: string, from: TextSource): TomlTable {
+  return rootOf(text, from, "asNeeded");
+}
+
+/** Like {@link readToml}, for tables that are written again: all integers are bigints, and all numbers floats. */
+export function readTypedToml(text: string, from: TextSource): TomlTable {
+  return rootOf(text, from, true);
+}
+
+function rootOf(text: string, from: TextSource, integersAsBigInt: true | "asNeeded"): TomlTable {
   checkLength(text, from);
   let root: TomlTable;
   try {
-    root = parse(text, { maxDepth: MOST_NESTED, integersAsBigInt: "asNeeded" });
+    root = parse(text, { maxDepth: MOST_NESTED, integersAsBigInt });
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
     const problem = `line ${error.line}, column ${error.column}: ${firstLineOf(error)}`;
@@ -24,9 +33,9 @@ export function readToml(text: string, from: TextSource): TomlTable {
   return root;
 }
 
-/** The text of a table. */
+/** The text of a table. Bigints are written as integers and numbers as floats: `1` and `1.0` are of different types. */
 export function writeToml(table: TomlTable): string {
-  return stringify(table);
+  return stringify(table, { numbersAsFloat: true });
 }
 
 /** TOML asks for integers of 64 bits, and the parser takes any. */

@@ -208,23 +208,33 @@ describe("a region without prices", () => {
 });
 
 describe("a class that AWS does not let us clean up", () => {
-  it("says on itself what is refused, stays, and goes once it is allowed", async () => {
-    await begin();
-    const undo = world.aws.faults.failCalls({
-      action: "DeleteInstanceProfile",
-      code: "AccessDenied",
-      message: "not authorized to perform: iam:DeleteInstanceProfile",
-      status: 403,
-    });
-    await world.kube.delete(EC2_NODE_CLASS, { name: "default" });
-    await world.clock.advance(MINUTE);
-    expect(warned().join("\n")).toContain("DeletionFailed Not deleted yet");
-    expect(warned().join("\n")).toContain("not authorized to perform: iam:DeleteInstanceProfile");
-    expect(world.kube.find(EC2_NODE_CLASS, "default")).toBeDefined();
-    undo();
-    await world.clock.advance(10 * MINUTE);
-    expect(world.kube.find(EC2_NODE_CLASS, "default")).toBeUndefined();
-  });
+  it.each([
+    ["iam", "ListInstanceProfiles"],
+    ["iam", "GetInstanceProfile"],
+    ["iam", "RemoveRoleFromInstanceProfile"],
+    ["iam", "DeleteInstanceProfile"],
+    ["ec2", "DescribeLaunchTemplates"],
+    ["ec2", "DeleteLaunchTemplate"],
+  ])(
+    "says on itself what is refused, stays, and goes once it is allowed: %s:%s",
+    async (service, action) => {
+      await begin();
+      const launched = await launch();
+      await world.settle(world.cloud.delete(launched));
+      await world.clock.advance(MINUTE);
+      const message = `not authorized to perform: ${service}:${action}`;
+      const code = service === "iam" ? "AccessDenied" : "UnauthorizedOperation";
+      const undo = world.aws.faults.failCalls({ action, code, message, status: 403 });
+      await world.kube.delete(EC2_NODE_CLASS, { name: "default" });
+      await world.clock.advance(MINUTE);
+      expect(warned().join("\n")).toContain("DeletionFailed Not deleted yet");
+      expect(warned().join("\n")).toContain(message);
+      expect(world.kube.find(EC2_NODE_CLASS, "default")).toBeDefined();
+      undo();
+      await world.clock.advance(10 * MINUTE);
+      expect(world.kube.find(EC2_NODE_CLASS, "default")).toBeUndefined();
+    },
+  );
 });
 
 describe("a role that is deleted", () => {

@@ -97,13 +97,25 @@ export class LaunchTemplates {
     }
     const before = this.#clock.elapsedMs() - UNUSED_MS;
     const unused = [...this.#usedMs].filter(([, usedMs]) => usedMs <= before);
-    for (const [name] of unused.sort()) await this.#delete(name);
+    for (const [name] of unused.sort()) {
+      const problem = await this.#delete(name);
+      if (problem !== undefined)
+        this.#log.error("failed to delete launch template", {
+          "launch-template-name": name,
+          error: describeError(problem),
+        });
+    }
   }
 
-  /** Deletes the templates that were made for the class. */
+  /** Deletes the templates that were made for the class. Throws the first error, after all were tried. */
   async deleteOf(className: string): Promise<void> {
     const tag: Filter = { Name: `tag:${NODECLASS_TAG}`, Values: [className] };
-    for (const name of await this.#names([tag])) await this.#delete(name);
+    const problems: Error[] = [];
+    for (const name of await this.#names([tag])) {
+      const problem = await this.#delete(name);
+      if (problem !== undefined) problems.push(problem);
+    }
+    if (problems[0] !== undefined) throw problems[0];
   }
 
   async #findOrCreate(template: CreateLaunchTemplateInput): Promise<void> {
@@ -129,23 +141,22 @@ export class LaunchTemplates {
     }
   }
 
-  async #delete(name: string): Promise<void> {
+  /** Resolves with the error if AWS refuses. Undefined: the template is gone. */
+  async #delete(name: string): Promise<Error | undefined> {
     this.forget(name);
     try {
       // The name alone does not suffice: another cluster may have created a template of that name meanwhile.
       if (!(await this.#names([{ Name: "launch-template-name", Values: [name] }])).includes(name))
-        return;
+        return undefined;
       await this.#ec2.deleteLaunchTemplate({ LaunchTemplateName: name });
       this.#log.debug("deleted launch template", { "launch-template-name": name });
     } catch (error) {
-      if (isNotFound(error)) return;
-      // Counts as used now, so that a later sweep checks the template again.
+      if (isNotFound(error)) return undefined;
+      // Counts as used now, so that a later sweep looks at it again.
       this.#usedMs.set(name, this.#clock.elapsedMs());
-      this.#log.error("failed to delete launch template", {
-        "launch-template-name": name,
-        error: describeError(error),
-      });
+      return error instanceof Error ? error : new Error(String(error));
     }
+    return undefined;
   }
 
   /** Templates of this cluster that match. Those of Karpenter in Go v1 have the second tag only. */

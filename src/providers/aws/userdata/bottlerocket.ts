@@ -5,7 +5,7 @@
  */
 import { isObject } from "../../../base/json.ts";
 import { ReadError } from "../../../readers/read-error.ts";
-import { readToml, type TomlTable, writeToml } from "../../../readers/toml.ts";
+import { readTypedToml, type TomlTable, writeToml } from "../../../readers/toml.ts";
 import { UserDataError } from "../errors.ts";
 import {
   type Bootstrap,
@@ -25,7 +25,7 @@ export function bottlerocketUserData(bootstrap: Bootstrap): string {
   kubernetes["cluster-name"] = clusterName;
   kubernetes["api-server"] = clusterEndpoint;
   if (caBundle !== undefined) kubernetes["cluster-certificate"] = caBundle;
-  kubernetes["max-pods"] = maxPods;
+  kubernetes["max-pods"] = BigInt(maxPods);
   const dns = dnsServers(bootstrap)[0];
   if (dns !== undefined) kubernetes["cluster-dns-ip"] = dns;
   const labels = tableIn(kubernetes, "settings.kubernetes.node-labels");
@@ -56,7 +56,7 @@ function boundFolders({ imageVersion }: Bootstrap): readonly string[] {
 function parseToml(text: string | undefined): TomlTable {
   if (text === undefined || text.trim() === "") return {};
   try {
-    return readToml(text, USER_DATA);
+    return readTypedToml(text, USER_DATA);
   } catch (error) {
     if (!(error instanceof ReadError)) throw error;
     throw new UserDataError(
@@ -74,7 +74,7 @@ function tableIn(parent: TomlTable, path: string): TomlTable {
   const found = parent[key];
   if (found === undefined) parent[key] = {};
   else if (!isTable(found)) {
-    const value = JSON.stringify(found, (_, one) => (typeof one === "bigint" ? `${one}` : one));
+    const value = JSON.stringify(found, (_, one) => (typeof one === "bigint" ? Number(one) : one));
     throw new UserDataError(
       `parsing custom user data: spec.userData: ${path} must be a table, not ${value}; write [${path}] and its settings below`,
     );
@@ -103,7 +103,7 @@ function applyKubelet(kubernetes: TomlTable, { kubelet = {} }: Bootstrap): void 
   replace("eviction-hard", kubelet.evictionHard);
   replace("eviction-soft", kubelet.evictionSoft);
   replace("eviction-soft-grace-period", durations(kubelet.evictionSoftGracePeriod));
-  replace("eviction-max-pod-grace-period", kubelet.evictionMaxPodGracePeriod);
+  replace("eviction-max-pod-grace-period", integer(kubelet.evictionMaxPodGracePeriod));
   replace("image-gc-high-threshold-percent", text(kubelet.imageGCHighThresholdPercent));
   replace("image-gc-low-threshold-percent", text(kubelet.imageGCLowThresholdPercent));
   replace("cpu-cfs-quota-enforced", kubelet.cpuCFSQuota);
@@ -112,6 +112,10 @@ function applyKubelet(kubernetes: TomlTable, { kubelet = {} }: Bootstrap): void 
 function texts(map: Readonly<Record<string, string | number>> | undefined): unknown {
   if (map === undefined) return undefined;
   return Object.fromEntries(Object.entries(map).map(([key, value]) => [key, String(value)]));
+}
+
+function integer(value: number | undefined): bigint | undefined {
+  return value === undefined ? undefined : BigInt(value);
 }
 
 function text(value: number | undefined): string | undefined {

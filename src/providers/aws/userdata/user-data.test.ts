@@ -229,6 +229,18 @@ describe("user data of Bottlerocket that is TOML, but not of Bottlerocket's form
   });
 });
 
+it("user data of Bottlerocket keeps floats, dates, lists of tables and nested tables", () => {
+  const custom =
+    "[settings.a]\nwhole = 1.0\nhalf = 0.5\nsame = [1, 2.0]\nday = 2026-01-01\n\n[[settings.a.b]]\nc = 1\n\n[[settings.a.b]]\nc = { d = 2.0 }\n";
+  const kubelet = { evictionMaxPodGracePeriod: 30 };
+  const text = userData("Bottlerocket", { ...BASE, custom, kubelet });
+  for (const line of ["whole = 1.0", "half = 0.5", "same = [ 1, 2.0 ]", "day = 2026-01-01"])
+    expect(text).toContain(`${line}\n`);
+  expect(text).toContain("max-pods = 29\n");
+  expect(text).toContain("eviction-max-pod-grace-period = 30\n");
+  expect(parseToml(text)).toMatchObject({ settings: { a: { b: [{ c: 1 }, { c: { d: 2 } }] } } });
+});
+
 describe("user data of other families", () => {
   it("runs the user's PowerShell first on Windows", () => {
     const lines = userData("Windows2022", { ...BASE, custom: "Write-Host hi" }).split("\n");
