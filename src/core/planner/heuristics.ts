@@ -38,7 +38,6 @@ const PACKING_STEPS = {
   dualPriceGreedy: "Greedy filling by the dual prices that column generation found.",
   reweightedGreedy: "Greedy filling again, with higher values for pods that were packed badly.",
   hardestFirst: "Of equal pods, those with most rules between pods are placed first.",
-  fillGaps: "Pods that their planned node refused go to other planned nodes with room.",
   moreRounds: "Pods that one packing could not place are packed again.",
   leftovers: "The last few pods go where they raise the price least, not to a further packing.",
 } as const;

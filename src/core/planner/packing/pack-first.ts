@@ -55,8 +55,7 @@ export function* packBelow(
     const first = { demand, solution };
     const best = round === 0 ? yield* withBetterDomains(first, options) : first;
     const left = new Set(demand.others);
-    for (const item of yield* placePacked(pass, best.demand, best.solution, options))
-      left.add(item);
+    for (const item of yield* placePacked(pass, best.demand, best.solution)) left.add(item);
     const areFew = hasLeftovers && areFewLeftovers(pass, left.size, queued.length);
     const isLast = left.size === rest.length || areFew;
     rest = yield* filterInSteps(rest, (item) => left.has(item));

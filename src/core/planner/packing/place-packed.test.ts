@@ -58,20 +58,6 @@ const CASES: readonly (readonly [Heuristic, PlacingCase])[] = [
     },
   ],
   [
-    "fillGaps",
-    {
-      apps: [
-        [2, "500m", "apartByZone"],
-        [1, "900m", "affinity"],
-        [2, "900m", "apartByHost"],
-      ],
-      sizes: [4, 8],
-      zones: ["zone-a", "zone-b", "zone-c"],
-      price: 400_000,
-      priceWithout: 600_000,
-    },
-  ],
-  [
     "moreRounds",
     {
       apps: [
