@@ -39,7 +39,6 @@ const PACKING_STEPS = {
   reweightedGreedy: "Greedy filling again, with higher values for pods that were packed badly.",
   hardestFirst: "Of equal pods, those with most rules between pods are placed first.",
   moreRounds: "Pods that one packing could not place are packed again.",
-  leftovers: "The last few pods go where they raise the price least, not to a further packing.",
 } as const;
 
 type PackingStep = keyof typeof PACKING_STEPS;

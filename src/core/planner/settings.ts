@@ -162,24 +162,9 @@ export const MOST_REFUSALS = 12;
 // Leftovers
 
 /**
- * Share of the batch. If no more pods than this are left over, they are not packed again, whatever other numbers here
- * say.
+ * Share of the batch. If no more pods than this are left over, they are not packed again: the greedy rules place them.
  */
 export const FEW_LEFTOVERS = 0.02;
-
-/**
- * Share of the batch. If no more pods than this are left over, they go through the greedy rules: comparing prices for
- * them saves nothing.
- */
-export const LEFTOVERS_NOT_PRICED = 0.002;
-
-/**
- * Share of the batch: up to this many leftovers go where the price rises least, which saves 0.2 to 0.5 % (111 sizes).
- */
-export const LEFTOVERS_BY_PRICE = 0.15;
-
-/** How often all leftovers together may ask whether a pod fits a planned node: about 50 ms. */
-export const MOST_LEFTOVER_QUESTIONS = 100_000;
 
 // A better division over zones (repack)
 

@@ -5,10 +5,9 @@ import type { Pass } from "../../provisioning/place.ts";
 import { fitsExisting } from "../as-planned.ts";
 import { uses } from "../heuristics.ts";
 import type { PlannerOptions } from "../planner-options.ts";
-import { PACKING_ROUNDS } from "../settings.ts";
+import { FEW_LEFTOVERS, PACKING_ROUNDS } from "../settings.ts";
 import { type PackingDemand, packingDemandOf } from "./demand.ts";
 import { withBetterDomains } from "./domain-search.ts";
-import { areFewLeftovers, placeLeftovers } from "./leftovers.ts";
 import { pack } from "./pack.ts";
 import { placePacked } from "./place-packed.ts";
 
@@ -39,7 +38,6 @@ export function* packBelow(
 ): Steps<readonly QueuedPod[] | undefined> {
   const budget = { units: options.baseWork };
   const rounds = uses(options, "moreRounds") ? PACKING_ROUNDS : 1;
-  const hasLeftovers = uses(options, "leftovers");
   let rest = yield* withoutPlaced(pass, queued);
   for (let round = 0; round < rounds && rest.length > 0; round++) {
     budget.units = Math.max(budget.units, options.baseWork / PACKING_ROUNDS);
@@ -56,13 +54,12 @@ export function* packBelow(
     const best = round === 0 ? yield* withBetterDomains(first, options) : first;
     const left = new Set(demand.others);
     for (const item of yield* placePacked(pass, best.demand, best.solution)) left.add(item);
-    const areFew = hasLeftovers && areFewLeftovers(pass, left.size, queued.length);
+    const areFew = left.size <= queued.length * FEW_LEFTOVERS;
     const isLast = left.size === rest.length || areFew;
     rest = yield* filterInSteps(rest, (item) => left.has(item));
     if (isLast) break;
   }
-  if (!hasLeftovers) return rest;
-  return yield* placeLeftovers(pass, rest, queued.length, options.nodeMicroUsdPerHour);
+  return rest;
 }
 
 /**
