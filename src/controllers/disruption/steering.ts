@@ -8,13 +8,12 @@ import { NODE } from "../../apis/core/node.ts";
 import { isTerminating, type Pod } from "../../apis/core/pod.ts";
 import { CLAIM_KINDS } from "../../apis/hub/claim.ts";
 import { condition } from "../../apis/karpenter/conditions.ts";
-import { keyOf } from "../../apis/meta.ts";
+import { controllerOf, keyOf } from "../../apis/meta.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { errorText } from "../../base/error-text.ts";
 import type { Logger } from "../../base/log.ts";
 import { inTurns, TURN_MS } from "../../base/steps.ts";
 import { type EvictionTarget, otherNodesWithRoom } from "../../core/disruption/eviction-order.ts";
-import { ownerOf } from "../../core/disruption/moves.ts";
 import { isPutLast, putLast } from "../../core/state/cordon.ts";
 import type { NodeView } from "../../core/state/node-view.ts";
 import { patchObject } from "../../kube/client/patch-object.ts";
@@ -210,7 +209,7 @@ function advance(
 
 /** UIDs of the owners that have a pending pod, collected once for all commands. */
 function ownersWaiting(world: World): ReadonlySet<string> {
-  return new Set(world.cluster.unboundPods().map((pod) => ownerOf(pod)?.uid ?? ""));
+  return new Set(world.cluster.unboundPods().map((pod) => controllerOf(pod)?.uid ?? ""));
 }
 
 /** `waiting`: UIDs of the owners that have a pending pod. */

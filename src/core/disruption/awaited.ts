@@ -5,12 +5,11 @@
  * while pods have seats there (core/state/placements.ts): a Job makes its new pod only after a back-off.
  */
 import { PLANNED_PODS_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
-import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { within } from "../../base/within.ts";
 import { type NodeView, reschedulablePods } from "../state/node-view.ts";
 import type { Placements } from "../state/placements.ts";
-import type { Awaited } from "./candidates.ts";
+import type { Awaiting } from "./candidates.ts";
 import { recordOf, replacementCommandId } from "./record.ts";
 
 /** An empty replacement is kept at most this long while its pods are not evicted. */
@@ -18,8 +17,6 @@ const MOST_AWAITED_MS = 60 * 60_000;
 
 /** Tells which pods have a seat on a node that they have not reached. */
 export type AwaitedSeats = Pick<Placements, "awaitedAt" | "hostsBufferPods">;
-
-type Awaiting = (claim: NodeClaim, nowMs: number) => Awaited | undefined;
 
 const known = new WeakMap<readonly NodeView[], ReadonlyMap<string, string>>();
 

@@ -7,7 +7,7 @@ import type { Pool } from "../../apis/hub/pool.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
 import type { PoolInput } from "../provisioning/scheduling-input.ts";
 import type { NodeView } from "../state/node-view.ts";
-import { priceOf, rescheduleCostOf } from "./candidates.ts";
+import { priceOf, priceOfAll, rescheduleCostOf } from "./candidates.ts";
 import { type BalancedVerdict, type Command, savingsMicroUsd } from "./command.ts";
 
 /** The moved share may be at most this many times the saved share. */
@@ -52,7 +52,7 @@ export function weigh(
 ): readonly BalancedVerdict[] {
   const { candidates } = command;
   const pools = new Map(candidates.map(({ pool }) => [pool.id, pool]));
-  const sourceMicroUsd = candidates.reduce((sum, one) => sum + one.priceMicroUsd, 0);
+  const sourceMicroUsd = priceOfAll(candidates);
   const savings = savingsMicroUsd(command);
   return [...pools.keys()].sort().map((id) => {
     const pool = pools.get(id) as Pool;
@@ -60,7 +60,7 @@ export function weigh(
     if (pool.disruption.policy !== "Balanced" || total === undefined)
       return { pool, approved: true };
     const own = candidates.filter((one) => one.pool.id === id);
-    const ownMicroUsd = own.reduce((sum, one) => sum + one.priceMicroUsd, 0);
+    const ownMicroUsd = priceOfAll(own);
     const share = sourceMicroUsd === 0 ? 0 : (savings * ownMicroUsd) / sourceMicroUsd;
     const moved = own.reduce((sum, { rescheduleCost }) => sum + rescheduleCost, 0);
     const savingsShare = ratio(share, total.priceMicroUsd);

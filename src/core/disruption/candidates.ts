@@ -122,7 +122,7 @@ export interface CandidatesInput {
   readonly paused?: (pool: Pool) => Block | undefined;
   /** Whether the pod is moved without downtime: then its PodDisruptionBudget does not block the node. */
   readonly movesFirst?: (pod: Pod) => boolean;
-  /** Pods that the node of the claim awaits; absent: no node awaits any. */
+  /** Absent: no node awaits pods. */
   readonly awaiting?: Awaiting;
   /** Seats of pods that have not reached their node; absent: none is known. */
   readonly seats?: RoomSeats | undefined;
@@ -133,7 +133,8 @@ export interface CandidatesInput {
 /** Tells on which nodes room is kept. */
 export type RoomSeats = Pick<Placements, "hostsBufferPods">;
 
-type Awaiting = (claim: NodeClaim, nowMs: number) => Awaited | undefined;
+/** Tells which pods the node of the claim awaits. Undefined: none. */
+export type Awaiting = (claim: NodeClaim, nowMs: number) => Awaited | undefined;
 
 export interface FoundCandidates {
   readonly candidates: readonly Candidate[];

@@ -5,8 +5,9 @@
 import type { Generation } from "../../apis/hub/generation.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
 import type { DisruptionReason } from "../../apis/karpenter/nodepool.ts";
+import { priceMicroUsd } from "../planner/plan-price.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
-import type { Candidate } from "./candidates.ts";
+import { type Candidate, priceOfAll } from "./candidates.ts";
 import type { Repairing } from "./patients.ts";
 import type { Simulation, SimulationTerms } from "./simulate.ts";
 import type { TerminateFirstReason } from "./terminate-first.ts";
@@ -97,8 +98,7 @@ export function savingsMicroUsd({
   repair,
 }: Pick<Command, "candidates" | "replacements" | "repair">): number {
   if (repair?.action === "RebootNode") return 0;
-  const before = candidates.reduce((sum, { priceMicroUsd }) => sum + priceMicroUsd, 0);
-  return replacements.reduce((left, { cheapest }) => left - cheapest.priceMicroUsd, before);
+  return priceOfAll(candidates) - priceMicroUsd({ newClaims: replacements });
 }
 
 /** Savings per hour, such as `$0.20`. */

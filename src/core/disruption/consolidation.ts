@@ -15,6 +15,7 @@ import {
 } from "../../apis/karpenter/labels.ts";
 import { controllerOf, keyOf } from "../../apis/meta.ts";
 import type { Steps } from "../../base/steps.ts";
+import { priceMicroUsd } from "../planner/plan-price.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 import { quietFromMs } from "../state/quiet.ts";
 import { describeVerdict, weigh } from "./balanced.ts";
@@ -253,7 +254,7 @@ export function commandFrom(
       untilMs: backOffEndsMs(replacements, backingOff),
     };
   const before = priceOfAll(candidates);
-  const after = replacements.reduce((sum, { cheapest }) => sum + cheapest.priceMicroUsd, 0);
+  const after = priceMicroUsd({ newClaims: replacements });
   if (replacements.length > 1 && after >= before) return tooMany(replacements.length);
   // With on-demand replacements, repack would not save what it computed with spot prices. Older generations only delete
   // spot nodes.

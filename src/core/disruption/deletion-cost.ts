@@ -6,6 +6,7 @@
 import type { Pod } from "../../apis/core/pod.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
 import { DISRUPTED_NO_SCHEDULE_TAINT } from "../../apis/karpenter/labels.ts";
+import { controllerOf } from "../../apis/meta.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { PoolAllowance } from "./budgets.ts";
 import { bySavings, type Candidate } from "./candidates.ts";
@@ -96,20 +97,15 @@ function rankedOf({ candidates, drifted, underutilized }: DeletionCostInput): re
   return [...within(possible.filter(isDrifted), drifted), ...within(quiet, underutilized)];
 }
 
-function isReplaceable({ metadata }: Pod): boolean {
-  if (metadata.namespace === SYSTEM) return true;
-  return RELIABLE.has(controllerKind(metadata) ?? "");
-}
-
-function controllerKind({ ownerReferences = [] }: Pod["metadata"]): string | undefined {
-  return ownerReferences.find((one) => one.controller === true)?.kind;
+function isReplaceable(pod: Pod): boolean {
+  return pod.metadata.namespace === SYSTEM || RELIABLE.has(controllerOf(pod)?.kind ?? "");
 }
 
 function changesOn({ pods }: NodeView, cost: string | undefined): readonly CostChange[] {
   return pods
     .filter(
       (pod) =>
-        controllerKind(pod.metadata) === "ReplicaSet" &&
+        controllerOf(pod)?.kind === "ReplicaSet" &&
         !hasUsersDeletionCost(pod) &&
         managedDeletionCost(pod) !== cost,
     )

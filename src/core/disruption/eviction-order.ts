@@ -5,13 +5,13 @@
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
+import { controllerOf } from "../../apis/meta.ts";
 import { fits, type Resources } from "../../apis/resources.ts";
 import { eachInSteps, type Steps, sortInSteps } from "../../base/steps.ts";
 import { within } from "../../base/within.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { Candidate } from "./candidates.ts";
 import type { Command } from "./command.ts";
-import { ownerOf } from "./moves.ts";
 import { orderByZone, type PlannedTarget } from "./zone-order.ts";
 
 /** The most other nodes that are marked as less preferred. Each mark takes two requests. */
@@ -113,7 +113,7 @@ function stayingInZones(
 }
 
 function replicaSetOf(pod: Pod): string | undefined {
-  const owner = ownerOf(pod);
+  const owner = controllerOf(pod);
   return owner?.kind === "ReplicaSet" ? owner.uid : undefined;
 }
 
@@ -122,7 +122,7 @@ function uidOf({ metadata }: Pod): string | undefined {
 }
 
 function targetFor(name: string, pods: readonly Pod[]): EvictionTarget {
-  const owners = new Set(pods.flatMap((pod) => ownerOf(pod)?.uid ?? []));
+  const owners = new Set(pods.flatMap((pod) => controllerOf(pod)?.uid ?? []));
   return { name, pods, owners };
 }
 

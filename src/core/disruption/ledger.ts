@@ -11,7 +11,7 @@ import { counted } from "../../base/counted.ts";
 import { formatDuration } from "../../base/duration.ts";
 import { atOnce, eachInSteps, type Steps } from "../../base/steps.ts";
 import type { NodeView } from "../state/node-view.ts";
-import type { Candidate } from "./candidates.ts";
+import { type Candidate, priceOfAll } from "./candidates.ts";
 import { type Command, type HoldOff, savingsMicroUsd } from "./command.ts";
 import {
   isRecent,
@@ -136,7 +136,7 @@ export class Ledger {
 
   #tooSmall(command: Command): HoldOff | undefined {
     if (command.replacements.length === 0) return undefined;
-    const before = command.candidates.reduce((sum, { priceMicroUsd }) => sum + priceMicroUsd, 0);
+    const before = priceOfAll(command.candidates);
     const percent = before === 0 ? 0 : (100 * savingsMicroUsd(command)) / before;
     const { minSavingsPercent } = this.#restraint;
     if (percent >= minSavingsPercent) return undefined;

@@ -4,11 +4,14 @@
  * they are written on another one.
  */
 import { deploymentNameOf, type Pod } from "../../apis/core/pod.ts";
+import { annotated } from "../../apis/hub/annotations.ts";
 import { MOVES_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { controllerOf } from "../../apis/meta.ts";
 import { parseBoundedJson } from "../../base/bounded-json.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { within } from "../../base/within.ts";
+import { priceOfAll } from "./candidates.ts";
 import { type Command, type CommandReason, savingsMicroUsd } from "./command.ts";
 import type { CommandRecord } from "./record.ts";
 
@@ -52,7 +55,7 @@ export function moveOf(
     reason,
     at: startedAt,
     nodes: command.candidates.map(({ node }) => node.name),
-    priceMicroUsd: command.candidates.reduce((sum, one) => sum + one.priceMicroUsd, 0),
+    priceMicroUsd: priceOfAll(command.candidates),
     savesMicroUsd: savingsMicroUsd(command),
     replacements: command.replacements.length,
     pods: Object.fromEntries(counts.slice(0, MOST_WORKLOADS)),
@@ -98,9 +101,7 @@ export function withMoves(
   moves: readonly MoveRecord[],
   nowMs: number,
 ): NodeClaim {
-  const annotation = movesAnnotation([...movesOn(claim), ...moves], nowMs);
-  const annotations = { ...claim.metadata.annotations, ...annotation };
-  return { ...claim, metadata: { ...claim.metadata, annotations } };
+  return annotated(claim, movesAnnotation([...movesOn(claim), ...moves], nowMs));
 }
 
 /** The claim without the record of this command. */
@@ -130,14 +131,9 @@ export function isRecent({ at }: MoveRecord, nowMs: number): boolean {
   return nowMs - (fromRfc3339(at) ?? 0) < MOVE_COUNTS_MS;
 }
 
-/** The controller that owns the pod. */
-export function ownerOf({ metadata }: Pod) {
-  return metadata.ownerReferences?.find(({ controller }) => controller === true);
-}
-
 /** Name of the pod's workload for messages: its Deployment, else its owner. */
 export function workloadOf(pod: Pod): string | undefined {
-  const owner = ownerOf(pod);
+  const owner = controllerOf(pod);
   if (owner === undefined) return undefined;
   const deployment = deploymentNameOf(pod);
   const { namespace } = pod.metadata;
@@ -150,7 +146,7 @@ export function workloadOf(pod: Pod): string | undefined {
  * of a Deployment is used because each rollout, and so each move without downtime, makes a ReplicaSet with a new UID.
  */
 export function moveKeysOf(pod: Pod): readonly string[] {
-  const owner = ownerOf(pod);
+  const owner = controllerOf(pod);
   if (owner === undefined) return [];
   const deployment = deploymentNameOf(pod);
   if (deployment === undefined) return [owner.uid];
@@ -164,7 +160,7 @@ export function movedWith({ pods }: MoveRecord, pod: Pod): number {
 
 /** Pods keyed by UID of their owner. Pods without an owner are left out, because nobody creates them again. */
 export function podsByOwner(pods: readonly Pod[]): ReadonlyMap<string, readonly Pod[]> {
-  return grouped(pods, (pod) => ownerOf(pod)?.uid);
+  return grouped(pods, (pod) => controllerOf(pod)?.uid);
 }
 
 /** Keyed by the first key of {@link moveKeysOf}. */

@@ -5,6 +5,7 @@
 import { condition } from "../../apis/karpenter/conditions.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { parseDuration } from "../../base/duration.ts";
+import { priceMicroUsd } from "../planner/plan-price.ts";
 import type { Candidate } from "./candidates.ts";
 import { type Command, savingsMicroUsd } from "./command.ts";
 
@@ -27,7 +28,7 @@ export function paybackOf(command: Command): Payback | undefined {
   if (replacements.length === 0) return undefined;
   const overlapMs =
     Math.max(...candidates.map(bootMs)) + Math.max(...candidates.map((one) => drainMs(one)));
-  const newMicroUsd = replacements.reduce((sum, { cheapest }) => sum + cheapest.priceMicroUsd, 0);
+  const newMicroUsd = priceMicroUsd({ newClaims: replacements });
   const saved = savingsMicroUsd(command);
   const earnedMs =
     saved <= 0 ? Number.POSITIVE_INFINITY : Math.ceil((newMicroUsd * overlapMs) / saved);

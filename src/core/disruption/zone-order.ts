@@ -5,12 +5,13 @@
  */
 import { isTerminating, type Pod } from "../../apis/core/pod.ts";
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
+import { controllerOf } from "../../apis/meta.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
 import { within } from "../../base/within.ts";
 import { NodeLabels } from "../scheduling/node-labels.ts";
 import { requiredAlternatives } from "../scheduling/pod-requirements.ts";
 import type { NodeView } from "../state/node-view.ts";
-import { ownerOf, podsByOwner } from "./moves.ts";
+import { podsByOwner } from "./moves.ts";
 
 /** Passes over the targets. controllers/disruption/steering.ts waits for no more turns than this. */
 const MOST_PASSES = 50;
@@ -185,5 +186,5 @@ function add(counts: Counts | undefined, zone: string | undefined, by: number): 
 }
 
 function ownerKey(pod: Pod): string {
-  return ownerOf(pod)?.uid ?? "";
+  return controllerOf(pod)?.uid ?? "";
 }

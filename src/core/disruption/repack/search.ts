@@ -5,9 +5,9 @@
  */
 import { isReschedulable } from "../../../apis/core/pod-predicates.ts";
 import { filterInSteps, type Steps } from "../../../base/steps.ts";
+import { priceMicroUsd } from "../../planner/plan-price.ts";
 import type { PlannerOptions } from "../../planner/planner-options.ts";
-import type { Candidate } from "../candidates.ts";
-import { priceOfAll } from "../candidates.ts";
+import { type Candidate, priceOfAll } from "../candidates.ts";
 import { type Command, savingsMicroUsd } from "../command.ts";
 import { commandFrom } from "../consolidation.ts";
 import type { Round } from "../round.ts";
@@ -110,10 +110,8 @@ export function* repacked(
   if (simulation.gaveUp) return undefined;
   const move = commandFrom({ candidates, simulation, isPacked: true }, round);
   if ("message" in move) return undefined;
-  const after = move.replacements.reduce(
-    (sum, { cheapest }) => sum + cheapest.priceMicroUsd + nodeCost,
-    0,
-  );
+  const { replacements } = move;
+  const after = priceMicroUsd({ newClaims: replacements }) + nodeCost * replacements.length;
   return after > mostMicroUsd ? undefined : { ...move, terms };
 }
 
