@@ -5,6 +5,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { toRfc3339 } from "../src/base/clock.ts";
+import { atOnce } from "../src/base/steps.ts";
 import { change, later, type Model } from "../src/core/answers/model.ts";
 import { provision, totalsOf } from "../src/core/answers/rehearsal.ts";
 import { priceOf } from "../src/core/disruption/candidates.ts";
@@ -41,7 +42,7 @@ function play(mode: "learns" | "careless", forMs: number) {
   while (model.picture.nowMs < NOW + forMs) {
     const { nowMs } = model.picture;
     if (mode === "learns") judge(model);
-    const found = nextCommands(model.picture);
+    const found = atOnce(nextCommands(model.picture));
     if (found === undefined) {
       firstQuietMicroUsd ??= totalsOf(model).priceMicroUsdPerHour;
       model = later(model, nowMs + 10 * MINUTE_MS);

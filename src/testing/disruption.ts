@@ -178,7 +178,9 @@ export function roundOf(candidates: readonly Candidate[], options: RoundOptions 
       planStatic: ({ poolId, count, instead }) => {
         const own = poolInputs.find(({ pool }) => pool.id === poolId);
         if (own === undefined) return undefined;
-        return planStaticNodes(schedulingInput({ ...scheduling, nodes }), own, count, instead);
+        return atOnce(
+          planStaticNodes(schedulingInput({ ...scheduling, nodes }), own, count, instead),
+        );
       },
       typesOf: () => types,
       alphaBusy: options.alphaBusy ?? false,

@@ -8,6 +8,7 @@ import { keyOf } from "../../apis/meta.ts";
 import { formatResources } from "../../apis/resources.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { meantName } from "../../base/slips.ts";
+import { atOnce } from "../../base/steps.ts";
 import { type BrakeAnswer, brakeAnswer } from "../../core/answers/brake-answer.ts";
 import { notReady } from "../../core/answers/coming-up.ts";
 import { type NodeAnswer, nodeAnswer } from "../../core/answers/node-answer.ts";
@@ -102,7 +103,7 @@ export function subjectOf(words: readonly string[]): {
 /** One row for each NodePool and Provisioner. */
 export function explainPools(read: ReadPicture): PoolList {
   const { picture, planning } = read;
-  const aside = { next: nextCommands(picture), brake: brakeOf(read) };
+  const aside = { next: atOnce(nextCommands(picture)), brake: brakeOf(read) };
   return {
     kind: "NodePoolList",
     items: planning.pools.map(({ pool }) => poolAnswer(picture, pool, aside)),
@@ -125,7 +126,7 @@ interface Question {
 /** Answers the question. Throws CliError if the object does not exist. */
 export function explain(
   read: ReadPicture,
-  { subject, name, next = () => nextCommands(read.picture) }: Question,
+  { subject, name, next = () => atOnce(nextCommands(read.picture)) }: Question,
   namespace: string,
 ): Answer {
   const { picture } = read;

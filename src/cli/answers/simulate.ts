@@ -23,7 +23,7 @@ import {
   totalsInSteps,
 } from "../../core/answers/rehearsal.ts";
 import { repairAnswer } from "../../core/answers/repair-answer.ts";
-import { nextCommandsInSteps } from "../../core/disruption/run-round.ts";
+import { nextCommands } from "../../core/disruption/run-round.ts";
 import { expiry, isForced } from "../../core/nodeclaim/expired.ts";
 import { planBatchInSteps } from "../../core/planner/plan-batch.ts";
 import type { NodeView } from "../../core/state/node-view.ts";
@@ -175,7 +175,7 @@ function* answer(
     unplaced: left.map(({ pod, reason }) => ({ pod, reason })),
     against: rest.against,
     ...(rest.ended === undefined ? {} : { ended: rest.ended }),
-    next: rest.ended === "settled" ? [] : commandAnswers(yield* nextCommandsInSteps(model.picture)),
+    next: rest.ended === "settled" ? [] : commandAnswers(yield* nextCommands(model.picture)),
   };
 }
 

@@ -28,7 +28,7 @@ import {
 import { commandAnswers } from "../../core/answers/node-answer.ts";
 import { type PoolAside, poolAnswerInSteps } from "../../core/answers/pool-answer.ts";
 import { weekOf } from "../../core/answers/week.ts";
-import { type FoundCommands, nextCommandsInSteps } from "../../core/disruption/run-round.ts";
+import { type FoundCommands, nextCommands } from "../../core/disruption/run-round.ts";
 import { leastPriceOf } from "../../core/planner/least-price.ts";
 import type { PlannedBatch } from "../../core/planner/plan-batch.ts";
 import { remedies } from "../../core/provisioning/refusals/remedy.ts";
@@ -214,7 +214,7 @@ function sceneOf(
       return played.result;
     }),
   );
-  const next = once(() => long.next.do((run) => run(nextCommandsInSteps(picture))));
+  const next = once(() => long.next.do((run) => run(nextCommands(picture))));
   const fleet = once(async () => {
     const planned = await plan();
     return long.fleet.do((run) => run(fleetInSteps(modelOf(read), planned)));

@@ -4,6 +4,7 @@ import type { Pool } from "../../apis/hub/pool.ts";
 import { NODE_CLAIM } from "../../apis/karpenter/nodeclaim.ts";
 import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
 import type { KubeObject } from "../../apis/meta.ts";
+import { atOnce } from "../../base/steps.ts";
 import { planStaticNodes } from "../../core/provisioning/static-nodes.ts";
 import { KubeError } from "../../kube/errors.ts";
 import { nodePool } from "../../testing/builders.ts";
@@ -25,7 +26,9 @@ async function threePlanned(beforeAnswer: (name: string) => Promise<void> = asyn
   const pool = poolById(world, "nodepool/default")?.pool as Pool;
   const input = await poolInput(world, pool, world.log);
   if (typeof input === "string") throw new Error(input);
-  const { newClaims: plans } = planStaticNodes(schedulingInput(world, [], [input]), input, 3);
+  const { newClaims: plans } = atOnce(
+    planStaticNodes(schedulingInput(world, [], [input]), input, 3),
+  );
   const create = async (between: () => unknown = () => undefined) => {
     const slow = inManyTurns(world, between);
     const answering: typeof world.kube.create = async (kind, object) => {

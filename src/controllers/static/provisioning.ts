@@ -6,7 +6,7 @@ import { vocabulary } from "../../apis/hub/generation.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
 import { inTurns, TURN_MS } from "../../base/steps.ts";
 import { countStatic, missing } from "../../core/disruption/static-pools.ts";
-import { planStaticNodesInSteps } from "../../core/provisioning/static-nodes.ts";
+import { planStaticNodes } from "../../core/provisioning/static-nodes.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -56,7 +56,7 @@ async function reconcile(world: World, request: Request, which: Try): Promise<Ou
   if (count === 0) return requeueAfter(limited ? LIMITED_MS : POLL_MS);
   const input = await poolInput(world, pool, log);
   if (typeof input === "string") return requeueAfter(LIMITED_MS);
-  const planning = planStaticNodesInSteps(schedulingInput(world, [], [input]), input, count);
+  const planning = planStaticNodes(schedulingInput(world, [], [input]), input, count);
   const { newClaims: plans, lacks } = await inTurns(world.clock, planning, TURN_MS);
   const now = readPool(world, request);
   // A change of the pool causes the next reconcile.

@@ -9,7 +9,7 @@ import { atOnce, eachInSteps, filterInSteps, type Steps } from "../../base/steps
 import { within } from "../../base/within.ts";
 import { type CommandReason, savingsMicroUsd } from "../disruption/command.ts";
 import type { Picture } from "../disruption/make-round.ts";
-import { type FoundCommands, nextCommandsInSteps } from "../disruption/run-round.ts";
+import { type FoundCommands, nextCommands } from "../disruption/run-round.ts";
 import { isReplacedFirst } from "../nodeclaim/expired.ts";
 import type { BrakeAnswer } from "./brake-answer.ts";
 import { type Allowed, allowedNow, type BudgetAnswer, budgetAnswers } from "./budget-answer.ts";
@@ -209,7 +209,7 @@ function* nextOf(
   if (next === undefined || isOurs(next)) return ours(next, pool);
   const others = picture.nodes.filter(({ poolId }) => poolId !== pool.id).map(({ name }) => name);
   const queued = new Set([...picture.queued, ...others]);
-  return ours(yield* nextCommandsInSteps({ ...picture, queued }), pool);
+  return ours(yield* nextCommands({ ...picture, queued }), pool);
 }
 
 function ours(found: FoundCommands | undefined, pool: Pool): readonly CommandAnswer[] {

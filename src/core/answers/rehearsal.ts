@@ -19,7 +19,7 @@ import { type Command, decisionOf } from "../disruption/command.ts";
 import { makeRound } from "../disruption/make-round.ts";
 import type { Method } from "../disruption/methods/method.ts";
 import { moveOf } from "../disruption/moves.ts";
-import { type FoundCommands, nextCommandsInSteps } from "../disruption/run-round.ts";
+import { type FoundCommands, nextCommands } from "../disruption/run-round.ts";
 import { countStatic, missing, surplus } from "../disruption/static-pools.ts";
 import type { SchedulingResult } from "../provisioning/result.ts";
 import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
@@ -152,7 +152,7 @@ function* keepReplicas(before: Model): Steps<Played> {
     const own = model.picture.staticPools.find((one) => one.pool.id === pool.id);
     const { count: lacking } = missing(pool, count);
     if (own === undefined || lacking === 0 || !pool.ready) continue;
-    const { newClaims: launched } = planStaticNodes(model.picture.scheduling, own, lacking);
+    const { newClaims: launched } = yield* planStaticNodes(model.picture.scheduling, own, lacking);
     if (launched.length === 0) continue;
     const done = yield* changeInSteps(model, { launched, nowMs: nowMs + LAUNCH_MS });
     const says = `${counted(launched.length, "node")} launched to keep ${pool.replicas} of ${pool.name}`;
@@ -177,7 +177,7 @@ export function* rehearseInSteps(
   let model = start;
   let idle = 0;
   for (let count = 0; count < MOST_ROUNDS; count++) {
-    const found = yield* nextCommandsInSteps(model.picture);
+    const found = yield* nextCommands(model.picture);
     const settled = yield* found === undefined
       ? settleInSteps(model, plan)
       : placeWaiting(model, plan);
@@ -262,7 +262,7 @@ function* oneRound(
   let { model } = first;
   const steps = [...first.steps];
   if (model.picture.nowMs < nowMs + POLL_MS) model = yield* laterInSteps(model, nowMs + POLL_MS);
-  const other = yield* nextCommandsInSteps(model.picture, waiting);
+  const other = yield* nextCommands(model.picture, waiting);
   if (other !== undefined) {
     // A command that needs a wait itself is proposed again in the next round.
     const ready = other.commands.filter(({ validateAfterMs }) => validateAfterMs === 0);

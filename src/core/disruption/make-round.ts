@@ -133,7 +133,7 @@ export function* makeRound(
     balancedTotals: once(() => totals ?? atOnce(balancedTotals(nodes, pools))),
     planStatic: ({ poolId, count, instead }) => {
       const own = picture.staticPools.find(({ pool }) => pool.id === poolId);
-      return own && planStaticNodes(picture.scheduling, own, count, instead);
+      return own && atOnce(planStaticNodes(picture.scheduling, own, count, instead));
     },
     typesOf: (poolId) => pools.find(({ pool }) => pool.id === poolId)?.instanceTypes ?? [],
     alphaBusy: [...usedAlpha].some((node) => isAlphaReplacement(node, picture.queued)),

@@ -84,8 +84,7 @@ class Counter implements NodeCounts {
   }
 
   #of(poolId = "") {
-    const known = within(this.byPool, poolId, () => ({ nodes: 0, disrupting: 0, away: 0 }));
-    return known;
+    return within(this.byPool, poolId, () => ({ nodes: 0, disrupting: 0, away: 0 }));
   }
 }
 

@@ -22,7 +22,7 @@ const room = (units: number) => new Map([["usual", units]]);
 function staticNodes(count: number, units: number) {
   const input = schedulingInput({ quotaRoom: room(units) });
   const own = { pool: pool({ replicas: count }), instanceTypes: TYPES, usage: {} };
-  return planStaticNodes(input, own, count);
+  return atOnce(planStaticNodes(input, own, count));
 }
 
 /** Replaces one node by `replacements` nodes. */

@@ -2,7 +2,7 @@
  * Runs the disruption methods in their order until one has commands. The live loop and the simulated one (`karpenter
  * explain`, `karpenter simulate`) share this function, each with its own {@link RoundDoors}, so they cannot disagree.
  */
-import { atOnce, type Steps } from "../../base/steps.ts";
+import type { Steps } from "../../base/steps.ts";
 import { type Asking, mayBeAsked, type Ruling, rule } from "./arbiter.ts";
 import type { Command } from "./command.ts";
 import { makeRound, type Picture } from "./make-round.ts";
@@ -51,14 +51,6 @@ export function* runMethods(asking: Asking, doors: RoundDoors): Steps<FoundComma
 
 /** What the loop would do next with this picture. `pending`: commands that wait for their validation. */
 export function nextCommands(
-  picture: Picture,
-  pending: readonly Command[] = [],
-): FoundCommands | undefined {
-  return atOnce(nextCommandsInSteps(picture, pending));
-}
-
-/** Like {@link nextCommands}, but other work may run between steps. */
-export function nextCommandsInSteps(
   picture: Picture,
   pending: readonly Command[] = [],
 ): Steps<FoundCommands | undefined> {

@@ -53,7 +53,7 @@ const names = (nodes: readonly { readonly name: string }[]) => nodes.map(({ name
 describe("new nodes of a static pool", () => {
   const plan = (nodes: readonly NodeView[], count: number, limits = {}) => {
     const input = { pool: pool(9, limits), instanceTypes: types, usage: { nodes: nodes.length } };
-    return planStaticNodes(schedulingInput({ nodes }), input, count).newClaims;
+    return atOnce(planStaticNodes(schedulingInput({ nodes }), input, count)).newClaims;
   };
 
   it("are as many as are asked for, without pods, of the cheapest type", () => {

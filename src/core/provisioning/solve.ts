@@ -39,7 +39,7 @@ import { Reservations } from "./nodes/reservations.ts";
 import { isStuck, type Pass, place } from "./place.ts";
 import { seenSlots } from "./pools/attach-slots.ts";
 import { type PoolNotes, poolNotes } from "./pools/pool-notes.ts";
-import { createTemplate, isLimited, weighLimits } from "./pools/pool-template.ts";
+import { createTemplate, isLimited, mayRunOut } from "./pools/pool-template.ts";
 import { highestFirst } from "./pools/rank.ts";
 import { explainInSteps } from "./refusals/explain.ts";
 import { withoutHopeless } from "./refusals/fits-nowhere.ts";
@@ -147,7 +147,7 @@ export function* prepare(input: SchedulingInput): Steps<Batch> {
   const { some, lost } = yield* withoutHopeless(base, rest, classes);
   const queued = yield* inOrderInSteps(some);
   for (const template of base.templates)
-    if (isLimited(template)) weighLimits(template, queued.length);
+    if (isLimited(template)) template.isAmple = !mayRunOut(template, queued.length);
   yield;
   return {
     input,

@@ -6,7 +6,7 @@
 import type { Pod } from "../../apis/core/pod.ts";
 import { HOSTNAME_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { NO_RESOURCES, subtractResources } from "../../apis/resources.ts";
-import { atOnce, filterInSteps, mapInSteps, type Steps } from "../../base/steps.ts";
+import { filterInSteps, mapInSteps, type Steps } from "../../base/steps.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { withinQuotas } from "./nodes/within-quotas.ts";
 import type { PlannedClaim } from "./result.ts";
@@ -29,17 +29,7 @@ export interface StaticNodes {
  * At most `count` nodes; fewer if limits, quotas or instance types allow fewer. Nodes named in `instead` will be
  * replaced by the new ones, so they do not count in their zone.
  */
-export function planStaticNodes(
-  input: SchedulingInput,
-  pool: PoolInput,
-  count: number,
-  instead: readonly string[] = [],
-): StaticNodes {
-  return atOnce(planStaticNodesInSteps(input, pool, count, instead));
-}
-
-/** Like {@link planStaticNodes}, in steps. */
-export function* planStaticNodesInSteps(
+export function* planStaticNodes(
   input: SchedulingInput,
   pool: PoolInput,
   count: number,

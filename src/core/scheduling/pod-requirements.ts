@@ -69,7 +69,7 @@ export function termRequirements(term: NodeSelectorTerm): Requirements {
 }
 
 /** A node selector as requirements; every key must have its value. */
-export function selectorRequirements(
+function selectorRequirements(
   selector: Readonly<Record<string, string>> | undefined,
 ): Requirements {
   if (selector === undefined) return Requirements.NONE;

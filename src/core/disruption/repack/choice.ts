@@ -202,6 +202,5 @@ function machinesOf(
 ): Machines {
   const known = within(machinesByInput, input, () => new Map<string, Machines>());
   const key = JSON.stringify([[...poolIds].sort(), names]);
-  const machines = within(known, key, () => new Machines(input, poolIds, names));
-  return machines;
+  return within(known, key, () => new Machines(input, poolIds, names));
 }

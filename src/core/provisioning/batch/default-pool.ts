@@ -14,6 +14,7 @@ import {
   NODEPOOL_LABEL_KEY,
   PROVISIONER_NAME_LABEL_KEY,
 } from "../../../apis/karpenter/labels.ts";
+import { within } from "../../../base/within.ts";
 
 /** Prefix of a Provisioner's name. A name without it is a NodePool's. */
 const OF_PROVISIONER = "provisioner/";
@@ -52,29 +53,19 @@ function choiceOf(namespace: string, value: string): (spec: PodSpec) => PodSpec 
   const known = new WeakMap<PodSpec, PodSpec>();
   return (spec) => {
     if (namesPool(spec)) return spec;
-    let kept = known.get(spec);
-    if (kept === undefined) {
-      kept = { ...spec, nodeSelector: { ...spec.nodeSelector, [label]: name } };
-      known.set(spec, kept);
+    return within(known, spec, () => {
+      const kept = { ...spec, nodeSelector: { ...spec.nodeSelector, [label]: name } };
       saidOf.set(kept, text);
-    }
-    return kept;
+      return kept;
+    });
   };
 }
 
 /** Whether its node selector, or a required term of its affinity, is about the pool. */
 function namesPool({ nodeSelector = {}, affinity }: PodSpec): boolean {
-  if (isPool(NODEPOOL_LABEL_KEY, nodeSelector) || isPool(PROVISIONER_NAME_LABEL_KEY, nodeSelector))
-    return true;
-  const terms =
-    affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
-  return terms.some(({ matchExpressions = [] }) =>
-    matchExpressions.some(
-      ({ key }) => key === NODEPOOL_LABEL_KEY || key === PROVISIONER_NAME_LABEL_KEY,
-    ),
-  );
-}
-
-function isPool(key: string, selector: Readonly<Record<string, string>>): boolean {
-  return selector[key] !== undefined;
+  const { nodeSelectorTerms = [] } =
+    affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? {};
+  const expressions = nodeSelectorTerms.flatMap(({ matchExpressions = [] }) => matchExpressions);
+  const keys = [...Object.keys(nodeSelector), ...expressions.map(({ key }) => key)];
+  return keys.some((key) => key === NODEPOOL_LABEL_KEY || key === PROVISIONER_NAME_LABEL_KEY);
 }

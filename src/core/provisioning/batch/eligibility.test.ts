@@ -10,7 +10,12 @@ const NODEPOOL = "karpenter.sh/nodepool";
 const PROVISIONER = "karpenter.sh/provisioner-name";
 
 function refused(spec: Partial<Pod["spec"]>, ownerLabels = [NODEPOOL]): string | undefined {
-  return refusal(pod({ spec }), NO_VOLUMES, [], ownerLabels);
+  return refusal(pod({ spec }), {
+    volumes: NO_VOLUMES,
+    wellKnownLabels: [],
+    ownerLabels,
+    plansClaims: false,
+  });
 }
 
 const requiring = (term: NodeSelectorTerm) => ({
@@ -73,7 +78,12 @@ describe("refusal", () => {
     const key = (name: string) => `karpenter.k8s.aws/${name}`;
     const asking = (name: string) => pod({ spec: { nodeSelector: { [key(name)]: "8" } } });
     const of = (name: string) =>
-      refusal(asking(name), NO_VOLUMES, [key("instance-pods")], [NODEPOOL]);
+      refusal(asking(name), {
+        volumes: NO_VOLUMES,
+        wellKnownLabels: [key("instance-pods")],
+        ownerLabels: [NODEPOOL],
+        plansClaims: false,
+      });
     expect([of("instance-pods"), of("instance-cpu")]).toEqual([undefined, undefined]);
     expect(of("nope")).toContain("karpenter.k8s.aws/nope is restricted");
     expect(of("nope")).not.toContain("did you mean");

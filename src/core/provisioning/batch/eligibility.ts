@@ -31,33 +31,25 @@ const NO_DYNAMIC_RESOURCES =
 
 const OPERATORS: readonly string[] = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"];
 
-/**
- * Why this pod is not planned; undefined: it is planned. `ownerLabels`: the labels by which nodes of the pass's pools
- * name their pool. A pod that excludes nodes of NodePools may still get a node of a Provisioner.
- */
-export function refusal(
-  pod: Pod,
-  volumes: VolumeIndex,
-  wellKnownLabels: readonly string[],
-  ownerLabels: readonly string[],
-): string | undefined {
-  return hasResourceClaims(pod)
-    ? NO_DYNAMIC_RESOURCES
-    : refusalBesideDevices(pod, { volumes, wellKnownLabels, ownerLabels });
-}
-
 /** What pods are checked against. */
 interface Known {
   readonly volumes: VolumeIndex;
   readonly wellKnownLabels: readonly string[];
+  /**
+   * The labels by which nodes of the pass's pools name their pool. A pod that excludes nodes of NodePools may still
+   * get a node of a Provisioner.
+   */
   readonly ownerLabels: readonly string[];
+  /** Whether resource claims are planned. */
+  readonly plansClaims: boolean;
 }
 
-/** Like {@link refusal}, for callers that plan device claims. */
-export function refusalBesideDevices(
+/** Why this pod is not planned; undefined: it is planned. */
+export function refusal(
   pod: Pod,
-  { volumes, wellKnownLabels, ownerLabels }: Known,
+  { volumes, wellKnownLabels, ownerLabels, plansClaims }: Known,
 ): string | undefined {
+  if (!plansClaims && hasResourceClaims(pod)) return NO_DYNAMIC_RESOURCES;
   const { nodeSelector } = pod.spec;
   const terms = requiredTerms(pod);
   const problems = ruleProblems(pod, wellKnownLabels);

@@ -1,8 +1,9 @@
 /** The topology groups of a pod's own rules: spreads, affinities and anti-affinities. */
 import type { Pod, PodAffinityTerm, Toleration } from "../../../apis/core/pod.ts";
+import { requiredAlternatives } from "../../scheduling/pod-requirements.ts";
 import type { Topology } from "../topology/topology.ts";
 import type { TopologyGroup } from "../topology/topology-group.ts";
-import { eligibleNodes, type Wishes } from "./preferences.ts";
+import type { Wishes } from "./preferences.ts";
 
 /** The pod that has the rules. */
 export interface Owner {
@@ -42,8 +43,9 @@ export function ownedGroups(
   const near = (type: "affinity" | "antiAffinity", terms: readonly PodAffinityTerm[]): void => {
     for (const term of terms) find(type, term, () => topology.affinity(term, type, owner));
   };
+  // A spread counts nodes that satisfy any required term, as in kube-scheduler.
   for (const one of wishes.spreads)
-    find("spread", one, () => topology.spread(one, owner, eligibleNodes(pod.spec)));
+    find("spread", one, () => topology.spread(one, owner, requiredAlternatives(pod.spec)));
   const { affinity, preferredAffinity, antiAffinity, preferredAntiAffinity } = wishes;
   near("affinity", affinity);
   near("affinity", termsOf(preferredAffinity));

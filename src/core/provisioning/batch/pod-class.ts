@@ -56,16 +56,9 @@ export interface Variant {
   refusedSets: Map<SetId, number> | undefined;
 }
 
-export interface PodClass {
+export interface PodClass extends Pick<Draft, "requests" | "demand" | "ports" | "volumeSets"> {
   readonly sample: Pod;
-  /** The requests of its pods. */
   readonly draft: Draft;
-  readonly requests: Resources;
-  /** The requests in the form in which nodes compare them. */
-  readonly demand: Demand;
-  readonly ports: readonly HostPort[];
-  /** Requirements of volumes; one of them must be satisfied. Empty: volumes have none. */
-  readonly volumeSets: readonly SetId[];
   readonly hasVolumes: boolean;
   /** How long a new node for its pods may live. Planned nodes take pods of one such time only. Absent: for ever. */
   readonly maxRunMs: number | undefined;
@@ -88,17 +81,25 @@ export interface PodClass {
 
 type Settings = Pick<SchedulingOptions, "preferencePolicy" | "wellKnownLabels">;
 
+/** What pods are read with. */
+interface Known {
+  readonly space: RequirementSpace;
+  readonly topology: Topology;
+  readonly volumes: VolumeIndex;
+  readonly settings: Settings;
+  /** Some pool or node has a PreferNoSchedule taint. */
+  readonly canTolerate: boolean;
+  /** Adds rules that the pod does not state, such as a default spread. */
+  readonly complete: (pod: Pod) => Pod;
+  /** Undefined: resource claims are ignored. */
+  readonly devices: DeviceAccess | undefined;
+}
+
 /**
  * Sorts pods into classes. All groups of all pods must exist before the first class is asked for.
  */
 export class PodClasses {
-  readonly #space: RequirementSpace;
-  readonly #topology: Topology;
-  readonly #volumes: VolumeIndex;
-  readonly #settings: Settings;
-  readonly #canTolerate: boolean;
-  readonly #complete: ((pod: Pod) => Pod) | undefined;
-  readonly #devices: DeviceAccess | undefined;
+  readonly #known: Known;
   readonly #drafts: Draft[] = [];
   /**
    * Keyed by the preferences that the template does not contain, then by the template. Two short keys are cheaper than
@@ -115,25 +116,8 @@ export class PodClasses {
   readonly #ofNamespace = new Map<string, Map<object, TopologyGroup>>();
   readonly #counting = new Map<readonly TopologyGroup[], Counting>();
 
-  constructor(options: {
-    readonly space: RequirementSpace;
-    readonly topology: Topology;
-    readonly volumes: VolumeIndex;
-    readonly settings: Settings;
-    /** Some pool or node has a PreferNoSchedule taint. */
-    readonly canTolerate: boolean;
-    /** Adds rules that the pod does not state, such as a default spread. */
-    readonly complete?: (pod: Pod) => Pod;
-    /** Absent: resource claims are ignored. */
-    readonly devices?: DeviceAccess | undefined;
-  }) {
-    this.#devices = options.devices;
-    this.#space = options.space;
-    this.#topology = options.topology;
-    this.#volumes = options.volumes;
-    this.#settings = options.settings;
-    this.#canTolerate = options.canTolerate;
-    this.#complete = options.complete;
+  constructor(known: Known) {
+    this.#known = known;
   }
 
   /** Number of different wishes so far. */
@@ -150,11 +134,11 @@ export class PodClasses {
 
   /** First pass over the batch: registers the pod's topology groups. */
   announce(written: Pod): Draft {
-    const pod = this.#complete?.(written) ?? written;
+    const pod = this.#known.complete(written);
     const volumeSets = this.#volumeSets(pod);
     const template = isResized(pod) ? undefined : templateOf(pod.spec);
-    // The pod may have claims or a maximum run time that its template lacks.
-    const hasOwn = this.#devices?.needsOf(pod) !== undefined || maxRunMs(pod) !== undefined;
+    // The pod may have wishes that its template lacks.
+    const hasOwn = this.#known.devices?.needsOf(pod) !== undefined || maxRunMs(pod) !== undefined;
     const isOwn = template === undefined || hasOwn;
     if (isOwn || goesByLabels(template)) return this.#draft(pod, volumeSets);
     const { namespace = "default" } = pod.metadata;
@@ -170,7 +154,7 @@ export class PodClasses {
     let draft = known.get(text);
     if (draft === undefined) {
       const { requests, demand } = this.#amountsOf(this.#requestsOf(pod));
-      const { preferencePolicy, wellKnownLabels } = this.#settings;
+      const { preferencePolicy, wellKnownLabels } = this.#known.settings;
       const wishes = wishesOf(pod.spec, preferencePolicy, wellKnownLabels);
       const owner = ownerOf(pod);
       draft = {
@@ -188,9 +172,9 @@ export class PodClasses {
       };
       known.set(text, draft);
       this.#drafts.push(draft);
-      draft.owned = ownedGroups(draft, wishes, this.#topology);
+      draft.owned = ownedGroups(draft, wishes, this.#known.topology);
       for (const term of wishes.antiAffinity) {
-        this.#topology.affinity(term, "antiAffinity", owner, true);
+        this.#known.topology.affinity(term, "antiAffinity", owner, true);
       }
     }
     return draft;
@@ -198,7 +182,7 @@ export class PodClasses {
 
   /** Equal for pods that can have the same devices. */
   #deviceText(pod: Pod): string {
-    const needs = this.#devices?.needsOf(pod);
+    const needs = this.#known.devices?.needsOf(pod);
     return needs === undefined ? "" : ` devices ${pod.metadata.namespace} ${needs.text}`;
   }
 
@@ -217,7 +201,7 @@ export class PodClasses {
 
   #requestsOf(pod: Pod): Resources {
     const requests = podRequests(pod);
-    return this.#devices?.plainRequests(requests) ?? requests;
+    return this.#known.devices?.plainRequests(requests) ?? requests;
   }
 
   #amountsOf(requests: Resources): Amounts {
@@ -231,7 +215,7 @@ export class PodClasses {
   /** Second pass: the class, once every group is known. */
   classOf(pod: Pod, draft: Draft): PodClass {
     const { namespace = "default", labels = NO_LABELS } = pod.metadata;
-    const selecting = this.#topology.selecting(namespace, labels);
+    const selecting = this.#known.topology.selecting(namespace, labels);
     const classes = within(this.#classes, selecting, () => new Map<Draft, PodClass>());
     return classes.get(draft) ?? within(classes, draft, () => this.#create(draft, selecting));
   }
@@ -241,7 +225,7 @@ export class PodClasses {
     const known = podClass.variants[step];
     if (known !== undefined) return known;
     const before = podClass.variants[step - 1] as Variant;
-    const wishes = relax(before.wishes, this.#canTolerate);
+    const wishes = relax(before.wishes, this.#known.canTolerate);
     if (wishes === undefined) return undefined;
     const { draft } = podClass;
     const guards = before.rules.filter((rule) => rule.group.inverse);
@@ -252,15 +236,15 @@ export class PodClasses {
 
   #volumeSets(pod: Pod): readonly SetId[] {
     if (pod.spec.volumes === undefined) return NO_SETS;
-    return this.#volumes.alternatives(pod).map((one) => this.#space.intern(one));
+    return this.#known.volumes.alternatives(pod).map((one) => this.#known.space.intern(one));
   }
 
   #create(draft: Draft, selecting: readonly TopologyGroup[]): PodClass {
     const { direct, selected, guards } = this.#countingBy(selecting);
     const held = draft.wishes.antiAffinity.map((term) =>
-      this.#topology.affinity(term, "antiAffinity", draft.owner, true),
+      this.#known.topology.affinity(term, "antiAffinity", draft.owner, true),
     );
-    const needs = this.#devices?.needsOf(draft.pod);
+    const needs = this.#known.devices?.needsOf(draft.pod);
     return {
       sample: draft.pod,
       draft,
@@ -295,7 +279,7 @@ export class PodClasses {
     guards: readonly Rule[],
     selected: ReadonlySet<TopologyGroup>,
   ): Variant {
-    const owned = step === 0 ? draft.owned : ownedGroups(draft, wishes, this.#topology);
+    const owned = step === 0 ? draft.owned : ownedGroups(draft, wishes, this.#known.topology);
     const own = owned.map((group) => ({ group, self: selected.has(group) }));
     const rules = guards.length === 0 ? own : [...own, ...guards];
     const text = `${step} ${rules.map(({ group, self }) => (self ? group.index : -1)).join()}`;
@@ -309,7 +293,7 @@ export class PodClasses {
     return {
       requirements: all,
       strict,
-      set: this.#space.intern(all.without(HOSTNAME_ONLY)),
+      set: this.#known.space.intern(all.without(HOSTNAME_ONLY)),
       hostname: all.has(HOSTNAME_LABEL_KEY) ? all.get(HOSTNAME_LABEL_KEY) : undefined,
       tolerations: wishes.tolerations,
       rules,
@@ -393,6 +377,7 @@ interface Amounts {
 export interface Draft extends Amounts {
   readonly pod: Pod;
   readonly ports: readonly HostPort[];
+  /** Requirements of volumes; one of them must be satisfied. Empty: volumes have none. */
   readonly volumeSets: readonly SetId[];
   readonly wishes: Wishes;
   readonly owner: Owner;
@@ -431,7 +416,8 @@ function selectedSet(podClass: PodClass): ReadonlySet<TopologyGroup> {
  * claims: only the pass knows the volumes.
  */
 export function readPod(pod: Pod, { preferencePolicy, wellKnownLabels }: Settings): void {
-  if (hasClaims(pod.spec) || refusal(pod, NO_VOLUMES, wellKnownLabels, []) !== undefined) return;
+  const known = { volumes: NO_VOLUMES, wellKnownLabels, ownerLabels: [], plansClaims: false };
+  if (hasClaims(pod.spec) || refusal(pod, known) !== undefined) return;
   podRequests(pod);
   hostPorts(pod);
   goesByLabels(pod.spec);

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { PodSpec } from "../../../apis/core/pod.ts";
 import { deepFreeze } from "../../../base/json.ts";
+import { requiredAlternatives } from "../../scheduling/pod-requirements.ts";
 import { Requirements } from "../../scheduling/requirements.ts";
-import { eligibleNodes, nodeRequirements, relax, type Wishes, wishesOf } from "./preferences.ts";
+import { nodeRequirements, relax, type Wishes, wishesOf } from "./preferences.ts";
 
 const KNOWN: readonly string[] = ["example.com/disk"];
 
@@ -115,10 +116,10 @@ describe("a pod that finds no place", () => {
 
   it("is counted over the nodes of any required term, or of its selector", () => {
     const zones = (spec: PodSpec) =>
-      eligibleNodes(spec).map((one) => one.get("zone").values.join());
+      requiredAlternatives(spec).map((one) => one.get("zone").values.join());
     expect(zones(everything)).toEqual(["a", "b"]);
     expect(zones({ containers: [], nodeSelector: { zone: "c" } })).toEqual(["c"]);
-    expect(eligibleNodes({ containers: [] }).map((one) => one.size)).toEqual([
+    expect(requiredAlternatives({ containers: [] }).map((one) => one.size)).toEqual([
       Requirements.NONE.size,
     ]);
   });

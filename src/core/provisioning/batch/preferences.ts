@@ -4,18 +4,13 @@
  * upstream: pkg/controllers/provisioning/scheduling/preferences.go
  */
 import type {
-  Pod,
   PodAffinityTerm,
   PodSpec,
   Toleration,
   TopologySpreadConstraint,
 } from "../../../apis/core/pod.ts";
 import { type PodTemplate, templateOf } from "../../../apis/core/pod-template.ts";
-import {
-  requiredAlternatives,
-  selectorRequirements,
-  termRequirements,
-} from "../../scheduling/pod-requirements.ts";
+import { requiredAlternatives, termRequirements } from "../../scheduling/pod-requirements.ts";
 import { Requirements } from "../../scheduling/requirements.ts";
 import { TOLERATE_PREFERENCES } from "../../scheduling/taints.ts";
 import { isUsablePreference } from "./eligibility.ts";
@@ -131,12 +126,6 @@ export function nodeRequirements(wishes: Wishes): { all: Requirements; strict: R
   const strict = wishes.required[0] ?? Requirements.NONE;
   const heaviest = wishes.preferred[0];
   return { all: heaviest === undefined ? strict : strict.and(heaviest.term), strict };
-}
-
-/** The nodes over which a spread counts: those that satisfy any required term, as in kube-scheduler. */
-export function eligibleNodes(spec: Pod["spec"]): readonly Requirements[] {
-  const alternatives = requiredAlternatives(spec);
-  return alternatives.length > 0 ? alternatives : [selectorRequirements(spec.nodeSelector)];
 }
 
 /** Shared by pods without preferences, which are most pods. */

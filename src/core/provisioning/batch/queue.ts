@@ -8,6 +8,7 @@ import { keyOf } from "../../../apis/meta.ts";
 import type { Resources } from "../../../apis/resources.ts";
 import { atOnce, eachInSteps, mergeInSteps, type Steps } from "../../../base/steps.ts";
 import { compareText, MOST_AT_ONCE, sortedByTextInSteps } from "../../../base/text-order.ts";
+import { within } from "../../../base/within.ts";
 import type { PodClass } from "./pod-class.ts";
 
 export interface QueuedPod {
@@ -110,12 +111,7 @@ export function priorityOf({ spec }: Pod): number {
 
 function byPriority(pods: readonly QueuedPod[]): QueuedPod[][] {
   const levels = new Map<number, QueuedPod[]>();
-  for (const item of pods) {
-    const priority = priorityOf(item.pod);
-    const level = levels.get(priority);
-    if (level === undefined) levels.set(priority, [item]);
-    else level.push(item);
-  }
+  for (const item of pods) within(levels, priorityOf(item.pod), () => []).push(item);
   return [...levels].sort(([a], [b]) => b - a).map(([, level]) => level);
 }
 
@@ -189,13 +185,8 @@ class Levels {
   }
 
   #level({ cpu = 0, memory = 0 }: Resources, created: string): Level {
-    const text = `${cpu} ${memory} ${created}`;
-    let level = this.#byText.get(text);
-    if (level === undefined) {
-      level = { cpu, memory, created, pods: [], uids: [] };
-      this.#byText.set(text, level);
-    }
-    return level;
+    const make = (): Level => ({ cpu, memory, created, pods: [], uids: [] });
+    return within(this.#byText, `${cpu} ${memory} ${created}`, make);
   }
 }
 

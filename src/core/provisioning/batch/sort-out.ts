@@ -9,7 +9,7 @@ import { eachInSteps, type Steps } from "../../../base/steps.ts";
 import type { VolumeIndex } from "../../scheduling/volumes.ts";
 import type { UnschedulablePod } from "../result.ts";
 import type { SchedulingInput } from "../scheduling-input.ts";
-import { refusal, refusalBesideDevices } from "./eligibility.ts";
+import { refusal } from "./eligibility.ts";
 import { Lookalikes } from "./lookalikes.ts";
 import type { Draft, PodClass } from "./pod-class.ts";
 import { priorityOf } from "./queue.ts";
@@ -40,12 +40,10 @@ export function* sortOut(
   const { pods, pools, options, defaultSpread, devices } = input;
   const { wellKnownLabels } = options;
   const ownerLabels = pools.map(({ pool }) => vocabulary(pool.generation).ownerLabel);
+  const known = { volumes, wellKnownLabels, ownerLabels, plansClaims: devices !== undefined };
   const find = (sample: Pod): Alike => ({
     sample,
-    refusal:
-      devices === undefined
-        ? refusal(sample, volumes, wellKnownLabels, ownerLabels)
-        : refusalBesideDevices(sample, { volumes, wellKnownLabels, ownerLabels }),
+    refusal: refusal(sample, known),
     priority: priorityOf(sample),
   });
   const lookalikes = new Lookalikes(find);

@@ -14,7 +14,7 @@ import { type NodeView, nodeView } from "../../state/node-view.ts";
 import type { PlannedClaim, SchedulingResult } from "../result.ts";
 import type { PoolInput, SchedulingInput } from "../scheduling-input.ts";
 import { Reservations } from "./reservations.ts";
-import { supposedLabels, topologyKeys, withoutWaiting } from "./unlaunched.ts";
+import { supposedLabels, topologyKeys, type Unlaunched, withoutWaiting } from "./unlaunched.ts";
 
 export interface MadeClaim {
   readonly name: string;
@@ -29,12 +29,6 @@ export interface Placed {
 
 /** Each claim names hundreds of instance types. */
 const CLAIMS_PER_STEP = 16;
-
-/** An unlaunched claim, and the labels that its node will have. */
-interface Unlaunched {
-  readonly plan: PlannedClaim;
-  readonly labels: NodeView["labels"];
-}
 
 /**
  * The same input with `placed` taken in. Leaves out pods that have a place, and pods that must wait for the launch of

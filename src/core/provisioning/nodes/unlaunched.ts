@@ -86,8 +86,7 @@ const answers = new WeakMap<Types, WeakMap<Specs, Map<string, boolean>>>();
 function isOpen({ instanceTypes, requirements }: PlannedClaim, key: string): boolean {
   const ofTypes = within(answers, instanceTypes, () => new WeakMap<Specs, Map<string, boolean>>());
   const known = within(ofTypes, requirements, () => new Map<string, boolean>());
-  const answer = within(known, key, () => hasSeveral(instanceTypes, requirements, key));
-  return answer;
+  return within(known, key, () => hasSeveral(instanceTypes, requirements, key));
 }
 
 function hasSeveral(instanceTypes: Types, requirements: Specs, key: string): boolean {
@@ -119,7 +118,7 @@ function valuesOf(
 }
 
 /** An unlaunched claim, and the labels that its node will have. */
-interface Asked {
+export interface Unlaunched {
   readonly plan: PlannedClaim;
   readonly labels: Readonly<Record<string, string>>;
 }
@@ -142,7 +141,7 @@ const PODS_PER_STEP = 16;
  */
 export function* withoutWaiting(
   pods: readonly Pod[],
-  claims: readonly Asked[],
+  claims: readonly Unlaunched[],
   namespaces: readonly Namespace[],
 ): Steps<readonly Pod[]> {
   const met = [...(yield* metBy(pods, claims)).values()];
@@ -161,7 +160,10 @@ export function* withoutWaiting(
 }
 
 /** One pod of each kind. {@link looks} distinguishes kinds. */
-function* metBy(pods: readonly Pod[], claims: readonly Asked[]): Steps<ReadonlyMap<string, Met>> {
+function* metBy(
+  pods: readonly Pod[],
+  claims: readonly Unlaunched[],
+): Steps<ReadonlyMap<string, Met>> {
   const keys = topologyKeys([...pods, ...claims.flatMap(({ plan }) => plan.pods)]);
   const met = new Map<string, Met>();
   yield* eachInSteps(claims, CLAIMS_PER_STEP, ({ plan, labels }) => {

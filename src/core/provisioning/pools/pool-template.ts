@@ -199,11 +199,6 @@ export function mayRunOut(
   return false;
 }
 
-/** Notes whether this number of new nodes could reach the pool's limits. */
-export function weighLimits(template: Template, nodes: number): void {
-  template.isAmple = !mayRunOut(template, nodes);
-}
-
 /** Adds the capacity of a removed node to the remaining limits, for a what-if question. */
 export function creditLimits(template: Template, capacity: Resources): void {
   const { table, budget, usable } = template;
@@ -215,8 +210,7 @@ export function creditLimits(template: Template, capacity: Resources): void {
 
 /** Removes the pool's limits for a what-if question. */
 export function liftLimits(template: Template): void {
-  const { table, usable } = template;
-  template.budget = budgetOf(table, NO_RESOURCES, usable);
+  template.budget = unlimited(template).budget;
 }
 
 /** The same pool without limits. */

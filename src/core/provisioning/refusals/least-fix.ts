@@ -5,7 +5,7 @@
 
 import type { Pod } from "../../../apis/core/pod.ts";
 import { podRequests } from "../../../apis/core/pod-resources.ts";
-import { fieldOf } from "../../../base/json.ts";
+import { deepEqual, fieldOf } from "../../../base/json.ts";
 import { type Edit, editedPod, isRequiredOver, type PodEdit, requestEdits } from "./edits.ts";
 
 /** Limits are raised in these units: cores, gibibytes; 1 for other resources. */
@@ -153,14 +153,10 @@ function leastLowered(
   };
   // A container below the peak of the init phase need not be lowered, so fewer edits may give the same amount.
   const same = requestEdits(pod, resource, to);
-  if (same !== undefined && same.length <= lowered.length && !areEqual(same, lowered)) allows(0);
+  if (same !== undefined && same.length <= lowered.length && !deepEqual(same, lowered)) allows(0);
   // The amount is mostly what a type has. Then one unit more is not enough.
   if (to + unit !== to && allows(1)) halve(1, Math.ceil((from - to) / unit), allows);
   return least;
-}
-
-function areEqual(some: readonly PodEdit[], others: readonly PodEdit[]): boolean {
-  return JSON.stringify(some) === JSON.stringify(others);
 }
 
 /** Halves the distance between a number that is enough and one that is not, until they are neighbours. */

@@ -7,7 +7,7 @@
 import type { Pod } from "../../../apis/core/pod.ts";
 import { podRequests } from "../../../apis/core/pod-resources.ts";
 import type { Pool } from "../../../apis/hub/pool.ts";
-import { keyOf } from "../../../apis/meta.ts";
+import { controllerOf, keyOf } from "../../../apis/meta.ts";
 import { Heap } from "../../../base/heap.ts";
 import { compareText } from "../../../base/text-order.ts";
 import { within } from "../../../base/within.ts";
@@ -435,9 +435,9 @@ function dislike(obstacles: readonly Obstacle[]): number {
   return least.reduce((sum, one) => sum + one, 0) / (MOST_DISLIKED * 100);
 }
 
-function ownerOf({ metadata }: Pod): string | undefined {
-  const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
-  return owner === undefined ? undefined : `${metadata.namespace} ${owner.kind} ${owner.name}`;
+function ownerOf(pod: Pod): string | undefined {
+  const owner = controllerOf(pod);
+  return owner && `${pod.metadata.namespace} ${owner.kind} ${owner.name}`;
 }
 
 function minValuesWays({ id: poolId, requirements }: Pool): Edit[][] {

@@ -265,7 +265,7 @@ export class PreparedCluster implements Ground {
     const queued = this.seekers.inTurn(waiting);
     const trial = this.suppose(this.base.templates);
     const { rest } = yield* keepPlaces(trial.pass, queued, this.#input.sticky);
-    const failed = yield* trial.placeInSteps(rest);
+    const failed = yield* trial.place(rest);
     const housed = trial.placed();
     trial.end();
     const { topology } = this.base.context;
@@ -297,7 +297,7 @@ export class PreparedCluster implements Ground {
     const queued = this.seekers.inTurn(failed.map(({ sample }) => sample));
     const trial = this.suppose(templates);
     trial.liftLimits();
-    const hopeless = new Set((yield* trial.placeInSteps(queued)).map(({ pod }) => pod));
+    const hopeless = new Set((yield* trial.place(queued)).map(({ pod }) => pod));
     trial.end();
     return failed.filter(({ sample }) => !hopeless.has(sample));
   }

@@ -8,7 +8,7 @@ import { vocabulary } from "../../../apis/hub/generation.ts";
 import { assert } from "../../../base/assert.ts";
 import type { VolumeIndex } from "../../scheduling/volumes.ts";
 import { type NodeView, reschedulablePods } from "../../state/node-view.ts";
-import { refusal, refusalBesideDevices } from "../batch/eligibility.ts";
+import { refusal } from "../batch/eligibility.ts";
 import type { Draft, PodClass } from "../batch/pod-class.ts";
 import { inOrder } from "../batch/queue.ts";
 import type { UnschedulablePod } from "../result.ts";
@@ -36,22 +36,18 @@ const NAMELESS: Pod["metadata"] = { name: "" };
 const NOBODY: readonly never[] = [];
 
 export class Seekers {
-  readonly #base: Known["base"];
-  readonly #census: Census;
-  readonly #trying: Trying;
-  readonly #volumes: VolumeIndex;
-  readonly #wellKnownLabels: readonly string[];
-  readonly #ownerLabels: readonly string[];
+  readonly #known: Known;
+  readonly #checks: Omit<Parameters<typeof refusal>[1], "volumes">;
   readonly #refusalOf = perTemplate((spec) => this.#reason({ metadata: NAMELESS, spec }));
 
   /** Reads from `input` only what does not change while the cluster is followed. */
   constructor(known: Known, { options, pools }: Pick<SchedulingInput, "options" | "pools">) {
-    this.#base = known.base;
-    this.#census = known.census;
-    this.#trying = known.trying;
-    this.#volumes = known.volumes;
-    this.#wellKnownLabels = options.wellKnownLabels;
-    this.#ownerLabels = pools.map(({ pool }) => vocabulary(pool.generation).ownerLabel);
+    this.#known = known;
+    this.#checks = {
+      wellKnownLabels: options.wellKnownLabels,
+      ownerLabels: pools.map(({ pool }) => vocabulary(pool.generation).ownerLabel),
+      plansClaims: known.base.context.devices !== undefined,
+    };
   }
 
   /** The pods that are planned. */
@@ -64,7 +60,7 @@ export class Seekers {
    * counted.
    */
   announce(pods: readonly Pod[]): readonly Draft[] {
-    return pods.map((pod) => this.#base.classes.announce(pod));
+    return pods.map((pod) => this.#known.base.classes.announce(pod));
   }
 
   /** The moving pods, and the pending pods that were placed on these hosts, in order. */
@@ -75,7 +71,7 @@ export class Seekers {
     if (isOne) {
       host.left ??= this.leftOf(host.place.view);
       if (moving === host.left.of) {
-        for (const { podClass } of host.left.queued) this.#trying.use(podClass);
+        for (const { podClass } of host.left.queued) this.#known.trying.use(podClass);
         return host.left;
       }
     }
@@ -89,9 +85,9 @@ export class Seekers {
   /** The pods that are planned, in order, ready to be tried. */
   inTurn(pods: readonly Pod[]): readonly LeftPod[] {
     const queued = inOrder(
-      pods.map((pod) => ({ pod, podClass: this.#trying.of(this.classOf(pod)) })),
+      pods.map((pod) => ({ pod, podClass: this.#known.trying.of(this.classOf(pod)) })),
     );
-    for (const { podClass } of queued) this.#trying.use(podClass);
+    for (const { podClass } of queued) this.#known.trying.use(podClass);
     return queued;
   }
 
@@ -102,20 +98,20 @@ export class Seekers {
     const queued = inOrder(
       fine.map((pod) => {
         const podClass = this.#findClass(pod, drafts?.[movable.indexOf(pod)]);
-        return { pod, podClass: this.#trying.of(podClass) };
+        return { pod, podClass: this.#known.trying.of(podClass) };
       }),
     );
     return { of: movable, queued, refused: refused.length === 0 ? NOBODY : refused };
   }
 
   classOf(pod: Pod): PodClass {
-    const host = this.#census.host(pod.spec.nodeName ?? "");
+    const host = this.#known.census.host(pod.spec.nodeName ?? "");
     const known = host?.left?.queued.find((one) => one.pod === pod);
     return known?.podClass.original ?? this.#findClass(pod);
   }
 
   #findClass(pod: Pod, announced?: Draft): PodClass {
-    const { classes, context } = this.#base;
+    const { classes, context } = this.#known.base;
     const known = context.topology.groups.length;
     const draft = announced ?? classes.announce(pod);
     const isNew = context.topology.groups.length > known;
@@ -138,10 +134,6 @@ export class Seekers {
   }
 
   #reason(pod: Pod): string | undefined {
-    const [volumes, wellKnownLabels] = [this.#volumes, this.#wellKnownLabels];
-    const ownerLabels = this.#ownerLabels;
-    return this.#base.context.devices === undefined
-      ? refusal(pod, volumes, wellKnownLabels, ownerLabels)
-      : refusalBesideDevices(pod, { volumes, wellKnownLabels, ownerLabels });
+    return refusal(pod, { ...this.#checks, volumes: this.#known.volumes });
   }
 }

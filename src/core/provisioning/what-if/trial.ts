@@ -4,7 +4,7 @@
  * code that begins a trial must end it.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
-import { atOnce, type Steps } from "../../../base/steps.ts";
+import type { Steps } from "../../../base/steps.ts";
 import { intersectionOf, type Marks } from "../../scheduling/bits.ts";
 import { type NodeView, reschedulablePods } from "../../state/node-view.ts";
 import { Queue, type QueuedPod } from "../batch/queue.ts";
@@ -117,12 +117,7 @@ export class Trial {
   }
 
   /** Places the pods. Returns those without a place. */
-  place(queued: readonly QueuedPod[], wanted: Wanted = "all"): readonly QueuedPod[] {
-    return atOnce(this.placeInSteps(queued, wanted));
-  }
-
-  /** Like {@link place}. */
-  *placeInSteps(queued: readonly QueuedPod[], wanted: Wanted = "all"): Steps<readonly QueuedPod[]> {
+  *place(queued: readonly QueuedPod[], wanted: Wanted = "all"): Steps<readonly QueuedPod[]> {
     this.#gather(queued);
     const queue = new Queue(queued);
     const failed: QueuedPod[] = [];

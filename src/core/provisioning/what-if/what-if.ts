@@ -147,7 +147,7 @@ export class WhatIf {
     queued: readonly QueuedPod[],
     refused: readonly UnschedulablePod[],
   ): Without {
-    const failed = trial.place(queued);
+    const failed = atOnce(trial.place(queued));
     const { pass } = trial;
     return {
       newClaims: atOnce(
@@ -187,7 +187,7 @@ export class WhatIf {
         const { queued, refused } = seekers.leaving([host], one.pods);
         if (refused.length === 0 && !this.#isHopeless(queued, host.place)) {
           trial.remove([host]);
-          const failed = trial.place(queued, "allOrNone");
+          const failed = atOnce(trial.place(queued, "allOrNone"));
           const taken = fork.touched(before).every(({ node }) => isThere(node.view));
           if (failed.length === 0 && taken && mayGo(one)) return true;
         }
