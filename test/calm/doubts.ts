@@ -187,8 +187,11 @@ export class DoubtStage {
         await this.world.advance(MINUTE);
         const after = await this.picture();
         const made = this.#claimsMade - madeBefore;
+        const bought = after.instances.filter((id) => !before.instances.includes(id)).length;
         said.push(
-          ...[...harm(before, after), ...excess(made, moment)].map((one) => `${what}: ${one}`),
+          ...[...harm(before, after), ...excess(made, bought, moment)].map(
+            (one) => `${what}: ${one}`,
+          ),
         );
       }
     };
@@ -265,10 +268,13 @@ function stays({ metadata }: Node | NodeClaim): boolean {
   return metadata.deletionTimestamp === undefined;
 }
 
-/** A sentence if more claims were created than there is work. */
-function excess(made: number, moment: Misleading["moment"]): readonly string[] {
+/** A sentence if more claims were created, or more instances launched, than there is work. */
+function excess(made: number, bought: number, moment: Misleading["moment"]): readonly string[] {
   const wanted = moment === "busy" ? 1 : 0;
-  return made > wanted ? [`${made} claims are made, ${wanted} are needed`] : [];
+  return [
+    ...(made > wanted ? [`${made} claims are made, ${wanted} are needed`] : []),
+    ...(bought > wanted ? [`${bought} instances are launched, ${wanted} are needed`] : []),
+  ];
 }
 
 /** UIDs of running pods that are not being deleted. */

@@ -7,9 +7,10 @@ import { expect, it } from "vitest";
 import { Random } from "../../src/base/random.ts";
 import { DoubtStage } from "./doubts.ts";
 import { ODD_FAULTS } from "./odd-faults.ts";
+import { STRANGER_FAULTS } from "./stranger-faults.ts";
 import { TORN_FAULTS } from "./torn-faults.ts";
 
-const FAULTS = { ...ODD_FAULTS, ...TORN_FAULTS };
+const FAULTS = { ...ODD_FAULTS, ...TORN_FAULTS, ...STRANGER_FAULTS };
 
 /** Each fault alone is harmless. The first two leave state in the mirrors that made the others dangerous. */
 const ONCE_HARMFUL = [
@@ -23,6 +24,13 @@ const UNSEEN_NODES = [
   "a list of Nodes in pages skips an object at each page's beginning",
   "EC2 says of every instance that it is shutting down",
   "EC2 answers with instances of another account",
+];
+/** What other people and programs do. */
+const STRANGERS = [
+  "a person writes another claim's provider ID on a NodeClaim",
+  "a person writes an instance that is not there on a NodeClaim",
+  "a person writes a managed node's instance on a NodeClaim",
+  "watches of Nodes tell that each is being deleted",
 ];
 const ALONE = process.env["CALM"] === undefined ? [] : Object.keys(FAULTS).map((title) => [title]);
 
@@ -40,7 +48,7 @@ const CHAINS =
     : Array.from({ length: TO - FROM }, (_, at) => chain(FROM + at));
 
 it.each(
-  [ONCE_HARMFUL, UNSEEN_NODES, ...ALONE, ...CHAINS].map(
+  [ONCE_HARMFUL, UNSEEN_NODES, STRANGERS, ...ALONE, ...CHAINS].map(
     (titles) => [titles.join(", then "), titles] as const,
   ),
 )("ends no node with a running pod: %s", { timeout: 300_000 }, async (_, titles) => {

@@ -189,8 +189,8 @@ function flapping({ box }: TestWorld, of: Collection): OddFault {
   return { ...idle(), ...requests(fault) };
 }
 
-/** The watch delivers each object once more, as being deleted. */
-function deletedByWatch(of: Collection): OddFault {
+/** The watch brings each object once more, as being deleted. */
+export function deletedByWatch(of: Collection): OddFault {
   let events: readonly unknown[] = [];
   const fault: Fault = async (request) => {
     const what = asked(request);

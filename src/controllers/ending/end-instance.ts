@@ -12,7 +12,7 @@ import type { Kind, KubeObject } from "../../apis/meta.ts";
 import { errorText } from "../../base/error-text.ts";
 import { NodeClaimNotFoundError } from "../../core/cloudprovider/errors.ts";
 import { type Act, INSTANCE_ACTS } from "../../core/safety/acts.ts";
-import { held, judge } from "../../core/safety/judge.ts";
+import { type Doubt, held, judge } from "../../core/safety/judge.ts";
 import { originOf } from "../../core/safety/origin.ts";
 import { addFinalizer, hasFinalizer } from "../../kube/client/finalizer.ts";
 import type { EventToPublish } from "../../kube/events/events.ts";
@@ -124,7 +124,12 @@ export async function endLeaked(world: World, instance: NodeClaim): Promise<Ende
   const uid = clusterUid(world);
   const origin = originOf(instance, { clusterUid: uid, hasNode: standing.length > 0 });
   if (origin === "another") return "gone";
-  if (await isClaimed(world, instance, standing)) return "changed";
+  const owner = await ownerOf(world, instance, standing);
+  if (owner !== undefined) {
+    if (isSameMachine(owner, instance)) return "changed";
+    const doubt = claimChanged(owner, instance);
+    return tellHeld(world, { name: owner.metadata.name, act, doubt }, [owner, ...standing]);
+  }
   await recallBrake(world);
   const facts = { ...commonFacts(world, act, instance), isProvenGone: false };
   const verdict =
@@ -160,18 +165,31 @@ async function nodesNow(world: World, instance: NodeClaim): Promise<readonly Nod
  * Whether a stored claim has this instance, although a list lacks the claim. Each owner that a Node of the instance
  * names is read by name.
  */
-async function isClaimed(
+async function ownerOf(
   world: World,
   instance: NodeClaim,
   standing: readonly Node[],
-): Promise<boolean> {
+): Promise<NodeClaim | undefined> {
   const owners = standing.flatMap(({ metadata }) => metadata.ownerReferences ?? []);
-  for (const { name } of owners.filter(({ kind }) => kind === instance.kind)) {
+  for (const { name, uid } of owners.filter(({ kind }) => kind === instance.kind)) {
     const named = { ...instance, metadata: { ...instance.metadata, name } };
     const live = await storedClaim(world, named);
-    if (machineOf(live?.status?.providerID) === machineOf(instance.status?.providerID)) return true;
+    if (live !== undefined && (live.metadata.uid === uid || isSameMachine(live, instance)))
+      return live;
   }
-  return false;
+  return undefined;
+}
+
+function isSameMachine(one: NodeClaim, other: NodeClaim): boolean {
+  return machineOf(one.status?.providerID) === machineOf(other.status?.providerID);
+}
+
+function claimChanged({ metadata: { name }, status }: NodeClaim, instance: NodeClaim): Doubt {
+  const [has, had] = [status?.providerID ?? "none", instance.status?.providerID];
+  return {
+    code: "claimChanged",
+    message: `Its Node belongs to ${instance.kind} ${name}, whose status.providerID is ${has} and was ${had}. Set it back, or delete the ${instance.kind}.`,
+  };
 }
 
 function otherCluster(uid: string | undefined): string {

@@ -119,7 +119,8 @@ export async function nodesStandingFor(
   return (await allNodes(world)).filter((node) => standsFor(node, providerId));
 }
 
-function standsFor({ spec }: Node, providerId: string): boolean {
+/** Whether the Node is that of this instance, however its provider ID is spelled. */
+export function standsFor({ spec }: Node, providerId: string): boolean {
   return machineOf(spec?.providerID) === machineOf(providerId);
 }
 

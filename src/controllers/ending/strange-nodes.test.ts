@@ -11,7 +11,10 @@ import { ofCluster } from "../../testing/fake-cloud.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
 import { createEvictionQueue } from "../node/eviction-queue.ts";
 import { termination } from "../node/termination.ts";
-import { instanceGarbageCollection } from "../nodeclaim/garbage-collection.ts";
+import {
+  claimGarbageCollection,
+  instanceGarbageCollection,
+} from "../nodeclaim/garbage-collection.ts";
 import { lifecycle } from "../nodeclaim/lifecycle/controller.ts";
 import { createRegistrationTracker } from "../registration-tracker.ts";
 
@@ -28,6 +31,7 @@ async function worldOf(before: (world: FakeWorld) => unknown): Promise<FakeWorld
   await world.run(
     lifecycle(world, createRegistrationTracker()),
     termination(world, queue, { mayLeave: () => true }),
+    claimGarbageCollection(world),
     instanceGarbageCollection(world),
     queue.controller,
   );
@@ -70,6 +74,46 @@ describe("a provider ID in another form", () => {
     });
     await expectStays(world);
     expect(world.api.find(NODE, "a")?.metadata.deletionTimestamp).toBeUndefined();
+    await world.stop();
+  });
+});
+
+describe("a claim whose provider ID somebody changed", () => {
+  const held = (world: FakeWorld) =>
+    world.published.filter(({ reason }) => reason === "EndHeld").map(({ message }) => message);
+
+  it.each(["test://gone", "test://b"])(
+    "to %s keeps its machine, and an event says so",
+    async (id) => {
+      const world = await worldOf(async (one) => {
+        await establish(one, "b", 60 * MINUTE_MS);
+        const { uid = "" } = one.api.find(NODE_CLAIM, "a")?.metadata ?? {};
+        const owner = { apiVersion: "karpenter.sh/v1", kind: "NodeClaim", name: "a", uid };
+        one.api.change(NODE, "a", { metadata: { ownerReferences: [owner] } });
+        one.api.change(NODE_CLAIM, "a", { status: { providerID: id } });
+        for (const [key, instance] of one.cloud.instances)
+          one.cloud.instances.set(key, ofCluster({ ...instance, kind: "NodeClaim" }, "ours"));
+      });
+      await expectStays(world);
+      expect(world.api.find(NODE, "a")?.metadata.deletionTimestamp).toBeUndefined();
+      expect(world.api.find(NODE_CLAIM, "a")?.metadata.deletionTimestamp).toBeUndefined();
+      expect(held(world)[0]).toContain(`whose status.providerID is ${id} and was test://a.`);
+      await world.stop();
+    },
+  );
+
+  it("to the machine of a Node that is not Karpenter's: that Node is not drained", async () => {
+    const world = await worldOf((one) =>
+      withNode(one, (node) => ({
+        ...node,
+        metadata: { name: node.metadata.name },
+      })),
+    );
+    world.api.guarded.clear();
+    await world.api.delete(NODE_CLAIM, { name: "a" });
+    await expectStays(world);
+    expect(world.api.find(NODE, "a")?.metadata.deletionTimestamp).toBeUndefined();
+    expect(held(world)[0]).toContain("is that of Node a, which is not Karpenter's.");
     await world.stop();
   });
 });

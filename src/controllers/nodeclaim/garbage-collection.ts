@@ -28,7 +28,7 @@ import { type Controller, type Outcome, requeueAfter } from "../../kube/manager/
 import { claimsByProviderId, isDeleting, isManagedClaim, listClaimsInSteps } from "../claims.ts";
 import { deleteClaim } from "../ending/delete-claim.ts";
 import { endLeaked, type Fate, fateOf } from "../ending/end-instance.ts";
-import { namedNodes, nodesStandingFor } from "../ending/live-reads.ts";
+import { allNodes, namedNodes, standsFor } from "../ending/live-reads.ts";
 import { nodes } from "../mirrors.ts";
 import { claimLog } from "../words.ts";
 import type { World } from "../world.ts";
@@ -76,13 +76,19 @@ async function collect(world: World, claim: NodeClaim, listed: ReadonlySet<strin
   countDisrupted(world, claim, "garbage_collected");
 }
 
-/** The Nodes of the claim's instance, read live. Includes Nodes that the mirror lacks. */
-async function nodesNow(world: World, { status }: NodeClaim): Promise<readonly Node[]> {
+/**
+ * The Nodes that stand for the claim's instance or that it owns, read live: also one that this process has never seen,
+ * and one whose instance the claim named before somebody changed its status.
+ */
+async function nodesNow(world: World, { metadata, status }: NodeClaim): Promise<readonly Node[]> {
   const providerId = status?.providerID ?? "";
   const seen = nodes(world).byIndex("providerId", providerId);
-  const names = [...seen.map(({ metadata }) => metadata.name), status?.nodeName];
+  const names = [...seen.map(({ metadata: { name } }) => name), status?.nodeName];
   const named = await namedNodes(world, providerId, names);
-  return [...named, ...(await nodesStandingFor(world, providerId))];
+  const isOwn = (node: Node) =>
+    standsFor(node, providerId) ||
+    (node.metadata.ownerReferences ?? []).some(({ uid }) => uid === metadata.uid);
+  return [...named, ...(await allNodes(world)).filter(isOwn)];
 }
 
 /** Claims without an instance, and all instances that the cloud lists. */

@@ -6,7 +6,6 @@
 import type { Pod } from "../../apis/core/pod.ts";
 import { isProvisionable } from "../../apis/core/pod.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
-import { TERMINATION_FINALIZER } from "../../apis/karpenter/labels.ts";
 import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import { isCurrentlyReschedulable } from "../../apis/policy/pdb.ts";
 import { errorText } from "../../base/error-text.ts";
@@ -15,7 +14,6 @@ import type { StandingProblems } from "../../base/standing-problems.ts";
 import { UnevaluatedNodePoolError } from "../../core/cloudprovider/errors.ts";
 import type { PoolInput, SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
 import type { NodeView } from "../../core/state/node-view.ts";
-import { hasFinalizer } from "../../kube/client/finalizer.ts";
 import { isDeleting } from "../claims.ts";
 import { isProven } from "../ending/deletions.ts";
 import {
@@ -69,10 +67,8 @@ export function podsToPlace(world: World): PodsToPlace {
  * then unnecessary nodes would be launched.
  */
 function isSurelyLeaving(world: World, { node, claim }: NodeView): boolean {
-  const ours = [node, claim].filter(
-    (one) => one !== undefined && isDeleting(one) && hasFinalizer(one, TERMINATION_FINALIZER),
-  );
-  return ours.length === 0 || ours.some((one) => isProven(world, one as KubeObject));
+  const deleted = [node, claim].filter((one) => one !== undefined && isDeleting(one));
+  return deleted.length === 0 || deleted.some((one) => isProven(world, one as KubeObject));
 }
 
 /**

@@ -3,10 +3,13 @@
  * seconds while that lasts.
  * upstream: pkg/controllers/provisioning/controller.go
  */
-import { NODE } from "../../apis/core/node.ts";
+import { NODE, type Node } from "../../apis/core/node.ts";
 import { isProvisionable, POD } from "../../apis/core/pod.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
+import { TERMINATION_FINALIZER } from "../../apis/karpenter/labels.ts";
+import type { Kind } from "../../apis/meta.ts";
 import { isCordoned } from "../../core/state/cordon.ts";
+import { hasFinalizer } from "../../kube/client/finalizer.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -16,6 +19,8 @@ import {
   source,
 } from "../../kube/manager/controller.ts";
 import { claimOfNode, isDeleting, nodeGeneration } from "../claims.ts";
+import { isDeletedNow } from "../ending/deletions.ts";
+import { HELD_RETRY_MS } from "../ending/ended.ts";
 import { nodes, pods } from "../mirrors.ts";
 import type { World } from "../world.ts";
 import type { Batcher } from "./batcher.ts";
@@ -48,7 +53,16 @@ export function podTrigger(world: World, batcher: Batcher, times: PodTimes): Con
   };
 }
 
-/** `provisioner.trigger.node`: cordoned or deleted nodes, whose pods need other places. */
+/**
+ * Whether a node that is not Karpenter's is being deleted, read live: nobody else confirms it (gather.ts), while
+ * node.termination does so for Karpenter's own.
+ */
+async function isSurelyLeaving(world: World, node: Node): Promise<boolean> {
+  if (!isDeleting(node) || hasFinalizer(node, TERMINATION_FINALIZER)) return true;
+  return isDeletedNow(world, NODE as Kind, node);
+}
+
+/** `provisioner.trigger.node`: nodes that are closed or deleting; their pods need places elsewhere. */
 export function nodeTrigger(world: World, batcher: Batcher): Controller {
   return {
     name: "provisioner.trigger.node",
@@ -60,6 +74,7 @@ export function nodeTrigger(world: World, batcher: Batcher): Controller {
       const words = vocabulary(nodeGeneration(node, claimOfNode(world, node)));
       const leaving = isDeleting(node) || (words.cordon.by === "taint" && isCordoned(node, words));
       if (!leaving) return AWAIT_CHANGE;
+      if (!(await isSurelyLeaving(world, node))) return requeueAfter(HELD_RETRY_MS);
       batcher.trigger(node.metadata.uid ?? name);
       return requeueAfter(RETRY_MS);
     },

@@ -154,7 +154,7 @@ export const CLAIM_ACTS = {
     askedBy: "nobody",
     views: ["nodes", "claims"],
     proof:
-      "the cloud, asked for the instance by its ID, names it as terminated (not braked) or does not know it (braked); its Node, read live by name and in a live list of all Nodes, is not Ready",
+      "the cloud, asked for the instance by its ID, names it as terminated (not braked) or does not know it (braked); its Node and any Node that it owns, read live by name and in a live list of all Nodes, are not Ready",
     byClock: false,
     braked: true,
     test: "src/controllers/nodeclaim/garbage-collection.test.ts: takes turns, and deletes no claim that has become another or whose Node is Ready by then",
@@ -182,7 +182,7 @@ export const INSTANCE_ACTS = {
     askedBy: "a user",
     views: [],
     proof:
-      "the claim bears a deletionTimestamp, read live by UID unless this process has deleted it; its CustomResourceDefinition, read live, is not itself being deleted (or that is confirmed by an annotation); every Node of it is drained first: of the copy, else read live by name, else of two live lists of all Nodes, from the server's store and from its cache; where the claim names no instance, the cloud lists one of its pool and of this cluster's UID, launched in its time, that no claim names and none waits for; no other claim and no other Node that stays stands for it",
+      "the claim bears a deletionTimestamp, read live by UID unless this process has deleted it; its CustomResourceDefinition, read live, is not itself being deleted (or that is confirmed by an annotation); every Node of it is drained first: of the copy, else read live by name, else of two live lists of all Nodes, from the server's store and from its cache; where the claim names no instance, the cloud lists one of its pool and of this cluster's UID, launched in its time, that no claim names and none waits for; no other claim and no other Node that stays stands for it; its Node bears a mark of Karpenter, and its own tags name this cluster and a pool, because a claim's status may be edited",
     byClock: false,
     braked: false,
     test: "test/safety.test.ts: the definition of NodeClaims is deleted",
@@ -227,7 +227,7 @@ export const INSTANCE_ACTS = {
     askedBy: "nobody",
     views: ["nodes", "claims"],
     proof:
-      "its tags name this cluster by name and by the UID of kube-system, or a Node of this cluster stands for it; all claims, listed live, name another instance and none waits for one; the claim that its Node, of a live list of all Nodes too, names as its owner, read live by name, is gone or stands for another; it was without a claim for 30 s of elapsed time, and no claim of its pool that waited for an instance then still waits",
+      "its tags name this cluster by name and by the UID of kube-system, or a Node of this cluster stands for it; all claims, listed live, name another instance and none waits for one; the claim that its Node, of a live list of all Nodes too, names as its owner, read live by name, is gone, or is another claim by UID and stands for another instance; it was without a claim for 30 s of elapsed time, and no claim of its pool that waited for an instance then still waits",
     byClock: false,
     braked: true,
     test: "test/safety.test.ts: ends nothing mid-run",

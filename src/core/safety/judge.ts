@@ -35,7 +35,8 @@ export type DoubtCode =
   | "brake"
   | "otherCluster"
   | "kindDeleted"
-  | "untoldNode";
+  | "untoldNode"
+  | "claimChanged";
 
 /** Why an act waits. `message` is a whole sentence, with what to do. */
 export interface Doubt {

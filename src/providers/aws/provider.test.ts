@@ -717,6 +717,23 @@ describe("instances", () => {
     expect(await world.cloud.list()).toEqual([]);
   });
 
+  it("are not ended or rebooted for a claim that names one which Karpenter did not launch", async () => {
+    await begin();
+    const claim = await launch();
+    await world.clock.advance(60_000);
+    const { instances } = world.aws.state;
+    const foreign = [...instances.values()].find(({ fleetId }) => fleetId === undefined);
+    const providerID = `aws:///${foreign?.zone}/${foreign?.id}`;
+    const edited = { ...claim, status: { ...claim.status, providerID } };
+    const words = `instance ${foreign?.id} is not`;
+    await expect(world.settle(world.cloud.delete(edited))).rejects.toThrow(`${words} ended`);
+    await expect(world.settle(world.cloud.reboot(edited, "x"))).rejects.toThrow(
+      `${words} rebooted`,
+    );
+    await world.clock.advance(60_000);
+    expect(foreign && instances.get(foreign.id)?.state).toBe("running");
+  });
+
   it("are rebooted, and never will be where the role may not or the instance is gone", async () => {
     await begin();
     const claim = await launch();

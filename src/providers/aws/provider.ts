@@ -43,7 +43,7 @@ import { notFoundText } from "./nodeclass/class-source.ts";
 import { type Resolved, readyClass, resolutionFailed, resolve } from "./nodeclass/resolve.ts";
 import { type AwsDeps, type AwsParts, createParts } from "./parts.ts";
 import { awsRepairPolicies } from "./repair-policies.ts";
-import { clusterTag, type TagSettings } from "./tags/tags.ts";
+import { clusterTag, fromTagList, isAnothers, type TagSettings } from "./tags/tags.ts";
 import { checkNotShifted, zoneOf } from "./zonalshift/guard.ts";
 
 /** Creates the cloud provider and its controllers. `prices` changes its version whenever a price changes. */
@@ -241,6 +241,7 @@ async function end(deps: AwsDeps, parts: AwsParts, claim: NodeClaim): Promise<vo
   });
   if (instance.State.Name === "shutting-down") return;
   const { InstanceId, Placement } = instance;
+  checkOurs(deps, instance, "ended");
   checkNotShifted(deps, parts, Placement.AvailabilityZone, `instance ${InstanceId} is not ended`);
   try {
     await parts.batches.terminate(InstanceId);
@@ -256,11 +257,31 @@ async function end(deps: AwsDeps, parts: AwsParts, claim: NodeClaim): Promise<vo
 }
 
 /**
+ * Throws unless the instance's own tags say that Karpenter launched it for this cluster. A claim may name any instance
+ * of the account, because its status can be edited. Instances are listed by the same tags.
+ */
+function checkOurs(
+  { settings, mirrors }: AwsDeps,
+  { InstanceId, Tags }: Instance,
+  what: "ended" | "rebooted",
+): void {
+  const tags = fromTagList(Tags ?? []);
+  const [byCluster, byPool] = [clusterTag(settings.clusterName), NODEPOOL_LABEL_KEY];
+  const hasPool = byPool in tags || PROVISIONER_NAME_LABEL_KEY in tags;
+  if (tags[byCluster] === "owned" && hasPool && !isAnothers(Tags, clusterUid(mirrors))) return;
+  throw new Error(
+    `instance ${InstanceId} is not ${what}: its tags do not say that Karpenter launched it for this cluster. If it did, tag it ${byCluster}=owned and ${byPool}; else set the claim's status.providerID right`,
+  );
+}
+
+/**
  * Reboots the claim's instance. It needs no token: EC2 reboots once if it is asked several times within some seconds.
  */
 async function reboot(deps: AwsDeps, parts: AwsParts, claim: NodeClaim): Promise<void> {
-  const { InstanceId, Placement } = await instanceOf(deps, parts, claim.status?.providerID ?? "");
+  const instance = await instanceOf(deps, parts, claim.status?.providerID ?? "");
+  const { InstanceId, Placement } = instance;
   const zone = Placement.AvailabilityZone;
+  checkOurs(deps, instance, "rebooted");
   checkNotShifted(deps, parts, zone, `instance ${InstanceId} is not rebooted`);
   try {
     await deps.api.ec2.rebootInstances({ InstanceIds: [InstanceId] });

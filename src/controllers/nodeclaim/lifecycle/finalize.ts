@@ -5,7 +5,13 @@
  */
 import type { Node } from "../../../apis/core/node.ts";
 import { isReschedulable } from "../../../apis/core/pod-predicates.ts";
-import { claimGeneration, claimKind, fromClaim } from "../../../apis/hub/claim.ts";
+import {
+  CLAIM_KINDS,
+  claimGeneration,
+  claimKind,
+  fromClaim,
+  poolIdOfLabels,
+} from "../../../apis/hub/claim.ts";
 import { vocabulary } from "../../../apis/hub/generation.ts";
 import { condition, isTrue, withCondition } from "../../../apis/karpenter/conditions.ts";
 import {
@@ -17,6 +23,7 @@ import {
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339, toRfc3339 } from "../../../base/clock.ts";
 import { parseDuration } from "../../../base/duration.ts";
+import { INSTANCE_ACTS } from "../../../core/safety/acts.ts";
 import { hasFinalizer, removeFinalizer } from "../../../kube/client/finalizer.ts";
 import { AWAIT_CHANGE, type Outcome, requeueAfter } from "../../../kube/manager/controller.ts";
 import { changeClaim, claimRequest, claimsByProviderId, isDeleting } from "../../claims.ts";
@@ -28,7 +35,7 @@ import {
   endLateLaunch,
   isEnding,
 } from "../../ending/end-instance.ts";
-import { HELD_RETRY_MS } from "../../ending/ended.ts";
+import { HELD_RETRY_MS, tellHeld } from "../../ending/ended.ts";
 import { holdWhileKindGoes } from "../../ending/kind-deleted.ts";
 import { reschedulablePodsNow, standingNodes, UntoldNodeError } from "../../ending/live-reads.ts";
 import { withLostLaunch } from "../../ending/lost-launch.ts";
@@ -179,8 +186,9 @@ async function drainNodes(
   const mirrored = nodes(world)
     .byIndex("providerId", providerID)
     .filter((node) => isJoined(claim, node) || podsOn(node).some(isReschedulable));
-  for (const node of mirrored) await deleteToDrain(world, node);
   const [first] = mirrored;
+  if (isHeldForStranger(world, claim, mirrored)) return requeueAfter(HELD_RETRY_MS);
+  for (const node of mirrored) await deleteToDrain(world, node);
   if (first !== undefined) {
     const { uid = claim.metadata.name } = claim.metadata;
     memory.leaving.set(keyOfClaim(claim), { uid, seenAs: first.metadata.name });
@@ -196,12 +204,40 @@ async function drainNodes(
       isJoined(claim, node) || (await reschedulablePodsNow(world, node.metadata.name)).length > 0;
     if (isUsed) unseen.push(node);
   }
+  if (isHeldForStranger(world, claim, unseen)) return requeueAfter(HELD_RETRY_MS);
   for (const node of unseen) await deleteToDrain(world, node);
   // After the watch delivers its deletion, it is drained like other Nodes.
   return unseen.length === 0 ? undefined : requeueAfter(INSTANCE_POLL_MS);
 }
 
-/** The Nodes that the API server has for the claim. `unsure`: one has no provider ID, which was reported. */
+/**
+ * Whether one of these Nodes is not Karpenter's. The Node of a registered claim was marked, so somebody has changed the
+ * provider ID in the claim's status. That is told on both.
+ */
+function isHeldForStranger(world: World, claim: NodeClaim, standing: readonly Node[]): boolean {
+  const stranger = isTrue(claim, "Registered") && standing.find((node) => !isKarpenters(node));
+  if (!stranger) return false;
+  const { name } = claim.metadata;
+  const doubt = {
+    code: "claimChanged",
+    message: `Its status.providerID is that of Node ${stranger.metadata.name}, which is not Karpenter's. Set status.providerID right.`,
+  } as const;
+  const act = { ...INSTANCE_ACTS.claimDeleted, name: "claimDeleted" };
+  tellHeld(world, { name, act, doubt }, [claim, stranger]);
+  return true;
+}
+
+/** Whether the Node has any mark of Karpenter: a pool's label, our finalizer, or a claim as its owner. */
+function isKarpenters(node: Node): boolean {
+  const { labels, ownerReferences = [] } = node.metadata;
+  return (
+    poolIdOfLabels(labels) !== undefined ||
+    hasFinalizer(node, TERMINATION_FINALIZER) ||
+    ownerReferences.some((owner) => CLAIM_KINDS.some(({ kind }) => kind === owner.kind))
+  );
+}
+
+/** The Nodes that the API server has for it. `unsure`: one does not tell its instance, which has been told. */
 async function standingNow(
   world: World,
   claim: NodeClaim,
