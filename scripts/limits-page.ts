@@ -71,7 +71,9 @@ ${table.join("\n")}
   requests of at most 3 MiB, and etcd stores objects of at most 1.5 MiB.
 - **JSON** from others is nested at most 100 levels deep; deeper text is answered 400, before it is parsed.
 - **Watches and followed logs** of the sandbox's API server, and SQS's long polls, may last: they do not count as requests
-  under way, and their total time is not limited.
+  under way, and their total time is not limited. Frames that watches are in the middle of take at most 64 MiB together:
+  beyond that, the watch that has taken nothing for longest is cut. A watch ends, too, once its reader has not taken
+  changes that the history of 64 MiB has dropped.
 - **Who asks comes first.** The sandbox's API server authenticates and authorizes before it reads a body. A client that
   sends \`Expect: 100-continue\` is told to go on only then.
 - **A handler that fails** is answered 500. The log has the error once; the caller does not.

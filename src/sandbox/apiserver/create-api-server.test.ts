@@ -236,6 +236,17 @@ describe("a watch", () => {
 });
 
 describe("versions", () => {
+  it("that are forgotten end a watch whose reader has not taken them", async () => {
+    const { send } = start(new Store(3));
+    const { body } = await send("GET", CONFIG_MAPS);
+    const from = body.metadata.resourceVersion;
+    const opened = await send("GET", `${CONFIG_MAPS}?watch=true&resourceVersion=${from}`);
+    for (let i = 0; i < 12; i++) await send("POST", CONFIG_MAPS, configMap(`c${i}`));
+    const frames: unknown[] = [];
+    for await (const frame of opened.stream ?? []) frames.push(frame);
+    expect(frames).toEqual([]);
+  });
+
   it("that are forgotten end a watch with 410, and ones not reached yet are refused", async () => {
     const { send } = start(new Store(3));
     for (let i = 0; i < 12; i++) await send("POST", CONFIG_MAPS, configMap(`c${i}`));

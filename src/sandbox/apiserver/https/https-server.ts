@@ -22,14 +22,15 @@ import { readYamlValue } from "../../../readers/yaml.ts";
 import { bearerOf } from "../access/bearer.ts";
 import type { ApiServer, User } from "../api-server.ts";
 import { decodeProtobuf } from "../protobuf/decode.ts";
-import { encodeProtobuf, encodeWatchFrame, isEncodable } from "../protobuf/encode.ts";
+import { encodeProtobuf, isEncodable } from "../protobuf/encode.ts";
 import { PROTOBUF } from "../protobuf/fields.ts";
 import { goJson } from "../request/go-json.ts";
 import { refusalType, YAML_TYPE } from "../request/negotiation.ts";
-import { ApiError, badRequest, type Status } from "../request/status.ts";
+import { ApiError, badRequest } from "../request/status.ts";
 import { identityIn } from "./certificates.ts";
 import { kubeconfigText } from "./kubeconfig.ts";
 import { forwardPorts } from "./port-forward.ts";
+import { type WatchFrame, WatchFrames } from "./watch-frames.ts";
 
 /** Port and folder of the served API. */
 export interface HttpsOptions {
@@ -78,8 +79,6 @@ export const API_SERVER_LIMITS: Partial<Limits> = {
   idleMs: 60_000,
 };
 const GZIP_FROM_BYTES = 128 * 1_024;
-/** Number of serialized states kept for watches that have not sent them yet. */
-const MAX_SHARED_TEXTS = 512;
 const ADMIN: User = { name: "system:admin", groups: ["system:masters", "system:authenticated"] };
 /** A caller without credentials. RBAC gives it little. */
 const ANONYMOUS: User = { name: "system:anonymous", groups: ["system:unauthenticated"] };
@@ -91,7 +90,7 @@ const compress = promisify(gzip);
 export async function startHttps(api: ApiServer, options: HttpsOptions): Promise<HttpsListener> {
   const { keyPem, certificatePem: certPem, caPem, token } = await identityIn(options.directory);
   const { port: wanted, host = LOOPBACK, clock, log } = options;
-  const texts = new SharedTexts();
+  const frames = new WatchFrames();
   const listener = await startListener({
     name: "API server",
     port: wanted,
@@ -102,7 +101,7 @@ export async function startHttps(api: ApiServer, options: HttpsOptions): Promise
     handle: (exchange) => {
       if (clock !== undefined)
         exchange.response.setHeader("date", new Date(clock.now()).toUTCString());
-      return serve(api, token, texts, exchange);
+      return serve(api, token, frames, exchange);
     },
     ...(log === undefined ? {} : { log }),
   });
@@ -121,7 +120,7 @@ export async function startHttps(api: ApiServer, options: HttpsOptions): Promise
 async function serve(
   api: ApiServer,
   token: string,
-  texts: SharedTexts,
+  frames: WatchFrames,
   exchange: Exchange,
 ): Promise<void> {
   const { request, response, url: path } = exchange;
@@ -149,7 +148,7 @@ async function serve(
       await forwardPorts(socket, before, answer.connect);
     } else if (answer.stream !== undefined) {
       exchange.lastsLong();
-      await sendStream(response, answer.headers, answer.stream, texts);
+      await sendStream(response, answer.headers, answer.stream, frames);
     } else await sendBody(request, response, answer.status, answer.headers, answer.body);
   } catch (error) {
     // A response that has started cannot become a Status. The listener logs unexpected errors.
@@ -279,7 +278,7 @@ async function sendStream(
   response: ServerResponse,
   headers: Readonly<Record<string, string>>,
   stream: KubeStream,
-  texts: SharedTexts,
+  frames: WatchFrames,
 ): Promise<void> {
   response.writeHead(200, { "cache-control": "no-cache, private", ...headers });
   response.flushHeaders();
@@ -287,43 +286,8 @@ async function sendStream(
   const isProtobuf = headers["content-type"]?.startsWith(PROTOBUF) === true;
   for await (const frame of stream) {
     if (response.destroyed) break;
-    const sent =
-      typeof frame === "string"
-        ? `${frame}\n`
-        : isProtobuf
-          ? texts.protobufFrame(frame)
-          : `${texts.frame(frame)}\n`;
-    await writeAsTaken(response, sent);
+    if (typeof frame === "string") await writeAsTaken(response, `${frame}\n`);
+    else await frames.send(response, frame as WatchFrame, isProtobuf ? "protobuf" : "json");
   }
   response.end();
-}
-
-/** The JSON and protobuf texts of the states that watches sent last. The key is the state object itself. */
-class SharedTexts {
-  readonly #texts = new Map<object, string>();
-  readonly #bytes = new Map<object, Uint8Array>();
-
-  frame(frame: unknown): string {
-    const { type, object } = frame as { type: string; object: object | Status };
-    const text = kept(this.#texts, object, JSON.stringify);
-    return `{"type":${JSON.stringify(type)},"object":${text}}`;
-  }
-
-  protobufFrame(frame: unknown): Uint8Array {
-    const { type, object } = frame as { type: string; object: object | Status };
-    const encode = (value: object): Uint8Array => encodeProtobuf(value as Record<string, unknown>);
-    return encodeWatchFrame(type, kept(this.#bytes, object, encode));
-  }
-}
-
-function kept<T>(made: Map<object, T>, object: object, make: (object: object) => T): T {
-  const known = made.get(object);
-  if (known !== undefined) return known;
-  const result = make(object);
-  if (made.size >= MAX_SHARED_TEXTS) {
-    const [oldest] = made.keys();
-    if (oldest !== undefined) made.delete(oldest);
-  }
-  made.set(object, result);
-  return result;
 }

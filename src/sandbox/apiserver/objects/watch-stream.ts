@@ -1,6 +1,7 @@
 /**
  * watch: sends the writes to one resource from a version on, as a stream of frames. Writes are filtered when they
- * happen and encoded when the reader reads, so a slow reader only costs a queue of references.
+ * happen and encoded when the reader reads. A slow reader keeps references to objects, but none that the history of
+ * the store has dropped: then its watch ends.
  */
 
 import type { KubeObject } from "../../../apis/meta.ts";
@@ -20,7 +21,12 @@ const MAX_QUEUE = 100_000;
 
 /** What waits to be sent: a state of an object, an encoded frame, or the end. */
 type Pending =
-  | { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly object: KubeObject }
+  | {
+      readonly type: "ADDED" | "MODIFIED" | "DELETED";
+      readonly object: KubeObject;
+      /** The version of the write, or of the list. */
+      readonly revision: number;
+    }
   | { readonly frame: unknown };
 
 /** Opens a watch. Errors that kube-apiserver sends inside the stream are its only frame. */
@@ -93,8 +99,9 @@ class WatchStream implements KubeStream {
 
   /** Sends all current objects, then later writes. */
   begin(objects: readonly KubeObject[], markEnd: boolean): void {
+    const { revision } = this.#call.engine.store;
     for (const object of objects) {
-      if (this.#matches(object)) this.#queue.push({ type: "ADDED", object });
+      if (this.#matches(object)) this.#queue.push({ type: "ADDED", object, revision });
     }
     if (markEnd) this.#bookmark({ "k8s.io/initial-events-end": "true" });
     this.#follow();
@@ -147,7 +154,8 @@ class WatchStream implements KubeStream {
     this.#stops.push(
       () => engine.open.delete(this),
       engine.store.subscribe(definition.storageKey, (event) => {
-        this.#take(event);
+        if (this.#isBehind()) this.close();
+        else this.#take(event);
         this.#notify();
       }),
     );
@@ -166,6 +174,17 @@ class WatchStream implements KubeStream {
     }
   }
 
+  /** Whether the reader has not taken a write that the store keeps no longer. */
+  #isBehind(): boolean {
+    const { engine, definition } = this.#call;
+    const pending = this.#queue[this.#head];
+    return (
+      pending !== undefined &&
+      "revision" in pending &&
+      pending.revision < engine.store.oldestRevision(definition.storageKey)
+    );
+  }
+
   /** Filters one write. A change of labels can make an object start or stop to match. */
   #take(event: StoreEvent): void {
     const { object, previous } = event;
@@ -179,10 +198,11 @@ class WatchStream implements KubeStream {
       const { resourceVersion } = object.metadata;
       const left = { ...(previous as KubeObject) };
       const metadata = { ...left.metadata, ...(resourceVersion ? { resourceVersion } : {}) };
-      this.#queue.push({ type: "DELETED", object: deepFreeze({ ...left, metadata }) });
+      const last = deepFreeze({ ...left, metadata });
+      this.#queue.push({ type: "DELETED", object: last, revision: event.revision });
     } else {
       const type = event.type === "DELETED" ? "DELETED" : was ? "MODIFIED" : "ADDED";
-      this.#queue.push({ type, object });
+      this.#queue.push({ type, object, revision: event.revision });
     }
     if (this.#queue.length - this.#head > MAX_QUEUE) this.close();
   }
@@ -211,7 +231,7 @@ class WatchStream implements KubeStream {
     });
   }
 
-  async #show(pending: { readonly type: string; readonly object: KubeObject }): Promise<unknown> {
+  async #show(pending: Pick<StoreEvent, "type" | "object">): Promise<unknown> {
     const { definition, engine } = this.#call;
     const object = await fromStorage(engine, definition, pending.object);
     const shown = showObject(engine, definition, this.#view, object, !this.#columnsSent);

@@ -29,7 +29,7 @@ export interface Listing {
 /** Number of writes kept for each resource. A watch that is further behind must list again. */
 const HISTORY_LIMIT = 20_000;
 /** Limit of the memory of all kept writes, in bytes. */
-const HISTORY_LIMIT_BYTES = 256 * 1_024 * 1_024;
+const HISTORY_LIMIT_BYTES = 64 * 1_024 * 1_024;
 /** Memory of a kept write beside its object, in bytes. */
 const EVENT_BYTES = 128;
 
