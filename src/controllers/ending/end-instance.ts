@@ -162,8 +162,8 @@ async function nodesNow(world: World, instance: NodeClaim): Promise<readonly Nod
 }
 
 /**
- * Whether a stored claim has this instance, although a list lacks the claim. Each owner that a Node of the instance
- * names is read by name.
+ * The stored claim of the instance, although a list lacks it. Each owner that a Node of the instance names is read by
+ * name. A claim with the owner's UID counts, even if its status names another instance.
  */
 async function ownerOf(
   world: World,
