@@ -200,7 +200,7 @@ export interface SubnetSeed {
   readonly cidr: string;
   readonly vpcId?: string;
   readonly isPublic?: boolean;
-  /** If set, this number of free addresses is reported, whatever the size. */
+  /** The number of free addresses at first, whatever the size. Default: what the size allows. */
   readonly freeAddresses?: number;
 }
 

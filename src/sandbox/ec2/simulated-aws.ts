@@ -1,7 +1,7 @@
 /**
  * The simulated AWS: one account on a clock, its calls as an in-process `AwsApi`, a journal of all calls,
- * faults, and controls to seed and change the account. A call runs without interruption: it checks for
- * faults, answers or refuses, and is recorded.
+ * faults, and controls to seed and change the account. Except for long polling, a call runs without
+ * interruption: it checks for faults, answers or refuses, and is recorded.
  */
 import { errorText } from "../../base/error-text.ts";
 import { clone, isObject } from "../../base/json.ts";

@@ -1,5 +1,5 @@
 /**
- * The scheduler's picture of the cluster. Events of the mirrors update its snapshot and its queue. It keeps the
+ * The scheduler's view of the cluster. Events of the mirrors update its snapshot and its queue. It keeps the
  * changes that could help pods that fit nowhere, and the pods that are placed and not yet bound in the mirrors.
  */
 import { REPLICA_SET, REPLICATION_CONTROLLER, STATEFUL_SET } from "../../apis/apps/kinds.ts";

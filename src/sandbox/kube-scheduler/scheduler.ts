@@ -1,7 +1,7 @@
 /**
- * The simulated kube-scheduler. It takes pending pods by priority and age, decides on its own picture of the
- * cluster, and binds them or writes on them why they fit nowhere. A decision is synchronous and counts at once: the
- * pod is assumed on its node. Many bindings are sent at the same time.
+ * The simulated kube-scheduler. It takes pending pods by priority and age, decides on its own view of the
+ * cluster, and binds them or writes on them why they fit nowhere. A decision is synchronous and counts at once:
+ * the pod is assumed on its node. Many bindings are sent at the same time.
  */
 import { PERSISTENT_VOLUME_CLAIM, type PersistentVolumeClaim } from "../../apis/core/kinds.ts";
 import { POD, type Pod } from "../../apis/core/pod.ts";

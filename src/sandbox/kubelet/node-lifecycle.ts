@@ -1,6 +1,6 @@
 /**
- * The node lifecycle controller. A node whose kubelet is silent becomes `Ready=Unknown`. The taints not-ready and
- * unreachable follow the condition Ready. Nodes that never had a Lease are not changed.
+ * The node lifecycle controller. A node whose kubelet is silent becomes `Ready=Unknown`. The taints not-ready
+ * and unreachable follow the condition Ready. A node that never had a Lease never counts as silent.
  */
 import { NODE, type Node, type Taint } from "../../apis/core/node.ts";
 import { POD, type TaintEffect } from "../../apis/core/pod.ts";

@@ -49,8 +49,8 @@ export function ownerReference<T extends KubeObject>(kind: Kind<T>, owner: T): O
 export type PodName = Pick<Pod["metadata"], "name" | "generateName">;
 
 /**
- * A name prefix for generated names: the owner's name, cut as the API server does so that host names stay
- * valid.
+ * A generated name and its prefix for an object of `owner`. The prefix is cut as the API server does, so that
+ * host names stay valid.
  */
 export function generatedName(owner: KubeObject, random: Random): PodName {
   const generateName = `${owner.metadata.name}-`;

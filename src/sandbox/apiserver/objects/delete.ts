@@ -39,7 +39,7 @@ export interface DeleteOptions {
   readonly isEviction?: boolean;
 }
 
-/** The answer: the object, marked or deleted, for kinds that return it; else a Success Status. */
+/** The answer: the object, if it was only marked or if its kind returns it; else a Success Status. */
 export type Deletion =
   | { readonly kind: "object"; readonly object: KubeObject }
   | { readonly kind: "status"; readonly status: Status };

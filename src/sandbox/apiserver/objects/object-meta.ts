@@ -123,7 +123,7 @@ export function kindProblem(
   return `no kind "${kind}" is registered for version "${apiVersion}" in scheme "pkg/runtime/scheme.go:110"`;
 }
 
-/** The namespace of the object must be the URL's; the namespace of a cluster-scoped object is removed. */
+/** If the object names a namespace, it must be the URL's. For a cluster-scoped object it is ignored. */
 function checkNamespace(call: Call, object: KubeObject): void {
   const { namespace } = object.metadata;
   if (!call.definition.namespaced || namespace === undefined || namespace === "") return;
@@ -245,7 +245,7 @@ export function storageError(call: Call, name: string, detail: string): string {
   return `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${detail}`;
 }
 
-/** Keeps the namespace, the name and the server's fields, whatever admission changed. */
+/** Refuses another namespace and an object without a name. The server's fields keep their values from `before`. */
 export function withAdmittedMeta(call: Call, admitted: KubeObject, before: KubeObject): KubeObject {
   checkNamespace(call, admitted);
   const { name = "" } = admitted.metadata;
@@ -253,7 +253,7 @@ export function withAdmittedMeta(call: Call, admitted: KubeObject, before: KubeO
   return withServerMeta(admitted, before.metadata);
 }
 
-/** Like {@link withAdmittedMeta}, for an update: name and UID of the stored object stay. */
+/** Like {@link withAdmittedMeta}, for an update: also refuses another name and another UID. */
 export function withUpdatedMeta(call: Call, admitted: KubeObject, current: KubeObject): KubeObject {
   checkNamespace(call, admitted);
   for (const field of ["name", "uid"] as const) {
@@ -355,7 +355,7 @@ function desired(object: KubeObject): unknown {
   return rest;
 }
 
-/** Whether only managedFields and resourceVersion differ. Such a write is not stored. */
+/** Whether at most managedFields and resourceVersion differ. */
 export function isNoOp(next: KubeObject, current: KubeObject): boolean {
   return deepEqual(withoutVersion(next), withoutVersion(current));
 }

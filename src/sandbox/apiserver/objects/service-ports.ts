@@ -29,7 +29,10 @@ interface Service extends KubeObject {
   };
 }
 
-/** The Service with a nodePort for each port. A port that stays keeps its nodePort. */
+/**
+ * The Service with a nodePort for each port, if it is of a type that has them. A port that stays keeps its
+ * nodePort.
+ */
 export function withNodePorts(
   call: Call,
   object: KubeObject,

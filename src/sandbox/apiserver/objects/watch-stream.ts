@@ -19,7 +19,7 @@ import { checkVersion, wholeNumber } from "./read.ts";
 /** Frames that may wait for a slow reader. Beyond this the watch ends, and the client lists again. */
 const MAX_QUEUE = 100_000;
 
-/** What waits to be sent: a state of an object, an encoded frame, or the end. */
+/** What waits to be sent: a state of an object, or a frame that is already complete. */
 type Pending =
   | {
       readonly type: "ADDED" | "MODIFIED" | "DELETED";

@@ -190,7 +190,7 @@ export async function update(call: Call, change: Change): Promise<KubeObject> {
   throw conflict(definition, name, STALE_WRITE);
 }
 
-/** A body with another name, or none, is refused before the object is looked up. */
+/** A body with another name, or an empty one, is refused before the object is looked up. */
 function checkNamed(call: Call): void {
   const name = call.path.name as string;
   const { metadata } = (call.body ?? {}) as Partial<KubeObject>;
@@ -279,7 +279,10 @@ function partOf(
   return { ...base, metadata, ...(status === undefined ? {} : { status }) } as KubeObject;
 }
 
-/** For built-in kinds a status update may also change labels and annotations, such as the revision of a Deployment. */
+/**
+ * For built-in kinds a status update may also change annotations, such as the revision of a Deployment. For all
+ * of these kinds but Deployment it may change labels, too.
+ */
 function shownWithStatus({ definition }: Call, next: KubeObject): Partial<KubeObject["metadata"]> {
   if (isCustom(definition)) return {};
   const { annotations, labels } = next.metadata;

@@ -44,7 +44,10 @@ function parsed(text: string): KubeObject | undefined {
   }
 }
 
-/** Updates the annotation last-applied-configuration, if the object has it and the new value fits. */
+/**
+ * For kubectl, updates the annotation last-applied-configuration if the object has it; removes it if it is too
+ * long.
+ */
 export function withLastApplied(object: KubeObject, manager: string, config: unknown): KubeObject {
   const { annotations } = object.metadata;
   if (manager !== KUBECTL || !annotations?.[LAST_APPLIED]) return object;

@@ -145,7 +145,7 @@ function withoutDirectives(patch: Item, schema: Schema | undefined): Item {
   return mergeObject({}, rest, schema);
 }
 
-/** Throws unless `$setElementOrder` names all items of the patched list, in the same order. */
+/** Throws unless `$setElementOrder` names all items that the patch's list does not delete, in the same order. */
 function checkOrder(
   list: unknown,
   order: unknown,

@@ -105,7 +105,7 @@ export function fieldsOf(value: unknown, schema: Schema | undefined): FieldSet {
   const children = new Map<string, FieldSet>();
   for (const [edge, child] of parts.byEdge) {
     const inner = schemaAt(schema, edge);
-    // An empty list has no owner.
+    // An empty keyed list or set has no owner.
     if (Array.isArray(child) && child.length === 0 && partsOf(child, inner) !== undefined) continue;
     const below = fieldsOf(child, inner);
     const hasOnlySuch = !below.isMember && isEmpty(below) && isObject(child);

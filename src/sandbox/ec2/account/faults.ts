@@ -38,7 +38,7 @@ export interface QuotaFault {
 export interface CallFault {
   /** Such as `CreateFleet`. Absent: every call of the service, or of all services. */
   readonly action?: string;
-  /** `ec2`, `ssm`, `iam`, `eks`, `pricing`, `sts`, `sqs`, `events`. */
+  /** Such as `ec2`, `ssm` or `zonalShift`. Absent: all services. */
   readonly service?: string;
   readonly code: string;
   readonly message: string;

@@ -18,8 +18,9 @@ export interface Filterable {
 type Test = (item: Filterable) => boolean;
 
 /**
- * The items that match all filters. `known` are the call's filter names except those for tags. Any other name
- * rejects with `InvalidParameterValue`, and a call with too many or too long values with `FilterLimitExceeded`.
+ * The items that match all filters. `known` are the call's filter names except those for tags. Throws
+ * `InvalidParameterValue` for any other name, and `FilterLimitExceeded` for too many filters and too many or
+ * too long values.
  */
 export function applyFilters<T>(
   items: Iterable<T>,
@@ -109,7 +110,7 @@ export interface PageRequest {
 
 /**
  * One page of `items`, which must have the same order in every call. Without `MaxResults` the page has
- * `defaultSize` items, which may be all. `MaxResults` above `limit` is reduced to it.
+ * `defaultSize` items; if that is absent too, all. `MaxResults` above `limit` is reduced to it.
  */
 export function pageOf<T>(
   items: readonly T[],

@@ -1,4 +1,4 @@
-/** IAM roles and instance profiles, the description of the EKS cluster, and STS's GetCallerIdentity. */
+/** IAM roles and instance profiles, the description of the EKS cluster, and the calls of STS. */
 
 import { AwsError } from "../../../providers/aws/api/call.ts";
 import type { EksApi } from "../../../providers/aws/api/eks.ts";

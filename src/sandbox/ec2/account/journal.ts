@@ -4,7 +4,7 @@
  */
 import { isObject } from "../../../base/json.ts";
 
-/** The outcome of a call. Only calls that change something keep their output. */
+/** The outcome of a call. Calls named Describe… or Get… keep no output. */
 export type CallOutcome =
   | { readonly ok: true; readonly output?: unknown }
   | { readonly ok: false; readonly code: string; readonly message: string };
@@ -13,7 +13,7 @@ export type CallOutcome =
 export interface JournalEntry {
   readonly sequence: number;
   readonly atMs: number;
-  /** `ec2`, `ssm`, `iam`, `eks`, `pricing`, `sts`, `sqs`, `events`. */
+  /** Such as `ec2`, `ssm` or `zonalShift`. */
   readonly service: string;
   /** The name as AWS spells it, such as `CreateFleet`. */
   readonly action: string;

@@ -1,6 +1,7 @@
 /**
- * The records of the simulated account, by id. Only the calls in `sandbox/ec2` change them. All tags are in
- * one table, as in EC2, so that every resource is tagged, filtered and described in the same way.
+ * The records of the simulated account, by id. Only the calls in `sandbox/ec2` change them. All tags of EC2
+ * resources are in one table, as in EC2, so that every resource is tagged, filtered and described in the same
+ * way.
  */
 import type { Clock } from "../../../base/clock.ts";
 import type { Random } from "../../../base/random.ts";

@@ -171,7 +171,7 @@ function rootDevice(family: ImageFamily): string {
   return family === "Ubuntu" || family.startsWith("Windows") ? "/dev/sda1" : "/dev/xvda";
 }
 
-/** The image's own block devices, used if a launch maps none. */
+/** The image's own block devices. A launch template may change them and add others. */
 export function imageDevices(family: ImageFamily): BlockDeviceMapping[] {
   const device = (DeviceName: string, VolumeSize: number): BlockDeviceMapping => ({
     DeviceName,

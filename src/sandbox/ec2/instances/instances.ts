@@ -1,6 +1,6 @@
 /**
  * Instances: how one is launched, how it goes from pending to terminated over time, and the calls that
- * describe and terminate instances.
+ * describe, reboot and terminate instances.
  */
 import type { Tag } from "../../../providers/aws/api/call.ts";
 import { AwsError } from "../../../providers/aws/api/call.ts";

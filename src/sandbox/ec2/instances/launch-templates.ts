@@ -127,7 +127,7 @@ function checkUserData(data: LaunchTemplateData): void {
   }
 }
 
-/** The template that the reference names; rejects with EC2's error if there is none. */
+/** The template that the reference names. Throws EC2's error if there is none. */
 export function findTemplate(state: AwsState, reference: TemplateReference): LaunchTemplateRecord {
   const { LaunchTemplateId: id, LaunchTemplateName: name } = reference;
   if (id !== undefined && name !== undefined) {

@@ -94,7 +94,7 @@ export function networkCalls(state: AwsState): NetworkCalls {
   };
 }
 
-/** The records with the given ids, or all; an unknown id rejects with `code`. */
+/** The records with the given ids, or all. Throws an error with `code` for an unknown id. */
 export function pick<T>(
   table: ReadonlyMap<string, T>,
   ids: readonly string[] | undefined,

@@ -1,6 +1,7 @@
 /**
  * Whether a fleet can launch from a pool, and if not, why. The checks: permission, subnet, type and zone,
- * image, network and instance profile, placement groups. Each refusal has EC2's code and text.
+ * image, security groups and instance profile, volumes, free addresses, spread placement groups. Each refusal
+ * has EC2's code and text.
  */
 import type {
   FleetOverride,
@@ -40,7 +41,7 @@ export interface Refusal {
   readonly message: string;
 }
 
-/** Checks whether a pool can launch, and resolves its image, subnet and groups. */
+/** Checks whether a pool can launch, and finds its image and its subnet. */
 export function checkPool(
   state: AwsState,
   pool: Pool,
@@ -155,7 +156,7 @@ function checkSecurity(
   return undefined;
 }
 
-/** The error InsufficientInstanceCapacity, with EC2's text. */
+/** The error for a pool without capacity, with EC2's code and text. */
 export function noCapacity(
   type: string,
   zone: string,

@@ -51,7 +51,7 @@ const STATUS_FILTERS: ReadonlySet<string> = new Set([
   "availability-zone",
 ]);
 
-/** The calls about reservations and placement groups. */
+/** The calls about reservations, placement groups and the status of instances. */
 export function setAsideCalls(state: AwsState): SetAsideCalls {
   return {
     describeCapacityReservations(input) {

@@ -1,6 +1,6 @@
 /**
- * Calls that people make with the AWS CLI and Karpenter never makes: show tags, volumes and launch template
- * versions, and remove tags.
+ * Calls that people make with the AWS CLI and Karpenter never makes: show tags, volumes, launch template
+ * versions and the region, and remove tags.
  */
 import type { Filter, Tag } from "../../../providers/aws/api/call.ts";
 import { AwsError } from "../../../providers/aws/api/call.ts";

@@ -1,7 +1,7 @@
 /**
  * One simulated SQS standard queue: messages, visibility timeouts, long polling and retention. A message is
- * removed when its newest receipt handle is deleted, or when it is too old. Otherwise it becomes visible
- * again after its timeout.
+ * removed when a receiver deletes it with its newest receipt handle, or when it is too old. Otherwise it
+ * becomes visible again after its timeout.
  */
 import { createHash } from "node:crypto";
 import type { Clock } from "../../../base/clock.ts";
@@ -94,10 +94,7 @@ export class Queue {
     }
   }
 
-  /**
-   * Deletes a message. Returns whether the handle belongs to this queue. Only the newest handle of a message
-   * deletes it.
-   */
+  /** Deletes a message, if the handle is its newest one. False if the text has not the form of a handle. */
   delete(receiptHandle: string): boolean {
     const [id = "", receipt] = decodeHandle(receiptHandle);
     if (receipt === undefined) return false;
@@ -105,7 +102,7 @@ export class Queue {
     return true;
   }
 
-  /** Hides a received message for this time from now on. False for an unknown handle. */
+  /** Hides a message for this time from now on, if the handle is its newest one. False as in `delete`. */
   hide(receiptHandle: string, visibilityMs: number): boolean {
     const [id = "", receipt] = decodeHandle(receiptHandle);
     if (receipt === undefined) return false;

@@ -1,6 +1,6 @@
 /**
- * Writes the ready pods of each Service and their ports, as EndpointSlices and, for older clients, as an
- * Endpoints object. The sandbox routes no traffic; the objects are only there to be read.
+ * Writes the pods of each Service, whether they are ready, and their ports, as EndpointSlices and, for older
+ * clients, as an Endpoints object. The sandbox routes no traffic; the objects are only there to be read.
  * upstream: kubernetes pkg/controller/endpoint, pkg/controller/endpointslice
  */
 import { ENDPOINT_SLICE, ENDPOINTS, SERVICE, type Service } from "../../../apis/core/kinds.ts";
