@@ -82,7 +82,10 @@ async function release(): Promise<void> {
   mkdirSync(join(ROOT, "dist"), { recursive: true });
   const source = mkdtempSync(join(ROOT, "dist/.release-"));
   try {
-    exportTo(source, { version, commit, notes, atMs });
+    exportTo(source, { version, notes, atMs });
+    // Read before the commit is named: a checkout tells its commit itself.
+    const changed = CHANGED.map((file) => ({ file, content: readFileSync(join(source, file)) }));
+    nameCommit(source, commit);
     const built: Built = {
       source,
       version,
@@ -101,7 +104,7 @@ async function release(): Promise<void> {
     writeFileSync(join(out, PROVENANCE), provenance.content);
     writeFileSync(join(out, "SHA256SUMS"), sumsOf([...artefacts, provenance]));
     signAll(out);
-    if (!values["dry-run"]) takeOver(source, notes);
+    if (!values["dry-run"]) takeOver(changed, notes);
   } finally {
     rmSync(source, { recursive: true });
   }
@@ -151,15 +154,10 @@ function check(version: string, notes: readonly ChangeNote[]): void {
   say("the checkout has changes that are not committed: they are left out");
 }
 
-/** Writes the commit's files into `source`, with the new version and the commit's hash. */
+/** Writes the commit's files into `source`, with the new version. */
 function exportTo(
   source: string,
-  {
-    version,
-    commit,
-    notes,
-    atMs,
-  }: { version: string; commit: string; notes: readonly ChangeNote[]; atMs: number },
+  { version, notes, atMs }: { version: string; notes: readonly ChangeNote[]; atMs: number },
 ): void {
   const archive = execFileSync("git", ["archive", "--format=tar", "HEAD"], {
     cwd: ROOT,
@@ -179,18 +177,18 @@ function exportTo(
       changed = changed.replace(`"version": "${before}"`, `"version":  "${version}"`);
     writeFileSync(path, changed.replaceAll('"version":  ', '"version": '));
   }
-  // The npm package has no checkout from which the program could read its commit.
-  const path = join(source, "package.json");
-  const named = {
-    ...(JSON.parse(readFileSync(path, "utf8")) as object),
-    commit: commit.slice(0, 7),
-  };
-  writeFileSync(path, `${JSON.stringify(named, null, 2)}\n`);
   const changelog = join(source, "CHANGELOG.md");
   const date = new Date(atMs).toISOString().slice(0, 10);
   const text = withRelease(readFileSync(changelog, "utf8"), { version, date, notes });
   writeFileSync(changelog, text);
   execFileSync("npm", ["run", "--silent", "generate"], { cwd: source, stdio: "pipe" });
+}
+
+/** Writes the commit into package.json: the npm package has no checkout from which the program could read it. */
+function nameCommit(source: string, commit: string): void {
+  const path = join(source, "package.json");
+  const manifest = JSON.parse(readFileSync(path, "utf8")) as object;
+  writeFileSync(path, `${JSON.stringify({ ...manifest, commit: commit.slice(0, 7) }, null, 2)}\n`);
 }
 
 function imageOptions(): Built["image"] {
@@ -219,9 +217,12 @@ function signAll(out: string): void {
   }
 }
 
-/** Copies the files that the release changed into the checkout, and removes the used change notes. */
-function takeOver(source: string, notes: readonly ChangeNote[]): void {
-  for (const file of CHANGED) writeFileSync(join(ROOT, file), readFileSync(join(source, file)));
+/** Writes the files that the release changed into the checkout, and removes the used change notes. */
+function takeOver(
+  changed: readonly { readonly file: string; readonly content: Buffer }[],
+  notes: readonly ChangeNote[],
+): void {
+  for (const { file, content } of changed) writeFileSync(join(ROOT, file), content);
   for (const { file } of notes) rmSync(join(ROOT, file));
 }
 
