@@ -7,7 +7,7 @@ export interface EventToPublish {
   readonly type: "Normal" | "Warning";
   readonly reason: string;
   readonly message: string;
-  /** Events with equal reason and values within the window count as one. Default: object key and message. */
+  /** Events of one object with equal reason and values count as one within the window. Default: the message. */
   readonly dedupeValues?: readonly string[];
   /** The window in milliseconds. Default 2 minutes. */
   readonly dedupeMs?: number;

@@ -1,7 +1,7 @@
 /**
  * Finds the API server and credentials: in kubeconfig files, or in a pod's service account. It supports every
- * field that client-go supports. Other fields are refused with a remedy. upstream: client-go tools/clientcmd,
- * rest.InClusterConfig
+ * field that client-go supports, and refuses logins that client-go has removed, with a remedy.
+ * upstream: client-go tools/clientcmd, rest.InClusterConfig
  */
 import { existsSync, readFileSync } from "node:fs";
 import { delimiter, join } from "node:path";

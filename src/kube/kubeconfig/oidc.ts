@@ -34,7 +34,8 @@ export function oidcTokens(
   return async () => {
     const untilMs = idToken === undefined ? 0 : expiryMs(idToken) - EARLY_MS;
     if (idToken !== undefined && now() < untilMs) {
-      // The server refused this token although it has not expired.
+      // Used only once. A further call means that the token has expired or that the server refused
+      // it.
       const token = idToken;
       idToken = undefined;
       return { credential: { token }, untilMs };

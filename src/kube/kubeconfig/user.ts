@@ -57,7 +57,7 @@ export function credentialsOf(
   return ownCredentials(user, clock);
 }
 
-/** Reports fields that exclude each other. */
+/** Why the entry cannot be used: fields that exclude each other, or a certificate without its key. */
 function userProblem(user: Entry): string | undefined {
   const has = (...fields: readonly string[]) =>
     fields.some((field) => textOf(user, field) !== undefined);

@@ -96,6 +96,6 @@ export interface Controller {
 export interface Manager {
   add(controller: Controller): void;
   start(): Promise<void>;
-  /** Takes no more requests, waits for running reconciles, and closes the watches. */
+  /** Takes no more requests, waits for running reconciles, and stops listening to the mirrors. */
   stop(): Promise<void>;
 }

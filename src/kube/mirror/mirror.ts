@@ -55,7 +55,7 @@ export interface Feed {
 export interface MirrorOptions<T extends KubeObject> {
   /** Index name → function from an object to its values in the index. */
   readonly indexes?: Readonly<Record<string, (object: T) => readonly string[]>>;
-  /** Drops fields that are not read, so that a million pods fit in memory. managedFields are always dropped. */
+  /** Drops fields that are not read, so that a million pods fit in memory. Default: drops only managedFields. */
   readonly project?: (object: T) => T;
   /** Decodes protobuf frames of a watch. The result must equal that of `project`. */
   readonly readFrame?: ReadFrame<T>;

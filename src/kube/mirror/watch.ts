@@ -132,7 +132,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
   /** How often in a row the version to resume from was gone. */
   #expired = 0;
   #state: ViewState = "behind";
-  /** True while the loop waits because the server did not answer. */
+  /** True while the loop waits because the server gave no answer or an error of its own (5xx). */
   #away = false;
   /** The last failure was a fault of the server: unreachable, starting or overloaded. */
   #troubled = false;
@@ -387,7 +387,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     this.#resourceVersion = undefined;
     const definition = await this.#definition();
     if (definition === "gone" || (definition === "unknown" && !this.#listed)) {
-      // The definition is gone. Kubernetes removes it only after all its objects.
+      // Kubernetes removes a definition only after all its objects.
       this.#listed = false;
       await this.#takeNone(definition === "gone" ? "current" : "unproven");
       return this.#sleep(this.#absenceMs());

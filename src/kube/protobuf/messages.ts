@@ -91,7 +91,7 @@ type Message = ReadonlyMap<number, Field>;
 
 const known = new Map<string, Message>();
 
-/** Numbers that Go leaves out of JSON if they are 0, because the field is not a pointer. */
+/** Numbers and truth values that Go leaves out of JSON if they are 0 or false, because they are no pointers. */
 const NOTHING_IS_ABSENT: ReadonlySet<string> = new Set([
   "generation",
   "hostNetwork",

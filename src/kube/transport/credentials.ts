@@ -52,7 +52,7 @@ export function cachedCredentials(
   keepOnFailure: boolean,
 ): Credentials {
   let held: TimedCredential | undefined;
-  /** Times of renewal and of the last failure, by elapsed time, which never goes back. */
+  /** Time of renewal, by elapsed time, which never goes back. */
   let renewAtMs = Number.POSITIVE_INFINITY;
   let stale = false;
   let fetching: Promise<Credential> | undefined;

@@ -27,7 +27,7 @@ export interface HttpTransportOptions extends Omit<ConnectionOptions, "timeoutMs
   readonly headers?: Readonly<Record<string, string | string[]>>;
   /** Such as `karpenter/1.2.3`. */
   readonly userAgent: string;
-  /** Longest wait for the headers of an answer. Default 60 s. */
+  /** Longest wait for the headers of an answer, and for more of the body of a short one. Default 60 s. */
   readonly timeoutMs?: number;
 }
 

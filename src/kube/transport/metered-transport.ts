@@ -6,7 +6,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { Metrics } from "../../base/metrics.ts";
 import type { KubeRequest, KubeResponse, Transport } from "./transport.ts";
 
-/** The kind and namespace of a request, from its path. Empty if the path has none. */
+/** What a request is about, from its path. Parts that the path lacks are empty. */
 export interface RequestTarget {
   readonly group: string;
   readonly version: string;

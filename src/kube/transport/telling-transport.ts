@@ -73,7 +73,7 @@ export function tellingTransport(
   return { send, close: () => transport.close() };
 }
 
-/** The problem that kept an answer from coming, and the remedy. */
+/** The problem that kept an answer from coming, and the text of the error. */
 function trouble(error: unknown): { readonly message: string; readonly told: string } {
   const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
   const told = errorText(cause);
