@@ -14,7 +14,7 @@ export interface Logger {
   info(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
   error(message: string, fields?: LogFields): void;
-  /** A child that adds `fields` to each line. `logger` appends to the dotted logger name. */
+  /** A child that adds `fields` to each line. `named` appends to the dotted name of the logger. */
   with(fields: LogFields): Logger;
   named(name: string): Logger;
 }

@@ -25,7 +25,7 @@ export function sortedByText<T>(
   return atOnce(sortedByTextInSteps(items, texts, tie));
 }
 
-/** Like {@link sortedByText}, in steps and for lists of any length. */
+/** Like {@link sortedByText}, in steps. */
 export function* sortedByTextInSteps<T>(
   items: readonly T[],
   texts: readonly string[],

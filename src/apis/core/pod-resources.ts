@@ -18,7 +18,7 @@ export function podRequests(pod: Pod): Resources {
 }
 
 /**
- * Whether the amounts that the kubelet allocated differ from those in the spec, so that both must be counted.
+ * Whether the amounts that the kubelet allocated may exceed those in the spec, so that both must be counted.
  * Since Kubernetes 1.33 the kubelet reports amounts for every pod, and mostly they are equal.
  */
 export function isResized({ spec, status }: Pod): boolean {

@@ -40,7 +40,7 @@ export interface LifecycleHandler {
   readonly exec?: { readonly command?: readonly string[] };
 }
 
-/** Without a key it tolerates every taint; without an effect, every effect of the key. */
+/** Without a key, `Exists` tolerates every taint; without an effect, every effect of the key. */
 export interface Toleration {
   readonly key?: string;
   readonly operator?: "Exists" | "Equal" | "Lt" | "Gt";

@@ -51,7 +51,7 @@ const EXACTLY_ONE_PROFILE: Rule = [
   "must specify exactly one of ['role', 'instanceProfile']",
 ];
 
-/** Upstream's text for a field that excludes others. A list of the other fields follows in the message. */
+/** Part of upstream's message for a field that excludes others. The name of the list of terms follows it. */
 const COMBINED = "with a combination of other fields in";
 
 /** Allowed families beside an alias: the alias's own family, or Custom. */

@@ -1,7 +1,7 @@
 /**
- * Admission for alpha's kinds, whose schemas check little: a defaulting and a validating webhook for
- * Provisioners and AWSNodeTemplates, and a validating one for the ConfigMap config-logging. The functions
- * take and return an AdmissionReview; the operator serves them. For later kinds the schemas are enough.
+ * Admission for alpha's kinds, whose schemas check little: a defaulting webhook for Provisioners, and
+ * validating ones for Provisioners, AWSNodeTemplates and the ConfigMap config-logging. The functions take and
+ * return an AdmissionReview; the operator serves them. For later kinds the schemas are enough.
  */
 
 import { base64Encode } from "../../base/base64.ts";

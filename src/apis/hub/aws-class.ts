@@ -126,7 +126,7 @@ export function soundClass(native: EC2NodeClass): Sound<EC2NodeClass> {
   return sound(native, CLASS_SHAPE);
 }
 
-/** The family of the images: the one in the spec, else that of the alias, else Custom. */
+/** The family of the images: Ubuntu with the annotation; else the one in the spec, else the alias's, else Custom. */
 function amiFamilyOf(native: EC2NodeClass): AmiFamily {
   const { amiFamily, amiSelectorTerms } = native.spec;
   if (native.metadata.annotations?.[ANNOTATION_UBUNTU_COMPATIBILITY] !== undefined) return "Ubuntu";

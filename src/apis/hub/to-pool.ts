@@ -135,7 +135,7 @@ function fromProvisioner(native: Provisioner): Pool {
 
 /**
  * Alpha has no budgets, so the number of disrupted nodes is not limited. Without consolidation and
- * ttlSecondsAfterEmpty nothing is disrupted.
+ * ttlSecondsAfterEmpty nothing is consolidated.
  */
 function provisionerDisruption(spec: Provisioner["spec"]): PoolDisruption {
   const shared = {

@@ -67,10 +67,7 @@ export function provisionerHash(provisioner: Provisioner): string {
   return String(hash ?? 0n);
 }
 
-/**
- * The hash of JSON. The order of keys does not matter, and absent or zero values are left out. Node classes
- * use it too.
- */
+/** The hash of JSON. The order of keys does not matter, and absent fields are left out. Node classes use it too. */
 export function contentHash(value: unknown): string {
   return String(fnv64Text(canonicalJson(value)));
 }

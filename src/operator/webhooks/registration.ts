@@ -21,7 +21,10 @@ export type WebhookAddress =
   /** The URL, without a slash at its end. */
   | { readonly url: string };
 
-/** Whether objects are stored in an older version. Then the controller's own watches need the conversion webhook. */
+/**
+ * Whether objects may be stored in an older version. Then the controller's own watches need the conversion
+ * webhook.
+ */
 export function isStoredOlder({ status }: Crd): boolean {
   return (status?.storedVersions ?? []).length > 1;
 }

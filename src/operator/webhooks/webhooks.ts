@@ -1,8 +1,8 @@
 /**
- * Runs the webhooks on a real cluster, in every replica. If an installed CRD needs conversion, or a v1alpha5 kind
- * needs admission, it gets a certificate, serves, and writes its address into the configuration. With upstream's
- * v1-only CRDs it does nothing. A failure is logged once, with the missing right, and retried. It never stops the
- * controllers.
+ * Runs the webhooks on a real cluster, in every replica. If an installed CRD needs conversion, or a v1alpha5
+ * kind needs admission, it gets a certificate, serves, and writes its address into the configuration. With
+ * upstream's v1-only CRDs it does nothing. A failure is logged at once and then every minute, with the missing
+ * right, and retried. It never stops the controllers.
  */
 
 import {
