@@ -71,7 +71,7 @@ export function clockTime(at: string | number): string {
   return Number.isNaN(date.getTime()) ? UNKNOWN : date.toLocaleTimeString("en-GB");
 }
 
-/** A short form of a node's name: the part before the first dot, of which at most the last 17 characters are kept. */
+/** The part of a node's name before the first dot. If it has more than 18 characters, only the last 17. */
 export function shortName(name: string): string {
   const first = name.split(".")[0] ?? name;
   return first.length > 18 ? `…${first.slice(-17)}` : first;

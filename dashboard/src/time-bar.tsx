@@ -1,4 +1,4 @@
-/** The slider for the time: map, money and decisions show the moment that the page recorded then. */
+/** The slider for the time: map, money, decisions and the controller's health show what the page recorded then. */
 import { clockTime } from "./format.ts";
 import { goBackTo, moments, shownAtMs } from "./store.ts";
 

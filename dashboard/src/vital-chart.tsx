@@ -1,6 +1,6 @@
 /**
- * A small chart of one measure of the controller's health over the recorded hours. The page's table has the
- * same numbers.
+ * A small chart of one measure of the controller's health over the recorded hours. The table of the page has
+ * its last, smallest and largest value.
  */
 import { useMemo } from "preact/hooks";
 import type uPlot from "uplot";
