@@ -1,6 +1,7 @@
 /**
- * What a new cluster contains before the first write: namespaces, their default service accounts, the two system
- * priority classes, and the Service by which pods find the API.
+ * What a new cluster contains before the first write: namespaces, their default service accounts, the two
+ * system priority classes, roles and their bindings, ComponentStatuses, and the Service by which pods find the
+ * API.
  */
 import type { KubeObject } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
@@ -25,7 +26,7 @@ const PRIORITY_CLASSES: readonly (readonly [string, number, string])[] = [
   ],
 ];
 
-/** Fills an empty store, and keeps a default service account in each namespace. Returns a function that stops this. */
+/** Fills a new store, and adds a default service account to each new namespace. Returns a function that stops this. */
 export function bootstrap(engine: Engine): () => void {
   const stop = engine.store.subscribe("namespaces", (event) => addServiceAccount(engine, event));
   for (const name of NAMESPACES) {

@@ -81,7 +81,10 @@ export interface ApiServerOptions {
 const MINUTE_MS = 60_000;
 /** The limit of kube-apiserver for all warnings of an answer together. */
 const MAX_WARNINGS_LENGTH = 4_096;
-/** An empty API server with the built-in kinds. It starts no timer and opens no port. */
+/**
+ * An API server with the kinds of the registry and the objects of a new cluster. It starts no timer and opens
+ * no port.
+ */
 export function createApiServer(options: ApiServerOptions): ApiServer {
   const { clock, random, registry, webhooks } = options;
   const log = options.log ?? SILENT;

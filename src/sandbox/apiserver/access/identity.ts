@@ -54,9 +54,9 @@ export type TokenAnswer =
   | { readonly user: undefined; readonly problem: string };
 
 /**
- * Checks a token against the present time and the objects that exist now. `problem` is kube-apiserver's text.
- * A token is rejected if another server signed it, if it is not valid yet or expired, if it is for other
- * audiences, or if its account, pod or secret is gone.
+ * Checks a token against the present time and the objects that exist now. `problem` is kube-apiserver's text. A
+ * token is rejected if another server signed it, if it has expired, if it is for other audiences, or if its
+ * account, pod, secret or node is gone.
  * upstream: pkg/serviceaccount/jwt.go, pkg/serviceaccount/claims.go
  */
 export function readToken(

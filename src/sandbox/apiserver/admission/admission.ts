@@ -19,7 +19,10 @@ import {
   callValidatingWebhooks,
 } from "./webhook-admission.ts";
 
-/** The object after mutating admission. It is validated and defaulted again after each webhook's change. */
+/**
+ * The object after mutating admission. After each webhook's change, its types are checked and its defaults
+ * added again.
+ */
 export async function mutate(call: Call, admission: Admission<KubeObject>): Promise<KubeObject> {
   const object = admission.subresource ? admission.object : admitBuiltIn(call, admission);
   return callMutatingWebhooks(call, { ...admission, object });

@@ -76,7 +76,7 @@ function isRuledIn(
   );
 }
 
-/** True if both selectors match the new or the old object. */
+/** True if the object selector matches the new or the old object, and the namespace selector their namespace. */
 export function selectsObject(call: Call, selectors: Selectors, admission: Admission): boolean {
   const { definition, engine, path } = call;
   const labels = [admission.object, admission.old]

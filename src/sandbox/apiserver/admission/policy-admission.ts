@@ -96,7 +96,10 @@ const CODES: Readonly<Record<string, number>> = {
   RequestEntityTooLarge: 413,
 };
 
-/** Throws the first refusal, in the order of policy names. Adds the warnings of all other violations. */
+/**
+ * Throws the first refusal, in the order of policy names. Adds a warning for each violation whose binding asks
+ * for warnings.
+ */
 export async function checkPolicies(call: Call, admission: Admission): Promise<void> {
   const { store } = call.engine;
   if (store.count(BINDINGS) === 0 || store.count(POLICIES) === 0 || isExempt(call)) return;

@@ -45,7 +45,7 @@ export function bindingsOf(values: Readonly<Record<string, unknown>>): Bindings 
   );
 }
 
-/** Evaluates a CEL expression. Errors and an exceeded budget are outcomes, not exceptions. */
+/** Evaluates a CEL expression. Errors and too high costs are outcomes, not exceptions. */
 export function evaluateIn(
   scope: Scope,
   expression: string,

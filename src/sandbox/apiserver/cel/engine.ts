@@ -1,7 +1,7 @@
 /**
- * The only file that knows which CEL engine is used: `compile`, `run` and `toCel`. Expressions see
- * Kubernetes' types: integers are int by schema, date-times are timestamps. Field names that are not CEL
- * identifiers are escaped (`__namespace__`).
+ * Compiles and runs CEL expressions, and converts JSON values for them. Expressions see Kubernetes' types:
+ * integers are int by schema, date-times are timestamps. Field names that are not CEL identifiers are escaped
+ * (`__namespace__`).
  */
 
 import { Environment, Optional, type ParseResult } from "@marcbachmann/cel-js";

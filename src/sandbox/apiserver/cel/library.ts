@@ -12,7 +12,7 @@ import { type Evaluator, meter, tellEvaluator } from "./meter.ts";
 import { registerNetworks, registerUrls } from "./networks.ts";
 import { registerQuantities } from "./quantities.ts";
 
-/** Longest text that one step of an expression may build, in characters. It equals the largest request. */
+/** Longest text that one `replace` may build, in characters. It equals the largest request. */
 const LONGEST_TEXT = 3 * 1_024 * 1_024;
 
 /** Registers everything on `environment`. */

@@ -137,7 +137,7 @@ export function runMetered(
   }
 }
 
-/** True for the error of an exceeded budget. */
+/** True if the error says that one expression cost more than EXPRESSION_LIMIT. */
 export function isTooCostly(error: unknown): boolean {
   return error === exceeded;
 }

@@ -12,7 +12,7 @@ import { registerAuthorizer } from "./authorizer.ts";
 import { withGoPatterns } from "./engine.ts";
 import { registerKubernetesLibrary } from "./library.ts";
 
-/** What an expression may name in addition to the objects and the request. */
+/** What an expression may name in addition to the objects, the request and the namespace. */
 export interface PolicyNames {
   readonly params: boolean;
   readonly authorizer: boolean;
@@ -70,7 +70,7 @@ const OBJECTS: Readonly<Record<string, ObjectSchema>> = {
   },
 };
 
-/** The type of an expression in Kubernetes' spelling (`list(string)`), or the compile error. */
+/** The type of an expression in the engine's spelling (`list<string>`), or the compile error. */
 export function typeIn(names: PolicyNames, expression: string): PolicyType {
   try {
     const program = environmentOf(names).parse(withGoPatterns(expression));
@@ -98,7 +98,7 @@ function hasBadPattern(ast: unknown): boolean {
   return false;
 }
 
-/** A type in Go's spelling. */
+/** A type in Kubernetes' spelling (`list(string)`). */
 export function shownType(type: string): string {
   const spelt = type.replaceAll("<", "(").replaceAll(">", ")");
   return spelt.replace(/\bnull\b/g, "null_type").replace("google.protobuf.Timestamp", "timestamp");

@@ -1,8 +1,8 @@
 /**
  * Turns the `x-kubernetes-validations` of a CRD version into one check. Rules are compiled once. An object is
- * converted to CEL values once and walked together with its schema.
- * Transition rules (which name `oldSelf`) run only where an old value exists. Rules over parts that an update
- * did not change do not run.
+ * converted to CEL values once and walked together with its schema. Transition rules (which name `oldSelf`) run
+ * only where an old value exists, or if they have `optionalOldSelf`. Other rules do not run over parts that an
+ * update did not change.
  * upstream: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go
  */
 import type { KubeObject } from "../../../apis/meta.ts";

@@ -158,7 +158,10 @@ function resourceList(groupVersion: string, group: Group | undefined, version: s
   return { kind: "APIResourceList", apiVersion: "v1", groupVersion, resources };
 }
 
-/** A hash that changes when a kind is stored in another version. upstream: apiserver pkg/endpoints/discovery */
+/**
+ * Kubernetes hashes the version in which a kind is stored. This hashes the served version. upstream: apiserver
+ * pkg/endpoints/discovery
+ */
 function storageVersionHash(group: string, version: string, kind: string): string {
   const text = `${group}/${version}/${kind}`;
   return createHash("sha256").update(text).digest().subarray(0, 8).toString("base64");
@@ -168,7 +171,7 @@ function isOwnVersion(subresource: Subresource, group: string, version: string):
   return subresource.group === group && subresource.version === version;
 }
 
-/** The aggregated document if `accept` prefers one; undefined for plain JSON. */
+/** The aggregated document if `accept` names one; undefined for plain JSON. */
 function aggregated(
   groups: readonly Group[],
   accept: string | undefined,

@@ -1,7 +1,7 @@
 /**
  * The `paths` of the OpenAPI documents, limited to what clients read: the URLs of each resource with group,
- * version and kind, and the parameters `dryRun` and `fieldValidation`, which tell kubectl that the server
- * validates.
+ * version and kind, and the query parameters of writes. The parameters `dryRun` and `fieldValidation` tell
+ * kubectl that the server validates.
  */
 import type { ResourceDefinition } from "../resource-definition.ts";
 

@@ -12,8 +12,8 @@ import { ApiError, badRequest } from "../request/status.ts";
 import { type Field, MAGIC, messageNamed, messageOf } from "./fields.ts";
 
 /**
- * Scalars that are not pointers in Go: their zero means "not set", and JSON leaves it out. For all other
- * scalars, such as `replicas`, a zero is a value.
+ * Numbers and booleans that are not pointers in Go: zero and false mean "not set", and JSON leaves them out.
+ * For all others, such as `replicas`, zero is a value.
  */
 const ZERO_IS_ABSENT: ReadonlySet<string> = new Set([
   "generation",

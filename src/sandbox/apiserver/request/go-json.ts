@@ -1,6 +1,6 @@
 /**
- * Says why a text is not JSON, in the words of Go's decoder, because kube-apiserver passes them on in its answers. It
- * runs only after a text could not be parsed. Also names and prints values as Go does.
+ * Parses JSON. Says why a text is none in the words of Go's decoder, because kube-apiserver passes them on in
+ * its answers. Also names and prints values as Go does.
  * upstream: encoding/json scanner.go
  */
 import { JsonLimitError, parseBoundedJson } from "../../../base/bounded-json.ts";

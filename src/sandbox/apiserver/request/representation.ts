@@ -17,7 +17,7 @@ export interface View {
   readonly mediaType: string;
 }
 
-/** The representation for this request. Throws 400 if a parameter does not fit it. */
+/** The representation for this request. Throws 406 if none of the accepted forms is possible. */
 export function viewOf(call: Call, shape: "one" | "many" | "stream"): View {
   const include = call.query.get("includeObject");
   const { as, metaVersion, mediaType } = negotiate(call.headers["accept"], {

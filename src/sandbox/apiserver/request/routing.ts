@@ -1,5 +1,5 @@
 /**
- * Finds the resource, object and verb of a URL by kube-apiserver's path grammar, without looking anything up.
+ * Finds the resource and the object of a URL by kube-apiserver's path grammar, without looking anything up.
  * `/api/v1/...` is the core group, `/apis/<group>/<version>/...` all others.
  */
 
@@ -13,7 +13,7 @@ export interface ResourcePath {
   /** Undefined: the collection. */
   readonly name: string | undefined;
   readonly subresource: string | undefined;
-  /** The path after the subresource, such as `proxy/metrics`. */
+  /** The parts of the path after the subresource: `metrics` in `proxy/metrics`. */
   readonly rest: readonly string[];
 }
 

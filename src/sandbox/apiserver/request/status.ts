@@ -23,7 +23,7 @@ export interface StatusDetails {
   readonly retryAfterSeconds?: number;
 }
 
-/** The body of every error answer. */
+/** The body of an error answer, and of some successful ones. */
 export interface Status {
   readonly kind: "Status";
   readonly apiVersion: "v1";

@@ -1,7 +1,7 @@
 /**
  * Removes fields that a structural schema does not have, and reports their paths. Objects with
- * `x-kubernetes-preserve-unknown-fields` keep unknown fields; below their known fields, pruning goes on. A
- * null where null is not allowed is removed too.
+ * `x-kubernetes-preserve-unknown-fields` keep unknown fields; below their known fields, pruning goes on. A null
+ * is removed too if null is not allowed and there is no default.
  * upstream: apiextensions-apiserver pkg/apiserver/schema/pruning
  */
 import { isObject, setField } from "../../../base/json.ts";
