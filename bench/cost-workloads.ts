@@ -1,7 +1,7 @@
 /**
  * The workloads of `npm run bench -- cost`, on the AWS catalogue. Pods are those of upstream's benchmarks and
- * end-to-end suite, in four kinds of NodePool. One workload is upstream's mix with all its topology rules. If OPENB_CSV
- * names its file, a public GPU trace is one more.
+ * end-to-end suite, in four kinds of NodePool. The workloads U-mix are upstream's mix with all its topology rules. If
+ * OPENB_CSV names its file, a public GPU trace is one more.
  */
 import { group, wide } from "./pod-groups.ts";
 import type { PodGroup, Workload } from "./workload.ts";

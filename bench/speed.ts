@@ -101,7 +101,7 @@ function timeMs(report: RunReport): number {
   return report.setupMs + report.solveMs;
 }
 
-/** CPU time. Load on a busy machine inflates it least. */
+/** CPU time. Other load on the machine inflates it less than the wall time. */
 function cpuMs(report: RunReport): number {
   return report.cpuMs;
 }

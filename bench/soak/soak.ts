@@ -1,7 +1,7 @@
 /**
  * `npm run soak -- [--minutes N] [--objects N] [--rate N]`: loads the path of watches for N minutes. A writer changes
  * pods on a real kube-apiserver (without scheduler and kubelets). A reader follows them with the controller's own
- * mirrors. Between them is the hostile proxy, which injects another fault every ten seconds.
+ * mirrors. Between them is the hostile proxy, which injects a random fault every ten seconds.
  * Prints lag, relists and memory as a table with a small plot. It also prints how much of a lag can be the reader's
  * own; the rest is the server's, the proxy's and the writer's. Fails if the reader's copy differs from the server at
  * the end.
@@ -101,7 +101,7 @@ function podOf(name: string): Pod {
   } as Pod;
 }
 
-/** Changes one pod after the other. Some are deleted and created again. Returns the number of writes. */
+/** Changes random pods at the wanted rate. Some are deleted and created again. Returns the number of writes. */
 async function write(kube: KubeClient, end: { now: boolean }): Promise<number> {
   let writes = 0;
   const startMs = performance.now();
