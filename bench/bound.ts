@@ -4,8 +4,8 @@
  * of the pods' prices. The planner's search for packings improves the prices in rounds. HiGHS then proves for the best
  * prices how much each machine can hold, which is a knapsack problem.
  * For few pods, such as those of a small NodePool of their own, all ways to divide them are tried (whole-machines.ts).
- * The validator's code reads machines and pods, not the engine's. Zones, affinity and labels are ignored, which can
- * only lower the bound.
+ * The validator's code reads machines and pods, not the engine's. Of affinity only required host anti-affinity counts.
+ * Zones and labels are ignored, which can only lower the bound.
  */
 import { createRequire } from "node:module";
 import { atOnce } from "../src/base/steps.ts";
@@ -29,12 +29,13 @@ interface Solution {
 
 type Highs = { solve(model: string, options?: Record<string, unknown>): Solution };
 
-/** Largest number of rounds that improve the prices. The rounds end sooner if one improves the bound too little. */
+/** Largest number of rounds that improve the prices. */
 const ROUNDS = 400;
+/** The rounds end if the bound is this close to the price of the best mix of patterns, as a share of that price. */
 const CLOSE_ENOUGH = 0.001;
 /** No round begins after this time. The bound is then valid, but lower. */
 const ROUNDS_MS = 900_000;
-/** Machine types that are filled in one round: those with the best ratio of worth to price if pods could be divided. */
+/** Machine types that one round fills. More are filled while their ratio could exceed the highest one found. */
 const FILLED_PER_ROUND = 10;
 /**
  * Largest number of steps in the search for one machine. A search that is cut short still gives an upper limit of
@@ -133,7 +134,7 @@ function dot(a: Float64Array, b: Float64Array): number {
   return a.reduce((sum, one, at) => sum + one * (b[at] as number), 0);
 }
 
-/** The highest ratio of worth to price over all machines, and the patterns that have it. */
+/** An upper limit of the ratio of worth to price over all machines, and patterns worth more than their machine. */
 function mostWorth(
   highs: Highs,
   packing: Packing,
@@ -160,7 +161,7 @@ function mostWorth(
   return { ratio, patterns };
 }
 
-/** The same ratio as `mostWorth`, proven by HiGHS alone. */
+/** An upper limit of the same ratio as in `mostWorth`, proven by HiGHS alone. */
 function provenRatio(highs: Highs, packing: Packing, worth: Float64Array): number {
   let ratio = 0;
   for (const { bin, ratio: atMost } of byRelaxedRatio(highs, packing, worth)) {

@@ -11,7 +11,7 @@ import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { imageFlags } from "../scripts/image-flags.ts";
 
-/** Has the major version of the image's Node; the test beside this file checks that. */
+/** Has the major version of the image's Node; test/chart.test.ts checks that. */
 export const IMAGE_NODE_VERSION = "26.10.0";
 
 export interface NodeProgram {

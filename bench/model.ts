@@ -130,7 +130,7 @@ function timed(act: () => void): number {
   return (user + system) / 1_000;
 }
 
-/** Runs the steps in turns, as a controller does. Returns the duration of each turn. */
+/** Runs the steps in turns, as a controller does. Returns the CPU time of each turn in milliseconds. */
 function inTurns(steps: Steps<void>): readonly number[] {
   const turns: number[] = [];
   let done: boolean | undefined;

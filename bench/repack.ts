@@ -2,9 +2,9 @@
  * `npm run bench -- repack [N] [--quick] [C-name …]`: plays the C-* scenarios in memory, without a cluster. Nodes are
  * first provisioned for all pods by upstream's greedy rules. Then pods are removed, and the disruption loop runs to its
  * end, as `karpenter simulate` plays it.
- * Prints the settled cost over the lower bound (bound.ts) with repack and without, the pods moved, and what a move
- * saved. Decisions are those of the real loop. Pods are assumed to go where the plan put them; bench/settled uses a
- * real control plane.
+ * Prints the settled cost over the lower bound (bound.ts) with repack and without, the pods moved, and the moves per
+ * dollar saved. Decisions are those of the real loop. Pods are assumed to go where the plan put them; bench/settled
+ * uses a real control plane.
  */
 import type { NodePool } from "../src/apis/karpenter/nodepool.ts";
 import { pictureOf } from "../src/cli/answers/read-picture.ts";

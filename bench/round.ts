@@ -1,6 +1,6 @@
 /**
- * A disruption round that allows everything: no budgets, no hold-offs. Benches ask `consolidate` with it, so they
- * measure only the question. It has no type cast, so a change of `Round` fails the type check.
+ * A disruption round without budgets and hold-offs. Benches only call `consolidate` with it, which reads no budgets.
+ * It has no type cast, so a change of `Round` fails the type check.
  */
 import type { Round } from "../src/core/disruption/round.ts";
 import type { Simulator } from "../src/core/disruption/simulate.ts";

@@ -31,7 +31,7 @@ const DOWN_LIMIT_MS = 2_400_000;
 export interface RunOptions {
   readonly contestant: Contestant;
   readonly shape: Shape;
-  /** Scaling down is over if nothing changed for this time. */
+  /** Scaling down is over if nothing changed for this time. Not used if the shape is scaled `toNothing`. */
   readonly settleMs: number;
   /** Folder in which logs and the audit log are kept. */
   readonly keepLogsIn?: string | undefined;

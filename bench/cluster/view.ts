@@ -17,7 +17,7 @@ export interface View {
   /** The second in which each existing pod was first Ready, ascending. Pods that were never Ready are left out. */
   readySeconds(): number[];
   nodes(): readonly Node[];
-  /** Milliseconds since a Node was created, marked for deletion or deleted. */
+  /** Milliseconds since a Node was created or deleted. 0 while a Node is marked for disruption or deletion. */
   quietMs(): number;
   lastChangeSeconds(): number;
   close(): void;

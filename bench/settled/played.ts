@@ -165,7 +165,7 @@ async function settle(world: TestWorld): Promise<Omit<Played, "before">> {
   }
 }
 
-/** The fields of a Node that change when something happens to it. */
+/** A text that changes when the Node is marked for deletion or its taints change. */
 function standing({ metadata, spec }: Node): string {
   return [metadata.name, metadata.deletionTimestamp, ...(spec?.taints ?? []).map(({ key }) => key)].join(" ");
 }
