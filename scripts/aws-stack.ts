@@ -1,5 +1,5 @@
 /**
- * Writes `deploy/aws/cloudformation.yaml` from the policies and rules beside it. Terraform reads the same files,
+ * Makes `deploy/aws/cloudformation.yaml` from the policies and rules beside it. Terraform reads the same files,
  * so both grant the same rights.
  */
 import { readFileSync } from "node:fs";
@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 
 const FOLDER = fileURLToPath(new URL("../deploy/aws/", import.meta.url));
 
-/** Policy file → name of the managed policy, and the parameter that enables the policy (without one: always). */
+/** Policy file → name of the managed policy, and the condition under which it is created (without one: always). */
 export const CONTROLLER_POLICIES = [
   { file: "node-lifecycle", name: "NodeLifecycle" },
   { file: "iam-integration", name: "IAMIntegration" },

@@ -1,6 +1,6 @@
 /**
- * `npm run generate`: writes the files that are derived from tables in code. Each generator is a line in FILES. A
- * test beside the tables fails if a file differs. `--check` writes nothing and exits with 1 on a difference.
+ * `npm run generate`: writes the files that are derived from tables in code (`generated-files.ts`).
+ * test/generated-files.test.ts fails if a file differs. `--check` writes nothing and exits with 1 on a difference.
  */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";

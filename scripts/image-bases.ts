@@ -11,7 +11,7 @@ import { debian, librariesRoot } from "./image-run/debian-root.ts";
 import { AUTHORITIES, trustAuthorities } from "./image-run/machine-root.ts";
 import { machineArchitecture } from "./image-run/platform.ts";
 
-/** Makes both bases in `folder` and loads them into `engine`; resolves to the build's arguments. */
+/** Makes both bases in `folder` and loads them into `engine`. Returns arguments for the image's build. */
 export function localBases(
   engine: string,
   folder: string,

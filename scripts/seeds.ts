@@ -1,6 +1,6 @@
 /**
  * Counts the acceptance rows of the five seed documents that a test names by id (`S0-23`): tested/total for each
- * seed. `--missing` lists the other rows. Rows that no program can satisfy are listed with their reason.
+ * seed. `--missing` lists the other rows. Rows that ask nothing of a program are listed with their reason.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -26,7 +26,7 @@ function idsIn(folder: string): string[] {
   });
 }
 
-/** Ids in titles of tests. An id in a comment does not count. */
+/** Ids in titles of tests, and at the start of table rows. An id in a comment does not count. */
 function idsOfTitles(text: string): string[] {
   const titles =
     text.match(

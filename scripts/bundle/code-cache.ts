@@ -12,7 +12,7 @@ import { build } from "esbuild";
 import type { Programs } from "./programs.ts";
 import type { Task } from "./warm-up.ts";
 
-/** The command to run, and the Node that runs it. Its working directory is the folder of the bundle. */
+/** The commands to run, and the Node that runs them. Its working directory is the folder of the bundle. */
 export interface WarmUp {
   /** The program's path, then its flags. */
   readonly node: readonly string[];

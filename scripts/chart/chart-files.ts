@@ -218,7 +218,7 @@ ${open ? body.replace("failurePolicy: Fail", "failurePolicy: Ignore") : body}`;
 {{- if .Values.webhook.enabled }}\n${documents.join("")}{{- end }}\n`;
 }
 
-/** The template of a CRD. helm upgrades CRDs of an ordinary release, but never those in a chart's crds folder. */
+/** The template of a CRD. helm upgrades CRDs that come from templates, but never those in a chart's crds folder. */
 function crdTemplate(crd: CustomResourceDefinition): string {
   const { conversion, ...spec } = crd.spec;
   const opening = `${HEAD}apiVersion: ${String(crd.apiVersion)}

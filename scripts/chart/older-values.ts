@@ -10,7 +10,7 @@ export interface OlderValue {
   readonly type: "string" | "boolean" | "integer" | "number" | "object" | "array" | "any";
   /** Its path in the resolved values. */
   readonly to?: string;
-  /** Its current name, if it differs from `to`. */
+  /** Its current name, if it differs from `to`. Empty: it has no newer name and works as before. */
   readonly now?: string;
   /** Set if the value has no effect: why. */
   readonly ignored?: string;

@@ -12,7 +12,7 @@ export interface ArchiveEntry {
   readonly isExecutable: boolean;
   /** The target of a symbolic link, which has no content. */
   readonly link?: string;
-  /** Set for an empty folder that must exist, such as /tmp. */
+  /** The mode of a folder. Set if the entry is a folder, so that empty ones such as /tmp exist. */
   readonly folderMode?: number;
 }
 
