@@ -205,7 +205,7 @@ function awsOf(options: SandboxOptions, kubelets: Kubelets): SimulatedAws {
   });
 }
 
-/** Applies the manifests. An object waits until the CRD of its kind is established. */
+/** Creates the objects of the manifests, in order. A CRD must come before the objects of its kind. */
 async function applyAll(client: KubeClient, manifests: readonly KubeObject[]): Promise<void> {
   const resources = discoverResources(client);
   for (const object of manifests) {

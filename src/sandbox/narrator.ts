@@ -45,8 +45,8 @@ export interface NarratorDeps {
 }
 
 /**
- * Starts the trace, and returns a function that ends it. Call it after the mirrors have synced; otherwise the
- * trace reports old objects as new.
+ * Starts the trace, and returns a function that ends it. The trace does not report objects that the mirrors
+ * hold already. If a mirror syncs later, its first objects are reported as new.
  */
 export function narrate(deps: NarratorDeps): () => void {
   let quiet = true;

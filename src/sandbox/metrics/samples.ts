@@ -130,7 +130,7 @@ function ranThrough({ status }: Pod, sinceMs: number): boolean {
   );
 }
 
-/** Plurals of the kinds that own pods, or own the owners of pods. */
+/** Storage keys of the kinds that own pods, or own the owners of pods. */
 const OWNERS: Readonly<Record<string, string>> = {
   ReplicaSet: "apps/replicasets",
   Deployment: "apps/deployments",

@@ -1,6 +1,6 @@
 /**
- * Kubernetes' facts from data/kubernetes, read once per process: linked schemas for validation, raw
- * definitions for OpenAPI, resources for discovery.
+ * Kubernetes' facts from data/kubernetes, read once per process: linked schemas for validation, raw definitions
+ * for OpenAPI, resources for discovery, and the roles and bindings of a new cluster.
  */
 import { readFileSync } from "node:fs";
 import type { KubeObject } from "../../../apis/meta.ts";

@@ -1,6 +1,6 @@
 /**
- * Rules of ConfigMaps and Secrets. `stringData` of a Secret becomes `data`. An object marked immutable cannot
- * change.
+ * Rules of ConfigMaps and Secrets. `stringData` of a Secret becomes `data`. If an object is marked immutable,
+ * its `data` and the mark cannot change.
  * upstream: pkg/apis/core/validation ValidateConfigMapUpdate, ValidateSecretUpdate
  */
 import { deepEqual, setField } from "../../../base/json.ts";

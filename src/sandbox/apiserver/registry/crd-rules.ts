@@ -12,7 +12,7 @@ import { webhookUrlErrors } from "./webhook-url.ts";
 const SCOPES = ["Cluster", "Namespaced"];
 const COLUMN_TYPES = ["boolean", "date", "integer", "number", "string"];
 
-/** Defaults and validation of a CRD. */
+/** Defaults, validation and status on create of a CRD. */
 export const CRD_RULES: KindRules = {
   defaults(crd) {
     const { names } = crd.spec ?? {};

@@ -14,7 +14,7 @@ const LIST_TYPES = ["atomic", "set", "map"];
 /** The only metadata fields that a CRD's schema may restrict. */
 const SAID_OF_METADATA: ReadonlySet<string> = new Set(["name", "generateName"]);
 
-/** Why a CRD's schema is not structural. Empty if it is. */
+/** Errors of a CRD's schema. Empty if it is structural, and its patterns, defaults and rules are valid. */
 export function schemaErrors(schema: Schema, path: string): FieldError[] {
   if (schema.type === undefined) return [required(`${path}.type`, "must not be empty at the root")];
   if (schema.type !== "object")

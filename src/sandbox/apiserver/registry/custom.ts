@@ -210,7 +210,7 @@ function withDescription(declared: Schema, field: string): Schema {
   return description === undefined ? {} : { description };
 }
 
-/** The schema of metadata. A CRD may only restrict `name` and `generateName`; the rest is ObjectMeta's schema. */
+/** The schema of metadata: ObjectMeta's, but `name` and CEL rules as the CRD gives them. */
 function declaredMetadata(declared: Schema, metadata: Schema): Schema {
   const own = declared.properties?.["metadata"];
   const name = own?.properties?.["name"];

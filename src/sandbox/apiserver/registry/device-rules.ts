@@ -1,5 +1,6 @@
 /**
- * Validation of ResourceSlices and their devices. It also sets the time of a device taint.
+ * Validation of ResourceSlices and their devices. It also sets the time of a device taint, and drops fields of
+ * an alpha feature.
  * upstream: pkg/apis/resource/validation/validation.go
  */
 import { canonicalQuantity } from "../../../base/canonical-quantity.ts";

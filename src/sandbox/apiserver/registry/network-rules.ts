@@ -1,6 +1,6 @@
 /**
- * Rules of Ingresses, IngressClasses, network policies, Endpoints and EndpointSlices. The sandbox only stores
- * these objects: it routes no traffic and isolates no pods.
+ * Rules of Ingresses, IngressClasses, network policies, Endpoints and EndpointSlices. The sandbox serves no
+ * Ingress and isolates no pods.
  * upstream: pkg/apis/networking
  */
 import { deepEqual } from "../../../base/json.ts";

@@ -212,7 +212,7 @@ export const DAEMON_SET_RULES: KindRules = {
   },
 };
 
-/** Defaults, validation and status on create of a Job. */
+/** Defaults and validation of a Job, and its labels and selector on create. */
 export const JOB_RULES: KindRules = {
   defaults: ({ spec = {} }) => defaultJobSpec(spec),
   prepareCreate(job) {

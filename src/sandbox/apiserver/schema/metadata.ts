@@ -43,8 +43,8 @@ const LABEL_VALUE_TEXT =
   "'12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
 /**
- * The grammar of a kind's names. `oldLabel` is RFC 1035, which begins with a letter. `path` allows any text
- * that can be a path segment, as for RBAC kinds.
+ * The grammar of a kind's names. `oldLabel` is a label of RFC 1035: it begins with a letter. `path` allows any
+ * text that can be a path segment, as for RBAC kinds.
  */
 export type NameGrammar = "subdomain" | "label" | "oldLabel" | "path";
 
