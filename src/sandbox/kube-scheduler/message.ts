@@ -4,7 +4,7 @@ import type { Feasible } from "./feasible.ts";
 /** The message if the cluster has no nodes. */
 const NO_NODES = "no nodes available to schedule pods";
 
-/** Every message has this part about dynamic resource allocation. */
+/** The part of a message that is about dynamic resource allocation. */
 export const NO_CLAIMS = "no new claims to deallocate";
 /** The same part for a pod with ResourceClaims. */
 export const STILL_NO_CLAIMS = "still not schedulable";

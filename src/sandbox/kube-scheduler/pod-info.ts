@@ -132,7 +132,7 @@ function ephemeralClaimNames({ metadata, spec }: Pod): readonly string[] {
     .map(({ name }) => `${metadata.name}-${name}`);
 }
 
-/** The selector with `key In [own value]` added for each of the keys that the pod has. */
+/** The selector with a requirement on the pod's own value added for each of the keys that the pod has. */
 export function withLabelKeys(
   selector: LabelSelector | undefined,
   keys: readonly string[] | undefined,

@@ -25,7 +25,7 @@ export interface Waiting {
   readonly turn: number;
   readonly attempts: number;
   readonly rejectedBy: ReadonlySet<FilterName>;
-  /** When it was last found to fit nowhere. */
+  /** When it was last tried; 0 before the first attempt. */
   readonly triedAtMs: number;
 }
 

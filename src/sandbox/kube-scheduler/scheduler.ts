@@ -230,7 +230,7 @@ class Scheduler {
     this.#claimWrites.delete(podKey);
   }
 
-  /** Writes the chosen node to the claims, for the volume binder. */
+  /** Writes the chosen node or volume to each claim, for the volume binder. */
   async #startVolumes(plan: VolumePlan, nodeName: string): Promise<void> {
     const annotate = (claim: PersistentVolumeClaim, key: string, value: string): Promise<unknown> =>
       patchObject(this.#deps.kube, PERSISTENT_VOLUME_CLAIM, claim, {

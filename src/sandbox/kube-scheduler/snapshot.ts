@@ -48,7 +48,10 @@ export class Snapshot {
   readonly surroundings: Surroundings;
   /** Required anti-affinity terms of placed pods. */
   readonly placedAntiAffinity = new Map<string, PlacedTerm>();
-  /** All terms of placed pods that attract new pods (positive weight) or repel them. */
+  /**
+   * Preferred terms and required affinity of placed pods. A positive weight attracts new pods, a negative one
+   * repels them.
+   */
   readonly placedPreferences = new Map<string, PlacedTerm>();
   readonly #infos = new Map<string, NodeInfo>();
   readonly #nodeOfPod = new Map<string, string>();

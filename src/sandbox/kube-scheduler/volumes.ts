@@ -1,12 +1,12 @@
 /**
- * Volumes for the scheduler: which claims a pod uses, whether they are bound, and which nodes they allow.
- * Objects are read through {@link VolumeObjects}, so that tests can use plain maps.
+ * Volumes for the scheduler: which claims a pod uses, and whether they are bound. Objects are read through
+ * {@link VolumeObjects}, so that tests can use plain maps.
  */
 import type { PersistentVolume, PersistentVolumeClaim } from "../../apis/core/kinds.ts";
 import type { CSINode, StorageClass } from "../../apis/storage/kinds.ts";
 import type { PodInfo } from "./pod-info.ts";
 
-/** Looks up claims, volumes and classes. */
+/** Looks up claims, volumes, classes and CSINodes. */
 export interface VolumeObjects {
   claim(namespace: string, name: string): PersistentVolumeClaim | undefined;
   volume(name: string): PersistentVolume | undefined;

@@ -41,7 +41,7 @@ export const DRA_CONFIG: Kind<DraConfig> = {
 
 const DNS_NAME = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
 const DNS_LABEL = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
-/** Accepts any fields here. The API server checks them in the ResourceSlice, whose kind it knows. */
+/** Accepts any fields here. The API server checks those of a device in its ResourceSlice. */
 const AS_IN_SLICES = { "x-kubernetes-preserve-unknown-fields": true } as const;
 
 const COLUMNS = [

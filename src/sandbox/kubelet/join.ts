@@ -53,7 +53,10 @@ export interface InstanceNode {
   readonly readyMs?: number | "never";
 }
 
-/** Creates the Node, its Lease, its CSINode and the slices of its devices. Existing objects are not changed. */
+/**
+ * Creates the Node, its Lease, its CSINode and the slices of its devices. Of existing objects, only the Node's
+ * status is changed.
+ */
 export async function registerNode(deps: PartDeps, spec: InstanceNode): Promise<void> {
   const wanted = nodeOf(spec, deps.clock.now());
   const created = await orExisting(deps.kube.create(NODE, wanted), () =>

@@ -18,7 +18,7 @@ import { createPartRecorder, subject } from "../parts.ts";
 import { createLease, isNodeReady, LEASE_NAMESPACE, nodeConditions } from "./join.ts";
 import type { Kubelets } from "./machines.ts";
 
-/** Reports Ready after the boot, with capacity and allocatable. */
+/** Creates the Lease if it is missing, and reports Ready after the boot. */
 export function nodeStatusController(kubelets: Kubelets): Controller {
   const { clock, kube, mirrors, trace } = kubelets.deps;
   const nodes = mirrors.of(NODE);

@@ -78,7 +78,7 @@ class Search {
   readonly chosen: ChosenDevice[][];
   readonly #question: AllocationQuestion;
   readonly #constraints: readonly (readonly ConstraintCheck[])[];
-  /** Devices that this search took, with the claims that took them. */
+  /** Devices that this search took as a whole, with the claims that took them. */
   readonly #taken = new Map<string, Set<number>>();
   readonly #parts = new Map<string, Map<string, bigint>>();
   /** Counters that this search took, by slice, counter set and counter. */

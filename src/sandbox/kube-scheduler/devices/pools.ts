@@ -22,7 +22,7 @@ export interface OfferedDevice {
 export interface Pool {
   /** In the form `driver/pool`. */
   readonly id: string;
-  /** Some slices of the newest generation are missing. */
+  /** There are not as many slices for the node as the pool says it has. */
   readonly isIncomplete: boolean;
   /** A name that two devices have. Such a pool is invalid. */
   readonly twice: string | undefined;

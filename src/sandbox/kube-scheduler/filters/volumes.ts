@@ -1,6 +1,6 @@
 /**
- * Filters for volumes: ReadWriteOncePod claims and single-attach disks, attach limits of CSI drivers, node
- * affinity of bound volumes, provisioning for the first consumer, and zones.
+ * Filters for volumes: ReadWriteOncePod claims, attach limits of CSI drivers, node affinity of bound volumes,
+ * provisioning for the first consumer, and zones.
  */
 import type { PersistentVolume, PersistentVolumeClaim } from "../../../apis/core/kinds.ts";
 import { parseUnits } from "../../../base/quantity.ts";
