@@ -127,6 +127,23 @@ describe("an object's life", () => {
     expect(warned.headers["warning"]).toBe('299 - "unknown field \\"dota\\""');
   });
 
+  it("keeps the data of an immutable map, and the mark", async () => {
+    const { send } = start();
+    await send("POST", CONFIG_MAPS, {
+      ...configMap("a"),
+      binaryData: { b: "AA==" },
+      immutable: true,
+    });
+    const change = { data: { a: "2" }, binaryData: { b: "AQ==" }, immutable: false };
+    const { status, body } = await send("PATCH", `${CONFIG_MAPS}/a`, change, MERGE);
+    expect(status).toBe(422);
+    expect(body.details.causes.map(({ field }: { field: string }) => field)).toEqual([
+      "immutable",
+      "data",
+      "binaryData",
+    ]);
+  });
+
   it("waits for finalizers and takes no new ones", async () => {
     const { send } = start();
     const object = configMap("held");

@@ -115,7 +115,9 @@ describe("a simulated machine", () => {
     await createPod(cluster);
     await cluster.clock.advance(5_000);
     cluster.kubelets.leave("n");
-    await cluster.clock.advance(60_000);
+    await cluster.clock.advance(40_000);
+    expect((await cluster.get(NODE, "n")).spec?.taints ?? []).toEqual([]);
+    await cluster.clock.advance(20_000);
     const node = await cluster.get(NODE, "n");
     expect(node.spec?.taints?.map(({ key, effect }) => `${key}:${effect}`)).toEqual([
       "node.kubernetes.io/unreachable:NoSchedule",

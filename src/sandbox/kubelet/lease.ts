@@ -19,8 +19,11 @@ import type { Kubelets } from "./machines.ts";
 const REQUEST: Request = { kind: "Leases", name: "all" };
 /** The most renewals in a second of simulated time. */
 const RENEWALS_PER_SECOND = 10;
-/** A node counts as silent after this many missed renewals: 40 s, Kubernetes' default before 1.32 (50 s since). */
-const MISSED_RENEWALS = 4;
+/**
+ * A node counts as silent after this many missed renewals: 50 s. upstream: kube-controller-manager
+ * --node-monitor-grace-period
+ */
+const MISSED_RENEWALS = 5;
 
 /** Milliseconds between two renewals of a node. They grow with the number of nodes. */
 function renewIntervalMs(kubelets: Kubelets): number {

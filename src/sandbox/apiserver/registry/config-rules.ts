@@ -80,7 +80,7 @@ function validateSize(sizes: readonly number[], field: string): FieldError[] {
 function validateKeptImmutable(object: Raw, current: Raw | undefined): FieldError[] {
   if (current?.immutable !== true) return [];
   const text = "field is immutable when `immutable` is set";
-  if (object.immutable !== true) return [forbidden("immutable", text)];
-  const changed = !deepEqual(object.data, current.data);
-  return changed ? [forbidden("data", text)] : [];
+  const isLifted = object.immutable !== true ? [forbidden("immutable", text)] : [];
+  const changed = ["data", "binaryData"].filter((key) => !deepEqual(object[key], current[key]));
+  return [...isLifted, ...changed.map((key) => forbidden(key, text))];
 }
