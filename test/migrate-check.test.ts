@@ -3,6 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { KubeObject } from "../src/apis/meta.ts";
+import { LEASE, type Lease } from "../src/apis/policy/kinds.ts";
+import { toRfc3339Micro } from "../src/base/clock.ts";
 import type { CheckedItem } from "../src/cli/checks/checks.ts";
 import { checksOf } from "../src/cli/migrate/run-check.ts";
 import { createKubeClient } from "../src/kube/client/kube-client.ts";
@@ -77,6 +80,33 @@ describe("migrate check on a cluster", () => {
       "The node would be replaced: NodePoolDrifted",
     ]);
     await world.box.restart();
+  });
+
+  it("sees who leads by a Lease of another name, which the Deployment's variables give", async () => {
+    const labels = { "app.kubernetes.io/name": "karpenter" };
+    const env = [
+      { name: "LEADER_ELECTION_NAME", value: "mine" },
+      { name: "LEADER_ELECTION_NAMESPACE", value: "kube-system" },
+    ];
+    const spec = { containers: [{ name: "controller", image: "karpenter", env }] };
+    await world.apply({
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      metadata: { name: "karpenter", namespace: "karpenter", labels },
+      spec: {
+        replicas: 0,
+        selector: { matchLabels: labels },
+        template: { metadata: { labels }, spec },
+      },
+    } as KubeObject);
+    const lease = (name: string) => ({
+      metadata: { name, namespace: "kube-system" },
+      spec: { holderIdentity: "me", renewTime: toRfc3339Micro(world.clock.now()) },
+    });
+    for (const name of ["mine", "another-program"])
+      await world.client.create(LEASE, lease(name) as Lease);
+    const leases = (await check()).filter(({ item }) => item.startsWith("lease "));
+    expect(leases).toMatchObject([{ item: "lease kube-system/mine", says: "held by me" }]);
   });
 
   it("reads values and policies from files, and names the file that is at fault", async () => {
