@@ -37,7 +37,7 @@ export async function cluster(args: readonly string[]): Promise<void> {
   const results = openResults<Result>(values.results);
   if (!values.table) {
     const asked = [...(values.pods?.split(",") ?? []), ...positionals];
-    const contestants = contestantsOf(values.only, values["node-flags"], tell);
+    const contestants = await contestantsOf(values.only, values["node-flags"], tell);
     if (values.logs !== undefined) mkdirSync(values.logs, { recursive: true });
     const settleMs = Number(values.settle) * 1_000;
     const plan = { contestants, runs: Number(values.runs), settleMs, keepLogsIn: values.logs };

@@ -3,30 +3,18 @@
  * variables. Reads their CPU time and memory from /proc. Each operator ends when its standard input closes, so none
  * outlives the bench.
  */
-import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
-import { createHash } from "node:crypto";
-import {
-  closeSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-} from "node:fs";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
-import { homedir, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { imageFlags } from "../../scripts/image-flags.ts";
-import { goEnv } from "../../test/cluster/go-env.ts";
+import { upstreamOperator } from "../../test/upstream/builds.ts";
 import { imageNode } from "../image-node.ts";
 
-const MODULE = fileURLToPath(new URL(".", import.meta.url));
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const PACKAGE = "sigs.k8s.io/karpenter/kwok";
 /**
  * A shell script: runs its arguments in the background, prints their process id, and ends them when its standard input
  * closes.
@@ -68,41 +56,22 @@ function ours(nodeFlags: readonly string[], tell: (line: string) => void): Conte
   return { name: "ours", command };
 }
 
-/** Built once for each version that go.mod names, into a cache outside the checkout. */
-function upstream(tell: (line: string) => void): Contestant {
-  const hash = createHash("sha256");
-  for (const file of ["go.mod", "go.sum"]) hash.update(readFileSync(join(MODULE, file)));
-  const cache = join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "karpenter-ts");
-  const folder = join(cache, "bench-cluster");
-  const program = join(folder, hash.digest("hex").slice(0, 12));
-  if (!existsSync(program)) {
-    if (spawnSync("go", ["version"]).status !== 0)
-      throw new Error("upstream is built with Go, which is not on PATH: install Go 1.26 or newer");
-    tell("building upstream's operator for kwok (once; some minutes)");
-    mkdirSync(folder, { recursive: true });
-    const half = `${program}.${process.pid}`;
-    try {
-      const args = ["-n", "10", "go", "build", "-trimpath", "-ldflags=-s -w", "-o", half, PACKAGE];
-      execFileSync("nice", args, { cwd: MODULE, env: goEnv(), stdio: ["ignore", "inherit", "inherit"] });
-      renameSync(half, program);
-    } finally {
-      rmSync(half, { force: true });
-    }
-  }
-  return { name: "upstream", command: [program] };
+/** Upstream's operator for kwok as it is, which the runs of its end-to-end suites and tests of migration build, too. */
+async function upstream(tell: (line: string) => void): Promise<Contestant> {
+  return { name: "upstream", command: [await upstreamOperator(tell)] };
 }
 
 /** Upstream's operator, then ours, or `only` one of them. `nodeFlags`: for ours, separated by spaces. */
-export function contestantsOf(
+export async function contestantsOf(
   only: string | undefined,
   nodeFlags: string,
   tell: (line: string) => void,
-): readonly Contestant[] {
+): Promise<readonly Contestant[]> {
   if (only !== undefined && only !== "ours" && only !== "upstream")
     throw new Error(`--only ${only}: it is ours or upstream`);
   const flags = nodeFlags.split(" ").filter((flag) => flag !== "");
   return [
-    ...(only === "ours" ? [] : [upstream(tell)]),
+    ...(only === "ours" ? [] : [await upstream(tell)]),
     ...(only === "upstream" ? [] : [ours(flags, tell)]),
   ];
 }

@@ -44,7 +44,7 @@ export async function settled(args: readonly string[]): Promise<void> {
   const tell = (line: string): void => { process.stderr.write(`${line}\n`); };
   const results = openResults<Outcome>(values.results);
   if (!values.table) {
-    const contestants = contestantsOf(values.only, values["node-flags"], tell);
+    const contestants = await contestantsOf(values.only, values["node-flags"], tell);
     if (values.logs !== undefined) mkdirSync(values.logs, { recursive: true });
     const settleMs = Number(values.settle) * 1_000;
     const options = { settleMs, keepLogsIn: values.logs };
