@@ -21,7 +21,11 @@ async function open(pool = POOL): Promise<void> {
     sells: (type) => /^(m5|g4dn)\./.test(type),
     dra: true,
     logLevel: "info",
-    flags: { "ignore-dra-requests": "false", "aws-feature-gates": "DRANVIDIAGPU=true" },
+    flags: {
+      "ignore-dra-requests": "false",
+      "aws-feature-gates": "DRANVIDIAGPU=true",
+      "feature-gates": "CapacityBuffer=true",
+    },
   });
   await apply({
     kind: "DeviceClass",
@@ -136,7 +140,36 @@ describe("a GPU", () => {
     await run("use", "watch-a", "watch-b");
     expect(await nodes()).toHaveLength(1);
   });
+
+  it("is kept free by a buffer, taken at once, and kept free again", async () => {
+    await open();
+    await template("gpu", one({}, "gpu.nvidia.com"));
+    await world.apply(BUFFER);
+    await world.advance(180_000);
+    expect(await nodes()).toHaveLength(1);
+    await pod("a", of("gpu"));
+    await world.advance(5_000);
+    expect(await running()).toEqual(["a"]);
+    await world.advance(180_000);
+    expect(await nodes()).toHaveLength(2);
+  });
 });
+
+const BUFFER = `
+apiVersion: v1
+kind: PodTemplate
+metadata: {name: room, namespace: default}
+template:
+  spec:
+    nodeSelector: {karpenter.sh/nodepool: default}
+    resourceClaims: [{name: c, resourceClaimTemplateName: gpu}]
+    containers: [{name: app, image: pause, resources: {requests: {cpu: 300m}, claims: [{name: c}]}}]
+---
+apiVersion: autoscaling.x-k8s.io/v1beta1
+kind: CapacityBuffer
+metadata: {name: spare, namespace: default}
+spec: {podTemplateRef: {name: room}, replicas: 1}
+`;
 
 describe("devices of a network", () => {
   it("are parts of a whole that their counters keep", async () => {
