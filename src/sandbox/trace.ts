@@ -27,13 +27,16 @@ export interface TraceEvent {
 /** Receives each event, in order. */
 export type Trace = (event: TraceEvent) => void;
 
+/** Width of the column of objects, in characters. */
+const OBJECT_WIDTH = 38;
+
 /**
  * One line, safe for a terminal: `08:00:12.250  karpenter  created     nodeclaim default-x7k2p   … (why)`. Time of
- * day in UTC.
+ * day in UTC. `objectWidth` 0: details follow the object at once, not in a column.
  */
-export function formatTrace(event: TraceEvent): string {
+export function formatTrace(event: TraceEvent, objectWidth: number = OBJECT_WIDTH): string {
   const time = new Date(event.atMs).toISOString().slice(11, 23);
-  const head = `${time}  ${event.actor.padEnd(9)}  ${event.verb.padEnd(11)}  ${event.object.padEnd(38)}`;
+  const head = `${time}  ${event.actor.padEnd(9)}  ${event.verb.padEnd(11)}  ${event.object.padEnd(objectWidth)}`;
   const why = event.why === undefined || event.why === "" ? "" : `  (${event.why})`;
   return printable(`${head}  ${event.what}${why}`.trimEnd());
 }

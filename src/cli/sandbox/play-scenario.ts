@@ -13,6 +13,7 @@ import { settingFlags } from "../controller/setting-flags.ts";
 import { CliError } from "../program/cli-error.ts";
 import { fileProblem } from "../program/file-problem.ts";
 import { toStderr, toStdout } from "../program/output.ts";
+import { printedScreen, stdoutScreen } from "../program/terminal.ts";
 import { openBox } from "./box.ts";
 import type { SandboxFlags } from "./sandbox-flags.ts";
 import { loadManifests, readScenario } from "./story-file.ts";
@@ -40,7 +41,7 @@ export async function playScenario(
     print(event);
   };
   if (flags.output === "text")
-    toStdout(printedLines([scenario.name, ...scenario.story.split("\n"), ""]));
+    toStdout(printedScreen([scenario.name, ...scenario.story.split("\n"), ""], stdoutScreen()));
   const outcome = await play(scenario, dirname(resolve(flags.scenario)), flags, trace);
   const spent = formatDuration(outcome.virtualMs);
   toStderr(printedLines(outcome.broken.map((sentence) => `broken promise: ${sentence}`)));
@@ -48,7 +49,7 @@ export async function playScenario(
   const verdict = outcome.broken.length === 0 ? "kept" : "broken";
   const counts = `${outcome.kept} promises kept, ${outcome.broken.length} broken`;
   const ended = `story ${verdict}: ${counts}, ${spent} simulated; ${money.says}`;
-  if (flags.output === "text") toStdout(printedLines(["", ended]));
+  if (flags.output === "text") toStdout(printedScreen(["", ended], stdoutScreen()));
   if (flags.html !== undefined) writePage(flags.html, storyPage({ ...scenario, ended }, events));
   return outcome.broken.length === 0 ? 0 : 1;
 }

@@ -29,12 +29,20 @@ export function tracePrinter(output: "text" | "json"): Trace {
   const { paint } = stdoutScreen();
   return (event) => {
     // Read for each line, because the window's width can change.
-    const width = stdoutColumns();
-    const whole = printable(formatTrace(event));
-    const line = width === undefined ? whole : clipped(whole, width);
+    const line = traceLine(event, stdoutColumns());
     const colour = BY_VERB[event.verb];
     toStdout(paintedLine(line, colour === undefined ? plain : paint[colour]));
   };
+}
+
+/** The columns before the details take 78 characters, so a narrower terminal would show next to nothing of them. */
+const NARROW_COLUMNS = 120;
+
+/** The line, cut to the width of the terminal. Undefined: no terminal. Exported for tests. */
+export function traceLine(event: TraceEvent, columns: number | undefined): string {
+  if (columns === undefined) return printable(formatTrace(event));
+  const whole = columns < NARROW_COLUMNS ? formatTrace(event, 0) : formatTrace(event);
+  return clipped(printable(whole), columns);
 }
 
 function plain(text: string): string {

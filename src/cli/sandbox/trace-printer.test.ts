@@ -1,0 +1,24 @@
+import { expect, it } from "vitest";
+import { traceLine } from "./trace-printer.ts";
+
+const EVENT = {
+  atMs: Date.UTC(2026, 0, 5, 8, 0, 1, 35),
+  actor: "karpenter",
+  verb: "launched",
+  object: "nodeclaim default-472wc",
+  what: "c5ad.xlarge spot us-west-2c $0.0442/h",
+  why: "best offer among 600 types",
+};
+
+it("a line of the trace is at most as wide as the terminal, and shows details on a narrow one", () => {
+  expect(traceLine(EVENT, 80)).toBe(
+    "08:00:01.035  karpenter  launched     nodeclaim default-472wc  c5ad.xlarge spot…",
+  );
+  expect(traceLine(EVENT, 80)).toHaveLength(80);
+  expect(traceLine(EVENT, 40)).toHaveLength(40);
+  const wide = traceLine(EVENT, undefined);
+  expect(wide.indexOf("c5ad.xlarge")).toBe(78);
+  expect(wide).toContain("(best offer among 600 types)");
+  expect(traceLine(EVENT, 120)).toBe(`${wide.slice(0, 119)}…`);
+  expect(traceLine(EVENT, 300)).toBe(wide);
+});
