@@ -4,7 +4,7 @@ import { counted } from "../../base/counted.ts";
 import { type Printed, printedLines } from "../../base/printable.ts";
 import { type CommandAnswer, usd } from "../../core/answers/command-answer.ts";
 import type { Step } from "../../core/answers/rehearsal.ts";
-import { reasonWords } from "../plan/reason-words.ts";
+import { reasonWords, sharedReason } from "../plan/reason-words.ts";
 import { section, table } from "../program/layout.ts";
 import type { Simulated } from "./simulate.ts";
 
@@ -40,13 +40,14 @@ export function byReason(unplaced: Simulated["unplaced"]): readonly {
   readonly reasons: readonly string[];
   readonly pods: readonly string[];
 }[] {
-  const groups = new Map<string, string[]>();
+  const groups = new Map<string, { readonly reason: string; readonly pods: string[] }>();
   for (const { pod, reason } of unplaced) {
-    const alike = groups.get(reason);
-    if (alike === undefined) groups.set(reason, [pod]);
-    else alike.push(pod);
+    const shared = sharedReason(reason);
+    const alike = groups.get(shared);
+    if (alike === undefined) groups.set(shared, { reason, pods: [pod] });
+    else alike.pods.push(pod);
   }
-  return [...groups].map(([reason, pods]) => ({ reasons: reasonWords(reason), pods }));
+  return [...groups.values()].map(({ reason, pods }) => ({ reasons: reasonWords(reason), pods }));
 }
 
 /** How the simulation ended. */

@@ -67,6 +67,13 @@ function placesOf(schema: Schema, name: string): string[] {
  */
 export function fieldErrorText(error: FieldError, object: unknown): string {
   const { field, message } = error;
+  const resource = NO_CONTAINER_RESOURCE.exec(message)?.[1];
+  if (resource !== undefined) {
+    // A device without its domain is meant before a word with similar letters: `gpu` is not `cpu`.
+    const device = CONTAINER_RESOURCES.find((one) => one.endsWith(`/${resource}`));
+    const known = device ?? meantName(resource, CONTAINER_RESOURCES);
+    return `${printFieldError(error)}${known === undefined ? "" : `; did you mean ${known}?`}`;
+  }
   const value = valueAt(object, field);
   if (typeof value !== "string") return printFieldError(error);
   const hint = DURATION_PATTERN.test(message) ? durationHint(value) : undefined;
@@ -81,6 +88,10 @@ export function fieldErrorText(error: FieldError, object: unknown): string {
   return `${field}: ${shown}${meant === undefined ? "" : `; did you mean ${meant}?`}`;
 }
 
+/** A resource name of a container that is neither Kubernetes' nor of a domain. */
+const NO_CONTAINER_RESOURCE =
+  /^Invalid value: "([^"]*)": must be a standard resource for containers/;
+const CONTAINER_RESOURCES = ["cpu", "memory", "ephemeral-storage", "nvidia.com/gpu"];
 /** How Karpenter's CRDs describe durations in errors. */
 const DURATION_PATTERN = /should match '.*\(s\|m\|h\)/;
 const LABEL_DOMAIN = /^Invalid value: .*label domain "[^"]*" is restricted/;

@@ -16,7 +16,7 @@ import {
 } from "../program/terminal.ts";
 import { headroomLines, roomText } from "./headroom-text.ts";
 import type { Plan, PlannedNode, Unplaced } from "./plan.ts";
-import { sentencesOf, withoutLists } from "./reason-words.ts";
+import { sentencesOf, sharedReason, withoutLists } from "./reason-words.ts";
 
 /** Most pods that are named in one line. The others are counted. */
 const NAMED = 4;
@@ -188,10 +188,9 @@ export function nearestText({
   return `${type}${nodePool}: ${missing.join("; ")}`;
 }
 
-/** The text that decides the group. The name of a replica's own claim is removed from the reason. */
+/** The text that decides the group. */
 function toldOf({ reason, nearest, fix }: Unplaced): string {
-  const told = reason.replace(/PersistentVolumeClaim=[^,)]*/, "");
-  return JSON.stringify([told, nearest, fix?.text]);
+  return JSON.stringify([sharedReason(reason), nearest, fix?.text]);
 }
 
 /** One line for each pool. JSON has upstream's whole sentence; here it is shortened to be readable. */

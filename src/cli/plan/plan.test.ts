@@ -935,6 +935,17 @@ ${POOL.replace("key: karpenter.sh/capacity-type", "key: karpenter.k8s.aws/instan
     ]);
   });
 
+  it("of a container's resource names the one that was probably meant", () => {
+    const told = (resource: string) => {
+      const text = workload("Deployment", "web", 1).replace("{cpu:", `{${resource}: 1Gi, cpu:`);
+      return problemsOf(() => sortManifests(objectsOf("app.yaml", text))).join("\n");
+    };
+    expect(told("memry")).toMatch(/standard resource for containers; did you mean memory\?$/m);
+    expect(told("ephemeral-storag")).toContain("; did you mean ephemeral-storage?");
+    expect(told("gpu")).toContain("; did you mean nvidia.com/gpu?");
+    expect(told("disk")).not.toContain("did you mean");
+  });
+
   it("of a label that no NodePool has names the label that was probably meant", async () => {
     const typo = workload("Deployment", "web", 1).replace(
       "containers:",

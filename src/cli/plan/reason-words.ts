@@ -12,6 +12,11 @@ export function reasonWords(reason: string): readonly string[] {
   });
 }
 
+/** The reason without the name of a replica's own claim, so that all replicas have the same one. */
+export function sharedReason(reason: string): string {
+  return reason.replace(/PersistentVolumeClaim=[^,)]*/, "");
+}
+
 /** The sentences about the pools, in upstream's words. */
 export function sentencesOf(reason: string): readonly string[] {
   return reason.split(/; (?=incompatible with )/);
