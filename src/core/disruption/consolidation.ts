@@ -136,8 +136,8 @@ export type NoCommandKind =
 export interface NoCommand {
   readonly kind: NoCommandKind;
   readonly message: string;
-  /** Only set by `balanced`. */
-  readonly verdicts?: readonly BalancedVerdict[];
+  /** The verdicts against it. Only set by `balanced`. */
+  readonly refused?: readonly BalancedVerdict[];
   /** When the reason ends by itself; absent: never, or it is not known. */
   readonly untilMs?: number;
 }
@@ -159,12 +159,13 @@ export function unlessHeldBack(found: Command, round: Round): ApprovedCommand | 
   const holdOff = round.holdOffs.of(found);
   if (holdOff !== undefined) return { kind: "restraint", ...holdOff };
   const verdicts = weigh(found, round.facts.balancedTotals());
-  const refused = verdicts.find(({ approved }) => !approved);
-  if (refused === undefined) return { ...found, verdicts };
+  const refused = verdicts.filter(({ approved }) => !approved);
+  const [first] = refused;
+  if (first === undefined) return { ...found, verdicts };
   return {
     kind: "balanced",
-    message: `NodePool "${refused.pool.name}" has consolidation policy Balanced, ${describeVerdict(refused)}`,
-    verdicts,
+    message: `NodePool "${first.pool.name}" has consolidation policy Balanced, ${describeVerdict(first)}`,
+    refused,
   };
 }
 

@@ -119,8 +119,8 @@ export function createSimulator(input: SchedulingInput, last?: Simulator): Simul
     const known = prepared;
     if (known?.input === input) return known.whatIf;
     prepared = undefined;
-    const goesOn = known !== undefined && (yield* known.whatIf.followInSteps(input));
-    const whatIf = goesOn ? known.whatIf : yield* WhatIf.inSteps(input);
+    const goesOn = known !== undefined && (yield* known.whatIf.follow(input));
+    const whatIf = goesOn ? known.whatIf : yield* WhatIf.of(input);
     prepared = { whatIf, input };
     return whatIf;
   }
@@ -144,7 +144,7 @@ export function createSimulator(input: SchedulingInput, last?: Simulator): Simul
     *withoutInSteps(candidates, { packed, ...terms }) {
       const { names, moving } = leavingOf(candidates);
       const opening = packed === undefined ? undefined : packedByPrice(packed);
-      const steps = whatIf().withoutInSteps(names, moving, { ...terms, opening });
+      const steps = whatIf().without(names, moving, { ...terms, opening });
       return simulationOf(yield* steps, poolsWithWait);
     },
     leastPriceMicroUsd: (candidates) =>
@@ -156,7 +156,7 @@ export function createSimulator(input: SchedulingInput, last?: Simulator): Simul
         pods: candidate.reschedulablePods,
       }));
       const may = ({ candidate }: { candidate: Candidate }) => mayGo(candidate);
-      const going = yield* whatIf().togetherInSteps(leaving, may, terms);
+      const going = yield* whatIf().together(leaving, may, terms);
       return going.map(({ candidate }) => candidate);
     },
     withoutRoom: () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { VerticalPodAutoscaler } from "../../apis/autoscaling/vertical-pod-autoscaler.ts";
 import { deepFreeze } from "../../base/json.ts";
+import { atOnce } from "../../base/steps.ts";
 import {
   instanceType,
   nodeClaim,
@@ -101,11 +102,12 @@ describe("a node whose pods are recommended more than they have", () => {
     schedulingInput({ nodes, pools, autoscalers });
 
   it("needs a new node for them, whose claim requests as much", () => {
-    const plain = WhatIf.of(schedulingInput({ nodes, pools })).without(["a"], [running]);
+    const plain = atOnce(
+      atOnce(WhatIf.of(schedulingInput({ nodes, pools }))).without(["a"], [running]),
+    );
     expect(plain.existing.map(({ pods }) => pods)).toEqual([[running]]);
-    const { newClaims, existing } = WhatIf.of(asked([autoscaler({ cpu: "3" })])).without(
-      ["a"],
-      [running],
+    const { newClaims, existing } = atOnce(
+      atOnce(WhatIf.of(asked([autoscaler({ cpu: "3" })]))).without(["a"], [running]),
     );
     expect(existing).toEqual([]);
     expect(newClaims.map(({ pods }) => pods)).toEqual([[running]]);
@@ -114,9 +116,9 @@ describe("a node whose pods are recommended more than they have", () => {
 
   it("is prepared again once something else is recommended", () => {
     const first = autoscaler({ cpu: "3" });
-    const whatIf = WhatIf.of(asked([first]));
-    expect(whatIf.follow(asked([first]))).toBe(true);
-    expect(whatIf.follow(asked([autoscaler({ cpu: "1" })]))).toBe(false);
+    const whatIf = atOnce(WhatIf.of(asked([first])));
+    expect(atOnce(whatIf.follow(asked([first])))).toBe(true);
+    expect(atOnce(whatIf.follow(asked([autoscaler({ cpu: "1" })])))).toBe(false);
   });
 });
 

@@ -102,7 +102,7 @@ function* removalOf(
   if (removed.length < 2) return undefined;
   const found = consolidate(removed, round);
   if (!("message" in found)) return found;
-  refused.push(...(found.verdicts ?? []).filter(({ approved }) => !approved));
+  refused.push(...(found.refused ?? []));
   return undefined;
 }
 
@@ -139,7 +139,7 @@ function* longestCommand(
     const count = (low + high) >> 1;
     const found = consolidate(candidates.slice(0, count), round);
     if ("message" in found) {
-      refused.push(...(found.verdicts ?? []).filter(({ approved }) => !approved));
+      refused.push(...(found.refused ?? []));
       high = count - 1;
     } else {
       best = found;

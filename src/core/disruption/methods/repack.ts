@@ -161,7 +161,7 @@ function* searchGroup({ poolIds, candidates }: PoolGroup, round: Round): Steps<G
       const until = isAll ? yield* deferredUntil({ poolIds, choice, command }, round) : undefined;
       return { command, until, refused };
     }
-    refused.push(...(command?.verdicts ?? []).filter(({ approved }) => !approved));
+    refused.push(...(command?.refused ?? []));
     const tried = new Set(choice.candidates);
     left = left.filter((one) => !tried.has(one));
   }

@@ -62,7 +62,7 @@ function* propose(round: Round): Steps<Proposal> {
       if (leftToRepack.has(pool.id) || done.has(pool.id) || counter.left(candidate) <= 0) continue;
       const found = consolidate([candidate], round);
       if ("message" in found) {
-        refused.push(...(found.verdicts ?? []).filter(({ approved }) => !approved));
+        refused.push(...(found.refused ?? []));
         remarks.push({ candidate, about: "unconsolidatable", message: found.message });
         continue;
       }

@@ -147,12 +147,10 @@ export class TypeTable {
    */
   offered(set: SetId): Bits {
     const id = this.#aboutOfferings(set);
-    let bits = this.#offered.get(id);
-    if (bits === undefined) {
-      bits = this.offerings.offered(this.#space.get(id));
-      this.#offered.set(id, bits);
-    }
-    return bits;
+    return (
+      this.#offered.get(id) ??
+      within(this.#offered, id, () => this.offerings.offered(this.#space.get(id)))
+    );
   }
 
   /** Whether the set has requirements about labels of offerings. */

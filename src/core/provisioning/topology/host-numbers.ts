@@ -2,6 +2,7 @@
  * Small numbers for host names. Rules about hosts look up very many hosts. A look-up by number reads one table; a
  * look-up by name would also read strings all over memory.
  */
+import { within } from "../../../base/within.ts";
 
 /** An existing or planned node. */
 export interface Numbered {
@@ -26,7 +27,11 @@ export class HostNumbers {
   of(place: Numbered): number {
     if (place.host === UNNUMBERED) {
       const { id, hostname } = place;
-      place.host = id === undefined ? this.#number(hostname) : this.#ofPlanned(id, hostname);
+      place.host =
+        id === undefined
+          ? within(this.#numbers, hostname, () => this.#next(hostname))
+          : (this.#planned[id] ?? this.#next(hostname));
+      if (id !== undefined) this.#planned[id] = place.host;
     }
     return place.host;
   }
@@ -41,24 +46,6 @@ export class HostNumbers {
     if (number === undefined) return;
     this.#numbers.delete(hostname);
     this.#free.push(number);
-  }
-
-  #number(hostname: string): number {
-    let number = this.#numbers.get(hostname);
-    if (number === undefined) {
-      number = this.#next(hostname);
-      this.#numbers.set(hostname, number);
-    }
-    return number;
-  }
-
-  #ofPlanned(id: number, hostname: string): number {
-    let number = this.#planned[id];
-    if (number === undefined) {
-      number = this.#next(hostname);
-      this.#planned[id] = number;
-    }
-    return number;
   }
 
   #next(hostname: string): number {

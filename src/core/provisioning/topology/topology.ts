@@ -246,20 +246,14 @@ export class Topology {
   }
 
   #come(group: TopologyGroup, domain: string, hostname: string): void {
-    const hosts = group.hosts?.get(domain);
-    if (hosts === undefined) group.hosts?.set(domain, new Set([hostname]));
-    else hosts.add(hostname);
-    this.#changed(group);
+    if (group.hosts !== undefined) within(group.hosts, domain, () => new Set()).add(hostname);
+    group.revision++;
   }
 
   #go(group: TopologyGroup, domain: string, hostname: string): void {
     const hosts = group.hosts?.get(domain);
     hosts?.delete(hostname);
     if (hosts?.size === 0) group.hosts?.delete(domain);
-    this.#changed(group);
-  }
-
-  #changed(group: TopologyGroup): void {
     group.revision++;
   }
 
@@ -308,7 +302,7 @@ export class Topology {
 
   #setOnHost(group: TopologyGroup, host: number, count: number): void {
     group.perHost.set(host, count);
-    this.#changed(group);
+    group.revision++;
   }
 
   /** Notes that the last node of the host name is gone, with all counted pods. */
@@ -337,7 +331,7 @@ export class Topology {
   wait(group: TopologyGroup, place: Place): void {
     assert(place.id !== undefined, "only planned nodes have an open domain");
     if (group.waitedOn.push(place) === 1) this.#waited.push(group);
-    if (group.type === "affinity") this.#changed(group);
+    if (group.type === "affinity") group.revision++;
   }
 
   /** Notes that the first pod of the host group `kind` is on a planned node, and that the spread has not counted it. */
@@ -388,7 +382,7 @@ export class Topology {
     this.#journal?.push({ group, domain, before: group.counts.get(domain) });
     if (count === undefined) group.counts.delete(domain);
     else group.counts.set(domain, count);
-    this.#changed(group);
+    group.revision++;
   }
 
   /**

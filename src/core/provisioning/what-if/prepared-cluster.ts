@@ -77,7 +77,7 @@ export class PreparedCluster implements Ground {
   #mostWishes = 0;
 
   /** `input.pods`: pods that need a place before any question. */
-  static *inSteps(input: SchedulingInput): Steps<PreparedCluster> {
+  static *of(input: SchedulingInput): Steps<PreparedCluster> {
     yield* indexVolumes(input.volumes);
     const cluster = new PreparedCluster(input);
     yield;
@@ -164,7 +164,7 @@ export class PreparedCluster implements Ground {
    * Updates to a newer state of the same cluster. Only what changed is counted anew. False: too much has changed.
    * Then this object must not be used any more; make a new one.
    */
-  *followInSteps(input: SchedulingInput): Steps<boolean> {
+  *follow(input: SchedulingInput): Steps<boolean> {
     if (this.base.classes.size > this.#mostWishes || !isOfOneKind(this.#input, input)) return false;
     const before = this.#input;
     this.#closed = undefined;

@@ -11,7 +11,7 @@ it("a pod has no room if every other node is too full for it", () => {
     });
   const hasNoRoom = (but: string, ...nodes: readonly ReturnType<typeof nodeView>[]) => {
     const input = schedulingInput({ nodes, pools: [] });
-    const cluster = atOnce(PreparedCluster.inSteps(input));
+    const cluster = atOnce(PreparedCluster.of(input));
     const { trying, seekers, nodes: places } = cluster;
     const place = places.find(({ view }) => view.name === but);
     const tried = trying.of(seekers.classOf(pod({ name: "asking", cpu: "3" })));

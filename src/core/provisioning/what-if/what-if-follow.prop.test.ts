@@ -7,6 +7,7 @@ import { describe, expect, it } from "vitest";
 import type { Pod } from "../../../apis/core/pod.ts";
 import { isReschedulable } from "../../../apis/core/pod-predicates.ts";
 import { keyOf } from "../../../apis/meta.ts";
+import { atOnce } from "../../../base/steps.ts";
 import {
   instanceType,
   nodeClaim,
@@ -192,20 +193,20 @@ describe("a picture that follows its cluster", () => {
         for (const which of one.binds) state = edited(state, ["bind", which, 0]);
         // The objects of pools and types belong to the cloud and stay the same.
         let input = inputOf(state, one.limited);
-        let whatIf = WhatIf.of(input);
+        let whatIf = atOnce(WhatIf.of(input));
         for (const round of one.rounds) {
           for (const edit of round) state = edited(state, edit);
           input = inputOf(state, one.limited);
           rounds++;
-          if (whatIf.follow(input)) followed++;
-          else whatIf = WhatIf.of(input);
-          const fresh = WhatIf.of(input);
+          if (atOnce(whatIf.follow(input))) followed++;
+          else whatIf = atOnce(WhatIf.of(input));
+          const fresh = atOnce(WhatIf.of(input));
           expect(openTo(whatIf)).toEqual(openTo(fresh));
           for (const view of input.nodes) {
             if (view.deleting) continue;
             const moving = view.pods.filter(isReschedulable);
-            const answer = shown(whatIf.without([view.name], moving));
-            expect(answer).toEqual(shown(fresh.without([view.name], moving)));
+            const answer = shown(atOnce(whatIf.without([view.name], moving)));
+            expect(answer).toEqual(shown(atOnce(fresh.without([view.name], moving))));
           }
         }
       }),
@@ -228,13 +229,13 @@ describe("a picture that follows its cluster", () => {
     const bare = { cpu: 4, pool: 0, initialized: true, deleting: false, zone: "zone-a" };
     const input = (deleting: boolean, ...pods: Pod[]) =>
       schedulingInput({ nodes: [viewOf({ ...bare, name: "node", deleting, pods })], pools });
-    const whatIf = WhatIf.of(input(false, pod({ name: "host" })));
+    const whatIf = atOnce(WhatIf.of(input(false, pod({ name: "host" }))));
     expect(openTo(whatIf)).toEqual(["nodepool/open"]);
-    expect(whatIf.follow(input(false, pod({ name: "host" }), guest))).toBe(true);
+    expect(atOnce(whatIf.follow(input(false, pod({ name: "host" }), guest)))).toBe(true);
     expect(openTo(whatIf)).toEqual(["nodepool/closed,nodepool/open", "nodepool/open"]);
-    expect(whatIf.follow(input(false, pod({ name: "host" })))).toBe(true);
+    expect(atOnce(whatIf.follow(input(false, pod({ name: "host" }))))).toBe(true);
     expect(openTo(whatIf)).toEqual(["nodepool/open"]);
-    expect(whatIf.follow(input(true, pod({ name: "host" })))).toBe(true);
+    expect(atOnce(whatIf.follow(input(true, pod({ name: "host" }))))).toBe(true);
     expect(openTo(whatIf)).toEqual([]);
   });
 
@@ -271,9 +272,9 @@ describe("a picture that follows its cluster", () => {
         volumes: { claims, volumes: [volume(zone)], classes: [gp3], csiNodes: [] },
       });
     const bound = [claim("pv")];
-    const whatIf = WhatIf.of(input(bound, "zone-b"));
+    const whatIf = atOnce(WhatIf.of(input(bound, "zone-b")));
     const moving = nodes[0]?.pods ?? [];
-    const ask = (one: WhatIf) => shown(one.without(["in-zone-a"], moving));
+    const ask = (one: WhatIf) => shown(atOnce(one.without(["in-zone-a"], moving)));
     const answers = [
       input(bound, "zone-b"),
       input(bound, "zone-c"),
@@ -281,8 +282,8 @@ describe("a picture that follows its cluster", () => {
       input([], "zone-c"),
       input(bound, "zone-c"),
     ].map((next) => {
-      expect(whatIf.follow(next)).toBe(true);
-      expect(ask(whatIf)).toEqual(ask(WhatIf.of(next)));
+      expect(atOnce(whatIf.follow(next))).toBe(true);
+      expect(ask(whatIf)).toEqual(ask(atOnce(WhatIf.of(next))));
       return JSON.stringify(ask(whatIf));
     });
     // A pending claim gets the place of the first one.

@@ -177,20 +177,20 @@ describe("what if nodes went", () => {
   it("is answered as the engine would, in any order of questions", () => {
     fc.assert(
       fc.property(cluster, ({ input, asked }) => {
-        const whatIf = WhatIf.of(input);
+        const whatIf = atOnce(WhatIf.of(input));
         for (const gone of [...asked, ...asked.toReversed()]) {
           const names = gone.map(({ name }) => name);
           const moving = gone.flatMap(({ pods }) => pods.filter(isReschedulable));
-          expect(shown(whatIf.without(names, moving))).toEqual(shown(afresh(input, gone)));
+          expect(shown(atOnce(whatIf.without(names, moving)))).toEqual(shown(afresh(input, gone)));
           const leaving = gone.map(({ name: nodeName, pods }) => ({
             nodeName,
             pods: pods.filter(isReschedulable),
           }));
           // The question changes nothing, whatever its result is.
-          const going = atOnce(whatIf.togetherInSteps(leaving, () => true));
+          const going = atOnce(whatIf.together(leaving, () => true));
           const [first] = going;
           if (first !== undefined)
-            expect(whatIf.without([first.nodeName], first.pods).newClaims).toEqual([]);
+            expect(atOnce(whatIf.without([first.nodeName], first.pods)).newClaims).toEqual([]);
         }
       }),
       { numRuns: 80, seed: 7 },
@@ -204,14 +204,14 @@ describe("what if nodes went", () => {
         const full = input.nodes.map((view) =>
           closed.has(view.name) ? { ...view, available: {} } : view,
         );
-        const whatIf = WhatIf.of(input);
+        const whatIf = atOnce(WhatIf.of(input));
         for (const gone of asked) {
           const names = gone.map(({ name }) => name);
           const moving = gone.flatMap(({ pods }) => pods.filter(isReschedulable));
-          const open = shown(whatIf.without(names, moving));
-          const answer = shown(whatIf.without(names, moving, { closed }));
+          const open = shown(atOnce(whatIf.without(names, moving)));
+          const answer = shown(atOnce(whatIf.without(names, moving, { closed })));
           expect(answer).toEqual(shown(afresh({ ...input, nodes: full }, gone)));
-          expect(shown(whatIf.without(names, moving))).toEqual(open);
+          expect(shown(atOnce(whatIf.without(names, moving)))).toEqual(open);
         }
       }),
       { numRuns: 30, seed: 7 },
@@ -232,7 +232,9 @@ describe("what if nodes went", () => {
       return viewOf({ name, zone, arch: "amd64", cpu: 4, pool: 0, tainted: false, pods: [runs] });
     });
     const old = nodes.at(-1) as NodeView;
-    const answer = WhatIf.of(schedulingInput({ nodes })).without([old.name], old.pods);
+    const answer = atOnce(
+      atOnce(WhatIf.of(schedulingInput({ nodes }))).without([old.name], old.pods),
+    );
     expect([answer.unschedulable, answer.existing.length]).toEqual([[], 1]);
   });
 
@@ -244,7 +246,7 @@ describe("what if nodes went", () => {
     const a = view("a", 4, [runs("mover", "a", "1")]);
     const b = view("b", 4, [runs("stays", "b", "1")]);
     const ask = (pods: readonly Pod[]) =>
-      WhatIf.of(schedulingInput({ nodes: [a, b], pods })).without(["a"], a.pods);
+      atOnce(atOnce(WhatIf.of(schedulingInput({ nodes: [a, b], pods }))).without(["a"], a.pods));
     expect(ask([]).existing.map(({ nodeName }) => nodeName)).toEqual(["b"]);
     // The pod takes b's room, so a's pods cannot go there as well.
     const waiting = ask([pod({ name: "waiting", cpu: "2500m" })]);
@@ -271,9 +273,11 @@ describe("what if nodes went", () => {
       view("b", 3, [runs("b-1", "b", "2"), listens("b-2", "b")]),
       view("c", 2, [runs("c-1", "c", "2")]),
     ];
-    const whatIf = WhatIf.of(schedulingInput({ nodes: [...leaving, view("target", 4, [])] }));
+    const whatIf = atOnce(
+      WhatIf.of(schedulingInput({ nodes: [...leaving, view("target", 4, [])] })),
+    );
     const asked = leaving.map((one) => ({ nodeName: one.name, pods: one.pods }));
-    const going = atOnce(whatIf.togetherInSteps(asked, () => true));
+    const going = atOnce(whatIf.together(asked, () => true));
     expect(going.map(({ nodeName }) => nodeName)).toEqual(["a", "c"]);
   });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../../apis/core/pod.ts";
+import { atOnce } from "../../../base/steps.ts";
 import {
   instanceType,
   nodeClaim,
@@ -36,16 +37,18 @@ describe("a node of a pool that is as large as it may be", () => {
     const [a, b] = [own("a"), own("b")];
     const limited = poolInput({ limits: { cpu: 8_000 } }, [instanceType({ cpu: 4 })]);
     const pools = [{ ...limited, usage: { cpu: 8_000 } }];
-    const whatIf = WhatIf.of(schedulingInput({ nodes: [a, b], pools }));
+    const whatIf = atOnce(WhatIf.of(schedulingInput({ nodes: [a, b], pools })));
     for (const node of [a, b, a]) {
-      const { newClaims, unschedulable } = whatIf.without([node.name], node.pods);
+      const { newClaims, unschedulable } = atOnce(whatIf.without([node.name], node.pods));
       expect(unschedulable).toEqual([]);
       expect(newClaims.map(({ pods }) => pods.map(({ metadata }) => metadata.name))).toEqual([
         [`on-${node.name}`],
       ]);
     }
-    // Without removed nodes there are no new nodes.
-    const { newClaims, unschedulable } = whatIf.without([], [pod({ name: "more", cpu: "3" })]);
+    // Nothing goes: nothing comes.
+    const { newClaims, unschedulable } = atOnce(
+      whatIf.without([], [pod({ name: "more", cpu: "3" })]),
+    );
     expect([newClaims.length, unschedulable.length]).toEqual([0, 1]);
   });
 });
@@ -77,9 +80,9 @@ describe("a node that a spread does not look at", () => {
       at("ssd-a", "zone-a", "ssd", running("in-a", "ssd-a", "4", spec)),
       at("ssd-b", "zone-b", "ssd", running("in-b", "ssd-b", "1", spec)),
     ];
-    const whatIf = WhatIf.of(schedulingInput({ nodes, pools: [] }));
+    const whatIf = atOnce(WhatIf.of(schedulingInput({ nodes, pools: [] })));
     for (let asked = 0; asked < 2; asked++) {
-      const { existing } = whatIf.without(["hdd"], [other]);
+      const { existing } = atOnce(whatIf.without(["hdd"], [other]));
       expect(existing.map(({ nodeName }) => nodeName)).toEqual(["ssd-b"]);
     }
   });
@@ -121,14 +124,18 @@ describe("a node whose pods claim devices", () => {
 
   function asked(devices: number, types = [type], ofB: object = { nodeName: "b" }) {
     const [a, b] = [view("a", [claimed("a")]), view("b", [])];
-    return WhatIf.of({
-      ...schedulingInput({ nodes: [a, b], pools: [poolInput({}, types)] }),
-      devices: deviceFacts({
-        slices: [slice("a", gpus(1), { nodeName: "a" }), slice("b", gpus(devices), ofB)],
-        claims: [allocated("a")],
-        templates: [claimTemplate("one")],
-      }),
-    }).without(["a"], a.pods);
+    return atOnce(
+      atOnce(
+        WhatIf.of({
+          ...schedulingInput({ nodes: [a, b], pools: [poolInput({}, types)] }),
+          devices: deviceFacts({
+            slices: [slice("a", gpus(1), { nodeName: "a" }), slice("b", gpus(devices), ofB)],
+            claims: [allocated("a")],
+            templates: [claimTemplate("one")],
+          }),
+        }),
+      ).without(["a"], a.pods),
+    );
   }
 
   it("moves them where devices are free, and gives theirs back", () => {
@@ -171,9 +178,9 @@ describe("a picture that follows the cluster", () => {
     const shared = { "kubernetes.io/hostname": "twin" };
     const twins = [at("b", shared, [alone]), at("c", shared)];
     const input = schedulingInput({ nodes: [at("a", {}), ...twins], pools: [] });
-    const whatIf = WhatIf.of(input);
-    expect(whatIf.follow({ ...input, nodes: twins })).toBe(true);
-    const { existing } = whatIf.without(["b"], [alone]);
+    const whatIf = atOnce(WhatIf.of(input));
+    expect(atOnce(whatIf.follow({ ...input, nodes: twins }))).toBe(true);
+    const { existing } = atOnce(whatIf.without(["b"], [alone]));
     expect(existing.map(({ nodeName }) => nodeName)).toEqual(["c"]);
   });
 
@@ -181,15 +188,15 @@ describe("a picture that follows the cluster", () => {
     const moving = pod({ name: "moving", nodeName: "b", cpu: "1" });
     const nodes = [at("a", {}), at("b", {}, [moving]), at("c", {}), at("d", {})];
     const input = schedulingInput({ nodes, pools: [] });
-    const whatIf = WhatIf.of(input);
+    const whatIf = atOnce(WhatIf.of(input));
     const closed = new Set(["a", "c"]);
     const place = () =>
-      whatIf.without(["b"], [moving], { closed }).existing.map(({ nodeName }) => nodeName);
+      atOnce(whatIf.without(["b"], [moving], { closed })).existing.map(({ nodeName }) => nodeName);
     expect(place()).toEqual(["d"]);
     const full = at("0", {}, [pod({ name: "large", nodeName: "0", cpu: "4" })]);
-    expect(whatIf.follow({ ...input, nodes: [full, ...nodes] })).toBe(true);
+    expect(atOnce(whatIf.follow({ ...input, nodes: [full, ...nodes] }))).toBe(true);
     expect(place()).toEqual(["d"]);
-    expect(whatIf.follow({ ...input, nodes: nodes.slice(1) })).toBe(true);
+    expect(atOnce(whatIf.follow({ ...input, nodes: nodes.slice(1) }))).toBe(true);
     expect(place()).toEqual(["d"]);
   });
 });

@@ -71,14 +71,9 @@ export class WhatIf {
   readonly #kinds = new Map<string, Kind>();
   #prices: PriceFloor | undefined;
 
-  /** Prepares a cluster. `input.pods`: pods that need a place before any question. */
-  static of(input: SchedulingInput): WhatIf {
-    return atOnce(WhatIf.inSteps(input));
-  }
-
-  /** Like {@link of}. */
-  static *inSteps(input: SchedulingInput): Steps<WhatIf> {
-    return new WhatIf(yield* PreparedCluster.inSteps(input), input.options);
+  /** `input.pods`: pods that need a place before any question. */
+  static *of(input: SchedulingInput): Steps<WhatIf> {
+    return new WhatIf(yield* PreparedCluster.of(input), input.options);
   }
 
   private constructor(cluster: PreparedCluster, options: SchedulingInput["options"]) {
@@ -88,27 +83,20 @@ export class WhatIf {
 
   /**
    * Updates the prepared cluster to a newer state of the same cluster. Only what changed is counted anew. False: too
-   * much has changed. Then this object must not be used any more; make a new one.
+   * much has changed. Then this object must not be used any more; make a new one. Ask nothing before it is done.
    */
-  follow(input: SchedulingInput): boolean {
-    return atOnce(this.followInSteps(input));
+  follow(input: SchedulingInput): Steps<boolean> {
+    return this.#cluster.follow(input);
   }
 
-  /** Like {@link follow}. Ask nothing before it is done. */
-  followInSteps(input: SchedulingInput): Steps<boolean> {
-    return this.#cluster.followInSteps(input);
-  }
-
-  /** What happens if these nodes are removed and these pods of theirs need a place. */
-  without(nodeNames: readonly string[], moving: readonly Pod[], terms: Terms = {}): Without {
-    return atOnce(this.withoutInSteps(nodeNames, moving, terms));
-  }
-
-  /** Like {@link without}. A question that is asked before it is done is an assertion error. */
-  *withoutInSteps(
+  /**
+   * What happens if these nodes are removed and these pods of theirs need a place. A question that is asked before
+   * this one is done is an assertion error.
+   */
+  *without(
     nodeNames: readonly string[],
     moving: readonly Pod[],
-    terms: Terms,
+    terms: Terms = {},
   ): Steps<Without> {
     const { trial, queued, refused } = this.#begin(nodeNames, moving, terms);
     try {
@@ -171,7 +159,7 @@ export class WhatIf {
    * `mayGo` decides last on each node, when its pods have a place. Asking another question before this is done is an
    * assertion error.
    */
-  *togetherInSteps<T extends Leaving>(
+  *together<T extends Leaving>(
     leaving: readonly T[],
     mayGo: (one: T) => boolean,
     { closed }: Pick<Terms, "closed"> = {},
