@@ -31,6 +31,7 @@ const STRANGERS = [
   "a person writes an instance that is not there on a NodeClaim",
   "a person writes a managed node's instance on a NodeClaim",
   "watches of Nodes tell that each is being deleted",
+  "every second Node and NodeClaim is in no list and not found by its name",
 ];
 const ALONE = process.env["CALM"] === undefined ? [] : Object.keys(FAULTS).map((title) => [title]);
 

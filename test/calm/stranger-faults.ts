@@ -7,7 +7,7 @@ import type { KubeResponse, KubeStream } from "../../src/kube/transport/transpor
 import type { Fault } from "../replicas.ts";
 import type { TestWorld } from "../world.ts";
 import type { OddFault } from "./doubts.ts";
-import { asked, type Collection } from "./lies.ts";
+import { asked, type Collection, openStream } from "./lies.ts";
 import { type Body, idle, refused, requests, withMetadata } from "./odd-faults.ts";
 import { deletedByWatch } from "./torn-faults.ts";
 
@@ -45,6 +45,7 @@ export const STRANGER_FAULTS: Readonly<Record<string, (world: TestWorld) => OddF
   "a person writes a managed node's instance on a NodeClaim": (world) =>
     edited(world, () => managedInstance(world)),
   "a person exchanges the tags of all instances": exchangedTags,
+  "every second Node and NodeClaim is in no list and not found by its name": denied,
   "watches of Nodes tell that each is being deleted": () => deletedByWatch(NODES),
 };
 
@@ -244,6 +245,53 @@ function exchangedTags({ box }: TestWorld): OddFault {
     },
     end: () => {
       for (const [at, id] of ids.entries()) tags.set(id, new Map(before[at]));
+    },
+  };
+}
+
+/** The server agrees with itself: what its lists lack, it does not find by name either. */
+function denied({ box }: TestWorld): OddFault {
+  const { transport } = box.sandbox;
+  const expired = new Set<Collection>();
+  const all = async (of: Collection): Promise<readonly Body[]> => {
+    const answer = await transport.send({ method: "GET", path: of });
+    return (answer.body as { readonly items: readonly Body[] }).items;
+  };
+  const isHidden = ({ metadata }: Body): boolean => {
+    const { labels = {}, name } = metadata as { readonly labels?: Body; readonly name: string };
+    return labels["karpenter.sh/nodepool"] !== undefined && hidden.has(name);
+  };
+  const hidden = new Set<string>();
+  const fault: Fault = async (request) => {
+    const what = asked(request);
+    if (what === undefined || ![NODES, CLAIMS].includes(what.of) || request.method !== "GET")
+      return undefined;
+    if (what.isWatch) {
+      const isNew = !expired.has(what.of);
+      expired.add(what.of);
+      return isNew ? refused(410) : { status: 200, headers: {}, stream: openStream() };
+    }
+    if (what.name !== undefined)
+      return hidden.has(what.name)
+        ? {
+            ...refused(404),
+            body: { ...(refused(404).body as Body), details: { name: what.name } },
+          }
+        : undefined;
+    const answer = await transport.send(request);
+    const body = answer.body as Body;
+    const items = ((body["items"] ?? []) as readonly Body[]).filter((one) => !isHidden(one));
+    return { ...answer, body: { ...body, items } };
+  };
+  return {
+    ...idle(),
+    ...requests(fault),
+    begin: async () => {
+      const claims = await all(CLAIMS);
+      for (const claim of claims.filter((_, at) => at % 2 === 0)) {
+        hidden.add(`${(claim["metadata"] as Body)["name"]}`);
+        hidden.add(`${(claim["status"] as Body)["nodeName"]}`);
+      }
     },
   };
 }

@@ -5,10 +5,12 @@
  */
 
 import { NODE, type Node } from "../../apis/core/node.ts";
+import type { Pod } from "../../apis/core/pod.ts";
+import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { TERMINATION_FINALIZER } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { machineOf } from "../../apis/karpenter/provider-id.ts";
-import type { Kind, KubeObject } from "../../apis/meta.ts";
+import { type Kind, type KubeObject, keyOf } from "../../apis/meta.ts";
 import { errorText } from "../../base/error-text.ts";
 import { NodeClaimNotFoundError } from "../../core/cloudprovider/errors.ts";
 import { type Act, INSTANCE_ACTS } from "../../core/safety/acts.ts";
@@ -18,7 +20,7 @@ import { addFinalizer, hasFinalizer } from "../../kube/client/finalizer.ts";
 import type { EventToPublish } from "../../kube/events/events.ts";
 import { isDeleting, storedClaim } from "../claims.ts";
 import { clusterUid } from "../cluster-uid.ts";
-import { nodes } from "../mirrors.ts";
+import { nodes, pods } from "../mirrors.ts";
 import { claimLog } from "../words.ts";
 import type { World } from "../world.ts";
 import { keepBrakeCount, recallBrake } from "./brake-memory.ts";
@@ -130,6 +132,9 @@ export async function endLeaked(world: World, instance: NodeClaim): Promise<Ende
     const doubt = claimChanged(owner, instance);
     return tellHeld(world, { name: owner.metadata.name, act, doubt }, [owner, ...standing]);
   }
+  const running = standing.length > 0 ? undefined : podOf(world, instance);
+  if (running !== undefined)
+    return tellHeld(world, { name: keyOf(running), act, doubt: nodeDenied(running) }, [running]);
   await recallBrake(world);
   const facts = { ...commonFacts(world, act, instance), isProvenGone: false };
   const verdict =
@@ -178,6 +183,22 @@ async function ownerOf(
       return live;
   }
   return undefined;
+}
+
+/**
+ * A pod on the Node that the cloud names for the instance. The API server may have neither the Node nor the claim in
+ * any answer and still tell of the pod, which contradicts that. Kubernetes deletes pods whose Node is really gone.
+ */
+function podOf(world: World, { status }: NodeClaim): Pod | undefined {
+  const { nodeName } = status ?? {};
+  return nodeName ? pods(world).byIndex("node", nodeName).find(isReschedulable) : undefined;
+}
+
+function nodeDenied({ spec }: Pod): Doubt {
+  return {
+    code: "nodeDenied",
+    message: `This pod is on Node ${spec.nodeName}, which the API server does not have, while the cloud has its machine. Look at the API server's caches and at what was restored; delete the pod if it does not run.`,
+  };
 }
 
 function isSameMachine(one: NodeClaim, other: NodeClaim): boolean {

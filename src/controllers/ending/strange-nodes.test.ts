@@ -1,5 +1,6 @@
 /** Nodes and claims that other programs have changed: a machine with pods ends only after a drain. */
 import { describe, expect, it } from "vitest";
+import { NAMESPACE } from "../../apis/core/kinds.ts";
 import { NODE, type Node } from "../../apis/core/node.ts";
 import { POD } from "../../apis/core/pod.ts";
 import { withCondition } from "../../apis/karpenter/conditions.ts";
@@ -7,7 +8,7 @@ import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { Kind } from "../../apis/meta.ts";
 import { pod } from "../../testing/builders.ts";
 import { establish } from "../../testing/established.ts";
-import { ofCluster } from "../../testing/fake-cloud.ts";
+import { kubeSystem, ofCluster } from "../../testing/fake-cloud.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
 import { createEvictionQueue } from "../node/eviction-queue.ts";
 import { termination } from "../node/termination.ts";
@@ -114,6 +115,28 @@ describe("a claim whose provider ID somebody changed", () => {
     await expectStays(world);
     expect(world.api.find(NODE, "a")?.metadata.deletionTimestamp).toBeUndefined();
     expect(held(world)[0]).toContain("is that of Node a, which is not Karpenter's.");
+    await world.stop();
+  });
+});
+
+describe("an instance whose claim and Node the API server denies", () => {
+  it("stays while a pod is on the Node that the cloud names, and ends once none is", async () => {
+    const world = await worldOf(async (one) => {
+      await one.api.create(NAMESPACE, kubeSystem("ours"));
+      one.api.vanish(NODE, "a");
+      one.api.vanish(NODE_CLAIM, "a");
+      for (const [key, instance] of one.cloud.instances)
+        one.cloud.instances.set(key, ofCluster({ ...instance, kind: "NodeClaim" }, "ours"));
+    });
+    await expectStays(world);
+    const held = world.published.find(({ reason }) => reason === "EndHeld");
+    expect([held?.object.metadata.name, held?.message]).toEqual([
+      "on-a",
+      expect.stringContaining("is on Node a, which the API server does not have"),
+    ]);
+    world.api.vanish(POD, "default/on-a");
+    await world.clock.advance(3 * MINUTE_MS);
+    expect(world.cloud.instances.has("test://a")).toBe(false);
     await world.stop();
   });
 });

@@ -36,7 +36,8 @@ export type DoubtCode =
   | "otherCluster"
   | "kindDeleted"
   | "untoldNode"
-  | "claimChanged";
+  | "claimChanged"
+  | "nodeDenied";
 
 /** Why an act waits. `message` is a whole sentence, with what to do. */
 export interface Doubt {

@@ -159,6 +159,11 @@ export function instanceClaim(instance: Instance, nowText: string): NodeClaim {
       ...(going ? { deletionTimestamp: nowText } : {}),
     },
     spec: { requirements: [], nodeClassRef: { group: "", kind: "", name: "" } },
-    status: { providerID: providerId(zone, instance.InstanceId), imageID: instance.ImageId },
+    status: {
+      providerID: providerId(zone, instance.InstanceId),
+      imageID: instance.ImageId,
+      // What its kubelet registers as, unless the image gives it another name.
+      ...(instance.PrivateDnsName ? { nodeName: instance.PrivateDnsName } : {}),
+    },
   };
 }
