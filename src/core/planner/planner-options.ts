@@ -1,7 +1,6 @@
 /** The options of the planner. Work is counted in steps, not in time, so that the same batch gets the same plan. */
 import type { WithoutHeuristics } from "./heuristics.ts";
 import type { DomainNow } from "./packing/domains.ts";
-import { MOST_BINS } from "./settings.ts";
 
 export interface PlannerOptions extends WithoutHeuristics {
   /** `greedy`: only upstream's rules. */
@@ -16,8 +15,6 @@ export interface PlannerOptions extends WithoutHeuristics {
   readonly baseWork: number;
   /** Steps of search for each pod. The larger of this total and `baseWork` counts. */
   readonly workPerPod: number;
-  /** Kinds of bins that a packing starts with for each set of requirements. Better ones join later. */
-  readonly maxBins: number;
   /** How many orders greedy filling by dual prices tries. They use no steps of the budget. Absent: one. */
   readonly dualPriceOrders?: number;
   /** More steps, to search for a better division of spread pods over zones (packing/domain-search.ts). Absent: none. */
@@ -37,7 +34,6 @@ export const DEFAULT_PLANNER: PlannerOptions = {
   minSaving: 0.02,
   baseWork: 500_000,
   workPerPod: 120,
-  maxBins: MOST_BINS,
 };
 
 /** Makes the options from the settings `--planner-*`. */

@@ -48,8 +48,6 @@ export interface PackingDemand extends Packing {
 
 export interface DemandOptions extends WithoutHeuristics {
   readonly nodeMicroUsdPerHour: number;
-  /** Kinds of bins for each set of requirements that a packing starts with. */
-  readonly maxBins: number;
   /** Absent: the pods run nowhere yet. */
   readonly domainNow?: DomainNow | undefined;
 }

@@ -106,7 +106,7 @@ describe("bins that are filled alike", () => {
           packing.rows.map(({ count }) => count),
         ),
         { units: 1 },
-        { maxBins: 8 },
+        {},
       ),
     );
     expect(packingPrice(packing, uses ?? [])).toBeLessThan(leastCost * 1.04);

@@ -29,7 +29,7 @@ const packing = packingOf(SHAPES, EACH);
 const prices = { prices: Float64Array.of(1), leastCost: 0 };
 
 function packed(units: number): readonly PatternUse[] | undefined {
-  return atOnce(pack(packing, prices, { units }, { maxBins: 3 }));
+  return atOnce(pack(packing, prices, { units }, {}));
 }
 
 describe("a bin filler", () => {
@@ -45,7 +45,7 @@ describe("a bin filler", () => {
 describe("pack", () => {
   it("of no items opens no bins, and leaves its budget as it is", () => {
     const budget = { units: 100 };
-    expect(atOnce(pack(packingOf(2, 0), prices, budget, { maxBins: 3 }))).toEqual([]);
+    expect(atOnce(pack(packingOf(2, 0), prices, budget, {}))).toEqual([]);
     expect(budget.units).toBe(100);
   });
 
@@ -58,7 +58,7 @@ describe("pack", () => {
   });
 
   it("gives others a turn while it fills", () => {
-    const steps = pack(packingOf(1_000, 3), prices, { units: 1 }, { maxBins: 3 });
+    const steps = pack(packingOf(1_000, 3), prices, { units: 1 }, {});
     let turns = 1;
     while (steps.next().done !== true) turns++;
     // One yield for each order of filling, and one at the end. All others occur during the first filling.
@@ -72,9 +72,7 @@ describe("pack", () => {
       const bins = [{ amounts: Float64Array.of(40, perHost), price: 40, rows: [0, 1] }];
       const budget = { units: 1e7 };
       const ofBoth = { prices: Float64Array.of(1, 0), leastCost: 0 };
-      const uses = atOnce(
-        pack({ rows, bins, dimensions: 2, hostDimensions }, ofBoth, budget, { maxBins: 3 }),
-      );
+      const uses = atOnce(pack({ rows, bins, dimensions: 2, hostDimensions }, ofBoth, budget, {}));
       expect(packingPrice({ rows, bins, dimensions: 2 }, uses ?? [])).toBe(count * 20);
       return 1e7 - budget.units;
     };
@@ -95,7 +93,7 @@ describe("pack", () => {
         packingPrice(all, uses ?? []) / priced.leastCost;
       const budget = { units: 1e8 };
       const alike = over(atOnce(packEvenly(all, [0], counts, { ...budget })));
-      const best = over(atOnce(pack(all, priced, budget, { maxBins: 1 })));
+      const best = over(atOnce(pack(all, priced, budget, {})));
       return { alike, best, spent: 1e8 - budget.units };
     };
     const [near, far] = [found(100), found(60)];
@@ -126,7 +124,7 @@ describe("pack", () => {
     const mixed: Packing = { rows, bins, dimensions: 3, hostDimensions: 1 };
     const counts = rows.map(({ count }) => count);
     const uses = atOnce(
-      pack(mixed, resourcePrices(mixed, counts), { units: 30_000 }, { maxBins: 16 }),
+      pack(mixed, resourcePrices(mixed, counts), { units: 30_000 }, {}),
     ) as readonly PatternUse[];
     const packedOf = new Array<number>(rows.length).fill(0);
     for (const { pattern, bins: times } of uses)
@@ -156,7 +154,7 @@ describe("pack", () => {
       hostDimensions: 1,
     };
     const counts = mixed.rows.map(({ count }) => count);
-    const steps = pack(mixed, resourcePrices(mixed, counts), { units: 100 }, { maxBins: 16 });
+    const steps = pack(mixed, resourcePrices(mixed, counts), { units: 100 }, {});
     // Greedy filling alone needs one more bin.
     expect(packingPrice(mixed, atOnce(steps) ?? [])).toBe(18 * 17);
   });
@@ -183,7 +181,6 @@ describe("pack", () => {
     const counts = mixed.rows.map(({ count }) => count);
     const priceIn = (dualPriceOrders?: number) => {
       const options = {
-        maxBins: 16,
         ...(dualPriceOrders === undefined ? {} : { dualPriceOrders }),
       };
       const steps = pack(mixed, resourcePrices(mixed, counts), { units: 300 }, options);

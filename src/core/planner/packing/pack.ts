@@ -19,6 +19,7 @@ import {
   LEAST_DUAL_SHARE,
   LENT_WORK_PER_POD,
   MANY_HOST_RULES,
+  MOST_BINS,
   MOST_LENT_WORK,
   MOST_REWEIGHTED,
   WORK_FOR_FEW_PODS,
@@ -44,7 +45,7 @@ import { fillingOrders } from "./row-orders.ts";
 
 type Solution = readonly PatternUse[];
 
-type PackOptions = Pick<PlannerOptions, "maxBins" | "dualPriceOrders"> & WithoutHeuristics;
+type PackOptions = Pick<PlannerOptions, "dualPriceOrders"> & WithoutHeuristics;
 
 /** Undefined: an item fits no bin, or the budget was spent before a solution was found. */
 export function* pack(
@@ -94,7 +95,7 @@ function* cheapestSolution(
 ): Steps<Solution | undefined> {
   const counts = packing.rows.map(({ count }) => count);
   const items = counts.reduce((sum, count) => sum + count, 0);
-  const bins = bestBuys(packing, prices, options.maxBins);
+  const bins = bestBuys(packing, prices);
   // The value of an item is what its resources cost.
   const values = Float64Array.from(packing.rows, ({ amounts }) => dot(amounts, prices));
   const { isEven, isReweighted, hasColumns } = stepsFor(packing, items, options);
@@ -232,7 +233,7 @@ function bestOf(packing: Packing, found: readonly Solution[]): Solution | undefi
  * For each list of rows, the `most` kinds of bins with the most value for their price. Also the cheapest kind for each
  * row.
  */
-function bestBuys(packing: Packing, prices: Float64Array, most: number): number[] {
+function bestBuys(packing: Packing, prices: Float64Array): number[] {
   const ratios = packing.bins.map(({ amounts, price }) => dot(amounts, prices) / price);
   const byRows = new Map<readonly number[], number[]>();
   packing.bins.forEach((bin, index) => {
@@ -241,7 +242,7 @@ function bestBuys(packing: Packing, prices: Float64Array, most: number): number[
   const kept = new Set<number>();
   for (const list of byRows.values()) {
     list.sort((a, b) => (ratios[b] as number) - (ratios[a] as number) || a - b);
-    for (const index of list.slice(0, most)) kept.add(index);
+    for (const index of list.slice(0, MOST_BINS)) kept.add(index);
   }
   packing.rows.forEach((row, index) => {
     const bin = cheapestFor(packing, row, index);

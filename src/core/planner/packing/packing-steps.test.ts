@@ -115,7 +115,7 @@ it.each(CASES)("%s makes a packing cheaper", (heuristic, one) => {
     packing.rows.map(({ count }) => count),
   );
   const priceOf = (without: readonly Heuristic[]) => {
-    const options = { maxBins: 16, without: new Set(without) };
+    const options = { without: new Set(without) };
     const solution = atOnce(pack(packing, prices, { units: 500_000 }, options));
     return solution === undefined ? undefined : packingPrice(packing, solution);
   };

@@ -53,7 +53,7 @@ describe("parts of a packing", () => {
     const whole = zones();
     const worth = resourcePrices(whole, [4, 6, 4, 2]);
     const budget = { units: 100_000 };
-    const uses = atOnce(pack(whole, worth, budget, { maxBins: 16 })) ?? [];
+    const uses = atOnce(pack(whole, worth, budget, {})) ?? [];
     const packed = [0, 0, 0, 0];
     for (const { pattern, bins } of uses)
       pattern.rows.forEach((index, at) => {
@@ -69,7 +69,7 @@ describe("parts of a packing", () => {
     const { rows, ...rest } = zones();
     const whole = { ...rest, rows: rows.map((one) => ({ ...one, perBin: 1 })) };
     const worth = resourcePrices(whole, [4, 6, 4, 2]);
-    const uses = atOnce(pack(whole, worth, { units: 100_000 }, { maxBins: 16 })) ?? [];
+    const uses = atOnce(pack(whole, worth, { units: 100_000 }, {})) ?? [];
     for (const { pattern } of uses) expect(Math.max(...pattern.times)).toBe(1);
     // The six items of 1 take six bins, although one would be enough.
     expect(packingPrice(whole, uses)).toBe(4 * 50 + 6 * 60);
@@ -88,7 +88,7 @@ describe("parts of a packing", () => {
     const whole = { rows, bins: [bin(16), bin(64)], dimensions: 2 };
     const counts = rows.map(({ count }) => count);
     const worth = resourcePrices(whole, counts);
-    const uses = atOnce(pack(whole, worth, { units: 500_000 }, { maxBins: 16 })) ?? [];
+    const uses = atOnce(pack(whole, worth, { units: 500_000 }, {})) ?? [];
     const packed = rows.map(() => 0);
     for (const { pattern, bins } of uses) {
       const inBin = Float64Array.of(0, 0);
