@@ -1,5 +1,5 @@
 /** Packs pods by price and places them on new nodes, before the greedy rules place the pods that are left. */
-import { eachInSteps, filterInSteps, type Steps } from "../../../base/steps.ts";
+import { filterInSteps, type Steps } from "../../../base/steps.ts";
 import type { QueuedPod } from "../../provisioning/batch/queue.ts";
 import type { Pass } from "../../provisioning/place.ts";
 import { fitsExisting } from "../as-planned.ts";
@@ -68,9 +68,5 @@ export function* packBelow(
  */
 function* withoutPlaced(pass: Pass, queued: readonly QueuedPod[]): Steps<readonly QueuedPod[]> {
   if (pass.nodes.length === 0) return queued;
-  const left: QueuedPod[] = [];
-  yield* eachInSteps(queued, (item) => {
-    if (!fitsExisting(pass, item)) left.push(item);
-  });
-  return left;
+  return yield* filterInSteps(queued, (item) => !fitsExisting(pass, item));
 }

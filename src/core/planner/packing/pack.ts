@@ -102,7 +102,10 @@ function* cheapestSolution(
   const found: Solution[] = [];
   let lent = lentWork(budget, items);
   if (isEven) {
-    const even = yield* packEvenlyWithin(packing, bins, counts, budget, lent);
+    const own = { units: budget.units + lent };
+    const even = yield* packEvenly(packing, bins, counts, own);
+    // Only the steps beyond the lent ones count.
+    budget.units = Math.min(budget.units, own.units);
     if (even !== undefined) {
       const least = counts.reduce((sum, count, row) => sum + count * (values[row] as number), 0);
       if (packingPrice(packing, even) <= least * GOOD_ENOUGH) return even;
@@ -193,20 +196,6 @@ function hostRuleShare({ rows, dimensions, hostDimensions = 0 }: Packing): numbe
     if (amounts.subarray(dimensions - hostDimensions).some((amount) => amount > 0)) under += count;
   }
   return all === 0 ? 0 : under / all;
-}
-
-/** Counts only the steps beyond the lent ones against the budget. */
-function* packEvenlyWithin(
-  packing: Packing,
-  bins: readonly number[],
-  counts: readonly number[],
-  budget: WorkBudget,
-  lent: number,
-): Steps<Solution | undefined> {
-  const own = { units: budget.units + lent };
-  const solution = yield* packEvenly(packing, bins, counts, own);
-  budget.units = Math.min(budget.units, own.units);
-  return solution;
 }
 
 /**
