@@ -68,6 +68,12 @@ describe.skipIf(process.env["RELEASE"] !== "whole")("a whole release", () => {
     }
   });
 
+  it("has a package for npm without the bundle, which is a file of its own", () => {
+    const names = run("tar", "-tzf", join(out("first"), `karpenter-ts-${VERSION}.tgz`));
+    expect(names).toContain("package/dist/cli/main.js");
+    expect(names).not.toContain("package/dist/bundle");
+  });
+
   it("has a program that says its version", () => {
     const into = out("bundle");
     mkdirSync(into);

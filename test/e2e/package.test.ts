@@ -92,6 +92,11 @@ describe("the npm package", () => {
     expect(run("sandbox", "--provider", "kwok", "--scenario", story)).toContain("story kept");
   });
 
+  it("carries of dist what tsc writes, and not the bundle or another release", () => {
+    const floors = readdirSync(join(ROOT, "src")).filter((name) => !name.includes("."));
+    expect(readdirSync(join(home, "dist")).filter((name) => !floors.includes(name))).toEqual([]);
+  });
+
   it("carries no tests, sources or build leftovers", () => {
     expect(existsSync(join(home, "src"))).toBe(false);
     expect(existsSync(join(home, "test"))).toBe(false);
