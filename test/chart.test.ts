@@ -200,6 +200,11 @@ describe("the image", () => {
     for (const path of [...BUNDLE_DATA, "LICENSE"]) expect(copied).toContain(path);
   });
 
+  it("starts as the one that the guide makes of a release's bundle", () => {
+    const entry = /^ENTRYPOINT .*$/m.exec(recipe)?.[0] ?? "none";
+    expect(read("docs/guide/install.md")).toContain(`\n${entry}\n`);
+  });
+
   it("runs as the user of the chart, on Node 26, without node_modules", () => {
     const deployment = templates.find(({ file }) => file === "deployment.yaml")?.text ?? "";
     const [, user, group] = /^USER (\d+):(\d+)$/m.exec(recipe) ?? [];
