@@ -81,7 +81,7 @@ const INTRODUCTION = [
   "  best --> improvements",
   "  subgraph improvements",
   "    direction TB",
-  "    openZones --- dropNode",
+  "    openZones --- dropNode --- moveNode",
   "  end",
   "  improvements -->|acceptance rule| launch([NodeClaims])",
   "```",

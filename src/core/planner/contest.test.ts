@@ -79,13 +79,13 @@ describe("a contest of plans", () => {
   it("names each improvement of the best plan once, and forgets them with a new source", () => {
     const { one, offer } = contest();
     offer(100, "greedy");
-    const improve = (name: "dropNode" | "openZones", price: number, known: number) =>
+    const improve = (name: "dropNode" | "moveNode", price: number, known: number) =>
       atOnce(one.offerImproved(name as never, plan(price), RULE, plan(known)));
     improve("dropNode", 90, 100);
-    improve("openZones", 80, 90);
+    improve("moveNode", 80, 90);
     improve("dropNode", 70, 80);
-    improve("openZones", 69, 70);
-    expect(one.record.improvements).toEqual(["openZones", "dropNode"]);
+    improve("moveNode", 69, 70);
+    expect(one.record.improvements).toEqual(["moveNode", "dropNode"]);
     expect(one.best).toEqual(plan(70));
     expect(one.record.considered.at(-1)).toMatchObject({ rejectedBy: "savesEnough" });
     offer(10);

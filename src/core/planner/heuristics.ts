@@ -23,6 +23,7 @@ export const IMPROVEMENTS = {
   openZones:
     "After cheapestNodeWithoutZone: nodes whose pods accept any zone may be launched in every zone again.",
   dropNode: "One node is dropped. Its pods go to the other nodes, or to new nodes that cost less.",
+  moveNode: "One node keeps its pods and moves to another zone or capacity type.",
 } as const;
 
 export type ImprovementName = keyof typeof IMPROVEMENTS;

@@ -57,6 +57,26 @@ const OPENED = (() => {
   const all = [...pods(8, "1900m", { ...spread("other"), ...arch("amd64") }), plain];
   return inputOf(all, ...SMALL_IN_B, arm);
 })();
+/** A small node in zone-b gets a pod that needs a large one, which costs less in zone-c. */
+const MOVED = inputOf(
+  [
+    pod({ name: "web", labels: LABELS, cpu: "2500m", spec: spread("other") }),
+    pod({ name: "z", cpu: "1", memory: "20Gi" }),
+  ],
+  ...[
+    ["small-b", 8, "zone-b", 100_000],
+    ["small-c", 8, "zone-c", 110_000],
+    ["large-b", 64, "zone-b", 420_000],
+    ["large-c", 64, "zone-c", 400_000],
+  ].map(([name, memoryGi, zone, price]) =>
+    instanceType({
+      name: String(name),
+      memoryGi: Number(memoryGi),
+      zones: [String(zone)],
+      priceMicroUsd: Number(price),
+    }),
+  ),
+);
 const HOST_GROUP = (() => {
   const term = { topologyKey: HOSTNAME, labelSelector: { matchLabels: LABELS } };
   const podAffinity = { requiredDuringSchedulingIgnoredDuringExecution: [term] };
@@ -139,6 +159,7 @@ const WINNERS: readonly Winner[] = [
   [dearWish(2_000_000), DEFAULT_PLANNER, "cheapestNode", []],
   [ZONE_CLOSED, DEFAULT_PLANNER, "cheapestNodeWithoutZone", ["openZones"]],
   [TWO_POOLS, DEFAULT_PLANNER, "greedy", ["dropNode"]],
+  [MOVED, DEFAULT_PLANNER, "greedy", ["moveNode"]],
 ];
 
 /** A plan that is rejected: of which source, and by which condition. */
@@ -196,6 +217,7 @@ const NEEDED: readonly (readonly [Heuristic, Input, PlannerOptions])[] = [
   ["cheapestNodeWithoutZone", ZONE_CLOSED, DEFAULT_PLANNER],
   ["hostGroupsFirst", HOST_GROUP, DEFAULT_PLANNER],
   ["dropNode", TWO_POOLS, DEFAULT_PLANNER],
+  ["moveNode", MOVED, DEFAULT_PLANNER],
 ];
 
 it.each(NEEDED)("%s places more pods or costs less", (heuristic, input, options) => {

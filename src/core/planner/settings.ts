@@ -29,6 +29,9 @@ export const MOST_ZONES_CLOSED = 4;
 /** How many plans of the whole batch are made with one node dropped. */
 export const MOST_NODES_DROPPED = 8;
 
+/** How many plans of the whole batch are made with one node moved. */
+export const MOST_NODES_MOVED = 8;
+
 /** Rounds of packing: the pods that one round could not place are packed again. */
 export const PACKING_ROUNDS = 3;
 

@@ -79,6 +79,7 @@ const OTHERS: readonly Heuristic[] = [
   "cheapestNodeWithoutZone",
   "openZones",
   "dropNode",
+  "moveNode",
 ];
 
 it.each(CASES)("%s makes the plan of a packing cheaper", (heuristic, one) => {

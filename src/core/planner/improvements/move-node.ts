@@ -1,0 +1,105 @@
+/**
+ * Moves one node of the plan, with its pods, to another zone or capacity type. The first pod on a node settles both.
+ * Pods that join later may need an instance type that is cheaper elsewhere.
+ */
+import {
+  CAPACITY_TYPE_LABEL_KEY,
+  TOPOLOGY_ZONE_LABEL_KEY,
+} from "../../../apis/karpenter/labels.ts";
+import { addResources } from "../../../apis/resources.ts";
+import { type PodClass, variantsOf } from "../../provisioning/batch/pod-class.ts";
+import { type Admitting, admittedSet } from "../../provisioning/feasibility/admission.ts";
+import type { Template } from "../../provisioning/pools/pool-template.ts";
+import type { PlannedClaim, SchedulingResult } from "../../provisioning/result.ts";
+import type { Batch } from "../../provisioning/solve.ts";
+import { intersectionOf } from "../../scheduling/bits.ts";
+import type { SetId } from "../../scheduling/requirement-space.ts";
+import { isBurstable, setAsPlanned, withNodes } from "../as-planned.ts";
+import { MOST_NODES_MOVED } from "../settings.ts";
+import type { Improvement } from "./improvement.ts";
+
+const KEYS: ReadonlySet<string> = new Set([TOPOLOGY_ZONE_LABEL_KEY, CAPACITY_TYPE_LABEL_KEY]);
+
+interface Move {
+  /** The position of the node in the plan. */
+  readonly at: number;
+  readonly to: PlannedClaim;
+  readonly savedMicroUsd: number;
+}
+
+export const moveNode: Improvement = {
+  name: "moveNode",
+  rule: { saves: "anything", strandsNoMorePods: true, mayPlaceMore: false },
+  // A node of a burstable type is cheap because of CPU credits. Pods that join it might live on these credits.
+  applies: (contest) => contest.mayRearrange && !contest.best.newClaims.some(isBurstable),
+  improve: function* (contest) {
+    const { batch, best: plan } = contest;
+    const moves = movesOf(batch, plan);
+    const before = moves.length === 0 ? undefined : yield* withNodes(batch, plan, plan.newClaims);
+    if (before === undefined) return;
+    let claims = plan.newClaims;
+    for (const { at, to } of moves) {
+      const moved = claims.with(at, to);
+      const other = yield* withNodes(batch, plan, moved);
+      if (other === undefined || other.preferencesGivenUp > before.preferencesGivenUp) continue;
+      yield* contest.offerImproved("moveNode", other.result, moveNode.rule, contest.best);
+      if (contest.best === other.result) claims = moved;
+    }
+  },
+};
+
+/** The moves in order of their saving, largest first, computed as if there were no rules between pods. */
+function movesOf({ base, queued }: Batch, { newClaims }: SchedulingResult): readonly Move[] {
+  const classOf = new Map(queued.map(({ pod, podClass }) => [pod, podClass]));
+  const moves = newClaims.flatMap((claim, at) => {
+    const template = base.templates.find(({ pool }) => pool.id === claim.pool.id);
+    if (template === undefined) return [];
+    const own = claim.pods.flatMap((pod) => classOf.get(pod) ?? []);
+    return movesOfOne(base, template, claim, own).map((move) => ({ at, ...move }));
+  });
+  return moves.sort((a, b) => b.savedMicroUsd - a.savedMicroUsd).slice(0, MOST_NODES_MOVED);
+}
+
+/** The other values of a label that the plan settles for the node, where instance types for its pods cost less. */
+function movesOfOne(
+  base: Batch["base"],
+  { set: ofPool, taints, table, usable, steady = usable }: Template,
+  claim: PlannedClaim,
+  own: readonly PodClass[],
+): readonly Omit<Move, "at">[] {
+  const { space } = base.context;
+  const { requirements, cheapest } = claim;
+  const here = setAsPlanned(space, ofPool, requirements);
+  // A volume is bound to its zone.
+  if (here === undefined || own.some(({ hasVolumes }) => hasVolumes)) return [];
+  const wanted = [...new Set(own)].map((podClass) =>
+    wantedBy(base, podClass, { taints, set: here }),
+  );
+  const all = own.map(({ requests }) => requests).reduce(addResources);
+  const types = intersectionOf(table.holding(all), steady);
+  return requirements.flatMap((settled) => {
+    const { key, operator } = settled;
+    if (!KEYS.has(key) || operator !== "In" || settled.values?.length !== 1) return [];
+    const others = requirements.filter((one) => one !== settled);
+    return table.valuesOf(usable, space.get(ofPool).get(key)).flatMap((value) => {
+      const there = { key, operator, values: [value] };
+      let set = setAsPlanned(space, ofPool, [...others, there]);
+      for (const one of wanted) set &&= space.join(set, one);
+      const price = set === undefined ? cheapest.priceMicroUsd : table.leastPrice(types, set);
+      const savedMicroUsd = cheapest.priceMicroUsd - price;
+      if (savedMicroUsd <= 0) return [];
+      return [{ to: { ...claim, requirements: [...others, there] }, savedMicroUsd }];
+    });
+  });
+}
+
+/** What a pod of the class requires of a node, without the preferences that this node cannot meet. */
+function wantedBy(
+  { context: { space }, classes }: Batch["base"],
+  podClass: PodClass,
+  node: Admitting,
+): SetId {
+  for (const variant of variantsOf(classes, podClass))
+    if (admittedSet(node, variant, space) !== undefined) return variant.set;
+  return node.set;
+}
