@@ -109,6 +109,9 @@ function linksOut(md: MarkdownIt): void {
     for (const { children } of tokens) {
       let isOut = false;
       for (const token of children ?? []) {
+        // As `rewrites` above names the page.
+        const href = token.attrs?.find(([name]) => name === "href");
+        if (href !== undefined) href[1] = href[1].replace(/(^|\/)README\.md/, "$1index.md");
         if (token.type === "link_open" && /^(\.\.\/){2,}/.test(token.attrGet("href") ?? "")) {
           isOut = true;
           token.attrs = [["title", "in the repository"]];
