@@ -84,7 +84,7 @@ export async function requestReboot(
   if (candidate === undefined || command.repair === undefined) return;
   const { ailment, graceMs } = command.repair;
   const { claim: known, node } = candidate;
-  const live = await permitReboot(world, known, node.node);
+  const live = await permitReboot(world, { claim: known, node: node.node, isClosed: false });
   if (live === "held")
     throw new Error(`the reboot of ${node.name} is held: events of its NodeClaim say why`);
   if (typeof live === "string") return;

@@ -7,16 +7,27 @@ import type { Ended } from "./ended.ts";
 import { permit } from "./permit.ts";
 import { repairReason } from "./repair-proof.ts";
 
+interface Rebooted {
+  readonly claim: NodeClaim;
+  readonly node: Node | undefined;
+  /**
+   * The node was closed and drained for the reboot. The drain may be what cleared the condition, so the reboot goes on
+   * without it, as upstream's does.
+   */
+  readonly isClosed: boolean;
+}
+
 /**
  * The claim as read from the API server, or why its machine is not rebooted. A reboot counts once against the brake.
  */
 export function permitReboot(
   world: World,
-  claim: NodeClaim,
-  node: Node | undefined,
+  { claim, node, isClosed }: Rebooted,
 ): Promise<NodeClaim | Exclude<Ended, "ended">> {
   const act = { ...INSTANCE_ACTS.reboot, name: "reboot" };
-  const stillHolds = async (live: NodeClaim) =>
-    (await repairReason(world, live, node)) === "broken";
+  const stillHolds = async (live: NodeClaim) => {
+    const reason = await repairReason(world, live, node);
+    return reason === "broken" || (isClosed && reason === "recovered");
+  };
   return permit(world, claim, { act, stillHolds });
 }

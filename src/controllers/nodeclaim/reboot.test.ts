@@ -156,7 +156,6 @@ describe("a reboot", () => {
   const guarded = { podAnnotations: { "karpenter.sh/do-not-disrupt": "true" } };
 
   it.each([
-    ["has recovered", (world: FakeWorld) => report(world, "one", "True")],
     [
       "may not be repaired by now",
       ({ api }: FakeWorld) =>
@@ -176,6 +175,17 @@ describe("a reboot", () => {
     expect(rebooting(world)).toEqual([undefined, undefined]);
     expect(condition(claimOf(world), "DisruptionReason")).toBeUndefined();
     expect(claimOf(world).metadata.deletionTimestamp).toBeUndefined();
+    await world.stop();
+  });
+
+  it("goes on where the condition clears during the drain, as upstream's suite asks", async () => {
+    const world = await oneNode(guarded);
+    report(world, "one", "False");
+    await world.clock.advance(75_000);
+    expect(taints(world)).toEqual(["karpenter.sh/rebooting"]);
+    report(world, "one", "True");
+    await world.clock.advance(4 * MINUTE_MS);
+    expect(world.cloud.reboots).toHaveLength(1);
     await world.stop();
   });
 

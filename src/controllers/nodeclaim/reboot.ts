@@ -24,7 +24,6 @@ import {
   rebootRequestedMs,
   rebootStep,
 } from "../../core/nodeclaim/reboot.ts";
-import { ailmentsOf } from "../../core/repair/ailments.ts";
 import { type Drain, drain } from "../../core/termination/drain.ts";
 import { changeObject } from "../../kube/client/change-object.ts";
 import {
@@ -96,8 +95,7 @@ async function reconcile(parts: Parts, request: Request): Promise<Outcome> {
   const plan = drain({ nowMs, deadlineMs: undefined, pods: podsOn(world, node) });
   const one: Rebooted = { claim, node, plan };
   const askedMs = asked.get(uid);
-  const isBroken = node === undefined || ailmentsOf(node, world.cloud.repairPolicies).length > 0;
-  const facts = { claim, node, nowMs, waiting: plan.waiting, askedMs, isBroken };
+  const facts = { claim, node, nowMs, waiting: plan.waiting, askedMs };
   return apply(parts, one, rebootStep(facts));
 }
 
@@ -106,7 +104,6 @@ async function apply(parts: Parts, one: Rebooted, step: RebootStep): Promise<Out
   const { claim, node, plan } = one;
   if (step.do === "wait") return requeueAfter(step.afterMs);
   if (step.do === "end") return end(parts, one, step);
-  if (step.do === "leave") return leave(parts, one);
   if (node === undefined) return AWAIT_CHANGE;
   if (step.do === "open") {
     await openNode(world, node);
@@ -135,7 +132,7 @@ async function ask(
 ): Promise<Outcome> {
   const uid = uidOf(claim);
   if (!asked.has(uid)) {
-    const live = await permitReboot(world, claim, node);
+    const live = await permitReboot(world, { claim, node, isClosed: true });
     if (typeof live === "string") return leave({ world, asked }, { claim, node });
     asked.set(uid, earlierNow(world));
     world.metrics.count("involuntary_ends_total", { act: "reboot" });
@@ -229,7 +226,7 @@ async function isOverNow(
   const { providerID: providerId, nodeName } = claim.status ?? {};
   const standing = await standingNodes(world, { providerId, names: [nodeName] });
   const node = standing.find((one) => !isDeleting(one));
-  const facts = { claim, node, waiting: 0, askedMs, isBroken: true, nowMs: earlierNow(world) };
+  const facts = { claim, node, waiting: 0, askedMs, nowMs: earlierNow(world) };
   const step = rebootStep(facts);
   return step.do === "end" && isReplaced(step.result);
 }

@@ -55,7 +55,6 @@ const step = (given: NodeClaim, facts: Partial<RebootFacts> = {}) =>
     node: node("old"),
     waiting: 0,
     askedMs: undefined,
-    isBroken: true,
     nowMs: NOW,
     ...facts,
   });
@@ -69,14 +68,6 @@ describe("a reboot that was asked for", () => {
     expect(step(within(1))).toEqual({ do: "ask", preBootId: "old" });
     expect(step(within(0.05))).toMatchObject({ do: "drain" });
     expect(step(within(5), { waiting: 1 })).toEqual({ do: "ask", preBootId: "old" });
-  });
-
-  it("is left where the node has recovered, until the cloud was asked", () => {
-    const asked = claim({ askedMinutes: 1, annotations: { [GRACE]: "5m" } });
-    expect(step(asked, { isBroken: false, waiting: 1 })).toEqual({ do: "leave" });
-    expect(step(asked, { isBroken: false })).toEqual({ do: "leave" });
-    const noted = claim({ askedMinutes: 1, annotations: { [BOOT]: "old" } });
-    expect(step(noted, { isBroken: false })).toEqual({ do: "ask", preBootId: "old" });
   });
 
   it("is not done where the Node names no boot, for another would not be seen", () => {

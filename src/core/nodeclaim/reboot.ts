@@ -34,16 +34,12 @@ export interface RebootFacts {
   readonly waiting: number;
   /** When this process first asked the cloud. Undefined: it has not asked. */
   readonly askedMs: number | undefined;
-  /** The Node still has a condition that a repair policy names. */
-  readonly isBroken: boolean;
   readonly nowMs: number;
 }
 
 export type RebootStep =
   | { readonly do: "end"; readonly result: RebootResult; readonly message: string }
   | { readonly do: "wait"; readonly afterMs: number }
-  /** The node is healthy again: no reboot, and it accepts pods. */
-  | { readonly do: "leave" }
   /** Pods that are left at `endMs` stay on the node during the reboot. */
   | { readonly do: "drain"; readonly endMs: number | undefined; readonly afterMs: number }
   /** Ask the cloud to reboot the instance. `preBootId` is first written on the claim. */
@@ -84,7 +80,7 @@ function bootIdOf({ status }: Node): string {
   return status?.nodeInfo?.["bootID"] ?? "";
 }
 
-function request({ claim, node, waiting, askedMs, isBroken, nowMs }: RebootFacts): RebootStep {
+function request({ claim, node, waiting, askedMs, nowMs }: RebootFacts): RebootStep {
   const graceMs = rebootGraceMs(claim);
   const key = REBOOT_TERMINATION_GRACE_PERIOD_ANNOTATION_KEY;
   if (graceMs === "unreadable") {
@@ -99,7 +95,6 @@ function request({ claim, node, waiting, askedMs, isBroken, nowMs }: RebootFacts
     return { do: "end", result: "provider_error", message: "the Node is gone" };
   }
   const preBootId = claim.metadata.annotations?.[REBOOT_PRE_BOOT_ID_ANNOTATION_KEY];
-  if (preBootId === undefined && !isBroken) return { do: "leave" };
   if (preBootId === undefined && graceMs !== 0) {
     const earliestMs = requestedMs + MIN_DRAIN_MS;
     const endMs = graceMs === undefined ? undefined : requestedMs + Math.max(graceMs, MIN_DRAIN_MS);

@@ -194,7 +194,7 @@ export const INSTANCE_ACTS = {
     askedBy: "nobody",
     views: ["nodes", "claims"],
     proof:
-      "before the node is closed and again before the cloud is asked: the claim, read live by UID, stays; the Node, read live by UID, has reported the condition for long enough and nobody forbids its repair. Held at the second time the node opens again",
+      "before the node is closed: the Node, read live by UID, has reported the condition for long enough; then and again before the cloud is asked: the claim, read live by UID, stays, and nobody forbids the repair of the Node, read live by UID. Held at the second time the node opens again",
     byClock: true,
     braked: true,
     test: "src/controllers/nodeclaim/reboot.test.ts: is not done",
