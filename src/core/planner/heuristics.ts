@@ -37,6 +37,7 @@ const PACKING_STEPS = {
   branchAndBound: "Column generation searches for patterns that greedy filling does not find.",
   dualPriceGreedy: "Greedy filling by the dual prices that column generation found.",
   reweightedGreedy: "Greedy filling again, with higher values for pods that were packed badly.",
+  mergeBins: "Two nodes become one where one larger node costs no more.",
   hardestFirst: "Of equal pods, those with most rules between pods are placed first.",
   moreRounds: "Pods that one packing could not place are packed again.",
 } as const;

@@ -151,6 +151,14 @@ export const REWEIGHTED_ROUNDS = 16;
  */
 export const ROUNDS_PER_SHAPE = 3;
 
+// Merging bins
+
+/**
+ * Bins that are tried for a merge, the cheapest first. Without any merge U-mix-5k costs 0.6 % more; the number is not
+ * measured.
+ */
+export const MOST_MERGES_TRIED = 16;
+
 // Placing pods as the packing says
 
 /**

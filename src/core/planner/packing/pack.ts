@@ -6,7 +6,7 @@
  * 3. Column generation, which starts from the patterns of steps 1 and 2, and greedy filling by its dual prices.
  * 4. In place of step 3, where many items are under host rules: reweighted greedy.
  *
- * The cheapest solution is taken.
+ * The cheapest solution is taken. At last two of its bins become one where that costs no more.
  */
 import type { Steps } from "../../../base/steps.ts";
 import { within } from "../../../base/within.ts";
@@ -27,6 +27,7 @@ import {
 import { packByColumns } from "./columns.ts";
 import { packEvenly } from "./even-patterns.ts";
 import { type GreedyTask, packByGreed } from "./greedy-patterns.ts";
+import { mergeBins } from "./merge-bins.ts";
 import {
   type Bin,
   dot,
@@ -62,11 +63,22 @@ export function* pack(
     const share = rest === 0 ? 0 : (budget.units * count) / rest;
     const own = { units: share };
     rest -= count;
-    const solution = yield* cheapestSolution(part, prices, own, options);
+    const solution = yield* packPart(part, prices, own, options);
     budget.units += own.units - share;
     if (solution !== undefined) found.push(inWhole(solution));
   }
   return found.length === 0 ? undefined : found.flat();
+}
+
+function* packPart(
+  packing: Packing,
+  prices: Float64Array,
+  budget: WorkBudget,
+  options: PackOptions,
+): Steps<Solution | undefined> {
+  const best = yield* cheapestSolution(packing, prices, budget, options);
+  if (best === undefined || !uses(options, "mergeBins")) return best;
+  return mergeBins(packing, best);
 }
 
 /** Which steps are tried for a part. */

@@ -20,12 +20,12 @@ const CASES: readonly (readonly [Heuristic, PackingCase])[] = [
     "evenPatterns",
     {
       rows: [
-        [8, 18, 0, 1],
-        [3, 7, 0, 2],
+        [7, 10, 0, 5],
+        [6, 17, 0, 1],
       ],
       sizes: [10, 20],
-      price: 23,
-      priceWithout: 26,
+      price: 46,
+      priceWithout: 49,
     },
   ],
   [
@@ -61,7 +61,7 @@ const CASES: readonly (readonly [Heuristic, PackingCase])[] = [
       ],
       sizes: [10, 20],
       price: 39,
-      priceWithout: 49,
+      priceWithout: 46,
     },
   ],
   [
@@ -74,6 +74,18 @@ const CASES: readonly (readonly [Heuristic, PackingCase])[] = [
       sizes: [10, 20],
       price: 72,
       priceWithout: 75,
+    },
+  ],
+  [
+    "mergeBins",
+    {
+      rows: [
+        [3, 2, 0, 1],
+        [6, 2, 0, 2],
+      ],
+      sizes: [10, 20],
+      price: 23,
+      priceWithout: 26,
     },
   ],
   [
