@@ -1,5 +1,5 @@
 /**
- * How log lines, metrics and events name things, by generation. Alpha has machines and provisioners, beta has
+ * How log lines, metrics and events name things, by generation. v1alpha5 has machines and provisioners, v1beta1 has
  * lower-case fields nodeclaim and nodepool, v1 has `{"NodeClaim": {"name"}}`.
  */
 import type { Node } from "../apis/core/node.ts";
@@ -34,7 +34,7 @@ function named(generation: Generation, what: "claim" | "pool", name: string): Lo
   return { [what === "claim" ? words.claimNoun : words.poolNoun]: name };
 }
 
-/** `nodeclaim.lifecycle` is `machine.lifecycle` in alpha's log, and its lines name the provisioner too. */
+/** `nodeclaim.lifecycle` is `machine.lifecycle` in v1alpha5's log, and its lines name the provisioner too. */
 export function claimLog(log: Logger, controller: string, claim: KubeObject): Logger {
   const generation = claimGeneration(claim);
   const noun = vocabulary(generation).claimNoun;

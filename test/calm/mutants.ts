@@ -14,7 +14,7 @@
  * - whoever-stays 12: at 91048 a node with a held pod.
  * - orphans 1: at 91009 a claim without its instance for 30 minutes.
  * - leaks 1: at 91021 an instance without a claim for 30 minutes.
- * - no-memory 1: at 91002 a node that stays closed at rest.
+ * - no-memory 1: at 91002 a node that stays cordoned at rest.
  * - gone-when-expired 1: at 91007 a deletion that nothing explains.
  * - undrained 2, unseen-go 1: at 91001 pods on a node that is gone.
  * - stands-open 6, from 91001 on: at 91006 a claim is deleted while its node takes pods.

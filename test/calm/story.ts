@@ -248,7 +248,7 @@ const MISLED_ABOUT = [
   "cloud",
 ] as const;
 
-/** False answers for some minutes, on one of three days. */
+/** On one of three days: the API server or the cloud gives false answers for 3 to 11 minutes. */
 function drawMisled(random: Random, untilMs: number): Scene[] {
   if (random.int(3) > 0) return [];
   const atMs = 4 * MINUTE + random.int(untilMs - 16 * MINUTE);

@@ -214,7 +214,7 @@ function poolEdits({ metadata, spec }: Json, pod: Json, types: readonly Json[]):
   ];
 }
 
-/** Two limits of one NodePool, both as high as possible. */
+/** For each pair of limits of a NodePool: the two edits that set them as high as possible. */
 export function limitPairs({ manifests }: Scenario): PlannedEdit[][] {
   const pools = manifests.filter(({ kind }) => kind === "NodePool");
   return pools.flatMap(({ metadata, spec }) => {

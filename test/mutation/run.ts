@@ -133,7 +133,7 @@ function textOf(file: string): string {
   return core.find(({ path }) => path === file)?.text ?? "";
 }
 
-/** Undefined if the tests hang. */
+/** Runs the tests in the other process. Undefined: they hang. */
 async function answerTo(question: AskedTests): Promise<Answer | undefined> {
   asker ??= await startAsker();
   asker.send(question);

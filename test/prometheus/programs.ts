@@ -17,7 +17,7 @@ function found(): PrometheusPrograms | undefined {
   return { prometheus: `${folder}/prometheus`, promtool: `${folder}/promtool` };
 }
 
-/** Undefined if they are not installed and cannot be. */
+/** Prometheus' programs, installed if needed. Undefined: they cannot be installed. */
 export function prometheusPrograms(): PrometheusPrograms | undefined {
   const here = found();
   if (here !== undefined) return here;

@@ -1,4 +1,4 @@
-/** Seed S2, from alpha to beta: both generations side by side, then the old Provisioner is removed. */
+/** Seed S2, from v1alpha5 to v1beta1: both generations side by side, then the old Provisioner is removed. */
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import type { KubeObject } from "../../src/apis/meta.ts";

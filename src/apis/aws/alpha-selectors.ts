@@ -1,6 +1,6 @@
 /**
- * Converts alpha's selectors, which are maps, to the selector terms of later generations. In a map, all keys
- * must match, and a comma separates alternatives. Terms are alternatives. So a map becomes one term for each
+ * Converts the selectors of an AWSNodeTemplate, which are maps, to the selector terms of later generations. In a map,
+ * all keys must match, and a comma separates alternatives. Terms are alternatives. So a map becomes one term for each
  * combination of its alternatives. The order is that of upstream's converter: keys sorted, the first key
  * varies fastest, ids outermost. upstream: karpenter-convert v0.32
  */

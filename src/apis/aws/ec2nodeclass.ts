@@ -41,7 +41,7 @@ export interface BlockDevice {
   readonly snapshotID?: string;
   readonly throughput?: number;
   readonly volumeInitializationRate?: number;
-  /** A quantity such as `20Gi`. Alpha also allows numbers. */
+  /** A quantity such as `20Gi`. v1alpha5 also allows numbers. */
   readonly volumeSize?: string | number;
   readonly volumeType?: string;
 }

@@ -1,6 +1,6 @@
 /**
  * Labels, annotations and tags of the AWS provider. upstream: provider's pkg/apis/v1/labels.go, and the
- * v1alpha1 names, which alpha objects still have.
+ * v1alpha1 names, which v1alpha5 objects still have.
  */
 
 /** On instances and nodes: the name of the EC2NodeClass. */

@@ -64,7 +64,7 @@ export type DoNotDisrupt =
 
 /**
  * Reads the annotation: `true`, or a positive duration from the pod's start. Before the start, the duration
- * is not over. Alpha's do-not-evict with `true` has the same effect.
+ * is not over. v1alpha5's do-not-evict with `true` has the same effect.
  */
 export function doNotDisrupt(pod: Pod, nowMs: number): DoNotDisrupt {
   const annotations = pod.metadata.annotations;

@@ -1,4 +1,4 @@
-/** The CRDs of claims: NodeClaim (v1 stored, v1beta1 served) and alpha's Machine. */
+/** The CRDs of claims: NodeClaim (v1 stored, v1beta1 served) and v1alpha5's Machine. */
 import { MACHINE } from "../karpenter/machine.ts";
 import { NODE_CLAIM } from "../karpenter/nodeclaim.ts";
 import {

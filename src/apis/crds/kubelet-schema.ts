@@ -1,4 +1,4 @@
-/** The kubelet block of Provisioners, Machines, beta pools and v1 classes. */
+/** The kubelet block of Provisioners, Machines, v1beta1 pools and v1 classes. */
 
 import { EVICTION_SIGNALS, RESERVABLE } from "../karpenter/kubelet.ts";
 import {
@@ -18,7 +18,7 @@ import {
 const THRESHOLD = `^((\\d{1,2}(\\.\\d{1,2})?|100(\\.0{1,2})?)%|${QUANTITY.slice(1, -1)})?$`;
 
 /**
- * The schema of the block. `cel`: CEL rules check it (beta and v1); alpha leaves that to the webhook. `open`:
+ * The schema of the block. `cel`: CEL rules check it (v1beta1 and v1); v1alpha5 leaves that to the webhook. `open`:
  * unknown kubelet settings are allowed, for images that read them, and maxPods may be a CEL expression.
  */
 export function kubeletSchema(

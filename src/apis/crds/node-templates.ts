@@ -1,4 +1,4 @@
-/** The CRDs of AWSNodeTemplate (alpha, checked by the webhook) and KWOKNodeClass. */
+/** The CRDs of AWSNodeTemplate (v1alpha1, checked by the webhook) and KWOKNodeClass. */
 import { AWS_NODE_TEMPLATE } from "../aws/awsnodetemplate.ts";
 import { KWOK_NODE_CLASS } from "../kwok/kwoknodeclass.ts";
 import {

@@ -1,4 +1,4 @@
-/** The CRD of alpha's Provisioner. The admission webhook checks its content (hub/admission.ts). */
+/** The CRD of v1alpha5's Provisioner. The admission webhook checks its content (hub/admission.ts). */
 import { PROVISIONER } from "../karpenter/provisioner.ts";
 import { type CustomResourceDefinition, column, definition } from "./definition.ts";
 import { kubeletSchema } from "./kubelet-schema.ts";

@@ -120,7 +120,7 @@ export function templateLabels(restrictions: Restrictions): JsonSchema {
   };
 }
 
-/** Requirements of a beta or v1 pool or claim. */
+/** Requirements of a v1beta1 or v1 pool or claim. */
 export function requirements(
   restrictions: Restrictions,
   nodePoolKey: "allowed" | "restricted",
@@ -170,7 +170,7 @@ export function requirements(
   });
 }
 
-/** Requirements in alpha. The webhook checks their content. */
+/** Requirements in v1alpha5. The webhook checks their content. */
 export function looseRequirements(): JsonSchema {
   return list(
     "Constraints on the nodes, all of which hold.",
@@ -186,7 +186,7 @@ export function looseRequirements(): JsonSchema {
   );
 }
 
-/** Taints. With `strict` the schema checks the content; in alpha the webhook does. */
+/** Taints. With `strict` the schema checks the content; in v1alpha5 the webhook does. */
 export function taints(description: string, checks: "strict" | "webhook"): JsonSchema {
   const strict = checks === "strict";
   const item = object(
@@ -227,7 +227,7 @@ export function nodeClassRef(mutability: "immutable" | "free"): JsonSchema {
   );
 }
 
-/** The reference to a node class in beta and alpha. */
+/** The reference to a node class in v1beta1 and v1alpha5. */
 export function looseClassRef(description: string): JsonSchema {
   return object(
     description,

@@ -1,5 +1,5 @@
 /**
- * Admission for alpha's kinds, whose schemas check little: a defaulting webhook for Provisioners, and
+ * Admission for v1alpha5's kinds, whose schemas check little: a defaulting webhook for Provisioners, and
  * validating ones for Provisioners, AWSNodeTemplates and the ConfigMap config-logging. The functions take and
  * return an AdmissionReview; the operator serves them. For later kinds the schemas are enough.
  */
@@ -58,7 +58,7 @@ export function answerWebhook(
   return undefined;
 }
 
-/** Adds alpha's defaults. The answer has a JSON patch. */
+/** Adds v1alpha5's defaults. The answer has a JSON patch. */
 function defaultingReview(review: unknown, settings: AdmissionSettings): KubeReview {
   const { uid, object } = requestOf(review);
   // An object with wrong types gets no defaults. The validating webhook refuses it with a message.
@@ -102,7 +102,7 @@ function problemsOf(
 }
 
 /**
- * Adds the default requirements of alpha for missing keys. An inline provider, the oldest form, gets capacity
+ * Adds the default requirements of v1alpha5 for missing keys. An inline provider, the oldest form, gets capacity
  * type, architecture and two selectors, and labels count as present keys.
  */
 export function defaultedProvisioner(
@@ -206,7 +206,7 @@ function answer(uid: unknown, response: Readonly<Record<string, unknown>>): Kube
   };
 }
 
-/** The webhook configurations for alpha's kinds. `caBundle` is for a Service with TLS. */
+/** The webhook configurations for v1alpha5's kinds. `caBundle` is for a Service with TLS. */
 export function webhookConfigurations(
   service: { readonly name: string; readonly namespace: string } = WEBHOOK_SERVICE,
   caBundle?: string,

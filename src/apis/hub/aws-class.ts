@@ -72,14 +72,14 @@ export interface AwsClass {
   readonly amiFamily: AmiFamily;
   /** The terms are alternatives. An `alias` is the only term. Empty: the newest images of the family. */
   readonly amiTerms: readonly AmiSelectorTerm[];
-  /** Alpha: well-known labels among an image's tags limit the instance types for that image. */
+  /** AWSNodeTemplate only: well-known labels among an image's tags limit the instance types for that image. */
   readonly amiTagRequirements: boolean;
   readonly subnetTerms: readonly SubnetSelectorTerm[];
   readonly securityGroupTerms: readonly SecurityGroupSelectorTerm[];
-  /** If both role and instance profile are missing, the settings' default profile is used (alpha only). */
+  /** If both role and instance profile are missing, the settings' default profile is used (v1alpha5 only). */
   readonly role: string | undefined;
   readonly instanceProfile: string | undefined;
-  /** Alpha: the name of an existing launch template, which is used unchanged. */
+  /** AWSNodeTemplate only: the name of an existing launch template, which is used unchanged. */
   readonly launchTemplateName: string | undefined;
   readonly userData: string | undefined;
   readonly tags: Readonly<Record<string, string>>;

@@ -119,7 +119,7 @@ export function poolIdOfClaim(claim: KubeObject): string | undefined {
   return poolIdOfLabels(claim.metadata.labels);
 }
 
-/** The kubelet settings that a claim got from an alpha or beta pool. v1 claims use those of their class. */
+/** The kubelet settings that a claim got from a v1alpha5 or v1beta1 pool. v1 claims use those of their class. */
 export function claimKubelet(claim: NodeClaim): KubeletConfiguration | undefined {
   const own = (claim.spec as MachineExtras).kubelet;
   if (own !== undefined) return own;

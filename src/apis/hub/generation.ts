@@ -16,7 +16,7 @@ export interface Vocabulary {
   readonly ownerLabel: "karpenter.sh/provisioner-name" | "karpenter.sh/nodepool";
   /** The annotation with the pool's static hash. */
   readonly hashAnnotation: "karpenter.sh/provisioner-hash" | "karpenter.sh/nodepool-hash";
-  /** How a node that is drained is closed to new pods. */
+  /** How a node is cordoned before it is drained. */
   readonly cordon:
     | { readonly by: "unschedulable" }
     | { readonly by: "taint"; readonly key: string; readonly value?: string };

@@ -1,6 +1,6 @@
 /**
  * Converts Provisioners and AWSNodeTemplates in files to v1beta1 NodePools and EC2NodeClasses, as
- * karpenter-convert does without a cluster. Where v1beta1 cannot express alpha's meaning, there is a remark
+ * karpenter-convert does without a cluster. Where v1beta1 cannot express v1alpha5's meaning, there is a remark
  * or an error. upstream: tools/karpenter-convert at v0.32
  */
 import { canonicalQuantity } from "../../base/canonical-quantity.ts";
@@ -38,7 +38,7 @@ export interface Migrated {
   readonly remarks: readonly string[];
 }
 
-/** Converts one object. `ignoreDefaults`: do not add alpha's default requirements for missing keys. */
+/** Converts one object. `ignoreDefaults`: do not add v1alpha5's default requirements for missing keys. */
 export function migrate(given: KubeObject, { ignoreDefaults = false } = {}): Migrated {
   const object = withoutNulls(given);
   const { kind = "", metadata } = object;

@@ -1,6 +1,6 @@
 /**
  * The hub form of a NodePool or Provisioner: flat and parsed, so that no decision asks for the generation. It
- * has all settings of v1 and some of alpha. `toPool` makes it.
+ * has all settings of v1 and some of v1alpha5. `toPool` makes it.
  */
 import type { NillableMs } from "../../base/duration.ts";
 import type { Taint } from "../core/node.ts";
@@ -12,7 +12,7 @@ import type { PoolReturns } from "./returns.ts";
 
 /** The disruption settings of a pool. Durations are text as in the API, including `Never`. */
 export interface PoolDisruption {
-  /** `none` is for an alpha pool with neither consolidation nor ttlSecondsAfterEmpty. */
+  /** `none` is for a v1alpha5 pool with neither consolidation nor ttlSecondsAfterEmpty. */
   readonly policy: "none" | "WhenEmpty" | "WhenEmptyOrUnderutilized" | "Balanced";
   readonly consolidateAfter: NillableMs;
   /** Lifetime of the pool's claims. If `voluntary`, expiration respects budgets and launches replacements first. */
@@ -45,9 +45,9 @@ export interface Pool {
   readonly startupTaints: readonly Taint[];
   readonly requirements: readonly RequirementSpec[];
   readonly classRef: NodeClassReference;
-  /** Kubelet settings of alpha and beta pools, as written. In v1 the class has them. */
+  /** Kubelet settings of v1alpha5 and v1beta1 pools, as written. In v1 the class has them. */
   readonly kubelet: Readonly<Record<string, unknown>> | undefined;
-  /** An alpha pool's inline `spec.provider`, as written. */
+  /** A v1alpha5 pool's inline `spec.provider`, as written. */
   readonly inlineProvider: Readonly<Record<string, unknown>> | undefined;
   /** Limits by resource. A missing name is unlimited; `nodes` counts nodes. */
   readonly limits: Resources;

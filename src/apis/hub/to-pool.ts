@@ -134,7 +134,7 @@ function fromProvisioner(native: Provisioner): Pool {
 }
 
 /**
- * Alpha has no budgets, so the number of disrupted nodes is not limited. Without consolidation and
+ * v1alpha5 has no budgets, so the number of disrupted nodes is not limited. Without consolidation and
  * ttlSecondsAfterEmpty nothing is consolidated.
  */
 function provisionerDisruption(spec: Provisioner["spec"]): PoolDisruption {

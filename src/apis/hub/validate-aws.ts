@@ -1,6 +1,6 @@
 /**
- * Alpha's webhook checks of the AWS block in an AWSNodeTemplate, or inline in a Provisioner. All paths start
- * with `spec.provider`, as upstream's do. upstream: provider's v1alpha1 validation at v0.31
+ * The webhook's checks of the AWS block in an AWSNodeTemplate, or inline in a Provisioner. All paths start with
+ * `spec.provider`, as in upstream. upstream: provider's v1alpha1 validation at v0.31
  */
 import { isObject } from "../../base/json.ts";
 import { parseNano } from "../../base/quantity.ts";

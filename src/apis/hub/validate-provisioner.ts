@@ -1,5 +1,5 @@
 /**
- * Alpha's webhook checks of a Provisioner, except for the inline AWS block. Messages equal upstream's where
+ * The webhook's checks of a Provisioner, except for the inline AWS block. Messages equal upstream's where
  * they are known. upstream: v1alpha5/provisioner_validation.go at v0.31
  */
 import { parseUnits } from "../../base/quantity.ts";
@@ -22,7 +22,7 @@ import type { Provisioner } from "../karpenter/provisioner.ts";
 import { exactlyOne, type FieldProblem, invalidKey, invalidValue, problem } from "./validation.ts";
 
 const CLOSED_DOMAINS = ["kubernetes.io", "k8s.io", "karpenter.sh", "karpenter.k8s.aws"];
-/** Alpha compares a label's domain exactly; later generations compare its suffix. */
+/** v1alpha5 compares a label's domain exactly; later generations compare its suffix. */
 const OPEN_DOMAINS = ["kops.k8s.io", "node.kubernetes.io", "node-restriction.kubernetes.io"];
 const CLOSED_KEYS = [HOSTNAME_LABEL_KEY, EMPTINESS_TIMESTAMP_ANNOTATION_KEY];
 const OPERATORS = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"];

@@ -1,4 +1,4 @@
-/** Problems of fields, and their text as alpha's webhooks answer it. */
+/** Problems of fields, and their text as v1alpha5's webhooks answer it. */
 import { asText } from "../../base/json.ts";
 
 /** Printed as `message: path, path`, with details on a second line. upstream: knative.dev/pkg/apis FieldError */

@@ -1,10 +1,10 @@
-/** Kubelet settings of all generations. Only alpha has containerRuntime. */
+/** Kubelet settings of all generations. Only v1alpha5 has containerRuntime. */
 import type { ResourceAmounts } from "../meta.ts";
 
 /** Settings of the kubelet, of all generations. Amounts are quantities; periods are Go durations. */
 export interface KubeletConfiguration {
   readonly clusterDNS?: readonly string[];
-  /** Alpha only: `dockerd` or `containerd`. */
+  /** v1alpha5 only: `dockerd` or `containerd`. */
   readonly containerRuntime?: string;
   /** Text is a CEL expression over the instance type (v1 classes, with the gate NodeClassCEL). */
   readonly maxPods?: number | string;

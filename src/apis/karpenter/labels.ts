@@ -27,7 +27,7 @@ export const EXCLUDE_BALANCERS_LABEL_KEY =
 
 /** The owner of a claim and its node, in v1 and v1beta1. */
 export const NODEPOOL_LABEL_KEY = "karpenter.sh/nodepool";
-/** Alpha's owner label. */
+/** On nodes and claims of v1alpha5: the name of their Provisioner. */
 export const PROVISIONER_NAME_LABEL_KEY = "karpenter.sh/provisioner-name";
 /** `true` once the node is initialized. */
 export const NODE_INITIALIZED_LABEL_KEY = "karpenter.sh/initialized";
@@ -56,7 +56,7 @@ export const REBOOT_TERMINATION_GRACE_PERIOD_ANNOTATION_KEY =
   "karpenter.sh/reboot-termination-grace-period";
 /** On claims: when repair requested the last reboots, as comma-separated RFC 3339 times. karpenter-ts only. */
 export const REBOOTS_ANNOTATION_KEY = "karpenter.sh/repair-reboots";
-/** The form of do-not-disrupt in alpha and beta. */
+/** The form of do-not-disrupt in v1alpha5 and v1beta1. */
 export const DO_NOT_EVICT_ANNOTATION_KEY = "karpenter.sh/do-not-evict";
 /** The older form of do-not-disrupt, on nodes of v1alpha5. */
 export const DO_NOT_CONSOLIDATE_ANNOTATION_KEY = "karpenter.sh/do-not-consolidate";

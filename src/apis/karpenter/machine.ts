@@ -1,4 +1,4 @@
-/** Machine, karpenter.sh/v1alpha5: alpha's claim. upstream: pkg/apis/v1alpha5/machine.go at v0.31 */
+/** Machine, karpenter.sh/v1alpha5: the NodeClaim of its time. upstream: pkg/apis/v1alpha5/machine.go at v0.31 */
 import type { Taint } from "../core/node.ts";
 import type { Condition, Kind, KubeObject, ResourceAmounts } from "../meta.ts";
 import type { KubeletConfiguration } from "./kubelet.ts";

@@ -1,4 +1,4 @@
-/** Provisioner, karpenter.sh/v1alpha5: alpha's pool. upstream: pkg/apis/v1alpha5/provisioner.go at v0.31 */
+/** Provisioner, karpenter.sh/v1alpha5: the NodePool of its time. upstream: pkg/apis/v1alpha5/provisioner.go at v0.31 */
 import type { Taint } from "../core/node.ts";
 import type { Condition, Kind, KubeObject, ResourceAmounts } from "../meta.ts";
 import type { KubeletConfiguration } from "./kubelet.ts";

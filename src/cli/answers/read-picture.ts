@@ -57,9 +57,9 @@ export interface ReadPicture {
   readonly planning: PlanningInput;
   readonly settings: Settings;
   readonly notes: readonly string[];
-  /** Why pods lost their planned node, by pod key, as events tell. */
+  /** Why pods lost their planned node, by pod key. Read from events. */
   readonly lostNodes: ReadonlyMap<string, string>;
-  /** Any pod by key, of a cluster whose manifests have only the pods without a node. */
+  /** Finds a pod by key. Set for a live cluster, where `manifests` has only the pods without a node. */
   readonly podOf?: (key: string) => Pod | undefined;
 }
 

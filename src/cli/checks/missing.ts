@@ -4,7 +4,7 @@ import type { KubeClient } from "../../kube/client/client.ts";
 import { objectPath } from "../../kube/client/request.ts";
 import { isNotFound, KubeError } from "../../kube/errors.ts";
 
-/** False if the object cannot be read, because it may exist. */
+/** Whether the object surely does not exist. False if it cannot be read, because it may exist. */
 export async function isKnownMissing(
   client: Pick<KubeClient, "raw">,
   kind: Kind,

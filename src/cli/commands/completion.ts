@@ -1,4 +1,4 @@
-/** `karpenter completion`: prints the script with which a shell completes command lines of karpenter. */
+/** `karpenter completion`: prints the script that completes karpenter's command lines in a shell. */
 import { Argument, Command } from "commander";
 import { printedDocument } from "../../base/printable.ts";
 import { SCRIPTS, SHELLS, type Shell } from "../completion/scripts.ts";

@@ -280,7 +280,7 @@ function readObject(
   };
   const { value, problems, wrong } = readable(definition, where, named);
   const mistyped = alphaTypeProblem(value);
-  // The defaults and rules of alpha kinds need correct types.
+  // The defaults and rules of v1alpha5 kinds need correct types.
   if (mistyped !== undefined) throw refused(where, object, [...problems, mistyped]);
   const complete = withAlphaDefaults(definition.applyDefaults(value));
   // The status of a custom kind is not checked, as on creation.
@@ -354,7 +354,7 @@ function withAlphaDefaults(object: KubeObject): KubeObject {
     : object;
 }
 
-/** Errors of alpha kinds, whose schemas check little. Their webhooks have the rules. */
+/** Errors of v1alpha5 kinds, whose schemas check little. Their webhooks have the rules. */
 function alphaProblems(object: KubeObject): readonly string[] {
   if (object.kind === "AWSNodeTemplate") {
     return lines(validateAwsBlock((object as AWSNodeTemplate).spec ?? {}, "template"));

@@ -106,7 +106,7 @@ interface Memory {
   hasLearned: boolean;
   /** Revision of the cluster state at which every recent move was recorded on a claim. */
   recordedAt?: number;
-  /** Whether an empty node may be removed, so that the next round is early. */
+  /** An empty node may be removable, so the next round does not wait for `roundAtMs`. */
   isWoken: boolean;
   /** When the next regular round is due, measured by the monotonic clock. */
   roundAtMs: number;

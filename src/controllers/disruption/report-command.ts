@@ -10,7 +10,7 @@ import { speaksV05 } from "../words.ts";
 import type { World } from "../world.ts";
 import { tellRepair } from "./repairs.ts";
 
-/** Logs the command in the words of its Karpenter generation. */
+/** Logs the command with the message that its generation of Karpenter uses. */
 export function reportCommand(world: World, command: Command, id: string): void {
   const { generation, candidates } = command;
   tellRepair(world, command);

@@ -62,7 +62,7 @@ export class RunningCommands {
     return true;
   }
 
-  /** Undefined: the command is not being rolled back. */
+  /** Why the command is being rolled back. Undefined: it is not. */
   rollBackReason({ record }: RunningCommand): RollBackReason | undefined {
     return this.#back.get(record.id);
   }
@@ -72,7 +72,7 @@ export class RunningCommands {
     this.#steps.set(record.id, steps.set(nodeName, step));
   }
 
-  /** Undefined: the removal of the node has not begun. */
+  /** How far the removal of the node is. Undefined: it has not begun. */
   stepOf({ record }: RunningCommand, nodeName: string): Step | undefined {
     return this.#steps.get(record.id)?.get(nodeName);
   }

@@ -1,5 +1,5 @@
 /**
- * A Node with a pod that no list and no watch delivered to this process. Whatever ends its claim, its machine stays
+ * A Node with a pod that no list and no watch delivered to this process. Whatever deletes its claim, the instance stays
  * until the Node is drained. It also stays while the API server's answer is in doubt.
  */
 import { describe, expect, it } from "vitest";

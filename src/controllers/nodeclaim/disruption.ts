@@ -1,5 +1,5 @@
 /**
- * Keeps the conditions that voluntary disruption reads: `Consolidatable` of v1 claims, `Empty` of alpha and beta
+ * Keeps the conditions that voluntary disruption reads: `Consolidatable` of v1 claims, `Empty` of v1alpha5 and v1beta1
  * claims, `Drifted` of all. Runs when the claim, its pool, its class, its node or pods there change.
  * upstream: pkg/controllers/nodeclaim/disruption/controller.go
  */

@@ -96,7 +96,7 @@ function claimKey(claim: NodeClaim): string {
   return `${kind}/${name}`;
 }
 
-/** Drift of alpha and beta can be switched off. Drift of v1 is always on. */
+/** Drift of v1alpha5 and v1beta1 can be switched off. Drift of v1 is always on. */
 function isOn({ settings: { gates } }: World, generation: Generation): boolean {
   if (generation === "v1") return true;
   return generation === "beta" ? gates.betaDrift : gates.alphaDrift;

@@ -1,6 +1,6 @@
 /**
- * Ends claims that have reached their lifetime. v1 and v0.5 (with its TTL): at once, whatever budgets say. Alpha and
- * beta, and v1 by a setting: the claims are marked Expired, and the disruption loop replaces them first.
+ * Ends claims that have reached their lifetime. v1 and v0.5 (with its TTL): at once, whatever budgets say. v1alpha5 and
+ * v1beta1, and v1 by a setting: the claims are marked Expired, and the disruption loop replaces them first.
  * upstream: pkg/controllers/nodeclaim/expiration/controller.go
  */
 import { claimGeneration, poolIdOfClaim } from "../../apis/hub/claim.ts";

@@ -38,7 +38,7 @@ const HASHES_PER_STEP = 64;
  * Writes the hash annotation, which drift compares with that of each claim. upstream: pkg/controllers/nodepool/hash.
  */
 export function nodePoolHash(world: World): Controller {
-  /** Hashes of beta pools, by UID, whose claims were already checked. A pool changes often, but its hash rarely. */
+  /** Hashes of v1beta1 pools, by UID, whose claims were already checked. A pool changes often, but its hash rarely. */
   const lookedThrough = new Map<string, string>();
   return {
     name: "nodepool.hash",

@@ -1,6 +1,6 @@
 /**
- * Triggers of planning: a pod that cannot be placed, and a leaving node with pods. Each triggers again every ten
- * seconds while that lasts.
+ * Triggers of planning: a pod that cannot be placed, and a node that is cordoned by a taint or deleted. Each triggers
+ * again every ten seconds while that lasts.
  * upstream: pkg/controllers/provisioning/controller.go
  */
 import { NODE, type Node } from "../../apis/core/node.ts";
@@ -54,15 +54,15 @@ export function podTrigger(world: World, batcher: Batcher, times: PodTimes): Con
 }
 
 /**
- * Whether a node that is not Karpenter's is being deleted, read live: nobody else confirms it (gather.ts), while
- * node.termination does so for Karpenter's own.
+ * False if only the mirror says that the node is being deleted. The API server is asked about nodes that are not
+ * Karpenter's. node.termination asks about Karpenter's own.
  */
 async function isSurelyLeaving(world: World, node: Node): Promise<boolean> {
   if (!isDeleting(node) || hasFinalizer(node, TERMINATION_FINALIZER)) return true;
   return isDeletedNow(world, NODE as Kind, node);
 }
 
-/** `provisioner.trigger.node`: nodes that are closed or deleting; their pods need places elsewhere. */
+/** `provisioner.trigger.node`: the pods of nodes that are cordoned by a taint or deleted need other nodes. */
 export function nodeTrigger(world: World, batcher: Batcher): Controller {
   return {
     name: "provisioner.trigger.node",

@@ -121,7 +121,7 @@ function workOut(picture: Picture, pool: Pool, reason: CommandReason): Allowed {
   }
 }
 
-/** Undefined: the budgets allow to disrupt a node of the pool for this reason. */
+/** The hold if budgets allow no disruption of the pool's nodes for this reason. Undefined: they allow one. */
 export function budgetHold(picture: Picture, pool: Pool, reason: CommandReason): Hold | undefined {
   // A pause is a hold of its own, so budgets give none.
   if (picture.paused(pool) !== undefined) return undefined;

@@ -126,7 +126,7 @@ function policyHolds(candidate: Candidate): readonly Hold[] {
     return [...node.map((says) => policyHold(says, "Underutilized")), ...ofPool];
   }
   const kept = keptByAnnotation(candidate);
-  // Alpha removes an empty node (ttlSecondsAfterEmpty) in spite of the annotation.
+  // v1alpha5 removes an empty node (ttlSecondsAfterEmpty) in spite of the annotation.
   const isKept = kept !== undefined && policy !== "WhenEmpty";
   const isOff = policy === "none" || consolidateAfter === "Never";
   return [

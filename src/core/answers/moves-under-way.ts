@@ -17,12 +17,15 @@ import type { NodeView } from "../state/node-view.ts";
  */
 export type MovesUnderWay = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
-/** Leaving node → owner → the largest number of its pods that was seen on the node. */
+/** Leaving node → owner of pods → the most pods of this owner that were seen on the node. */
 export type SeenLeaving = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
 type Counts = Map<string, number>;
 
-/** `seen` and `before` are the counts and nodes of the previous call. They count pods that left the node since. */
+/**
+ * The counts of pods on the nodes that are leaving now. `seen` and `before`: the result and the nodes of the previous
+ * call. They count pods that are gone by now.
+ */
 export function seenLeaving(
   seen: SeenLeaving,
   before: readonly NodeView[],

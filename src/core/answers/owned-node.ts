@@ -14,7 +14,7 @@ export interface Owned {
   readonly candidate: Candidate | undefined;
 }
 
-/** Undefined: Karpenter does not own the node. */
+/** The node with its claim, pool and candidate. Undefined: Karpenter does not own the node. */
 export function ownedNode(picture: Picture, node: NodeView): Owned | undefined {
   const { claim } = node;
   if (claim === undefined) return undefined;

@@ -61,7 +61,7 @@ export interface Step {
   readonly priceMicroUsdPerHour: number;
 }
 
-/** `settled`: nothing is left to do. `horizon`: the time was over. `limit`: the number of rounds was reached. */
+/** `settled`: nothing is left to do. `horizon`: the simulated time ran out. `limit`: the most rounds were made. */
 export type Ending = "settled" | "horizon" | "limit";
 
 /** A simulated run of the disruption loop. */

@@ -43,7 +43,7 @@ export interface RepairAnswer {
   readonly cause?: { readonly kind: string; readonly value: string };
 }
 
-/** Undefined: the node has no fault that repair knows, or it is leaving. */
+/** What node repair does with the node. Undefined: the node has no fault that repair knows, or it is being deleted. */
 export function repairAnswer(
   { nodes, nowMs }: Pick<Picture, "nodes" | "nowMs">,
   { node: view, claim }: Pick<Owned, "node" | "claim">,

@@ -17,8 +17,9 @@ export interface Alternative {
   /** `request`, or `request/alternative`. */
   readonly name: string;
   readonly className: string;
-  /** The class's own come first. */
+  /** Selectors of the DeviceClass, then those of the request. */
   readonly selectors: readonly Selector[];
+  /** How many of `selectors` are of the DeviceClass. */
   readonly ofClass: number;
   /** The request is for all devices that match. */
   readonly wantsAll: boolean;

@@ -68,7 +68,7 @@ export class DeviceState {
     return isOpen || templates.length > 0 || this.extended.isAny;
   }
 
-  /** Undefined: the pod has no claims. */
+  /** The devices that the pod needs. Undefined: it has no ResourceClaim, and no extended resource of a DeviceClass. */
   needsOf(pod: Pod): DeviceNeeds | undefined {
     const isClaiming = hasResourceClaims(pod) || this.extended.claimOf(pod) !== undefined;
     return isClaiming ? this.#needs.of(pod) : undefined;
@@ -103,7 +103,7 @@ export class DeviceState {
     return this.#seed;
   }
 
-  /** Undefined: a claim of the pod can be used from another node only. */
+  /** What the holder must still give the pod. Undefined: a claim of the pod can be used from another node only. */
   wantedOn(holder: Holder, { claims }: DeviceNeeds): Wanted | undefined {
     if (claims.length === 0) return NOTHING_WANTED;
     const reaches: Reach[] = [];

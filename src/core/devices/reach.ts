@@ -23,7 +23,7 @@ export const EVERYWHERE: Reach = "everywhere";
 
 type WireTerms = NonNullable<Device["nodeSelector"]>["nodeSelectorTerms"];
 
-/** Undefined: the slice says nothing about nodes, so no node can use the device. */
+/** The nodes that can use the device. Undefined: the slice names none, so no node can. */
 export function reachOf(slice: ResourceSlice["spec"], device: Device): Reach | undefined {
   const { allNodes, nodeName, nodeSelector } =
     slice.perDeviceNodeSelection === true ? device : slice;

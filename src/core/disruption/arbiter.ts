@@ -64,8 +64,8 @@ export function rule(
 
 /**
  * The part of a command that may start while others wait for validation:
- * - all of it, if it needs no validation.
- * - its nodes that no other command removes, if all these commands remove empty nodes.
+ * - All of it, if it needs no validation.
+ * - Its nodes that no other command removes, if all these commands remove empty nodes.
  * - Nothing otherwise, because a pending command may need the same nodes for its pods.
  */
 function startableBeside(pending: readonly Command[], command: Command): readonly Command[] {

@@ -16,7 +16,7 @@ const THRESHOLD = 1 / BALANCED_K;
 
 export interface PoolTotals {
   readonly priceMicroUsd: number;
-  /** Sum over its nodes, each 1 plus the eviction cost of its pods. */
+  /** The sum over all nodes of the pool: 1 for each node, and the eviction cost of its pods. */
   readonly rescheduleCost: number;
 }
 

@@ -169,7 +169,7 @@ function namesPlace(schedule: string): boolean {
   return /^\s*(CRON_)?TZ=/.test(schedule);
 }
 
-/** Undefined: the budget has no schedule, or it cannot be read. */
+/** The parsed schedule. Undefined: the budget has none, or it cannot be parsed. */
 export function scheduleOf(budget: Budget): Schedule | undefined {
   const known = within(schedules, budget, () => {
     const cron = parseCron(inPlace(budget));

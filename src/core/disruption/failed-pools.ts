@@ -43,7 +43,7 @@ export function withBackoff(native: KubeObject, wait: PoolBackoff | undefined): 
   return { ...native, metadata: { ...native.metadata, annotations: { ...others, ...own } } };
 }
 
-/** Whether the annotation of the pool says exactly this. */
+/** Whether the annotation of the pool contains exactly this back-off. Undefined: whether there is no annotation. */
 export function isWritten({ metadata }: KubeObject, wait: PoolBackoff | undefined): boolean {
   const text = metadata.annotations?.[REPLACEMENTS_FAILED_ANNOTATION_KEY];
   return text === (wait === undefined ? undefined : written(wait));

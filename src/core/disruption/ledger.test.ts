@@ -196,7 +196,7 @@ describe("the ledger of consolidation", () => {
     ledger.learn([second], later);
     expect(ledger.recent(later).map(({ command }) => command)).toEqual(["first", "second"]);
     expect(objection(ledger, one, later)).toContain("were moved 2 times within the hour");
-    // Moves that are over are not carried on.
+    // A move of more than an hour ago is not written again.
     const third = withMoves(second, [moved(one, "third", NOW + HOUR_MS)], NOW + HOUR_MS);
     expect(movesOn(third).map(({ command }) => command)).toEqual(["second", "third"]);
     expect(movesOn(bears({ "karpenter.sh/disruption-moves": '[{"command": 3}]' }))).toEqual([]);

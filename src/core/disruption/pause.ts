@@ -6,7 +6,7 @@ import { DISRUPTION_PAUSED_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts
 import type { KubeObject } from "../../apis/meta.ts";
 import type { Block } from "./candidates.ts";
 
-/** Undefined: not paused. `native`: the NodePool or Provisioner as stored; `everywhere`: the setting. */
+/** What pauses the pool, if anything. `native`: the NodePool or Provisioner as stored; `everywhere`: the setting. */
 export function pauseOf(native: KubeObject | undefined, everywhere: boolean): Block | undefined {
   if (everywhere) {
     const message = "voluntary disruption is paused by the setting pause-disruption";

@@ -22,7 +22,7 @@ export interface Payback {
   readonly earnedMs: number;
 }
 
-/** Undefined: the command has no replacement, so nothing runs side by side. */
+/** How long the move must last to pay. Undefined: without a replacement, no two nodes run side by side. */
 export function paybackOf(command: Command): Payback | undefined {
   const { candidates, replacements } = command;
   if (replacements.length === 0) return undefined;

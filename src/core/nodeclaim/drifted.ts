@@ -34,7 +34,7 @@ export function poolDrift(claim: NodeClaim, pool: Pool): string | undefined {
   return labels.accepts(wanted, NOTHING_UNDEFINED) ? undefined : "RequirementsDrifted";
 }
 
-/** Hashes of different versions cannot be compared. Alpha has only one version, and no annotation for it. */
+/** Hashes of different versions cannot be compared. v1alpha5 has only one version, and no annotation for it. */
 function isStaticallyDrifted(claim: NodeClaim, pool: Pool): boolean {
   const annotations = claim.metadata.annotations ?? {};
   const version = annotations[NODEPOOL_HASH_VERSION_ANNOTATION_KEY];
@@ -64,7 +64,7 @@ function hashWithLifetimeOf({ metadata, spec }: NodeClaim, pool: Pool): string {
 }
 
 /**
- * Whether the hash of a beta pool's claim does not say which lifetime it contains. Conversion invented the lifetime
+ * Whether the hash of a v1beta1 pool's claim does not say which lifetime it contains. Conversion invented the lifetime
  * of such a claim. It must be recorded now, or the next change of the lifetime would count as drift.
  */
 export function lacksHashedLifetime(claim: NodeClaim, pool: Pool): boolean {

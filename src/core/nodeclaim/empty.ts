@@ -1,7 +1,7 @@
 /**
  * The conditions of a claim about emptiness. v1 has `Consolidatable`: nothing happened on the node for
- * consolidateAfter. Alpha and beta have `Empty`: only daemons run there; the emptiness method counts the wait from
- * this condition.
+ * consolidateAfter. v1alpha5 and v1beta1 have `Empty`: only daemons run there. The emptiness method counts the wait
+ * from this condition.
  * upstream: pkg/controllers/nodeclaim/disruption/consolidation.go, emptiness.go at v0.32
  */
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
@@ -33,7 +33,7 @@ export function consolidatable(claim: NodeClaim, pool: Pool, nowMs: number): Ver
 }
 
 /**
- * The condition `Empty` of alpha and beta, for pools that remove empty nodes. A nomination does not clear the
+ * The condition `Empty` of v1alpha5 and v1beta1, for pools that remove empty nodes. A nomination does not clear the
  * condition. A nominated node is no candidate anyway, and the wait starts when the last pod is gone.
  */
 export function empty(claim: NodeClaim, pool: Pool, node: NodeView | undefined): Verdict {

@@ -1,7 +1,7 @@
 /**
  * When a claim expires. A v1 claim has its own lifetime. It ends at that time (forceful), unless a setting makes expiry
- * respect budgets. Alpha and beta claims have their pool's lifetime. They and v1 claims that respect budgets are only
- * marked (voluntary), and the disruption loop replaces them first.
+ * respect budgets. v1alpha5 and v1beta1 claims have their pool's lifetime. They and v1 claims that respect budgets
+ * are only marked (voluntary), and the disruption loop replaces them first.
  * upstream: pkg/controllers/nodeclaim/expiration/controller.go
  */
 import { maxRunOf } from "../../apis/core/max-run.ts";

@@ -64,7 +64,7 @@ export interface Due {
   readonly atMs: number;
 }
 
-/** Undefined: the claim has no deadline. */
+/** The next deadline of the claim. Undefined: it has none. */
 export function due(input: LivenessInput): Due | undefined {
   const { claim, nodes, initializationTimeoutMs: timeoutMs, nowMs } = input;
   if (isTrue(claim, "Registered")) {

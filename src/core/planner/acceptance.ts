@@ -41,7 +41,7 @@ export interface AcceptanceRule {
   readonly mayPlaceMore: boolean;
 }
 
-/** The first condition that `found` fails against `known`; undefined: it replaces `known`. */
+/** The first condition that the plan `found` fails. Undefined: it fails none, so it replaces the plan `known`. */
 export function* firstFailure(
   batch: Batch,
   found: SchedulingResult,

@@ -16,7 +16,10 @@ export interface FreePlan {
   readonly microUsdPerHour: number;
 }
 
-/** Undefined: limits cost nothing, or change which pods find a place. `plan`: the function that planned the batch. */
+/**
+ * The cheaper plan that limits of NodePools prevent. Undefined: limits cost nothing, or change which pods find a place.
+ * `plan`: the function that planned the batch.
+ */
 export function* planWithoutLimits(
   batch: Batch,
   result: SchedulingResult,

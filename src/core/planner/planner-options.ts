@@ -7,7 +7,7 @@ export interface PlannerOptions extends WithoutHeuristics {
   readonly policy: "cost" | "greedy";
   /** The cost of a node beyond its machine (disk, address, agents), in micro-dollars an hour. */
   readonly nodeMicroUsdPerHour: number;
-  /** Batches from this number of pods on are packed by price. For pods with a zone spread, a fifth of it is enough. */
+  /** The fewest pods of a batch that is packed. A fifth of this is enough if so many pods have a zone spread. */
   readonly minPods: number;
   /** Share of the greedy plan's price that a packing must save to replace it. */
   readonly minSaving: number;

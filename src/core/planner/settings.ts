@@ -23,7 +23,7 @@ export const MIN_SPREAD_SHARE = 0.2;
  */
 export const EXPECTED_PACKING_COST = 1.1;
 
-/** How many plans of the whole batch are made with one zone closed. */
+/** How many plans of the whole batch are made with one zone left out. */
 export const MOST_ZONES_CLOSED = 4;
 
 /** How many plans of the whole batch are made with one node dropped. */

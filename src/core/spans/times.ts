@@ -9,7 +9,7 @@ export type SeenMs = Readonly<Record<string, number>>;
 /** A watch delivers a change within this time, if nothing delays it. */
 const SOON_MS = 2_000;
 
-/** Undefined: the condition is not true. */
+/** When the condition became true. Undefined: it is not true. */
 export function trueSinceMs(claim: NodeClaim, type: string, seenMs: SeenMs): number | undefined {
   const found = condition(claim, type);
   if (found?.status !== "True") return undefined;

@@ -1,6 +1,6 @@
 /**
- * Closes a node to new pods, and opens it again: by a taint in beta and v1, by `unschedulable` in alpha. The label
- * that excludes a node from load balancers is set with it.
+ * Cordons and uncordons a node: by a taint in v1beta1 and v1, by `unschedulable` in v1alpha5. The label that excludes a
+ * node from load balancers is set with it.
  * upstream: pkg/controllers/node/termination/terminator/terminator.go, pkg/utils/node
  */
 import type { Node, Taint } from "../../apis/core/node.ts";
@@ -10,7 +10,7 @@ import {
   OTHERS_FIRST_TAINT_KEY,
 } from "../../apis/karpenter/labels.ts";
 
-/** The taint of this generation; undefined for alpha. */
+/** The taint of this generation; undefined for v1alpha5. */
 export function cordonTaint({ cordon }: Vocabulary): Taint | undefined {
   if (cordon.by === "unschedulable") return undefined;
   return {
@@ -27,7 +27,7 @@ export function isCordoned(node: Node, words: Vocabulary): boolean {
   return (node.spec?.taints ?? []).some((one) => equalTaints(one, taint));
 }
 
-/** The node before it is terminated: closed, and excluded from load balancers. */
+/** The node before it is terminated: cordoned, and excluded from load balancers. */
 export function cordonedForTermination(node: Node, words: Vocabulary): Node {
   const { metadata } = cordoned(node, words);
   const labels = { ...metadata.labels, [EXCLUDE_BALANCERS_LABEL_KEY]: "karpenter" };

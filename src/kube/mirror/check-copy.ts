@@ -59,7 +59,7 @@ export class CopyCheck<T extends KubeObject> {
   }
 
   /**
-   * Runs a check if it is due. The watch must stand at this version. Never rejects, because the watch
+   * Runs a check if it is due. The watch must have reached the version `upTo`. Never rejects, because the watch
    * continues after it.
    */
   async run(upTo: number, isWanted: () => boolean): Promise<void> {
@@ -90,8 +90,8 @@ export class CopyCheck<T extends KubeObject> {
   async #compare(upTo: number): Promise<Difference<T>> {
     const { client, clock, kind, selection, copy, readPage } = this.#options;
     const missed: T[] = [];
-    // Only names are kept, because there may be a million objects. Objects newer than the watch will come
-    // with the watch.
+    // Only names are kept, because there may be a million objects. The watch will still deliver an object whose
+    // version is newer than `upTo`, so it is not missed.
     const nameOf = (item: T, reduce: (item: T) => T): T => {
       if (versionOf(item.metadata) <= upTo && copy.lacks(item)) missed.push(reduce(item));
       const { name, namespace } = item.metadata;

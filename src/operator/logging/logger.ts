@@ -1,6 +1,6 @@
 /**
  * The implementation of the log. JSON lines have upstream's keys in its order: level, time, logger, message, commit,
- * keys of the reconcile, fields. The alpha generation has tab-separated lines. The time is that of the injected
+ * keys of the reconcile, fields. The v1alpha5 generation has tab-separated lines. The time is that of the injected
  * clock, so a simulation logs simulated time.
  */
 import { pino } from "pino";

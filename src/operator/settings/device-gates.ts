@@ -2,7 +2,7 @@
 import type { DeviceGates } from "../../providers/aws/dra/templates.ts";
 import { isAwsGateOn, type Options } from "./parse-options.ts";
 
-/** Undefined: resource claims are ignored, so the gates have no effect. */
+/** The feature gates for devices. Undefined: resource claims are ignored, so the gates have no effect. */
 export function deviceGates(options: Options): DeviceGates | undefined {
   if (options.ignoreDraRequests) return undefined;
   return {

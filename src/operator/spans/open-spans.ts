@@ -20,7 +20,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** The export's packages are optional and may not be installed. */
 const REMEDY = "; install the program again without --omit=optional";
 
-/** Undefined: traces are off, or cannot be exported. */
+/** Opens the export of traces. Undefined: traces are off, or cannot be exported. */
 export async function openSpans(
   env: Environment,
   { clock, log, version }: SpanDoors,

@@ -61,7 +61,7 @@ const ROWS: readonly Row[] = [
   },
 ];
 
-/** Undefined: the error concerns one object, or is expected. */
+/** The trouble that a person must end. Undefined: the error concerns one object, or is expected. */
 export function troubleOf(error: AwsError): CallTrouble | undefined {
   return ROWS.find(({ matches }) => matches(error));
 }

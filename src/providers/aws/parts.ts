@@ -44,16 +44,16 @@ export interface AwsSettings {
   readonly clusterCaBundle?: string;
   readonly region: string;
   readonly eksControlPlane?: boolean;
-  /** `aws.defaultInstanceProfile`: for alpha classes that name no profile. */
+  /** `aws.defaultInstanceProfile`: for AWSNodeTemplates that name no profile. */
   readonly defaultInstanceProfile?: string;
-  /** `aws.tags`: added to everything that is launched for alpha and beta classes. */
+  /** `aws.tags`: added to everything that is launched for v1alpha5 and v1beta1 classes. */
   readonly tags?: Tags;
   /** Share of an instance's memory that the hypervisor takes. Absent: 0.075. */
   readonly vmMemoryOverheadPercent?: number;
   readonly reservedEnis?: number;
   /** `aws.enableENILimitedPodDensity` */
   readonly eniLimitedPodDensity?: boolean;
-  /** `aws.enablePodENI`: alpha nodes offer `vpc.amazonaws.com/pod-eni`. */
+  /** `aws.enablePodENI`: v1alpha5 nodes offer `vpc.amazonaws.com/pod-eni`. */
   readonly podEni?: boolean;
   readonly isolatedVpc?: boolean;
   /** Core's gate ReservedCapacity. Absent: on. */

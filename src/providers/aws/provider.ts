@@ -317,7 +317,7 @@ async function instanceOf(deps: AwsDeps, parts: AwsParts, providerId: string): P
   return instance;
 }
 
-/** Undefined: EC2 does not answer, though the launch succeeded. */
+/** The private DNS name of the instance. Undefined: EC2 does not tell it yet. */
 async function hostname(
   { log }: AwsDeps,
   { batches }: AwsParts,

@@ -6,7 +6,7 @@ import type { KubeClient } from "../../kube/client/client.ts";
 import type { Resources } from "./resources.ts";
 import type { Promised } from "./scenario.ts";
 
-/** Undefined if the expectation holds, otherwise one sentence about what was found. */
+/** One sentence about what breaks the expectation. Undefined: it holds. */
 export async function broken(
   promise: Promised,
   client: KubeClient,

@@ -49,7 +49,7 @@ interface Way {
   readonly validateAfterMs: number;
 }
 
-/** Undefined: the node is not removed now. */
+/** How the node is removed if it is empty. Undefined: it is not removed now. */
 function wayOf(candidate: Candidate, nowMs: number): Way | undefined {
   const { pool, claim, generation, reschedulablePods } = candidate;
   const { policy, consolidateAfter } = pool.disruption;

@@ -35,8 +35,8 @@ export const repack: Method = {
 };
 
 /**
- * Older generations replace nodes by one at most, and so is a node that runs a pod of a Job. A node without pods has
- * nothing to pack anew.
+ * False for three kinds of nodes. v1alpha5 and v1beta1 allow a command one replacement at most. A Job's pod loses its
+ * work when it is evicted. A node without pods has nothing to pack.
  */
 function mayBeRepacked(candidate: Candidate, nowMs: number): boolean {
   if (candidate.generation !== "v1" || jobPodOn([candidate]) !== undefined) return false;

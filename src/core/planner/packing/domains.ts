@@ -123,7 +123,7 @@ function spreadGroups(
 
 const NO_GROUPS: readonly TopologyGroup[] = [];
 
-/** Undefined: the pods are not divided, and get their domains when they are placed. */
+/** How the pods spread over domains. Undefined: they are not divided, and get their domains when they are placed. */
 function spreadOf(
   { context: { space } }: Pass,
   demand: ClassDemand,

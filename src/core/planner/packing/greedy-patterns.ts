@@ -41,7 +41,7 @@ export function* packByGreed(
   let rest = left.reduce((sum, count) => sum + count, 0);
   const orders = ordersOf(packing, among, order);
   const lists = new Set(orders);
-  // Rows without items are skipped, but the budget counts them. So it ends at the same step for every order.
+  // Rows without items are skipped, but they are charged to the budget. So every order may take equally many steps.
   const perRound = orders.reduce((sum, { length }) => sum + length, 0);
   const known: (Pattern | undefined)[] = among.map(() => undefined);
   /**

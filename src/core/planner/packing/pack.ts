@@ -48,7 +48,7 @@ type Solution = readonly PatternUse[];
 
 type PackOptions = Pick<PlannerOptions, "dualPriceOrders"> & WithoutHeuristics;
 
-/** Undefined: an item fits no bin, or the budget was spent before a solution was found. */
+/** Packs all items. Undefined: an item fits no bin, or the budget was spent before a solution was found. */
 export function* pack(
   packing: Packing,
   { prices }: ResourcePrices,

@@ -1,6 +1,6 @@
 /**
  * Divides a packing into independent parts. Rows that no kind of bin may hold together, such as pods of different
- * zones, have nothing to do with each other. Each part is packed alone, which takes far less work than all parts at
+ * zones, do not affect each other. Each part is packed alone, which takes far less work than all parts at
  * once.
  */
 import { assert } from "../../../base/assert.ts";
@@ -16,7 +16,7 @@ export interface PackingPart {
   readonly inWhole: (uses: readonly PatternUse[]) => readonly PatternUse[];
 }
 
-/** The parts; the packing itself where it has only one. */
+/** The parts. A packing that cannot be divided is its only part. */
 export function partsOf(packing: Packing): readonly PackingPart[] {
   const firstRows = linked(packing);
   const firsts = [...new Set(firstRows)];

@@ -53,7 +53,7 @@ export function* placePacked(
   return demand.rows.flatMap(({ classes }) => classes.flatMap(({ items }) => items));
 }
 
-/** Undefined: the limits of the NodePool allow no such node any more. */
+/** A planned node without pods for the bin. Undefined: the limits of the NodePool allow no such node any more. */
 function emptyNode({ claims, context }: Pass, bin: NodeBin): PlannedNode | undefined {
   const { template, domain } = bin;
   const { within, exhausted } = template.budget;

@@ -2,7 +2,7 @@
  * Cheapest-node greedy: each pod goes to the planned node whose price rises least, or to a new node if that is cheaper.
  * The greedy rules pay any price for a node that is already planned: one preference for dear instance types makes a
  * large node dear.
- * Then the batch is planned again with each zone closed in which the plan has nodes. The first pod chooses the zone
+ * Then the batch is planned again without each of the zones in which the plan has nodes. The first pod chooses the zone
  * that is cheapest for itself, and later pods may find no instance type there that is large enough.
  */
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
@@ -28,7 +28,7 @@ export const cheapestNode: PlanSource = {
   },
 };
 
-/** Copies of the batch, each with one zone closed in which the plan has nodes. None if the plan needs only one node. */
+/** Copies of the batch, each without one of the plan's zones. None if the plan needs only one node. */
 function withOneZoneClosed(batch: Batch, { newClaims }: SchedulingResult): readonly Batch[] {
   if (newClaims.length < 2) return [];
   const zones = [...new Set(newClaims.map(({ cheapest }) => cheapest.zone))].sort();

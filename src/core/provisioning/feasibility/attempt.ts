@@ -30,7 +30,7 @@ export class Attempt {
   podClass!: PodClass;
   variant!: Variant;
   #asked = 0;
-  /** Keyed by rule and domain. */
+  /** Whether a rule allows the pod in a domain, by rule and domain. */
   #answers: Map<Rule, Map<string, boolean>> | undefined;
 
   constructor(context: {

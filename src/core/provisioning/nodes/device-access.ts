@@ -82,7 +82,7 @@ export class DeviceAccess {
     return this.state.isClaimed;
   }
 
-  /** Undefined: the pod has no claims. */
+  /** The devices that the pod needs. Undefined: it needs none. */
   needsOf(pod: Pod): DeviceNeeds | undefined {
     return this.state.needsOf(pod);
   }

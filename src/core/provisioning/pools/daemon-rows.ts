@@ -63,7 +63,7 @@ export function rowsByDaemons(
   });
 }
 
-/** Undefined: no daemon depends on something that differs within a type. */
+/** What decides which daemons run on a node of a type. Undefined: it is the same for all nodes of each type. */
 function decidingOf(
   types: readonly InstanceType[],
   pool: Requirements,

@@ -51,7 +51,7 @@ export function simulatedKeys(pool: Pool): ReadonlySet<string> {
 }
 
 /**
- * Labels that only nodes of the other kind of pool have: its owner label, and a label of AWS that v1 removed. Alpha
+ * Labels that only nodes of the other kind of pool have: its owner label, and a label of AWS that v1 removed. v1alpha5
  * treats them as well known, but claims must not contain them.
  */
 function foreignKeys(pool: Pool): readonly string[] {

@@ -154,7 +154,7 @@ function labelOf({ zone, capacityType, labels }: Offering, key: string): string 
   return key === CAPACITY_TYPE_LABEL_KEY ? capacityType : labels?.[key];
 }
 
-/** Undefined: the value is allowed already, or the requirement allows all values but some. */
+/** The requirement with one more value. Undefined: it allows the value already, or all but listed values (NotIn). */
 function unionOf({ key, complement, values, minValues }: Requirement, value: string) {
   if (complement || values.includes(value)) return undefined;
   return { ...oneOf(key, [...values, value]), minValues };

@@ -13,7 +13,7 @@ interface Launching {
   readonly lasts: readonly Last[];
 }
 
-/** Undefined: in one of these ways the new node has the devices. */
+/** The refusal if a new node of none of these ways has the devices. Undefined: one of them has the devices. */
 export function lackOfDevices(
   needs: DeviceNeeds,
   { template: { table }, lasts }: Launching,

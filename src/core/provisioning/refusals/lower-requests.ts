@@ -17,7 +17,10 @@ export interface LoweredRequest {
   readonly to: number;
 }
 
-/** Undefined: even without requests of containers the pod requests more, because of its runtime's overhead. */
+/**
+ * The lower requests with which the pod requests `most` of the resource. Undefined: its runtime's overhead alone is
+ * more than that.
+ */
 export function lowerRequests(
   pod: Pod,
   resource: string,

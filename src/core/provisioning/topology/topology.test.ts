@@ -610,8 +610,8 @@ describe("affinity with one's own kind", () => {
   const empty = ["zone-b", "zone-c"].map((zone) => full(zone, zone, []));
 
   it("settles where its first pod goes if a spread would else come before it (seed 910892)", () => {
-    // Whichever of the two pods is second is refused in one zone: it is no longer the first, or the skew is too
-    // high.
+    // The pod that is placed second is refused in one zone. Either it is no longer the first pod of its affinity, or
+    // the skew would be too high.
     const spreading = pod({ ...spread({}), name: "spreading", cpu: "2" });
     const pinned = (zone: string, cpu = "500m") =>
       pod({ name: "pinned", cpu, spec: { nodeSelector: { [ZONE]: zone } } });

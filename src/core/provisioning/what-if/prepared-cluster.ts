@@ -71,7 +71,7 @@ export class PreparedCluster implements Ground {
   #nodes: readonly ExistingNode[] = [];
   #housed: readonly Housed[] = [];
   #stranded: readonly Stranded[] = [];
-  /** The indices of closed nodes, kept from the last question that closed any. */
+  /** The indices of nodes that take no pods, kept from the last question that named any. */
   #closed: { readonly names: ReadonlySet<string>; readonly marks: Marks } | undefined;
   /** Most kept wishes, those of deleted pods included. With more the cluster is prepared anew. */
   #mostWishes = 0;
@@ -109,7 +109,7 @@ export class PreparedCluster implements Ground {
   }
 
   /**
-   * Begins a trial with new nodes of these templates. `closed`: names of nodes that take no pods, see `Terms` in
+   * Begins a trial with new nodes of these templates. `closed`: names of nodes that take no more pods, see `Terms` in
    * what-if.ts. The caller ends the trial.
    */
   suppose(templates: Pass["templates"], closed?: ReadonlySet<string>): Trial {
@@ -324,7 +324,7 @@ function alike(
   return [...byClass.values()];
 }
 
-/** For all nodes, in order, their index before the change, or -1. */
+/** For each of `nodes`, its index in the previous list of nodes. A node that was not in it has -1. */
 function formerIndices(
   nodes: readonly ExistingNode[],
   staying: readonly ExistingNode[],

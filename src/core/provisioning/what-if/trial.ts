@@ -160,7 +160,7 @@ export class Trial {
   }
 }
 
-/** False: no pod is left to try. */
+/** Tries to place the next pod of the queue. False: no pod is left to try. */
 function placeNext(pass: Pass, queue: Queue, failed: QueuedPod[]): boolean {
   const item = queue.pop();
   if (item === undefined) return false;

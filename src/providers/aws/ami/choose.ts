@@ -56,7 +56,7 @@ export function toAmi(
   };
 }
 
-/** In alpha, well-known labels among the tags say which instance types an image fits. */
+/** In v1alpha5, well-known labels among the tags say which instance types an image fits. */
 export function tagRequirements(image: Image): readonly RequirementSpec[] {
   return image.Tags.filter((tag) => KNOWN_LABELS.has(tag.Key)).map(
     (tag): RequirementSpec => ({ key: tag.Key, operator: "In", values: [tag.Value] }),

@@ -25,7 +25,7 @@ const OF_NODE = [
 /** Sizes of groups of connected devices. The id of a group is a hash that only its members share. */
 const GROUP_SIZES = [4, 8, 16];
 
-/** Undefined: the driver does not support the type. */
+/** The devices that the Neuron driver offers on the type. Undefined: it does not support the type. */
 export function neuronDevices(info: InstanceTypeInfo): DynamicResources | undefined {
   const type = info.InstanceType;
   const [model] = info.NeuronInfo?.NeuronDevices ?? [];

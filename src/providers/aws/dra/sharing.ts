@@ -15,7 +15,7 @@ export type GpuSharing =
 const EXCLUSIVE: GpuSharing = { mode: "exclusive" };
 const STEP = "1Mi";
 
-/** Undefined: the text is invalid. */
+/** The sharing that the annotation asks for. Undefined: its text is invalid. */
 function parseSharing(text: string | undefined): GpuSharing | undefined {
   if (text === undefined || text === "" || text === "disabled") return EXCLUSIVE;
   if (text === "memory" || text === "unlimited") return { mode: text };

@@ -37,7 +37,7 @@ interface DeviceSettings {
   readonly interfaces: readonly NetworkInterface[];
 }
 
-/** Undefined: the type has no devices, or none whose gate is open. */
+/** The devices of the type. Undefined: it has none, or none whose feature gate is on. */
 export function dynamicResourcesOf(
   info: InstanceTypeInfo,
   { gates, sharing, interfaces }: DeviceSettings,

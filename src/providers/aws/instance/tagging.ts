@@ -1,6 +1,6 @@
 /**
  * Adds tags that are known only after a node has joined: the names of its Node and claim. Existing keys are kept, so a
- * Name given by the user wins. Alpha named its instances at launch.
+ * Name given by the user wins. v1alpha5 named its instances at launch.
  * upstream: pkg/controllers/nodeclaim/tagging
  */
 import {

@@ -237,7 +237,7 @@ export class InstanceProfiles {
   }
 
   /**
-   * The profile of an alpha class that names none. For an inline provider block it may be the profile that the
+   * The profile of an AWSNodeTemplate that names none. For an inline provider block it may be the profile that the
    * getting-started stack creates (karpenter-ts only).
    */
   async #default(nodeClass: AwsClass): Promise<string> {

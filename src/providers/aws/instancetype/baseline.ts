@@ -20,7 +20,7 @@ const BASELINE_T2_MILLI: Readonly<Record<string, number>> = { xlarge: 225, "2xla
 /** For sizes that the table lacks. */
 const UNKNOWN_MILLI = 200;
 
-/** Undefined: the type is not burstable, so its whole capacity counts. */
+/** The CPU that a burstable type has without credits. Undefined: it is not burstable, so all its CPU counts. */
 export function baselineOf(info: InstanceTypeInfo): Resources | undefined {
   if (info.BurstablePerformanceSupported !== true) return undefined;
   const [family = "", size = ""] = info.InstanceType.split(".");

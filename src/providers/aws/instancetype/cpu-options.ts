@@ -18,7 +18,7 @@ export function choosesCpu({ coreCount, threadsPerCore }: Wanted): boolean {
   return coreCount !== undefined || threadsPerCore !== undefined;
 }
 
-/** Undefined: the class asks for nothing, or for something that the type cannot do. */
+/** The CPU options for a launch. Undefined: the class asks for none, or for some that the type does not have. */
 export function cpuChoice({ VCpuInfo }: InstanceTypeInfo, wanted: Wanted): CpuChoice | undefined {
   if (!choosesCpu(wanted)) return undefined;
   const { DefaultCores, DefaultThreadsPerCore, ValidCores, ValidThreadsPerCore } = VCpuInfo;

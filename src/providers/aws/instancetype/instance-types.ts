@@ -68,7 +68,7 @@ export interface InstanceTypesDeps {
   readonly kubeletExpressions?: boolean;
   /** Drivers whose devices pods may claim. Absent: none. */
   readonly devices?: DeviceGates;
-  /** Alpha: whether the capacity includes network interfaces for single pods. Absent: yes. */
+  /** v1alpha5: whether the capacity includes network interfaces for single pods. Absent: yes. */
   readonly podEni?: boolean;
 }
 
@@ -251,7 +251,7 @@ export class InstanceTypes {
       countsSoftEviction: nodeClass.generation !== "v1",
       vmMemoryOverhead,
       reservedEnis,
-      // After alpha, network interfaces always limit the number of pods.
+      // After v1alpha5, network interfaces always limit the number of pods.
       eniLimitedPods: nodeClass.generation === "alpha" ? eniLimitedPods : true,
       podEni: nodeClass.generation === "alpha" ? podEni : true,
       networkInterfaces: nodeClass.networkInterfaces,

@@ -36,7 +36,7 @@ export interface Place {
     readonly ids: readonly string[];
     readonly partitions: readonly string[];
   };
-  /** Alpha's label for pod density; later generations have none. */
+  /** v1alpha5's label for pod density; later generations have none. */
   readonly pods: number | undefined;
 }
 

@@ -15,7 +15,7 @@ export type ActingKind = Exclude<MessageKind, "no_op">;
 /** What a message causes: an event, and for some kinds the deletion of the claim. */
 export interface Reaction {
   readonly action: "CordonAndDrain" | "NoAction";
-  /** The name of the kind in logs of alpha and beta. */
+  /** The name of the kind in logs of v1alpha5 and v1beta1. */
   readonly formerKind: string;
   readonly event: Pick<EventToPublish, "type" | "reason" | "message">;
   /** Whether the offering of the claim is not used again for a while. */

@@ -1,5 +1,5 @@
 /**
- * Finds the node class of a pool or claim: an EC2NodeClass, an AWSNodeTemplate, or the block inside an alpha
+ * Finds the node class of a pool or claim: an EC2NodeClass, an AWSNodeTemplate, or the block inside a v1alpha5
  * Provisioner. Returns it in hub form, common to all generations. Reads only mirrors.
  */
 

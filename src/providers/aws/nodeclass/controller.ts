@@ -240,7 +240,7 @@ function names(claim: KubeObject, className: string): boolean {
   return ref.kind === EC2_NODE_CLASS.kind && ref.name === className;
 }
 
-/** NodeClaims as the API server lists them now. Machines (alpha) never name an EC2NodeClass. */
+/** NodeClaims as the API server lists them now. Machines (v1alpha5) never name an EC2NodeClass. */
 async function listClaims({ kube }: AwsDeps): Promise<readonly KubeObject[]> {
   return (await kube.list(NODE_CLAIM)).items;
 }

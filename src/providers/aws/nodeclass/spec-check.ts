@@ -15,7 +15,7 @@ import type { Refusal } from "./trials.ts";
 /** upstream: EC2's limit, before base64 */
 const MOST_USER_DATA_BYTES = 16_384;
 
-/** Undefined: the spec is valid. Rejects if that cannot be decided now. */
+/** The first error in the spec of the class. Undefined: it is valid. Rejects if that cannot be decided now. */
 export async function specProblem(
   deps: Pick<AwsDeps, "settings">,
   parts: Pick<AwsParts, "facts">,

@@ -1,7 +1,7 @@
 /**
- * Keeps the status of AWSNodeTemplates: what the selectors match now, the subnet with most free addresses first. Alpha
- * has no conditions. So a selector that matches nothing is logged as an error in upstream's words and gives an event,
- * once while it lasts. There is no finalizer: instances outlive their template.
+ * Keeps the status of AWSNodeTemplates: what the selectors match now, the subnet with most free addresses first.
+ * AWSNodeTemplates have no conditions. So a selector that matches nothing is logged as an error in upstream's words and
+ * gives an event, once while it lasts. There is no finalizer: instances outlive their template.
  */
 import { AWS_NODE_TEMPLATE, type AWSNodeTemplate } from "../../../apis/aws/awsnodetemplate.ts";
 import { toAwsClass } from "../../../apis/hub/aws-class.ts";

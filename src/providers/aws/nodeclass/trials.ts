@@ -45,7 +45,7 @@ export class Trials {
     this.#cache = new TtlCache(clock, KEEP_MS);
   }
 
-  /** Undefined: AWS would allow a launch. Rejects if AWS gave no verdict; then it must be asked again. */
+  /** Why AWS would refuse a launch. Undefined: it would not. Rejects if AWS gave no verdict; then ask again. */
   of(input: TrialInput): Promise<Refusal | undefined> {
     const { nodeClass, subnets, securityGroups, amis, instanceProfile } = input;
     const key = canonicalJson([

@@ -35,7 +35,7 @@ export class PlacementGroups {
     this.#cache = new TtlCache(clock, REFRESH_MS);
   }
 
-  /** Undefined: the class selects no group, or the group does not exist. */
+  /** The placement group of the class. Undefined: the class selects none, or it does not exist. */
   async find({
     placementGroup: selector,
   }: Pick<AwsClass, "placementGroup">): Promise<FoundPlacementGroup | undefined> {

@@ -68,7 +68,7 @@ export class Subnets {
     return this.#clock.elapsedMs() < (this.#exhaustedUntilMs.get(subnetId) ?? 0);
   }
 
-  /** Undefined: no class has a subnet in the zone. */
+  /** The id of the zone, such as `use1-az1`. Undefined: no class has a subnet in the zone. */
   zoneIdOf(zone: string): string | undefined {
     return this.#zoneIds.get(zone);
   }

@@ -35,7 +35,7 @@ export function clusterTag(clusterName: string): string {
 /** Settings on which the tags of instances depend. */
 export interface TagSettings {
   readonly clusterName: string;
-  /** `aws.tags`: for everything launched for alpha and beta. Tags of the class win over them. */
+  /** `aws.tags`: for everything launched for v1alpha5 and v1beta1. Tags of the class win over them. */
   readonly tags: Tags;
   /** UID of the namespace kube-system. Undefined: it is not known, so there is no such tag. */
   readonly clusterUid: string | undefined;

@@ -3,7 +3,7 @@ import type { MimePart } from "../../../readers/mime.ts";
 import { type Bootstrap, dnsServers, kubeletFlags } from "./bootstrap.ts";
 import { formatMime, isMime, parseMime, shellPart } from "./mime.ts";
 
-/** `withRuntime`: AL2 in alpha names the container runtime; Ubuntu and later generations do not. */
+/** `withRuntime`: AL2 in v1alpha5 names the container runtime; Ubuntu and later generations do not. */
 export function al2UserData(bootstrap: Bootstrap, withRuntime: boolean): string {
   return formatMime([...userParts(bootstrap.custom), shellPart(script(bootstrap, withRuntime))]);
 }

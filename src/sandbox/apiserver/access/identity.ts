@@ -27,7 +27,7 @@ export interface TokenWish {
   readonly bound?: Pick<Claims["kubernetes.io"], "node" | "pod" | "secret">;
 }
 
-/** A token for a service account, in the form of kube-apiserver's. */
+/** A token for a service account, with the claims that kube-apiserver writes. */
 export function issueToken(
   { clock, random, tokens }: Engine,
   { account, lifetimeSeconds, audiences, bound }: TokenWish,

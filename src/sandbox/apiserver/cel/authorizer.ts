@@ -34,7 +34,7 @@ type Resource = Omit<Extract<Question, { readonly group: string }>, "verb">;
 const PACKAGE = "kubernetes.authorization";
 const AUTHORIZER_TYPE = `${PACKAGE}.Authorizer`;
 
-/** The value of the variable. `requestResource` is the resource of the present request. */
+/** The value of the variable `authorizer`. `requestResource`: the resource of the request under admission. */
 export class Authorizer {
   readonly requestResource: ResourceCheck;
   readonly ask: Ask;

@@ -27,7 +27,7 @@ describe("what a budget allows of four healthy pods", () => {
   it.each([
     [1, 3, 1],
     ["25%", 3, 1],
-    // 1.04 of 4 pods.
+    // 26 % of 4 pods is 1.04, so 2 may be unavailable.
     ["26%", 2, 2],
     ["1%", 3, 1],
     ["0%", 4, 0],
