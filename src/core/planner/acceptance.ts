@@ -13,15 +13,15 @@ import { strandsMore } from "./stranding.ts";
 
 /** What a plan must do to replace another one, by name, in the order in which it is asked. */
 export const CONDITIONS = {
-  costsLess: "The new nodes cost less an hour.",
+  costsLess: "The new nodes cost less per hour.",
   savesEnough:
-    "It saves the share that its source must save, the cost of each additional node included.",
+    "It saves the share that its source must save (next table). Each additional node counts with `--planner-node-cost`.",
   relaxesNoMoreMinValues:
-    "No more nodes ignore the minValues of their NodePool than in the other plan.",
+    "No more nodes than in the best plan so far ignore the minValues of their NodePool.",
   placesNoPodLess: "Every pod that had a place keeps one.",
   keepsPoolWeights: "NodePools of a higher weight get no fewer pods.",
   strandsNoMorePods:
-    "No more pods could lose their planned room to other pods, for kube-scheduler does not know the plan. More are allowed where the nodes that they would then need cost less than the plan saves.",
+    "kube-scheduler does not know the plan, so it may give the planned room of one pod to another. No more pods may lose their room than in the best plan so far, unless the nodes that they then need cost less than the plan saves.",
 } as const;
 
 export type ConditionName = keyof typeof CONDITIONS;

@@ -6,12 +6,12 @@
 /** The plan sources, in the order in which they are asked, and what each one does. */
 export const SOURCES = {
   greedy:
-    "Upstream's rules, with this project's own choices of domains: the largest pod first, each on the first node that takes it.",
+    "The largest pod first, each on the first node that takes it. The main difference from upstream: the zones of pods with a spread or an affinity.",
   packing:
-    "The batch as a packing problem: patterns of pods for instance types by price, carried out pod by pod on the rules.",
-  upstreamGreedy: "Upstream's rules to the letter.",
+    "Solves the batch as a packing problem: which sets of pods go on which instance types, for the lowest price. Then the rules place each pod as the packing says.",
+  upstreamGreedy: "Exactly upstream's rules.",
   cheapestNode:
-    "Each pod goes to the planned node whose price rises least, or to a new node where that is cheaper.",
+    "Each pod goes to the planned node whose price rises least, or to a new node if that is cheaper.",
   cheapestNodeWithoutZone:
     "As cheapestNode, but with one zone left out. It is tried once for each zone that cheapestNode used.",
 } as const;
