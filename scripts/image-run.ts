@@ -84,7 +84,7 @@ async function run(architecture: Architecture): Promise<number> {
   }
 }
 
-/** Makes the image as a release does. The other platform gets an empty base. */
+/** Makes the image as a release does. The platform that is not tested gets an empty base. */
 async function ownImage(folder: string, architecture: Architecture): Promise<string> {
   const [bundle, root, other, work, image] = ["bundle", "base", "other", "work", "image"].map(
     (name) => join(folder, name),

@@ -1,5 +1,5 @@
 /**
- * An AWS with a quota, with eventual consistency and with slow boots, all at once. In the end pods run on the
+ * An AWS with a quota, with eventual consistency and with slow boots, all together. In the end pods run on the
  * instances that were launched first, and nothing leaks. One world for all checks, since each world costs a
  * second.
  */

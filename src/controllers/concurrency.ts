@@ -1,4 +1,4 @@
-/** How many requests a controller works on at once. upstream: pkg/utils/node, LinearScaleReconciles */
+/** How many requests a controller works on at the same time. upstream: pkg/utils/node, LinearScaleReconciles */
 import type { World } from "./world.ts";
 
 /** Number of workers, by CPU cores: `min` at one core, `max` at sixty, linear in between. */

@@ -50,7 +50,7 @@ export class ContainerLog {
 
   append(line: LogLine): void {
     this.#lines.push(line);
-    // Drops a tenth of the lines at once. To drop one line for each new line would move all others each time.
+    // Drops a tenth of the lines together. To drop one line for each new line would move all others each time.
     if (this.#lines.length > this.#mostLines)
       this.#lines.splice(0, Math.max(1, Math.floor(this.#mostLines / 10)));
     for (const follower of this.#followers) follower.line(line);

@@ -43,7 +43,7 @@ export function podMirror(mirrors: Mirrors): Mirror<Pod> {
   });
 }
 
-/** client-go's spam filter: this many Events an object at once, then one each five minutes. */
+/** client-go's spam filter: this many Events an object without a wait, then one each five minutes. */
 const BURST_PER_OBJECT = 25;
 const REFILL_MS = 300_000;
 /** Objects whose allowance is remembered; the oldest are forgotten first. */

@@ -52,7 +52,7 @@ export interface CandidateOptions {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** Steps that are done at once with this value. */
+/** Steps that end without a pause, with this value. */
 export function* answered<T>(value: T): Steps<T> {
   yield;
   return value;

@@ -22,7 +22,7 @@ const EXPIRED_MINUTES = 31 * 24 * 60;
 export interface DrawnSettings {
   readonly forSpot: ForSpot;
   readonly respectsBudgets: boolean;
-  /** Nodes of the whole cluster that may be disrupted at once. Absent: any number. */
+  /** Nodes of the whole cluster that may be disrupted at the same time. Absent: any number. */
   readonly mostAtOnce?: string;
   /** NodePool id → minutes for which it still backs off, because its last replacement failed. */
   readonly backingOff: ReadonlyMap<string, number>;

@@ -45,7 +45,7 @@ export class PodRules {
   evicted = 0;
   readonly #facts: PodFacts;
   readonly #moved: Moved[] = [];
-  /** Owner's UID → the most pods that it had at once. */
+  /** Owner's UID → the most pods that it had at the same time. */
   readonly #owned = new Map<string, number>();
   /** When a pod last ended or became unready without an eviction. A budget may allow less after that. */
   #disturbedMs = Number.NEGATIVE_INFINITY;

@@ -1,6 +1,6 @@
 /**
  * `npm run fuzz -- calm [--from N] [--seeds N] [--workers N]`: random days of random clusters on virtual time, checked
- * by a witness. As many run at once as there are cores. Prints what was tried and how to continue after an
+ * by a witness. As many run in parallel as there are cores. Prints what was tried and how to continue after an
  * interruption. A failure comes with the command that repeats it: `--seed N --verbose` prints that day's story and
  * events.
  */

@@ -156,7 +156,7 @@ export async function built(
   mkdirSync(half, { recursive: true });
   try {
     await make(half);
-    // Two builders at once: the first to finish wins, the other throws its own away.
+    // Two builders at the same time: the first to finish wins, the other throws its own away.
     if (!existsSync(folder)) renameSync(half, folder);
   } finally {
     rmSync(half, { recursive: true, force: true });

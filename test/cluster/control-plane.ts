@@ -321,7 +321,7 @@ function writeFiles(directory: string, url: string, identity: Identity): string 
   return kubeconfig;
 }
 
-/** Listens on all ports at once, so that they differ. Throws when a requested port is in use. */
+/** Listens on all ports together, so that they differ. Throws when a requested port is in use. */
 async function portsFor(asked: Partial<Ports>): Promise<Ports> {
   const servers: [keyof Ports, Server][] = [];
   try {

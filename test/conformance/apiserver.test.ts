@@ -122,7 +122,7 @@ for (const [group, checks] of Object.entries(CHECKS)) {
       async (id, _, check) => {
         const wanted = recorded[id];
         if (wanted === undefined) throw new Error(`${id} is not recorded: npm run cluster:record`);
-        // Both targets at once: most of a check's time is waiting.
+        // Both targets in parallel: most of a check's time is waiting.
         await Promise.all(
           targets.map(async (target) => {
             const { how, takesBytes } = target;
@@ -149,7 +149,9 @@ for (const [group, checks] of Object.entries(CHECKS)) {
   });
 }
 
-/** upstream: kubernetes v1.34 pkg/kubeapiserver/options/plugins.go, DefaultOffAdmissionPlugins names those that are on. */
+/**
+ * upstream: kubernetes v1.34 pkg/kubeapiserver/options/plugins.go, DefaultOffAdmissionPlugins names those that are on.
+ */
 const ON_BY_DEFAULT =
   "CertificateApproval CertificateSigning CertificateSubjectRestriction ClusterTrustBundleAttest DefaultIngressClass " +
   "DefaultStorageClass DefaultTolerationSeconds LimitRanger MutatingAdmissionPolicy MutatingAdmissionWebhook " +

@@ -18,7 +18,7 @@ import { ROOT, type SourceFile } from "./sources.ts";
 const PATH = join(ROOT, "test/tidy/ceilings.json");
 /**
  * A count may be this much below its ceiling, or a tenth of the ceiling if that is more. Below that the ceiling
- * must be lowered. The slack lets several people shrink counts at once.
+ * must be lowered. The slack lets several people shrink counts in parallel.
  */
 const SLACK = 10;
 

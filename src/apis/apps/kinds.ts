@@ -97,7 +97,7 @@ export interface ControllerRevision extends KubeObject {
   };
 }
 
-/** batch/v1. At most `parallelism` pods run at once, until `completions` of them have succeeded. */
+/** batch/v1. At most `parallelism` pods run at the same time, until `completions` of them have succeeded. */
 export interface Job extends KubeObject {
   readonly spec: {
     readonly parallelism?: number;

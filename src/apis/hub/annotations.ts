@@ -1,4 +1,4 @@
-/** Annotations with JSON, and changes of several annotations at once. */
+/** Annotations with JSON, and changes of several annotations in one step. */
 import { parseBoundedJson } from "../../base/bounded-json.ts";
 import { isObject } from "../../base/json.ts";
 import type { KubeObject } from "../meta.ts";

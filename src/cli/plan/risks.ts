@@ -1,5 +1,5 @@
 /**
- * Risks of a plan that its price does not show: what one interruption or the outage of one zone would stop at once.
+ * Risks of a plan that its price does not show: what one interruption or the outage of one zone would stop together.
  * The plan is not changed. A risk names the field of the workload that would avoid it.
  */
 

@@ -1,4 +1,4 @@
-/** How many pods a workload wants at once, as a cluster's controllers would compute it. */
+/** How many pods a workload wants to run, as a cluster's controllers would compute it. */
 import type { CronJob, Deployment, Job } from "../../apis/apps/kinds.ts";
 import { controllerOf, type KubeObject, keyOf } from "../../apis/meta.ts";
 import { compareText } from "../../base/text-order.ts";
@@ -13,7 +13,7 @@ export interface Autoscaler extends KubeObject {
 }
 
 /**
- * The wanted pods: replicas within the bounds of all autoscalers; for a Job, the pods that may run at once and are
+ * The wanted pods: replicas within the bounds of all autoscalers; for a Job, the pods that may run in parallel and are
  * not done.
  */
 export function wantedPods(workload: KubeObject, autoscalers: readonly Autoscaler[]): number {

@@ -24,7 +24,7 @@ type Output = {
 
 const ENTER = "\u001b[?1049h\u001b[?25l\u001b[2J";
 const LEAVE = "\u001b[?25h\u001b[?1049l";
-/** Escape codes around one update. Terminals that know them show it at once; others ignore them. */
+/** Escape codes around one update. Terminals that know them show the update as a whole; others ignore them. */
 const BEGIN_UPDATE = "\u001b[?2026h";
 const END_UPDATE = "\u001b[?2026l";
 

@@ -219,7 +219,7 @@ function otherCluster(uid: string | undefined): string {
 
 /**
  * Whether a Node without a claim that is being deleted may be drained, and its machine ended. Kubernetes deletes such
- * Nodes by itself. If there are many at once, claims were probably lost.
+ * Nodes by itself. If there are many together, claims were probably lost.
  */
 export async function mayEndClaimless(
   world: World,

@@ -12,7 +12,7 @@ import { getIfThere } from "../../kube/client/get-if-there.ts";
 import { nodes, pods, readPodPage } from "../mirrors.ts";
 import type { World } from "../world.ts";
 
-/** Milliseconds for which one list of all Nodes is shared, because many claims may be late at once. */
+/** Milliseconds for which one list of all Nodes is shared, because many claims may be late together. */
 const SHARED_MS = 1_000;
 /** Pods in one step. Only the Node's name is read from each. */
 const PODS_PER_STEP = 4_096;

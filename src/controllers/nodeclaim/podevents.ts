@@ -29,7 +29,7 @@ import type { World } from "../world.ts";
 
 const DEDUPE_MS = 10_000;
 
-/** Node → when `lastPodEvent` was last written. Hundreds of pods may be bound at once. */
+/** Node → when `lastPodEvent` was last written. Hundreds of pods may be bound together. */
 type LastWrites = WeakMap<Node, number>;
 
 /** Writes on the claim when its node last got or lost a pod. */

@@ -3,8 +3,8 @@ import { type StepRunner, stepRunner, TURN_MS } from "../../base/steps.ts";
 import type { World } from "../world.ts";
 
 /**
- * Applies the waiting changes. Few changes are applied at once, many in turns. `run`: the run of a controller that
- * these turns belong to.
+ * Applies the waiting changes. Few changes are applied in one step, many in several. `run`: the run of a controller
+ * that these turns belong to.
  */
 export async function catchUp(
   { cluster, clock }: Pick<World, "cluster" | "clock">,

@@ -13,7 +13,7 @@ export interface BrakeAnswer {
   readonly release: string;
 }
 
-/** `ShownBrake` is what core/safety reads from the conditions of the pools. */
+/** The answer about an active brake. The argument is the brake that core/safety reads from conditions of NodePools. */
 export function brakeAnswer({
   sinceMs,
   untilMs,

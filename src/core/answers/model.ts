@@ -133,7 +133,7 @@ export function* changeInSteps(
   return { model: yield* repainted(after, nodes, [...waits, ...leave], nowMs), names, moves };
 }
 
-/** Like {@link laterInSteps}, at once. For tests. */
+/** Like {@link laterInSteps}, in one step. For tests. */
 export function later(model: Model, nowMs: number): Model {
   return atOnce(laterInSteps(model, nowMs));
 }

@@ -10,7 +10,10 @@ export interface Span {
   /** RFC 3339, as `to`: the next span begins there. */
   readonly from: string;
   readonly to: string;
-  /** Nodes at once, including nodes that are not ready or are leaving. Absent: a budget cannot be read. */
+  /**
+   * Nodes that may be disrupted together, including nodes that are not ready or are leaving. Absent: a budget cannot be
+   * read.
+   */
   readonly allowed?: number;
 }
 

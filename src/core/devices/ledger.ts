@@ -154,7 +154,7 @@ export class DeviceLedger {
 }
 
 const NO_DEVICES: ReadonlyMap<PooledDevice, Amounts> = new Map();
-/** Lists of uses never change, so what they take is worked out once. */
+/** The amounts that a list of uses takes from each device. A list never changes, so they are summed once. */
 const TAKEN = new WeakMap<readonly Use[], ReadonlyMap<PooledDevice, Amounts>>();
 
 function takenBy(uses: readonly Use[] | undefined): ReadonlyMap<PooledDevice, Amounts> {

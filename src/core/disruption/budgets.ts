@@ -22,7 +22,7 @@ export interface Share extends Count {
 /** `allowed` and `atOnce` keep the budgets of the cluster, too. */
 export interface PoolAllowance extends Share {
   readonly pool: Pool;
-  /** How many nodes may be disrupted at once: `allowed` and those that are disrupted already. */
+  /** How many nodes may be disrupted at the same time: `allowed` and those that are disrupted already. */
   readonly atOnce: number;
   /** Budgets of the cluster over the nodes of all pools; the same in each allowance. */
   readonly everywhere: Share;

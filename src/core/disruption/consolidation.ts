@@ -230,7 +230,7 @@ export function commandFrom(
   const { replacements, targets, placements, unplaced, lostRoom, unquiet } = simulation;
   if (unplaced.length > 0)
     return { kind: "noPlace", message: `Not all pods would schedule, ${unplaced.join("; ")}` };
-  // A new node would be launched for the room at once.
+  // Otherwise a new node would be launched immediately, for the CapacityBuffer.
   if (lostRoom.length > 0)
     return {
       kind: "noPlace",

@@ -58,7 +58,7 @@ export interface StaticPlan {
   readonly instead: readonly string[];
 }
 
-/** How much may be disrupted at once. counters.ts counts what a method takes. */
+/** How much may be disrupted at the same time. counters.ts counts what a method takes. */
 export interface RoundBudgets {
   /** Disruptions still allowed for the method's reason, by pool id. */
   readonly allowances: ReadonlyMap<string, PoolAllowance>;

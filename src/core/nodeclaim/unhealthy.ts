@@ -1,6 +1,6 @@
 /**
  * When the older controller (`--legacy-node-repair`) ends a broken node. Only policies that replace count, and no
- * policy is a fallback. If too many nodes are broken at once, none is repaired: the cause is probably the network or
+ * policy is a fallback. If too many nodes are broken together, none is repaired: the cause is probably the network or
  * the control plane.
  * upstream: pkg/controllers/node/legacyrepair/controller.go
  */
@@ -51,8 +51,8 @@ interface Tally {
 }
 
 /**
- * Whether too many nodes are broken. Counts are kept for each pool, because 10,000 nodes may ask at once when a network
- * fails.
+ * Whether too many nodes are broken. Counts are kept for each pool, because 10,000 nodes may ask together when a
+ * network fails.
  */
 export class BrokenCount {
   readonly #wards = new Map<string, Ward>();

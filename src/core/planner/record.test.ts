@@ -86,7 +86,7 @@ const HOST_GROUP = (() => {
   return inputOf([...group, pod({ name: "between", cpu: "1500m" })], instanceType({ cpu: 4 }));
 })();
 
-/** Nine small nodes, or by the greedy rules one large, dear node that grows with each pod. */
+/** Nine small nodes suffice. The greedy rules make one large, expensive node that grows with each pod. */
 const SMALL_NODES = inputOf(
   pods(9, "3500m"),
   sold("small", 4, "zone-a", 40_000),

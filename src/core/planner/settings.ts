@@ -11,7 +11,7 @@ export const LARGEST_REPLANNED_BATCH = 500;
 
 /**
  * Share of the price. A small batch is not packed, so a plan by price must save this much over the greedy plan. Then
- * the greedy plan made a mistake, such as one large dear node because of one pod's preference.
+ * the greedy plan made a mistake, such as one large expensive node because of one pod's preference.
  */
 export const SAVING_OF_A_MISTAKE = 0.25;
 

@@ -53,7 +53,7 @@ export function* strandsMore(
   return cost >= priceMicroUsd(known) - priceMicroUsd(plan);
 }
 
-/** The total price of one more node like each of these: at most this much is launched for stranded pods. */
+/** The price of these nodes together. In the worst case, each is launched once more for stranded pods. */
 function priceOfNodes(claims: ReadonlySet<PlannedClaim>): number {
   return priceMicroUsd({ newClaims: [...claims] });
 }

@@ -1,5 +1,5 @@
 /**
- * Stops node repair while many nodes are broken at once. The cause is then probably the network or the control plane.
+ * Stops node repair while many nodes are broken together. The cause is then probably the network or the control plane.
  * upstream: pkg/controllers/node/health/controller.go
  */
 

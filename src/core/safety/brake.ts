@@ -1,5 +1,5 @@
 /**
- * The brake on ends that nobody asked for. If many nodes seem to be broken at once, Karpenter's own picture is
+ * The brake on ends that nobody asked for. If many nodes seem to be broken together, Karpenter's own picture is
  * probably wrong. When a tenth of the fleet has ended within ten minutes, the brake goes on. No more nodes then end
  * until an hour has passed or a person releases the brake. karpenter-ts only.
  */

@@ -13,7 +13,7 @@ export interface PodSums {
   readonly daemonRequests: Resources;
 }
 
-/** Pods of a node, sorted by key, that matter to those who want to remove it. */
+/** The lists of pods that a removal of their node depends on, each sorted by key. */
 export interface SortedPods {
   /** Pods that would need another node. */
   readonly reschedulable: readonly Pod[];

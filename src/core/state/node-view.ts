@@ -68,10 +68,10 @@ export interface NodeFacts {
   readonly before?: NodeView | undefined;
 }
 
-/** Kept for each view, because sweeps ask about each node again and again. */
+/** The sorted pods of each view, kept because disruption reads them in every round. */
 const sorted = new ViewNotes<SortedPods>();
 
-/** Those of its pods that matter to those who want to remove the node. The same lists each time. */
+/** The lists of pods that a removal of the node depends on. The same lists each time. */
 export function sortedPods(view: NodeView): SortedPods {
   return within(sorted, view, () => sortPods(view.pods));
 }

@@ -15,7 +15,7 @@ export interface EventToPublish {
   readonly rate?: EventRate;
 }
 
-/** A rate limit: `burst` events at once, then `perSecond`. */
+/** A rate limit: `burst` events without a wait, then `perSecond`. */
 export interface EventRate {
   readonly perSecond: number;
   readonly burst: number;

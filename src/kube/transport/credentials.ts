@@ -79,7 +79,7 @@ export function cachedCredentials(
         clock.elapsedMs() >= renewAtMs ||
         clock.now() >= (held?.untilMs ?? Number.POSITIVE_INFINITY);
       if (held !== undefined && !stale && !isOver) return Promise.resolve(held.credential);
-      // Many requests ask at once. A source that just failed is not run for each of them.
+      // Many requests ask at the same time. A source that just failed is not run for each of them.
       if (failed !== undefined && !keepOnFailure && clock.elapsedMs() - failed.atMs < RETRY_MS)
         return Promise.reject(failed.error);
       fetching ??= fetchOnce();

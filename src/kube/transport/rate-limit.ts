@@ -5,7 +5,7 @@
 import type { Clock } from "../../base/clock.ts";
 import type { Transport } from "./transport.ts";
 
-/** A token bucket for requests: `burst` at once, then `perSecond`. */
+/** A token bucket for requests: `burst` without a wait, then `perSecond`. */
 export interface RateLimit {
   readonly perSecond: number;
   readonly burst: number;

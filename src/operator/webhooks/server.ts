@@ -15,7 +15,7 @@ const MIB = 1_024 * 1_024;
  */
 const ADMISSION_BYTES = 7 * MIB;
 /**
- * A conversion review holds all objects of a list at once: kube-apiserver does not split them. 10,000 NodeClaims of
+ * A conversion review holds all objects of a list together: kube-apiserver does not split them. 10,000 NodeClaims of
  * 3 kB are 30 MB.
  */
 export const CONVERSION_BYTES = 32 * MIB;

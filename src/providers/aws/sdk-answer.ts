@@ -1,6 +1,6 @@
 /**
- * Reads a whole HTTP answer at once for the SDK. undici's own `request` makes a stream for each answer, which takes a
- * sixth of the time of a call.
+ * Reads a whole HTTP answer in one piece for the SDK. undici's own `request` makes a stream for each answer, which
+ * takes a sixth of the time of a call.
  */
 import type { Dispatcher } from "undici";
 

@@ -1,6 +1,6 @@
 /**
  * HTTP for the SDK's clients, with undici. A call takes a fifth less cpu than with the SDK's own handler, which matters
- * when many interruptions arrive at once. Requests use the proxy that the environment names, as Go programs do. Errors
+ * when many interruptions arrive together. Requests use the proxy that the environment names, as Go programs do. Errors
  * of a connection are marked so that the SDK retries. The SDK passes the handler on to the clients that get credentials
  * (STS for service accounts).
  */

@@ -37,7 +37,7 @@ export interface SdkOptions {
   readonly observed?: Observed;
 }
 
-/** Settings that make each call cheap, for interruptions of thousands of instances at once. */
+/** Settings that make each call cheap, for interruptions of thousands of instances together. */
 const QUEUE_CONFIG = {
   // Queue URLs contain AWS's own hosts, but an endpoint from the options must win.
   useQueueUrlAsEndpoint: false,

@@ -1,5 +1,5 @@
 /**
- * How long a pod takes to stop: preStop hooks first, then the containers, all of them at once, within the grace
+ * How long a pod takes to stop: preStop hooks first, then all containers together, within the grace
  * period.
  * upstream: kubernetes, pkg/kubelet/kuberuntime/kuberuntime_container.go (killContainer)
  */

@@ -1,7 +1,7 @@
 /**
  * Shapes that the plain generator never makes, added to two of three cases:
  * - a runtime class with overhead, resources of whole pods, several sidecars with ports
- * - node affinity by name, odd selectors, several weighted terms, two hard spreads at once
+ * - node affinity by name, odd selectors, several weighted terms, two hard spreads together
  * - pods that are terminating or being resized, volume claims for one pod only
  * - Services and sets by which pods without constraints are spread
  */
@@ -110,7 +110,7 @@ function askForNames(random: Random, { spec }: Draft, nodes: Draft[]): void {
   spec.affinity = { ...spec.affinity, nodeAffinity };
 }
 
-/** Selectors with expressions, of everything, or of nothing; namespaces by name and by selector at once. */
+/** Selectors with expressions, of everything, or of nothing; namespaces both by name and by selector. */
 function oddSelectors(random: Random, { spec }: Draft): void {
   const labelSelector = random.pick<object | undefined>([
     { matchExpressions: [{ key: "app", operator: "In", values: ["web", "db"] }] },

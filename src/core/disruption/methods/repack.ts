@@ -1,7 +1,7 @@
 /**
  * Replaces several nodes by several others that are cheaper together. It comes last, where upstream's methods would
  * save less. Each sweep rates every node, and plans only what could save enough. As many nodes as budgets and
- * PodDisruptionBudgets allow are repacked at once; each command saves enough by itself.
+ * PodDisruptionBudgets allow are repacked together. Each command saves enough by itself.
  * karpenter-ts only: upstream replaces any number of nodes by one.
  */
 import { filterInSteps, type Steps } from "../../../base/steps.ts";

@@ -30,13 +30,13 @@ export function asGoodMicroUsd(microUsd: number, price: number, wantedShare: num
 /**
  * A repack gets this many times the planner's work for a batch of waiting pods, and for dividing spread pods: no pod
  * waits for it, and its result is paid for long. With the work of the batch alone, workload C-empty of 180 nodes
- * settles 0.6 % dearer (`npm run bench -- repack`).
+ * settles at a 0.6 % higher price (`npm run bench -- repack`).
  */
 const EFFORT = 20;
 const EXCHANGE_EFFORT = 40;
 /**
  * Orders in which a repack fills nodes by dual prices; a batch uses one. The second costs 2 % more time. Without it
- * workload C-spread of 100 nodes settles 0.6 % dearer.
+ * workload C-spread of 100 nodes settles at a 0.6 % higher price.
  */
 const LEARNED_ORDERS = 2;
 

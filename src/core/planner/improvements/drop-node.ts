@@ -1,7 +1,7 @@
 /**
  * Drops one node of the plan. Its pods go where the prices of the other nodes rise least, or on new nodes that cost
  * less. Greedy and packed plans often end with nodes for leftover pods, though other nodes have room by then. The
- * greedy rules also put pods on one dear node where two cheap ones would do.
+ * greedy rules also put pods on one expensive node where two cheap ones would do.
  */
 
 import type { PlannedClaim, SchedulingResult } from "../../provisioning/result.ts";
@@ -39,8 +39,8 @@ export const dropNode: Improvement = {
 };
 
 /**
- * The node with the fewest pods, because they find room most easily. Among equal nodes the dearest. Each node is tried
- * once.
+ * The node with the fewest pods, because they find room most easily. Among equal nodes, the most expensive one. Each
+ * node is tried once.
  */
 function nodeToDrop(
   { newClaims }: SchedulingResult,

@@ -110,8 +110,8 @@ export function* packByColumns(
 }
 
 /**
- * Only for a mix in which every pattern has less than one bin. Picks the pattern with the most value and the largest
- * fraction, cut to the items that are left.
+ * One pattern for one bin, when every pattern of the mix fills less than one bin. Chosen is the pattern with the most
+ * value and the largest fraction, cut to the items that are left.
  */
 function nearestToWhole(
   packing: Packing,

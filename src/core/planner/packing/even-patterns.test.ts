@@ -12,8 +12,8 @@ const KINDS = 25;
 const UNLIMITED = { units: Number.POSITIVE_INFINITY };
 
 /**
- * What asks for cores and what asks for memory, a few of each of many sizes: together they ask for eight of memory a
- * core, as the cheapest bins have; those with less memory save little.
+ * Rows that need mainly cores, and rows that need mainly memory, in many sizes and a few items each. Together they need
+ * eight units of memory for each core, as the cheapest bins have. Bins with less memory save little.
  */
 function families(each: number): Packing {
   const rows = Array.from({ length: KINDS * 2 }, (_, index) => {

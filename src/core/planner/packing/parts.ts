@@ -1,7 +1,7 @@
 /**
  * Divides a packing into independent parts. Rows that no kind of bin may hold together, such as pods of different
- * zones, do not affect each other. Each part is packed alone, which takes far less work than all parts at
- * once.
+ * zones, do not affect each other. Each part is packed alone, which takes far less work than all parts
+ * together.
  */
 import { assert } from "../../../base/assert.ts";
 import type { Packing, PatternUse } from "./packing.ts";

@@ -1,7 +1,7 @@
 /**
  * Cheapest-node greedy: each pod goes to the planned node whose price rises least, or to a new node if that is cheaper.
- * The greedy rules pay any price for a node that is already planned: one preference for dear instance types makes a
- * large node dear.
+ * The greedy rules pay any price for a node that is already planned. So one
+ * pod's preference for expensive instance types can make a large node expensive.
  * Then the batch is planned again without each of the zones in which the plan has nodes. The first pod chooses the zone
  * that is cheapest for itself, and later pods may find no instance type there that is large enough.
  */

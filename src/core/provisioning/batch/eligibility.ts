@@ -68,7 +68,7 @@ function requiredTerms({ spec }: Pod): readonly NodeSelectorTerm[] {
   return required?.nodeSelectorTerms ?? [];
 }
 
-/** Every problem of the node selector and the required node affinity, so that all can be mended at once. */
+/** Every problem of the node selector and the required node affinity, so that all can be corrected together. */
 function ruleProblems(pod: Pod, wellKnownLabels: readonly string[]): ReadonlySet<string> {
   const { nodeSelector } = pod.spec;
   const problems = new Set<string>();

@@ -20,7 +20,7 @@ export interface QueuedPod {
 interface Returned {
   readonly podClass: PodClass;
   readonly items: QueuedPod[];
-  /** How many of them were taken again. */
+  /** How many of `items` the queue has handed out again. */
   taken: number;
 }
 

@@ -1,6 +1,6 @@
 /**
  * Why an instance type refuses a pod: every stage that fails, with the value that failed. Placement checks the same
- * stages for all types at once, as columns of the `TypeTable`. test/fuzz/feasibility.test.ts compares both.
+ * stages for all types together, as columns of the `TypeTable`. test/fuzz/feasibility.test.ts compares both.
  */
 import type { Resources } from "../../../apis/resources.ts";
 import type { Offering } from "../../cloudprovider/instance-type.ts";

@@ -29,7 +29,7 @@ export function homesOf(homes: Homes, queued: readonly QueuedPod[]): HomesOf {
   };
 }
 
-/** The same for all rules at once, so that each pod is read once. */
+/** The same for all rules together, so that each pod is read once. */
 function* byRule(
   { claims, nodes }: Homes,
   queued: readonly QueuedPod[],

@@ -1,5 +1,5 @@
 /**
- * Finds the existing nodes that have no room for an amount of a resource, all at once. So a new class of pods in a
+ * Finds the existing nodes that have no room for an amount of a resource, in one pass. So a new class of pods in a
  * cluster of 100,000 nodes is tried only on nodes that could take it.
  */
 import type { Resources } from "../../../apis/resources.ts";

@@ -26,7 +26,7 @@ export type AskedPass = Pick<Pass, "nodes" | "attempt" | "classes">;
 
 /** Refusals of nodes by one stage of the check and one object that it failed on. */
 interface Alike {
-  /** The first of them. */
+  /** The first of these refusals. */
   readonly refusal: NodeRefusal;
   readonly nodes: string[];
   /** Only for resources: the most that one of the nodes has left. */

@@ -359,7 +359,7 @@ class LoweredTo {
     this.#pod = pod;
   }
 
-  /** Undefined: the requests cannot be that low. */
+  /** The edits that lower the pod's requests to `most`. Undefined: they cannot be that low. */
   edits(resource: string, most: number): readonly Edit[] | undefined {
     // A pod cannot do without CPU or memory, but it may do without a device.
     if (most === 0 && !mayNotBeOvercommitted(resource)) return undefined;

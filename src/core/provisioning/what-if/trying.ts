@@ -14,7 +14,7 @@ import {
 import type { ExistingNode } from "../nodes/existing-node.ts";
 import { Rooms } from "../nodes/rooms.ts";
 
-/** The most listed changes. Beyond it all classes are updated at once, because a prepared cluster lives for days. */
+/** The most listed changes. Beyond it all classes are updated together, because a prepared cluster lives for days. */
 const MOST_CHANGES = 100_000;
 
 /** A class as questions use it. All questions share the object. */

@@ -61,7 +61,7 @@ export interface DescribeAvailabilityZonesInput {
   readonly Filters?: readonly Filter[];
 }
 
-/** All at once; this call has no pages. */
+/** All of them; this call has no pages. */
 export interface DescribeAvailabilityZonesOutput {
   readonly AvailabilityZones: readonly AvailabilityZone[];
 }

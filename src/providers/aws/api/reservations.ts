@@ -53,7 +53,7 @@ export interface DescribePlacementGroupsInput {
   readonly Filters?: readonly Filter[];
 }
 
-/** All at once; this call has no pages. */
+/** All of them; this call has no pages. */
 export interface DescribePlacementGroupsOutput {
   readonly PlacementGroups: readonly PlacementGroup[];
 }

@@ -1,6 +1,6 @@
 /**
- * Joins EC2 calls that many reconciles make at once: equal fleets into one with more capacity, lookups and terminations
- * into lists. If an id makes a list fail, each id is asked for alone.
+ * Joins EC2 calls that many reconciles make at the same time: equal fleets into one with more capacity, lookups and
+ * terminations into lists. If an id makes a list fail, each id is asked for alone.
  * upstream: pkg/batcher
  */
 import type { Clock } from "../../../base/clock.ts";

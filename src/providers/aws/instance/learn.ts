@@ -36,7 +36,7 @@ interface Deps {
   readonly metrics: Pick<Metrics, "count">;
 }
 
-/** Marks what has no capacity, according to these errors. */
+/** Marks the offerings that have no capacity, according to these errors. */
 export function learn(deps: Deps, errors: readonly FleetError[], asked: Asked): void {
   const { capacityType, subnets, types } = asked;
   const group = scopeOf(asked.placement);

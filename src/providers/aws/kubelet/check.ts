@@ -62,7 +62,7 @@ function settingProblems(kubelet: KubeletConfiguration | undefined): readonly st
 /** These headers hold secrets, which must not appear in conditions and events. */
 const HOLDS_SECRETS = "spec.kubelet.staticPodURLHeader";
 
-/** `shape` undefined: the kubelet has no such field. */
+/** Errors of one kubelet setting. `shape` undefined: the kubelet has no such field. */
 function fieldProblems(field: string, value: unknown, shape: Shape | undefined): readonly string[] {
   if (shape === undefined)
     return [`${field}: KubeletConfiguration v1beta1 has no such field; mind its spelling`];

@@ -90,7 +90,7 @@ async function readOnDemand({
         MaxResults: 100,
         ...token,
       });
-      // Parses one page at a time, because parsing all documents at once would block other work.
+      // Parses one page at a time, because parsing all documents without a pause would block other work.
       changed += prices.setOnDemand(onDemandPrices(page.PriceList, currency));
       return { ...page, PriceList: [] };
     });

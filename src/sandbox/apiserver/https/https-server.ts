@@ -62,7 +62,7 @@ const LOOPBACK = "127.0.0.1";
 const MIB = 1_024 * 1_024;
 /**
  * The limits of bodies, of concurrent requests and of the duration of a request are kube-apiserver's defaults
- * (400 reads and 200 writes at once). Watches and followed logs have no limit, as upstream. All callers are
+ * (400 reads and 200 writes in parallel). Watches and followed logs have no limit, as upstream. All callers are
  * on this machine, so one address may use every slot.
  */
 export const API_SERVER_LIMITS: Partial<Limits> = {
