@@ -1,6 +1,6 @@
 /**
  * Plays the stories in examples/ on virtual time. Each keeps its promises and prints the transcript beside it.
- * Some are played twice and must print the same bytes. UPDATE_TRANSCRIPTS=1 writes the transcripts anew.
+ * Some are played twice and must print the same bytes. UPDATE_TRANSCRIPTS=1 writes the transcripts again.
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";

@@ -67,7 +67,7 @@ const MORE_ODD_FAULTS: Readonly<Record<string, (world: TestWorld) => OddFault>> 
     }),
 };
 
-/** Faults by title. Each is created anew for each cluster. */
+/** Faults by title. Each is created again for each cluster. */
 export const ODD_FAULTS: Readonly<Record<string, (world: TestWorld) => OddFault>> = {
   "EC2 says of every instance that it is pending, for ever": () => inState("pending"),
   "EC2 says of every instance that it is stopped": () => inState("stopped"),

@@ -1,6 +1,6 @@
 /**
  * Odd faults that come from other programs and people. Webhooks rewrite claims. Somebody edits provider IDs and tags,
- * or deletes a pool or class and makes it anew. Versions go backwards, and watches bring bookmarks alone.
+ * or deletes a pool or class and makes it again. Versions go backwards, and watches bring bookmarks alone.
  */
 import type { KubeObject } from "../../src/apis/meta.ts";
 import type { KubeResponse, KubeStream } from "../../src/kube/transport/transport.ts";
@@ -19,7 +19,7 @@ const PODS: Collection = "/api/v1/pods";
 /** An instance that nobody has. */
 const NOBODYS = "aws:///us-west-2a/i-0123456789abcdef0";
 
-/** By title: made anew for each stage. */
+/** By title: made again for each stage. */
 export const STRANGER_FAULTS: Readonly<Record<string, (world: TestWorld) => OddFault>> = {
   "a webhook takes the provider ID off each write of a NodeClaim": (world) =>
     rewritten(world, ({ status, ...rest }) => {

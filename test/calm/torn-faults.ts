@@ -25,7 +25,7 @@ const CLASSES: Collection = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses";
 const NODES: Collection = "/api/v1/nodes";
 const PODS: Collection = "/api/v1/pods";
 
-/** Faults by title. Each is created anew for each cluster. */
+/** Faults by title. Each is created again for each cluster. */
 export const TORN_FAULTS: Readonly<Record<string, (world: TestWorld) => OddFault>> = {
   "every Node is not found by its name": (world) => byName(world, NODES, (name) => notFound(name)),
   "a NodeClaim is read by its name as an empty answer": (world) =>

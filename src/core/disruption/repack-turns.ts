@@ -1,6 +1,6 @@
 /**
  * Which group of pools (repack/groups.ts) repack serves next, and how long each has waited for quiet nodes. No group is
- * passed over for ever, and none waits for ever. Kept in memory only: after a restart every group starts anew.
+ * passed over for ever, and none waits for ever. Kept in memory only: after a restart every group starts again.
  */
 import type { MoveRecord } from "./moves.ts";
 

@@ -97,7 +97,7 @@ export const MOST_LENT_WORK = 10_000_000;
 
 /**
  * A pattern takes one of this many equal parts of the bins that would hold all items; then shares are worked out
- * anew. Not measured.
+ * again. Not measured.
  */
 export const PARTS_OF_EVEN_BINS = 8;
 

@@ -68,7 +68,7 @@ export interface SchedulingInput {
   readonly defaultSpread?: DefaultSpread;
   /**
    * VerticalPodAutoscalers, whose recommendations change the requests of pods that move, because those are created
-   * anew. Absent: no pod changes.
+   * again. Absent: no pod changes.
    */
   readonly autoscalers?: readonly VerticalPodAutoscaler[];
   /** Quota of the cloud's account → units that may still be launched. Absent: not bounded. */

@@ -1,6 +1,6 @@
 /**
  * The pods of one node in order of their keys, and the sums of their requests. Pods change much more often than the
- * sums are read, so both are updated with each change. The sums equal those of adding up all pods anew.
+ * sums are read, so both are updated with each change. The sums equal those of adding up all pods again.
  */
 import { isActive, isOwnedByDaemonSet, type Pod } from "../../apis/core/pod.ts";
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";

@@ -1,6 +1,6 @@
 /**
  * Queues very many requests for one event, such as all claims of a pool. Each step queues some, so that other
- * work runs in between. If the same object changes meanwhile, its list starts anew. An error in one list does
+ * work runs in between. If the same object changes meanwhile, its list starts again. An error in one list does
  * not stop the others, and is reported instead of thrown.
  */
 

@@ -53,7 +53,7 @@ export function repackCandidates(round: Round): Steps<readonly Candidate[]> {
   );
 }
 
-/** What packing the pods of one group of pools anew comes to. */
+/** What packing the pods of one group of pools again comes to. */
 interface GroupResult {
   /** Undefined: it would save too little. */
   readonly command: Command | undefined;
@@ -202,7 +202,7 @@ function* deferredUntil(
   return saves < asGoodMicroUsd(saves + more, price, minShare) ? "quiet" : undefined;
 }
 
-/** The most that packing these nodes anew could save. */
+/** The most that packing these nodes again could save. */
 function mostMicroUsd({ gainsMicroUsd }: RepackChoice): number {
   return Math.max(0, ...gainsMicroUsd);
 }

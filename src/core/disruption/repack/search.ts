@@ -1,5 +1,5 @@
 /**
- * Searches for a repack command: the pods of all chosen nodes are packed anew, then of half as many, and so on, since
+ * Searches for a repack command: the pods of all chosen nodes are packed again, then of half as many, and so on, since
  * fewer nodes mean fewer moved pods. Counts that cannot save enough by the lower bound are not planned. Work is counted
  * in nodes and pods, never in time, so equal clusters give equal commands.
  */
@@ -88,7 +88,7 @@ export function* bestOf(
 }
 
 /**
- * The command that packs the pods of these nodes anew; undefined: it would save too little. `closedBefore`: when a
+ * The command that packs the pods of these nodes again; undefined: it would save too little. `closedBefore`: when a
  * command is validated, the nodes that its first plan did not use.
  */
 export function* repacked(

@@ -103,7 +103,7 @@ export class EvenFiller {
     return value > 0 ? value / bin.price : 0;
   }
 
-  /** The last content, and for how many bins it is used before shares are worked out anew. */
+  /** The last content, and for how many bins it is used before shares are worked out again. */
   content(): PatternUse {
     const rows = this.#byShape.filter((row) => (this.#times[row] as number) > 0);
     const times = rows.map((row) => this.#times[row] as number);

@@ -22,7 +22,7 @@ interface Asking {
 
 export const NO_GROUPS: readonly TopologyGroup[] = [];
 
-/** The groups of all rules among the wishes, each once. */
+/** The topology groups of the pod's own spreads and affinities, each once. */
 export function ownedGroups(
   { owner, groups, pod }: Asking,
   wishes: Wishes,

@@ -120,12 +120,12 @@ export class PodClasses {
     this.#known = known;
   }
 
-  /** Number of different wishes so far. */
+  /** Number of drafts so far. */
   get size(): number {
     return this.#drafts.length;
   }
 
-  /** One class for each of the wishes that some running pod has (see {@link Draft.running}). */
+  /** The class of each draft of which some pod is running (see {@link Draft.running}). */
   running(): readonly PodClass[] {
     return this.#drafts
       .filter(({ running }) => running > 0)
@@ -137,7 +137,7 @@ export class PodClasses {
     const pod = this.#known.complete(written);
     const volumeSets = this.#volumeSets(pod);
     const template = isResized(pod) ? undefined : templateOf(pod.spec);
-    // The pod may have wishes that its template lacks.
+    // The pod may have requirements that its template lacks: devices, or a maximum run duration.
     const hasOwn = this.#known.devices?.needsOf(pod) !== undefined || maxRunMs(pod) !== undefined;
     const isOwn = template === undefined || hasOwn;
     if (isOwn || goesByLabels(template)) return this.#draft(pod, volumeSets);
@@ -383,7 +383,7 @@ export interface Draft extends Amounts {
   readonly owner: Owner;
   /** Rule → its group. Drafts for which the rules mean the same share this map. */
   readonly groups: Map<object, TopologyGroup>;
-  /** The rules of all its wishes, before any preference is dropped. */
+  /** All its topology rules, before any preference is dropped. */
   owned: readonly TopologyGroup[];
   /** How many of its pods the prepared cluster counts as running. The others are pending or gone. */
   running: number;

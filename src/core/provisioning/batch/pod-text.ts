@@ -10,8 +10,8 @@ import { perTemplate } from "../../../apis/core/pod-template.ts";
 import type { SetId } from "../../scheduling/requirement-space.ts";
 
 /**
- * The wishes that the template does not contain, as a text. Equal texts mean equal wishes. Labels are left out, because
- * every pod of a StatefulSet has its own; only labels named by matchLabelKeys are part of the wishes.
+ * What the pod requires beyond its template, as a text. Pods of one template with equal texts are planned alike. Labels
+ * are left out, because every pod of a StatefulSet has its own. Only labels that matchLabelKeys names are in the text.
  */
 export function besideTemplate(pod: Pod, volumeSets: readonly SetId[]): string {
   const { spec, metadata } = pod;

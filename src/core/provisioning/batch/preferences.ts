@@ -18,6 +18,7 @@ import { isUsablePreference } from "./eligibility.ts";
 /** Heaviest first. */
 type Preferred<T> = readonly { readonly weight: number; readonly term: T }[];
 
+/** What a pod requires and prefers of its node: the rules that are left after some preferences were dropped. */
 export interface Wishes {
   /** One entry for each required term, joined with nodeSelector. The pod must satisfy the first one. Never empty. */
   readonly required: readonly Requirements[];
@@ -39,7 +40,7 @@ interface Read {
   readonly wishes: Wishes;
 }
 
-/** The wishes that were read last. */
+/** The wishes of each template, as they were read last. */
 const readOf = new WeakMap<PodTemplate, Read>();
 
 /** All rules of the pod; with policy `Ignore` without its preferences. Read once for each template. */

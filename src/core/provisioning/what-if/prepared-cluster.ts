@@ -1,6 +1,6 @@
 /**
  * A cluster that is prepared for what-if questions. Everything that does not depend on the removed nodes is computed
- * once. It can follow the cluster: nodes that changed are taken out and counted anew.
+ * once. It can follow the cluster: nodes that changed are taken out and counted again.
  *
  * Pending pods that fit on an existing node are placed there before the first question. Pending pods that need a new
  * node have no part in questions.
@@ -73,7 +73,9 @@ export class PreparedCluster implements Ground {
   #stranded: readonly Stranded[] = [];
   /** The indices of nodes that take no pods, kept from the last question that named any. */
   #closed: { readonly names: ReadonlySet<string>; readonly marks: Marks } | undefined;
-  /** Most kept wishes, those of deleted pods included. With more the cluster is prepared anew. */
+  /**
+   * The most drafts of pods that are kept, those of deleted pods included. With more, the cluster is prepared again.
+   */
   #mostWishes = 0;
 
   /** `input.pods`: pods that need a place before any question. */
@@ -161,7 +163,7 @@ export class PreparedCluster implements Ground {
   }
 
   /**
-   * Updates to a newer state of the same cluster. Only what changed is counted anew. False: too much has changed.
+   * Updates to a newer state of the same cluster. Only what changed is counted again. False: too much has changed.
    * Then this object must not be used any more; make a new one.
    */
   *follow(input: SchedulingInput): Steps<boolean> {
@@ -193,7 +195,7 @@ export class PreparedCluster implements Ground {
       this.seekers.announce(movable(view)),
     );
     yield* this.#come(changed, drafts, left, batch);
-    // A new topology rule needs a count of all pods, so the cluster must be prepared anew.
+    // A new topology rule needs a count of all pods, so the cluster must be prepared again.
     if (context.topology.groups.length > known) return false;
     yield* this.#house(waiting);
     return true;

@@ -82,7 +82,7 @@ export class WhatIf {
   }
 
   /**
-   * Updates the prepared cluster to a newer state of the same cluster. Only what changed is counted anew. False: too
+   * Updates the prepared cluster to a newer state of the same cluster. Only what changed is counted again. False: too
    * much has changed. Then this object must not be used any more; make a new one. Ask nothing before it is done.
    */
   follow(input: SchedulingInput): Steps<boolean> {
