@@ -44,7 +44,7 @@ describe("the container", () => {
     });
   });
 
-  it("is as loose as a pod that asks for nothing", () => {
+  it("has the default rights of a pod without a securityContext", () => {
     const config = runtimeConfig(IMAGE, { args: ["--help"] }, ON) as {
       process: { args: string[]; capabilities: { bounding: string[] }; noNewPrivileges: boolean };
       root: { readonly: boolean };

@@ -146,7 +146,7 @@ describe("the image", () => {
     for (const { layers } of checked(out)) expect(layers).toHaveLength(3);
   });
 
-  it("stands on the image of a layout that a digest names", async () => {
+  it("is based on the image in a layout that a digest names", async () => {
     const under = folder();
     const digest = await writeImage(under, optionsWith(scratchBase()));
     const out = folder();

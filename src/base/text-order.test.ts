@@ -22,7 +22,7 @@ describe("items by a text each", () => {
     );
   });
 
-  it("stand the same, be they few or many", () => {
+  it("are sorted alike, whether there are few or many", () => {
     const texts = fc.sample(fc.uuid(), { numRuns: 1_500, seed: 1 });
     const never = () => expect.fail("no two are equal");
     for (const count of [2, 1_024, 1_025, 1_500]) {

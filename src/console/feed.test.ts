@@ -103,7 +103,7 @@ describe("the feed", () => {
     expect(source.isOpen).toBe(false);
   });
 
-  it("works out only what somebody looks at", async () => {
+  it("computes only views that somebody watches", async () => {
     const { clock, source, feed, sink } = start();
     feed.watch(["map"], sink);
     await clock.advance(3_000);

@@ -216,7 +216,7 @@ export class Feed {
     }
   }
 
-  /** Does work on many rows in turns. Its time counts as time spent on the views. */
+  /** Does work on many rows, with pauses for other work. Its time counts as time spent on the views. */
   async #run<T>(steps: Steps<T>): Promise<T> {
     const tell = (ms: number): void => this.#worked(ms);
     return stepRunner(this.#clock, TURN_MS, { clock: this.#clock, tell })(steps);

@@ -41,7 +41,7 @@ function hanging(kube: KubeClient): { client: KubeClient; hang(): void } {
 }
 
 describe("leader election", () => {
-  it("gives the lead up after ten seconds of a server that hangs, before the next one takes it", async () => {
+  it("ends ten seconds after the server began to hang, before another replica takes over", async () => {
     const { clock, kube, elect, holder } = open();
     const { client, hang } = hanging(kube);
     const first = elect("first", client);

@@ -198,7 +198,7 @@ spec: {providerRef: {name: default}}
     expect(objects[0].spec.template.spec.nodeClassRef).toEqual({ name: "a" });
   });
 
-  it("says of a URL that cannot be fetched why, also where no address of the name answers, and what to try", async () => {
+  it("says why a URL cannot be fetched and what to try, also if no address of the host answers", async () => {
     const refused = Object.assign(new AggregateError([]), { code: "ECONNREFUSED" });
     const asked = vi.spyOn(globalThis, "fetch");
     try {

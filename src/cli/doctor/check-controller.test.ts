@@ -122,7 +122,7 @@ describe("the controller", () => {
     ]);
   });
 
-  it("a remedy that several items need is said once", () => {
+  it("prints a remedy once, even if several items need it", () => {
     const check = { area: "rights", state: "todo", says: "no", remedy: "do this" } as const;
     const text = printedChecks(
       [

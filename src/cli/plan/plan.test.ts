@@ -641,7 +641,7 @@ describe("a live cluster", () => {
     expect(await timeOf(refusing as never)).toBeUndefined();
   });
 
-  it("does without what it may not see, but not without pods", async () => {
+  it("is planned without kinds that it may not read, except pods", async () => {
     const { notes } = await readCluster(serving({}, { limitranges: forbidden }) as never);
     expect(notes).toEqual(["left out, as reading them is forbidden: limitranges"]);
     await expect(readCluster(serving({}, { pods: forbidden }) as never)).rejects.toThrow(

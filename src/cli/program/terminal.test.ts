@@ -29,7 +29,7 @@ describe("long lines", () => {
   const text =
     "    fix: raise limits.cpu of NodePool general from 4 to 16, which one more pod needs";
 
-  it("go on below on a terminal, indented; each word stays whole", () => {
+  it("are wrapped on a terminal, indented, without splitting a word", () => {
     const { wrapAt } = screenOf({ isTTY: true, columns: 40 }, {});
     expect(wrapAt).toBe(40);
     expect(printedScreen([text, "short"], { wrapAt: 40 })).toBe(

@@ -378,7 +378,7 @@ describe("the disruption loop", () => {
     await world.stop();
   });
 
-  it("writes on the NodePool what moves came to that stand on claims, once it can be told", async () => {
+  it("writes the outcome of moves recorded on claims to the NodePool, once it is known", async () => {
     const startedMs = fakeWorld().clock.now() - 8 * 60_000;
     const move = {
       command: "c",

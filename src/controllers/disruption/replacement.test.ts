@@ -431,7 +431,7 @@ describe("a drifted node", () => {
 });
 
 describe("a node in use", () => {
-  it("is told why it is not consolidated, once in a quarter of an hour", async () => {
+  it("gets an event why it is not consolidated, once every 15 minutes", async () => {
     const world = await driftedNode({ drifted: false });
     await world.clock.advance(10 * 60_000);
     const told = world.published.filter(({ reason }) => reason === "Unconsolidatable");

@@ -121,7 +121,7 @@ describe("pods that a command moves", () => {
     await world.stop();
   });
 
-  it("go as ever when a node that was to take them is not there", async () => {
+  it("are evicted as usual if a target node does not exist", async () => {
     const { world, steering, second } = await leaving();
     await world.api.delete(NODE, { name: "a" });
     await world.clock.settle();

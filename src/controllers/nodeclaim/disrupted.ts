@@ -16,7 +16,7 @@ export type DisruptedReason =
   | "garbage_collected"
   | "unhealthy";
 
-/** Counts such a claim, by the reason of its end. */
+/** Counts a claim that Karpenter ends without a disruption command, by reason. */
 export function countDisrupted(
   world: Pick<World, "metrics">,
   claim: NodeClaim,

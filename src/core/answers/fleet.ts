@@ -177,7 +177,7 @@ interface Of {
 interface Hold {
   readonly block: Block | undefined;
   readonly pdbs: Picture["pdbs"];
-  /** Undefined: {@link Picture.movesFirst} was called for no pod of the node. */
+  /** {@link Picture.movesFirst}, if it was called for some pod of the node. Otherwise its result cannot matter. */
   readonly movesFirst: Picture["movesFirst"] | undefined;
   readonly pause: string | undefined;
 }

@@ -41,7 +41,7 @@ describe("the answer about moves of pods to a node", () => {
     expect(answers([MOVE], "other")[0]?.realisedMicroUsdPerHour).toBeUndefined();
   });
 
-  it("says what it came to if that is another amount", () => {
+  it("names the realised saving if it differs from the planned one", () => {
     const [asPlanned] = answers([MOVE], "c1");
     expect(asPlanned).toMatchObject({ says: PLANNED, realisedMicroUsdPerHour: 400_000 });
     const [less] = answers([{ ...MOVE, priceMicroUsd: 500_000 }], "c1");

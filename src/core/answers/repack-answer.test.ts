@@ -45,7 +45,7 @@ function asked(question: Question = {}) {
 }
 
 describe("why repack leaves a node", () => {
-  it("is that repack is off, or that it is not for this kind of pool", () => {
+  it("is that repack is off, or that it does not handle this kind of pool", () => {
     expect(asked({ picture: { repack: undefined } })).toBe("repack is off");
     expect(asked({ generation: "beta" })).toBe("repack is for v1 pools");
   });

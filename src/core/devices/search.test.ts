@@ -193,7 +193,7 @@ describe("constraints", () => {
     ]);
   });
 
-  it("of differing devices pass equal ones by", () => {
+  it("that require different values skip devices with an equal value", () => {
     const some = kindOf(gpus(3, (index) => root("aab"[index] as string)));
     const constraints = [{ distinctAttribute: matchAttribute }];
     expect(find(some, [deviceClaim({ count: 2 }, { constraints })])).toEqual([["gpu-0", "gpu-2"]]);

@@ -12,7 +12,7 @@ const used = (name: string, pods: readonly string[], options: CandidateOptions =
 const names = (candidates: readonly Candidate[]) => candidates.map(({ node }) => node.name);
 
 describe("a Balanced pool", () => {
-  it("lets a node go that costs its share and holds few pods", () => {
+  it("allows the removal of a node that costs its share and has few pods", () => {
     const { commands, refused } = atOnce(
       single.propose(roundOf([used("a", ["1"]), used("b", ["500m", "500m", "500m"])])),
     );

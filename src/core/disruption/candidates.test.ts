@@ -104,7 +104,7 @@ describe("candidates", () => {
     expect(blocked.map((one) => one.message)).toEqual([message]);
   });
 
-  it("are held by pods in spite of a terminationGracePeriod, save for drift and expiry", () => {
+  it("are blocked by pods in spite of a terminationGracePeriod, except for drift and expiry", () => {
     const annotations = { "karpenter.sh/do-not-disrupt": "true" };
     const held = view({ pods: [running({ annotations }), running({ labels: { app: "a" } })] });
     const claim = nodeClaim({ name: "n" });

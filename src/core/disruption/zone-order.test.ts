@@ -65,7 +65,7 @@ describe("pods that are spread over zones", () => {
     ]);
   });
 
-  it("wait with those of their node until all may go", () => {
+  it("wait until all pods of their node may be evicted", () => {
     const places = [
       { name: "in-a", zone: "a", pods: [third] },
       { name: "in-b", zone: "b", pods: [first, inB] },
@@ -86,7 +86,7 @@ describe("pods that are spread over zones", () => {
     ]);
   });
 
-  it("count as leaving all at once where they are planned for one node", () => {
+  it("count as leaving together if they are planned for one node", () => {
     const all = [first, second, third];
     const places = [
       { name: "in-a", zone: "a", pods: all.slice(0, 2) },

@@ -88,7 +88,7 @@ describe("a claim is given up", () => {
     expect(of(registered(9_000_000), { nodes: [was] })).toEqual(alive);
   });
 
-  it("not while a pod that would want another place is on its Node", () => {
+  it("not while its Node has a pod that would need another node", () => {
     const late = registered(9_000_000);
     const bound = pod({ nodeName: "a" });
     expect(of(late, { pods: [bound] })).toEqual({ state: "alive", checkAfterMs: 60_000 });

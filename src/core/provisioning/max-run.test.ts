@@ -70,7 +70,7 @@ describe("pods that ask for a node that ends", () => {
     },
   );
 
-  it("use room on nodes that are there, as kube-scheduler does", () => {
+  it("use room on existing nodes, as kube-scheduler does", () => {
     const nodes = [nodeView({ node: { name: "n" } })];
     const result = solve(input([lasting("a", "2h")], {}, { nodes }));
     expect(result.existing.map(({ nodeName }) => nodeName)).toEqual(["n"]);

@@ -332,7 +332,7 @@ describe("solve", () => {
     ]);
   });
 
-  it("gives nobody room because a node's daemons take more than is expected of them", () => {
+  it("gives no extra room if the daemons of a node request more than expected", () => {
     const owner = { kind: "DaemonSet", name: "agent" };
     const there = pod({ name: "agent-1", cpu: "3", nodeName: "node", owner });
     const daemonPods = [pod({ name: "agent", cpu: "1", owner })];

@@ -148,7 +148,7 @@ function giveUpFirst(pass: Pass, line: Line, refused: Refused[]): void {
   line.done += given.length;
 }
 
-/** Tries the pod with ever fewer preferences: the earlier plan may have dropped some. */
+/** Tries the pod with all its preferences, then without one after the other: the earlier plan may have dropped some. */
 function isTaken(pass: Pass, { pod, podClass }: QueuedPod, node: ExistingNode): boolean {
   // An unlaunched claim has no capacity yet, and it was created for this pod.
   if (Object.keys(node.view.allocatable).length === 0) return true;

@@ -50,7 +50,7 @@ describe("the brake on ends that nobody asked for", () => {
     expect(["b", "c"].map((name) => brake.take(name, 4, 1))).toEqual([true, false]);
   });
 
-  it("goes on with what another process has counted, for as long as that counts", () => {
+  it("continues with the counts of another process, as long as they are valid", () => {
     const brake = new Brake({ nodes: 3, percent: 0 });
     brake.recall([-9 * MINUTE_MS, -2 * MINUTE_MS]);
     expect(brake.counted(0)).toEqual([-9 * MINUTE_MS, -2 * MINUTE_MS]);

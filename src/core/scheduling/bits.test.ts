@@ -41,7 +41,7 @@ describe("marks", () => {
     );
   });
 
-  it("pass over what is full in one of the others, also when that changes", () => {
+  it("skip indices that are set in one of the other marks, also after those change", () => {
     const walked = marks(Array.from({ length: 200 }, (_, index) => index));
     const dead = marks(Array.from({ length: 130 }, (_, index) => index));
     expect(walked.nextOutside([dead], 0)).toBe(130);

@@ -223,7 +223,7 @@ describe("a command", () => {
     ]);
   });
 
-  it("that was taken back says so", () => {
+  it("that was rolled back has a span that says so", () => {
     const spared = { claim: claim(DONE), seenMs: {}, isSpared: true as const };
     const back = { ...whole, ended: [spared], replacements: [] };
     expect(isCommandOver(back)).toBe(true);

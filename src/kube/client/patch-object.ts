@@ -15,8 +15,8 @@ export const patchObject: PatchObject = async (client, kind, before, after) => {
   const { status: statusAfter, ...mainAfter } = after as KubeObject & { status?: unknown };
   const main = createMergePatch(mainBefore, mainAfter);
   const status = createMergePatch({ status: statusBefore ?? {} }, { status: statusAfter ?? {} });
-  // The answer to the first patch has the newest version. The status was read earlier, so both patches need a
-  // lock.
+  // The second patch is locked to the version in the answer to the first one. So a change of the status before the
+  // first patch would go unnoticed, unless that is locked, too.
   const statusHoldsList = holdsList(status);
   let latest = before;
   try {

@@ -14,7 +14,7 @@ describe("what is said of settings", () => {
     for (const row of rows) expect(row.match(/(?<!\\)\|/g), row).toHaveLength(5);
   });
 
-  it("names in the help, too, what may be given and what is not acted on", () => {
+  it("names legal values, and values without effect, in the help too", () => {
     const help = new Map(
       controllerCommand().options.map(({ long, description }) => [long, description]),
     );

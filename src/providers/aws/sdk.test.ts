@@ -130,7 +130,7 @@ describe("the SDK's errors", () => {
 });
 
 describe("the Pricing API", () => {
-  it("is asked where it exists", () => {
+  it("is called in a region that has it", () => {
     expect(["us-west-2", "eu-west-1", "ap-northeast-1", "cn-north-1"].map(pricingRegion)).toEqual([
       "us-east-1",
       "eu-central-1",

@@ -239,7 +239,7 @@ function stringsIn(input: string): string[] {
   }
 }
 
-/** Valid in both generations. */
+/** Specs that are valid in v1 and in v1beta1. */
 const SPECS = {
   NodeClaim: { nodeClassRef: { group: "a", kind: "b", name: "c" }, requirements: [] },
   NodePool: {

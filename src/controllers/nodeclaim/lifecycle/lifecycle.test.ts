@@ -289,7 +289,7 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
-  it("looks again soon after each lost race, though nothing changes", async () => {
+  it("is reconciled again soon after each write conflict, even if nothing changes", async () => {
     const world = await start();
     const patch = world.api.patch;
     let lost = 0;

@@ -45,7 +45,7 @@ describe("what daemons take of a new node", () => {
 });
 
 describe("types that a pool's limits leave out", () => {
-  it("are all of them once it has as many nodes as it may", () => {
+  it("are all types once the pool has reached its limit of nodes", () => {
     const excluded = (nodes: number) => {
       const pools = [{ ...poolInput({ limits: { nodes: 2 } }), usage: { nodes } }];
       return solve(schedulingInput({ pods: [pod()], pools })).excludedByLimits;

@@ -586,7 +586,7 @@ describe("the smallest change that places a pod", () => {
 });
 
 describe("the nearest miss", () => {
-  it("is the type that lacks least, and says what", () => {
+  it("is the instance type that lacks least, with what it lacks", () => {
     const input = schedulingInput({ pods: [pod({ cpu: "20" })] });
     const { nearest } = remedies(input, solve(input)).get("default/pod") ?? {};
     expect(nearest).toEqual({

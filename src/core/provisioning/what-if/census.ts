@@ -81,7 +81,7 @@ export class Census {
     for (const pod of pods) this.#heldBy(pod);
   }
 
-  /** Call it when all groups are known. */
+  /** Prepares the counts by domain. Call it when all topology groups are registered. */
   open(): void {
     for (const group of this.#topology.groups) {
       if (group.filter.requirements?.some((one) => one.has(HOSTNAME_LABEL_KEY)))

@@ -59,7 +59,7 @@ export class CapacityReservations {
     this.#cache = new TtlCache(deps.clock, REFRESH_MS);
   }
 
-  /** Changes with every count. Part of cache keys. */
+  /** A number that changes when counts of reservations change. Caches have it in their keys. */
   get version(): number {
     return this.#version;
   }

@@ -239,7 +239,7 @@ describe("server-side apply", () => {
     }
   });
 
-  it("wants to know who applies", async () => {
+  it("requires a fieldManager", async () => {
     const { send } = start();
     const answer = await send(
       "PATCH",

@@ -118,7 +118,7 @@ describe("a simulated queue", () => {
     expect(bodies(await receive())).toEqual(["a"]);
   });
 
-  it("refuses callers, also those who wait, once it is deleted", async () => {
+  it("refuses all callers once it is deleted, waiting ones too", async () => {
     const waiting = receive({ WaitTimeSeconds: 20 });
     await clock.settle();
     await aws.call("sqs", "DeleteQueue", { QueueUrl });
