@@ -8,7 +8,7 @@ import { ROOT } from "./tidy/sources.ts";
 const BUILT = join(ROOT, "data/dashboard");
 
 describe("the built dashboard", () => {
-  it("is made from the sources beside it: npm run dashboard makes it anew", () => {
+  it("is made from the sources beside it: npm run dashboard makes it again", () => {
     expect(readFileSync(join(BUILT, "source.sha256"), "utf8").trim()).toBe(sourceHash());
   });
 

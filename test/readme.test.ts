@@ -56,7 +56,7 @@ describe("README.md", () => {
     expect(README).toContain(`| 0 to ${most(1)} % | 0 to ${most(2)} % |`);
   });
 
-  it("opens with a picture of the page as it is: npm run picture makes it anew", () => {
+  it("opens with a picture of the page as it is: npm run picture makes it again", () => {
     const folder = join(ROOT, "dashboard/src");
     const page = readdirSync(folder, { recursive: true, encoding: "utf8" })
       .filter((name) => name.endsWith(".tsx"))

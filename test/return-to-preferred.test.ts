@@ -91,7 +91,7 @@ describe("return to what is preferred, in a cluster that does not consolidate", 
     });
   });
 
-  it("goes to the NodePool of higher weight once spot is to be had again, and stays there", async () => {
+  it("goes to the NodePool of higher weight once spot is available again, and stays there", async () => {
     await play(async (world) => {
       const undo = world.box.sandbox.aws.faults.limitCapacity({ capacityType: "spot" });
       await world.apply(`${CLASS}${FIRST}---${SECOND}${POD}`);

@@ -164,7 +164,7 @@ function nodeClass(name: string, spec: Record<string, unknown> = {}): KubeObject
 }
 
 describe("pools and classes that cannot be used", () => {
-  it("a pool that names a missing class says so, and other pools go on", async () => {
+  it("a pool that names a missing class says so, and other pools continue", async () => {
     await cluster();
     await world.apply(pool("astray", { weight: 100 }, "nowhere"));
     await world.scale("inflate", 3);
@@ -280,7 +280,7 @@ describe("a cloud that does not deliver", () => {
     await untilRunning(3, 10 * MINUTE);
   });
 
-  it("an instance that never joins is given up after fifteen minutes, and its pods planned anew", async () => {
+  it("an instance that never joins is given up after fifteen minutes, and its pods planned again", async () => {
     await cluster();
     world.box.sandbox.aws.faults.neverJoin({ times: 1 });
     await world.scale("inflate", 2);
@@ -320,7 +320,7 @@ describe("a cloud that does not deliver", () => {
     expect((await claims()).length).toBe(1);
   });
 
-  it("an AWS out of reach for ten minutes ends no node that is there, and then all goes on", async () => {
+  it("an AWS out of reach for ten minutes ends no node that is there, and then all continues", async () => {
     await cluster();
     await world.scale("inflate", 2);
     await untilRunning(2);

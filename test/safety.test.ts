@@ -320,7 +320,7 @@ describe("claims that are gone", () => {
     expect(instances()).toEqual(expect.arrayContaining([...before]));
   });
 
-  it("before and after a restart of the controller: the brake goes on counting", async () => {
+  it("before and after a restart of the controller: the brake continues counting", async () => {
     const before = await manyNodes();
     const left = () => before.filter((id) => instances().includes(id));
     const claims = await world.list<NodeClaim>("NodeClaim", "karpenter.sh/v1");

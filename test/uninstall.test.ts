@@ -44,7 +44,7 @@ describe("an end of Karpenter", () => {
     expect(profiles.length).toBeGreaterThan(0);
   });
 
-  it("without the controller: objects stay, and go on once it is installed again", async () => {
+  it("without the controller: objects stay, and continue once it is installed again", async () => {
     await world.box.operator.stop();
     for (const { metadata } of await claims())
       await world.client.delete(NODE_CLAIM as Kind, { name: metadata.name });

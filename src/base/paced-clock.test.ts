@@ -49,7 +49,7 @@ describe("paced clock", () => {
     clock.stop();
   });
 
-  it("goes on at another speed", async () => {
+  it("continues at another speed", async () => {
     const clock = new PacedClock(0.001);
     clock.speed = 10_000;
     const startMs = clock.now();

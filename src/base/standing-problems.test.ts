@@ -28,7 +28,7 @@ describe("a problem that lasts", () => {
     expect(lines).toEqual(["error no types b"]);
   });
 
-  it("is told again once an hour", async () => {
+  it("is reported again once an hour", async () => {
     const clock = new VirtualClock();
     const problems = new StandingProblems(SILENT, clock);
     const told: boolean[] = [];

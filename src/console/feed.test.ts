@@ -159,7 +159,7 @@ describe("the feed", () => {
     expect(sink.of("money")).toHaveLength(1);
   });
 
-  it("tells a problem, keeps what was shown, and goes on", async () => {
+  it("tells a problem, keeps what was shown, and continues", async () => {
     const { clock, source, feed, sink } = start();
     feed.watch(["map"], sink);
     await clock.advance(500);

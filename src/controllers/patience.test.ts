@@ -130,7 +130,7 @@ describe("one claim whose launch takes long", () => {
     expect(said("info still waiting for claims")).toHaveLength(3);
   });
 
-  it("does not wait for a claim that is gone, though nobody heard of its end", async () => {
+  it("does not wait for a claim that is gone, even if nobody heard of its end", async () => {
     await open();
     answer();
     await world.clock.advance(30_000);

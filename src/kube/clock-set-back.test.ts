@@ -96,7 +96,7 @@ describe("once a machine's clock is set back by an hour, on a clock that is told
     await second.release();
   });
 
-  it("a watch is given up after 75 seconds without a word, and opened anew at once", async () => {
+  it("a watch is given up after 75 seconds without a word, and opened again at once", async () => {
     const clock = new VirtualClock();
     const opened: number[] = [];
     const heard: string[] = [];

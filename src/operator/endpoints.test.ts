@@ -131,7 +131,7 @@ describe("endpoints", () => {
     expect(ended).toBe(true);
   });
 
-  it("answers 500 when metrics cannot be rendered, and goes on", async () => {
+  it("answers 500 when metrics cannot be rendered, and continues", async () => {
     const { metricsUrl, healthUrl } = await serve({ ready: true, fail: true });
     expect(await status(metricsUrl as string)).toBe(500);
     expect(await status(`${healthUrl}/healthz`)).toBe(200);

@@ -230,7 +230,7 @@ describe("the provider on moto", () => {
     expect(new Set(states)).toEqual(new Set(["terminated"]));
   });
 
-  it("goes on with the prices it brought, as moto answers no Pricing call, and says so", () => {
+  it("continues with the prices it brought, as moto answers no Pricing call, and says so", () => {
     expect(provider.lines.join("\n")).toContain(
       "retrieving on-demand pricing data, using existing",
     );

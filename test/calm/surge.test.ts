@@ -151,7 +151,7 @@ async function shrink(home: string): Promise<void> {
 }
 
 describe("a single replica that asks to be moved without downtime", () => {
-  it("runs elsewhere before its node goes, though its budget allows no eviction", async () => {
+  it("runs elsewhere before its node goes, even if its budget allows no eviction", async () => {
     const web = { name: "web", cpu: "500m", annotations: ASKS, guarded: true };
     const home = await outgrown(web);
     const seen = await watchReady(world, "web");

@@ -105,7 +105,7 @@ describe("karpenter controller on a real control plane", () => {
     await cluster.until("2 pods run again", async () => (await running("guarded")).length === 2);
   });
 
-  it("moves a single replica that asks for it without downtime, though its budget allows no eviction", async () => {
+  it("moves a single replica that asks for it without downtime, even if its budget allows no eviction", async () => {
     await cluster.apply(nodePool("default"));
     const web = pauseDeployment("web", { replicas: 1, requests: SMALL });
     const annotations = { "karpenter.sh/zero-downtime": "true" };

@@ -305,7 +305,7 @@ describe.each(operatorVersions())("a handover from upstream %s", (version) => {
     expect([again.code, again.out]).toEqual([1, expect.stringContaining("it is there already")]);
   });
 
-  it("goes on with what was under way: the draining node ends once its pod may go", async () => {
+  it("continues with what was under way: the draining node ends once its pod may go", async () => {
     await client.delete(POD_DISRUPTION_BUDGET, { name: "leaves", namespace: "default" });
     const own = "karpenter.sh/nodepool=leaves";
     await until("its pod has moved to a new node", async () => {

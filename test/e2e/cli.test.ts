@@ -180,7 +180,7 @@ describe("the command line", () => {
     }
   });
 
-  it("does not take it for success when nothing goes on and the command has not ended", async () => {
+  it("does not take it for success when nothing happens and the command has not ended", async () => {
     const module = new URL("../../dist/cli/program/run-program.js", import.meta.url).href;
     const stuck = `
       import { Command } from "commander";

@@ -94,7 +94,7 @@ describe("S2: the NodePool and the EC2NodeClass of the examples", () => {
       expect(await account.items(CLAIMS)).toHaveLength(3);
     }, WHOLE_REGION));
 
-  it("wants a class, and launches nothing while it is not there (S2-11, S3-60)", () =>
+  it("requires a class, and launches nothing while it is not there (S2-11, S3-60)", () =>
     inAccount(async ({ world, ...account }) => {
       const without = seed("s2-01-nodepool.yaml", {
         spec: { template: { spec: { nodeClassRef: null } } },

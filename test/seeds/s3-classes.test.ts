@@ -221,7 +221,7 @@ describe("S3: what the API server makes of an EC2NodeClass", () => {
       }
     }));
 
-  it("defaults IMDS, wants a family, keeps its status to the controller (S3-04, S3-11, S3-17, S3-18)", () =>
+  it("defaults IMDS, requires a family, keeps its status to the controller (S3-04, S3-11, S3-17, S3-18)", () =>
     inAccount(async (account) => {
       const { world } = account;
       const subnets = prepare(account, [300, 200, 100]);

@@ -196,7 +196,7 @@ describe("S3 and S4: the interruption queue", () => {
       { flags: { "interruption-queue": "" } },
     ));
 
-  it("may be missing: that is said, and everything else goes on (S3-75)", () =>
+  it("may be missing: that is said, and everything else continues (S3-75)", () =>
     inAccount(
       async (account) => {
         await prepare(account);

@@ -94,7 +94,7 @@ describe("defaulting of Provisioners", () => {
 });
 
 describe("validation of Provisioners", () => {
-  it("S0-01: wants exactly one of provider and providerRef", () => {
+  it("S0-01: requires exactly one of provider and providerRef", () => {
     const [object] = seedObjects("negative/s0-11-provisioner-without-providerref.yaml");
     expect(denial(object)).toBe(
       "validation failed: expected exactly one, got neither: spec.provider, spec.providerRef",
@@ -113,7 +113,7 @@ describe("validation of Provisioners", () => {
     );
   });
 
-  it("S1-18: wants an instance profile inline unless there is a default one", () => {
+  it("S1-18: requires an instance profile inline unless there is a default one", () => {
     const inline = defaulted({ ...provisioner({}), spec: { provider: {} } });
     expect(denial(inline)).toBe(
       "validation failed: missing field(s): spec.provider.instanceProfile",
@@ -160,7 +160,7 @@ describe("validation of Provisioners", () => {
 });
 
 describe("validation of AWSNodeTemplates", () => {
-  it("S0-05: wants both selectors", () => {
+  it("S0-05: requires both selectors", () => {
     const objects = seedObjects("negative/s0-12-nodetemplate-missing-selectors.yaml");
     expect(objects.map((one) => denial(one))).toEqual([
       "validation failed: missing field(s): spec.provider.securityGroupSelector",

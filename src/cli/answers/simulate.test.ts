@@ -152,7 +152,7 @@ describe("karpenter simulate", () => {
     expect(await says(2, {})).toEqual([]);
   });
 
-  it("goes on with consolidation until nothing is left to do", async () => {
+  it("continues with consolidation until nothing is left to do", async () => {
     const { text, code } = await run([snapshotPool(), ...sparse], { consolidate: true });
     expect(code).toBe(0);
     expect(text).toMatchInlineSnapshot(`
@@ -184,7 +184,7 @@ describe("karpenter simulate", () => {
     },
   );
 
-  it("packs many nodes anew into several others", async () => {
+  it("packs many nodes again into several others", async () => {
     const objects = [snapshotPool(), ...snapshotSparse("abcdef")];
     const { text } = await run(objects, { consolidate: true });
     expect(text).toMatchInlineSnapshot(`
@@ -262,7 +262,7 @@ describe("karpenter simulate", () => {
     }
   });
 
-  it("goes on once a node that is on its way out, and takes a budget, is drained and gone", async () => {
+  it("continues once a node that is on its way out, and takes a budget, is drained and gone", async () => {
     const objects = [
       snapshotPool({ disruption: { budgets: [{ nodes: "1" }] } }),
       ...snapshotNode("going", { deletedAt: "2026-01-05T11:59:00Z" }),

@@ -30,7 +30,7 @@ describe("the memory limit", () => {
     expect(limitedArguments(bytes, started)).toBeUndefined();
   });
 
-  it("replaces the process where Node can, and goes on where it cannot", () => {
+  it("replaces the process where Node can, and continues where it cannot", () => {
     const calls: unknown[] = [];
     const execve = ((...args: unknown[]) => calls.push(args)) as never;
     keepMemoryLimit(1_073_741_824, { ...STARTED, execve });

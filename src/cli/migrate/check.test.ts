@@ -102,7 +102,7 @@ describe("a check before the migration", () => {
     expect(exitCodeOf(checks())).toBe(0);
   });
 
-  it("names the versions that are stored, and that conversion must go on", () => {
+  it("names the versions that are stored, and that conversion must continue", () => {
     const all = checks({ crds: [crd("nodepools.karpenter.sh", ["v1beta1", "v1"])] });
     expect(found(all, "definitions", "nodepools.karpenter.sh")).toMatchObject({
       state: "differs",

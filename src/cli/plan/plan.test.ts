@@ -146,7 +146,7 @@ describe("a plan", () => {
     expect(limitNotes(small)).toEqual([]);
   });
 
-  it("names each NodePool that launches nothing whatever the pods are, though another one places them", async () => {
+  it("names each NodePool that launches nothing whatever the pods are, even if another one places them", async () => {
     const other = (requirement: string) =>
       poolManifest({ requirements: [requirement] }).replace("{name: default}", "{name: other}");
     const noted = async (pool: string) => {
@@ -463,7 +463,7 @@ describe("a fix", () => {
     expect(planText(zonal, [])).toContain("fix: let NodePool default use");
   });
 
-  it("is told for those pods only that it is for, though others fail for the same reason", async () => {
+  it("is told for those pods only that it is for, even if others fail for the same reason", async () => {
     const small = [
       node("n1"),
       workload("Deployment", "a", 1, "", "3"),
@@ -551,7 +551,7 @@ status: {nominatedNodeName: n1}`;
     expect(notes.join()).toContain("the scheduler has nominated a node: shop/waiting");
   });
 
-  it("plan again for pods of a node that goes, but for those that nothing may move, and what has ended", async () => {
+  it("plan again for pods of a node that goes, except those that nothing may move, and what has ended", async () => {
     const going = `
 apiVersion: v1
 kind: Node
@@ -959,7 +959,7 @@ ${POOL.replace("key: karpenter.sh/capacity-type", "key: karpenter.k8s.aws/instan
     });
   });
 
-  it("of a label that a NodePool may have, but that is nearly a known one, is told in a note", async () => {
+  it("of a label that a NodePool may have, but that is nearly a known one, is reported in a note", async () => {
     const requiring = (key: string) =>
       POOL.replace(
         "{key: karpenter.sh/capacity-type, operator: Exists}",

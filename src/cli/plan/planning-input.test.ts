@@ -53,7 +53,7 @@ async function wanting(...documents: readonly string[]): Promise<string[]> {
 }
 
 describe("pods that nobody has bound", () => {
-  it("want a place, but for those that have ended or are being deleted, and daemons", async () => {
+  it("need a node, except those that have ended or are being deleted, and daemons", async () => {
     const owner =
       ", ownerReferences: [{apiVersion: apps/v1, kind: DaemonSet, name: d, uid: u, controller: true}]";
     const found = await wanting(
@@ -93,7 +93,7 @@ describe("pods of a node that goes", () => {
       status: options.status ?? "phase: Running",
     });
 
-  it("want another, but for those that ask not to be disturbed, as long as they do", async () => {
+  it("need another node, except those with do-not-disrupt while that lasts", async () => {
     const asks = (text: string) => `, annotations: {karpenter.sh/do-not-disrupt: "${text}"}`;
     const started = 'phase: Running, startTime: "2026-01-01T00:00:00Z"';
     const found = await wanting(
@@ -106,7 +106,7 @@ describe("pods of a node that goes", () => {
     expect(found).toEqual(["asked-once", "moves"]);
   });
 
-  it("want another, but for those that a budget keeps for good", async () => {
+  it("need another node, except those that a budget always blocks", async () => {
     const budget = (name: string, spec: string) =>
       `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: ${name}, namespace: shop},
         spec: {${spec}, selector: {matchLabels: {app: ${name}}}}}`;
@@ -122,7 +122,7 @@ describe("pods of a node that goes", () => {
     expect(found).toEqual(["elsewhere-0", "let-go-0"]);
   });
 
-  it("want another, but for those that have ended, and daemons", async () => {
+  it("need another node, except those that have ended, and daemons", async () => {
     const owner =
       ", ownerReferences: [{apiVersion: apps/v1, kind: DaemonSet, name: d, uid: u, controller: true}]";
     const found = await wanting(
@@ -135,7 +135,7 @@ describe("pods of a node that goes", () => {
     expect(found).toEqual(["moves"]);
   });
 
-  it("want another when a command under way takes it, though nobody has deleted it yet", async () => {
+  it("need another node when a running command removes theirs, even if it is not deleted yet", async () => {
     const record = JSON.stringify({
       id: "c1",
       reason: "Underutilized",

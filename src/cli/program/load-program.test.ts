@@ -48,7 +48,7 @@ describe("a file of the bundle", () => {
     expect(runWith(cacheOf(text()))).toEqual([42, false]);
   });
 
-  it("runs as ever with a code cache that is broken, or another's", () => {
+  it("runs as usual with a code cache that is broken, or another's", () => {
     expect(runWith("not what V8 wrote")).toEqual([42, true]);
     expect(runWith("")).toEqual([42, true]);
     expect(runWith(cacheOf(text()).subarray(0, -64))).toEqual([42, true]);

@@ -45,7 +45,7 @@ function actorWith(clock: Actor["clock"], of?: TestWorld): Actor & { readonly sa
 }
 
 describe("acts on time", () => {
-  it("stop it, let it go on, make it jump, and set its speed", async () => {
+  it("stop it, resume it, make it jump, and set its speed", async () => {
     const { clock, told } = toldClock();
     const actor = actorWith(clock);
     expect(await actOnSandbox(actor, "pause", {})).toBe("time stands still");

@@ -31,7 +31,7 @@ describe("vital signs", () => {
     });
   });
 
-  it("have a gap where the process started anew, or nothing is told", () => {
+  it("have a gap where the process started again, or nothing is told", () => {
     const anew = { atMs: 11_000, apiCalls: 2, planned: { sum: 1, count: 1 } };
     expect(vitalPoint(FIRST, anew)).toEqual({ atMs: 11_000 });
     expect(vitalPoint(FIRST, FIRST)).toBeUndefined();

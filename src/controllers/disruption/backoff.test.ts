@@ -8,7 +8,7 @@ import { Backoff } from "./backoff.ts";
 const MINUTE = 60_000;
 
 describe("patience with pools whose replacements fail", () => {
-  it("doubles with each command that fails, up to ten minutes, and begins anew after one that does not", () => {
+  it("doubles with each command that fails, up to ten minutes, and begins again after one that does not", () => {
     const backoff = new Backoff();
     const waits = Array.from({ length: 6 }, () => {
       backoff.failed(["pool"], 0);
@@ -65,7 +65,7 @@ describe("patience with pools whose replacements fail", () => {
     await world.stop();
   });
 
-  it("is over for a pool that is made anew, and forgotten of one that is gone", async () => {
+  it("is over for a pool that is created again, and forgotten of one that is gone", async () => {
     const world = await withPool();
     const backoff = await failedTwice(world);
     await world.api.delete(NODE_POOL, { name: "default" });
@@ -83,7 +83,7 @@ describe("patience with pools whose replacements fail", () => {
     await world.stop();
   });
 
-  it("begins anew an hour after its end, and is taken off the pool then, also by the next process", async () => {
+  it("begins again an hour after its end, and is taken off the pool then, also by the next process", async () => {
     const world = await withPool();
     const backoff = await failedTwice(world);
     await world.clock.advance(61 * MINUTE);

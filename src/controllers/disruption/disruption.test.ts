@@ -184,7 +184,7 @@ describe("the disruption loop", () => {
     },
   );
 
-  it("looks again when it was to, though the machine's clock was set back by an hour meanwhile", async () => {
+  it("looks again when it was to, even if the machine's clock was set back by an hour", async () => {
     const world = await twoEmptyNodes();
     await world.clock.advance(5_000);
     world.clock.setBack(3_600_000);
@@ -193,7 +193,7 @@ describe("the disruption loop", () => {
     await world.stop();
   });
 
-  it("looks at other prices after five minutes, though the machine's clock was set back by an hour meanwhile", async () => {
+  it("looks at other prices after five minutes, even if the machine's clock was set back by an hour", async () => {
     const world = await twoEmptyNodes();
     const disruption = { consolidationPolicy: "WhenEmptyOrUnderutilized" } as const;
     await world.kube.patch(
@@ -473,7 +473,7 @@ describe("the disruption loop", () => {
     await world.stop();
   });
 
-  it("goes on when the types of a pool cannot be read, and says so once", async () => {
+  it("continues when the types of a pool cannot be read, and says so once", async () => {
     const world = await twoEmptyNodes();
     world.cloud.instanceTypes = () => {
       throw new Error("no such class");

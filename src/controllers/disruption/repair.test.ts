@@ -258,7 +258,7 @@ describe("node repair", () => {
     await again.stop();
   });
 
-  it("goes on after a restart, with the bound that was decided", async () => {
+  it("continues after a restart, with the bound that was decided", async () => {
     const world = await nodesOf({ nodes: ["a"] });
     report(world, "a", "False");
     await world.clock.advance(75_000);

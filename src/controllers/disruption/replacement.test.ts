@@ -266,7 +266,7 @@ describe("a drifted node", () => {
     await world.stop();
   });
 
-  it("goes on where its pool is paused once its end has begun", async () => {
+  it("continues where its pool is paused once its end has begun", async () => {
     const world = await driftedNode();
     await world.clock.advance(11_000);
     const { name } = replacementOf(world).metadata;
@@ -451,7 +451,7 @@ describe("a command that a crash cut short", () => {
     return next;
   }
 
-  it("goes on when its replacements were asked for: none is made twice", async () => {
+  it("continues when its replacements were asked for: none is made twice", async () => {
     const before = await driftedNode();
     await before.clock.advance(11_000);
     const replacement = replacementOf(before);

@@ -119,7 +119,7 @@ describe("a command that is taken back", () => {
     await world.stop();
   });
 
-  it("goes on after a restart though its pool is paused by then, where one of its nodes has gone already", async () => {
+  it("continues after a restart though its pool is paused by then, where one of its nodes has gone already", async () => {
     const world = fakeWorld({ pauseDisruption: true });
     await lateCommand(world, PAIR, 60_000);
     isReady(world, "r");
@@ -157,7 +157,7 @@ describe("a command that is taken back", () => {
     await world.stop();
   });
 
-  it("is given up in ten minutes where the machine's clock is set back by an hour meanwhile", async () => {
+  it("is given up in ten minutes if the machine's clock is set back by an hour", async () => {
     const { world, failures } = await resumed(-5 * 60_000);
     world.clock.setBack(3_600_000);
     await world.clock.advance(4 * 60_000);

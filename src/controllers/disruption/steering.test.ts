@@ -52,7 +52,7 @@ describe("pods that a command moves", () => {
     await world.stop();
   });
 
-  it("go on while a claim is launched, whatever that takes", async () => {
+  it("continue while a claim is launched, whatever that takes", async () => {
     const { world, steering, first, second } = await leaving();
     const unlaunched = { ...nodeClaim({ name: "slow", nodeClassRef }), status: {} };
     await world.api.create(NODE_CLAIM, unlaunched);
@@ -65,7 +65,7 @@ describe("pods that a command moves", () => {
     await world.stop();
   });
 
-  it("wait no longer where the machine's clock is set back by an hour meanwhile", async () => {
+  it("wait no longer if the machine's clock is set back by an hour", async () => {
     const { world, steering, first, second } = await leaving();
     world.clock.setBack(3_600_000);
     await steering.begin("c", "keepOffOthers");
@@ -82,7 +82,7 @@ describe("pods that a command moves", () => {
     await world.stop();
   });
 
-  it("wait no longer than a minute and a half, though kube-scheduler cannot be told and the clock is set back by an hour", async () => {
+  it("wait no longer than a minute and a half, even if kube-scheduler cannot be told and the clock is set back by an hour", async () => {
     const { world, steering, second } = await leaving();
     await steering.begin("c", "keepOffOthers");
     let answer: () => void = () => undefined;
@@ -101,7 +101,7 @@ describe("pods that a command moves", () => {
     await world.stop();
   });
 
-  it("are not held anew when the command is tried again", async () => {
+  it("are not held again when the command is tried again", async () => {
     const { world, steering, second } = await leaving();
     await steering.begin("c", "keepOffOthers");
     await world.clock.advance(8_000);
@@ -178,7 +178,7 @@ describe("pods that a command moves", () => {
     await world.stop();
   });
 
-  it("that drift moves to one node only go as ever", async () => {
+  it("that drift moves to one node only go as usual", async () => {
     const { world, steering, first } = await leaving();
     steering.plan("one", planned("a", first));
     await steering.begin("one", "amongPlanned");

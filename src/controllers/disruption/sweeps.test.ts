@@ -116,7 +116,7 @@ describe("sweeps", () => {
     expect(sweeps.isSettled(drift, { ...facts("a"), guards: [{ ...guard }] })).toBe(false);
   });
 
-  it("let a method rest while PodDisruptionBudgets only count their pods anew", () => {
+  it("let a method rest while PodDisruptionBudgets only count their pods again", () => {
     const { input: scheduling } = roundOf([]).facts.simulator;
     const around = { pools: [], scheduling, revision: 1, surging: [] };
     const guard = {
@@ -145,7 +145,7 @@ describe("sweeps", () => {
     expect(rests(loose, { ...loose, status: fewer })).toBe(false);
   });
 
-  it("start anew once something was found", () => {
+  it("start again once something was found", () => {
     const sweeps = new Sweeps();
     sweeps.note(drift, rule(drift, nothing, []), facts("a"));
     const [command] = atOnce(

@@ -103,7 +103,7 @@ describe("what is read just before", () => {
     }
   });
 
-  it("keeps a claim that has an instance by now, though its launch was refused here", async () => {
+  it("keeps a claim that has an instance by now, even if its launch was refused here", async () => {
     const world = fakeWorld();
     const { create } = world.cloud;
     Object.assign(world.cloud, {
@@ -126,7 +126,7 @@ describe("what is read just before", () => {
     await world.stop();
   });
 
-  it("keeps a replacement that has joined by now, though its command was taken back", async () => {
+  it("keeps a replacement that has joined by now, even if its command was taken back", async () => {
     const world = fakeWorld();
     const claim = await world.api.create(NODE_CLAIM, nodeClaim({ name: "a" }));
     await world.run();

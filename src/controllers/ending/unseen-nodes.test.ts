@@ -220,7 +220,7 @@ describe("a Node that somebody took our finalizer off", () => {
 });
 
 describe("a machine of two Nodes", () => {
-  it("stays while the one that its claim names is there, though no mirror has that one", async () => {
+  it("stays while the one that its claim names is there, even if no mirror has that one", async () => {
     const world = await worldOf("a");
     const twin = world.api.find(NODE, "a") as Node;
     await world.api.create(NODE, {

@@ -91,7 +91,7 @@ it("takes in what has changed since somebody looked in steps, too", async () => 
   ]);
 });
 
-it("shows each pod once, also where one is made anew under its name meanwhile", async () => {
+it("shows each pod once, also where one is created again under its name meanwhile", async () => {
   const all = await readers();
   for (const [name, read] of all) {
     if (!name.startsWith("pods_")) continue;

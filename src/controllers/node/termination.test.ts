@@ -133,7 +133,7 @@ describe("the end of a node", () => {
     await world.stop();
   });
 
-  it("holds a drained node for its few seconds only, where the machine's clock is set back by an hour meanwhile", async () => {
+  it("holds a drained node for its few seconds only, if the machine's clock is set back by an hour", async () => {
     const world = await joined();
     await world.api.delete(NODE_CLAIM, { name: "a" });
     await world.clock.advance(2_000);
@@ -181,7 +181,7 @@ describe("the end of a node", () => {
     await world.stop();
   });
 
-  it("says on the node and its claim that the cloud will not end the instance, and goes on asking", async () => {
+  it("says on the node and its claim that the cloud will not end the instance, and keeps asking", async () => {
     const world = await joined();
     const end = world.cloud.delete.bind(world.cloud);
     world.cloud.delete = () => Promise.reject(new Error("terminating is not authorized"));

@@ -33,7 +33,7 @@ describe("expiration of v1", () => {
 });
 
 describe("a claim whose pods asked for a maximum run duration", () => {
-  it("ends then, though a budget of 0 delays its expiry", async () => {
+  it("ends then, even if a budget of 0 delays its expiry", async () => {
     const world = fakeWorld({ expiry: { spreadPercent: 0, respectsBudgets: true } });
     const ref = { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" };
     const pool = nodePool({ template: { nodeClassRef: ref } });

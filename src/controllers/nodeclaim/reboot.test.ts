@@ -246,7 +246,7 @@ describe("a reboot", () => {
   it.each([
     ["has been asked for", 65_000],
     ["was taken by the cloud", 85_000],
-  ])("that %s ends no node that is there, though no mirror has it", async (_, afterMs) => {
+  ])("that %s ends no node that is there, even if no mirror has it", async (_, afterMs) => {
     const world = await oneNode();
     report(world, "one", "False");
     await world.clock.advance(afterMs);
@@ -261,7 +261,7 @@ describe("a reboot", () => {
     await next.stop();
   });
 
-  it("goes on after a restart, and is no leftover of a command", async () => {
+  it("continues after a restart, and is no leftover of a command", async () => {
     const world = await oneNode();
     report(world, "one", "False");
     await world.clock.advance(85_000);

@@ -45,7 +45,7 @@ describe("the condition Drifted of a NodePool", () => {
 });
 
 describe("limits.nodes: 0", () => {
-  it("is told by an event, once, and again after the pool was on", async () => {
+  it("is reported by an event, once, and again after the pool was on", async () => {
     world = fakeWorld();
     const template = { nodeClassRef: CLASS_REF };
     await world.api.create(NODE_POOL, nodePool({ spec: { limits: { nodes: "0" } }, template }));
@@ -62,8 +62,8 @@ describe("limits.nodes: 0", () => {
   });
 });
 
-describe("a word of karpenter.sh/return-to-preferred that nobody knows", () => {
-  it("is told by an event, once for each wording", async () => {
+describe("an unknown word of karpenter.sh/return-to-preferred", () => {
+  it("is reported by an event, once for each wording", async () => {
     world = fakeWorld();
     const key = "karpenter.sh/return-to-preferred";
     const template = { nodeClassRef: CLASS_REF };

@@ -39,7 +39,7 @@ async function stamped(meanwhile: (world: FakeWorld) => unknown) {
 }
 
 describe("claims of a pool that was hashed another way", () => {
-  it("are stamped anew, as each is by the time that it is come to", async () => {
+  it("are stamped again, with the hash at that time", async () => {
     const [now] = await stamped(() => undefined);
     expect(now).toMatch(/^v\d+$/);
     expect(now).not.toBe("v2");

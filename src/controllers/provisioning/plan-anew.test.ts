@@ -138,7 +138,7 @@ const [a, b, u] = [
   pod({ name: "u", cpu: "1400m" }),
 ];
 
-describe("pods that are planned anew", () => {
+describe("pods that are planned again", () => {
   it("get their node though the pass left others over that would go onto it", async () => {
     const { claims, nominated, failed } = await passOver([a, b, u], { limits: { cpu: "4" } });
     expect(claims.map(cpuOf)).toEqual(["1500m"]);
@@ -186,7 +186,7 @@ describe("pods that are planned anew", () => {
   });
 });
 
-describe("what a pass has placed, when it plans others anew", () => {
+describe("what a pass has placed, when it plans others again", () => {
   const spread: Partial<Pod["spec"]> = {
     topologySpreadConstraints: [{ ...SELECTED, maxSkew: 1, whenUnsatisfiable: "DoNotSchedule" }],
   };

@@ -15,7 +15,7 @@ function claim(kinds: number): PlannedClaim {
   return { pods } as unknown as PlannedClaim;
 }
 
-it("gives each of many kinds its turn, though other passes refuse none or few", () => {
+it("gives each of many kinds its turn, even if other passes refuse none or few", () => {
   const apart = new Apart();
   const seen = new Set<string>();
   for (const others of [0, 3, 0, 10]) {

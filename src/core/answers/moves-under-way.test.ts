@@ -61,7 +61,7 @@ describe("moves under way", () => {
     ]);
   });
 
-  it("go on with successors when pods are evicted: bound ones, planned ones, and no older ones", () => {
+  it("continue with successors when pods are evicted: bound ones, planned ones, and no older ones", () => {
     const full = node("old", { pods: [pod("a", "old"), pod("b", "old")] });
     const seen = seenLeaving(new Map(), [full], [old([])]);
     const nodes = [

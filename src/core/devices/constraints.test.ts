@@ -37,7 +37,7 @@ describe("matchAttribute", () => {
     {},
   ) as [PooledDevice, PooledDevice, PooledDevice, PooledDevice];
 
-  it("wants one value of one type", () => {
+  it("requires one value of one type", () => {
     expect(takes({ matchAttribute: ROOT }, [a, alsoA, b, none])).toEqual([
       true,
       true,
@@ -93,7 +93,7 @@ describe("matchAttribute", () => {
   });
 });
 
-it("distinctAttribute wants another value each time, and knows none of a device without it", () => {
+it("distinctAttribute requires another value each time, and knows none of a device without it", () => {
   const some = devices(
     { [ROOT]: { string: "a" } },
     { [ROOT]: { string: "b" } },

@@ -43,7 +43,7 @@ const objected = (ledger: Ledger, one: Command, nowMs = NOW) =>
 const objection = (...asked: Parameters<typeof objected>) => objected(...asked)?.message;
 
 describe("the ledger of consolidation", () => {
-  it("wants a replacement to be worth the move; a deletion always is", () => {
+  it("requires a replacement to be worth the move; a deletion always is", () => {
     const ledger = new Ledger(restraint);
     const node = candidate("a");
     expect(objection(ledger, command([node], 0.96 * node.priceMicroUsd))).toBe(
@@ -53,7 +53,7 @@ describe("the ledger of consolidation", () => {
     expect(objection(ledger, command([node]))).toBeUndefined();
   });
 
-  it("wants the cost of old and new nodes side by side to be saved in time", () => {
+  it("requires the cost of old and new nodes side by side to be saved in time", () => {
     const slow = pod({ nodeName: "a", spec: { terminationGracePeriodSeconds: 3_600 } });
     const node = { ...candidate("a"), reschedulablePods: [slow] };
     const saving = (share: number) => command([node], (1 - share) * node.priceMicroUsd);

@@ -27,7 +27,7 @@ describe("a round", () => {
     expect(round.facts.candidates.map(({ node }) => node.name)).toEqual(["a"]);
   });
 
-  it("wants a repack to save what the settings say, and more only after an overrun", () => {
+  it("requires a repack to save what the settings say, and more only after an overrun", () => {
     const repack = { planner: DEFAULT_PLANNER, minSavingsPercent: 10 };
     const { round, all } = roundOf(["a"], { repack });
     expect(round.holdOffs.minRepackShare(all)).toBeCloseTo(0.1);

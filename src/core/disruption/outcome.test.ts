@@ -94,7 +94,7 @@ describe("what moves of several nodes came to", () => {
     expect(whileValid(last, NOW + 49 * HOUR_MS)).toBeUndefined();
   });
 
-  it("is told once of each move, and only of pools that it is about", () => {
+  it("is reported once for each move, and only for pools of the move", () => {
     const last = judged([planned]);
     const later = { ...move, command: "second", at: toRfc3339(NOW + MINUTE_MS) };
     expect(movesToJudge([move, later], POOL, undefined)).toEqual([move, later]);

@@ -57,7 +57,7 @@ function found(nodes: Parameters<typeof findUnfinished>[0], queued: readonly str
 const names = (list: readonly { readonly name: string }[]) => list.map(({ name }) => name);
 
 describe("unfinished commands", () => {
-  it("go on when every replacement was asked for", () => {
+  it("continue when every replacement was asked for", () => {
     const nodes = [...leaving(record(1)), replacement("r", false), view(claim("other"))];
     const { resume, reopen, discard } = found(nodes);
     expect(resume.map(({ nodes, replacements }) => [names(nodes), replacements.length])).toEqual([
@@ -103,7 +103,7 @@ describe("unfinished commands", () => {
     }
   });
 
-  it("go on where the other nodes of theirs are gone or going", () => {
+  it("continue where the other nodes of theirs are gone or going", () => {
     const closed = view(withRecord(claim("a"), record(1)), true, true);
     const going = claim("b");
     const leaves = { ...going, metadata: { ...going.metadata, deletionTimestamp: "x" } };

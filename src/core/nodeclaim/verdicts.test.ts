@@ -318,7 +318,7 @@ describe("expiry", () => {
       expect(expiry(lasting(text, "Never"), pool(), rules)).toBeUndefined();
   });
 
-  it("is forced when the pods of the claim asked for it, though budgets delay its expiry", () => {
+  it("is forced when the pods of the claim asked for it, even if budgets delay its expiry", () => {
     const created = Date.UTC(2026, 0, 1);
     const claim = nodeClaim({
       expireAfter: "1h",

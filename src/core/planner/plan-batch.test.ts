@@ -269,7 +269,7 @@ describe("planBatch", () => {
     expect(planned.newClaims.length).toBe(1);
   });
 
-  it("leaves a node the zones that its minValues need, though the rules open none at all (seed 8400119)", () => {
+  it("leaves a node the zones that its minValues need, even if the rules open none at all (seed 8400119)", () => {
     const labels = { app: "d" };
     const term = {
       topologyKey: "topology.kubernetes.io/zone",

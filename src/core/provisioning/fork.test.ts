@@ -56,7 +56,7 @@ describe("a fork", () => {
     outer.undo();
   });
 
-  it("is refused to a question while another one goes on", () => {
+  it("is refused to a question while another one continues", () => {
     const { forks } = state();
     const first = forks.openFirst(NOTHING);
     expect(() => forks.openFirst(NOTHING)).toThrow("once the one before is done");

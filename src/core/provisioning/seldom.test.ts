@@ -83,7 +83,7 @@ describe("topology", () => {
     expect(placed({ pods: pods(2, pinned), pools })).toEqual(["a/zone-a: pod-0", "left: pod-1"]);
   });
 
-  it("keeps one count for each minDomains and each selector, though all else is equal", () => {
+  it("keeps one count for each minDomains and each selector, even if all else is equal", () => {
     const at = (name: string, minDomains: number) => pod({ ...spread({ minDomains }), name });
     expect(placed({ pods: [at("a", 9), at("b", 1), at("c", 1)] })).toEqual([
       "default/zone-a: a",

@@ -371,7 +371,7 @@ describe("createClusterState", () => {
     expect(state.poolUsage("nodepool/default")).not.toBe(usage);
   });
 
-  it("sums anew what has changed while a large cluster was being summed", () => {
+  it("sums again what has changed while a large cluster was being summed", () => {
     const state = createClusterState();
     state.updateClaim(nodeClaim({ name: "a", status: { providerID: "test://a" } }));
     state.updateNode(node({ name: "a", labels: INITIALIZED }));

@@ -16,7 +16,7 @@ const closed = (one: Node): Node => ({
 });
 
 describe("a change of an object that others write", () => {
-  it("is made anew on what another wrote meanwhile", async () => {
+  it("is repeated on what another client wrote meanwhile", async () => {
     const { api, before } = await withNode();
     const other = { key: "example.com/other", effect: "NoSchedule" } as const;
     api.change(NODE, "a", { spec: { taints: [other] } });

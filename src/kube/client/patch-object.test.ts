@@ -19,7 +19,7 @@ async function staleNode() {
 }
 
 describe("a patch of a stale object", () => {
-  it("does not undo a list of its status, though its metadata is patched first", async () => {
+  it("does not undo a list of its status, even if its metadata is patched first", async () => {
     const { api, read, now } = await staleNode();
     const after = {
       ...read,

@@ -77,7 +77,7 @@ describe("recorder", () => {
     expect(stored()).toHaveLength(6_000);
   });
 
-  it("forgets, when much goes on, what is out of its window", async () => {
+  it("forgets what is out of its window when many events come", async () => {
     const { clock, recorder, stored } = open();
     recorder.publish(event("old"));
     await clock.advance(5 * MINUTE);

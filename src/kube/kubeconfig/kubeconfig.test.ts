@@ -182,7 +182,7 @@ describe("a kubeconfig", () => {
     expect(await credentials.current()).toEqual({ token: "two", clientCertificate });
   });
 
-  it("that names a file has it read again in time, though the machine's clock is set back by an hour", async () => {
+  it("that names a file has it read again in time, even if the machine's clock is set back by an hour", async () => {
     const own = new VirtualClock();
     const tokenFile = join(folder, "token-set-back");
     writeFileSync(tokenFile, "one");
@@ -262,7 +262,7 @@ describe("a credential plugin", () => {
     await expect(again).rejects.toThrow(words);
   });
 
-  it("that fails is run again a second later, though the machine's clock is set back by an hour", async () => {
+  it("that fails is run again a second later, even if the machine's clock is set back by an hour", async () => {
     const own = new VirtualClock();
     const exec = plugin('run === 1 ? {} : { token: "token-" + run }');
     const { credentials } = open(kubeconfig({ server: "https://x" }, { exec }), {}, own);

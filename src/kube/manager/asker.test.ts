@@ -45,7 +45,7 @@ describe("asking for very many", () => {
     expect(asked).toHaveLength(1_001);
   });
 
-  it("takes turns, and goes on with what has come meanwhile", async () => {
+  it("takes turns, and continues with what has come meanwhile", async () => {
     const { asker, asked, next, isAtRest } = slowly();
     asker.ask("a", named("a", 1_000));
     expect(asked).toHaveLength(128);
@@ -70,7 +70,7 @@ describe("asking for very many", () => {
     expect(asked).toHaveLength(128);
   });
 
-  it("goes on after one that cannot be told, also in a later turn, and says it once", async () => {
+  it("continues after one that cannot be told, also in a later turn, and says it once", async () => {
     const { asker, asked, told, next, isAtRest } = slowly();
     const many = named("a", 1_000)[Symbol.iterator]();
     let looked = 0;

@@ -26,7 +26,7 @@ suite("what is logged of an error", () => {
     );
   });
 
-  it("goes on with the cause, unless the message has said it", () => {
+  it("continues with the cause, unless the message has said it", () => {
     const cause = new CloudError("slow down");
     expect(describe(new StepError("launching", { cause }))).toBe(
       "launching: DescribeSubnets: Throttling: slow down",

@@ -201,7 +201,7 @@ describe("work queue", () => {
     expect(q.depth).toBe(0);
   });
 
-  it("begins nothing any more once it is stopped, though it was to begin in another turn", async () => {
+  it("begins nothing any more once it is stopped, even if it was to begin in another turn", async () => {
     const { clock, turns, sleeps } = clockOfTurns(() => turnMs);
     const begun: number[] = [];
     let turnMs = 0;

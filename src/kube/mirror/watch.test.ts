@@ -367,7 +367,7 @@ describe("list and watch", () => {
     stop();
   });
 
-  it("goes on without a kind that it need not read, and asks again later", async () => {
+  it("continues without a kind that it need not read, and asks again later", async () => {
     const forbidden = new KubeError(403, { code: 403, reason: "Forbidden" }, "listing");
     const server = scripted([forbidden, forbidden, [node("a", 5)]], []);
     const { clock, seen, told, stop } = follow(server, { optional: true });
@@ -415,7 +415,7 @@ describe("list and watch", () => {
     stop();
   });
 
-  it("goes on when who takes a list in fails, be the kind served or not, and says so", async () => {
+  it("continues if a handler of a list fails, whether the kind is served or not, and says so", async () => {
     const unserved = new KubeError(404, { code: 404, reason: "NotFound" }, "listing");
     const forbidden = new KubeError(403, { code: 403, reason: "Forbidden" }, "listing");
     for (const answer of [unserved, forbidden, [node("b", 3)]]) {
@@ -438,7 +438,7 @@ describe("list and watch", () => {
     }
   });
 
-  it("goes on with the next event when who takes one in fails", async () => {
+  it("continues with the next event if a handler of one fails", async () => {
     const server = scripted([[node("a", 5)]], [[added("b", 7), added("c", 8)]]);
     const taken: string[] = [];
     const errors: string[] = [];
@@ -523,7 +523,7 @@ describe("list and watch", () => {
 });
 
 describe("mirrors", () => {
-  it("tell everybody of a change, and whoever made it that it is made, though one of them fails", async () => {
+  it("tell everybody of a change, and whoever made it that it is made, even if one of them fails", async () => {
     const clock = new VirtualClock();
     const errors: string[] = [];
     const log: Logger = {
@@ -589,7 +589,7 @@ describe("mirrors", () => {
 });
 
 describe("manager", () => {
-  it("decides nothing while a vital watch is broken, and goes on by itself", async () => {
+  it("decides nothing while a vital watch is broken, and continues by itself", async () => {
     const cut = [new ConnectionError("reset")];
     const server = scripted([[node("a", 5)]], [cut, cut, cut]);
     const clock = new VirtualClock();

@@ -16,7 +16,7 @@ describe("log lines", () => {
     expect(readFileSync(file, "utf8")).toBe("one\ntwo\n");
   });
 
-  it("that cannot be written are told of once, and the other outputs go on", () => {
+  it("that cannot be written are told of once, and the other outputs continue", () => {
     const seen: [number, string][] = [];
     const write = logWriter("stdout,stderr", "stderr", (file, line) => {
       if (file === 1) throw new Error("disk full");

@@ -53,7 +53,7 @@ const nested = (depth: number): string =>
 const REVIEW = '{"request":{"uid":"x"}}';
 
 describe("the webhooks' port", () => {
-  it("refuses nested reviews by their depth, and goes on", async () => {
+  it("refuses nested reviews by their depth, and continues", async () => {
     await serve();
     for (const path of ["/validate/karpenter.sh", "/conversion/karpenter.sh"])
       for (const depth of [5_000, 200_000])
@@ -63,7 +63,7 @@ describe("the webhooks' port", () => {
     expect(await post("/validate/karpenter.sh", REVIEW)).toMatch(/^200 .*"uid":"x","allowed":true/);
   });
 
-  it("answers whatever else a review is, and goes on", async () => {
+  it("answers whatever else a review is, and continues", async () => {
     const lines = await serve();
     for (const body of [
       "",

@@ -87,7 +87,7 @@ describe("a class that was born broken", () => {
     expect(world.said.join("\n")).not.toContain("TypeError");
   });
 
-  it("is told once of a placement group that cannot be asked for, however AWS words it, and looked at once a minute", async () => {
+  it("is told once of a placement group that cannot be read, however AWS words it, and reads it once a minute", async () => {
     world = await awsWorld();
     let times = 0;
     world.aws.faults.failCalls({
@@ -109,7 +109,7 @@ describe("a class that was born broken", () => {
     expect(warned()).toHaveLength(1);
   });
 
-  it("is told once of a refusal that EC2 words otherwise each time", async () => {
+  it("is told once of a refusal that EC2 words differently each time", async () => {
     world = await awsWorld();
     let times = 0;
     world.aws.faults.failCalls({
@@ -265,7 +265,7 @@ describe("a role that is deleted", () => {
 });
 
 describe("an image that vanishes", () => {
-  it("fails the launch under way with a reason, then makes the class not ready; others go on", async () => {
+  it("fails the launch under way with a reason, then makes the class not ready; others continue", async () => {
     await begin({ amiSelectorTerms: [{ id: "ami-gone" }] });
     world.aws.controls.addImage({ id: "ami-gone", name: "own" });
     await world.clock.advance(2 * MINUTE);

@@ -324,7 +324,7 @@ describe("launching", () => {
     expect(asked.map((one) => one.Context)).toEqual(["agreed", undefined]);
   });
 
-  it("makes a launch template anew when somebody deleted it", async () => {
+  it("makes a launch template again when somebody deleted it", async () => {
     await begin();
     await launch();
     const [name] = fleets().map(

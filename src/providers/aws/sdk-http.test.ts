@@ -33,7 +33,7 @@ function queueApi() {
 }
 
 describe("connections to AWS", () => {
-  it("that end in the middle of a call are made anew, and the call with them", async () => {
+  it("that end in the middle of a call are created again, and the call with them", async () => {
     const answer = await queueApi().getQueueUrl({ QueueName: "q" });
     expect(answer).toEqual({ QueueUrl: "https://sqs/1/q" });
     expect(calls).toEqual(["GetQueueUrl", "GetQueueUrl"]);

@@ -582,7 +582,7 @@ describe("an EC2NodeClass and its claims", () => {
     expect(world.kube.find(EC2_NODE_CLASS, "default")).toBeUndefined();
   });
 
-  it("stamps claims of another hash version anew, but not the hash of those that had drifted", async () => {
+  it("stamps claims of another hash version again, but not the hash of those that had drifted", async () => {
     await begin();
     const hash = "karpenter.k8s.aws/ec2nodeclass-hash";
     const version = "karpenter.k8s.aws/ec2nodeclass-hash-version";
@@ -667,7 +667,7 @@ describe("instance status", () => {
     ]);
   });
 
-  it("is acted on for each claim, though the first could not be deleted", async () => {
+  it("is acted on for each claim, even if the first could not be deleted", async () => {
     const id = await registered();
     const { finalizers = [] } = claim()?.metadata ?? {};
     const first = { ...claim(), metadata: { name: "b", finalizers } } as NodeClaim;

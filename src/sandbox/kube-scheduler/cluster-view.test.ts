@@ -12,7 +12,7 @@ function holding(cpu: string): Pod {
 }
 
 describe("the scheduler's view", () => {
-  it("counts what a kubelet holds for a pod anew, and wakes who may fit now", () => {
+  it("counts what a kubelet holds for a pod again, and wakes who may fit now", () => {
     const view = new ClusterView(NO_SURROUNDINGS, () => 0);
     view.takeNode(testNode("a"), undefined);
     view.takePod(holding("3"), undefined);

@@ -102,7 +102,7 @@ describe("claims that wait since before this process began", () => {
     await world.stop();
   });
 
-  it("are launched anew where the instances are another cluster's", async () => {
+  it("are launched again where the instances are another cluster's", async () => {
     const world = await worldWith(["fake:///1"], () => true, "another-cluster");
     await world.api.create(NODE_CLAIM, waiting("a"));
     await run(world);
@@ -168,7 +168,7 @@ describe("claims that wait since before this process began", () => {
     },
   );
 
-  it("are launched already where they name an instance, though their conditions were lost", async () => {
+  it("are launched already where they name an instance, even if their conditions were lost", async () => {
     const world = await worldWith([]);
     await world.api.create(NODE_CLAIM, waiting("a"));
     world.api.change(NODE_CLAIM, "a", { status: { providerID: "fake:///1" } });

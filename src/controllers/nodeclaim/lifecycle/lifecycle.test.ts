@@ -193,7 +193,7 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
-  it("gives a claim up when the cloud is out of capacity, so that its pods are planned anew", async () => {
+  it("gives a claim up when the cloud is out of capacity, so that its pods are planned again", async () => {
     const world = fakeWorld();
     world.cloud.refusals.push(new InsufficientCapacityError("no c-4x in zone-a"));
     await world.run(lifecycle(world, createRegistrationTracker()));
@@ -410,7 +410,7 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
-  it("tells all that is so, though the pool cannot be told that its node joined", async () => {
+  it("tells all that is so, even if the pool cannot be told that its node joined", async () => {
     const world = await startOwned();
     await world.join(claimOf(world));
     await world.clock.advance(5_000);
@@ -425,7 +425,7 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
-  it("gives a claim up once, though its pool cannot be told", async () => {
+  it("gives a claim up once, even if its pool cannot be told", async () => {
     const tracker = createRegistrationTracker();
     tracker.record(POOL_UID, false);
     const world = await startOwned(tracker);
@@ -534,7 +534,7 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
-  it("ends no instance before its Node is gone, though it has never seen that Node", async () => {
+  it("ends no instance before its Node is gone, even if it has never seen that Node", async () => {
     const world = await start();
     await world.join(claimOf(world));
     await world.clock.advance(5_000);
@@ -741,7 +741,7 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
-  it("keeps a claim whose node got usable late, though that cannot be written", async () => {
+  it("keeps a claim whose node got usable late, even if that cannot be written", async () => {
     const world = await start({ ...CLAIM, spec: { ...CLAIM.spec, startupTaints: [] } } as never);
     await world.join(claimOf(world), { status: NOT_READY });
     await world.clock.advance(29 * 60_000);

@@ -82,7 +82,7 @@ describe("single-node consolidation", () => {
     expect(confirmed).toMatchObject({ targets: ["c"], validateAfterMs: 0 });
   });
 
-  it("replaces a node by a cheaper one, and asks for spot only where spot is to be had", () => {
+  it("replaces a node by a cheaper one, and asks for spot only where spot is available", () => {
     const { commands } = propose(single, [used("a", ["3"], { type: "m-16x" })]);
     const [plan] = commands[0]?.replacements ?? [];
     // 16 on-demand cpu cost 0.80; as spot, 16 cpu cost 0.56.
@@ -417,7 +417,7 @@ describe("the second look at a consolidation", () => {
   const nodes = () => [used("a", ["1"]), used("b", ["2"])];
   const command = () => propose(single, nodes()).commands[0] as Command;
 
-  it("goes on with what still holds", () => {
+  it("continues with what still holds", () => {
     expect(validated(single, command(), roundOf(nodes()))).toMatchObject({ validateAfterMs: 0 });
   });
 

@@ -59,7 +59,7 @@ function commands(candidates: readonly Candidate[], allowed = 10) {
 const CONSOLIDATABLE = { condition: { type: "Consolidatable", forMs: 0 } };
 
 describe("emptiness", () => {
-  it("waits for consolidateAfter from the last event, though the condition still stands (calm seed 90154)", () => {
+  it("waits for consolidateAfter from the last event, even if the condition still stands (calm seed 90154)", () => {
     const when = (lastMs: number): Candidate => {
       const fresh = candidate("a", {
         ...CONSOLIDATABLE,

@@ -168,7 +168,7 @@ describe("repack", () => {
         [noisy("x", 10_000)],
         { turns: { patienceMs: () => 9_000 } },
       ],
-    ])("goes on %s", (_, others, options) => {
+    ])("continues %s", (_, others, options) => {
       expect(ask([...six, ...others], options)).toEqual([[all], []]);
     });
 
@@ -414,7 +414,7 @@ describe("repack", () => {
     expect(command.replacements.map(({ cheapest }) => cheapest.capacityType)).toEqual(["spot"]);
   });
 
-  it("decides anew after the wait: the same nodes, or nothing", () => {
+  it("decides again after the wait: the same nodes, or nothing", () => {
     const nodes = ["a", "b", "c"].map((name) => sparse(name));
     const [command] = propose(nodes).commands as [Command];
     const still = validated(repack, command, input(nodes)) as Command;

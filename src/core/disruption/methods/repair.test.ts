@@ -147,7 +147,7 @@ describe("repair", () => {
     expect(proposed([sick("a")], { nodes }).commands).toEqual([]);
   });
 
-  it("keeps budgets, but for nodes that are not initialized", () => {
+  it("keeps budgets, except for nodes that are not initialized", () => {
     expect(proposed([sick("a")], { allowed: 0 }).commands).toEqual([]);
     const raw = sick("raw", { initialized: false });
     expect(namesOf(proposed([sick("a"), raw], { allowed: 0 }))).toEqual(["raw"]);
@@ -201,7 +201,7 @@ describe("repair", () => {
     expect(actionAfter(20, 2).slice(0, 2)).toEqual(["ReplaceNode", true]);
   });
 
-  it("says why when the pods would have no place, and goes on with the next node", () => {
+  it("says why when the pods would have no place, and continues with the next node", () => {
     const types = [] as const;
     const big = sick("big", { type: "m-16x", pods: ["15"], forMinutes: 60 });
     const small = sick("small", { pods: ["1"] });

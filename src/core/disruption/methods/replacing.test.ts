@@ -58,7 +58,7 @@ describe("drift", () => {
     expect(taken(500)).toEqual([500]);
   });
 
-  it("goes on with the next node when the pods of one would have no place, and says which", () => {
+  it("continues with the next node when the pods of one would have no place, and says which", () => {
     const input = roundOf([
       candidate("a", { ...drifted(9_000), type: "m-8x", pods: ["5"] }),
       candidate("b", { ...drifted(1_000), pods: ["1"] }),

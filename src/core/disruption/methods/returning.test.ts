@@ -44,7 +44,7 @@ function commandsFor(
 }
 
 describe("active return", () => {
-  it("takes an on-demand node to spot once that is to be had and no dearer, and says so", () => {
+  it("takes an on-demand node to spot once that is available and no dearer, and says so", () => {
     const [command] = commandsFor(50_000);
     expect(command?.replacements[0]?.cheapest).toMatchObject({ capacityType: "spot" });
     const wanted = command?.replacements[0]?.requirements.find(({ key }) => key === CAPACITY_TYPE);

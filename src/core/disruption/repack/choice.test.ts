@@ -34,8 +34,8 @@ function choose(candidates: readonly Candidate[], options: Parameters<typeof rou
   return atOnce(chooseNodes(group, input)).candidates.map(({ node }) => node.name);
 }
 
-describe("nodes to pack anew", () => {
-  it("are those with most to gain, ties by name, but for those that a guard holds", () => {
+describe("nodes to pack again", () => {
+  it("are those with most to gain, ties by name, except those that a guard holds", () => {
     const isGuarded = (index: number) => index % 3 !== 0;
     expect(choose(nodes(12, isGuarded))).toEqual([
       "n-0010",
@@ -56,7 +56,7 @@ describe("nodes to pack anew", () => {
     expect(choose(both, { types })).toEqual(["a", "full"]);
   });
 
-  it("are not looked at all anew for each that a guard holds", () => {
+  it("are not looked at all again for each that a guard holds", () => {
     let looks = 0;
     const counted = nodes(400, () => true).map((one) => ({
       ...one,

@@ -70,7 +70,7 @@ it("leaves nodes in their zones where a spread keeps them there, be it only a wi
   expect(soft.better).toBe(soft.plan);
 });
 
-it("moves no node to where others may take its pods' room, though these could not have theirs", () => {
+it("moves no node to where others may take its pods' room, even if these could not have theirs", () => {
   const arch = "kubernetes.io/arch";
   const arm = { memoryGi: 8, zones: ["zone-c"], arch: "arm64", priceMicroUsd: 90_000 };
   const types = [...TYPES, instanceType({ name: "arm-c", ...arm })];

@@ -33,7 +33,7 @@ describe("what a plan will cost at the least", () => {
     expect(seen.at(-1)).toBeLessThanOrEqual(priceMicroUsd(plan));
   });
 
-  it("is asked about one plan alone, though that is made once more with a zone foreseen", () => {
+  it("is asked about one plan alone, even if that is made once more with a zone foreseen", () => {
     const terms = ["zone-a", "zone-b"].map((zone) => ({
       matchExpressions: [{ key: ZONE, operator: "In", values: [zone] }],
     }));

@@ -74,7 +74,7 @@ describe("default topology spread", () => {
     expect(defaultSpreadProblems(config(ZONAL, ZONAL))[0]).toContain("is there already");
   });
 
-  it("is kept by the plan, for each pod by its own controller, though the pods look alike", () => {
+  it("is kept by the plan, for each pod by its own controller, even if the pods look alike", () => {
     const hard = defaultConstraints(config({ ...ZONAL, whenUnsatisfiable: "DoNotSchedule" }));
     // As in a mirror, these pods share one spec and one labels object.
     const { spec } = web;

@@ -17,7 +17,7 @@ function spec(key: string): PodSpec {
 }
 
 describe("what pods of a template wish for", () => {
-  it("is read once, and anew for who reads it another way", () => {
+  it("is read once, and again for who reads it another way", () => {
     const template = deepFreeze(spec("example.com/disk"));
     const first = wishesOf(template, "Respect", KNOWN);
     expect(first.preferred).toHaveLength(1);

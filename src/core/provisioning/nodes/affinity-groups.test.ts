@@ -85,7 +85,7 @@ function namesOf(some: readonly Pod[]): string {
 describe("pods that must be in one zone", () => {
   const three = pods(3, { name: "p", cpu: "1", ...together() });
 
-  it("go where all of them fit, though another node comes first", () => {
+  it("go where all of them fit, even if another node comes first", () => {
     const rooms = [
       { zone: "zone-a", cpu: "2" },
       { zone: "zone-b", cpu: "3" },
@@ -221,7 +221,7 @@ describe("pods that must be on one host", () => {
     }),
   });
 
-  it("go where all of them fit, though they would rather be apart", () => {
+  it("go where all of them fit, even if they would rather be apart", () => {
     const rooms = [
       { zone: "zone-a", cpu: "2" },
       { zone: "zone-b", cpu: "3" },
@@ -229,7 +229,7 @@ describe("pods that must be on one host", () => {
     expect(placed(choosy, rooms)).toEqual(["b: p-0 p-1 p-2"]);
   });
 
-  it("go to a new node with room for all, though the first would rather have a zone with small types", () => {
+  it("go to a new node with room for all, even if the first would rather have a zone with small types", () => {
     const running = [pod({ name: "front", cpu: "1", nodeName: "a", labels: { tier: "front" } })];
     const types = [
       { cpu: 2, zones: ["zone-a"] },

@@ -91,7 +91,7 @@ describe("a claim that is not launched", () => {
     expect(usage(launched, { nodes: 1, cpu: 2_000 })).toEqual({ nodes: 1, cpu: 2_000 });
   });
 
-  it("is looked at in steps, and its pods not anew for each pod that has no rules", () => {
+  it("is looked at in steps, and its pods not again for each pod that has no rules", () => {
     const { claims } = made(pod({ name: "first", labels: LABELS }));
     const [{ plan }] = claims as [MadeClaim];
     let looks = 0;

@@ -16,7 +16,7 @@ function tableOf(zones: readonly string[], ...cpus: readonly number[]) {
 }
 
 describe("whether some type has room", () => {
-  it("is asked anew for other types, requirements and requests", () => {
+  it("is asked again for other types, requirements and requests", () => {
     const { table, usable, set, space } = tableOf(["zone-a"], 2, 4);
     const [three, five] = [{ cpu: 3_000 }, { cpu: 5_000 }];
     for (let time = 0; time < 2; time++) {

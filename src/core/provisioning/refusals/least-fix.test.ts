@@ -38,7 +38,7 @@ describe("a fix that is made smaller", () => {
     expect(leastFix([limit(2), minValues, allow], pod(), isEnough)).toEqual([allow]);
   });
 
-  it("goes on while an amount that was changed less lets another be changed less", () => {
+  it("continues while an amount that was changed less lets another be changed less", () => {
     const cpu = (to: number) => ({ ...limit(to * 1_000), resource: "cpu", from: 1_000 }) as const;
     const amounts = (edits: readonly Edit[]) =>
       ["cpu", "nodes"].map(

@@ -407,7 +407,7 @@ describe("the smallest change that places a pod", () => {
     ]);
   });
 
-  it("raises a limit to what the cheapest nodes need, though each might become a larger one", () => {
+  it("raises a limit to what the cheapest nodes need, even if each might become a larger one", () => {
     const types = [2, 4, 8].map((cpu) => instanceType({ cpu }));
     const labelSelector = { matchLabels: { app: "web" } };
     const spread = { topologyKey: "kubernetes.io/hostname", maxSkew: 1, labelSelector };

@@ -87,7 +87,7 @@ describe("a higher limit as a fix", () => {
     );
   });
 
-  it("counts a node as its cheapest type, though it might become a larger one when it is opened", () => {
+  it("counts a node as its cheapest type, even if it might become a larger one when it is opened", () => {
     const types = [
       instanceType({ name: "arm", cpu: 8, arch: "arm64" }),
       instanceType({ name: "amd", cpu: 16 }),

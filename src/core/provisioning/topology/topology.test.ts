@@ -128,7 +128,7 @@ describe("topology spread", () => {
     ]);
   });
 
-  it("counts who is on a node whose types are all of one zone, though the plan names none", () => {
+  it("counts who is on a node whose types are all of one zone, even if the plan names none", () => {
     const types = [
       instanceType({ cpu: 8, zones: ["zone-a"] }),
       instanceType({ cpu: 32, zones: ["zone-b"] }),
@@ -653,7 +653,7 @@ describe("affinity with one's own kind", () => {
     ]);
   });
 
-  it("lets no pod be the first where another is already, though it may not go there", () => {
+  it("lets no pod be the first where another is already, even if it may not go there", () => {
     const term = { topologyKey: ZONE, ...WEB };
     const affinity = { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } };
     const labels = { app: "web" };

@@ -183,7 +183,7 @@ const scene = fc.record({
 });
 
 describe("a picture that follows its cluster", () => {
-  it("answers as one made anew", () => {
+  it("answers like a new one", () => {
     let followed = 0;
     let rounds = 0;
     fc.assert(

@@ -70,7 +70,7 @@ describe("an instance that EC2 describes twice", () => {
 });
 
 describe("pages", () => {
-  it("that begin anew are an error, not an endless list", async () => {
+  it("that begin again are an error, not an endless list", async () => {
     await expect(allPages(async () => ({ NextToken: "again" }))).rejects.toThrow("page again");
   });
 });

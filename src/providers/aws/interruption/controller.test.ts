@@ -127,7 +127,7 @@ describe("the interruption controller", () => {
     expect(await left()).toBe(0);
   });
 
-  it("complains about what it cannot read and goes on with the rest", async () => {
+  it("complains about what it cannot read and continues with the rest", async () => {
     await begin();
     await claim(1);
     await send("poison", "[]", ec2(SPOT, 1));

@@ -60,7 +60,7 @@ describe("a zonal shift", () => {
     expect(await zonesToBeHad()).toEqual(ALL);
   });
 
-  it("is over when it is cancelled, though another one is listed (upstream: not before its time)", async () => {
+  it("is over when it is cancelled, even if another one is listed (upstream: not before its time)", async () => {
     await begin();
     const id = await shift();
     const input = {
@@ -96,7 +96,7 @@ describe("a zonal shift", () => {
     ]);
   });
 
-  it("is told of a pool once its subnets are to be had, though they were not when it began", async () => {
+  it("is told of a pool once its subnets are available, even if they were not when it began", async () => {
     await begin({ zonalShift: true, subnetRefreshMs: 1_000 });
     await world.kube.create(
       NODE_POOL,

@@ -194,7 +194,7 @@ describe("server-side apply", () => {
     expect(late.body.message).toMatch(/conflict with "hand" using apps\/v1: \.spec\.replicas/);
   });
 
-  it("removes what the applier wants no more, unless somebody else does", async () => {
+  it("removes what the applier no longer sets, unless somebody else owns it", async () => {
     const { apply } = start();
     await apply("ci", deployment({ paused: true }, { mine: "1", ours: "1" }));
     await apply("ops", { ...deployment(), metadata: { name: "web", labels: { ours: "1" } } });
