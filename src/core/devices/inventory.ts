@@ -45,7 +45,7 @@ export interface PooledDevice {
   readonly bound?: ReadonlyMap<string, number>;
 }
 
-/** Gives equal devices one number. One for all searches of a pass. */
+/** Gives equal devices the same number. All searches of a pass share one object. */
 export class Contents {
   readonly #numbers = new Map<string, number>();
 

@@ -59,7 +59,7 @@ export interface Candidate {
   readonly priceMicroUsd: number;
   /** 1 plus the eviction cost of its pods. */
   readonly rescheduleCost: number;
-  /** The node annotation of v1alpha5 and v1beta1. */
+  /** The Node has the annotation do-not-consolidate (v1alpha5, v1beta1). */
   readonly doNotConsolidate: boolean;
   /** Whether the node keeps room for pods of a CapacityBuffer. */
   readonly keepsRoom: boolean;

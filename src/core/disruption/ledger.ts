@@ -46,7 +46,7 @@ export class Ledger {
   readonly #restraint: Restraint;
   /** Keyed by command id. */
   readonly #moves = new Map<string, MoveRecord>();
-  /** Keyed by pool id. */
+  /** The outcome of the last repack of each pool, by pool id. */
   readonly #outcomes = new Map<string, RepackOutcome>();
 
   constructor(restraint: Restraint) {

@@ -88,7 +88,10 @@ export interface ReservedOnly {
   readonly ids: ReadonlySet<string>;
 }
 
-/** Upstream also calls reservations full where the pool may launch nothing at all. */
+/**
+ * The reservations that the pool may use, and whether it may launch nothing but them and all are full. Upstream also
+ * calls them full if the pool has no offering at all.
+ */
 export function reservedOnly(pool: Pool, instanceTypes: readonly InstanceType[]): ReservedOnly {
   const wanted = Requirements.fromSpecs(pool.requirements);
   const offerings = instanceTypes

@@ -27,8 +27,8 @@ export interface Pass {
   /** Called before an existing node gets a pod. Absent: changes are not undone. */
   readonly onTouch?: (node: ExistingNode) => void;
   /**
-   * Whether the node is as in the prepared state. Then its refusal holds in every question. Absent: there is only one
-   * plan.
+   * Whether the node is as in the prepared state. Then a refusal by it holds for all what-if questions. Absent: there
+   * is only one plan.
    */
   readonly isUntouched?: (node: ExistingNode) => boolean;
   /** Indices of existing nodes that take no pods. Absent: none. */

@@ -117,8 +117,8 @@ function* propose(round: Round): Steps<Proposal> {
 }
 
 /**
- * For a pool whose reservations are all full: nodes whose slot their replacement can take are removed first, the others
- * stay.
+ * For a pool whose reservations are all full. A node in a reservation is removed before its replacement is launched, if
+ * that can use the same reservation. The other nodes stay.
  */
 function bySlot(
   chosen: readonly Candidate[],

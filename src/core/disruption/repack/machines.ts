@@ -31,7 +31,7 @@ export class Machines {
       into[at + d] = Math.max(0, resources[this.names[d] as string] ?? 0);
   }
 
-  /** Least price of machines with these amounts, and the price of one unit of each resource on them. */
+  /** The lowest price of instances with these amounts, and the price of one unit of each resource on them. */
   least(amounts: Float64Array): ResourcePrices {
     const packing: Packing = {
       rows: [{ amounts, count: 1 }],

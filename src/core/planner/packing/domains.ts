@@ -107,8 +107,8 @@ function isAmong(rules: readonly Rule[], group: TopologyGroup): boolean {
 const NO_RULES: readonly Rule[] = [];
 
 /**
- * The spread groups of the pods, all over one label. Empty: the pods have no spread rule, or other topology rules,
- * too.
+ * The spread groups of the pods, if all are over one label. Empty: the pods have no spread rule, or also other topology
+ * rules.
  */
 function spreadGroups(
   { narrowingRules }: Variant,

@@ -1,5 +1,5 @@
 /**
- * The packing problem, free of Kubernetes: items of several kinds go into bins of several kinds, and the bins shall
+ * The packing problem, free of Kubernetes: items of several kinds go into bins of several kinds, and the bins must
  * cost as little as possible. A pod is an item, an instance type is a kind of bin. Each resource is a dimension. A
  * rule that allows only so many pods on one host is a dimension, too: each item takes 1 of it, and a bin has as much
  * as the rule allows.

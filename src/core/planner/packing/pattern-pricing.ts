@@ -28,7 +28,7 @@ export class PatternPricing {
   readonly #orders: PricingOrders;
   readonly #filler: BinFiller;
 
-  /** `rows`: those with items left; `counts`: their items. */
+  /** `rows`: the rows that still have items; `counts`: how many items each has. */
   constructor(
     task: ColumnTask,
     rows: readonly number[],

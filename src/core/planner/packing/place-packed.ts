@@ -67,7 +67,7 @@ function emptyNode({ claims, context }: Pass, bin: NodeBin): PlannedNode | undef
   return { claim, bin };
 }
 
-/** Set of types → those of them that are not burstable. The set changes only with limits. */
+/** For each set of types: its types that are not burstable. The set changes only with limits. */
 const STEADY = new WeakMap<Bits, Bits>();
 
 /**

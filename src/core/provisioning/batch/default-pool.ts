@@ -19,7 +19,7 @@ import { within } from "../../../base/within.ts";
 /** Prefix of a Provisioner's name. A name without it is a NodePool's. */
 const OF_PROVISIONER = "provisioner/";
 
-/** A spec that got its namespace's pool → the text that tells so. */
+/** For each spec that got the pool of its namespace: the sentence that says so. */
 const saidOf = new WeakMap<PodSpec, string>();
 
 /** Why a pod is kept to one pool that it does not name itself; undefined: it is not. */

@@ -359,7 +359,7 @@ export function forgetTries(podClass: PodClass): void {
   for (let step = 0; step < variants.length; step++) forgetTrials(variants[step] as Variant);
 }
 
-/** Most kept amounts. A prepared cluster is used for days. */
+/** The most different amounts that are kept, because a prepared cluster is used for days. */
 const MOST_AMOUNTS = 10_000;
 const NO_VOLUMES = new VolumeIndex({ claims: [], volumes: [], classes: [], csiNodes: [] });
 const NO_LABELS: Readonly<Record<string, string>> = {};

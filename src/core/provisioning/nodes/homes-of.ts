@@ -1,4 +1,4 @@
-/** Where pods of the batch were placed that have a topology rule themselves. A rule counts other pods, too. */
+/** Where the pods of the batch were placed that have a topology rule. A rule also counts pods that do not have it. */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { eachInSteps, type Steps } from "../../../base/steps.ts";
 import type { PodClass } from "../batch/pod-class.ts";

@@ -215,7 +215,7 @@ export class NewNodeClaim implements Place {
       : trial;
   }
 
-  /** Like {@link accepts}, for a pod that joins pods of its affinity which wait here to be counted. */
+  /** Like {@link accepts}, for a pod whose affinity names pods on this node that are not counted in any domain yet. */
   acceptsBeside(pod: Pod, podClass: PodClass, variant: Variant): Trial {
     this.joins = true;
     const trial = this.accepts(pod, podClass, variant);

@@ -43,7 +43,7 @@ export class Reservations {
     return wanted.filter((id) => held.includes(id) || (this.#left.get(id) ?? 0) > 0);
   }
 
-  /** A node releases `before` and holds `after`. */
+  /** Updates the free units: a node releases the reservations `before` and takes `after`. */
   exchange(before: readonly string[], after: readonly string[]): void {
     for (const id of before) if (!after.includes(id)) this.#add(id, 1);
     for (const id of after) if (!before.includes(id)) this.#add(id, -1);

@@ -1,4 +1,4 @@
-/** Instance types of which daemons run only on a part. */
+/** Instance types for which a daemon runs only on some nodes, such as those in one zone. */
 import { describe, expect, it } from "vitest";
 import { instanceType } from "../../../testing/builders.ts";
 import { Requirements } from "../../scheduling/requirements.ts";

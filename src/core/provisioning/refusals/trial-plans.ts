@@ -1,5 +1,6 @@
 /**
- * Plans and templates with edits made, for finding fixes. Many searches ask for the same ones, so each is made once.
+ * Plans and templates to which edits are applied, to find fixes. Many searches need the same ones, so each is made
+ * once.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { WELL_KNOWN_LABELS } from "../../../apis/karpenter/labels.ts";
@@ -84,7 +85,9 @@ export class TrialPlans {
     return this.#made >= this.#inAll;
   }
 
-  /** `pods`: keys of the pods that edits of pods change. `unlimited`: id of a pool whose limits are removed. */
+  /**
+   * The plan with these edits. `pods`: the pods that they change, by key. `unlimited`: id of a pool without its limits.
+   */
   of(pods: ReadonlySet<string>, wanted: readonly Edit[], unlimited?: string): SchedulingResult {
     // Without the pool's limits the plan is the same, whatever they would be raised to.
     const edits = wanted.filter((one) => one.change !== "limit" || one.poolId !== unlimited);
