@@ -375,8 +375,8 @@ export const MUTANTS: readonly Mutant[] = [
     name: "lists-alone",
     without: "the look at the claim that an instance's Node names, whatever lists say",
     file: "src/controllers/ending/end-instance.ts",
-    from: 'if (await isClaimed(world, instance, standing)) return "changed";',
-    to: "",
+    from: "if (owner !== undefined) {",
+    to: "if (owner !== undefined && world === undefined) {",
     doubt: "mid-run",
   },
   {

@@ -39,6 +39,7 @@ import { modelOf } from "../answers/simulate.ts";
 import { sortManifests } from "../plan/manifests.ts";
 import { planOf } from "../plan/plan.ts";
 import { playBatchInSteps, settledPlan } from "../plan/played-batch.ts";
+import { reasonWords, sharedReason } from "../plan/reason-words.ts";
 import { objectsOf } from "../plan/sources.ts";
 import { CliError } from "../program/cli-error.ts";
 import { type FixPatch, fixPatch } from "./fix-patches.ts";
@@ -292,7 +293,8 @@ function* unplacedOf(
     const edits = known.get(key)?.fix?.edits;
     const patch = pod && edits && fixPatch(edits, pod, manifests);
     const since = pod?.metadata.creationTimestamp;
-    return { pod: key, since, reason, fix: fix?.text, ...patchOf(patch) };
+    const words = reasonWords(sharedReason(reason)).join("; ");
+    return { pod: key, since, reason: words, fix: fix?.text, ...patchOf(patch) };
   });
 }
 
