@@ -103,9 +103,13 @@ describe("a pod that claims devices", () => {
       RESOURCE_CLAIM_TEMPLATE,
       claimTemplate("two", deviceClaim({ count: 2 })),
     );
-    await world.api.create(RESOURCE_CLAIM, resourceClaim("p-two", deviceClaim({ count: 2 })));
     const statuses = [{ name: "c0", resourceClaimName: "p-two" }];
     const waiting = pod({ name: "p", cpu: "1", spec: claimsOf("template:two") });
+    const made = resourceClaim("p-two", deviceClaim({ count: 2 }));
+    const { uid = "" } = waiting.metadata;
+    const owner = { apiVersion: "v1", kind: "Pod", name: "p", uid, controller: true };
+    const metadata = { ...made.metadata, ownerReferences: [owner] };
+    await world.api.create(RESOURCE_CLAIM, { ...made, metadata });
     const status = { ...waiting.status, resourceClaimStatuses: statuses };
     await world.api.create(POD, { ...waiting, status });
     const batcher = createBatcher(world);

@@ -206,7 +206,7 @@ function refusal(question: Question): Refusal {
   }
   const refused = admissionRefusal(template, variant, space);
   if (refused !== undefined) {
-    const why = defaultPoolText(question.pod.spec);
+    const why = defaultPoolText(question.podClass.sample.spec);
     const isByPool = why !== undefined && refused.stage === "requirements";
     return { ...admissionText(refused, all), ...(isByPool ? { why } : {}) };
   }
