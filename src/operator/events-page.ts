@@ -10,6 +10,7 @@ import type { KubeObject } from "../apis/meta.ts";
 import * as disruption from "../controllers/disruption/events.ts";
 import { failedTermination } from "../controllers/ending/end-instance.ts";
 import { endHeld } from "../controllers/ending/ended.ts";
+import { instanceNotTerminated } from "../controllers/ending/slow-end.ts";
 import { finalized, transitions } from "../controllers/metrics/status-events.ts";
 import * as draining from "../controllers/node/events.ts";
 import * as claims from "../controllers/nodeclaim/events.ts";
@@ -131,6 +132,7 @@ export function sampleEvents(): readonly EventToPublish[] {
     draining.failedDraining(object("Node"), "<why>"),
     draining.awaitingVolumeDetachment(object("Node"), ["<volume>"]),
     ...failedTermination(both, "<why>"),
+    ...instanceNotTerminated(both, "<provider ID>", "<time>"),
     ...both.map((one) => endHeld(one, { what: "<what>", why: "<why>" }, DOUBT)),
     poolOff(object("NodePool")),
     annotationIgnored(object("NodePool"), "<annotation, what has no effect, what to write>"),

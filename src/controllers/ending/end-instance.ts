@@ -64,6 +64,14 @@ export function isEnding(world: Pick<World, "mirrors" | "clock">, providerId: st
   return ending.has(world, providerId);
 }
 
+/** Milliseconds since this process first had the cloud end the instance. Undefined: it has not. */
+export function endingForMs(
+  world: Pick<World, "mirrors" | "clock">,
+  providerId: string,
+): number | undefined {
+  return ending.notedForMs(world, providerId);
+}
+
 /** Upstream declares this reason and never publishes it: pkg/events/reason.go */
 export function failedTermination(
   objects: readonly KubeObject[],

@@ -54,6 +54,7 @@ import { isDeletedNow } from "../ending/deletions.ts";
 import { endInstance, fateOf, isEnding, mayEndClaimless } from "../ending/end-instance.ts";
 import { HELD_RETRY_MS } from "../ending/ended.ts";
 import { namedNodes } from "../ending/live-reads.ts";
+import { awaitEnd } from "../ending/slow-end.ts";
 import { earlierNow } from "../ending/two-clocks.ts";
 import { nodes, pods, volumeAttachments, volumeClaims } from "../mirrors.ts";
 import { HeldPods, surgeFirst } from "../surges.ts";
@@ -63,7 +64,6 @@ import { awaitingVolumeDetachment, deadlineNear, failedDraining } from "./events
 import type { EvictionQueue } from "./eviction-queue.ts";
 
 const WAIT_MS = 1_000;
-const INSTANCE_POLL_MS = 5_000;
 /** v1: milliseconds that endpoints and load balancers need to remove a node, even an empty one. */
 const MIN_DRAIN_MS = 5_000;
 /** Milliseconds until the next check of a Node with pods that the mirror lacks. */
@@ -347,7 +347,7 @@ async function ended(
   const gone = await endInstance(world, instance, told);
   marks.push({ type: "InstanceTerminating", status: "True" });
   // Older generations remove the finalizer as soon as the cloud has accepted the request.
-  return gone || !isV1(instance) ? undefined : requeueAfter(INSTANCE_POLL_MS);
+  return gone || !isV1(instance) ? undefined : awaitEnd(world, instance, told);
 }
 
 function isV1(claim: NodeClaim): boolean {

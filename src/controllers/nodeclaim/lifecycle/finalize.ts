@@ -39,6 +39,7 @@ import { HELD_RETRY_MS, tellHeld } from "../../ending/ended.ts";
 import { holdWhileKindGoes } from "../../ending/kind-deleted.ts";
 import { reschedulablePodsNow, standingNodes, UntoldNodeError } from "../../ending/live-reads.ts";
 import { withLostLaunch } from "../../ending/lost-launch.ts";
+import { awaitEnd } from "../../ending/slow-end.ts";
 import { waitsForUntold } from "../../ending/untold-node.ts";
 import { nodes, pods } from "../../mirrors.ts";
 import { claimLog, nodeFields, poolLabel } from "../../words.ts";
@@ -46,8 +47,8 @@ import type { World } from "../../world.ts";
 import { terminationGracePeriodExpiring } from "../events.ts";
 import type { Memory } from "./step.ts";
 
-/** How often the cloud is asked whether an instance is gone. */
-const INSTANCE_POLL_MS = 5_000;
+/** Milliseconds until the next check whether the claim has an instance, or a Node that must be drained. */
+const LOOK_AGAIN_MS = 5_000;
 
 /**
  * Milliseconds after the start in which the cloud's list may lack an instance that another process has just launched.
@@ -64,7 +65,7 @@ export async function finalize(world: World, stored: NodeClaim, memory: Memory):
   if (await holdWhileKindGoes(world, stored)) return requeueAfter(HELD_RETRY_MS);
   const known = await withProviderId(world, stored, launched());
   const claim = await withUnknownLaunch(world, known, memory);
-  if (claim === "unsure") return requeueAfter(INSTANCE_POLL_MS);
+  if (claim === "unsure") return requeueAfter(LOOK_AGAIN_MS);
   const stamped = claim === undefined ? undefined : await stampDeadline(world, claim);
   if (stamped === undefined) return AWAIT_CHANGE;
   if (isAnothers(world, stamped)) {
@@ -88,7 +89,7 @@ export async function finalize(world: World, stored: NodeClaim, memory: Memory):
     const marked = await changeClaim(world, stamped, (one) => terminating(world, one));
     if (marked === undefined) return AWAIT_CHANGE;
     // Older generations remove the finalizer as soon as the cloud has accepted the request.
-    if (!gone && claimGeneration(marked) === "v1") return requeueAfter(INSTANCE_POLL_MS);
+    if (!gone && claimGeneration(marked) === "v1") return awaitEnd(world, marked, [marked]);
     // A booting instance may have joined after its termination was requested. No other code deletes that Node.
     if (gone) await deleteNodes(world, marked);
     ending = marked;
@@ -207,7 +208,7 @@ async function drainNodes(
   if (isHeldForStranger(world, claim, unseen)) return requeueAfter(HELD_RETRY_MS);
   for (const node of unseen) await deleteToDrain(world, node);
   // After the watch delivers its deletion, it is drained like other Nodes.
-  return unseen.length === 0 ? undefined : requeueAfter(INSTANCE_POLL_MS);
+  return unseen.length === 0 ? undefined : requeueAfter(LOOK_AGAIN_MS);
 }
 
 /**
