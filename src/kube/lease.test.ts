@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { LEASE, type Lease } from "../apis/policy/kinds.ts";
 import { SILENT } from "../base/log.ts";
 import { VirtualClock } from "../base/virtual-clock.ts";
-import { fakeKube } from "../testing/fake-kube.ts";
+import { type FakeKube, fakeKube } from "../testing/fake-kube.ts";
 import type { KubeClient } from "./client/client.ts";
 import { KubeError } from "./errors.ts";
 import { electLeader } from "./lease.ts";
@@ -36,6 +36,19 @@ function hanging(kube: KubeClient): { client: KubeClient; hang(): void } {
     client,
     hang: () => {
       hangs = true;
+    },
+  };
+}
+
+/** Refuses an update of an older version, as an API server does. */
+function versioned(kube: FakeKube): KubeClient {
+  return {
+    ...kube,
+    update: (kind, object) => {
+      const stored = kube.find<Lease>(LEASE, "karpenter/lead");
+      if (stored?.metadata.resourceVersion !== object.metadata.resourceVersion)
+        throw new KubeError(409, undefined, "someone was faster");
+      return kube.update(kind, object);
     },
   };
 }
@@ -113,6 +126,26 @@ describe("leader election", () => {
     await clock.advance(120_000);
     expect(told).toEqual(["acquired 3000"]);
     expect(reads).toBe(1);
+  });
+
+  it("gives the lead up at the next renewal once another holds the lease, however that came", async () => {
+    const { clock, kube, elect, holder } = open();
+    const first = elect("first", versioned(kube));
+    await clock.advance(4_500);
+    kube.change(LEASE, "karpenter/lead", { spec: { holderIdentity: "thief" } });
+    await clock.advance(2_000);
+    expect(first.told).toEqual(["acquired 0", "lost 6000"]);
+    await first.leadership.release();
+    expect(holder()).toBe("thief");
+  });
+
+  it("keeps the lead where somebody else wrote the lease and left its holder", async () => {
+    const { clock, kube, elect } = open();
+    const first = elect("first", versioned(kube));
+    await clock.advance(4_500);
+    kube.change(LEASE, "karpenter/lead", { metadata: { labels: { seen: "anew" } } });
+    await clock.advance(20_000);
+    expect(first.told).toEqual(["acquired 0"]);
   });
 
   it("reads the lease again when somebody else wrote it meanwhile", async () => {

@@ -7,7 +7,7 @@
 
 import { LEASE, type Lease } from "../apis/policy/kinds.ts";
 import { type Clock, fromRfc3339, toRfc3339Micro } from "../base/clock.ts";
-import type { Logger } from "../base/log.ts";
+import type { LogFields, Logger } from "../base/log.ts";
 import { mustNotFail } from "../base/must-not-fail.ts";
 import { Reminders } from "../base/reminders.ts";
 import type { KubeClient } from "./client/client.ts";
@@ -164,14 +164,19 @@ class Election implements Leadership {
 
   /** A timer that ends the leadership, even if a renewal hangs while another replica takes over. */
   #guard(): void {
-    const { clock, log, name } = this.#deps;
+    const { clock } = this.#deps;
     if (this.#stopped) return;
     const leftMs = this.#renewedAtMs + RENEW_DEADLINE_MS - clock.elapsedMs();
     if (leftMs > 0) {
       clock.after(leftMs, () => this.#guard());
       return;
     }
-    log.error("leader election lost", { lease: name });
+    this.#lose({});
+  }
+
+  #lose(fields: LogFields): void {
+    const { log, name } = this.#deps;
+    log.error("leader election lost", { lease: name, ...fields });
     this.#stopped = true;
     // Another replica holds the Lease now, so it must not be released.
     this.#leading = false;
@@ -195,7 +200,11 @@ class Election implements Leadership {
       if (lease === undefined) this.#own = await client.create(LEASE, this.#next(undefined));
       else if (this.#mayTake(lease, clock.elapsedMs()))
         this.#own = await client.update(LEASE, this.#next(lease));
-      else return false;
+      else {
+        // Somebody wrote another holder into the Lease. Two leaders would act until the deadline.
+        if (this.#leading && !this.#stopped) this.#lose({ holder: lease.spec.holderIdentity });
+        return false;
+      }
       return true;
     } catch (error) {
       if (isConflict(error) || isAlreadyExists(error)) return false;
