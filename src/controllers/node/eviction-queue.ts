@@ -27,6 +27,15 @@ import type { World } from "../world.ts";
 import { disrupted, evicted, failedDraining } from "./events.ts";
 
 const BACKOFF_MS = { base: 100, max: 10_000 } as const;
+const MOST_DOUBLINGS = 20;
+
+/**
+ * - `done`: nothing more to do for the pod.
+ * - `accepted`: the API server accepted the eviction. The pod stays in the queue until it is terminating, because an
+ *   admission webhook or an aggregated API server may accept an eviction that deletes nothing.
+ * - `again`: it is tried again.
+ */
+type Move = "done" | "accepted" | "again";
 
 interface Waiting {
   readonly pod: Pod;
@@ -37,6 +46,8 @@ interface Waiting {
   readonly reason: string;
   readonly isListed: boolean;
   readonly failures: number;
+  /** Whether the API server has accepted an eviction of this pod. */
+  readonly isAccepted: boolean;
 }
 
 /** A pod to evict, with the deadline of its node. */
@@ -75,8 +86,9 @@ export function createEvictionQueue(world: World): EvictionQueue {
         const same = known !== undefined && known.pod.metadata.uid === pod.metadata.uid;
         const sooner = earlier(same ? known.deadlineMs : undefined, deadlineMs);
         const failures = same ? known.failures : 0;
+        const isAccepted = same && known.isAccepted;
         const isLeaving = same && known.untilMs === undefined;
-        const entry = { pod, node, deadlineMs: sooner, reason, isListed, failures };
+        const entry = { pod, node, deadlineMs: sooner, reason, isListed, failures, isAccepted };
         waiting.set(key, isLeaving || untilMs === undefined ? entry : { ...entry, untilMs });
         if (!same || sooner !== known.deadlineMs) bell.ring(requestFor("Pod", pod));
       }
@@ -118,17 +130,14 @@ async function reconcile(
     waiting.delete(key);
     return AWAIT_CHANGE;
   }
-  const delayMs = Math.min(BACKOFF_MS.max, BACKOFF_MS.base * 2 ** Math.min(entry.failures, 20));
-  waiting.set(key, { ...entry, failures: entry.failures + 1 });
+  const isAccepted = result === "accepted";
+  const doublings = isAccepted ? MOST_DOUBLINGS : Math.min(entry.failures, MOST_DOUBLINGS);
+  const delayMs = Math.min(BACKOFF_MS.max, BACKOFF_MS.base * 2 ** doublings);
+  waiting.set(key, { ...entry, isAccepted, failures: entry.failures + 1 });
   return requeueAfter(delayMs);
 }
 
-async function move(
-  world: World,
-  log: Logger,
-  entry: Waiting,
-  pod: Pod,
-): Promise<"done" | "again"> {
+async function move(world: World, log: Logger, entry: Waiting, pod: Pod): Promise<Move> {
   const nowMs = earlierNow(world);
   if (mustDelete(pod, entry.deadlineMs, nowMs)) return remove(world, log, entry, pod, nowMs);
   if (isTerminal(pod) || isTerminating(pod)) return "done";
@@ -167,7 +176,7 @@ async function remove(
   return "done";
 }
 
-async function evict(world: World, { node, reason }: Waiting, pod: Pod): Promise<"done" | "again"> {
+async function evict(world: World, { node, reason, isAccepted }: Waiting, pod: Pod): Promise<Move> {
   const { name, namespace, uid } = pod.metadata;
   const count = (code: number): void =>
     world.metrics.count("pods_eviction_requests_total", { code: String(code) });
@@ -179,14 +188,18 @@ async function evict(world: World, { node, reason }: Waiting, pod: Pod): Promise
     if (isNotFound(error) || isConflict(error)) return "done";
     const refused = refusalOf(error);
     if (refused === undefined) throw error;
-    const who = `${namespace}/${name}`;
-    world.events.publish(failedDraining(node, `evicting pod "${who}" ${refused}`));
+    world.events.publish(failedDraining(node, `evicting pod "${keyOf(pod)}" ${refused}`));
     return "again";
   }
   count(200);
+  if (isAccepted) {
+    const what = `evicting pod "${keyOf(pod)}" is accepted and does not delete it, look at the webhooks for pods/eviction`;
+    world.events.publish(failedDraining(node, what));
+    return "accepted";
+  }
   world.events.publish(evicted(pod, reason));
   world.metrics.count("pods_drained_total", { reason });
-  return "done";
+  return "accepted";
 }
 
 /** Why the eviction API refused for now. Undefined: the failure is of another kind. */

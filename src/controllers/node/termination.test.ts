@@ -80,6 +80,32 @@ describe("the end of a node", () => {
     await world.stop();
   });
 
+  it("evicts again every 10 s a pod whose eviction is accepted and which stays, and says so", async () => {
+    const world = await joined();
+    await world.api.create(POD, onNode("kept"));
+    const { evict } = world.kube;
+    const askedMs: number[] = [];
+    const accept: typeof evict = async () => {
+      askedMs.push(world.clock.now());
+    };
+    Object.assign(world.kube, { evict: accept });
+    await world.api.delete(NODE_CLAIM, { name: "a" });
+    await world.clock.advance(35_000);
+    const waits = askedMs.slice(1).map((atMs, index) => atMs - (askedMs[index] as number));
+    expect(waits).toEqual([10_000, 10_000, 10_000]);
+    expect(world.published.filter(({ reason }) => reason === "Evicted")).toHaveLength(1);
+    const drained = [...world.measured].filter(([name]) => name.startsWith("pods_drained_total"));
+    expect(drained.map(([, count]) => count)).toEqual([1]);
+    expect(world.published.map(({ message }) => message)).toContain(
+      'Failed to drain node, evicting pod "default/kept" is accepted and does not delete it, look at the webhooks for pods/eviction',
+    );
+    expect([podsLeft(world), world.cloud.instances.size]).toEqual([["kept"], 1]);
+    Object.assign(world.kube, { evict });
+    await world.clock.advance(20_000);
+    expect([podsLeft(world), world.cloud.instances.size]).toEqual([[], 0]);
+    await world.stop();
+  });
+
   it("asks once for the end of a pod whose kubelet does not answer, and counts it once", async () => {
     const world = await joined("1m");
     await world.api.create(POD, onNode("stuck", { spec: { terminationGracePeriodSeconds: 90 } }));
