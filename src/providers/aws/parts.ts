@@ -153,6 +153,7 @@ export function createParts(deps: AwsDeps): AwsParts {
     }),
     instanceTypes: new InstanceTypes({
       ec2: api.ec2,
+      log,
       clock,
       region,
       prices,

@@ -15,6 +15,7 @@ import type { KubeletConfiguration, ResolvedKubelet } from "../../../apis/karpen
 import type { Resources } from "../../../apis/resources.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { canonicalJson, deepEqual } from "../../../base/json.ts";
+import type { Logger } from "../../../base/log.ts";
 import { inTurns, mapInSteps } from "../../../base/steps.ts";
 import type { InstanceType, Offering } from "../../../core/cloudprovider/instance-type.ts";
 import { type Ami, amiFor } from "../ami/choose.ts";
@@ -39,6 +40,7 @@ import { type CpuChoice, cpuChoice, withCpuChoice } from "./cpu-options.ts";
 import { archOf, capacityTypesOf, labelsOf, type ReservationLabels } from "./labels.ts";
 import { LearnedMemory } from "./learned-memory.ts";
 import { type Needs, needsOf, serves } from "./needs.ts";
+import { sizedOf } from "./sized.ts";
 import { volumeAttachmentLimits } from "./volume-limits.ts";
 
 /** upstream: providers.instancetype controller */
@@ -56,6 +58,8 @@ export interface InstanceTypesDeps {
   readonly ec2: Ec2Api;
   readonly clock: Clock;
   readonly region: string;
+  /** Absent: types that are left out are not told. */
+  readonly log?: Logger;
   readonly prices: Prices;
   readonly unavailable: UnavailableOfferings;
   readonly reservations: Pick<CapacityReservations, "available" | "version">;
@@ -449,8 +453,8 @@ export class InstanceTypes {
         }),
       ),
     ]);
-    const infos = typePages
-      .flatMap((page) => page.InstanceTypes)
+    const sold = typePages.flatMap((page) => page.InstanceTypes);
+    const infos = sizedOf(sold, this.#deps.log)
       .filter((info) => archOf(info) !== undefined)
       .sort((a, b) => (a.InstanceType < b.InstanceType ? -1 : 1));
     const zones = new Map<string, string[]>();

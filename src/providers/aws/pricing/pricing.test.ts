@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { onDemandPrices, Prices, spotPrices } from "./pricing.ts";
+import { OddPrices, onDemandPrices, Prices, spotPrices } from "./pricing.ts";
 
 function product(instanceType: string, usd: string): string {
   return JSON.stringify({
@@ -12,6 +12,31 @@ describe("prices", () => {
   it("are whole micro-dollars; products without a price are left out", () => {
     const documents = [product("m5.large", "0.0960000000"), product("x", "0"), "no json", "{}"];
     expect([...onDemandPrices(documents, "USD")]).toEqual([["m5.large", 96_000]]);
+  });
+
+  it.each([
+    ["-0.1", "-0.1"],
+    ["1e30", "1e30"],
+    ["Infinity", "Infinity"],
+    ["free", "free"],
+  ])("of %s are told and not taken, for on-demand and spot", (written, told) => {
+    const odd = new OddPrices();
+    expect([...onDemandPrices([product("m5.large", written)], "USD", odd)]).toEqual([]);
+    const entry = {
+      InstanceType: "m5.large",
+      AvailabilityZone: "a",
+      ProductDescription: "Linux/UNIX",
+      SpotPrice: written,
+      Timestamp: "2026-01-01T00:00:00Z",
+    };
+    expect([...spotPrices([entry], odd)]).toEqual([]);
+    expect(odd.told).toEqual({ count: 2, prices: `m5.large: ${told}, m5.large/a: ${told}` });
+  });
+
+  it("of zero are told for spot only: many products of the Pricing API cost nothing", () => {
+    const odd = new OddPrices();
+    onDemandPrices([product("m5.large", "0.0000000000")], "USD", odd);
+    expect(odd.told).toBeUndefined();
   });
 
   it("take the newest of a type and zone", () => {

@@ -6,6 +6,7 @@
  */
 import type { PriceList } from "../../../apis/karpenter/facts.ts";
 import { isObject, textOf } from "../../../base/json.ts";
+import type { LogFields } from "../../../base/log.ts";
 import type { SpotPrice } from "../api/images-and-types.ts";
 
 /** Prices in micro-dollars an hour, by type, and for spot by type and zone. */
@@ -75,18 +76,36 @@ export class Prices {
 export function onDemandPrices(
   documents: readonly string[],
   currency: "USD" | "CNY",
+  odd: OddPrices = new OddPrices(),
 ): Map<string, number> {
   const prices = new Map<string, number>();
   for (const text of documents) {
-    const found = priceOfProduct(text, currency);
+    const found = priceOfProduct(text, currency, odd);
     if (found !== undefined) prices.set(found.type, found.price);
   }
   return prices;
 }
 
+/** Collects prices that cannot be right, so that they are told together. */
+export class OddPrices {
+  #count = 0;
+  readonly #named: string[] = [];
+
+  note(of: string, written: string): void {
+    this.#count++;
+    if (this.#named.length < 5) this.#named.push(`${of}: ${written}`);
+  }
+
+  /** Fields of a log line. Undefined: there is none. */
+  get told(): LogFields | undefined {
+    return this.#count === 0 ? undefined : { count: this.#count, prices: this.#named.join(", ") };
+  }
+}
+
 function priceOfProduct(
   text: string,
   currency: "USD" | "CNY",
+  odd: OddPrices,
 ): { type: string; price: number } | undefined {
   let product: unknown;
   try {
@@ -99,11 +118,22 @@ function priceOfProduct(
   for (const term of Object.values(fieldsOf(fieldsOf(fieldsOf(product)["terms"])["OnDemand"]))) {
     for (const dimension of Object.values(fieldsOf(fieldsOf(term)["priceDimensions"]))) {
       const written = fieldsOf(fieldsOf(dimension)["pricePerUnit"])[currency];
-      const price = Math.round(Number(textOf(written)) * 1e6);
-      if (price > 0 && Number.isSafeInteger(price)) return { type: instanceType, price };
+      const price = microUsd(textOf(written));
+      if (price !== undefined) return { type: instanceType, price };
+      // Products such as the use of a reservation cost nothing.
+      if (written !== undefined && Number(written) !== 0) odd.note(instanceType, String(written));
     }
   }
   return undefined;
+}
+
+/** Dollars an hour. The dearest EC2 instance costs less than 1,000. */
+const MOST_USD_PER_HOUR = 100_000;
+
+/** Micro-dollars. Undefined: no price at which anything is sold, such as zero, a negative, or an absurd one. */
+function microUsd(written: string | undefined): number | undefined {
+  const price = Math.round(Number(written) * 1e6);
+  return price > 0 && price <= MOST_USD_PER_HOUR * 1e6 ? price : undefined;
 }
 
 /** The fields of an object. Empty for any other value. */
@@ -112,7 +142,10 @@ function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
 }
 
 /** The newest price of each (type, zone): `type/zone` → micro-dollars. */
-export function spotPrices(history: readonly SpotPrice[]): Map<string, number> {
+export function spotPrices(
+  history: readonly SpotPrice[],
+  odd: OddPrices = new OddPrices(),
+): Map<string, number> {
   const newest = new Map<string, SpotPrice>();
   for (const entry of history) {
     const key = `${entry.InstanceType}/${entry.AvailabilityZone}`;
@@ -121,8 +154,9 @@ export function spotPrices(history: readonly SpotPrice[]): Map<string, number> {
   }
   const prices = new Map<string, number>();
   for (const [key, entry] of newest) {
-    const price = Math.round(Number(entry.SpotPrice) * 1e6);
-    if (price > 0) prices.set(key, price);
+    const price = microUsd(entry.SpotPrice);
+    if (price === undefined) odd.note(key, entry.SpotPrice);
+    else prices.set(key, price);
   }
   return prices;
 }

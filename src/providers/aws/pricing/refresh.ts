@@ -9,7 +9,7 @@ import type { AwsApi } from "../api/aws-api.ts";
 import { allPages } from "../api/call.ts";
 import type { PricingFilter } from "../api/pricing.ts";
 import { describeError } from "../errors.ts";
-import { onDemandPrices, type Prices, spotPrices } from "./pricing.ts";
+import { OddPrices, onDemandPrices, type Prices, spotPrices } from "./pricing.ts";
 
 /** What refreshing prices needs. */
 export interface PricingDeps {
@@ -25,8 +25,8 @@ export interface PricingDeps {
 /** Never rejects. Resolves with whether every price was read. */
 export async function refreshPrices(deps: PricingDeps): Promise<boolean> {
   const [onDemand, spot] = await Promise.all([
-    attempt(deps, "on-demand", () => readOnDemand(deps)),
-    attempt(deps, "spot", () => readSpot(deps)),
+    attempt(deps, "on-demand", (odd) => readOnDemand(deps, odd)),
+    attempt(deps, "spot", (odd) => readSpot(deps, odd)),
   ]);
   if (onDemand && spot) deps.prices.readAtMs = deps.clock.now();
   return onDemand && spot;
@@ -35,10 +35,13 @@ export async function refreshPrices(deps: PricingDeps): Promise<boolean> {
 async function attempt(
   { log }: PricingDeps,
   what: string,
-  read: () => Promise<number>,
+  read: (odd: OddPrices) => Promise<number>,
 ): Promise<boolean> {
   try {
-    const changed = await read();
+    const odd = new OddPrices();
+    const changed = await read(odd);
+    if (odd.told !== undefined)
+      log.warn(`ignored ${what} prices that cannot be right, using the earlier ones`, odd.told);
     if (changed > 0) {
       log.debug(`updated ${what} pricing`, { "instance-type-count": changed });
     }
@@ -51,13 +54,10 @@ async function attempt(
   }
 }
 
-async function readOnDemand({
-  api,
-  prices,
-  region,
-  isolatedVpc,
-  log,
-}: PricingDeps): Promise<number> {
+async function readOnDemand(
+  { api, prices, region, isolatedVpc, log }: PricingDeps,
+  odd: OddPrices,
+): Promise<number> {
   if (isolatedVpc || region.startsWith("us-gov")) {
     log.debug("not asking for on-demand prices, the pricing API cannot be reached from here", {
       region,
@@ -90,15 +90,15 @@ async function readOnDemand({
         MaxResults: 100,
         ...token,
       });
-      // Parses one page at a time, because parsing all documents without a pause would block other work.
-      changed += prices.setOnDemand(onDemandPrices(page.PriceList, currency));
+      // Parses one page at a time, because parsing all documents at once would block other work.
+      changed += prices.setOnDemand(onDemandPrices(page.PriceList, currency, odd));
       return { ...page, PriceList: [] };
     });
   await Promise.all(queries.map(read));
   return changed;
 }
 
-async function readSpot({ api, prices, clock }: PricingDeps): Promise<number> {
+async function readSpot({ api, prices, clock }: PricingDeps, odd: OddPrices): Promise<number> {
   const pages = await allPages((token) =>
     api.ec2.describeSpotPriceHistory({
       StartTime: toRfc3339(clock.now()),
@@ -107,7 +107,12 @@ async function readSpot({ api, prices, clock }: PricingDeps): Promise<number> {
       ...token,
     }),
   );
-  return prices.setSpot(spotPrices(pages.flatMap((page) => page.SpotPriceHistory)));
+  return prices.setSpot(
+    spotPrices(
+      pages.flatMap((page) => page.SpotPriceHistory),
+      odd,
+    ),
+  );
 }
 
 function match(Field: string, Value: string): PricingFilter {
