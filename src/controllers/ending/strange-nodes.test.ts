@@ -119,6 +119,18 @@ describe("a claim whose provider ID somebody changed", () => {
   });
 });
 
+it("leaves the Node of another instance alone that registered under the name of a deleted claim's Node", async () => {
+  const world = await worldOf((one) => withNode(one, named("test://later")));
+  world.api.guarded.clear();
+  await world.api.delete(NODE_CLAIM, { name: "a" });
+  await world.clock.advance(3 * MINUTE_MS);
+  expect([...world.cloud.instances.keys()]).not.toContain("test://a");
+  expect(world.api.find(NODE_CLAIM, "a")).toBeUndefined();
+  expect(world.api.find(NODE, "a")?.metadata.deletionTimestamp).toBeUndefined();
+  expect(world.api.all(POD)).toHaveLength(1);
+  await world.stop();
+});
+
 describe("an instance whose claim and Node the API server denies", () => {
   it("stays while a pod is on the Node that the cloud names, and ends once none is", async () => {
     const world = await worldOf(async (one) => {
