@@ -9,6 +9,7 @@ import { readFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { DEPLOYMENT } from "../../src/apis/apps/kinds.ts";
 import type { Node } from "../../src/apis/core/node.ts";
 import type { Pod } from "../../src/apis/core/pod.ts";
 import type { NodeClaim } from "../../src/apis/karpenter/nodeclaim.ts";
@@ -376,8 +377,48 @@ describe("a release on a real control plane", () => {
     );
   });
 
-  it("leaves nothing behind but its kinds and its Lease", async () => {
+  it("is away: the API server says what docs/guide/troubleshooting.md has", async () => {
     for (const child of running) await endContainer(child);
+    // Pods that are not ready leave the Service.
+    await cluster.client.patch(
+      DEPLOYMENT,
+      { name: "karpenter", namespace: NAMESPACE },
+      { type: "merge", body: { spec: { replicas: 0 } } },
+    );
+    const page = readFileSync(
+      new URL("../../docs/guide/troubleshooting.md", import.meta.url),
+      "utf8",
+    );
+    const said = async (object: KubeObject): Promise<string> => {
+      try {
+        await cluster.apply(object);
+        return "";
+      } catch (error) {
+        return (error as Error).message;
+      }
+    };
+    const provisioner = {
+      apiVersion: "karpenter.sh/v1alpha5",
+      kind: "Provisioner",
+      metadata: { name: "late" },
+      spec: { providerRef: { name: "none" } },
+    } as KubeObject;
+    for (const [object, sentence] of [
+      [provisioner, "failed calling webhook"],
+      [betaPool("late"), "conversion webhook for karpenter.sh/"],
+    ] as const) {
+      expect(page).toContain(sentence);
+      await cluster.until(sentence, async () => {
+        const text = await said(object);
+        return (
+          text.includes(sentence) && text.includes('no endpoints available for service "karpenter"')
+        );
+      });
+    }
+    expect(page).toContain('no endpoints available for service "karpenter"');
+  });
+
+  it("leaves nothing behind but its kinds and its Lease", async () => {
     for (const kind of ["NodePool", "Provisioner"])
       for (const { metadata, apiVersion } of await cluster.list(
         kind,
