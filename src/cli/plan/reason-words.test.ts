@@ -17,4 +17,6 @@ it("replicas whose own volume claims have the same fault share a reason", () => 
   const fault = (claim: string) =>
     sharedReason(`failed to get storage class (PersistentVolumeClaim=${claim}, StorageClass=gp3)`);
   expect(fault("shop/data-db-0")).toBe(fault("shop/data-db-1"));
+  expect(fault("shop/data-db-0")).toBe("failed to get storage class (StorageClass=gp3)");
+  expect(sharedReason("unbound pvc (PersistentVolumeClaim=shop/data-db-0)")).toBe("unbound pvc");
 });

@@ -12,9 +12,11 @@ export function reasonWords(reason: string): readonly string[] {
   });
 }
 
-/** The reason without the name of a replica's own claim, so that all replicas have the same one. */
+/** The reason without the names of a replica's own claims, so that all replicas have the same one. */
 export function sharedReason(reason: string): string {
-  return reason.replace(/PersistentVolumeClaim=[^,)]*/, "");
+  return reason
+    .replace(/ \(PersistentVolumeClaim=[^,)]*\)/g, "")
+    .replace(/PersistentVolumeClaim=[^,)]*, /g, "");
 }
 
 /** The sentences about the pools, in upstream's words. */
