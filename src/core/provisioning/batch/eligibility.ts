@@ -32,7 +32,7 @@ const NO_DYNAMIC_RESOURCES =
 const OPERATORS: readonly string[] = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"];
 
 /** What pods are checked against. */
-interface Known {
+export interface EligibilityFacts {
   readonly volumes: VolumeIndex;
   readonly wellKnownLabels: readonly string[];
   /**
@@ -47,7 +47,7 @@ interface Known {
 /** Why this pod is not planned; undefined: it is planned. */
 export function refusal(
   pod: Pod,
-  { volumes, wellKnownLabels, ownerLabels, plansClaims }: Known,
+  { volumes, wellKnownLabels, ownerLabels, plansClaims }: EligibilityFacts,
 ): string | undefined {
   if (!plansClaims && hasResourceClaims(pod)) return NO_DYNAMIC_RESOURCES;
   const { nodeSelector } = pod.spec;

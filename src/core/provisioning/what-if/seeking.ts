@@ -8,7 +8,7 @@ import { vocabulary } from "../../../apis/hub/generation.ts";
 import { assert } from "../../../base/assert.ts";
 import type { VolumeIndex } from "../../scheduling/volumes.ts";
 import { type NodeView, reschedulablePods } from "../../state/node-view.ts";
-import { refusal } from "../batch/eligibility.ts";
+import { type EligibilityFacts, refusal } from "../batch/eligibility.ts";
 import type { Draft, PodClass } from "../batch/pod-class.ts";
 import { inOrder } from "../batch/queue.ts";
 import type { UnschedulablePod } from "../result.ts";
@@ -37,7 +37,7 @@ const NOBODY: readonly never[] = [];
 
 export class Seekers {
   readonly #known: Known;
-  readonly #checks: Omit<Parameters<typeof refusal>[1], "volumes">;
+  readonly #checks: Omit<EligibilityFacts, "volumes">;
   readonly #refusalOf = perTemplate((spec) => this.#reason({ metadata: NAMELESS, spec }));
 
   /** Reads from `input` only what does not change while the cluster is followed. */
