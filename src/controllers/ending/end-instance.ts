@@ -13,7 +13,7 @@ import { machineOf } from "../../apis/karpenter/provider-id.ts";
 import { type Kind, type KubeObject, keyOf } from "../../apis/meta.ts";
 import { errorText } from "../../base/error-text.ts";
 import { NodeClaimNotFoundError } from "../../core/cloudprovider/errors.ts";
-import { type Act, INSTANCE_ACTS } from "../../core/safety/acts.ts";
+import { instanceAct } from "../../core/safety/acts.ts";
 import { type Doubt, held, judge } from "../../core/safety/judge.ts";
 import { originOf } from "../../core/safety/origin.ts";
 import { addFinalizer, hasFinalizer } from "../../kube/client/finalizer.ts";
@@ -129,7 +129,7 @@ function nodesOf(world: Pick<World, "mirrors">, { status }: NodeClaim): readonly
  * `instance` is as the cloud lists it, `kind` and `apiVersion` are those of the claim for which it was launched.
  */
 export async function endLeaked(world: World, instance: NodeClaim): Promise<Ended> {
-  const act: Act & { name: string } = { ...INSTANCE_ACTS.leaked, name: "leaked" };
+  const act = instanceAct("leaked");
   const standing = await nodesNow(world, instance);
   const uid = clusterUid(world);
   const origin = originOf(instance, { clusterUid: uid, hasNode: standing.length > 0 });
@@ -194,12 +194,14 @@ async function ownerOf(
 }
 
 /**
- * A pod on the Node that the cloud names for the instance. The API server may have neither the Node nor the claim in
- * any answer and still tell of the pod, which contradicts that. Kubernetes deletes pods whose Node is really gone.
+ * A pod on the Node that the cloud names for the instance, while no Node stands for it. The API server may deny both
+ * the Node and the claim, and still tell of the pod, which contradicts that. Kubernetes deletes pods whose Node is
+ * really gone. If a Node of this name tells another provider ID, its pods run on that other machine.
  */
 function podOf(world: World, { status }: NodeClaim): Pod | undefined {
   const { nodeName } = status ?? {};
-  return nodeName ? pods(world).byIndex("node", nodeName).find(isReschedulable) : undefined;
+  if (!nodeName || nodes(world).get(nodeName)?.spec?.providerID) return undefined;
+  return pods(world).byIndex("node", nodeName).find(isReschedulable);
 }
 
 function nodeDenied({ spec }: Pod): Doubt {
@@ -234,7 +236,7 @@ export async function mayEndClaimless(
   node: Node,
   standIn: NodeClaim,
 ): Promise<boolean> {
-  const act: Act & { name: string } = { ...INSTANCE_ACTS.claimless, name: "claimless" };
+  const act = instanceAct("claimless");
   await recallBrake(world);
   const facts = { ...commonFacts(world, act, standIn), isProvenGone: false };
   const verdict = judge(act, facts, world.brake);

@@ -10,7 +10,7 @@ import { POOL_KINDS } from "../../apis/hub/to-pool.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { Kind, KubeObject } from "../../apis/meta.ts";
 import type { MetricSpec } from "../../base/metrics.ts";
-import type { Act, ViewName } from "../../core/safety/acts.ts";
+import type { Act, NamedAct, ViewName } from "../../core/safety/acts.ts";
 import type { Doubt, EndFacts } from "../../core/safety/judge.ts";
 import type { EventToPublish } from "../../kube/events/events.ts";
 import { nativeClaims } from "../mirrors.ts";
@@ -88,11 +88,7 @@ function kindsOf(view: ViewName, claim: NodeClaim): readonly Kind[] {
 /** Publishes the event for a termination that is held. */
 export function tellHeld(
   world: World,
-  {
-    name,
-    act,
-    doubt,
-  }: { readonly name: string; readonly act: Act & { name: string }; readonly doubt: Doubt },
+  { name, act, doubt }: { readonly name: string; readonly act: NamedAct; readonly doubt: Doubt },
   objects: readonly KubeObject[],
 ): "held" {
   world.metrics.count("ends_held_total", { act: act.name, doubt: doubt.code });

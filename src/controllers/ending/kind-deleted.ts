@@ -9,7 +9,7 @@ import {
 import { claimKind } from "../../apis/hub/claim.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { Kind } from "../../apis/meta.ts";
-import { INSTANCE_ACTS } from "../../core/safety/acts.ts";
+import { instanceAct } from "../../core/safety/acts.ts";
 import { isForbidden, isNotFound } from "../../kube/errors.ts";
 import type { World } from "../world.ts";
 import { tellHeld } from "./ended.ts";
@@ -30,7 +30,7 @@ export async function holdWhileKindGoes(world: World, claim: NodeClaim): Promise
   if (!(await isUnconfirmed(world, kind))) return false;
   const name = definitionName(kind);
   const message = `customresourcedefinition ${name} is being deleted, and all claims with it. To end their nodes: kubectl annotate customresourcedefinition ${name} ${CONFIRM_DELETION_ANNOTATION_KEY}=true`;
-  const act = { ...INSTANCE_ACTS.claimDeleted, name: "claimDeleted" };
+  const act = instanceAct("claimDeleted");
   const doubt = { code: "kindDeleted", message } as const;
   tellHeld(world, { name: claim.metadata.name, act, doubt }, [claim]);
   return true;

@@ -1,7 +1,7 @@
 /** The proofs of a reboot. They are needed before the node is cordoned, and again right before the cloud is asked. */
 import type { Node } from "../../apis/core/node.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
-import { INSTANCE_ACTS } from "../../core/safety/acts.ts";
+import { instanceAct } from "../../core/safety/acts.ts";
 import type { World } from "../world.ts";
 import type { Ended } from "./ended.ts";
 import { permit } from "./permit.ts";
@@ -24,7 +24,7 @@ export function permitReboot(
   world: World,
   { claim, node, isClosed }: Rebooted,
 ): Promise<NodeClaim | Exclude<Ended, "ended">> {
-  const act = { ...INSTANCE_ACTS.reboot, name: "reboot" };
+  const act = instanceAct("reboot");
   const stillHolds = async (live: NodeClaim) => {
     const reason = await repairReason(world, live, node);
     return reason === "broken" || (isClosed && reason === "recovered");

@@ -3,14 +3,12 @@
  * reason still holds. A doubt or the brake postpones the act.
  */
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
-import type { Act } from "../../core/safety/acts.ts";
+import type { NamedAct } from "../../core/safety/acts.ts";
 import { judge } from "../../core/safety/judge.ts";
 import { isDeleting, storedClaim } from "../claims.ts";
 import type { World } from "../world.ts";
 import { keepBrakeCount, recallBrake } from "./brake-memory.ts";
 import { commonFacts, type Ended, tellHeld } from "./ended.ts";
-
-type NamedAct = Act & { readonly name: string };
 
 export interface ActProof {
   /** Whether the reason still holds for the claim as read from the API server. May read more from there. */

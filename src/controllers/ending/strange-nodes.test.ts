@@ -153,6 +153,21 @@ describe("an instance whose claim and Node the API server denies", () => {
   });
 });
 
+it("ends an instance that nobody names, although another machine's Node has its name", async () => {
+  const world = await worldOf(async (one) => {
+    await one.api.create(NAMESPACE, kubeSystem("ours"));
+    one.api.vanish(NODE_CLAIM, "a");
+    for (const [key, instance] of one.cloud.instances)
+      one.cloud.instances.set(key, ofCluster({ ...instance, kind: "NodeClaim" }, "ours"));
+    const { metadata, spec } = await withNode(one, named("test://b"));
+    one.api.change(NODE, metadata.name, { metadata: { ownerReferences: [] }, spec });
+  });
+  await world.clock.advance(3 * MINUTE_MS);
+  expect(world.cloud.instances.has("test://a")).toBe(false);
+  expect(world.api.all(POD)).toHaveLength(1);
+  await world.stop();
+});
+
 describe("the name of a claim's Node", () => {
   it("may be a Node's that does not tell its instance yet: it stays, and so does the instance", async () => {
     const world = await worldOf((one) => withNode(one, named("")));

@@ -6,7 +6,7 @@ import type { Node } from "../../apis/core/node.ts";
 import { NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
-import { INSTANCE_ACTS } from "../../core/safety/acts.ts";
+import { instanceAct } from "../../core/safety/acts.ts";
 import type { World } from "../world.ts";
 import { tellHeld } from "./ended.ts";
 import { reschedulablePodsNow } from "./live-reads.ts";
@@ -29,7 +29,7 @@ export async function waitsForUntold(world: World, claim: NodeClaim, node: Node)
     code: "untoldNode",
     message: `Node ${name} does not tell its provider ID, and may be this machine. It is waited for until it tells it, is deleted, or is not Ready and runs no pods. ${latest}. Look at the cloud controller manager.`,
   } as const;
-  const act = { ...INSTANCE_ACTS.claimDeleted, name: "claimDeleted" };
+  const act = instanceAct("claimDeleted");
   tellHeld(world, { name: claim.metadata.name, act, doubt }, [claim, node]);
   return true;
 }

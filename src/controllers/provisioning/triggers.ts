@@ -57,7 +57,7 @@ export function podTrigger(world: World, batcher: Batcher, times: PodTimes): Con
  * False if only the mirror says that the node is being deleted. The API server is asked about nodes that are not
  * Karpenter's. node.termination asks about Karpenter's own.
  */
-async function isSurelyLeaving(world: World, node: Node): Promise<boolean> {
+async function isProvenToLeave(world: World, node: Node): Promise<boolean> {
   if (!isDeleting(node) || hasFinalizer(node, TERMINATION_FINALIZER)) return true;
   return isDeletedNow(world, NODE as Kind, node);
 }
@@ -74,7 +74,7 @@ export function nodeTrigger(world: World, batcher: Batcher): Controller {
       const words = vocabulary(nodeGeneration(node, claimOfNode(world, node)));
       const leaving = isDeleting(node) || (words.cordon.by === "taint" && isCordoned(node, words));
       if (!leaving) return AWAIT_CHANGE;
-      if (!(await isSurelyLeaving(world, node))) return requeueAfter(HELD_RETRY_MS);
+      if (!(await isProvenToLeave(world, node))) return requeueAfter(HELD_RETRY_MS);
       batcher.trigger(node.metadata.uid ?? name);
       return requeueAfter(RETRY_MS);
     },

@@ -234,6 +234,14 @@ export const INSTANCE_ACTS = {
   },
 } as const satisfies Readonly<Record<string, Act>>;
 
+/** An act with its name, which counts it in the metric and names it in events. */
+export type NamedAct = Act & { readonly name: string };
+
+/** The act of {@link INSTANCE_ACTS} with this name. */
+export function instanceAct(name: keyof typeof INSTANCE_ACTS): NamedAct {
+  return { ...INSTANCE_ACTS[name], name };
+}
+
 /** Acts of the providers, for the generated page. Their code checks the proof itself. */
 export const PROVIDER_ACTS: readonly Act[] = [
   {

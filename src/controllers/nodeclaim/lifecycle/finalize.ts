@@ -23,7 +23,7 @@ import {
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339, toRfc3339 } from "../../../base/clock.ts";
 import { parseDuration } from "../../../base/duration.ts";
-import { INSTANCE_ACTS } from "../../../core/safety/acts.ts";
+import { instanceAct } from "../../../core/safety/acts.ts";
 import { hasFinalizer, removeFinalizer } from "../../../kube/client/finalizer.ts";
 import { AWAIT_CHANGE, type Outcome, requeueAfter } from "../../../kube/manager/controller.ts";
 import { changeClaim, claimRequest, claimsByProviderId, isDeleting } from "../../claims.ts";
@@ -216,14 +216,14 @@ async function drainNodes(
  * provider ID in the claim's status. That is told on both.
  */
 function isHeldForStranger(world: World, claim: NodeClaim, standing: readonly Node[]): boolean {
-  const stranger = isTrue(claim, "Registered") && standing.find((node) => !isKarpenters(node));
-  if (!stranger) return false;
+  const stranger = standing.find((node) => !isKarpenters(node));
+  if (stranger === undefined || !isTrue(claim, "Registered")) return false;
   const { name } = claim.metadata;
   const doubt = {
     code: "claimChanged",
     message: `Its status.providerID is that of Node ${stranger.metadata.name}, which is not Karpenter's. Set status.providerID right.`,
   } as const;
-  const act = { ...INSTANCE_ACTS.claimDeleted, name: "claimDeleted" };
+  const act = instanceAct("claimDeleted");
   tellHeld(world, { name, act, doubt }, [claim, stranger]);
   return true;
 }
