@@ -208,9 +208,13 @@ describe("a release with its operators running", () => {
       },
       120_000,
     );
+    // The claim of the drained node goes a moment after its Node.
+    await cluster.until("its claim is gone", async () => !(await claims()).some(isLeaving));
     expect((await claims()).length).toBe(8);
   });
 });
+
+const isLeaving = ({ metadata }: KubeObject) => metadata.deletionTimestamp !== undefined;
 
 /**
  * The definition of KWOKNodeClass, which upstream's chart lacks. It is labelled as part of upstream's release, so
