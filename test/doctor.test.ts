@@ -174,8 +174,12 @@ describe("on a cluster", () => {
     );
   });
 
-  it("the doctor looks for the Lease, and for the rights to it, where the Deployment wants it", async () => {
-    const args = ["--leader-election-name=mine", "--leader-election-namespace=nowhere"];
+  it("the doctor looks for the Lease and the rights to named objects, as the Deployment names them", async () => {
+    const args = [
+      "--leader-election-name=mine",
+      "--leader-election-namespace=nowhere",
+      "--facts-name=next-karpenter-facts",
+    ];
     const spec = { containers: [{ name: "controller", image: "karpenter", args }] };
     const labels = { "app.kubernetes.io/name": "karpenter" };
     await world.apply({
@@ -194,9 +198,15 @@ describe("on a cluster", () => {
     const reviews = sent
       .slice(asked)
       .flatMap(({ body }) => (body as { spec?: { resourceAttributes?: object } })?.spec ?? [])
-      .map(({ resourceAttributes }) => resourceAttributes as Record<string, string>)
-      .filter(({ resource }) => resource === "leases");
-    expect(reviews.map(({ verb, namespace, name }) => `${verb} ${namespace}/${name}`)).toEqual([
+      .map(({ resourceAttributes }) => resourceAttributes as Record<string, string>);
+    const maps = reviews.filter(({ resource }) => resource === "configmaps");
+    expect([...new Set(maps.map(({ name }) => name))].sort()).toEqual([
+      "config-logging",
+      "karpenter-global-settings",
+      "next-karpenter-facts",
+    ]);
+    const leases = reviews.filter(({ resource }) => resource === "leases");
+    expect(leases.map(({ verb, namespace, name }) => `${verb} ${namespace}/${name}`)).toEqual([
       "create nowhere/undefined",
       "get nowhere/mine",
       "update nowhere/mine",

@@ -1,6 +1,8 @@
 /**
  * The chart's roles and their bindings, from the table of rights. Each right is one rule with its reason above it.
  */
+import { FACTS } from "../../src/apis/karpenter/facts.ts";
+import { LOGGING_CONFIG } from "../../src/operator/logging/logging-config.ts";
 import {
   consoleRights,
   type ProviderName,
@@ -16,6 +18,11 @@ const HEAD =
 /** A duration of zero in any notation (`0`, `0s`, `0h0m0s`) turns surges off. */
 const SURGES = 'not (regexMatch "^(0+[a-z]*)+$" (toString .Values.settings.surgeTimeout))';
 const FULLNAME = '{{ include "karpenter.fullname" . }}';
+/** ConfigMaps whose names follow the release, by their usual names. */
+const FOLLOWING: Readonly<Record<string, string>> = {
+  [LOGGING_CONFIG]: '{{ include "karpenter.loggingName" . }}',
+  [FACTS]: '{{ include "karpenter.factsName" . }}',
+};
 
 interface Role {
   readonly kind: "ClusterRole" | "Role";
@@ -182,7 +189,10 @@ function rulesOf(rights: readonly Right[]): string {
 function ruleOf({ group, resources, verbs, names, why }: Right): string {
   const list = (items: readonly string[]): string =>
     `[${items.map((item) => (item.includes("{{") ? `'${item}'` : JSON.stringify(item))).join(", ")}]`;
-  const only = names === undefined ? "" : `    resourceNames: ${list(names)}\n`;
+  const only =
+    names === undefined
+      ? ""
+      : `    resourceNames: ${list(names.map((name) => FOLLOWING[name] ?? name))}\n`;
   return `  # ${why}
   - apiGroups: ["${group}"]
     resources: ${list(resources)}

@@ -283,7 +283,7 @@ function managerOf(
   }
   // The ConfigMap must not change a log level that a flag or environment variable set.
   if (!options.changed.includes("logLevel"))
-    manager.add(loggingConfig({ mirrors, log, namespace }));
+    manager.add(loggingConfig({ mirrors, log, namespace, name: options.configLoggingName }));
   return manager;
 }
 

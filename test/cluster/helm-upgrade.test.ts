@@ -163,6 +163,36 @@ describe("a release of upstream's chart", () => {
     }
   });
 
+  it("has room for a second release that acts, whose ConfigMaps have names of their own", async () => {
+    const place = ["next", "{chart}", ...PLACE, "--skip-crds", ...IMAGE, "--set", "replicas=0"];
+    expect(await helm.fails(["install", ...place], VALUES)).toContain("cannot be imported");
+    await helm.ok(["install", ...place, "--set", "webhook.enabled=false"], VALUES);
+    const maps = (await cluster.list("ConfigMap")).filter(
+      ({ metadata }) => metadata.annotations?.["meta.helm.sh/release-name"] === "next",
+    );
+    expect(maps.map(({ metadata }) => metadata.name).sort()).toEqual([
+      "next-karpenter-config-logging",
+      "next-karpenter-facts",
+    ]);
+    const found = await cluster.list<Deployment>("Deployment", "apps/v1");
+    const one = found.find(({ metadata }) => metadata.name === "next-karpenter");
+    const [container] = one?.spec.template.spec.containers ?? [];
+    expect(environmentOf(container as Container, NAMESPACE)).toMatchObject({
+      CONFIG_LOGGING_NAME: "next-karpenter-config-logging",
+      FACTS_NAME: "next-karpenter-facts",
+    });
+    const roles = await cluster.list<KubeObject & { readonly rules: readonly object[] }>(
+      "Role",
+      "rbac.authorization.k8s.io/v1",
+    );
+    const role = roles.find(({ metadata }) => metadata.name === "next-karpenter");
+    for (const { metadata } of maps)
+      expect(role?.rules).toContainEqual(
+        expect.objectContaining({ resourceNames: [metadata.name] }),
+      );
+    await helm.ok(["uninstall", "next", ...PLACE]);
+  });
+
   it("keeps its NodePools and node classes as they were", async () => {
     const now = await stored();
     expect(now.map(({ spec }) => spec)).toEqual(before.map(({ spec }) => spec));

@@ -1,5 +1,5 @@
 /**
- * The ConfigMap `karpenter-facts` (karpenter-ts only). The controller writes its settings and its prices
+ * The ConfigMap of the facts, by default `karpenter-facts` (karpenter-ts only). The controller writes its settings and its prices
  * there, because no other object has them. `karpenter explain`, `simulate` and `plan` read it.
  */
 import { parseBoundedJson } from "../../base/bounded-json.ts";
@@ -7,8 +7,15 @@ import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { isObject } from "../../base/json.ts";
 import type { ConfigMap } from "../core/kinds.ts";
 
-/** Name of the ConfigMap, in the controller's namespace. */
+/** Name of the ConfigMap, in the controller's namespace, unless `--facts-name` names another. */
 export const FACTS = "karpenter-facts";
+/** Label of the chart's ConfigMaps of facts. Their names follow their releases. */
+export const FACTS_LABEL = { key: "app.kubernetes.io/component", value: FACTS } as const;
+
+/** Whether a ConfigMap is for facts, by its name or its label. */
+export function isForFacts({ metadata }: Pick<ConfigMap, "metadata">): boolean {
+  return metadata.name === FACTS || metadata.labels?.[FACTS_LABEL.key] === FACTS_LABEL.value;
+}
 
 /** A quota of the account, in vCPUs. */
 export interface VcpuQuotaUse {

@@ -86,7 +86,8 @@ export function openMirroredCluster({
     kind: Kind<T>,
     options: ListOptions = {},
   ): Promise<KubeList<T>> {
-    if (options.fieldSelector !== undefined) return direct.list(kind, options);
+    if (options.fieldSelector !== undefined || options.labelSelector !== undefined)
+      return direct.list(kind, options);
     const mirror = await kinds.watched(kind as Kind);
     const items = mirror.list() as readonly KubeObject[] as readonly T[];
     return { items, resourceVersion: "", kept: true };

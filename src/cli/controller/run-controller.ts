@@ -222,7 +222,7 @@ async function openDoors({ clock, log, parts, provider, given }: Starting): Prom
   );
   parts.add(() => transport.close());
   const client = createKubeClient(transport);
-  await startLogging(client, NAMESPACE, log);
+  await startLogging(client, { name: given.configLoggingName, namespace: NAMESPACE }, log);
   return { client, transport, random };
 }
 

@@ -3,7 +3,7 @@
  * questions.
  */
 
-import { DEPLOYMENT } from "../../apis/apps/kinds.ts";
+import { DEPLOYMENT, type Deployment } from "../../apis/apps/kinds.ts";
 import { AWS_NODE_TEMPLATE } from "../../apis/aws/awsnodetemplate.ts";
 import { EC2_NODE_CLASS, type EC2NodeClass } from "../../apis/aws/ec2nodeclass.ts";
 import {
@@ -24,8 +24,15 @@ import { isObject } from "../../base/json.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { ConnectionError, isNotServed, KubeError } from "../../kube/errors.ts";
 import { type ProviderName, type Right, rightsOf } from "../../operator/rights.ts";
+import { OPTIONS } from "../../operator/settings/options.ts";
 import { SANDBOX_COMPILER } from "../../sandbox/apiserver/version-info.ts";
-import { isKarpenter, isLeaseOf, type LeaseRef, leaseOf } from "../checks/deployments.ts";
+import {
+  isKarpenter,
+  isLeaseOf,
+  type LeaseRef,
+  leaseOf,
+  settingOf,
+} from "../checks/deployments.ts";
 import { isKnownMissing } from "../checks/missing.ts";
 import { CliError } from "../program/cli-error.ts";
 import type {
@@ -108,7 +115,7 @@ export async function gatherDoctor(
     isNamespaceMissing: await isKnownMissing(client, NAMESPACE, { name: options.namespace }),
     account: options.serviceAccount ?? "whoever runs this",
     isAccountMissing,
-    rights: isAccountMissing ? [] : await askRights(client, options, deployments.map(leaseOf)),
+    rights: isAccountMissing ? [] : await askRights(client, options, deployments),
     crds,
     leases: (await list(LEASE)).filter((one) => isLeaseOf(one, everywhere)),
     missingLeaseNamespaces: await missingNamespaces(client, deployments.map(leaseOf)),
@@ -193,16 +200,23 @@ interface Question {
   readonly where: string | undefined;
 }
 
-/** Asks the API server about each right that the controller needs; of Leases, about those that it uses. */
+/**
+ * Asks the API server about each right that the controller needs; of Leases and ConfigMaps, about those whose names the
+ * Deployments have.
+ */
 async function askRights(
   client: Pick<KubeClient, "raw">,
   { provider, namespace, serviceAccount }: DoctorOptions,
-  leases: readonly LeaseRef[],
+  deployments: readonly Deployment[],
 ): Promise<readonly AskedRight[]> {
+  const leases = deployments.map(leaseOf);
   const placesOf = (right: Right): readonly Pick<Question, "name" | "where">[] => {
     const where = namespaceOf(right, namespace);
     const isOfLeases = right.resources.includes("leases") && leases.length > 0;
-    if (!isOfLeases) return (right.names ?? [undefined]).map((name) => ({ name, where }));
+    if (!isOfLeases)
+      return (right.names ?? [undefined])
+        .flatMap((name) => configMapNames(name, deployments))
+        .map((name) => ({ name, where }));
     return leases.map((lease) => ({
       name: right.names === undefined ? undefined : lease.name,
       where: lease.namespace,
@@ -221,6 +235,18 @@ async function askRights(
     answers.push(...(await Promise.all(some.map((one) => ask(client, one, serviceAccount)))));
   }
   return answers;
+}
+
+/** The names that the Deployments' settings give to the ConfigMap of this usual name. */
+function configMapNames(
+  name: string | undefined,
+  deployments: readonly Deployment[],
+): readonly (string | undefined)[] {
+  const setting = [OPTIONS.configLoggingName, OPTIONS.factsName].find(
+    (one) => one.default === name,
+  );
+  if (setting === undefined || deployments.length === 0) return [name];
+  return [...new Set(deployments.map((one) => settingOf(one, setting) || name))];
 }
 
 function namespaceOf({ where }: Right, own: string): string | undefined {

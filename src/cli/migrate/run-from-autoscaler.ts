@@ -12,6 +12,7 @@ import { SystemClock } from "../../base/system-clock.ts";
 import { createKubeClient } from "../../kube/client/kube-client.ts";
 import { writeYaml } from "../../readers/write-yaml.ts";
 import { type Found, readDocuments, readText } from "../plan/documents.ts";
+import { configMapsNamed } from "../plan/facts.ts";
 import { readConfigMaps } from "../plan/live-cluster.ts";
 import { currentCluster, objectsOf } from "../plan/sources.ts";
 import { CliError } from "../program/cli-error.ts";
@@ -84,7 +85,7 @@ async function liveFound(): Promise<readonly Found[]> {
   const { transport } = currentCluster(new SystemClock());
   const client = createKubeClient(transport);
   const { found } = await objectsOf(client, () => []);
-  return [...found, ...(await readConfigMaps(client, EXPANDER))];
+  return [...found, ...(await readConfigMaps(() => configMapsNamed(client, EXPANDER)))];
 }
 
 function costLines({ before, after, left, unpriced, notes }: GroupCost): readonly string[] {

@@ -6,7 +6,7 @@ import { isUsable } from "../../core/cloudprovider/offerings.ts";
 import { KubeError } from "../../kube/errors.ts";
 import { awsCatalogue } from "./aws-catalogue.ts";
 import { objectsOf } from "./documents.ts";
-import { configMapsNamed, factsIn, settingsWith } from "./facts.ts";
+import { configMapsNamed, factsIn, factsMaps, settingsWith } from "./facts.ts";
 import { sortManifests } from "./manifests.ts";
 import { regionOf } from "./region.ts";
 import { cloudOf } from "./sources.ts";
@@ -233,6 +233,26 @@ spec:
     const bad = settingsWith(factsIn([told({ settings: { "surge-timeout": "soon" } })]), {});
     expect(bad.flags).toEqual({});
     expect(bad.notes[0]).toContain("passed over");
+  });
+
+  it("is found by its label if its release gave it another name", async () => {
+    const labels = { "app.kubernetes.io/component": "karpenter-facts" };
+    const usual = { ...told({ settings: {} }).object.metadata, labels };
+    const other = { ...usual, name: "next-karpenter-facts" };
+    const of: Readonly<Record<string, readonly object[]>> = {
+      "metadata.name=karpenter-facts": [usual],
+      "app.kubernetes.io/component=karpenter-facts": [usual, other],
+    };
+    const list = async (_: unknown, { fieldSelector = "", labelSelector = "" }) => ({
+      items: of[fieldSelector + labelSelector]?.map((metadata) => ({
+        ...told({ settings: {} }).object,
+        metadata,
+      })),
+    });
+    const found = await factsMaps({ list } as never);
+    const names = found.map(({ object }) => object.metadata.name);
+    expect(names).toEqual(["karpenter-facts", "next-karpenter-facts"]);
+    expect(factsIn(found.slice(1))?.where).toBe("karpenter/next-karpenter-facts");
   });
 
   it("is looked for where Karpenter usually is when not all namespaces may be read", async () => {

@@ -1,9 +1,9 @@
 /**
- * Finds the ConfigMap karpenter-facts, in which a running Karpenter publishes its settings and prices. Without it,
+ * Finds the ConfigMaps in which a running Karpenter publishes its settings and prices. Without one,
  * settings are defaults and spot prices are estimates.
  */
-import { CONFIG_MAP } from "../../apis/core/kinds.ts";
-import { FACTS, type Facts, factsOf } from "../../apis/karpenter/facts.ts";
+import { CONFIG_MAP, type ConfigMap } from "../../apis/core/kinds.ts";
+import { FACTS, FACTS_LABEL, type Facts, factsOf, isForFacts } from "../../apis/karpenter/facts.ts";
 import { apiVersionOf, keyOf } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
@@ -21,13 +21,28 @@ export interface ReadFacts extends Facts {
   readonly where: string;
 }
 
+/**
+ * All ConfigMaps for facts: those of the usual name, and those that a chart labelled. If listing is forbidden,
+ * those of the usual name in the usual namespaces. Rejects if the server does not answer.
+ */
+export async function factsMaps(client: Pick<KubeClient, "get" | "list">): Promise<Found[]> {
+  const named = await configMapsNamed(client, FACTS);
+  const labelSelector = `${FACTS_LABEL.key}=${FACTS_LABEL.value}`;
+  const labelled = await unlessForbidden(client.list(CONFIG_MAP, { labelSelector }));
+  const others = (labelled?.items ?? []).filter(({ metadata }) => metadata.name !== FACTS);
+  return [...named, ...foundOf(others)];
+}
+
 /** All ConfigMaps of this name. None if reading is forbidden. Rejects if the server does not answer. */
 export async function configMapsNamed(
   client: Pick<KubeClient, "get" | "list">,
   name: string,
 ): Promise<Found[]> {
-  const found = await listed(client, name);
-  return found.map((object) => ({
+  return foundOf(await listed(client, name));
+}
+
+function foundOf(maps: readonly ConfigMap[]): Found[] {
+  return maps.map((object) => ({
     where: `ConfigMap ${keyOf(object)} of the cluster`,
     object: { ...object, apiVersion: apiVersionOf(CONFIG_MAP), kind: CONFIG_MAP.kind },
     live: true,
@@ -35,11 +50,9 @@ export async function configMapsNamed(
 }
 
 async function listed(client: Pick<KubeClient, "get" | "list">, name: string) {
-  try {
-    return (await client.list(CONFIG_MAP, { fieldSelector: `metadata.name=${name}` })).items;
-  } catch (error) {
-    if (!isForbidden(error)) throw error;
-  }
+  const fieldSelector = `metadata.name=${name}`;
+  const found = await unlessForbidden(client.list(CONFIG_MAP, { fieldSelector }));
+  if (found !== undefined) return found.items;
   const each = USUAL_NAMESPACES.map((namespace) =>
     client.get(CONFIG_MAP, { name, namespace }).catch((error: unknown) => {
       if (isForbidden(error) || isNotFound(error)) return undefined;
@@ -49,6 +62,15 @@ async function listed(client: Pick<KubeClient, "get" | "list">, name: string) {
   return (await Promise.all(each)).filter((one) => one !== undefined);
 }
 
+async function unlessForbidden<T>(asked: Promise<T>): Promise<T | undefined> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (isForbidden(error)) return undefined;
+    throw error;
+  }
+}
+
 /**
  * The facts of the ConfigMap with the newest prices; among equal ones the first by name. An object in a file
  * replaces the same object in the cluster.
@@ -56,7 +78,7 @@ async function listed(client: Pick<KubeClient, "get" | "list">, name: string) {
 export function factsIn(found: readonly Found[]): ReadFacts | undefined {
   let newest: ReadFacts | undefined;
   for (const { object } of found) {
-    if (object.kind !== CONFIG_MAP.kind || object.metadata.name !== FACTS) continue;
+    if (object.kind !== CONFIG_MAP.kind || !isForFacts(object)) continue;
     const facts = factsOf(object);
     if (facts === undefined) continue;
     const one = { ...facts, where: keyOf(object) };

@@ -45,7 +45,6 @@ import { createPodPageReader } from "../../kube/protobuf/pod-frames.ts";
 import { CredentialsError } from "../../kube/transport/credentials.ts";
 import { CliError } from "../program/cli-error.ts";
 import type { Found } from "./documents.ts";
-import { configMapsNamed } from "./facts.ts";
 
 /** Without these kinds no plan is possible. */
 const NEEDED: readonly Kind[] = [POD, NODE];
@@ -156,13 +155,10 @@ function noAnswer({ message, cause }: ConnectionError): CliError {
   );
 }
 
-/** The ConfigMaps of this name. Throws CliError if the server cannot be reached or refuses. */
-export async function readConfigMaps(
-  client: Pick<KubeClient, "get" | "list">,
-  name: string,
-): Promise<Found[]> {
+/** ConfigMaps, read by `read`. Throws CliError if the server cannot be reached or refuses. */
+export async function readConfigMaps(read: () => Promise<Found[]>): Promise<Found[]> {
   try {
-    return await configMapsNamed(client, name);
+    return await read();
   } catch (error) {
     if (error instanceof ConnectionError) throw noAnswer(error);
     if (!(error instanceof KubeError)) throw error;

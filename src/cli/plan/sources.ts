@@ -1,5 +1,4 @@
 /** The two inputs of a plan: the objects of a cluster, and what its NodePools can launch. */
-import { FACTS } from "../../apis/karpenter/facts.ts";
 import { KWOK_NODE_CLASS } from "../../apis/kwok/kwoknodeclass.ts";
 import type { Kind } from "../../apis/meta.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -15,7 +14,7 @@ import { BUILD } from "../program/build.ts";
 import { CliError } from "../program/cli-error.ts";
 import { awsCatalogue, type Cloud } from "./aws-catalogue.ts";
 import { readText } from "./documents.ts";
-import { factsIn, type ReadFacts } from "./facts.ts";
+import { factsIn, factsMaps, type ReadFacts } from "./facts.ts";
 import { parseInstanceTypes } from "./instance-type-file.ts";
 import { readCluster, readConfigMaps, timeOf } from "./live-cluster.ts";
 import type { Manifests } from "./manifests.ts";
@@ -43,7 +42,7 @@ export async function objectsOf(
   client: Pick<KubeClient, "get" | "list">,
   further: Further,
 ): ReturnType<typeof readCluster> {
-  const maps = await readConfigMaps(client, FACTS);
+  const maps = await readConfigMaps(() => factsMaps(client));
   const { found, notes } = await readCluster(client, further(factsIn(maps)));
   return { found: [...maps, ...found], notes };
 }

@@ -24,7 +24,10 @@ function dataIn(kube: ReturnType<typeof fakeKube>): Readonly<Record<string, stri
   return kube.find(CONFIG_MAP, `karpenter/${FACTS}`)?.data ?? {};
 }
 
-function telling(kube: Pick<KubeClient, "get" | "patch">, hasPrices = true) {
+function telling(
+  kube: Pick<KubeClient, "get" | "patch">,
+  { hasPrices = true, options = OPTIONS } = {},
+) {
   const prices = new Map([["m5.large", 96_000]]);
   let version = 0;
   const list = () => ({
@@ -37,7 +40,7 @@ function telling(kube: Pick<KubeClient, "get" | "patch">, hasPrices = true) {
     kube,
     log: SILENT,
     namespace: "karpenter",
-    options: OPTIONS,
+    options,
     prices: hasPrices
       ? {
           get version() {
@@ -55,6 +58,14 @@ function telling(kube: Pick<KubeClient, "get" | "patch">, hasPrices = true) {
 }
 
 describe("karpenter-facts is kept up to date", () => {
+  it("under the name that its release gives it", async () => {
+    const name = "next-karpenter-facts";
+    const kube = fakeKube(new VirtualClock());
+    await kube.create(CONFIG_MAP, { metadata: { name, namespace: "karpenter" } });
+    await telling(kube, { options: parseOptions({ "facts-name": name }, {}) }).reconcile();
+    expect(kube.find(CONFIG_MAP, `karpenter/${name}`)?.data).toHaveProperty("settings");
+  });
+
   it("written when it starts, and again only when a price changed", async () => {
     const kube = await withFacts();
     const read = () => kube.find(CONFIG_MAP, `karpenter/${FACTS}`);
@@ -93,7 +104,7 @@ describe("karpenter-facts is kept up to date", () => {
     const kube = await withFacts();
     await telling(kube).reconcile();
     expect(Object.keys(dataIn(kube))).toContain("pricesMicroUsdPerHour");
-    const { reconcile } = telling(kube, false);
+    const { reconcile } = telling(kube, { hasPrices: false });
     await reconcile();
     expect(Object.keys(dataIn(kube))).toEqual(["settings"]);
   });
@@ -125,7 +136,7 @@ describe("karpenter-facts is kept up to date", () => {
       raise();
     }
     // A process without prices removes the prices that an earlier one wrote.
-    const fixed = telling(patchOnly, false);
+    const fixed = telling(patchOnly, { hasPrices: false });
     await fixed.reconcile();
     expect(Object.keys(dataIn(kube))).toEqual(["settings"]);
     // With the right to read the ConfigMap, data that others removed is written again.

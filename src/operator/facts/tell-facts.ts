@@ -1,11 +1,11 @@
 /**
- * Writes the given settings and the prices in use to the ConfigMap `karpenter-facts` (karpenter-ts only). Answers of
- * the CLI read it; nothing else depends on it. It is read before each write, so that changes by others are
+ * Writes the given settings and the prices in use to the ConfigMap `karpenter-facts`, or to that of `--facts-name`
+ * (karpenter-ts only). Answers of the CLI read it; nothing else depends on it. It is read before each write, so that changes by others are
  * corrected. Without the right to read it, each change is written once. The chart creates the empty object, so no
  * right to create is needed.
  */
 import { CONFIG_MAP, type ConfigMap } from "../../apis/core/kinds.ts";
-import { FACTS, factsChanges, factsData, type PriceList } from "../../apis/karpenter/facts.ts";
+import { factsChanges, factsData, type PriceList } from "../../apis/karpenter/facts.ts";
 import { formatDuration } from "../../base/duration.ts";
 import { errorText } from "../../base/error-text.ts";
 import type { Logger } from "../../base/log.ts";
@@ -35,10 +35,10 @@ export interface TellFactsDeps {
   readonly prices: TellablePrices | undefined;
 }
 
-/** Writes settings and prices to the ConfigMap `karpenter-facts`, for `plan`, `explain` and `simulate`. */
+/** Writes settings and prices to the ConfigMap of `--facts-name`, for `plan`, `explain` and `simulate`. */
 export function tellFacts({ kube, log, namespace, options, prices }: TellFactsDeps): Controller {
   const settings = settingTexts(options);
-  const ref = { name: FACTS, namespace };
+  const ref = { name: options.factsName, namespace };
   const dataNow = (): ReturnType<typeof factsData> =>
     factsData({ settings, prices: prices?.list() });
   let wanted = { version: prices?.version, data: dataNow() };
@@ -62,7 +62,7 @@ export function tellFacts({ kube, log, namespace, options, prices }: TellFactsDe
         return requeueAfter(CHECK_MS);
       } catch (error) {
         log.debug("telling settings and prices: answers of karpenter explain will be estimates", {
-          configmap: `${namespace}/${FACTS}`,
+          configmap: `${namespace}/${ref.name}`,
           error: errorText(error),
         });
         return requeueAfter(RETRY_MS);

@@ -8,7 +8,7 @@ import { fakeKube } from "../../testing/fake-kube.ts";
 import { createLogger } from "./logger.ts";
 import { loggingConfig } from "./logging-config.ts";
 
-async function following() {
+async function following(name = "config-logging") {
   const clock = new VirtualClock();
   const written: string[] = [];
   const log = createLogger({
@@ -22,12 +22,12 @@ async function following() {
   const random = new Random("logging");
   const mirrors = new LiveMirrors({ client: kube, clock, random, log });
   const manager = createManager({ mirrors, clock, random, log });
-  manager.add(loggingConfig({ mirrors, log, namespace: "karpenter" }));
+  manager.add(loggingConfig({ mirrors, log, namespace: "karpenter", name }));
   const starting = manager.start();
   await clock.advance(1_000);
   await starting;
   const configure = async (data: Readonly<Record<string, string>>, namespace = "karpenter") => {
-    await kube.create(CONFIG_MAP, { metadata: { name: "config-logging", namespace }, data });
+    await kube.create(CONFIG_MAP, { metadata: { name, namespace }, data });
     await clock.advance(1_000);
   };
   const said = () => written.map((line) => line.split("\t").slice(1).join(" | "));
@@ -70,6 +70,13 @@ describe("config-logging", () => {
     expect(said()[1]).toContain(
       'not acted on | {"commit": "61b3e1e", "configmap": "karpenter/config-logging", "unused": ["loglevel.other"]}',
     );
+    await stop();
+  });
+
+  it("may have another name", async () => {
+    const { log, configure, stop } = await following("blue-karpenter-config-logging");
+    await configure({ "loglevel.controller": "debug" });
+    expect(log.level).toBe("debug");
     await stop();
   });
 

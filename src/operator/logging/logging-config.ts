@@ -1,5 +1,5 @@
 /**
- * Follows the ConfigMap config-logging, with which older generations change the log level at run time. The level is
+ * Follows the ConfigMap config-logging (or that of --config-logging-name), with which older generations change the log level at run time. The level is
  * `loglevel.controller`, or else `level` of `zap-logger-config`, or else the level from the start.
  * `loglevel.webhook` is for the webhooks. Entries without effect are logged once.
  * upstream: knative.dev/pkg/logging, by way of pkg/operator at v0.31
@@ -13,6 +13,7 @@ import { AWAIT_CHANGE, type Controller, source } from "../../kube/manager/contro
 import type { Mirrors } from "../../kube/mirror/mirror.ts";
 import { isStricter, type RootLogger } from "./logger.ts";
 
+/** Name of the ConfigMap, unless `--config-logging-name` names another. */
 export const LOGGING_CONFIG = "config-logging";
 
 const COMPONENT = "controller";
@@ -42,13 +43,15 @@ export interface LoggingConfigDeps {
   readonly mirrors: Mirrors;
   readonly log: RootLogger;
   readonly namespace: string;
+  /** Name of the ConfigMap. */
+  readonly name: string;
 }
 
-/** Applies changes of the ConfigMap `config-logging` while the controller runs. */
-export function loggingConfig({ mirrors, log, namespace }: LoggingConfigDeps): Controller {
+/** Applies changes of the ConfigMap while the controller runs. */
+export function loggingConfig({ mirrors, log, namespace, name }: LoggingConfigDeps): Controller {
   const configMaps = mirrors.of(CONFIG_MAP, {
     namespace,
-    fieldSelector: `metadata.name=${LOGGING_CONFIG}`,
+    fieldSelector: `metadata.name=${name}`,
     optional: true,
   });
   const started = log.level;
@@ -56,8 +59,7 @@ export function loggingConfig({ mirrors, log, namespace }: LoggingConfigDeps): C
 
   const warn = (message: string, fields: Readonly<Record<string, unknown>>): void => {
     const key = `${message}/${JSON.stringify(fields)}`;
-    if (!said.has(key))
-      log.warn(message, { configmap: `${namespace}/${LOGGING_CONFIG}`, ...fields });
+    if (!said.has(key)) log.warn(message, { configmap: `${namespace}/${name}`, ...fields });
     said.add(key);
   };
 
@@ -92,8 +94,8 @@ export function loggingConfig({ mirrors, log, namespace }: LoggingConfigDeps): C
     watches: [source(CONFIG_MAP)],
     concurrency: 1,
     reconcile: async (request) => {
-      if (request.namespace !== namespace || request.name !== LOGGING_CONFIG) return AWAIT_CHANGE;
-      const held: ConfigMap | undefined = configMaps.get(`${namespace}/${LOGGING_CONFIG}`);
+      if (request.namespace !== namespace || request.name !== name) return AWAIT_CHANGE;
+      const held: ConfigMap | undefined = configMaps.get(`${namespace}/${name}`);
       followWebhook(held?.data?.["loglevel.webhook"]);
       const level = held === undefined ? started : wanted(held.data ?? {});
       const before = log.level;

@@ -20,7 +20,7 @@ async function start(configMap: ConfigMap | undefined) {
     lines.push(line);
   };
   const log = createLogger({ clock, write, level: "info", encoding: "json", commit: "61b3e1e" });
-  await startLogging(client, NAMESPACE, log);
+  await startLogging(client, { name: "config-logging", namespace: NAMESPACE }, log);
   return { clock, lines, log };
 }
 

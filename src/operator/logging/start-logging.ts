@@ -3,21 +3,20 @@
  * the ConfigMap, lines are JSON as in v1. logging-config.ts follows later changes of the level.
  */
 import { CONFIG_MAP } from "../../apis/core/kinds.ts";
-import type { KubeClient } from "../../kube/client/client.ts";
+import type { KubeClient, ObjectRef } from "../../kube/client/client.ts";
 import { ConnectionError, KubeError } from "../../kube/errors.ts";
 import type { RootLogger } from "./logger.ts";
-import { LOGGING_CONFIG } from "./logging-config.ts";
 import { JSON_FORM, readZapConfig } from "./zap-config.ts";
 
 /** Sets the logger's form. An unreadable ConfigMap changes nothing; an invalid one gives the default form. */
 export async function startLogging(
   client: KubeClient,
-  namespace: string,
+  ref: ObjectRef,
   log: RootLogger,
 ): Promise<void> {
   let text: string | undefined;
   try {
-    const { data } = await client.get(CONFIG_MAP, { name: LOGGING_CONFIG, namespace });
+    const { data } = await client.get(CONFIG_MAP, ref);
     text = data?.["zap-logger-config"];
   } catch (error) {
     // The ConfigMap does not exist or may not be read, or the API server does not answer. If that
@@ -32,6 +31,6 @@ export async function startLogging(
     log
       .named("fallback-logger")
       .warn("Failed to parse logging config - using default zap production config", {
-        configmap: `${namespace}/${LOGGING_CONFIG}`,
+        configmap: `${ref.namespace}/${ref.name}`,
       });
 }

@@ -108,6 +108,20 @@ export const OPTIONS = {
     "",
     "Namespace of the Lease; empty = the controller's own.",
   ),
+  configLoggingName: ours(
+    "config-logging-name",
+    "CONFIG_LOGGING_NAME",
+    "string",
+    "config-logging",
+    "Name of the ConfigMap with the log level, in the controller's namespace.",
+  ),
+  factsName: ours(
+    "facts-name",
+    "FACTS_NAME",
+    "string",
+    "karpenter-facts",
+    "Name of the ConfigMap to which settings and prices are written, in the controller's namespace.",
+  ),
   memoryLimit: core(
     "memory-limit",
     "bytes",

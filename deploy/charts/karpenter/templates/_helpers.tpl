@@ -31,6 +31,19 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 {{- end }}
 
+{{/*
+The release with the usual name has upstream's names. Others have names of their own, so that two releases have room in
+one namespace.
+*/}}
+{{- define "karpenter.factsName" -}}
+{{- printf "%s-facts" (include "karpenter.fullname" .) }}
+{{- end }}
+
+{{- define "karpenter.loggingName" -}}
+{{- $fullname := include "karpenter.fullname" . }}
+{{- eq $fullname "karpenter" | ternary "config-logging" (printf "%s-config-logging" $fullname) }}
+{{- end }}
+
 {{/* The metadata that every object has, but for its name. */}}
 {{- define "karpenter.metadata" -}}
 labels:
@@ -41,7 +54,7 @@ annotations:
 {{- end }}
 {{- end }}
 
-{{/* An observer has no ConfigMap of its own name: the Karpenter that it watches may have that in the same namespace. */}}
+{{/* An observer writes no object and has no log level that changes, so it has no ConfigMap. */}}
 {{- define "karpenter.logsByConfigMap" -}}
 {{- and .Values.logConfig.enabled (not .Values.settings.observeOnly) }}
 {{- end }}
