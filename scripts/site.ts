@@ -2,7 +2,7 @@
  * `npm run site [-- --all]`: builds the documentation site in site/.vitepress/dist, with one folder for each
  * version. The checkout's pages become the version of package.json. `--all` also builds every tag such as
  * `v1.2.3`. Folders of other versions stay, so a copy of the server's site can be extended. `SITE_BASE=/path/` is
- * the site's path on its server.
+ * the site's path on its server. It fails if a link of the checkout's pages leads nowhere.
  */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -10,6 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { deadLinksIn, deadLinksOf } from "./site/links.ts";
 import { QUESTIONS } from "./site/questions.ts";
 import { ask, openSearch } from "./site/search.ts";
 import { firstPage, taggedVersions, versionsIn } from "./site/versions.ts";
@@ -24,17 +25,30 @@ const { version: current } = JSON.parse(readFileSync(join(ROOT, "package.json"),
   version: string;
 };
 
+const PAGES = readdirSync(join(ROOT, "docs"), { recursive: true, encoding: "utf8" })
+  .filter((name) => name.endsWith(".md"))
+  .map((name) => join("docs", name));
+refuse(PAGES.flatMap((page) => deadLinksOf(ROOT, page).map((link) => `${page}: ${link}`)));
+
 mkdirSync(OUT, { recursive: true });
 if (all) {
   const tags = execFileSync("git", ["tag"], { cwd: ROOT, encoding: "utf8" }).split("\n");
   for (const version of taggedVersions(tags)) if (version !== current) buildTag(version);
 }
 build(current, join(ROOT, "docs"));
+refuse(deadLinksIn(join(OUT, current), `${BASE}${current}/`));
 const versions = versionsIn(readdirSync(OUT));
 writeFileSync(join(OUT, "versions.json"), `${JSON.stringify(versions)}\n`);
 writeFileSync(join(OUT, "index.html"), firstPage(versions[0] ?? current));
 process.stdout.write(`versions: ${versions.join(", ")}\n`);
 await askAll();
+
+/** Ends the program if there is a dead link. */
+function refuse(dead: readonly string[]): void {
+  if (dead.length === 0) return;
+  process.stderr.write(`site: links that lead nowhere:\n${dead.join("\n")}\n`);
+  process.exit(1);
+}
 
 function build(version: string, docs: string): void {
   const out = join(OUT, version);

@@ -1,14 +1,62 @@
 /**
  * Checks of the documentation site without building it: its versions, and questions with the pages that answer them.
  */
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { deadLinksIn, deadLinksOf } from "../scripts/site/links.ts";
 import { QUESTIONS } from "../scripts/site/questions.ts";
 import { ask, type Hit } from "../scripts/site/search.ts";
 import { firstPage, taggedVersions, versionsIn } from "../scripts/site/versions.ts";
 import { searchWeight, searchWord } from "../site/.vitepress/search-options.ts";
 import { ROOT } from "./tidy/sources.ts";
+
+const PAGE = '<h1 id="a b">A</h1><a href="/site/guide/b.html#x">b</a><img src="/site/picture.png">';
+
+/** Built pages in a folder. */
+function built(pages: Readonly<Record<string, string>>): string {
+  const folder = mkdtempSync(join(tmpdir(), "site-"));
+  mkdirSync(join(folder, "guide"));
+  for (const [name, text] of Object.entries(pages)) writeFileSync(join(folder, name), text);
+  return folder;
+}
+
+describe("links of the site", () => {
+  const whole = {
+    "index.html": PAGE,
+    "picture.png": "",
+    "guide/b.html":
+      '<h2 id="x">B</h2><a href="../index.html#a%20b">a</a><a href="https://x.y/z">z</a><a href="#x">x</a>',
+  };
+
+  it("are right if page, picture and anchor exist, and if they lead elsewhere", () => {
+    expect(deadLinksIn(built(whole), "/site/")).toEqual([]);
+  });
+
+  it.each([
+    ["a page", '<a href="/site/guide/c.html">c</a>'],
+    ["a page beside the site", '<a href="/guide/b.html">b</a>'],
+    ["an anchor of another page", '<a href="b.html#y">y</a>'],
+    ["an anchor of its own", '<a href="#y">y</a>'],
+    ["a picture", '<img alt="" src="none.png">'],
+  ])("are named if they miss %s", (_what, link) => {
+    const dead = deadLinksIn(
+      built({ ...whole, "guide/d.html": `${link}${whole["guide/b.html"]}` }),
+      "/site/",
+    );
+    expect(dead).toEqual([`guide/d.html: ${/"([^"]+)">/.exec(link)?.[1]}`]);
+  });
+
+  it("are named where a written page misses a file or a heading", () => {
+    const folder = built({
+      "guide/a.md":
+        "# A b\n[here](#a-b) [there](../c.md#d) [file](../deploy/x) `[no](link)`\n```\n[no](link)\n```\n",
+      "c.md": "# C",
+    });
+    expect(deadLinksOf(folder, "guide/a.md")).toEqual(["c.md#d", "deploy/x"]);
+  });
+});
 
 describe("the site", () => {
   it("lists its versions, newest first", () => {

@@ -38,8 +38,6 @@ export default withMermaid({
   rewrites: { ":folder/README.md": ":folder/index.md" },
   cleanUrls: false,
   lastUpdated: false,
-  // Pages that the product does not ship with the site; their text says where they lie in the repository.
-  ignoreDeadLinks: [/^(\.\/)?(\.\.\/)*(deploy|examples|src|test|bench|SECURITY|README|ARCHITECTURE)/],
   markdown: {
     // `<name>` in a sentence is text.
     html: false,
