@@ -84,7 +84,8 @@ const INVALIDATED = "service account token has been invalidated";
 /** Why a token of this server is not valid now, or undefined. */
 function endOf({ clock, store }: Engine, claims: Claims): string | undefined {
   const nowMs = clock.now();
-  if (claims.exp * 1_000 <= nowMs) return "service account token has expired";
+  if (nowMs + LEEWAY_MS < claims.nbf * 1_000) return "service account token is not valid yet";
+  if (nowMs - LEEWAY_MS > claims.exp * 1_000) return "service account token has expired";
   const { namespace, node, pod, secret, serviceaccount } = claims["kubernetes.io"];
   const bound: readonly (readonly [string, string | undefined, Reference | undefined])[] = [
     ["serviceaccounts", namespace, serviceaccount],

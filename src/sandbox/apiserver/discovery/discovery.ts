@@ -26,6 +26,8 @@ interface Served {
   readonly shortNames: readonly string[];
   readonly categories: readonly string[];
   readonly subresources: readonly Subresource[];
+  /** Group, version and kind in which objects are stored. Absent: nothing is stored. */
+  readonly storedAs: string | undefined;
 }
 
 interface Group {
@@ -64,7 +66,7 @@ function groupsOf(registry: Registry): readonly Group[] {
     group,
     versions: versions.map(({ version, resources }) => ({
       version,
-      resources: resources.map(fromBuiltin),
+      resources: resources.map((resource) => fromBuiltin(registry, { group, version, resource })),
     })),
   }));
   const names = new Set(builtin.map(({ group }) => group));
@@ -75,7 +77,7 @@ function groupsOf(registry: Registry): readonly Group[] {
     custom.set(definition.group, versions);
     const resources = versions.get(definition.version) ?? [];
     versions.set(definition.version, resources);
-    resources.push(fromDefinition(definition));
+    resources.push(fromDefinition(registry, definition));
   }
   for (const group of [...custom.keys()].sort()) {
     const versions = [...(custom.get(group) ?? [])]
@@ -86,8 +88,12 @@ function groupsOf(registry: Registry): readonly Group[] {
   return builtin;
 }
 
-function fromBuiltin(resource: BuiltinResource): Served {
+function fromBuiltin(
+  registry: Registry,
+  { group, version, resource }: { group: string; version: string; resource: BuiltinResource },
+): Served {
   const { plural, singular, kind, namespaced, verbs } = resource;
+  const definition = registry.find(group, version, plural);
   return {
     plural,
     singular,
@@ -97,13 +103,34 @@ function fromBuiltin(resource: BuiltinResource): Served {
     shortNames: resource.shortNames ?? [],
     categories: resource.categories ?? [],
     subresources: resource.subresources ?? [],
+    storedAs: definition === undefined ? undefined : storedAs(registry, definition),
   };
 }
 
-function fromDefinition(definition: ResourceDefinition): Served {
+function fromDefinition(registry: Registry, definition: ResourceDefinition): Served {
   const { plural, singular, kind, namespaced, verbs, shortNames, categories } = definition;
   const subresources = definition.subresources ?? [];
-  return { plural, singular, kind, namespaced, verbs, shortNames, categories, subresources };
+  const stored = storedAs(registry, definition);
+  return {
+    plural,
+    singular,
+    kind,
+    namespaced,
+    verbs,
+    shortNames,
+    categories,
+    subresources,
+    storedAs: stored,
+  };
+}
+
+/** Undefined for what is computed when it is asked for, and where the stored version is not served. */
+function storedAs(registry: Registry, definition: ResourceDefinition): string | undefined {
+  const { group, plural, kind, storageKey, storageVersion, verbs } = definition;
+  if (!verbs.includes("watch") || registry.find(group, storageVersion, plural) === undefined)
+    return undefined;
+  // Events of both groups are stored in the core group.
+  return `${storageKey === plural ? "" : group}/${storageVersion}/${kind}`;
 }
 
 /** A document as plain JSON. */
@@ -141,7 +168,9 @@ function resourceList(groupVersion: string, group: Group | undefined, version: s
         verbs,
         ...(shortNames.length === 0 ? {} : { shortNames }),
         ...(categories.length === 0 ? {} : { categories }),
-        storageVersionHash: storageVersionHash(group?.group ?? "", version, kind),
+        ...(resource.storedAs === undefined
+          ? {}
+          : { storageVersionHash: hashOf(resource.storedAs) }),
       },
       ...resource.subresources.map((subresource) => ({
         name: `${plural}/${subresource.name}`,
@@ -158,13 +187,9 @@ function resourceList(groupVersion: string, group: Group | undefined, version: s
   return { kind: "APIResourceList", apiVersion: "v1", groupVersion, resources };
 }
 
-/**
- * Kubernetes hashes the version in which a kind is stored. This hashes the served version. upstream: apiserver
- * pkg/endpoints/discovery
- */
-function storageVersionHash(group: string, version: string, kind: string): string {
-  const text = `${group}/${version}/${kind}`;
-  return createHash("sha256").update(text).digest().subarray(0, 8).toString("base64");
+/** upstream: apiserver pkg/endpoints/discovery/storageversionhash.go */
+function hashOf(stored: string): string {
+  return createHash("sha256").update(stored).digest().subarray(0, 8).toString("base64");
 }
 
 function isOwnVersion(subresource: Subresource, group: string, version: string): boolean {

@@ -210,15 +210,15 @@ function withDescription(declared: Schema, field: string): Schema {
   return description === undefined ? {} : { description };
 }
 
-/** The schema of metadata: ObjectMeta's, but `name` and CEL rules as the CRD gives them. */
+/** The schema of metadata: ObjectMeta's, but `name`, `generateName` and CEL rules as the CRD gives them. */
 function declaredMetadata(declared: Schema, metadata: Schema): Schema {
   const own = declared.properties?.["metadata"];
-  const name = own?.properties?.["name"];
-  const rules = own?.["x-kubernetes-validations"];
-  if (name === undefined && rules === undefined) return metadata;
+  if (own === undefined) return metadata;
+  const rules = own["x-kubernetes-validations"];
+  // A CRD may describe no other field of metadata (crd-schema-rules.ts).
   return {
     ...metadata,
-    ...(name === undefined ? {} : { properties: { ...metadata.properties, name } }),
+    properties: { ...metadata.properties, ...own.properties },
     ...(rules === undefined ? {} : { "x-kubernetes-validations": rules }),
   };
 }
