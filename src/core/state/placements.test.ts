@@ -133,6 +133,32 @@ describe("pods bound to a node without a seat there", () => {
     expect(placements.targetOf(pod({ name: "other" }))).toBeUndefined();
   });
 
+  it("give their own seat to the pod of their owner whose seat they take", () => {
+    const placements = new Placements();
+    const [one, other, third] = [pending("one"), pending("other"), pending("third")];
+    placements.plan("a", [one], NOW);
+    placements.plan("b", [other], NOW);
+    placements.plan("c", [third], NOW);
+    placements.fillLast("b");
+    placements.bound(other, () => ["node-a", "a"]);
+    expect([one, other, third].map((each) => placements.targetOf(each))).toEqual([
+      "b",
+      undefined,
+      "c",
+    ]);
+    expect(placements.isFilledLast("b")).toBe(true);
+    expect(placements.takersOf("a")).toEqual([]);
+    placements.bound(one, () => ["b"]);
+    expect(placements.assign([one], NOW).size).toBe(0);
+  });
+
+  it("give their own seat to the successor of a pod that moves, if they take its seat", () => {
+    const placements = withVacantSeat();
+    placements.plan("b", [pending("other")], NOW);
+    placements.bound(pending("other"), () => ["a"]);
+    expect([...placements.assign([pending("next")], NOW)]).toEqual([["default/next", "b"]]);
+  });
+
   it("end a vacant seat of their owner, first one on that node", () => {
     const placements = withVacantSeat();
     const second = moving("second");

@@ -121,16 +121,23 @@ export class Placements {
     if (seat !== undefined) this.#end(seat);
   }
 
-  /** The pod was bound to the node with these names: the Node's and its claim's. Mostly nobody has a seat to lose. */
+  /**
+   * The pod was bound to the node with these names: the Node's and its claim's. If it took the seat of a pod of its
+   * owner, that pod gets its seat: kube-scheduler may bind pods of one owner in any order. Mostly nobody has a seat to
+   * lose.
+   */
   bound(pod: Pod, namesOf: () => readonly string[]): void {
     if (this.#byTarget.size === 0) return;
     const names = namesOf();
     const own = this.#byPod.get(pod.metadata.uid ?? "");
     const heirs = plannedAs(pod) ?? "";
     const vacant = own ?? this.#vacantAt(heirs, names);
-    if (vacant === undefined || !names.includes(vacant.target)) this.#noteTaker(pod, names);
     // A successor that is bound elsewhere needs no seat any more.
     const seat = vacant ?? this.#vacant.get(heirs)?.values().next().value;
+    const isElsewhere = seat === undefined || !names.includes(seat.target);
+    const taken = isElsewhere ? this.#openAt(names, heirs) : undefined;
+    if (seat !== undefined && taken !== undefined) this.#move(taken, seat.target);
+    else if (isElsewhere) this.#noteTaker(pod, names);
     if (seat !== undefined) this.#end(seat);
   }
 
@@ -222,6 +229,20 @@ export class Placements {
     if (this.#byTarget.has(seat.target)) return;
     this.#takers.delete(seat.target);
     this.#fillLast.delete(seat.target);
+  }
+
+  #move(seat: Seat, target: string): void {
+    this.#end(seat);
+    const moved = { ...seat, target };
+    if (moved.podUid === undefined) this.#addVacant(moved);
+    else this.#add(moved);
+  }
+
+  /** A seat there of a pod of this owner, or of its successor. */
+  #openAt(names: readonly string[], heirs: string): Seat | undefined {
+    for (const name of names)
+      for (const seat of this.#byTarget.get(name) ?? []) if (seat.heirs === heirs) return seat;
+    return undefined;
   }
 
   #vacantAt(heirs: string, targets: readonly string[]): Seat | undefined {
