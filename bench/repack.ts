@@ -73,8 +73,8 @@ export function startOf(scenario: ScenarioC): Start {
   const workload = workloadOf(scenario, "up");
   const input = inputOf(workload);
   const natives = workload.nodePools;
-  const full = provision(modelFor(input, natives, "false"), (one) => planBatch(one, GREEDY_PLANNER))?.model;
-  if (full === undefined) throw new Error(`${scenario.name}: nothing to provision`);
+  const full = provision(modelFor(input, natives, "false"), (one) => planBatch(one, GREEDY_PLANNER));
+  if (full.made === 0) throw new Error(`${scenario.name}: nothing to provision`);
   const left = new Set(
     scenario.deployments.flatMap((one) => survivors(one).map((index) => `${one.name}-${index}`)),
   );

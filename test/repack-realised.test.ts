@@ -84,7 +84,7 @@ function carriedOut(before: Model, command: Command, id: string): Model {
     command: id,
     nowMs: nowMs + MINUTE_MS,
   });
-  return provision(model, (input) => planBatch(input, DEFAULT_PLANNER))?.model ?? model;
+  return provision(model, (input) => planBatch(input, DEFAULT_PLANNER));
 }
 
 /** Judges past moves as controllers/disruption/outcomes.ts does. */

@@ -12,6 +12,7 @@ import { type Kind, type KubeObject, keyOf } from "../../apis/meta.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 import type { Settings } from "../../controllers/world.ts";
+import { withRooms } from "../../core/answers/kept-room.ts";
 import { poolObject } from "../../core/answers/objects.ts";
 import type { Block } from "../../core/disruption/candidates.ts";
 import { backoffOn } from "../../core/disruption/failed-pools.ts";
@@ -156,8 +157,10 @@ export async function pictureFrom(
     promises,
   );
   const workloads = [...manifests.workloads, ...manifests.liveWorkloads];
-  const room = keptRoom(planning, settings.planner);
-  const picture = { ...pictureOf({ ...manifests, workloads }, planning, settings), room };
+  const picture = withRooms(
+    pictureOf({ ...manifests, workloads }, planning, settings),
+    keptRoom(planning, settings.planner),
+  );
   const lostNodes = lostNodesOf(found);
   return {
     picture,

@@ -85,7 +85,8 @@ async function played(flags: SimulateFlags, progress: Progress): Promise<Played>
   progress.stage("reading objects");
   const objects = await readObjects(flags);
   progress.stage(`working out the cluster from ${counted(objects.found.length, "object")}`);
-  const before = await readPicture(flags, objects);
+  const room = { withRoom: true };
+  const before = await readPicture(flags, objects, room);
   const changed = await supposedPicture(
     before,
     {
@@ -95,14 +96,17 @@ async function played(flags: SimulateFlags, progress: Progress): Promise<Played>
     },
     {
       found: objects.found,
-      ofObjects: (found) => readPicture(flags, { ...objects, found }),
-      ofManifests: (manifests) => pictureFrom(flags, manifests, objects),
+      ofObjects: (found) => readPicture(flags, { ...objects, found }, room),
+      ofManifests: (manifests) => pictureFrom(flags, manifests, { ...objects, ...room }),
     },
   );
   const supposed =
     conditions.length === 0
       ? changed
-      : await pictureFrom(flags, withUnhealthy(changed, conditions, flags.node ?? []), objects);
+      : await pictureFrom(flags, withUnhealthy(changed, conditions, flags.node ?? []), {
+          ...objects,
+          ...room,
+        });
   const zones = flags.drainZone ?? [];
   const start = withOfferings(modelOf(supposed), prices, new Set(zones));
   const removed = nodesToRemove(start.picture, flags.removeNode ?? [], new Set(zones));

@@ -12,7 +12,7 @@ const NAMED = 5;
 
 /** Ends with a newline. */
 export function simulateText(answer: Simulated, notes: readonly string[]): Printed {
-  const { steps, unplaced, against, unhealthy = [], next, ended } = answer;
+  const { steps, unplaced, headroom = [], against, unhealthy = [], next, ended } = answer;
   const lines = [
     answer.says,
     ...(steps.length === 0 ? [] : ["", "Steps", ...table(steps.map(stepRow))]),
@@ -27,6 +27,10 @@ export function simulateText(answer: Simulated, notes: readonly string[]): Print
     ...section(
       "Pods without a place",
       byReason(unplaced).map(({ reasons, pods }) => `${named(pods)}: ${reasons.join("; ")}`),
+    ),
+    ...section(
+      "Room kept for CapacityBuffers",
+      headroom.map(({ buffer, pods, placed }) => `${buffer}: ${placed} of ${counted(pods, "pod")}`),
     ),
     ...section("Next", next.map(nextLine)),
     ...(ended === undefined ? [] : ["", ENDINGS[ended]]),

@@ -9,6 +9,7 @@ import { atOnce, flatMapInSteps, type Steps } from "../../base/steps.ts";
 import { type CommandAnswer, usd } from "../../core/answers/command-answer.ts";
 import { holdText } from "../../core/answers/hold.ts";
 import { unpricedHolds } from "../../core/answers/holds.ts";
+import { type BufferRoom, bufferRoom } from "../../core/answers/kept-room.ts";
 import type { Model } from "../../core/answers/model.ts";
 import { commandAnswers } from "../../core/answers/node-answer.ts";
 import { ownedNode } from "../../core/answers/owned-node.ts";
@@ -23,9 +24,11 @@ import {
   totalsInSteps,
 } from "../../core/answers/rehearsal.ts";
 import { repairAnswer } from "../../core/answers/repair-answer.ts";
+import { isBufferPod } from "../../core/buffers/pods.ts";
 import { nextCommands } from "../../core/disruption/run-round.ts";
 import { expiry, isForced } from "../../core/nodeclaim/expired.ts";
 import { planBatchInSteps } from "../../core/planner/plan-batch.ts";
+import { realPodsFirst } from "../../core/planner/real-pods-first.ts";
 import type { NodeView } from "../../core/state/node-view.ts";
 import { planOf } from "../plan/plan.ts";
 import type { ReadPicture } from "./read-picture.ts";
@@ -43,6 +46,8 @@ export interface Simulated {
   readonly podsMoved: number;
   readonly savesMicroUsdPerHour: number;
   readonly unplaced: readonly { readonly pod: string; readonly reason: string }[];
+  /** The room that CapacityBuffers have at the end. Absent: the input has none. */
+  readonly headroom?: readonly BufferRoom[];
   /** What would block the removal of these nodes in the real cluster. The simulation removes them anyway. */
   readonly against: readonly { readonly node: string; readonly says: string }[];
   /** The conditions of nodes that are assumed to be unhealthy, and what node repair does. */
@@ -92,7 +97,8 @@ export function* simulationInSteps(
   { removed, zones, consolidate, horizonMs, repairs }: Supposed,
   settings: ReadPicture["settings"],
 ): Steps<SimulationEnd> {
-  const plan: PlanInSteps = (input) => planBatchInSteps(input, settings.planner);
+  const plan: PlanInSteps = (input) =>
+    realPodsFirst(input.pods, (pods) => planBatchInSteps({ ...input, pods }, settings.planner));
   const { nowMs } = start.picture;
   const steps: Step[] = [];
   const views = new Map(start.picture.nodes.map((node) => [node.name, node]));
@@ -155,14 +161,14 @@ function* answer(
   const podsMoved = moves.filter(({ from, to }) => from !== undefined && from !== to).length;
   const saves = was.priceMicroUsdPerHour - is.priceMicroUsdPerHour;
   const waiting = model.picture.scheduling.pods.filter(({ spec }) => !spec.nodeName);
-  const left =
-    waiting.length === 0
-      ? []
-      : planOf(yield* rest.plan({ ...model.picture.scheduling, pods: waiting }), waiting.length, {
-          parseMs: 0,
-          solveMs: 0,
-        }).unschedulable;
+  const left = waiting.every(isBufferPod)
+    ? []
+    : planOf(yield* rest.plan({ ...model.picture.scheduling, pods: waiting }), waiting.length, {
+        parseMs: 0,
+        solveMs: 0,
+      }).unschedulable;
   const commands = steps.filter(({ kind }) => kind === "command").length;
+  const headroom = bufferRoom(model.picture);
   return {
     says: sentence(was, is, rest.ended === undefined ? undefined : commands, podsMoved),
     from: toRfc3339(before.picture.nowMs),
@@ -173,6 +179,7 @@ function* answer(
     podsMoved,
     savesMicroUsdPerHour: saves,
     unplaced: left.map(({ pod, reason }) => ({ pod, reason })),
+    ...(headroom.length === 0 ? {} : { headroom }),
     against: rest.against,
     ...(rest.ended === undefined ? {} : { ended: rest.ended }),
     next: rest.ended === "settled" ? [] : commandAnswers(yield* nextCommands(model.picture)),

@@ -10,6 +10,7 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { atOnce, eachInSteps, filterInSteps, mapInSteps, type Steps } from "../../base/steps.ts";
+import { isBufferPod } from "../buffers/pods.ts";
 import type { Picture } from "../disruption/make-round.ts";
 import { createSimulator } from "../disruption/simulate.ts";
 import { consolidatable, empty } from "../nodeclaim/empty.ts";
@@ -19,6 +20,7 @@ import type { PoolInput } from "../provisioning/scheduling-input.ts";
 import { withReboot } from "../repair/reboots.ts";
 import { ailmentsIn } from "../repair/survey.ts";
 import { type NodeView, nodeView } from "../state/node-view.ts";
+import { roomsIn, roomsOf, withRooms } from "./kept-room.ts";
 import { launched } from "./launched.ts";
 import { withQuotaUnits } from "./quota-units.ts";
 import { withReservationUnits } from "./reservation-units.ts";
@@ -40,6 +42,8 @@ export interface Change {
   readonly launched?: readonly PlannedClaim[];
   /** Pods that are placed on existing nodes, by node. */
   readonly placed?: readonly { readonly nodeName: string; readonly pods: readonly Pod[] }[];
+  /** Pods that a plan gave no place. Room that was kept for those of CapacityBuffers is free. */
+  readonly unplaced?: readonly Pod[];
   /** Names of nodes that a reboot has repaired. */
   readonly mended?: readonly string[];
   /** The id of the disruption command for which the new nodes are created. */
@@ -69,11 +73,9 @@ export function change(model: Model, wanted: Change): Changed {
 }
 
 /** Like {@link change}, in steps. */
-export function* changeInSteps(
-  model: Model,
-  { gone = [], launched: plans = [], placed = [], mended = [], command, nowMs }: Change,
-): Steps<Changed> {
+export function* changeInSteps(model: Model, wanted: Change): Steps<Changed> {
   const { picture } = model;
+  const { gone = [], launched: plans = [], placed = [], mended = [], command, nowMs } = wanted;
   const leaving = new Set(gone);
   const names = plans.map(({ pool }, index) => `${pool.name}-new-${model.made + index + 1}`);
   const homes = new Map<string, string>();
@@ -95,7 +97,7 @@ export function* changeInSteps(
   });
   yield* eachInSteps(picture.scheduling.pods, (pod) => {
     const key = keyOf(pod);
-    if (pod.spec.nodeName || moving.has(key)) return;
+    if (isBufferPod(pod) || pod.spec.nodeName || moving.has(key)) return;
     moving.set(key, pod);
     const to = homes.get(key);
     if (to !== undefined) moves.push({ pod: key, to });
@@ -130,7 +132,22 @@ export function* changeInSteps(
   const scheduling = { ...picture.scheduling, ...room };
   const made = model.made + plans.length;
   const after = { picture: { ...picture, scheduling }, pools, made };
-  return { model: yield* repainted(after, nodes, [...waits, ...leave], nowMs), names, moves };
+  const buffered = picture.scheduling.pods.filter(isBufferPod);
+  const changed = yield* repainted(after, nodes, [...waits, ...leave, ...buffered], nowMs);
+  const rooms = buffered.length === 0 ? new Map() : roomsAfter(changed.picture, names, wanted);
+  return { model: { ...changed, picture: withRooms(changed.picture, rooms) }, names, moves };
+}
+
+/** The room that nodes keep for CapacityBuffers after the change. `names`: the new nodes. */
+function roomsAfter(
+  picture: Picture,
+  names: readonly string[],
+  { launched: plans = [], placed = [], unplaced = [] }: Change,
+): ReadonlyMap<string, string> {
+  const onNew = plans.map(({ pods }, index) => ({ nodeName: names[index] as string, pods }));
+  const rooms = new Map([...roomsOf(picture), ...roomsIn(placed), ...roomsIn(onNew)]);
+  for (const pod of unplaced) rooms.delete(keyOf(pod));
+  return rooms;
 }
 
 /** Like {@link laterInSteps}, in one step. For tests. */

@@ -14,6 +14,8 @@ import {
   flatMapInSteps,
   type Steps,
 } from "../../base/steps.ts";
+import { isBufferPod } from "../buffers/pods.ts";
+import { roomAmong } from "../buffers/room.ts";
 import { priceOf } from "../disruption/candidates.ts";
 import { type Command, decisionOf } from "../disruption/command.ts";
 import { makeRound } from "../disruption/make-round.ts";
@@ -33,6 +35,7 @@ import {
   launchFacts,
 } from "./command-answer.ts";
 import { holdsOf } from "./holds.ts";
+import { roomsIn, roomsOf } from "./kept-room.ts";
 import { type change, changeInSteps, laterInSteps, type Model, type Move } from "./model.ts";
 import { ownedNode } from "./owned-node.ts";
 import { playPassesInSteps } from "./planning-passes.ts";
@@ -97,31 +100,59 @@ interface Provisioned {
   readonly step: Step;
 }
 
-/** Places the pending pods. Undefined: no pod could be placed. */
-export function provision(model: Model, plan: Plan): Provisioned | undefined {
-  return atOnce(provisionInSteps(model, asSteps(plan)));
+/** The model after the pending pods are placed. For tests. */
+export function provision(model: Model, plan: Plan): Model {
+  return atOnce(provisionInSteps(model, asSteps(plan))).model;
 }
 
-function* provisionInSteps(model: Model, plan: PlanInSteps): Steps<Provisioned | undefined> {
+/** Returns the same model if nothing changes. */
+function* provisionInSteps(before: Model, plan: PlanInSteps): Steps<Played> {
+  const bound = yield* takeRoom(before, plan);
+  const { model } = bound;
   const { scheduling, nowMs } = model.picture;
   const waiting = scheduling.pods.filter(({ spec }) => !spec.nodeName);
-  if (waiting.length === 0) return undefined;
+  if (waiting.length === 0) return bound;
   const { result, passes } = yield* playPassesInSteps({ ...scheduling, pods: waiting }, plan);
   const { newClaims, existing } = result;
-  if (newClaims.length === 0 && existing.length === 0) return undefined;
+  const isIdle = newClaims.length === 0 && existing.every(({ pods }) => pods.every(isBufferPod));
+  const unplaced = result.unschedulable.map(({ pod }) => pod);
+  if (isIdle && isSameRoom(roomsOf(model.picture), roomsIn(existing))) return bound;
   const readyMs = newClaims.length === 0 ? nowMs : nowMs + LAUNCH_MS;
   const done = yield* changeInSteps(model, {
     launched: newClaims,
     placed: existing,
+    unplaced,
     nowMs: readyMs,
   });
+  if (isIdle) return { model: done.model, steps: bound.steps };
   const placed = done.moves.filter(({ to }) => to !== undefined).length;
   const inPasses = passes === 1 ? "" : ` in ${passes} passes`;
-  const says = `${counted(placed, "pod")} placed, ${counted(newClaims.length, "node")} launched${inPasses}`;
-  return {
-    model: done.model,
-    step: yield* stepOf("provisioning", nowMs, says, done, newClaims, []),
-  };
+  const room = roomAmong(newClaims.flatMap(({ pods }) => pods)).map(
+    ({ buffer, pods }) => `, room for ${pods} of ${buffer}`,
+  );
+  const says = `${counted(placed, "pod")} placed, ${counted(newClaims.length, "node")} launched${inPasses}${room.join("")}`;
+  const step = yield* stepOf("provisioning", nowMs, says, done, newClaims, []);
+  return { model: done.model, steps: [...bound.steps, step] };
+}
+
+/**
+ * Binds pending pods to existing nodes as kube-scheduler does: it does not know the room of CapacityBuffers. Without
+ * buffers this is left to the plan.
+ */
+function* takeRoom(model: Model, plan: PlanInSteps): Steps<Played> {
+  const { scheduling, nowMs } = model.picture;
+  const waiting = scheduling.pods.filter((pod) => !pod.spec.nodeName && !isBufferPod(pod));
+  if (waiting.length === 0 || !scheduling.pods.some(isBufferPod)) return { model, steps: [] };
+  const { existing } = yield* plan({ ...scheduling, pods: waiting, pools: [] });
+  if (existing.length === 0) return { model, steps: [] };
+  const done = yield* changeInSteps(model, { placed: existing, nowMs });
+  const says = `${counted(done.moves.length, "pod")} placed, 0 nodes launched`;
+  const step = yield* stepOf("provisioning", nowMs, says, done, [], []);
+  return { model: done.model, steps: [step] };
+}
+
+function isSameRoom(a: ReturnType<typeof roomsIn>, b: ReturnType<typeof roomsIn>): boolean {
+  return a.size === b.size && [...a].every(([pod, node]) => b.get(pod) === node);
 }
 
 /** Removes these nodes even if something protects them. Their pods become pending. */
@@ -178,13 +209,14 @@ export function* rehearseInSteps(
   let idle = 0;
   for (let count = 0; count < MOST_ROUNDS; count++) {
     const found = yield* nextCommands(model.picture);
+    const before = model;
     const settled = yield* found === undefined
       ? settleInSteps(model, plan)
       : placeWaiting(model, plan);
     model = settled.model;
     steps.push(...settled.steps);
     // The cluster has changed, so the methods are asked again before a command without a wait is carried out.
-    if (settled.steps.length > 0) continue;
+    if (settled.model !== before) continue;
     if (found === undefined) {
       const nextMs = yield* nextChange(model);
       if (nextMs === undefined) return { model, steps, ended: "settled" };
@@ -236,8 +268,7 @@ function* underWay(before: Model, plan: PlanInSteps): Steps<Played> {
 function* placeWaiting(before: Model, plan: PlanInSteps): Steps<Played> {
   const kept = yield* keepReplicas(before);
   const placed = yield* provisionInSteps(kept.model, plan);
-  if (placed === undefined) return kept;
-  return { model: placed.model, steps: [...kept.steps, placed.step] };
+  return { model: placed.model, steps: [...kept.steps, ...placed.steps] };
 }
 
 interface Played {
@@ -319,9 +350,10 @@ function* carryOut(model: Model, method: Method, command: Command, id: string): 
   const gone = names;
   const moving = new Set(candidates.flatMap((one) => one.reschedulablePods).map(keyOf));
   const { placements } = yield* picture.simulator.withoutInSteps(candidates, supposing ?? {});
+  // Room of CapacityBuffers moves with the command too. A pod that needs such room is pending until the next pass.
   const placed = placements.map(({ nodeName, pods }) => ({
     nodeName,
-    pods: pods.filter((pod) => moving.has(keyOf(pod))),
+    pods: pods.filter((pod) => moving.has(keyOf(pod)) || isBufferPod(pod)),
   }));
   const done = yield* changeInSteps(model, {
     gone,
@@ -395,7 +427,10 @@ export function* totalsInSteps({ picture, pools }: Model): Steps<Totals> {
     if (node.managed)
       priceMicroUsdPerHour += priceOf(node.labels, types.get(node.poolId ?? "") ?? []);
   });
-  const pending = yield* filterInSteps(picture.scheduling.pods, ({ spec }) => !spec.nodeName);
+  const pending = yield* filterInSteps(
+    picture.scheduling.pods,
+    (pod) => !pod.spec.nodeName && !isBufferPod(pod),
+  );
   return {
     nodes: picture.nodes.length,
     pods,

@@ -1,0 +1,106 @@
+/**
+ * The room that CapacityBuffers keep in a picture. The pods of buffers are never bound, so they stay in the batch. Each
+ * keeps the node that an earlier pass planned for it, as with the seats of the live controller.
+ */
+import type { Pod } from "../../apis/core/pod.ts";
+import { keyOf } from "../../apis/meta.ts";
+import { within } from "../../base/within.ts";
+import { isBufferPod } from "../buffers/pods.ts";
+import { type RoomKept, roomAmong } from "../buffers/room.ts";
+import type { AwaitedSeats } from "../disruption/awaited.ts";
+import type { Picture } from "../disruption/make-round.ts";
+import { createSimulator } from "../disruption/simulate.ts";
+
+/** Key of a buffer's pod → name of the node that keeps room for it. */
+type Rooms = ReadonlyMap<string, string>;
+
+interface Placed {
+  readonly nodeName: string;
+  readonly pods: readonly Pod[];
+}
+
+/** The room that these placements keep for buffers. */
+export function roomsIn(placements: readonly Placed[]): Rooms {
+  return new Map(
+    placements.flatMap(({ nodeName, pods }) =>
+      pods.filter(isBufferPod).map((pod) => [keyOf(pod), nodeName] as const),
+    ),
+  );
+}
+
+/** The room that the nodes of the picture keep for buffers. */
+export function roomsOf({ scheduling, nodes }: Picture): Rooms {
+  const { sticky, pods } = scheduling;
+  if (sticky === undefined) return new Map();
+  const there = new Set(nodes.map(({ name }) => name));
+  return new Map(
+    pods.filter(isBufferPod).flatMap((pod) => {
+      const node = sticky.get(keyOf(pod));
+      return node === undefined || !there.has(node) ? [] : [[keyOf(pod), node] as const];
+    }),
+  );
+}
+
+/** The same picture with this room, and no other, kept for buffers. Returns the picture itself if it has no buffers. */
+export function withRooms(picture: Picture, rooms: Rooms): Picture {
+  const buffered = picture.scheduling.pods.filter(isBufferPod);
+  if (buffered.length === 0) return picture;
+  const sticky = new Map(picture.scheduling.sticky);
+  const byNode = new Map<string, Pod[]>();
+  for (const pod of buffered) {
+    const node = rooms.get(keyOf(pod));
+    if (node === undefined) sticky.delete(keyOf(pod));
+    else {
+      sticky.set(keyOf(pod), node);
+      within(byNode, node, (): Pod[] => []).push(pod);
+    }
+  }
+  const scheduling = { ...picture.scheduling, sticky };
+  const room = new Map([...byNode].map(([node, pods]) => [node, roomAmong(pods)]));
+  const others = picture.seats instanceof SeatsWithRoom ? picture.seats.others : picture.seats;
+  return {
+    ...picture,
+    scheduling,
+    simulator: createSimulator(scheduling),
+    room,
+    seats: new SeatsWithRoom(others, room),
+  };
+}
+
+/** What the buffers of a picture ask for, and what they have. */
+export interface BufferRoom {
+  /** `namespace/name`. */
+  readonly buffer: string;
+  readonly pods: number;
+  /** Number of its pods for which a node keeps room. */
+  readonly placed: number;
+}
+
+/** All buffers of the picture, sorted by name. */
+export function bufferRoom(picture: Picture): readonly BufferRoom[] {
+  const { pods } = picture.scheduling;
+  const rooms = roomsOf(picture);
+  const placed = new Map(
+    roomAmong(pods.filter((pod) => rooms.has(keyOf(pod)))).map((one) => [one.buffer, one.pods]),
+  );
+  return roomAmong(pods).map((one) => ({ ...one, placed: placed.get(one.buffer) ?? 0 }));
+}
+
+/** Seats of real pods as they were read, and the current room of buffers. */
+class SeatsWithRoom implements AwaitedSeats {
+  readonly others: AwaitedSeats | undefined;
+  readonly #room: ReadonlyMap<string, readonly RoomKept[]>;
+
+  constructor(others: AwaitedSeats | undefined, room: ReadonlyMap<string, readonly RoomKept[]>) {
+    this.others = others;
+    this.#room = room;
+  }
+
+  awaitedAt(target: string, nowMs: number): ReturnType<AwaitedSeats["awaitedAt"]> {
+    return this.others?.awaitedAt(target, nowMs);
+  }
+
+  hostsBufferPods(target: string): boolean {
+    return this.#room.has(target);
+  }
+}
