@@ -93,6 +93,36 @@ describe("a simulated machine", () => {
     await cluster.stop();
   });
 
+  it("labelled as unhealthy leaves the conditions that somebody wrote", async () => {
+    const cluster = await startParts();
+    cluster.node("n");
+    await cluster.clock.advance(31_000);
+    const { status } = await cluster.get(NODE, "n");
+    const conditions = (status?.conditions ?? []).map((one) =>
+      one.type === "Ready" ? { ...one, status: "False", reason: "Broken" } : one,
+    );
+    const label = async (value: string | null) => {
+      const labels = { "kwok.x-k8s.io/stage": value };
+      await cluster.kube.patch(
+        NODE,
+        { name: "n" },
+        { type: "merge", body: { metadata: { labels } } },
+      );
+    };
+    const readiness = async () =>
+      (await cluster.get(NODE, "n")).status?.conditions?.find(({ type }) => type === "Ready")
+        ?.reason;
+    await label("unhealthy");
+    const body = { status: { conditions } };
+    await cluster.kube.patch(NODE, { name: "n" }, { type: "merge", body }, "status");
+    await cluster.clock.advance(600_000);
+    expect(await readiness()).toBe("Broken");
+    await label(null);
+    await cluster.clock.advance(1_000);
+    expect(await readiness()).toBe("KubeletReady");
+    await cluster.stop();
+  });
+
   it("that ends takes its node and its pods with it", async () => {
     const cluster = await startParts();
     cluster.node("n");
@@ -161,6 +191,28 @@ describe("a pod on a simulated kubelet", () => {
       .filter(({ involvedObject }) => involvedObject.name === "p")
       .map(({ reason }) => reason);
     expect(reasons.sort()).toEqual(["Created", "Pulled", "Scheduled", "Started"]);
+    await cluster.stop();
+  });
+
+  it("labelled as unhealthy runs and is never ready", async () => {
+    const cluster = await startParts();
+    cluster.node("n");
+    await cluster.clock.advance(31_000);
+    await cluster.create(POD, {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: {
+        name: "p",
+        namespace: "default",
+        labels: { "kwok.x-k8s.io/stage": "unhealthy" },
+      },
+      spec: { containers: [{ name: "main", image: "pause" }] },
+    });
+    await cluster.clock.advance(60_000);
+    const { status } = (await look(cluster)) as Pod;
+    expect(status?.phase).toBe("Running");
+    expect(status?.containerStatuses?.[0]).toMatchObject({ ready: false, started: true });
+    expect(status?.conditions?.find(({ type }) => type === "Ready")?.status).toBe("False");
     await cluster.stop();
   });
 

@@ -16,6 +16,7 @@ import {
 } from "../../kube/manager/controller.ts";
 import { createPartRecorder, subject } from "../parts.ts";
 import { createLease, isNodeReady, LEASE_NAMESPACE, nodeConditions } from "./join.ts";
+import { staysUnhealthy } from "./kwok-stage.ts";
 import type { Kubelets } from "./machines.ts";
 
 /** Creates the Lease if it is missing, and reports Ready after the boot. */
@@ -33,7 +34,7 @@ export function nodeStatusController(kubelets: Kubelets): Controller {
         await createLease(kubelets.deps, node);
       }
     }
-    if (isNodeReady(node)) return AWAIT_CHANGE;
+    if (isNodeReady(node) || staysUnhealthy(node)) return AWAIT_CHANGE;
     const readyMs = kubelets.readyMs(name);
     if (readyMs === "never") return AWAIT_CHANGE;
     const dueMs = createdAtMs(node) + readyMs;

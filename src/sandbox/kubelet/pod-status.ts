@@ -1,10 +1,12 @@
 /**
  * The status that a kubelet reports for a pod, as pure functions: containers are being created, run, wait for a
- * restart, or have ended. Probes are not simulated: a running container is ready.
+ * restart, or have ended. Probes are not simulated: a running container is ready, unless a label says that its pod is
+ * unhealthy.
  */
 import type { Pod, PodStatus } from "../../apis/core/pod.ts";
 import type { Condition } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
+import { staysUnhealthy } from "./kwok-stage.ts";
 
 /** Where a pod runs. */
 export interface PodPlace {
@@ -43,6 +45,7 @@ export function creatingStatus(pod: Pod, place: PodPlace, nowMs: number): PodSta
 /** The status while all containers run. */
 export function runningStatus(pod: Pod, place: PodPlace, nowMs: number): PodStatus {
   const at = toRfc3339(nowMs);
+  const isReady = !staysUnhealthy(pod);
   const podIp = pod.spec.hostNetwork === true ? place.hostIp : place.podIp;
   return {
     ...pod.status,
@@ -52,7 +55,7 @@ export function runningStatus(pod: Pod, place: PodPlace, nowMs: number): PodStat
     containerStatuses: pod.spec.containers.map((container) => ({
       ...containerBase(container),
       containerID: containerId(pod, container.name),
-      ready: true,
+      ready: isReady,
       started: true,
       restartCount: restartsOf(pod, container.name),
       state: { running: { startedAt: at } },
@@ -70,12 +73,7 @@ export function runningStatus(pod: Pod, place: PodPlace, nowMs: number): PodStat
               : { started: false, state: terminated(0, at, at) }),
           })),
         }),
-    conditions: withConditions(pod, nowMs, {
-      PodReadyToStartContainers: ["True"],
-      Initialized: ["True"],
-      Ready: ["True"],
-      ContainersReady: ["True"],
-    }),
+    conditions: withConditions(pod, nowMs, runningConditions(pod)),
   };
 }
 
@@ -144,19 +142,14 @@ export function restartedStatus(pod: Pod, exitCode: number, nowMs: number): PodS
     ...pod.status,
     containerStatuses: (pod.status?.containerStatuses ?? []).map((status) => ({
       ...status,
-      ready: true,
+      ready: !staysUnhealthy(pod),
       started: true,
       restartCount: restartsOf(pod, status.name) + 1,
       lastState:
         startedAt === undefined ? status["lastState"] : terminated(exitCode, startedAt, at),
       state: { running: { startedAt: at } },
     })),
-    conditions: withConditions(pod, nowMs, {
-      PodReadyToStartContainers: ["True"],
-      Initialized: ["True"],
-      Ready: ["True"],
-      ContainersReady: ["True"],
-    }),
+    conditions: withConditions(pod, nowMs, runningConditions(pod)),
   };
 }
 
@@ -208,6 +201,18 @@ function terminated(exitCode: number, startedAt: string, finishedAt: string) {
 function notReadyMessage(pod: Pod): string {
   const names = pod.spec.containers.map(({ name }) => name).join(" ");
   return `containers with unready status: [${names}]`;
+}
+
+function runningConditions(pod: Pod): Readonly<Record<string, ConditionValue>> {
+  const readiness: ConditionValue = staysUnhealthy(pod)
+    ? ["False", "ContainersNotReady", notReadyMessage(pod)]
+    : ["True"];
+  return {
+    PodReadyToStartContainers: ["True"],
+    Initialized: ["True"],
+    Ready: readiness,
+    ContainersReady: readiness,
+  };
 }
 
 type ConditionValue = readonly [status: Condition["status"], reason?: string, message?: string];
