@@ -508,6 +508,71 @@ describe("solve", () => {
     ]);
   });
 
+  describe("with volumes that are bound to zones", () => {
+    const zoned = (zones: readonly string[]) => ({
+      claims: zones.map((_, at) => ({
+        metadata: {
+          name: `data-${at}`,
+          namespace: "default",
+          annotations: { "pv.kubernetes.io/bind-completed": "yes" },
+        },
+        spec: { volumeName: `pv-${at}` },
+      })),
+      volumes: zones.map((zone, at) => ({
+        metadata: { name: `pv-${at}` },
+        spec: {
+          nodeAffinity: {
+            required: {
+              nodeSelectorTerms: [
+                { matchExpressions: [{ key: ZONE, operator: "In" as const, values: [zone] }] },
+              ],
+            },
+          },
+        },
+      })),
+      classes: [],
+      csiNodes: [],
+    });
+    /** The number of pods by zone, and the number of pods without a place. `free`: pods without a volume. */
+    const zonesOf = (rules: Partial<Pod["spec"]>, zones: readonly string[], free: number) => {
+      const labels = { app: "web" };
+      const bound = zones.map((_, at) => ({ persistentVolumeClaim: { claimName: `data-${at}` } }));
+      const batch = [
+        ...pods(free, { name: "a", labels, spec: rules }),
+        ...bound.map((volume, at) =>
+          pod({
+            name: `z-${at}`,
+            labels,
+            spec: { ...rules, volumes: [{ name: "data", ...volume }] },
+          }),
+        ),
+      ];
+      const { newClaims, unschedulable } = solve(
+        schedulingInput({ pods: batch, volumes: zoned(zones) }),
+      );
+      const counts = new Map<string, number>();
+      for (const { pods: own, requirements } of newClaims)
+        for (const zone of requirements.find(({ key }) => key === ZONE)?.values ?? [])
+          counts.set(zone, (counts.get(zone) ?? 0) + own.length);
+      return { ...Object.fromEntries([...counts].sort()), pending: unschedulable.length };
+    };
+
+    it("leaves these zones to their pods, if a spread allows no other way", () => {
+      const { spec } = spread(ZONE, { app: "web" }, { minDomains: 3 });
+      const bound = ["zone-a", "zone-b", "zone-a"];
+      const [all, pending] = [{ "zone-a": 2, "zone-b": 2, "zone-c": 1 }, 0];
+      expect(zonesOf(spec, bound, 2)).toEqual({ ...all, pending });
+      expect(zonesOf(spec, bound, 1)).toEqual({ ...all, "zone-b": 1, pending });
+    });
+
+    it("leaves these zones to their pods, if pods must be apart", () => {
+      const spec = antiAffinity(ZONE, "web");
+      const each = { "zone-a": 1, "zone-b": 1, "zone-c": 1 };
+      expect(zonesOf(spec, ["zone-a"], 2)).toEqual({ ...each, pending: 0 });
+      expect(zonesOf(spec, ["zone-b", "zone-a"], 1)).toEqual({ ...each, pending: 0 });
+    });
+  });
+
   it("says for each pool what fell by what", () => {
     const [refused] = solve(schedulingInput({ pods: [pod({ cpu: "500" })] })).unschedulable;
     expect(refused?.message).toBe(

@@ -22,6 +22,7 @@ import { Recommendations } from "../state/recommendations.ts";
 import { defaultPooler } from "./batch/default-pool.ts";
 import { defaultSpreader } from "./batch/default-spread.ts";
 import { plannedDaemons } from "./batch/eligibility.ts";
+import { areFewDomainsTaken, hasFewDomains } from "./batch/few-domains.ts";
 import { type Draft, forgetTries, type PodClass, PodClasses } from "./batch/pod-class.ts";
 import { inOrderInSteps, Queue, type QueuedPod } from "./batch/queue.ts";
 import { isPriorityInverted, placesHigherPriorities } from "./batch/scarcity.ts";
@@ -176,7 +177,7 @@ export function* planOf(batch: Batch, opening?: Opening): Steps<SchedulingResult
  * far are too expensive to go on.
  */
 export function* planUntil(batch: Batch, isEnough: Stop): Steps<SchedulingResult | undefined> {
-  const plan = yield* plannedWithForesight(batch, { isEnough });
+  const plan = yield* planned(batch, { isEnough });
   return plan === undefined ? undefined : yield* orChargedAsLargest(batch, plan);
 }
 
@@ -191,7 +192,7 @@ export function* planUntil(batch: Batch, isEnough: Stop): Steps<SchedulingResult
  * upstream's rules do not have.
  */
 export function* planAsUpstream(batch: Batch): Steps<SchedulingResult | undefined> {
-  const plan = yield* planned(batch, { asUpstream: true });
+  const plan = yield* plannedOnce(batch, { asUpstream: true });
   return plan?.late.length === 0 ? plan.result : undefined;
 }
 
@@ -231,6 +232,8 @@ interface GreedySettings {
   readonly opening?: Opening | undefined;
   readonly isEnough?: Stop;
   readonly importantFirst?: boolean;
+  /** Places pods that have few domains to choose from first, see {@link hasFewDomains}. */
+  readonly fewDomainsFirst?: boolean;
   readonly asUpstream?: boolean;
   /** Charge limits with the largest type that a planned node may become. */
   readonly chargesMost?: boolean;
@@ -240,9 +243,23 @@ interface GreedySettings {
 }
 
 function* completePlan(batch: Batch, settings: GreedySettings): Steps<SchedulingResult> {
-  const result = yield* plannedWithForesight(batch, settings);
+  const result = yield* planned(batch, settings);
   assert(result !== undefined, "a plan is made to its end");
   return result;
+}
+
+/**
+ * Plans again if a topology rule kept out a pod that has few domains to choose from: then such pods come first, because
+ * other pods may have taken their domains. The plan with fewer pending pods is kept. `isEnough` applies only to the
+ * first plan.
+ */
+function* planned(batch: Batch, settings: GreedySettings): Steps<SchedulingResult | undefined> {
+  const first = yield* plannedWithForesight(batch, settings);
+  if (first === undefined || !areFewDomainsTaken(batch.queued, first.result)) return first?.result;
+  const { isEnough: _, ...toItsEnd } = settings;
+  const other = yield* plannedWithForesight(batch, { ...toItsEnd, fewDomainsFirst: true });
+  assert(other !== undefined, "a plan is made to its end");
+  return (pendingBy(other) < pendingBy(first) ? other : first).result;
 }
 
 /**
@@ -250,16 +267,13 @@ function* completePlan(batch: Batch, settings: GreedySettings): Steps<Scheduling
  * is kept unless it leaves more pods pending. Pods that kube-scheduler would refuse count as pending. `isEnough`
  * applies only to the first plan.
  */
-function* plannedWithForesight(
-  batch: Batch,
-  settings: GreedySettings,
-): Steps<SchedulingResult | undefined> {
-  const first = yield* planned(batch, settings);
-  if (first === undefined || first.late.length === 0) return first?.result;
+function* plannedWithForesight(batch: Batch, settings: GreedySettings): Steps<Planned | undefined> {
+  const first = yield* plannedOnce(batch, settings);
+  if (first === undefined || first.late.length === 0) return first;
   const { isEnough: _, ...toItsEnd } = settings;
-  const other = yield* planned(batch, { ...toItsEnd, foreseen: first.late });
+  const other = yield* plannedOnce(batch, { ...toItsEnd, foreseen: first.late });
   assert(other !== undefined, "a plan is made to its end");
-  return (pendingBy(other) > pendingBy(first) ? first : other).result;
+  return pendingBy(other) > pendingBy(first) ? first : other;
 }
 
 /** A plan, and domains that its topology spreads came to know only after they had placed pods (`late`). */
@@ -272,9 +286,9 @@ function pendingBy({ result, late }: Planned): number {
   return result.unschedulable.length + refusedBy(late);
 }
 
-function* planned(
+function* plannedOnce(
   batch: Batch,
-  { opening, isEnough, importantFirst = false, foreseen = [], ...settings }: GreedySettings,
+  { opening, isEnough, foreseen = [], ...settings }: GreedySettings,
 ): Steps<Planned | undefined> {
   const { pass, fork } = openPass(batch, settings);
   if (settings.asUpstream !== true) pass.context.topology.meetings.gather(batch.meetings);
@@ -284,7 +298,10 @@ function* planned(
   const later =
     together === undefined ? queued : yield* placeAffinityGroups(pass, queued, together);
   const rest = opening === undefined ? later : yield* opening(pass, later);
-  const queue = new Queue(rest, importantFirst);
+  const queue = new Queue(rest, {
+    ...(settings.importantFirst === true ? { importantFirst: true } : {}),
+    ...(settings.fewDomainsFirst === true ? { isEarly: hasFewDomains } : {}),
+  });
   const failed: QueuedPod[] = [];
   const stuck = (podClass: PodClass) => isStuck(pass, podClass);
   let [tries, asked, steps] = [0, 0, 0];

@@ -55,6 +55,22 @@ describe("the queue of a batch", () => {
     expect([queue.length, names(queue.rest())]).toEqual([1, ["a"]]);
   });
 
+  it("tries early pods before all others, and again after each placement", () => {
+    const early = classes[1] as PodClass;
+    const all = [item("a"), item("b"), item("x", early), item("c"), item("y", early)];
+    const queue = new Queue(all, { isEarly: (podClass) => podClass === early });
+    const tried: string[] = [];
+    for (let one = queue.pop(); one !== undefined; one = queue.pop()) {
+      const { name } = one.pod.metadata;
+      tried.push(name);
+      // Early pods find a place after b only; c never finds one.
+      const isPlaced = one.podClass === early ? tried.includes("b") : name !== "c";
+      if (!isPlaced) queue.giveBack(one);
+    }
+    expect(tried).toEqual(["x", "y", "a", "x", "y", "b", "x", "y", "c"]);
+    expect([queue.length, names(queue.rest())]).toEqual([1, ["c"]]);
+  });
+
   it("places the important first where it is asked to", () => {
     const all = [
       item("low", classes[0], -1),
@@ -62,7 +78,7 @@ describe("the queue of a batch", () => {
       item("none"),
       item("too"),
     ];
-    const order = (importantFirst: boolean) => names(new Queue(all, importantFirst).rest());
+    const order = (importantFirst: boolean) => names(new Queue(all, { importantFirst }).rest());
     expect(order(false)).toEqual(["low", "high", "none", "too"]);
     expect(order(true)).toEqual(["high", "none", "too", "low"]);
   });

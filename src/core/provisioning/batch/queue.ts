@@ -31,14 +31,23 @@ export class Queue {
   #returned: Returned[] = [];
   #firstReturned = 0;
   #length: number;
+  /** Pods that are tried before all others, and again after each placement. */
+  readonly #early: QueuedPod[];
+  readonly #isEarly: (podClass: PodClass) => boolean;
+  /** Index of the next early pod to try. Those before it were tried since the last placement. */
+  #nextEarly = 0;
   /** Pods put back since the last placement. When this is a full round, planning ends. */
   #inVain = 0;
   #isOut = false;
 
-  /** `pods`: {@link inOrder}. `importantFirst`: by priority before all else. */
-  constructor(pods: readonly QueuedPod[], importantFirst = false) {
-    this.#items = importantFirst ? byPriority(pods).flat() : pods;
-    this.#length = this.#items.length;
+  /** `pods`: {@link inOrder}. */
+  constructor(pods: readonly QueuedPod[], { importantFirst = false, isEarly = NOBODY } = {}) {
+    const items = importantFirst ? byPriority(pods).flat() : pods;
+    this.#isEarly = isEarly;
+    this.#early = isEarly === NOBODY ? [] : items.filter(({ podClass }) => isEarly(podClass));
+    this.#items =
+      this.#early.length === 0 ? items : items.filter(({ podClass }) => !isEarly(podClass));
+    this.#length = items.length;
   }
 
   get length(): number {
@@ -50,8 +59,13 @@ export class Queue {
    * this class since it was put back, so its pods are skipped.
    */
   pop(stuck: (podClass: PodClass) => boolean = NOBODY): QueuedPod | undefined {
-    if (this.#isOut) this.#inVain = 0;
+    if (this.#isOut) {
+      this.#inVain = 0;
+      this.#nextEarly = 0;
+    }
     this.#isOut = false;
+    const [early] = this.#early.splice(this.#nextEarly, 1);
+    if (early !== undefined) return this.#takeOut(early);
     const item = this.#items[this.#head];
     if (item !== undefined) {
       this.#head++;
@@ -75,6 +89,10 @@ export class Queue {
     this.#isOut = false;
     this.#inVain++;
     this.#length++;
+    if (this.#isEarly(item.podClass)) {
+      this.#early.splice(this.#nextEarly++, 0, item);
+      return;
+    }
     const last = this.#returned.at(-1);
     const isOpen = last?.podClass === item.podClass && last.taken === 0;
     if (isOpen) last.items.push(item);
@@ -85,6 +103,7 @@ export class Queue {
   rest(): QueuedPod[] {
     const returned = this.#returned.slice(this.#firstReturned);
     return [
+      ...this.#early,
       ...this.#items.slice(this.#head),
       ...returned.flatMap(({ items, taken }) => items.slice(taken)),
     ];
@@ -103,7 +122,7 @@ export class Queue {
   }
 }
 
-const NOBODY = () => false;
+const NOBODY = (_: PodClass): boolean => false;
 
 export function priorityOf({ spec }: Pod): number {
   return spec.priority ?? 0;
