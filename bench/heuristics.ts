@@ -3,12 +3,14 @@
  * turn, in one process. The tables show price and time of a plan without the part. Small random clusters of the fuzz
  * tests follow. bench/heuristics.md keeps the tables.
  */
-import { planBatch } from "../src/core/planner/plan-batch.ts";
+
 import { HEURISTICS, type Heuristic } from "../src/core/planner/heuristics.ts";
+import { planBatch } from "../src/core/planner/plan-batch.ts";
 import { DEFAULT_PLANNER, type PlannerOptions } from "../src/core/planner/planner-options.ts";
-import type { SchedulingInput } from "../src/core/provisioning/scheduling-input.ts";
 import type { SchedulingResult } from "../src/core/provisioning/result.ts";
+import type { SchedulingInput } from "../src/core/provisioning/scheduling-input.ts";
 import { drawScenario } from "../test/fuzz/draw.ts";
+import { withCopies } from "../test/fuzz/draw-copies.ts";
 import { inputOf as inputOfScenario } from "../test/fuzz/ours.ts";
 import { costWorkloads } from "./cost-workloads.ts";
 import { PATHOLOGICAL } from "./pathological.ts";
@@ -24,7 +26,7 @@ const FIRST_SEED = 100_000;
  */
 const EAGER: PlannerOptions = { ...DEFAULT_PLANNER, minPods: 1, nodeMicroUsdPerHour: 1_000 };
 /** Every fifth scenario has each of its pods twelve times. */
-const ENLARGED = { every: 5, copies: 12 };
+const ENLARGED_EVERY = 5;
 
 /** `npm run bench -- heuristics [--runs N] [--scenarios N] [--only HEURISTIC,…] [workload …]` */
 export async function heuristics(args: readonly string[]): Promise<void> {
@@ -33,7 +35,9 @@ export async function heuristics(args: readonly string[]): Promise<void> {
   const costs = new Map(only.map((one): [Heuristic, OnWorkload[]] => [one, []]));
   for (const workload of workloads) compareOn(workload, runs, costs);
   const drawn = Array.from({ length: scenarios }, (_, at) => FIRST_SEED + at);
-  const rows = new Map(only.map((one) => [one, { changed: 0, dearer: 0, cheaper: 0, pending: 0, price: 0 }]));
+  const rows = new Map(
+    only.map((one) => [one, { changed: 0, dearer: 0, cheaper: 0, pending: 0, price: 0 }]),
+  );
   let price = 0;
   for (const seed of drawn) {
     const input = scenarioOf(seed);
@@ -68,8 +72,13 @@ export async function heuristics(args: readonly string[]): Promise<void> {
  */
 function summary(found: readonly OnWorkload[]): readonly string[] {
   const [most] = found.toSorted((a, b) => b.price - a.price);
-  const dearest = most === undefined || most.price <= 1 ? "" : `${percent(most.price - 1)} (${most.name})`;
-  return [percent(mean(found.map((one) => one.price)) - 1), dearest, `${median(found.map(({ time }) => time)).toFixed(2)}x`];
+  const dearest =
+    most === undefined || most.price <= 1 ? "" : `${percent(most.price - 1)} (${most.name})`;
+  return [
+    percent(mean(found.map((one) => one.price)) - 1),
+    dearest,
+    `${median(found.map(({ time }) => time)).toFixed(2)}x`,
+  ];
 }
 
 interface OnWorkload {
@@ -81,37 +90,54 @@ interface OnWorkload {
 
 function read(args: readonly string[]) {
   const strange = args.find((arg) => arg.startsWith("--") && !FLAGS.has(arg));
-  if (strange !== undefined) throw new Error(`${strange}: not known; there are ${[...FLAGS].join(", ")}`);
+  if (strange !== undefined)
+    throw new Error(`${strange}: not known; there are ${[...FLAGS].join(", ")}`);
   const after = (flag: string) => (args.includes(flag) ? args[args.indexOf(flag) + 1] : undefined);
   const names = args.filter((arg, at) => !arg.startsWith("--") && !FLAGS.has(args[at - 1] ?? ""));
   const wanted = after("--only")?.split(",");
   const only = HEURISTICS.filter((one) => wanted?.includes(one) ?? true);
   if (wanted !== undefined && only.length !== wanted.length)
     throw new Error(`--only ${wanted.join()}: heuristics are ${HEURISTICS.join(", ")}`);
-  return { runs: Number(after("--runs") ?? 3), scenarios: Number(after("--scenarios") ?? 1_000), only, names };
+  return {
+    runs: Number(after("--runs") ?? 3),
+    scenarios: Number(after("--scenarios") ?? 1_000),
+    only,
+    names,
+  };
 }
 
 async function workloadsNamed(names: readonly string[]): Promise<readonly Workload[]> {
   const hard = await Promise.all(Object.values(PATHOLOGICAL).map((make) => make()));
   const all = [...(await costWorkloads()).map(({ workload }) => workload), ...hard];
-  return names.length === 0 ? all : all.filter(({ name }) => names.some((one) => name.startsWith(one)));
+  return names.length === 0
+    ? all
+    : all.filter(({ name }) => names.some((one) => name.startsWith(one)));
 }
 
 /** Plans one workload `runs` times with all parts and without each one. Times are compared only within the same run. */
-function compareOn(workload: Workload, runs: number, into: ReadonlyMap<Heuristic, OnWorkload[]>): void {
+function compareOn(
+  workload: Workload,
+  runs: number,
+  into: ReadonlyMap<Heuristic, OnWorkload[]>,
+): void {
   measured(inputOf(workload), DEFAULT_PLANNER);
   const times = new Map([...into.keys()].map((one): [Heuristic, number[]] => [one, []]));
   const prices = new Map<Heuristic, number>();
   for (let run = 0; run < runs; run++) {
     const whole = measured(inputOf(workload), DEFAULT_PLANNER);
     for (const [heuristic, own] of times) {
-      const other = measured(inputOf(workload), { ...DEFAULT_PLANNER, without: new Set([heuristic]) });
+      const other = measured(inputOf(workload), {
+        ...DEFAULT_PLANNER,
+        without: new Set([heuristic]),
+      });
       own.push(other.ms / whole.ms);
       prices.set(heuristic, whole.price === 0 ? 1 : other.price / whole.price);
     }
   }
   for (const [heuristic, own] of times)
-    into.get(heuristic)?.push({ name: workload.name, price: prices.get(heuristic) ?? 1, time: median(own) });
+    into
+      .get(heuristic)
+      ?.push({ name: workload.name, price: prices.get(heuristic) ?? 1, time: median(own) });
   process.stderr.write(
     `${workload.name}: ${[...prices].map(([one, price], at) => `${one} ${price.toFixed(4)} ${median([...times.values()][at] ?? []).toFixed(2)}`).join(", ")}\n`,
   );
@@ -134,23 +160,7 @@ function measured(input: SchedulingInput, options: PlannerOptions): Measured {
 /** The random cluster of a seed. */
 function scenarioOf(seed: number): SchedulingInput {
   const scenario = drawScenario(seed);
-  if (seed % ENLARGED.every !== 0) return inputOfScenario(scenario);
-  const manifests = scenario.manifests.flatMap((one) => (isWaitingPod(one) ? copiesOf(one) : [one]));
-  return inputOfScenario({ ...scenario, manifests });
-}
-
-type Manifest = ReturnType<typeof drawScenario>["manifests"][number];
-
-function isWaitingPod(one: Manifest): boolean {
-  return one.kind === "Pod" && (one as { spec?: { nodeName?: string } }).spec?.nodeName === undefined;
-}
-
-function copiesOf(pod: Manifest): readonly Manifest[] {
-  const { metadata } = pod as { metadata: { name: string; uid?: string } };
-  return Array.from({ length: ENLARGED.copies }, (_, copy) => ({
-    ...pod,
-    metadata: { ...metadata, name: `${metadata.name}-x${copy}`, uid: `${metadata.uid ?? metadata.name}-x${copy}` },
-  })) as readonly Manifest[];
+  return inputOfScenario(seed % ENLARGED_EVERY === 0 ? withCopies(scenario) : scenario);
 }
 
 function mean(numbers: readonly number[]): number {

@@ -58,7 +58,8 @@ export async function repackVerdict(seed: number): Promise<RepackVerdict> {
   return { seed, moved, faults };
 }
 
-async function pictureFor(objects: readonly KubeObject[]): Promise<Picture> {
+/** The cluster as the disruption loop sees it. */
+export async function pictureFor(objects: readonly KubeObject[]): Promise<Picture> {
   const manifests = sortManifests(objects.map((object) => ({ where: "drawn", object })));
   const cloud = { wellKnownLabels, typesOf: async () => instanceTypes, notes: [] };
   const wanted = { ...SETTINGS, poolNames: [], defaultSpread: [] };

@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { calm, calmDay } from "../calm/run.ts";
 import { tryMutants } from "../calm/try-mutants.ts";
 import type { Scenario } from "../validator/validate.ts";
+import { digestOf } from "./digests.ts";
 import { drawScenario } from "./draw.ts";
 import { withNamedDaemons } from "./draw-daemons.ts";
 import { withLimits } from "./draw-limits.ts";
@@ -26,6 +27,7 @@ const USAGE = `npm run fuzz -- [--count N] [--seed N]          plans of random s
 npm run fuzz -- fixes [--count N] [--seed N]    the fixes that such plans name, made and planned again (1000)
 npm run fuzz -- --upstream [--count N] [--seed N]  the same, compared with sigs.k8s.io/karpenter (2000)
 npm run fuzz -- repack [--count N] [--seed N]      what repack proposes for random clusters (2000)
+npm run fuzz -- digests [--count N] [--seed N]     a digest of all decided about each, to compare two checkouts (3000)
 npm run fuzz -- inputs [--count N] [--from N] [--target NAME]  hostile texts through all that reads texts (10000)
 npm run fuzz -- inputs --target NAME --seed N      one of them, made small
 npm run fuzz -- plans [--count N] [--seed N]       what plans say is launched is launched in the sandbox (300)
@@ -44,7 +46,7 @@ const KNOWN: Readonly<Record<string, RegExp>> = {
 };
 const known =
   KNOWN[args[0] ?? ""] ??
-  /^(?:repack|fixes|plans|plain|volumes|aws|\d+|--(?:count|seed|upstream))$/;
+  /^(?:repack|digests|fixes|plans|plain|volumes|aws|\d+|--(?:count|seed|upstream))$/;
 const strange = args.find((arg) => !known.test(arg));
 const count = numberAfter("--count");
 const seed = numberAfter("--seed");
@@ -69,6 +71,8 @@ else if (args[0] === "mutants")
   });
 else if (args.includes("repack"))
   process.exitCode = await fuzzRepack(seed, count ?? (seed === undefined ? 2_000 : 1));
+else if (args.includes("digests"))
+  process.exitCode = await digests(seed, count ?? (seed === undefined ? 3_000 : 1));
 else if (args.includes("plans"))
   process.exitCode = await fuzzPlans(seed, count ?? (seed === undefined ? 300 : 1));
 else if (args.includes("fixes"))
@@ -115,6 +119,12 @@ async function fuzzRepack(first = 0, clusters: number): Promise<number> {
   const outcome = failures === 0 ? "no fault" : `${failures} seeds failed`;
   process.stdout.write(`${clusters} clusters, ${commands} commands, ${outcome}\n`);
   return failures === 0 ? 0 : 1;
+}
+
+async function digests(first = 0, scenarios: number): Promise<number> {
+  for (let at = first; at < first + scenarios; at++)
+    process.stdout.write(`${at} ${await digestOf(at)}\n`);
+  return 0;
 }
 
 async function fuzzPlans(first = 0, waves: number): Promise<number> {
