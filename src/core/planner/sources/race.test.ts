@@ -1,10 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { atOnce } from "../../../base/steps.ts";
 import { instanceType, pod, poolInput, schedulingInput } from "../../../testing/builders.ts";
-import { PriceFloor } from "../../provisioning/pools/price-floor.ts";
 import { planUntil, prepare } from "../../provisioning/solve.ts";
 import { priceMicroUsd } from "../plan-price.ts";
-import { PartialPlanBound } from "./partial-plan-bound.ts";
+import { leastPriceOf } from "./race.ts";
 
 const ZONE = "topology.kubernetes.io/zone";
 
@@ -17,12 +16,10 @@ describe("what a plan will cost at the least", () => {
 
   it("grows as nodes fill, and is never more than it costs in the end", () => {
     const one = batch();
-    const { templates, context } = one.base;
-    const soFar = new PartialPlanBound(templates, new PriceFloor(templates, context.space));
     const seen: number[] = [];
     const plan = atOnce(
       planUntil(one, ({ all }) => {
-        seen.push(soFar.of(all));
+        seen.push(leastPriceOf(all));
         return false;
       }),
     );
