@@ -26,7 +26,7 @@ import { areFewDomainsTaken, hasFewDomains } from "./batch/few-domains.ts";
 import { type Draft, forgetTries, type PodClass, PodClasses } from "./batch/pod-class.ts";
 import { inOrderInSteps, Queue, type QueuedPod } from "./batch/queue.ts";
 import { isPriorityInverted, placesHigherPriorities } from "./batch/scarcity.ts";
-import { type BatchPod, PODS_PER_STEP, sortOut } from "./batch/sort-out.ts";
+import { type BatchPod, sortOut } from "./batch/sort-out.ts";
 import { Attempt } from "./feasibility/attempt.ts";
 import { type Fork, Forks } from "./fork.ts";
 import { meetingPlaces } from "./nodes/affinity-groups.ts";
@@ -52,8 +52,6 @@ import { type Latecomer, refusedBy } from "./topology/latecomers.ts";
 import { Topology } from "./topology/topology.ts";
 import type { MeetingPlace, TopologyGroup } from "./topology/topology-group.ts";
 
-/** The number of nodes in one step, which takes a few milliseconds at most. */
-const NODES_PER_STEP = 64;
 const TRIES_PER_STEP = 64;
 /**
  * With {@link planByCheapestNode} one pod may ask every planned node, so steps also end after this number of answers.
@@ -451,11 +449,11 @@ function* classify(
   classes: Set<PodClass>,
 ): Steps<QueuedPod[]> {
   const { topology } = pass.context;
-  yield* eachInSteps(pods, PODS_PER_STEP, ({ alike }) => {
+  yield* eachInSteps(pods, ({ alike }) => {
     alike.draft ??= pass.classes.announce(alike.sample);
   });
   const batch = new Set(input.nodes.length === 0 ? [] : input.pods.map(keyOf));
-  const running = yield* mapInSteps(input.nodes, NODES_PER_STEP, (view) => {
+  const running = yield* mapInSteps(input.nodes, (view) => {
     const place = new ExistingNode(view, []);
     const staying = view.pods.filter((pod) => !isTerminating(pod) && !batch.has(keyOf(pod)));
     const terms = staying.flatMap((pod) =>
@@ -471,7 +469,7 @@ function* classify(
   });
   for (const node of pass.nodes) topology.addDomains(node);
   for (const { group, place } of held) topology.count(group, place);
-  yield* eachInSteps(running, NODES_PER_STEP, ({ place, staying }) => {
+  yield* eachInSteps(running, ({ place, staying }) => {
     for (const pod of staying) {
       const { namespace = "default", labels = {} } = pod.metadata;
       for (const group of topology.selecting(namespace, labels)) {
@@ -479,7 +477,7 @@ function* classify(
       }
     }
   });
-  return yield* mapInSteps(pods, PODS_PER_STEP, ({ pod, alike }) => {
+  return yield* mapInSteps(pods, ({ pod, alike }) => {
     let { podClass } = alike;
     if (podClass === undefined) {
       podClass = pass.classes.classOf(alike.sample, alike.draft as Draft);

@@ -13,7 +13,6 @@ import type { PlannedClaim } from "./result.ts";
 import type { PoolInput, SchedulingInput } from "./scheduling-input.ts";
 import { planOf, prepare } from "./solve.ts";
 
-const NODES_PER_STEP = 1_024;
 const NAMESPACE = "static-capacity";
 const LABELS = { "karpenter.sh/static-capacity": "placeholder" };
 const SELECTOR = { matchLabels: LABELS };
@@ -38,7 +37,6 @@ export function* planStaticNodes(
   const going = new Set(instead);
   const own = yield* filterInSteps(
     input.nodes,
-    NODES_PER_STEP,
     ({ poolId, deleting, name }) => poolId === pool.pool.id && !deleting && !going.has(name),
   );
   const taken = (node: NodeView, index: number) => ({
@@ -49,7 +47,7 @@ export function* planStaticNodes(
     ...input,
     pods: Array.from({ length: count }, (_, index) => placeholder(index)),
     pools: [pool],
-    nodes: yield* mapInSteps(own, NODES_PER_STEP, taken),
+    nodes: yield* mapInSteps(own, taken),
     options: { ...input.options, preferencePolicy: "Respect", reservedCapacity: "fallback" },
   });
   const { newClaims, unschedulable } = yield* withinQuotas(yield* planOf(batch), input.quotaRoom);

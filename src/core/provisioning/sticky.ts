@@ -4,7 +4,7 @@
  * Design: docs/designs/003-sticky-placement.md
  */
 import { keyOf } from "../../apis/meta.ts";
-import { eachInSteps, type Steps } from "../../base/steps.ts";
+import { eachInSteps, ITEMS_PER_STEP, type Steps } from "../../base/steps.ts";
 import { within } from "../../base/within.ts";
 import { type PodClass, variantsOf } from "./batch/pod-class.ts";
 import { inOrderInSteps, type QueuedPod } from "./batch/queue.ts";
@@ -12,10 +12,6 @@ import { reasonOf } from "./feasibility/node-refusal.ts";
 import type { ExistingNode } from "./nodes/existing-node.ts";
 import { addTo, type Pass } from "./place.ts";
 import type { RejectionReason, Unstuck } from "./result.ts";
-
-const NODES_PER_STEP = 4_096;
-const PODS_PER_STEP = 1_024;
-const TRIES_PER_STEP = 64;
 
 /** Pods of one class with the same planned node. If the node refuses the first of them, it refuses the others. */
 interface Line {
@@ -47,7 +43,7 @@ export function* keepPlaces<T extends QueuedPod>(
   const unstuck: Unstuck[] = [];
   const rest: T[] = [];
   const wanted: T[] = [];
-  yield* eachInSteps(queued, PODS_PER_STEP, (item) => {
+  yield* eachInSteps(queued, (item) => {
     const target = sticky.get(keyOf(item.pod));
     if (target === undefined) rest.push(item);
     else if (targets.has(target)) wanted.push(item);
@@ -71,7 +67,7 @@ function* nodesNamed(
   names: ReadonlySet<string>,
 ): Steps<ReadonlyMap<string, ExistingNode>> {
   const found = new Map<string, ExistingNode>();
-  yield* eachInSteps(nodes, NODES_PER_STEP, (node) => {
+  yield* eachInSteps(nodes, (node) => {
     const { name, claim } = node.view;
     if (names.has(name)) found.set(name, node);
     if (claim !== undefined && names.has(claim.metadata.name)) found.set(claim.metadata.name, node);
@@ -116,7 +112,7 @@ function* placeLines(pass: Pass, lines: readonly Line[]): Steps<readonly Refused
     let placed = 0;
     for (const line of open) {
       while (line.done < line.items.length) {
-        if (++tries % TRIES_PER_STEP === 0) yield;
+        if (++tries % ITEMS_PER_STEP === 0) yield;
         const item = line.items[line.done] as QueuedPod;
         if (!isTaken(pass, item, line.node)) break;
         addTo(line.node, pass, item);

@@ -9,9 +9,6 @@ import type { QueuedPod } from "./batch/queue.ts";
 import { type Pass, place } from "./place.ts";
 import type { TopologyGroup } from "./topology/topology-group.ts";
 
-const PODS_PER_STEP = 8_192;
-const TRIES_PER_STEP = 64;
-
 /** The affinity groups of those queued pods that are in `left`. */
 export function* affinityGroupsOf(
   queued: readonly QueuedPod[],
@@ -19,7 +16,7 @@ export function* affinityGroupsOf(
 ): Steps<ReadonlySet<TopologyGroup>> {
   const groups = new Set<TopologyGroup>();
   if (left.size === 0) return groups;
-  yield* eachInSteps(queued, PODS_PER_STEP, ({ pod, podClass }) => {
+  yield* eachInSteps(queued, ({ pod, podClass }) => {
     const group = left.has(pod) ? affinityGroupOf(podClass) : undefined;
     if (group !== undefined) groups.add(group);
   });
@@ -44,7 +41,7 @@ export function* placeAffinityGroups(
 ): Steps<readonly QueuedPod[]> {
   const byGroup = new Map<TopologyGroup, QueuedPod[]>();
   const rest: QueuedPod[] = [];
-  yield* eachInSteps(queued, PODS_PER_STEP, (item) => {
+  yield* eachInSteps(queued, (item) => {
     const group = affinityGroupOf(item.podClass);
     if (group === undefined || !groups.has(group)) rest.push(item);
     else within(byGroup, group, () => []).push(item);
@@ -53,7 +50,7 @@ export function* placeAffinityGroups(
   for (const items of byGroup.values()) {
     yield;
     const left: QueuedPod[] = [];
-    yield* eachInSteps(items, TRIES_PER_STEP, (item) => {
+    yield* eachInSteps(items, (item) => {
       if (place(pass, item) !== "placed") left.push(item);
     });
     failed.push(...left);

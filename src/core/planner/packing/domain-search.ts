@@ -6,7 +6,7 @@
  * spent.
  */
 import { assert } from "../../../base/assert.ts";
-import type { Steps } from "../../../base/steps.ts";
+import { ITEMS_PER_STEP, type Steps } from "../../../base/steps.ts";
 import { within } from "../../../base/within.ts";
 import type { PodClass } from "../../provisioning/batch/pod-class.ts";
 import type { TopologyGroup } from "../../provisioning/topology/topology-group.ts";
@@ -19,9 +19,6 @@ import { pack } from "./pack.ts";
 import { type Packing, type PatternUse, packingPrice, type WorkBudget } from "./packing.ts";
 import { type PackingPart, partsOf } from "./parts.ts";
 import type { ResourcePrices } from "./resource-prices.ts";
-
-/** Moves that are tried between two steps. The packing after most moves is known already, so one takes microseconds. */
-const MOVES_PER_STEP = 64;
 
 /** A demand with its packing. */
 export interface PackedDemand {
@@ -49,7 +46,7 @@ export function* withBetterDomains(
     for (const move of divided.flatMap(movesOf)) {
       if (budget.units <= 0) break;
       if (move.from.pods.items.length === 0 || !counts.allow(move)) continue;
-      if (++tried % MOVES_PER_STEP === 0) yield;
+      if (++tried % ITEMS_PER_STEP === 0) yield;
       const packed = yield* packings.after(move, rowCounts);
       if (packed === undefined || packed.price >= least) continue;
       best = { move, packed };

@@ -3,7 +3,7 @@
  * whatever the packing left out. Pods that their planned nodes refuse are left for the next round of packing or for the
  * greedy rules.
  */
-import { eachInSteps, type Steps } from "../../../base/steps.ts";
+import { eachInSteps, ITEMS_PER_STEP, type Steps } from "../../../base/steps.ts";
 import { within } from "../../../base/within.ts";
 import type { QueuedPod } from "../../provisioning/batch/queue.ts";
 import { NewNodeClaim } from "../../provisioning/nodes/new-nodeclaim.ts";
@@ -14,9 +14,6 @@ import type { ClassPods } from "./class-demand.ts";
 import type { PackingDemand } from "./demand.ts";
 import type { NodeBin } from "./node-bins.ts";
 import type { Pattern, PatternUse } from "./packing.ts";
-
-/** Nodes between two steps: each takes up to some hundred pods. */
-const NODES_PER_STEP = 16;
 
 interface PlannedNode {
   readonly claim: NewNodeClaim;
@@ -44,7 +41,6 @@ export function* placePacked(
   const isDivided = ({ bin }: UnfilledNode) => bin.domain !== undefined;
   yield* eachInSteps(
     nodes.filter((one) => !isDivided(one)),
-    NODES_PER_STEP,
     (one) => {
       takesMore(pass, one);
     },
@@ -115,7 +111,7 @@ function* fillInTurns(pass: Pass, nodes: readonly UnfilledNode[]): Steps<void> {
   for (let open = nodes, isFilling = true; isFilling; open = open.filter(wantsMore)) {
     isFilling = false;
     for (const one of open) {
-      if (tries++ % NODES_PER_STEP === 0) yield;
+      if (tries++ % ITEMS_PER_STEP === 0) yield;
       if (takesMore(pass, one)) isFilling = true;
     }
   }

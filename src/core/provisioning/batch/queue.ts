@@ -143,8 +143,6 @@ interface Level {
   readonly uids: string[];
 }
 
-const PODS_PER_STEP = 256;
-
 /** Sorted by cpu, then memory, largest first; then the oldest; then UID, so that the order of arrival has no effect. */
 export function inOrder<T extends QueuedPod>(pods: readonly T[]): T[] {
   return pods.length <= FEW ? pods.toSorted(largestFirst) : (atOnce(inOrderInSteps(pods)) as T[]);
@@ -169,11 +167,11 @@ function oldestFirst(a: QueuedPod, b: QueuedPod): number {
 /** Like {@link inOrder}, for long lists. */
 export function* inOrderInSteps(pods: readonly QueuedPod[]): Steps<QueuedPod[]> {
   const levels = new Levels();
-  yield* eachInSteps(pods, PODS_PER_STEP * 4, (item) => levels.add(item));
+  yield* eachInSteps(pods, (item) => levels.add(item));
   const sorted: QueuedPod[] = [];
   for (const level of levels.inOrder()) {
     for (const item of yield* byUid(level)) sorted.push(item);
-    if (level.pods.length > PODS_PER_STEP) yield;
+    yield;
   }
   return sorted;
 }

@@ -14,9 +14,6 @@ import { Lookalikes } from "./lookalikes.ts";
 import type { Draft, PodClass } from "./pod-class.ts";
 import { priorityOf } from "./queue.ts";
 
-/** One step takes a few milliseconds at most. */
-export const PODS_PER_STEP = 1_024;
-
 /** Pods that differ only in their names, and what they have in common. */
 export interface Alike {
   readonly sample: Pod;
@@ -49,7 +46,7 @@ export function* sortOut(
   const lookalikes = new Lookalikes(find);
   const batch: BatchPod[] = [];
   const refused: UnschedulablePod[] = [];
-  yield* eachInSteps(pods, PODS_PER_STEP, (pod) => {
+  yield* eachInSteps(pods, (pod) => {
     // A default spread depends on the pod's owner.
     const alike = defaultSpread === undefined ? lookalikes.of(pod) : find(pod);
     const message = alike.refusal ?? maxRunProblem(pod);

@@ -6,10 +6,6 @@ import type { QueuedPod } from "../batch/queue.ts";
 import type { HomesOf } from "../topology/latecomers.ts";
 import type { Place, TopologyGroup } from "../topology/topology-group.ts";
 
-/** One step takes a few milliseconds at most. */
-const PODS_PER_STEP = 4_096;
-const HOMES_PER_STEP = 512;
-
 interface Home extends Place {
   readonly pods: readonly Pod[];
 }
@@ -35,11 +31,11 @@ function* byRule(
   queued: readonly QueuedPod[],
 ): Steps<ReadonlyMap<TopologyGroup, ReadonlyMap<Place, number>>> {
   const classOf = new Map<Pod, PodClass>();
-  yield* eachInSteps(queued, PODS_PER_STEP, ({ pod, podClass }) => {
+  yield* eachInSteps(queued, ({ pod, podClass }) => {
     if (podClass.variants.some(({ rules }) => rules.length > 0)) classOf.set(pod, podClass);
   });
   const found = new Map<TopologyGroup, Map<Place, number>>();
-  yield* eachInSteps([...claims.all, ...nodes], HOMES_PER_STEP, (home) => {
+  yield* eachInSteps([...claims.all, ...nodes], (home) => {
     const classes = new Map<PodClass, number>();
     for (const pod of home.pods) {
       const podClass = classOf.get(pod);

@@ -27,9 +27,6 @@ export interface Placed {
   readonly existing: SchedulingResult["existing"];
 }
 
-/** Each claim names hundreds of instance types. */
-const CLAIMS_PER_STEP = 16;
-
 /**
  * The same input with `placed` taken in. Leaves out pods that have a place, and pods that must wait for the launch of
  * the claims.
@@ -42,7 +39,7 @@ export function* withPlaced(input: SchedulingInput, placed: Placed): Steps<Sched
     keys.add(normalizedLabel(topologyKey));
   const plans = new Map(made.map(({ name, plan }) => [name, plan]));
   const unlaunched: Unlaunched[] = [];
-  const nodes = yield* mapInSteps(input.nodes, CLAIMS_PER_STEP, (view) => {
+  const nodes = yield* mapInSteps(input.nodes, (view) => {
     const plan = plans.get(view.claim?.metadata.name ?? "");
     if (plan === undefined || !isUnlaunched(view)) return view;
     const supposed = withLabels(view, supposedLabels(plan, keys));
@@ -91,7 +88,7 @@ function* withUsageOf(
   pools: readonly PoolInput[],
 ): Steps<readonly PoolInput[]> {
   const more = new Map<string, Resources>();
-  yield* eachInSteps(unlaunched, CLAIMS_PER_STEP, ({ plan: { pool, instanceTypes } }) => {
+  yield* eachInSteps(unlaunched, ({ plan: { pool, instanceTypes } }) => {
     const largest = instanceTypes.map(({ capacity }) => capacity).reduce(maxResources, {});
     more.set(pool.id, addResources(more.get(pool.id) ?? {}, largest));
   });
@@ -126,7 +123,7 @@ function* withPodsAt(
     const home = homes.get(keyOf(pod));
     if (home !== undefined) within(arrived, home, () => []).push(pod);
   }
-  return yield* mapInSteps(nodes, CLAIMS_PER_STEP, (view) => {
+  return yield* mapInSteps(nodes, (view) => {
     const names = new Set([view.name, view.claim?.metadata.name ?? view.name]);
     const here = [...names].flatMap((name) => arrived.get(name) ?? []);
     const staying = view.deleting

@@ -48,8 +48,6 @@ interface Choice {
   readonly daemonRequests: Resources;
 }
 
-const CLAIMS_PER_STEP = 64;
-
 /** What planned claims are made with. */
 interface Listing {
   readonly space: RequirementSpace;
@@ -64,7 +62,7 @@ export function* planClaims(
   listing: Listing,
 ): Steps<PlannedClaim[]> {
   for (const claim of claims) claim.settleLimits();
-  return yield* mapInSteps(claims, CLAIMS_PER_STEP, (claim) => planned(claim, listing));
+  return yield* mapInSteps(claims, (claim) => planned(claim, listing));
 }
 
 function planned(

@@ -8,8 +8,6 @@ import { positionOf } from "../../scheduling/amounts.ts";
 import { Marks } from "../../scheduling/bits.ts";
 import type { ExistingNode } from "./existing-node.ts";
 
-const NODES_PER_STEP = 4_096;
-
 /** For one resource: what each node has left, by index. Also, for each requested amount, the nodes with less. */
 interface Column {
   readonly left: Float64Array;
@@ -45,7 +43,7 @@ export class Rooms {
       const left = new Float64Array(this.#nodes.length);
       const position = positionOf(name);
       if (position !== undefined)
-        yield* eachInSteps(this.#nodes, NODES_PER_STEP, (node, index) => {
+        yield* eachInSteps(this.#nodes, (node, index) => {
           left[index] = node.leftAt(position);
         });
       this.#columns.set(name, { left, short: new Map() });

@@ -129,10 +129,6 @@ interface Met {
   readonly open: ReadonlySet<string>;
 }
 
-const CLAIMS_PER_STEP = 16;
-/** Each pod may be compared with thousands of others. */
-const PODS_PER_STEP = 16;
-
 /**
  * The pods that need not wait for the launch of these claims. Two kinds of pods wait for one pass. A pod with
  * anti-affinity to a pod on such a claim could get a node in the same domain. A pod with affinity to its own kind
@@ -148,7 +144,7 @@ export function* withoutWaiting(
   // A pod without rules depends only on pods that have an anti-affinity. Most clusters have few of those.
   const apart = met.filter(({ there }) => holdsApart(there));
   const known = new Map<string, boolean>();
-  return yield* filterInSteps(pods, PODS_PER_STEP, (pod) => {
+  return yield* filterInSteps(pods, (pod) => {
     const others = hasRules(pod) ? met : apart;
     if (others.length === 0) return true;
     const look = looks(pod);
@@ -166,7 +162,7 @@ function* metBy(
 ): Steps<ReadonlyMap<string, Met>> {
   const keys = topologyKeys([...pods, ...claims.flatMap(({ plan }) => plan.pods)]);
   const met = new Map<string, Met>();
-  yield* eachInSteps(claims, CLAIMS_PER_STEP, ({ plan, labels }) => {
+  yield* eachInSteps(claims, ({ plan, labels }) => {
     const open = [...keys].filter((key) => labels[key] === undefined && isOpen(plan, key));
     if (open.length === 0) return;
     for (const there of plan.pods)

@@ -16,11 +16,6 @@ import type { PlannedClaim, SchedulingResult, UnschedulablePod } from "../result
 type Share = Offering["quota"];
 
 /**
- * The number of claims in one step. The first claim of a kind takes longest, because all its instance types are read.
- */
-const CLAIMS_PER_STEP = 16;
-
-/**
  * The plan without the claims for which no quota has room beside the others. Their pods wait for a later pass, which
  * knows what was launched. `room`: quota → units that may still be launched.
  */
@@ -32,7 +27,7 @@ export function* withinQuotas<R extends SchedulingResult>(
   const left = new QuotaRoom(room);
   const refused = new Set<PlannedClaim>();
   const waiting: UnschedulablePod[] = [];
-  yield* eachInSteps(mostImportantFirst(plan.newClaims), CLAIMS_PER_STEP, (claim) => {
+  yield* eachInSteps(mostImportantFirst(plan.newClaims), (claim) => {
     const message = left.take([claim]);
     if (message === undefined) return;
     refused.add(claim);

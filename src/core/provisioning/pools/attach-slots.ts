@@ -17,12 +17,10 @@ const PREFIX = "attachable-volumes-csi-";
 /** Type → driver → slots. The smallest number of all running nodes of the type counts. */
 export type SeenSlots = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
-const NODES_PER_STEP = 4_096;
-
 /** What the CSINodes of these nodes say. */
 export function* seenSlots(nodes: readonly NodeView[], volumes: VolumeIndex): Steps<SeenSlots> {
   const seen = new Map<string, Map<string, number>>();
-  yield* eachInSteps(nodes, NODES_PER_STEP, ({ name, labels }) => {
+  yield* eachInSteps(nodes, ({ name, labels }) => {
     const type = labels[INSTANCE_TYPE_LABEL_KEY];
     if (type === undefined) return;
     for (const [driver, count] of volumes.limits(name)) {

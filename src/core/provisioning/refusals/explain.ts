@@ -93,8 +93,6 @@ const STAGES: readonly (RejectionReason | "promised")[] = [
 const NO_POOLS = "nodepool requirements filtered out all available instance types";
 /** Most combinations of topology domains that are examined for reservations and minValues. */
 const MOST_LASTS = 64;
-/** The number of pods in one step. Each pod may be the first of its class, which takes longest. */
-const PODS_PER_STEP = 16;
 
 /**
  * Explains each pod in steps: a class that many pools refuse takes long. `askedPod`: the key of the pod for which
@@ -106,7 +104,7 @@ export function* explainInSteps(
   askedPod?: string,
 ): Steps<UnschedulablePod[]> {
   const byClass = new Map<PodClass, Omit<UnschedulablePod, "pod">>();
-  return yield* mapInSteps(failed, PODS_PER_STEP, (item) => {
+  return yield* mapInSteps(failed, (item) => {
     const { pod, podClass } = item;
     const known = within(byClass, podClass, () => explainClass(item, pass));
     const { message, pools } = known;

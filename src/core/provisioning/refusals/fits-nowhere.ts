@@ -18,9 +18,6 @@ interface Places {
   readonly classes: Pick<PodClasses, "variant">;
 }
 
-/** The number of classes in one step. A class that fits nowhere is compared with every node. */
-const CLASSES_PER_STEP = 16;
-
 /**
  * Takes the classes that fit nowhere out of `classes`, and their pods from the others. Nothing may have been placed
  * yet.
@@ -33,7 +30,7 @@ export function* withoutHopeless(
   const nowhere = new Set<PodClass>();
   // Classes that share a variant have the same requirements.
   const hopeful = new Set<Variant | undefined>();
-  yield* eachInSteps([...classes], CLASSES_PER_STEP, (podClass) => {
+  yield* eachInSteps([...classes], (podClass) => {
     const [asWritten] = podClass.variants;
     if (hopeful.has(asWritten)) return;
     if (fitsNowhere(places, podClass)) nowhere.add(podClass);

@@ -8,14 +8,11 @@ import { podRequests } from "../../../apis/core/pod-resources.ts";
 import { keyOf } from "../../../apis/meta.ts";
 import { hasResourceClaims } from "../../../apis/resource/pod-claims.ts";
 import { deepEqual } from "../../../base/json.ts";
-import { eachInSteps, type Steps } from "../../../base/steps.ts";
+import { eachInSteps, ITEMS_PER_STEP, type Steps } from "../../../base/steps.ts";
 import { someAreAvoided } from "../../scheduling/taints.ts";
 import { claimName } from "../../scheduling/volumes.ts";
 import type { NodeView } from "../../state/node-view.ts";
 import type { SchedulingInput, VolumeFacts } from "../scheduling-input.ts";
-
-/** The number of nodes in one step. Each needs only one look-up. */
-const NODES_PER_STEP = 4_096;
 
 /** What a prepared cluster must remove and add. */
 interface NodeChanges {
@@ -46,7 +43,7 @@ export function* nodeChanges(
   const isChanged = (view: NodeView) =>
     fresh.has(view) || moved.has(view.name) || (claims.size > 0 && mountsOne(view, claims));
   const changed: NodeView[] = [];
-  yield* eachInSteps(now.nodes, NODES_PER_STEP, (view) => {
+  yield* eachInSteps(now.nodes, (view) => {
     if (isChanged(view)) changed.push(view);
   });
   return { changed, gone: [...gone] };
@@ -60,7 +57,7 @@ export function* nodesApart(
   const [fresh, gone] = [new Set<NodeView>(), new Set<NodeView>()];
   let [at, to] = [0, 0];
   for (let steps = 1; at < before.length || to < now.length; steps++) {
-    if (steps % NODES_PER_STEP === 0) yield;
+    if (steps % ITEMS_PER_STEP === 0) yield;
     const [old, young] = [before[at], now[to]];
     if (old === young) {
       at++;

@@ -39,11 +39,6 @@ import { Seekers } from "./seeking.ts";
 import { type Ground, Trial } from "./trial.ts";
 import { Trying } from "./trying.ts";
 
-/**
- * The number of nodes in one step. The first pods take a hundred times as long as later ones, because their classes are
- * new and the code is not compiled yet.
- */
-const NODES_PER_STEP = 8;
 const NOBODY: readonly never[] = [];
 
 /** Equal pending pods that would have a place if pools had no limits. */
@@ -137,7 +132,7 @@ export class PreparedCluster implements Ground {
     const waiting = this.seekers.eligible(pods);
     this.seekers.announce(waiting);
     yield;
-    const drafts = yield* mapInSteps(nodes, NODES_PER_STEP, (view) => {
+    const drafts = yield* mapInSteps(nodes, (view) => {
       this.census.expect(stayingPods(view, batch));
       return this.seekers.announce(movable(view));
     });
@@ -145,7 +140,7 @@ export class PreparedCluster implements Ground {
     this.census.open();
     const daemons = this.#daemons();
     const targets: ExistingNode[] = [];
-    yield* eachInSteps(nodes, NODES_PER_STEP, (view, index) => {
+    yield* eachInSteps(nodes, (view, index) => {
       const place = new ExistingNode(view, view.deleting ? [] : daemons);
       if (!view.deleting) targets.push(place);
       const host = this.census.add(place, !view.deleting, stayingPods(view, batch));
@@ -191,9 +186,7 @@ export class PreparedCluster implements Ground {
     }
     const waiting = this.seekers.eligible(input.pods);
     this.seekers.announce(waiting);
-    const drafts = yield* mapInSteps(changed, NODES_PER_STEP, (view) =>
-      this.seekers.announce(movable(view)),
-    );
+    const drafts = yield* mapInSteps(changed, (view) => this.seekers.announce(movable(view)));
     yield* this.#come(changed, drafts, left, batch);
     // A new topology rule needs a count of all pods, so the cluster must be prepared again.
     if (context.topology.groups.length > known) return false;
@@ -214,8 +207,8 @@ export class PreparedCluster implements Ground {
     }
     this.#housed = [];
     const left = new Map<string, Host>();
-    for (const [index, name] of names.entries()) {
-      if (index % NODES_PER_STEP === 0) yield;
+    for (const name of names) {
+      yield;
       const host = this.census.host(name);
       if (host === undefined) continue;
       if (this.census.sharesItsHost(host.place)) return undefined;
@@ -237,7 +230,7 @@ export class PreparedCluster implements Ground {
     const daemons = this.#daemons();
     const nodes = [...this.#nodes];
     const fresh: ExistingNode[] = [];
-    yield* eachInSteps(changed, NODES_PER_STEP, (view, index) => {
+    yield* eachInSteps(changed, (view, index) => {
       const former = left.get(view.name);
       const place = new ExistingNode(view, view.deleting ? [] : daemons, former?.place.index);
       const host = this.census.add(place, !view.deleting, stayingPods(view, batch), former);

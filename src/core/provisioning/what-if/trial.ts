@@ -4,7 +4,7 @@
  * code that begins a trial must end it.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
-import type { Steps } from "../../../base/steps.ts";
+import { ITEMS_PER_STEP, type Steps } from "../../../base/steps.ts";
 import { intersectionOf, type Marks } from "../../scheduling/bits.ts";
 import { type NodeView, reschedulablePods } from "../../state/node-view.ts";
 import { Queue, type QueuedPod } from "../batch/queue.ts";
@@ -39,8 +39,6 @@ export interface Placed {
 
 /** `allOrNone`: stop when one pod has no place. */
 type Wanted = "all" | "allOrNone";
-
-const TRIES_PER_STEP = 64;
 
 export class Trial {
   readonly pass: Pass;
@@ -124,7 +122,7 @@ export class Trial {
     let tries = 0;
     while (placeNext(this.pass, queue, failed)) {
       if (failed.length > 0 && wanted === "allOrNone") return failed;
-      if (++tries % TRIES_PER_STEP === 0) yield;
+      if (++tries % ITEMS_PER_STEP === 0) yield;
     }
     return [...failed, ...queue.rest()];
   }

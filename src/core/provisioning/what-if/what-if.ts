@@ -35,8 +35,6 @@ export interface Without {
 }
 
 const MAX_EXPLAINED = 5;
-/** Nodes that a question about many nodes tries in one step. */
-const ASKED_PER_STEP = 8;
 const NOBODY: readonly never[] = [];
 const GAVE_UP: Without = { newClaims: [], existing: [], unschedulable: [], gaveUp: true };
 
@@ -168,7 +166,7 @@ export class WhatIf {
     const trial = this.#cluster.suppose([], closed);
     const { fork } = trial;
     try {
-      return yield* filterInSteps(leaving, ASKED_PER_STEP, (one) => {
+      return yield* filterInSteps(leaving, (one) => {
         const host = census.host(one.nodeName);
         if (host === undefined || fork.hasTouched(host.place)) return false;
         const before = fork.now();
