@@ -3,13 +3,13 @@
  * lists.
  */
 import type { VerticalPodAutoscaler } from "../../apis/autoscaling/vertical-pod-autoscaler.ts";
-import type { Namespace, PersistentVolume, PersistentVolumeClaim } from "../../apis/core/kinds.ts";
+import type { Namespace } from "../../apis/core/kinds.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
 import type { Resources } from "../../apis/resources.ts";
-import type { CSINode, StorageClass } from "../../apis/storage/kinds.ts";
 import type { InstanceType } from "../cloudprovider/instance-type.ts";
 import type { DeviceFacts } from "../devices/device-facts.ts";
+import type { VolumeObjects } from "../scheduling/volumes.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { DefaultSpread } from "./batch/default-spread.ts";
 
@@ -19,16 +19,6 @@ export interface PoolInput {
   readonly instanceTypes: readonly InstanceType[];
   /** Capacity of the pool's nodes and claims, those in `nodes` included. Compared with the pool's limits. */
   readonly usage: Resources;
-}
-
-/** Facts about volumes, for zones and attach limits. */
-export interface VolumeFacts {
-  readonly claims: readonly PersistentVolumeClaim[];
-  readonly volumes: readonly PersistentVolume[];
-  readonly classes: readonly StorageClass[];
-  readonly csiNodes: readonly CSINode[];
-  /** Provisioners whose volumes the cloud's instances cannot attach. */
-  readonly unsupportedProvisioners?: readonly string[];
 }
 
 export interface SchedulingOptions {
@@ -63,7 +53,7 @@ export interface SchedulingInput {
   /** One pod for each DaemonSet: the overhead of new nodes. */
   readonly daemonPods: readonly Pod[];
   readonly namespaces: readonly Namespace[];
-  readonly volumes: VolumeFacts;
+  readonly volumes: VolumeObjects;
   /** The operator's default spread, for pods without a spread. Absent: none. */
   readonly defaultSpread?: DefaultSpread;
   /**

@@ -18,6 +18,7 @@ import { MOST_AT_ONCE, sortedByText } from "../../base/text-order.ts";
 import { RequirementSpace } from "../scheduling/requirement-space.ts";
 import { someAreAvoided } from "../scheduling/taints.ts";
 import { VolumeIndex } from "../scheduling/volumes.ts";
+import type { NodeView } from "../state/node-view.ts";
 import { Recommendations } from "../state/recommendations.ts";
 import { defaultPooler } from "./batch/default-pool.ts";
 import { defaultSpreader } from "./batch/default-spread.ts";
@@ -289,7 +290,7 @@ function* plannedOnce(
   { opening, isEnough, foreseen = [], ...settings }: GreedySettings,
 ): Steps<Planned | undefined> {
   const { pass, fork } = openPass(batch, settings);
-  if (settings.asUpstream !== true) pass.context.topology.meetings.gather(batch.meetings);
+  if (settings.asUpstream !== true) pass.context.topology.gather(batch.meetings);
   pass.context.topology.foresee(foreseen);
   const { input, queued, together } = batch;
   const unschedulable: UnschedulablePod[] = [];
@@ -454,21 +455,12 @@ function* classify(
   });
   const batch = new Set(input.nodes.length === 0 ? [] : input.pods.map(keyOf));
   const running = yield* mapInSteps(input.nodes, (view) => {
-    const place = new ExistingNode(view, []);
-    const staying = view.pods.filter((pod) => !isTerminating(pod) && !batch.has(keyOf(pod)));
-    const terms = staying.flatMap((pod) =>
-      requiredAntiAffinity(pod).map((term) => ({ place, pod, term })),
-    );
-    return { place, staying, terms };
-  });
-  const holders = running.flatMap(({ terms }) => terms);
-  const held = holders.map(({ place, pod, term }) => {
-    const { namespace = "default", labels = {} } = pod.metadata;
-    const group = topology.affinity(term, "antiAffinity", { namespace, labels }, true);
-    return { group, place };
+    const staying = stayingPods(view, batch);
+    const held = staying.flatMap((pod) => heldGroups(topology, pod));
+    return { place: new ExistingNode(view, []), staying, held };
   });
   for (const node of pass.nodes) topology.addDomains(node);
-  for (const { group, place } of held) topology.count(group, place);
+  for (const { held, place } of running) for (const group of held) topology.count(group, place);
   yield* eachInSteps(running, ({ place, staying }) => {
     for (const pod of staying) {
       const { namespace = "default", labels = {} } = pod.metadata;
@@ -486,6 +478,21 @@ function* classify(
     }
     return { pod, podClass };
   });
+}
+
+/** The pods of a node that are counted: neither leaving nor in the batch (by key). */
+export function stayingPods(view: NodeView, batch: ReadonlySet<string>): readonly Pod[] {
+  return view.pods.filter(
+    (pod) => !isTerminating(pod) && !(batch.size > 0 && batch.has(keyOf(pod))),
+  );
+}
+
+/** The groups of the pod's own anti-affinity. */
+export function heldGroups(topology: Topology, pod: Pod): readonly TopologyGroup[] {
+  const { namespace = "default", labels = {} } = pod.metadata;
+  return requiredAntiAffinity(pod).map((term) =>
+    topology.affinity(term, "antiAffinity", { namespace, labels }, true),
+  );
 }
 
 export function requiredAntiAffinity(pod: Pod) {

@@ -6,11 +6,12 @@
 import { keyOf } from "../../apis/meta.ts";
 import { eachInSteps, ITEMS_PER_STEP, type Steps } from "../../base/steps.ts";
 import { within } from "../../base/within.ts";
-import { type PodClass, variantsOf } from "./batch/pod-class.ts";
+import type { PodClass } from "./batch/pod-class.ts";
 import { inOrderInSteps, type QueuedPod } from "./batch/queue.ts";
-import { reasonOf } from "./feasibility/node-refusal.ts";
+import { type NodeRefusal, reasonOf } from "./feasibility/node-refusal.ts";
 import type { ExistingNode } from "./nodes/existing-node.ts";
 import { addTo, type Pass } from "./place.ts";
+import { hardRefusal } from "./refusals/explain-nodes.ts";
 import type { RejectionReason, Unstuck } from "./result.ts";
 
 /** Pods of one class with the same planned node. If the node refuses the first of them, it refuses the others. */
@@ -114,7 +115,7 @@ function* placeLines(pass: Pass, lines: readonly Line[]): Steps<readonly Refused
       while (line.done < line.items.length) {
         if (++tries % ITEMS_PER_STEP === 0) yield;
         const item = line.items[line.done] as QueuedPod;
-        if (!isTaken(pass, item, line.node)) break;
+        if (refusalBy(line.node, item, pass) !== undefined) break;
         addTo(line.node, pass, item);
         line.done++;
         placed++;
@@ -138,27 +139,15 @@ function isOpen({ items, done }: Line): boolean {
 function giveUpFirst(pass: Pass, line: Line, refused: Refused[]): void {
   const { podClass, items, target, node } = line;
   const first = items[line.done] as QueuedPod;
-  const reason = obstacleOf(pass, first, node);
+  const refusal = refusalBy(node, first, pass);
+  const reason = refusal === undefined ? "requirements" : reasonOf(refusal);
   const given = podClass.hasVolumes ? [first] : items.slice(line.done);
   for (const item of given) refused.push({ item, target, reason });
   line.done += given.length;
 }
 
-/** Tries the pod with all its preferences, then without one after the other: the earlier plan may have dropped some. */
-function isTaken(pass: Pass, { pod, podClass }: QueuedPod, node: ExistingNode): boolean {
-  // An unlaunched claim has no capacity yet, and it was created for this pod.
-  if (Object.keys(node.view.allocatable).length === 0) return true;
-  for (const variant of variantsOf(pass.classes, podClass))
-    if (node.accepts(pass.attempt.begin(pod, podClass, variant)) === "yes") return true;
-  return false;
-}
-
-/** The stage that refuses the pod after all preferences are dropped. */
-function obstacleOf(pass: Pass, { pod, podClass }: QueuedPod, node: ExistingNode): RejectionReason {
-  let obstacle: RejectionReason | undefined;
-  for (const variant of variantsOf(pass.classes, podClass)) {
-    const refusal = node.refusal(pass.attempt.begin(pod, podClass, variant));
-    obstacle = refusal && reasonOf(refusal);
-  }
-  return obstacle ?? "requirements";
+/** The refusal by a node that an earlier plan chose. An unlaunched claim was made for the pod and has no capacity yet. */
+function refusalBy(node: ExistingNode, item: QueuedPod, pass: Pass): NodeRefusal | undefined {
+  const isUnlaunched = Object.keys(node.view.allocatable).length === 0;
+  return isUnlaunched ? undefined : hardRefusal(item, node, pass);
 }

@@ -2,6 +2,7 @@
  * The planned nodes of a pass, in the order in which a pod asks them: fewest pods first, then in the order of
  * opening. Nodes that cannot take the pod are skipped 32 at a time.
  */
+import { within } from "../../../base/within.ts";
 import { Marks } from "../../scheduling/bits.ts";
 import type { SetId } from "../../scheduling/requirement-space.ts";
 import type { NewNodeClaim } from "./new-nodeclaim.ts";
@@ -72,12 +73,7 @@ export class OpenClaims {
   }
 
   #like(set: SetId): Marks {
-    let marks = this.#bySet.get(set);
-    if (marks === undefined) {
-      marks = new Marks();
-      this.#bySet.set(set, marks);
-    }
-    return marks;
+    return within(this.#bySet, set, () => new Marks());
   }
 
   #enter(id: number, count: number): void {

@@ -41,11 +41,9 @@ export class Rooms {
     for (const name of names) {
       if (this.#columns.has(name)) continue;
       const left = new Float64Array(this.#nodes.length);
-      const position = positionOf(name);
-      if (position !== undefined)
-        yield* eachInSteps(this.#nodes, (node, index) => {
-          left[index] = node.leftAt(position);
-        });
+      yield* eachInSteps(this.#nodes, (node, index) => {
+        left[index] = leftOf(node, name);
+      });
       this.#columns.set(name, { left, short: new Map() });
       yield;
     }

@@ -147,10 +147,7 @@ export class TypeTable {
    */
   offered(set: SetId): Bits {
     const id = this.#aboutOfferings(set);
-    return (
-      this.#offered.get(id) ??
-      within(this.#offered, id, () => this.offerings.offered(this.#space.get(id)))
-    );
+    return within(this.#offered, id, () => this.offerings.offered(this.#space.get(id)));
   }
 
   /** Whether the set has requirements about labels of offerings. */
@@ -231,7 +228,6 @@ export class TypeTable {
     const starts = this.#starts;
     let isNone = true;
     let isAll = true;
-    // The same as `#common`, inlined: most pods are tried on many nodes.
     for (let word = 0; word < bits.length; word++) {
       const own = bits[word] as number;
       let common = own;
@@ -268,43 +264,26 @@ export class TypeTable {
     return count;
   }
 
-  /** ANDs one word of the first `count` prepared rows. */
-  #common(bits: Bits, word: number, count: number): number {
-    let common = bits[word] as number;
-    for (let at = 0; at < count && common !== 0; at++)
-      common &= (this.#rows[at] as Bits)[(this.#starts[at] as number) + word] as number;
-    return common;
-  }
-
   /** Whether a type of `bits` satisfies the requirements and has room for the requests alone. */
   hasFitting(bits: Bits, set: SetId, requests: Resources): boolean {
     if (bits !== this.#fitted.bits) this.#fitted = { bits, bySet: [] };
     const { bySet } = this.#fitted;
     const known = bySet[set] ?? new WeakMap<Resources, boolean>();
     bySet[set] = known;
-    return (
-      known.get(requests) ?? within(known, requests, () => this.#isFitting(bits, set, requests))
+    return within(
+      known,
+      requests,
+      () => this.fitting(bits, set, NO_RESOURCES, requests) !== undefined,
     );
-  }
-
-  #isFitting(bits: Bits, set: SetId, requests: Resources): boolean {
-    const count = this.#ask(bits.length, set, NO_RESOURCES, requests);
-    for (let word = 0; word < bits.length && count > 0; word++)
-      if (this.#common(bits, word, count) !== 0) return true;
-    return false;
   }
 
   /** Whether for each resource some type has enough. It may be another type for each resource. */
   hasEach(requests: Resources): boolean {
-    return within(this.#each, requests, () => this.#isEach(requests));
-  }
-
-  #isEach(requests: Resources): boolean {
-    for (const name in requests) {
-      const wanted = requests[name] as number;
-      if (wanted > 0 && wanted > (this.#resource(name).amounts.at(-1) ?? 0)) return false;
-    }
-    return true;
+    return within(this.#each, requests, () =>
+      Object.entries(requests).every(
+        ([name, wanted]) => wanted <= 0 || wanted <= (this.#resource(name).amounts.at(-1) ?? 0),
+      ),
+    );
   }
 
   /** The largest capacity of each resource among the types in `bits`. */
@@ -389,14 +368,11 @@ export class TypeTable {
 
   /** The part of a set that is about labels of offerings. */
   #aboutOfferings(set: SetId): SetId {
-    return (
-      this.#offeringPart.get(set) ??
-      within(this.#offeringPart, set, () => {
-        const all = [...this.#space.get(set).all()];
-        const relevant = all.filter((one) => this.#sheet.offeringKeys.has(one.key));
-        return this.#space.intern(Requirements.of(relevant));
-      })
-    );
+    return within(this.#offeringPart, set, () => {
+      const all = [...this.#space.get(set).all()];
+      const relevant = all.filter((one) => this.#sheet.offeringKeys.has(one.key));
+      return this.#space.intern(Requirements.of(relevant));
+    });
   }
 
   #allowed(requirement: Requirement): Bits {

@@ -14,12 +14,7 @@ import type { ExistingNode } from "../nodes/existing-node.ts";
 import type { Pass } from "../place.ts";
 import type { NodesRefusal } from "../result.ts";
 import type { TopologyGroup } from "../topology/topology-group.ts";
-
-const RULES = {
-  spread: "topology spread",
-  affinity: "pod affinity",
-  antiAffinity: "pod anti-affinity",
-};
+import { RULE_NAMES } from "../topology/topology-sentence.ts";
 
 /** The part of a plan that existing nodes are asked in. */
 export type AskedPass = Pick<Pass, "nodes" | "attempt" | "classes">;
@@ -56,11 +51,13 @@ export function nodesRefusing(item: QueuedPod, pass: AskedPass): readonly NodesR
     .sort((a, b) => b.nodes.length - a.nodes.length || compareText(a.says, b.says));
 }
 
-/** The refusal of the pod without preferences. The last variant has none. */
-function hardRefusal(
+/**
+ * The refusal of the pod after all preferences are dropped; undefined: the node takes it, maybe without some of them.
+ */
+export function hardRefusal(
   { pod, podClass }: QueuedPod,
   node: ExistingNode,
-  pass: AskedPass,
+  pass: Pick<Pass, "attempt" | "classes">,
 ): NodeRefusal | undefined {
   let refusal: NodeRefusal | undefined;
   for (const variant of variantsOf(pass.classes, podClass)) {
@@ -115,5 +112,5 @@ function textOf({ refusal, mostLeft }: Alike): string {
 
 function ruleText({ type, inverse, key }: TopologyGroup): string {
   if (inverse) return `pods that are there keep it away, by their pod anti-affinity over ${key}`;
-  return `its ${RULES[type]} over ${key} does not allow them now`;
+  return `its ${RULE_NAMES[type]} over ${key} does not allow them now`;
 }

@@ -10,6 +10,7 @@ import { formatTaint } from "../../../apis/core/tolerations.ts";
 import { isDomainOrBelow, labelDomain } from "../../../apis/karpenter/labels.ts";
 import { formatResource, type Resources } from "../../../apis/resources.ts";
 import { compareText } from "../../../base/text-order.ts";
+import { within } from "../../../base/within.ts";
 import { allBits, bitIndices, hasBit } from "../../scheduling/bits.ts";
 import {
   allows,
@@ -234,7 +235,8 @@ export function typeMisses(sight: Sight): TypeMiss[] {
   const requirements = space.get(template.set).and(wanted).and(volumes);
   const attaching = template.slots.holding(attached);
   const asked = { requests: podRequests(pod), requirements, volumes, attaching };
-  const lowered = new LoweredTo(pod);
+  // Many types have equal amounts.
+  const lowered = new Map<string, Pick<Told, "edits">>();
   const misses: TypeMiss[] = [];
   for (const row of bitIndices(rowsUnder(table, allBits(table.size), requirements))) {
     const refusals = typeRefusals(table, row, asked);
@@ -260,7 +262,11 @@ interface Told {
   readonly edits: readonly Edit[] | undefined;
 }
 
-function toldOf(refusal: TypeRefusal, sight: Sight, lowered: LoweredTo): Told {
+function toldOf(
+  refusal: TypeRefusal,
+  sight: Sight,
+  lowered: Map<string, Pick<Told, "edits">>,
+): Told {
   switch (refusal.stage) {
     case "requirements":
       return blamed(refusal.key, refusal.values, sight);
@@ -274,11 +280,20 @@ function toldOf(refusal: TypeRefusal, sight: Sight, lowered: LoweredTo): Told {
       const { resource, requested, left } = refusal;
       const [needs, has] = [requested, left].map((amount) => formatResource(resource, amount));
       const text = `${resource}: ${needs} asked for, ${has} there`;
-      return { text, edits: lowered.edits(resource, left) };
+      return {
+        text,
+        ...within(lowered, `${resource} ${left}`, () => loweredTo(sight.pod, resource, left)),
+      };
     }
     case "attachSlots":
       return { text: "it attaches fewer volumes than the pod has", edits: undefined };
   }
+}
+
+/** The edits that lower the pod's requests to `most`. A pod may do without a device, but not without CPU or memory. */
+function loweredTo(pod: Pod, resource: string, most: number): Pick<Told, "edits"> {
+  const isLeftNothing = most === 0 && !mayNotBeOvercommitted(resource);
+  return { edits: isLeftNothing ? undefined : requestEdits(pod, resource, most) };
 }
 
 /** A label with these values is not allowed: by the pod if it allows none of them, otherwise by the pool. */
@@ -348,25 +363,4 @@ function nearest(a: TypeMiss, b: TypeMiss): number {
 /** The requirement in upstream's format, but bounds without `Exists`. */
 function asked(requirement: Requirement): string {
   return formatRequirement(requirement).replace(/ Exists (?=[<>])/, " ");
-}
-
-/** Edits that lower requests, kept for each amount: many types have equal amounts. */
-class LoweredTo {
-  readonly #pod: Pod;
-  readonly #known = new Map<string, readonly Edit[] | undefined>();
-
-  constructor(pod: Pod) {
-    this.#pod = pod;
-  }
-
-  /** The edits that lower the pod's requests to `most`. Undefined: they cannot be that low. */
-  edits(resource: string, most: number): readonly Edit[] | undefined {
-    // A pod cannot do without CPU or memory, but it may do without a device.
-    if (most === 0 && !mayNotBeOvercommitted(resource)) return undefined;
-    const key = `${resource} ${most}`;
-    if (!this.#known.has(key)) {
-      this.#known.set(key, requestEdits(this.#pod, resource, most));
-    }
-    return this.#known.get(key);
-  }
 }

@@ -5,7 +5,8 @@
 import { formatRequirement, type Requirement } from "../../scheduling/requirement.ts";
 import type { TopologyGroup } from "./topology-group.ts";
 
-const NAMES = {
+/** The names of the kinds of rules in sentences. */
+export const RULE_NAMES = {
   spread: "topology spread",
   affinity: "pod affinity",
   antiAffinity: "pod anti-affinity",
@@ -26,7 +27,7 @@ export function topologySentence(
   const more = counts.length > MOST_SHOWN ? ",…" : "";
   const nodeDomains = node === undefined ? "none" : formatRequirement(node);
   return (
-    `unsatisfiable topology constraint for ${NAMES[type]}, key=${key} ` +
+    `unsatisfiable topology constraint for ${RULE_NAMES[type]}, key=${key} ` +
     `(counts = ${shown.join(",")}${more}, ` +
     `podDomains = ${formatRequirement(podDomains)}, nodeDomains = ${nodeDomains})`
   );

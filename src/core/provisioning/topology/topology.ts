@@ -43,7 +43,6 @@ import {
   type Latecomer,
   latecomersOf,
 } from "./latecomers.ts";
-import { Meetings } from "./meetings.ts";
 import { Selections } from "./selections.ts";
 import {
   ANY_NODE,
@@ -56,6 +55,7 @@ import {
   isUndecided,
   type Labels,
   looksBeyond,
+  type MeetingPlace,
   meetIn,
   type Narrowing,
   type NodeFilter,
@@ -102,8 +102,8 @@ export class Topology {
   readonly #space: RequirementSpace;
   readonly #hosts = new HostNumbers();
   readonly firsts = new Firsts();
-  /** Places where pods that need each other can meet; forgotten at {@link end}. */
-  readonly meetings = new Meetings();
+  /** Groups with a `meeting`. */
+  readonly #met: TopologyGroup[] = [];
   /** The changes to undo, newest last; undefined: changes are permanent. */
   #journal: Change[] | undefined;
   /** The argument of the last {@link begin}. */
@@ -341,6 +341,14 @@ export class Topology {
     this.#journal.push({ group: first.group, first: true });
   }
 
+  /** Until {@link end} is called, the first pod of each group may go only where all pods of the group fit. */
+  gather(meetings: ReadonlyMap<TopologyGroup, MeetingPlace>): void {
+    for (const [group, meeting] of meetings) {
+      if (group.meeting === undefined) this.#met.push(group);
+      group.meeting = meeting;
+    }
+  }
+
   /** Whether pods of the same affinity wait to be counted. Then the pod may not be the first pod elsewhere. */
   areWaitedFor(rules: readonly Rule[]): boolean {
     return (
@@ -373,7 +381,8 @@ export class Topology {
   /** Makes changes permanent again. */
   end(): void {
     this.rollBack(0);
-    this.meetings.disperse();
+    for (const group of this.#met) group.meeting = undefined;
+    this.#met.length = 0;
     this.#journal = undefined;
     this.#asUpstream = false;
   }

@@ -3,18 +3,16 @@
  * Removing it restores counts, domains that exist only because of nodes, and hosts of rules. So a prepared cluster
  * can follow the real one.
  */
-import { isTerminating, type Pod, type PodAffinityTerm } from "../../../apis/core/pod.ts";
+import type { Pod, PodAffinityTerm } from "../../../apis/core/pod.ts";
 import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
-import { keyOf } from "../../../apis/meta.ts";
 import { assert } from "../../../base/assert.ts";
 import { deepEqual } from "../../../base/json.ts";
 import { within } from "../../../base/within.ts";
-import type { NodeView } from "../../state/node-view.ts";
 import type { Draft } from "../batch/pod-class.ts";
 import type { QueuedPod } from "../batch/queue.ts";
 import type { ExistingNode } from "../nodes/existing-node.ts";
 import type { UnschedulablePod } from "../result.ts";
-import { requiredAntiAffinity } from "../solve.ts";
+import { heldGroups, requiredAntiAffinity } from "../solve.ts";
 import type { Topology } from "../topology/topology.ts";
 import { eligible, type TopologyGroup } from "../topology/topology-group.ts";
 import type { Tried } from "./trying.ts";
@@ -101,7 +99,7 @@ export class Census {
     return this.#shared > 0 && (this.#perHostname.get(hostname) ?? 0) > 1;
   }
 
-  /** `staying`: the pods that are counted, see {@link stayingPods}. `former`: the earlier state of the node. */
+  /** `staying`: the pods that are counted, see `stayingPods` in solve.ts. `former`: the earlier state of the node. */
   add(place: ExistingNode, isTarget: boolean, staying: readonly Pod[], former?: Host): Host {
     const stands = isTarget ? this.#standsOf(place, former) : NOTHING;
     if (isTarget) {
@@ -187,10 +185,10 @@ export class Census {
   #heldBy(pod: Pod): readonly TopologyGroup[] {
     const terms = requiredAntiAffinity(pod);
     if (terms.length === 0) return NONE;
-    if (terms.some(dependsOnLabels)) return ownGroups(this.#topology, pod);
+    if (terms.some(dependsOnLabels)) return heldGroups(this.#topology, pod);
     const { namespace = "default" } = pod.metadata;
     const known = within(this.#held, terms, () => new Map<string, readonly TopologyGroup[]>());
-    return within(known, namespace, () => ownGroups(this.#topology, pod));
+    return within(known, namespace, () => heldGroups(this.#topology, pod));
   }
 
   #standsOf(place: ExistingNode, former: Host | undefined): readonly Stand[] {
@@ -229,20 +227,6 @@ export class Census {
     const isMade = this.#possible.get(group)?.has(domain) || this.#nodesIn.get(group)?.has(domain);
     if (isMade !== true) this.#topology.forgetDomain(group, domain);
   }
-}
-
-/** The pods of a node that are counted: neither leaving nor in the batch. */
-export function stayingPods(view: NodeView, batch: ReadonlySet<string>): readonly Pod[] {
-  return view.pods.filter(
-    (pod) => !isTerminating(pod) && !(batch.size > 0 && batch.has(keyOf(pod))),
-  );
-}
-
-function ownGroups(topology: Topology, pod: Pod): readonly TopologyGroup[] {
-  const { namespace = "default", labels = {} } = pod.metadata;
-  return requiredAntiAffinity(pod).map((term) =>
-    topology.affinity(term, "antiAffinity", { namespace, labels }, true),
-  );
 }
 
 function dependsOnLabels({ matchLabelKeys, mismatchLabelKeys }: PodAffinityTerm): boolean {

@@ -10,9 +10,9 @@ import { hasResourceClaims } from "../../../apis/resource/pod-claims.ts";
 import { deepEqual } from "../../../base/json.ts";
 import { eachInSteps, ITEMS_PER_STEP, type Steps } from "../../../base/steps.ts";
 import { someAreAvoided } from "../../scheduling/taints.ts";
-import { claimName } from "../../scheduling/volumes.ts";
+import { claimName, type VolumeObjects } from "../../scheduling/volumes.ts";
 import type { NodeView } from "../../state/node-view.ts";
-import type { SchedulingInput, VolumeFacts } from "../scheduling-input.ts";
+import type { SchedulingInput } from "../scheduling-input.ts";
 
 /** What a prepared cluster must remove and add. */
 interface NodeChanges {
@@ -75,7 +75,7 @@ export function* nodesApart(
 }
 
 /** Keys of volume claims that changed, or whose volumes changed. */
-function changedClaims(before: VolumeFacts, now: VolumeFacts): ReadonlySet<string> {
+function changedClaims(before: VolumeObjects, now: VolumeObjects): ReadonlySet<string> {
   const changed = new Set(different(before.claims, now.claims).map(keyOf));
   const volumes = new Set(different(before.volumes, now.volumes).map(keyOf));
   if (volumes.size === 0) return changed;

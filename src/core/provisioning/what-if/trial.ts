@@ -52,22 +52,14 @@ export class Trial {
    */
   constructor(ground: Ground, templates: Pass["templates"], closed?: Marks) {
     const { base, census, trying } = ground;
-    const { space, topology, minValuesPolicy, volumes, reservations } = base.context;
     const fork = base.forks.openFirst({ templates, forget: () => trying.forget() });
     this.#ground = ground;
     this.fork = fork;
-    // Built in place, because this runs for each node of a sweep.
     this.pass = {
       context: {
-        space,
-        topology,
-        minValuesPolicy,
-        volumes,
-        reservations: reservations.copy(),
-        chargesMost: false,
+        ...base.context,
+        reservations: base.context.reservations.copy(),
         strictReservations: false,
-        devices: base.context.devices,
-        withoutPools: base.context.withoutPools,
       },
       templates,
       nodes: ground.nodes,
@@ -120,7 +112,10 @@ export class Trial {
     const queue = new Queue(queued);
     const failed: QueuedPod[] = [];
     let tries = 0;
-    while (placeNext(this.pass, queue, failed)) {
+    for (let item = queue.pop(); item !== undefined; item = queue.pop()) {
+      const outcome = place(this.pass, item);
+      if (outcome === "tryAgain") queue.giveBack(item);
+      else if (outcome !== "placed") failed.push(item);
       if (failed.length > 0 && wanted === "allOrNone") return failed;
       if (++tries % ITEMS_PER_STEP === 0) yield;
     }
@@ -133,7 +128,7 @@ export class Trial {
    */
   #gather(queued: readonly QueuedPod[]): void {
     const { context, templates } = this.pass;
-    if (templates.length > 0) context.topology.meetings.gather(meetingPlaces(this.pass, queued));
+    if (templates.length > 0) context.topology.gather(meetingPlaces(this.pass, queued));
   }
 
   /** The existing nodes that took pods, with these pods. */
@@ -156,14 +151,4 @@ export class Trial {
     this.fork.undo();
     this.#gone.length = 0;
   }
-}
-
-/** Tries to place the next pod of the queue. False: no pod is left to try. */
-function placeNext(pass: Pass, queue: Queue, failed: QueuedPod[]): boolean {
-  const item = queue.pop();
-  if (item === undefined) return false;
-  const outcome = place(pass, item);
-  if (outcome === "tryAgain") queue.giveBack(item);
-  else if (outcome !== "placed") failed.push(item);
-  return true;
 }
