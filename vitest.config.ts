@@ -3,6 +3,7 @@ import { relative } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { compiledImports, isCompiled } from "./test/compiled.ts";
 
 // Room for young objects in the threads of the tests, in MiB. With V8's own 16 a tenth of the CPU time copies them;
 // 128 and a start at 64 save another 5 % (user and system seconds of test/safety.test.ts and test/late-claims.test.ts).
@@ -43,8 +44,14 @@ class HeavyFirst extends BaseSequencer {
   }
 }
 
+/** Watch mode stays with the sources: they change while it runs. */
+const usesCompiled = process.argv.includes("run") && isCompiled(import.meta.dirname);
+
 export default defineConfig({
+  plugins: usesCompiled ? [compiledImports(import.meta.dirname)] : [],
   test: {
+    // Node loads compiled files itself.
+    server: { deps: { external: [/\/dist\//] } },
     include: ["src/**/*.test.ts", "test/**/*.test.ts"],
     // Those need the real control plane (npm run test:cluster), or Python (npm run test:aws).
     exclude: ["test/cluster/**", "test/aws/**", "test/prometheus/**"],
