@@ -17,10 +17,10 @@ import { PLAIN_SCREEN, type Screen } from "../program/terminal.ts";
 import type { Answer, PoolList, WaitingPodAnswer } from "./explain.ts";
 
 const NAMED = 5;
-/** Most nodes of a command that get a line of their own. */
+/** Maximum number of nodes of a command that get a line of their own. */
 const LISTED = 10;
 
-/** Ends with a newline. */
+/** The answer and its notes as text that ends with a newline. */
 export function explainText(answer: Answer, notes: readonly string[]): Printed {
   const notesBelow = notes.map((note) => `note: ${note}`);
   return printedLines([answer.says, ...answerLines(answer), ...notesBelow]);
@@ -32,7 +32,7 @@ export function answerLines(answer: Answer): readonly string[] {
   return answer.kind === "Pod" ? podLines(answer) : poolLines(answer);
 }
 
-/** A row for each pool. Ends with a newline. */
+/** A table with a row for each pool, as text that ends with a newline. */
 export function poolListText(
   { items }: PoolList,
   notes: readonly string[],
@@ -175,12 +175,12 @@ function limitLine({ resource, used, limit, percent }: PoolAnswer["limits"][numb
     : `${resource}: ${forPeople(used)} of ${forPeople(limit)} (${percentText(percent, used)})`;
 }
 
-/** A share of the limit that is less than one percent is shown as more than nothing. */
+/** A share above zero that rounds to 0 % is shown as "less than 1%". */
 function percentText(percent: number, used: string): string {
   return percent === 0 && used !== "0" ? "less than 1%" : `${percent}%`;
 }
 
-/** A quantity without a suffix, with separators. Others as they are. */
+/** Adds thousands separators to a quantity without a suffix. Other quantities stay unchanged. */
 function forPeople(quantity: string): string {
   return /^\d+$/.test(quantity) ? grouped(Number(quantity)) : quantity;
 }

@@ -230,7 +230,7 @@ describe("karpenter explain node", () => {
     expect(text).toContain("saves $0.8000 an hour");
     expect(text).toContain("  + m-16 of default (on-demand, a, $0.8000), pods: shop/");
     expect(text).toContain("by repack, validated again after 15 s");
-    // A reason against replacing `a` alone does not block other commands.
+    // A refusal to replace `a` alone does not block other commands with `a`.
     expect(text).toContain("nothing protects it");
   });
 
@@ -401,7 +401,7 @@ describe("karpenter explain node", () => {
     };
     const claimAnnotations = { "karpenter.sh/disruption-moves": WEB_MOVES };
     const pod = ofWeb(snapshotPod("a-0", { node: "a" }));
-    // The block "saves too little" does not end when its pods may be moved again.
+    // The block "saves too little" lasts even after the end of the hold-off on the node's pods.
     const [small] = await held(
       [...snapshotNode("a", { cpu: 16, claimAnnotations }), pod],
       ["consolidation-min-savings=99"],
@@ -409,7 +409,8 @@ describe("karpenter explain node", () => {
     expect(small).toMatchObject({ block: "restraint" });
     expect(small.says).toContain("cheaper by 99%");
     expect(small.until).toBeUndefined();
-    // The hold-off only prevents replacement. The node would only be deleted, once its pods may be moved.
+    // The hold-off only prevents replacements. This node would be deleted without one, once its pods may be moved
+    // again.
     const [often] = await held([
       ...snapshotNode("a", {
         createdAt: "2026-01-05T11:30:00Z",
@@ -765,7 +766,7 @@ describe("karpenter explain nodepool", () => {
     const waits =
       'default/db has no place: no dynamic nodepools found: none is ours: nodepool "auto-gpu"';
     expect(await auto("pod db")).toContain(waits);
-    // The pod's name is as in other output of this program.
+    // The answer names the pod as other output of this program does.
     expect(await auto("pod default/db")).toContain(waits);
   });
 

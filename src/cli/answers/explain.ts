@@ -83,7 +83,7 @@ const WORDS: Readonly<Record<string, Subject>> = {
 /** Parses the question: `node web-1`, `node/web-1`, `nodeclaim.karpenter.sh/web-1`. Kinds are as in kubectl. */
 export function subjectOf(words: readonly string[]): {
   readonly subject: Subject;
-  /** Absent: all pools. */
+  /** Name of the object. Absent: all pools. */
   readonly name?: string;
 } {
   const [kind = "", name] =
@@ -119,7 +119,7 @@ export function brakeOf({ picture, manifests }: ReadPicture): BrakeAnswer | unde
 interface Question {
   readonly subject: Subject;
   readonly name: string;
-  /** Returns what the disruption loop would do. Default: it is computed here. */
+  /** Returns the commands that the disruption loop would start. Absent: this function computes them. */
   readonly next?: () => FoundCommands | undefined;
 }
 
@@ -232,9 +232,9 @@ function whatOf(picture: Picture, name: string): string {
   return coming ?? `kube-scheduler: there is room for it on ${name}`;
 }
 
-/** The note about pools that are out of use at this time, if there are any. */
+/** The note about pools that this plan did not use, such as pools that are not ready. Empty if there are none. */
 function whileIdle({ input, pools, foreign }: PlanningInput): string {
-  // In this case the reason already names each pool.
+  // If no pool can be used, the reason already names each pool.
   if (input.withoutPools !== undefined) return "";
   const asked = new Set(input.pools.map(({ pool }) => pool.id));
   const idle = pools

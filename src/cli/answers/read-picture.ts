@@ -1,6 +1,6 @@
 /**
  * Reads files or a cluster, and builds the input that the disruption loop would have. `karpenter explain` and
- * `karpenter simulate` use it. A note tells what only the running controller knows.
+ * `karpenter simulate` use it. A note says which facts only the running controller has.
  */
 import { DEPLOYMENT, type Deployment } from "../../apis/apps/kinds.ts";
 import { VERTICAL_POD_AUTOSCALER } from "../../apis/autoscaling/vertical-pod-autoscaler.ts";

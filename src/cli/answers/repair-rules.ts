@@ -17,7 +17,10 @@ export function policiesOf(
   return isKwok ? KWOK_REPAIR_POLICIES : awsRepairPolicies({ rebootForRepair, legacy });
 }
 
-/** The rules for repair as a disruption method. Undefined: repair is off. One controller serves one provider. */
+/**
+ * The rules for repair as a disruption method. Undefined: repair is off. The first claim decides the provider, because
+ * a controller has only one.
+ */
 export function repairRules(
   nodes: readonly NodeView[],
   settings: Pick<Settings, "gates">,

@@ -49,7 +49,7 @@ function scaled(found: readonly Found[], { workload, replicas }: ReplicaCount): 
   const { spec, ...rest } = own.object as Deployment;
   const { live: _, ...place } = own;
   const surplus = new Set(surplusPods(podsOf(found, workload), replicas));
-  // Marked as not read from the cluster, because only such workloads get missing pods.
+  // Not marked as read from the cluster, because missing pods are created only for workloads that were not.
   const changed: Found = {
     ...place,
     object: { ...rest, spec: { ...spec, replicas } } as Deployment,

@@ -10,7 +10,7 @@ import type { Simulated } from "./simulate.ts";
 
 const NAMED = 5;
 
-/** Ends with a newline. */
+/** The answer and its notes as text that ends with a newline. */
 export function simulateText(answer: Simulated, notes: readonly string[]): Printed {
   const { steps, unplaced, headroom = [], against, unhealthy = [], next, ended } = answer;
   const lines = [

@@ -36,7 +36,7 @@ import type { ReadPicture } from "./read-picture.ts";
 /** The answer of `karpenter simulate`. Prices are micro-dollars an hour. */
 export interface Simulated {
   readonly says: string;
-  /** RFC 3339. */
+  /** Time in RFC 3339. */
   readonly from: string;
   readonly to: string;
   readonly before: Totals;

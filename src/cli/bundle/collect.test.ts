@@ -1,4 +1,4 @@
-/** What a bundle keeps and removes, object by object, and what it says that it lacks. */
+/** What a support bundle keeps and removes of each object, and how it reports what could not be read. */
 import { expect, it } from "vitest";
 import type { KubeObject } from "../../apis/meta.ts";
 import { KubeError } from "../../kube/errors.ts";

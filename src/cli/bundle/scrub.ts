@@ -79,13 +79,13 @@ function cleaned(value: unknown, keepsRuns: boolean): unknown {
   );
 }
 
-/** Some annotations hold an object, user data included, as JSON. */
+/** Cleans a text. Some annotations hold a whole object as JSON, including user data. */
 function cleanedText(text: string, keepsRuns: boolean): string {
   if (/^\s*[{[]/.test(text)) {
     try {
       return JSON.stringify(cleaned(parseBoundedJson(text, { maxDepth: MOST_NESTED }), keepsRuns));
     } catch {
-      // The text begins like JSON, but is none.
+      // The text begins like JSON but is not valid JSON.
     }
   }
   return scrubbedText(text);
@@ -101,7 +101,7 @@ function cleanedVariable(variable: unknown): unknown {
   return { ...variable, value: isKnown ? scrubbedText(variable["value"]) : REMOVED };
 }
 
-/** `--token=x` and `--token x` lose the x. */
+/** Removes secret values from command-line words: `--token=x` and `--token x` lose the x. */
 function cleanedWords(words: unknown): unknown {
   if (!Array.isArray(words)) return words;
   return words.map((word: unknown, at) => {

@@ -27,7 +27,10 @@ export function imageOf({ spec }: Deployment): string {
   return (spec.template.spec as unknown as WithContainers).containers?.[0]?.image ?? "no image";
 }
 
-/** The variables of the first container by name. One that is not given as a text is empty. */
+/**
+ * The variables of the first container by name. A variable without a literal value, such as a reference to a Secret, is
+ * empty.
+ */
 export function environmentOf({ spec }: Deployment): ReadonlyMap<string, string> {
   const [first] = (spec.template.spec as unknown as WithContainers).containers ?? [];
   return new Map((first?.env ?? []).map(({ name, value = "" }) => [name, value]));
@@ -49,7 +52,9 @@ export function leaseOf(deployment: Deployment): LeaseRef {
   };
 }
 
-/** Whether some Karpenter uses this Lease: one of these Deployments, or any with the name by default. */
+/**
+ * Whether a Karpenter uses this Lease: it is the Lease of one of these Deployments, or has Karpenter's default name.
+ */
 export function isLeaseOf({ metadata }: KubeObject, deployments: readonly Deployment[]): boolean {
   return (
     metadata.name === OPTIONS.leaderElectionName.default ||
@@ -57,7 +62,7 @@ export function isLeaseOf({ metadata }: KubeObject, deployments: readonly Deploy
   );
 }
 
-/** Whether these are the namespace and the name of one Lease. */
+/** Whether `ref` names the Lease with this metadata. */
 export function isSameLease(ref: LeaseRef, { namespace, name }: KubeObject["metadata"]): boolean {
   return ref.namespace === namespace && ref.name === name;
 }

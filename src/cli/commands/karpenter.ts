@@ -44,7 +44,7 @@ export function karpenterProgram(name: string): Command {
 export async function runKarpenter(name: string): Promise<void> {
   const program = karpenterProgram(name);
   const [, , first, ...words] = process.argv;
-  // Handled before commander, which would act on `--version` and `--help` among the words.
+  // Completion is handled before commander parses: commander would act on `--version` and `--help` among the words.
   if (first === COMPLETE) toStdout(completionText(complete(program, words)));
   else await runProgram(program);
 }

@@ -15,7 +15,7 @@ export interface ControllerConsole {
   readonly vitals: () => readonly VitalPoint[];
 }
 
-/** Starts it. Rejects with PortError if the port cannot be used. */
+/** Starts to serve the console page. Rejects with PortError if the port cannot be used. */
 export function serveControllerConsole(
   doors: MirroredDoors,
   { port, clusterName, vitals }: ControllerConsole,

@@ -85,7 +85,7 @@ export interface SceneDoors {
   readonly nowMs: () => number | Promise<number>;
   /** Notes that are in every scene. */
   readonly notes: readonly string[];
-  /** Milliseconds to wait for pods, so that no page shows nodes first. */
+  /** Maximum wait for the list of pods, in milliseconds. After it, a page may show nodes without their pods. */
   readonly podsSoonMs: number;
 }
 
@@ -120,7 +120,7 @@ export async function readScene(doors: SceneDoors, early = false): Promise<Conso
   };
   const kept: Kept = {
     state,
-    // Only these pods are needed: those on nodes name no zone that their nodes do not name.
+    // Only unbound pods are needed to find the region: a bound pod is in the zone of its node.
     cloud: (of, facts) => cloud({ ...of, pods: state.unboundPods() }, facts),
     podOf: (key) => cluster.object(POD, key),
   };
@@ -192,7 +192,7 @@ function withoutKept({
       ({ group, plural }) => group === kind.group && plural === kind.plural,
     );
     if (!isKept || options?.fieldSelector !== undefined) return client.list(kind, options);
-    // Nodes do not wait for pods, because there are many more pods.
+    // For pods, only the first request is awaited, because their list is much longer than those of other kinds.
     await (kind.plural === POD.plural ? begun(kind as Kind) : watched(kind as Kind));
     return { items: [], resourceVersion: "", kept: true };
   };

@@ -8,8 +8,8 @@ import type { KubeClient } from "../../kube/client/client.ts";
 type Json = Readonly<Record<string, unknown>>;
 
 /**
- * Whether the user of the token may. False for an unknown token. Rejects if the API server does not answer or refuses
- * the review.
+ * Whether the token's user may get the URL. False for an unknown token. Rejects if the API server does not answer or
+ * refuses the review.
  */
 export function reviewBy(
   client: Pick<KubeClient, "raw">,

@@ -29,7 +29,7 @@ export interface ServeOptions {
   readonly review?: (token: string) => Promise<boolean>;
 }
 
-/** Starts it. Rejects with PortError if the port cannot be used. */
+/** Starts to serve the console page. Rejects with PortError if the port cannot be used. */
 export async function serveConsole(
   source: ConsoleSource,
   { port, log, review }: ServeOptions,

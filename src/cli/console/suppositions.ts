@@ -30,9 +30,9 @@ const HORIZON_MS = 24 * 3_600_000;
 export interface SupposedAnswer extends Simulated {
   readonly notes: readonly string[];
   readonly commandLine: string;
-  /** Rows of the map before, by node name. */
+  /** Rows of the map before the change, by node name. */
   readonly nodesBefore: Readonly<Record<string, MapRow>>;
-  /** Rows that are new or changed, and names of removed nodes. */
+  /** Rows of the map that are new or changed, and names of removed nodes. */
   readonly nodesAfter: {
     readonly set: Readonly<Record<string, MapRow>>;
     readonly del: readonly string[];

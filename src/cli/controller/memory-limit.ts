@@ -1,6 +1,7 @@
 /**
  * Keeps the heap within the container's memory limit. V8 takes a limit only at its start. So the process replaces
- * itself (same process ID, no child) with one that has the limit. Node has that call since 22.15.
+ * itself (same process ID, no child) with one that has the limit. Node.js has the system call for that (`execve`) since
+ * 22.15.
  */
 
 /** The heap's share of the limit. The rest is for buffers, code and stacks. */

@@ -103,7 +103,7 @@ export async function runController(
   }
 }
 
-/** Access to profiles is checked by the API server, so there are none before it can be reached. */
+/** The API server decides who may read profiles. Requests for profiles fail until the API server can be reached. */
 function profilesOf(
   { enableProfiling }: Options,
   running: Running,

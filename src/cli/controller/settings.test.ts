@@ -6,7 +6,10 @@ import { parseOptions } from "../../operator/settings/parse-options.ts";
 import { awsSettingsOf } from "./providers.ts";
 import { requestLimits, webhookPlace } from "./run-controller.ts";
 
-/** Read by the program itself, and tested with what they change: endpoints, log outputs, standby, the bundle. */
+/**
+ * Settings that only the program itself reads. Other tests check their effects: endpoints, log outputs, standby, the
+ * bundle.
+ */
 const OF_THE_PROCESS = [
   "disable-webhook metrics-port console-port health-probe-port log-level log-output-paths log-error-output-paths",
   "observe-only disable-leader-election leader-elect leader-election-name leader-election-namespace",

@@ -13,7 +13,10 @@ const ARCHITECTURES = ["amd64", "arm64"] as const;
  */
 const FEW_ADDRESSES = 16;
 
-/** Runs the checks. A class without a status was not read by a controller yet; its readiness tells that. */
+/**
+ * Checks all classes. A class without a status is skipped here: no controller has read it, and another check reports
+ * its readiness.
+ */
 export function checkClasses({ classes, pools, subnets }: DoctorFacts): readonly CheckedItem[] {
   return (classes as readonly EC2NodeClass[]).flatMap((one) => [
     ...checkImages(one, pools as readonly NodePool[]),

@@ -124,7 +124,7 @@ export function checkLead(facts: DoctorFacts): readonly CheckedItem[] {
   ];
 }
 
-/** Whether its pods stand for the lead. */
+/** Whether pods of the Deployment compete for leadership. */
 function leads(deployment: Deployment): boolean {
   return deployment.spec.replicas !== 0 && settingOf(deployment, OPTIONS.observeOnly) !== "true";
 }

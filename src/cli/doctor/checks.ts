@@ -15,16 +15,19 @@ import { checkDefinitions } from "./check-definitions.ts";
 import type { AskedRight, DoctorFacts } from "./facts.ts";
 import { checkQuotas } from "./quotas.ts";
 
-/** Above this difference, no node is ended because of the time (docs/explanation/safety.md). */
+/**
+ * Maximum difference between two clocks at which Karpenter still terminates nodes because of a time
+ * (docs/explanation/safety.md).
+ */
 const SKEW_LIMIT_MS = 5 * 60_000;
 const SKEW_SEEN_MS = 5_000;
-/** A limit of which at least this share is used is reported. */
+/** Limits whose used share is at least this are reported. */
 const FULL_SHARE = 0.9;
 /** A node usually starts within minutes and drains within an hour. */
 const SLOW_START_MS = 15 * 60_000;
 const SLOW_END_MS = 60 * 60_000;
 
-/** A NodePool with what is read of its limits. */
+/** A NodePool with the fields that say how much of its limits is used. */
 interface PoolWithUse extends KubeObject {
   readonly spec?: { readonly limits?: ResourceAmounts };
   readonly status?: { readonly resources?: ResourceAmounts };
@@ -214,7 +217,7 @@ function checkReadiness(area: string, objects: readonly KubeObject[]): readonly 
   });
 }
 
-/** Checks how much of each NodePool's limits its nodes use. Provisioners keep theirs elsewhere. */
+/** Checks how much of each NodePool's limits its nodes use. Provisioners are skipped. */
 function checkLimits({ pools }: DoctorFacts): readonly CheckedItem[] {
   return pools.flatMap(({ kind, metadata, spec, status }: PoolWithUse): readonly CheckedItem[] => {
     const limits = kind === "NodePool" ? parseResources(spec?.limits) : {};

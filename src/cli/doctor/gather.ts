@@ -45,7 +45,7 @@ import type {
 } from "./facts.ts";
 
 const KARPENTER_GROUP = /^karpenter\./;
-/** Number of concurrent requests. */
+/** Maximum number of concurrent requests. */
 const ASKED_AT_ONCE = 8;
 
 /** Where to look and what to try. */
@@ -167,7 +167,8 @@ async function serverFacts(
     const { headers, body } = await client.raw({ method: "GET", path: "/version" });
     const dateMs = Date.parse(headers["date"] ?? "");
     const version = isObject(body) ? body["gitVersion"] : undefined;
-    // The header has whole seconds, and half of the request's time has passed since.
+    // The Date header has whole seconds, so half a second is added on average. Half of the request's duration has
+    // passed since.
     const nowMs = dateMs + 500 + (clock.elapsedMs() - startMs) / 2;
     return {
       ...(Number.isNaN(dateMs) ? {} : { nowMs: Math.round(nowMs) }),

@@ -10,7 +10,7 @@ import { readQuotas } from "../../providers/aws/quota/read-quotas.ts";
 import type { CheckedItem } from "../checks/checks.ts";
 import type { DoctorFacts, ReadQuotas } from "./facts.ts";
 
-/** Most types that EC2 describes in one call by name. */
+/** Maximum number of types that EC2 describes in one call by name. */
 const TYPES_AT_ONCE = 100;
 
 /** Reads the quotas and their use from AWS. An error becomes a part of the result. */

@@ -22,7 +22,7 @@ import { unknownFields } from "./unknown-fields.ts";
 /** Kinds of claims. Upstream ended Machines with v0.32; this controller serves them beside v1. */
 const CLAIMS: ReadonlySet<string> = new Set(["NodeClaim", "Machine"]);
 const POOLS: ReadonlySet<string> = new Set(POOL_KINDS.map(({ kind }) => kind));
-/** Most names in a sentence. */
+/** Maximum number of names in a sentence. */
 const MOST_NAMES = 5;
 
 interface Definition extends KubeObject {

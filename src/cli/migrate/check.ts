@@ -260,7 +260,7 @@ function allows(pattern: string, action: string): boolean {
   return new RegExp(`^${expression}$`, "i").test(action);
 }
 
-/** Whether it takes no Lease and changes nothing (`--observe-only`). */
+/** Whether the Deployment runs with `--observe-only`: its pods take no Lease and change nothing. */
 function onlyObserves(one: Deployment): boolean {
   return settingOf(one, OPTIONS.observeOnly) === "true";
 }

@@ -13,10 +13,10 @@ const SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict";
 const SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled";
 const DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt";
 const NAME_LENGTH = 63;
-/** Tag of a group for its own `--scale-down-unneeded-time`, whose default is this. */
+/** Tag by which a group sets its own `--scale-down-unneeded-time`. The flag's default is {@link UNNEEDED_DEFAULT}. */
 const UNNEEDED_TAG = "autoscaling-options/scaledownunneededtime";
 const UNNEEDED_DEFAULT = "10m";
-/** Resources that Karpenter knows of each instance type. */
+/** Resources whose amount Karpenter knows for each instance type. */
 const KNOWN_RESOURCES =
   /^resources\/(cpu|memory|pods|nvidia\.com\/gpu|amd\.com\/gpu|aws\.amazon\.com\/neuron)$/;
 
@@ -158,7 +158,7 @@ function unneededTime({ otherTags }: NodeGroup): string | undefined {
   return (parseDuration(text) ?? 0) > 0 ? text : undefined;
 }
 
-/** Labels from outside the group that pods ask for with the group's value. */
+/** Keys of the group's foreign labels that pods select with the same value. */
 function selectedKeys({ foreign }: NodeGroup, pods: readonly Pod[]): readonly string[] {
   return Object.entries(foreign).flatMap(([key, value]) =>
     pods.some((pod) => selects(pod, key, value)) ? [key] : [],

@@ -20,7 +20,7 @@ import { valuesOf } from "../program/manifest-text.ts";
 import type { MigrationFacts, OwnFacts, ValueSchema } from "./facts.ts";
 
 const GROUP = /^(karpenter\.sh|karpenter\.k8s\.aws|karpenter\.kwok\.sh)$/;
-/** Newest first. */
+/** API versions of Karpenter's kinds, newest first. */
 const VERSIONS = ["v1", "v1beta1", "v1alpha5", "v1alpha1"];
 const WEBHOOK_KINDS: readonly Kind[] = ["Mutating", "Validating"].map((word) => ({
   group: "admissionregistration.k8s.io",
@@ -107,7 +107,7 @@ function valuesIn(path: string): Readonly<Record<string, unknown>> {
   return value;
 }
 
-/** Actions of the Allow statements in a policy document, also if the AWS CLI printed it inside another object. */
+/** Actions of the Allow statements in a policy document, or in the AWS CLI's output that contains such a document. */
 function allowedIn(path: string): readonly string[] {
   const [value] = valuesOf(path, readText(path));
   const actions = statementsIn(value).flatMap((one) => {

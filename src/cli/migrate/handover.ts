@@ -29,7 +29,7 @@ export interface HandoverOptions {
   readonly say: (line: string) => void;
 }
 
-/** Resolves to the Lease's new holder. If it gets stuck, throws CliError with the way back. */
+/** Resolves to the Lease's new holder. If the handover gets stuck, throws CliError that says how to go back. */
 export async function handOver(
   client: Pick<KubeClient, "get" | "list" | "patch">,
   clock: Clock,
@@ -123,7 +123,7 @@ async function podsOf(
   return (await client.list(POD, { namespace: namespace ?? "", labelSelector })).items;
 }
 
-/** An identity begins with the pod's name, except in the network of its node. */
+/** A leader's identity begins with its pod's name, unless the pod uses the host network. */
 function isOf(identity: string, { metadata }: Pod): boolean {
   return identity.startsWith(`${metadata.name}_`);
 }

@@ -25,7 +25,7 @@ const TAINT_TAG = /^(.*):(NoSchedule|NoExecute|PreferNoSchedule)$/;
 /** Domains of labels that the cloud, Kubernetes or its agents set. */
 const FOREIGN =
   /(^|\.)(kubernetes\.io|k8s\.io|eks\.amazonaws\.com|k8s\.aws|eksctl\.io|karpenter\.sh)$/;
-/** Of these domains, those whose labels name the group. */
+/** The domains in {@link FOREIGN} whose labels name a node group. */
 const OF_GROUPS = /(^|\.)(eks\.amazonaws\.com|eksctl\.io|kops\.k8s\.io)$/;
 
 type Effect = Taint["effect"];
@@ -43,7 +43,7 @@ export interface NodeGroup {
   readonly taints: readonly Taint[];
   /** Labels that all its nodes have from the cloud, Kubernetes or an agent. */
   readonly foreign: Readonly<Record<string, string>>;
-  /** Empty: its sizes are not known. */
+  /** The Auto Scaling groups of this node group. Empty: its sizes are not known. */
   readonly scaling: readonly ScalingGroup[];
   /** Tags of Cluster Autoscaler that are no label and no taint, such as `resources/example.com/fuse`. */
   readonly otherTags: Readonly<Record<string, string>>;
@@ -130,7 +130,10 @@ function toldCapacityType({ metadata: { labels = {} } }: Node): CapacityType | u
   return told.toLowerCase() === "spot" ? "spot" : "on-demand";
 }
 
-/** How a node of the group was bought. A group with both says nothing of a node without a label. */
+/**
+ * Capacity type of the node: from its label, or else from the group if the group has only one type. Otherwise
+ * on-demand.
+ */
 export function capacityTypeOf(node: Node, { capacityTypes }: NodeGroup): CapacityType {
   const [only, ...more] = capacityTypes;
   return toldCapacityType(node) ?? (only !== undefined && more.length === 0 ? only : "on-demand");

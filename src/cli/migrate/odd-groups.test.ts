@@ -1,4 +1,4 @@
-/** Odd Auto Scaling groups: what their drafts keep, and what a note says is lost. */
+/** Unusual Auto Scaling groups: what the drafted NodePools keep, and which losses a note reports. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,6 +1,6 @@
 /**
- * The priority expander of Cluster Autoscaler: a ConfigMap that prefers groups by patterns of their names. Weights of
- * NodePools say the same. upstream: kubernetes/autoscaler, cluster-autoscaler/expander/priority/readme.md
+ * The priority expander of Cluster Autoscaler: a ConfigMap that prefers groups by patterns of their names. The drafts
+ * express it by weights of NodePools. upstream: kubernetes/autoscaler, cluster-autoscaler/expander/priority/readme.md
  */
 import type { ConfigMap } from "../../apis/core/kinds.ts";
 import { counted } from "../../base/counted.ts";
@@ -21,7 +21,7 @@ export interface Priorities {
   readonly notes: readonly string[];
 }
 
-/** The groups' weights. A group has the highest priority with a pattern that matches. */
+/** The weights by group name. The highest priority with a pattern that matches the group decides its weight. */
 export function prioritiesOf(
   groups: readonly NodeGroup[],
   expander: ConfigMap | undefined,

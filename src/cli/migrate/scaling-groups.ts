@@ -10,7 +10,7 @@ const CLUSTER_TAG = /^(?:kubernetes\.io\/cluster|k8s\.io\/cluster-autoscaler)\/(
 /** An Auto Scaling group, with the fields that are read. */
 export interface ScalingGroup {
   readonly name: string;
-  /** In nodes, or in units of capacity if types have weights. */
+  /** Minimum size, in nodes, or in units of capacity if types have weights. */
   readonly min: number;
   readonly max: number;
   readonly desired: number;
@@ -18,7 +18,7 @@ export interface ScalingGroup {
   readonly types: readonly string[];
   /** Units of capacity that a node of this type counts as. */
   readonly weights: ReadonlyMap<string, number>;
-  /** Names of the attributes by which it chooses its types. */
+  /** Names of the attributes by which the group chooses its types. */
   readonly attributes: readonly string[];
   readonly instanceIds: readonly string[];
   /** Percent; absent: no mixed instances policy. */

@@ -27,7 +27,7 @@ export interface Expanded {
   readonly volumeClaims: readonly PersistentVolumeClaim[];
 }
 
-/** Most pods of a plan. A typo in `replicas` could request billions. */
+/** Maximum number of pods in a plan. A typo in `replicas` could request billions. */
 const MOST_PODS = 5_000_000;
 
 /** Number of pods that are created in one step. */

@@ -28,7 +28,7 @@ export function unknownFieldText(schema: Schema, path: string): string {
     : `${path}: unknown field; it belongs to ${elsewhere.join(" or ")}`;
 }
 
-/** Most places that are suggested. More would not help. */
+/** Maximum number of places that are suggested. More would not help. */
 const MOST_PLACES = 2;
 /** Depth to which fields are searched. */
 const MOST_DEPTH = 6;
@@ -69,7 +69,7 @@ export function fieldErrorText(error: FieldError, object: unknown): string {
   const { field, message } = error;
   const resource = NO_CONTAINER_RESOURCE.exec(message)?.[1];
   if (resource !== undefined) {
-    // A device without its domain is meant before a word with similar letters: `gpu` is not `cpu`.
+    // A device name without its domain is suggested before a similar word: for `gpu`, `nvidia.com/gpu` and not `cpu`.
     const device = CONTAINER_RESOURCES.find((one) => one.endsWith(`/${resource}`));
     const known = device ?? meantName(resource, CONTAINER_RESOURCES);
     return `${printFieldError(error)}${known === undefined ? "" : `; did you mean ${known}?`}`;
@@ -88,7 +88,7 @@ export function fieldErrorText(error: FieldError, object: unknown): string {
   return `${field}: ${shown}${meant === undefined ? "" : `; did you mean ${meant}?`}`;
 }
 
-/** A resource name of a container that is neither Kubernetes' nor of a domain. */
+/** Matches the error for a container resource that Kubernetes does not know and whose name has no domain. */
 const NO_CONTAINER_RESOURCE =
   /^Invalid value: "([^"]*)": must be a standard resource for containers/;
 const CONTAINER_RESOURCES = ["cpu", "memory", "ephemeral-storage", "nvidia.com/gpu"];
@@ -103,7 +103,7 @@ export const KNOWN_LABELS: readonly string[] = [
 ];
 
 /**
- * The known label that was probably meant by a key: its domain or its name is misspelt, not both. Undefined: the key is
+ * The known label that was probably meant by a key: either its domain or its name is misspelt. Undefined: the key is
  * known, or no known label is like it.
  */
 export function meantLabel(key: string): string | undefined {

@@ -23,7 +23,7 @@ export function headroomLines({
   });
 }
 
-/** Such as `room for 3 of shop/spare`, one part for each buffer. */
+/** The kept room for each buffer, such as `room for 3 of shop/spare`. */
 export function roomText(rooms: readonly RoomKept[]): readonly string[] {
   const counts = new Map<string, number>();
   for (const { buffer, pods } of rooms) counts.set(buffer, (counts.get(buffer) ?? 0) + pods);

@@ -91,7 +91,7 @@ async function planned(documents: readonly string[]): Promise<Plan> {
   return json;
 }
 
-/** What a plan takes for the buffers of these documents. */
+/** The number of buffer pods that a plan of these documents has, and the notes. */
 function roomIn(documents: readonly string[]) {
   const { pods, notes } = headroomPods(
     sortManifests(objectsOf("app.yaml", documents.join("\n---\n"))),

@@ -111,7 +111,7 @@ function withinQuotas(
   return byAll.by === undefined ? byLive : byAll;
 }
 
-/** The number that the controller computed, including ResourceQuotas. Undefined: no controller has. */
+/** The number of pods that the controller computed within ResourceQuotas. Undefined: no controller has computed it. */
 function countOf(buffer: CapacityBuffer): number | undefined {
   const isReady = condition(buffer, "ReadyForProvisioning")?.status === "True";
   return isReady ? buffer.status?.replicas : undefined;

@@ -297,7 +297,7 @@ function readObject(
   return newest(where, complete);
 }
 
-/** Most values of wrong types that are reported for one object. */
+/** Maximum number of values of wrong types that are reported for one object. */
 const MOST_WRONG = 10;
 
 /**

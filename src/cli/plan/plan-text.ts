@@ -18,7 +18,7 @@ import { headroomLines, roomText } from "./headroom-text.ts";
 import type { Plan, PlannedNode, Unplaced } from "./plan.ts";
 import { sentencesOf, sharedReason, withoutLists } from "./reason-words.ts";
 
-/** Most pods that are named in one line. The others are counted. */
+/** Maximum number of pods that are named in one line. The others are counted. */
 const NAMED = 4;
 
 /** Ends with a newline. `notes` are below the plan. Lines fit the screen, unless the output is wide. */
@@ -188,7 +188,7 @@ export function nearestText({
   return `${type}${nodePool}: ${missing.join("; ")}`;
 }
 
-/** The text that decides the group. */
+/** The text by which pods are grouped. */
 function toldOf({ reason, nearest, fix }: Unplaced): string {
   return JSON.stringify([sharedReason(reason), nearest, fix?.text]);
 }

@@ -54,7 +54,7 @@ export interface PlanSettings {
   readonly compileSelector?: CompileSelector | undefined;
 }
 
-/** Most instance types of a pool. upstream: MaxInstanceTypes */
+/** Maximum number of instance types of a pool. upstream: MaxInstanceTypes */
 const MAX_INSTANCE_TYPES = 600;
 
 export interface PlanningInput {
@@ -356,7 +356,7 @@ function namespacesOf({ namespaces }: Manifests, pods: readonly Pod[]) {
   });
 }
 
-/** Notes about unused objects. `found`: the input, with objects that do not count here. */
+/** Notes about objects that the plan does not use. `found`: the whole input; `Manifests`: the part that was used. */
 function unusedNotes(
   { unused, quotas, verticalAutoscalers }: Manifests,
   found: Manifests,
@@ -369,7 +369,7 @@ function unusedNotes(
   ];
 }
 
-/** Notes for which the controller would create an event on the pool. */
+/** Notes about wrong annotations of a pool. The controller reports the same by events on the pool. */
 function annotationNotes(pool: KubeObject): readonly string[] {
   const problem = returnsProblem(pool);
   return problem === undefined ? [] : [`${pool.kind} ${pool.metadata.name}: ${problem}`];

@@ -8,7 +8,7 @@ import { TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import type { Manifests } from "./manifests.ts";
 
-/** The key `topology.kubernetes.io/zone`, and those of CSI drivers. */
+/** Matches the key `topology.kubernetes.io/zone` and the zone keys of CSI drivers. */
 const ZONE_KEY = /\/zone$/;
 const REGION_KEY = "topology.kubernetes.io/region";
 const ZONE = /^([a-z]{2,}(?:-[a-z]+)+-\d)[a-z]$/;

@@ -20,10 +20,10 @@ export interface Risk {
 
 export type RiskCode = "oneSpotNode" | "mostOnOneSpotNode" | "singleReplicaOnSpot" | "oneZone";
 
-/** Most workloads that are named in a sentence. The others are counted. */
+/** Maximum number of workloads that are named in a sentence. The others are counted. */
 const NAMED = 3;
 
-/** A risk is told if one spot node has more than one half of the replicas. */
+/** A risk is reported if one spot node has more than one half of the replicas. */
 const MOST_SHARE = 2;
 const SPREAD_OVER_NODES = "spread them over kubernetes.io/hostname (topologySpreadConstraints)";
 

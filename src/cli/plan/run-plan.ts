@@ -54,7 +54,7 @@ export interface PlanFlags {
   readonly color?: ColourWhen;
   readonly cluster?: true;
   readonly schedulerConfig?: string;
-  /** Default: as a running Karpenter has it, else off. */
+  /** Whether new pods get recommended requests. Default: the setting of the running Karpenter, otherwise no. */
   readonly readVpaRecommendations?: true;
   readonly lowerBound?: true;
   /** False: do not look for fixes for pods without a place. */

@@ -1,4 +1,4 @@
-/** Most problems that are listed. */
+/** Maximum number of problems that are listed. */
 const MOST_PROBLEMS = 20;
 
 /** An error that the user can fix. The message says what happened, why, and what to do. */

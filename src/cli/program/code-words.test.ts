@@ -7,7 +7,7 @@ describe("words for codes", () => {
       const texts = Object.values(table);
       expect(new Set(texts).size).toBe(texts.length);
       for (const text of texts) expect(text.split(" ").length).toBeGreaterThanOrEqual(3);
-      // The names of fields that people write themselves.
+      // These codes are also names of fields that users write, so texts may contain them.
       const fields = ["consolidateAfter", "minValues"];
       const coded = Object.keys(table).filter((code) => /[A-Z]/.test(code));
       for (const code of coded.filter((one) => !fields.includes(one)))

@@ -1,8 +1,8 @@
 /** Shortens values for error messages. */
 
-/** Most characters of a value. */
+/** Maximum number of characters of a value. */
 const MOST_OF_VALUE = 60;
-/** Most characters of a sentence that quotes values. */
+/** Maximum number of characters of a sentence that quotes values. */
 const MOST_OF_SENTENCE = 600;
 const END_OF_SENTENCE = 200;
 

@@ -9,12 +9,12 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": "&#39;",
 };
 
-/** For elements and quoted attributes of HTML and SVG. Control characters become visible escapes. */
+/** Escapes text for elements and quoted attributes of HTML and SVG. Control characters become visible escapes. */
 export function xmlText(text: string): string {
   return printable(text).replace(/[&<>"']/g, (char) => ENTITIES[char] as string);
 }
 
-/** For Markdown as GitHub and GitLab read it: no character makes a link, a table cell, HTML or a mention. */
+/** Escapes text for Markdown on GitHub and GitLab: no character makes a link, a table cell, HTML or a mention. */
 export function markdownText(text: string): string {
   return printable(text)
     .replace(/[&<>]/g, (char) => ENTITIES[char] as string)

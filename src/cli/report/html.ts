@@ -10,7 +10,7 @@ import { htmlPage } from "./page.ts";
 import type { Report, ReportPool, ReportSection, ReportUnplaced } from "./report.ts";
 import { svgReport } from "./svg.ts";
 
-/** Most pods that are named for one reason. The others are counted. */
+/** Maximum number of pods that are named for one reason. The others are counted. */
 const NAMED = 20;
 
 /** The whole page. */

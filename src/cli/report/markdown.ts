@@ -5,7 +5,7 @@ import { percent, perMonth } from "../program/figures.ts";
 import { markdownText } from "./escape.ts";
 import type { Report, ReportMap, ReportNode, ReportPool, ReportSection } from "./report.ts";
 
-/** Most pods that are named. The others are counted. */
+/** Maximum number of pods that are named. The others are counted. */
 const NAMED = 5;
 
 /** The whole report, a Markdown document. */

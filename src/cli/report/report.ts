@@ -34,12 +34,12 @@ export interface ReportNode {
   readonly instanceType: string;
   readonly zone: string;
   readonly capacityType: string;
-  /** 0 means: not known. */
+  /** Micro-dollars an hour. 0: not known. */
   readonly priceMicroUsdPerHour: number;
   /** Share of allocatable CPU that is requested, 0 to 1, including daemons. */
   readonly cpu: number;
   readonly memory: number;
-  /** Largest first. */
+  /** The pods by size, largest first. */
   readonly pods: readonly ReportPod[];
 }
 
@@ -55,7 +55,7 @@ export interface ReportMap {
   readonly title?: string;
   /** Pools by name. */
   readonly pools: readonly ReportPool[];
-  /** The text if there are no nodes. */
+  /** The text to show if there are no nodes. */
   readonly without: string;
 }
 

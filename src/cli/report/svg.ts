@@ -85,7 +85,7 @@ function mapOf({ maps, says, figures }: Report, isAlone: boolean): Drawn {
   return { body, height: Math.max(y + MARGIN, 64) };
 }
 
-/** Most characters in a line of the picture. */
+/** Maximum number of characters in a line of the picture. */
 const MOST_CHARACTERS = 150;
 
 function mapAt({ title, pools, without }: ReportMap, top: number, isCards: boolean): Drawn {

@@ -180,7 +180,7 @@ function settingsOf(options: BoxOptions): Options {
       "disable-leader-election": "true",
       // The installation creates a queue with the cluster's name.
       "interruption-queue": options.clusterName,
-      // The installation of older generations sets it, because their templates usually name no profile.
+      // An installation of an older generation sets this setting, because its templates usually name no profile.
       "default-instance-profile": `KarpenterNodeInstanceProfile-${options.clusterName}`,
       ...options.flags,
     },

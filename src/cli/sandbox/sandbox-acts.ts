@@ -58,7 +58,7 @@ function storiesFor(provider: Actor["provider"]): readonly string[] {
     .sort();
 }
 
-/** Most replicas. A sandbox of one process is not made for more pods. */
+/** Maximum number of replicas. A sandbox in one process is too slow for more pods. */
 const MOST_REPLICAS = 5_000;
 
 /** The sandbox on which actions are done. */

@@ -87,7 +87,7 @@ describe("the page of a story", () => {
       }
     }, 60_000);
 
-    /** States of the nodes that are seen, the cost, the events. */
+    /** What the page shows at this moment: states of the nodes, cost and events. */
     function seenAt(moment: number) {
       const dom = doms.get(moment) ?? "";
       const nodes = [...dom.matchAll(/<div class="node"([^>]*)>.*?<em>(.*?)<\/em>/gs)]

@@ -283,7 +283,7 @@ function ageText(fromMs: number, at: string): string {
   return minutes ? two(minutes, "m", seconds % 60, "s") : `${seconds}s`;
 }
 
-/** Most causes that are shown. */
+/** Maximum number of causes that are shown. */
 const MOST_CAUSES = 3;
 
 function waitingLines({ waiting, at }: Fleet, { columns, paint, rows }: Canvas): readonly Line[] {
