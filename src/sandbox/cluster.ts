@@ -61,7 +61,7 @@ export interface SandboxOptions {
   readonly webhooks: WebhookCaller;
   /** Lines of Karpenter's log, for `kubectl logs` of its pod. */
   readonly karpenterLog: LogSource;
-  /** Micro-dollars an hour of offerings that AWS does not sell; absent or undefined: AWS's prices. */
+  /** The price of an offering that AWS does not sell, in micro-dollars an hour. Absent or undefined: AWS's price. */
   readonly price?: (instanceType: string, zone: string, capacityType: string) => number | undefined;
 }
 

@@ -5,7 +5,7 @@
 
 /** One line of a container. */
 export interface LogLine {
-  /** When it was printed, in epoch milliseconds. */
+  /** Time at which the line was printed, in epoch milliseconds. */
   readonly atMs: number;
   readonly text: string;
 }

@@ -31,7 +31,8 @@ import type { Trace, TraceEvent } from "./trace.ts";
 /** Milliseconds within which pods of one owner that change in the same way share a line. */
 const GATHER_MS = 200;
 /**
- * Milliseconds. A longer drain is reported: by default a pod ends within 30 s, and a drain evicts a few at a time.
+ * Milliseconds. A longer drain is reported as unusual: by default a pod ends within 30 s, and a drain evicts a few pods
+ * at a time.
  */
 const LONG_DRAIN_MS = 90_000;
 

@@ -43,10 +43,10 @@ export function podMirror(mirrors: Mirrors): Mirror<Pod> {
   });
 }
 
-/** client-go's spam filter: this many Events an object without a wait, then one each five minutes. */
+/** Limit of client-go's spam filter: an object may have this many Events without a wait, then one each five minutes. */
 const BURST_PER_OBJECT = 25;
 const REFILL_MS = 300_000;
-/** Objects whose allowance is remembered; the oldest are forgotten first. */
+/** Number of objects whose remaining Events are remembered. The oldest object is forgotten first. */
 const REMEMBERED_OBJECTS = 4_096;
 
 /** The Event recorder of one component (`default-scheduler`, `kubelet`, …), with the rate limits of the real one. */

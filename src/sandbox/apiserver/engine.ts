@@ -20,9 +20,9 @@ export interface Engine {
   readonly store: Store;
   readonly registry: Registry;
   readonly webhooks: WebhookCaller;
-  /** Replaced by `setLogSource`. */
+  /** The source of pod logs. `setLogSource` replaces it. */
   readonly logs: { source: LogSource | undefined };
-  /** Replaced by `setPodHttp` and `setPodConnect`. */
+  /** HTTP and connections to pods. `setPodHttp` and `setPodConnect` replace them. */
   readonly pods: { http: PodHttp | undefined; connect: PodConnect | undefined };
   /** Calls `onMinute` once a minute until stopped: one timer for all watches' bookmarks. */
   readonly everyMinute: (onMinute: () => void) => () => void;

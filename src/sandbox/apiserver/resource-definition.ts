@@ -61,7 +61,7 @@ export interface ResourceDefinition {
     current: KubeObject | undefined,
     store: StoreReader,
   ) => readonly FieldError[];
-  /** Cells by `columns`; `nowMs` for ages. */
+  /** The cells of a row, in the order of `columns`. `nowMs` is the present time, from which ages are computed. */
   readonly tableCells: (object: KubeObject, nowMs: number) => readonly unknown[];
   /** Converts from this version to another one of the same resource. Absent: there is only one version. */
   readonly conversion:
@@ -140,7 +140,7 @@ export interface Registry {
   find(group: string, version: string, plural: string): ResourceDefinition | undefined;
   /** The resource of this kind, for owner references and request bodies. */
   findKind(group: string, version: string, kind: string): ResourceDefinition | undefined;
-  /** Sorted by group, version (in Kubernetes' order of preference), plural. */
+  /** All resources, sorted by group, version (in Kubernetes' order of preference) and plural. */
   list(): readonly ResourceDefinition[];
 }
 

@@ -35,7 +35,7 @@ export interface BaseOptions {
   readonly kubernetesVersion: string;
   readonly accountId?: string;
   readonly clusterEndpoint?: string;
-  /** PEM text in base64. */
+  /** The cluster's CA as PEM text in base64. */
   readonly clusterCaBundle?: string;
   readonly timings?: Partial<InstanceTimings>;
   readonly trace?: Trace;

@@ -249,7 +249,7 @@ function doorsOf(handlers: Handlers, call: SimulatedAws["call"]): AwsApi {
   return Object.fromEntries(services.map((name) => [name, door(name)])) as unknown as AwsApi;
 }
 
-/** What EC2 checks even in a dry run. */
+/** Makes the checks that EC2 makes even for a dry run. */
 function checkTrial(state: AwsState, input: object): void {
   const { IamInstanceProfile } = input as Partial<RunInstancesInput>;
   const name = IamInstanceProfile?.Name;

@@ -20,7 +20,7 @@ import type { NodeInfo } from "./node-info.ts";
 import type { PodInfo } from "./pod-info.ts";
 import type { Snapshot } from "./snapshot.ts";
 
-/** The most candidates that are compared. */
+/** Maximum number of candidates that are compared. */
 const MAX_CANDIDATES = 100;
 /** The reason of the condition DisruptionTarget on a preempted pod. */
 export const PREEMPTED_REASON = "PreemptionByScheduler";

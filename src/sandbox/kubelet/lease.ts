@@ -17,7 +17,7 @@ import { LEASE_NAMESPACE } from "./join.ts";
 import type { Kubelets } from "./machines.ts";
 
 const REQUEST: Request = { kind: "Leases", name: "all" };
-/** The most renewals in a second of simulated time. */
+/** Maximum number of renewals in a second of simulated time, for all nodes together. */
 const RENEWALS_PER_SECOND = 10;
 /**
  * A node counts as silent after this many missed renewals: 50 s. upstream: kube-controller-manager
@@ -31,7 +31,7 @@ function renewIntervalMs(kubelets: Kubelets): number {
   return Math.max(kubelets.options.leaseRenewMs, Math.ceil((nodes * 1_000) / RENEWALS_PER_SECOND));
 }
 
-/** Milliseconds. A node whose Lease is older counts as silent. */
+/** Milliseconds after which a node counts as silent if its Lease was not renewed. */
 export function nodeMonitorGraceMs(kubelets: Kubelets): number {
   return MISSED_RENEWALS * renewIntervalMs(kubelets);
 }

@@ -70,7 +70,7 @@ export interface CloudFault {
   readonly reclaimSpot?: {
     readonly instanceType: string;
     readonly zone: string;
-    /** Most instances to interrupt; 0 means all. */
+    /** Maximum number of instances to interrupt; 0 means all. */
     readonly count: number;
   };
   /** Multiplies the spot prices of matching offerings. `*` matches anything. */

@@ -209,8 +209,8 @@ function withoutMarkup(text: string): string {
 }
 
 /**
- * The impersonated groups, extra values and UID as Go prints object references: kind, namespace, name, UID,
- * API version, resource version, field path.
+ * The impersonated groups, extra values and UID, each as Go prints an object reference. Its fields: kind, namespace,
+ * name, UID, API version, resource version, field path.
  */
 function wishesOf(
   groups: readonly string[],

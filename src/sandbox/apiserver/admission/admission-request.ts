@@ -7,9 +7,7 @@ export interface Admission<T extends KubeObject | undefined = KubeObject | undef
   readonly object: T;
   readonly old: KubeObject | undefined;
   readonly subresource?: string;
-  /**
-   * Set only if the object's kind is not the resource's own: an Eviction of a pod, the Scale of a workload.
-   */
+  /** Set only if the object's kind is not the kind of the resource: an Eviction of a pod, the Scale of a workload. */
   readonly kind?: GroupVersionKind;
 }
 

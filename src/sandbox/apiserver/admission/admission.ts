@@ -29,7 +29,7 @@ export async function mutate(call: Call, admission: Admission<KubeObject>): Prom
 }
 
 /**
- * Runs the checks after validation. Throws what limits, class rules, a policy or a validating webhook refuse.
+ * Runs the checks after validation. Throws the refusal of a LimitRange, a class rule, a policy or a validating webhook.
  */
 export async function review(call: Call, admission: Admission): Promise<void> {
   checkLimits(call, admission);

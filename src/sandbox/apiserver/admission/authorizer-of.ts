@@ -6,7 +6,7 @@ import { authorize } from "../access/rbac.ts";
 import { Authorizer } from "../cel/authorizer.ts";
 import type { Call } from "../engine.ts";
 
-/** `name`: name of the object of the request. */
+/** The variable `authorizer` for one request. `name`: the name of the request's object. */
 export function authorizerOf({ engine, user, definition, path }: Call, name: string): Authorizer {
   const requestResource = {
     group: definition.group,

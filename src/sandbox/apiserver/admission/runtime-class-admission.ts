@@ -25,7 +25,7 @@ export function withClassOfPod<T extends KubeObject>(call: Call, object: T): T {
   return { ...object, spec: outcome.spec };
 }
 
-/** Runs after webhooks, which must not change the overhead of the class. Throws 403. */
+/** Checks the overhead of a pod again after the webhooks, which must not change it. Throws 403. */
 export function checkOverhead(
   call: Call,
   { object, operation, subresource = "" }: Admission,

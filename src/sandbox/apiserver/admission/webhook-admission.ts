@@ -32,7 +32,7 @@ interface Webhook extends Rules, Selectors {
   readonly matchConditions?: readonly { readonly name: string; readonly expression: string }[];
 }
 
-/** Used only if a configuration has no timeout. Defaulting normally sets one. */
+/** Timeout for a configuration without one. Defaulting normally sets a timeout. */
 const DEFAULT_TIMEOUT_SECONDS = 10;
 const MUTATING = "admissionregistration.k8s.io/mutatingwebhookconfigurations";
 const VALIDATING = "admissionregistration.k8s.io/validatingwebhookconfigurations";

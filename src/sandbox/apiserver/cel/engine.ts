@@ -57,7 +57,7 @@ export function run(
   try {
     return { value: runMetered(program, { ...bindings }, budget) };
   } catch (error) {
-    // The same error begins with a small letter in cel-go.
+    // cel-go's text of this error begins with a small letter.
     const problem = firstLineOf(error).replace(/^No such key/, "no such key");
     return { problem, isTooCostly: isTooCostly(error) };
   }

@@ -85,7 +85,7 @@ export function ruleProblem(rule: Partial<ValidationRule>, field: string): Field
     typeof program === "string"
       ? `compilation failed: ERROR: ${program}`
       : "cel expression must evaluate to a bool";
-  // Go prints the rule's struct in this error, with these field names.
+  // The error shows Go's struct of the rule, with these field names.
   const shown = JSON.stringify({
     Rule: rule.rule,
     Message: rule.message ?? "",

@@ -80,7 +80,7 @@ export const API_SERVER_LIMITS: Partial<Limits> = {
 };
 const GZIP_FROM_BYTES = 128 * 1_024;
 const ADMIN: User = { name: "system:admin", groups: ["system:masters", "system:authenticated"] };
-/** A caller without credentials. RBAC gives it little. */
+/** A caller without credentials. RBAC gives such a caller few rights. */
 const ANONYMOUS: User = { name: "system:anonymous", groups: ["system:unauthenticated"] };
 const METHODS: ReadonlySet<string> = new Set(["GET", "POST", "PUT", "PATCH", "DELETE"]);
 

@@ -64,7 +64,7 @@ async function joined(
   }
   there.on("error", () => there.destroy());
   const toPort = pipeline(stream, there).catch(() => undefined);
-  // A client that closes its side has read all that it wants.
+  // A client that closes its side wants no more bytes of the pod, so the error is ignored.
   await pipeline(there, stream).catch(() => undefined);
   await toPort;
 }

@@ -3,7 +3,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { WatchFrames } from "./watch-frames.ts";
 
-/** A connection whose reader takes what is written only when told. */
+/** A connection whose reader takes written bytes only when the test calls it. */
 class Reader {
   destroyed = false;
   taken = 0;

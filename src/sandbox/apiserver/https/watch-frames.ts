@@ -9,9 +9,12 @@ import { encodeProtobuf, encodeWatchFrame } from "../protobuf/encode.ts";
 const MIB = 1_024 * 1_024;
 /** Bytes of one write: a record of TLS. */
 const PIECE_BYTES = 16 * 1_024;
-/** Bytes of encoded states that are kept for further watches. */
+/** Maximum number of bytes of encoded states that are kept for further watches. */
 const KEPT_BYTES = 16 * MIB;
-/** Bytes of different frames that readers are in the middle of. */
+/**
+ * Maximum number of bytes of frames that readers have begun and not finished. A frame that several readers share counts
+ * once.
+ */
 const BEGUN_BYTES = 64 * MIB;
 
 /** The response of a watch. */
@@ -35,7 +38,10 @@ export interface WatchFrame {
 export class WatchFrames {
   readonly #encoded = new Map<object, Map<string, Uint8Array>>();
   #encodedBytes = 0;
-  /** Who is in the middle of a frame. Whoever took a piece last comes last. */
+  /**
+   * Readers that have begun a frame and not finished it, each with the frame. The reader that took a piece last is at
+   * the end.
+   */
   readonly #begun = new Map<WatchResponse, Uint8Array>();
   readonly #readers = new Map<Uint8Array, number>();
   #begunBytes = 0;
@@ -48,7 +54,7 @@ export class WatchFrames {
     this.#begunLimit = begunLimit;
   }
 
-  /** Bytes of different frames that are being sent. */
+  /** Bytes of the frames that are being sent. A frame that several readers share counts once. */
   get begunBytes(): number {
     return this.#begunBytes;
   }
@@ -68,7 +74,10 @@ export class WatchFrames {
     }
   }
 
-  /** Cuts off the readers that have taken nothing for longest, while too much is being sent. */
+  /**
+   * Starts a frame. While more bytes than the limit are being sent, cuts off the reader that has taken nothing for the
+   * longest time.
+   */
   #begin(response: WatchResponse, bytes: Uint8Array): void {
     this.#begun.set(response, bytes);
     const readers = this.#readers.get(bytes) ?? 0;

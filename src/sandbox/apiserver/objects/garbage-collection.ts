@@ -19,7 +19,7 @@ const REACTION_MS = 50;
 const RETRY_MS = 1_000;
 const CONTROLLER = "generic-garbage-collector";
 
-/** Where an object is. The collector keeps this of each object, and reads the object itself from the store. */
+/** Where an object is. The collector stores only this and reads the object itself from the store. */
 interface Place {
   readonly storageKey: string;
   readonly namespace: string | undefined;

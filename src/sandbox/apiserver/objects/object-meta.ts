@@ -166,7 +166,7 @@ function nameless(definition: ResourceDefinition): ApiError {
   return invalid(definition, "", [required("metadata.name", "name or generateName is required")]);
 }
 
-/** Refuses what an update may not ask for: another object, another version, another identity. */
+/** Refuses an update that names another object, a version that is not current, or another identity. */
 export function checkUpdate(call: Call, next: KubeObject, current: KubeObject): void {
   const { definition, path } = call;
   const name = path.name as string;

@@ -1,7 +1,7 @@
 /**
  * watch: sends the writes to one resource from a version on, as a stream of frames. Writes are filtered when they
- * happen and encoded when the reader reads. A slow reader keeps references to objects, but none that the history of
- * the store has dropped: then its watch ends.
+ * happen and encoded when the reader reads. If the store's history drops a write that a slow reader has not read, that
+ * reader's watch ends. So it keeps no old objects in memory.
  */
 
 import type { KubeObject } from "../../../apis/meta.ts";
@@ -174,7 +174,7 @@ class WatchStream implements KubeStream {
     }
   }
 
-  /** Whether the reader has not taken a write that the store keeps no longer. */
+  /** Whether the store's history has dropped a write that the reader has not taken yet. */
   #isBehind(): boolean {
     const { engine, definition } = this.#call;
     const pending = this.#queue[this.#head];

@@ -57,9 +57,9 @@ export interface Change {
   ) => readonly unknown[];
   /** The subresource; an update through it changes only that part. */
   readonly subresource?: string | undefined;
-  /** Set for a subresource with rules of its own. */
+  /** The rules of the subresource, if it has rules that the kind has not. */
   readonly door?: Door;
-  /** Set if admission sees something else than the whole object. */
+  /** How admission sees the object, if admission does not see the whole object. */
   readonly shown?: Shown;
   /** The body was made by the server, so unknown fields are not reported. */
   readonly internal?: boolean;
@@ -77,7 +77,7 @@ export interface Door {
 interface Shown {
   readonly kind: GroupVersionKind;
   readonly of: (object: KubeObject) => KubeObject;
-  /** The object with the changes that admission made to what it saw. */
+  /** Returns `object` with the changes that admission made to `face`. */
   readonly into: (object: KubeObject, face: KubeObject) => KubeObject;
 }
 

@@ -92,7 +92,7 @@ export function pathText(path: readonly string[]): string {
 
 const read = new WeakMap<object, FieldSet>();
 
-/** Parses `fieldsV1` and leaves out what is invalid. Results are kept by identity of the value. */
+/** Parses `fieldsV1` and leaves out what is invalid. Results are cached by the identity of the value. */
 export function fromFieldsV1(value: unknown): FieldSet {
   if (!isObject(value)) return EMPTY;
   const known = read.get(value);

@@ -102,10 +102,9 @@ export function ownedAfterWrite(
 }
 
 /**
- * The entries after a write through `scale`, which changes one number (at `path`). If an owned number
- * changes, the writer becomes its owner. A number without an owner stays so. The value 0 has no owner,
- * because Go leaves it out of a Scale. Such an entry has no time. upstream: apimachinery
- * pkg/util/managedfields/scalehandler.go
+ * The entries after a write through `scale`, which changes one number (at `path`). If an owned number changes, the
+ * writer becomes its owner. A number without an owner stays without one. The value 0 has no owner, because Go leaves it
+ * out of a Scale. Entries for `scale` have no time. upstream: apimachinery pkg/util/managedfields/scalehandler.go
  */
 export function ownedAfterScale(
   call: Call,

@@ -94,7 +94,7 @@ function bindingRules(roleKinds: readonly string[]): KindRules {
         errors.push(...subjectErrors(subject, `subjects[${index}]`, isNamespaced));
       });
       if (current !== undefined && !deepEqual(binding.roleRef, current.roleRef)) {
-        // Go prints its struct in this error, with these field names.
+        // The error shows Go's struct of the role reference, with these field names.
         const shown = { APIGroup: apiGroup, Kind: kind, Name: name };
         errors.push(invalid("roleRef", shown, "cannot change roleRef"));
       }

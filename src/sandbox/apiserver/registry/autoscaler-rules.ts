@@ -22,7 +22,7 @@ const SOURCES: Readonly<Record<string, string>> = {
 const MOST_STABILIZATION_SECONDS = 3_600;
 const MOST_PERIOD_SECONDS = 1_800;
 
-/** Defaults, validation and status on create of a HorizontalPodAutoscaler of autoscaling/v1. */
+/** Defaults and validation of a HorizontalPodAutoscaler of autoscaling/v1, and its first status. */
 export const OLDER_AUTOSCALER_RULES: KindRules = {
   defaults({ metadata, spec = {} }) {
     fallback(spec, "minReplicas", 1);
@@ -40,7 +40,7 @@ export const OLDER_AUTOSCALER_RULES: KindRules = {
   },
 };
 
-/** Defaults, validation and status on create of a HorizontalPodAutoscaler of autoscaling/v2. */
+/** Defaults and validation of a HorizontalPodAutoscaler of autoscaling/v2, and its first status. */
 export const AUTOSCALER_RULES: KindRules = {
   defaults({ spec = {}, status }) {
     if (status !== undefined) {

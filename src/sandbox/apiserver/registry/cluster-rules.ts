@@ -16,7 +16,7 @@ const HIGHEST_USER_PRIORITY = 1_000_000_000;
 const WEBHOOK_TIMEOUT_SECONDS = 10;
 const REVIEWS = ["v1", "v1beta1"];
 
-/** Defaults, status on create and what an update keeps of a Namespace. */
+/** Rules of a Namespace: defaults, the first status, and the fields that an update cannot change. */
 export const NAMESPACE_RULES: KindRules = {
   names: "label",
   defaults(namespace) {
@@ -62,7 +62,7 @@ export const PRIORITY_CLASS_RULES: KindRules = {
   },
 };
 
-/** Validation and status on create of a PodDisruptionBudget. */
+/** Validation of a PodDisruptionBudget, and its first status. */
 export const BUDGET_RULES: KindRules = {
   prepareCreate(budget) {
     budget.status = {
@@ -75,7 +75,7 @@ export const BUDGET_RULES: KindRules = {
   validate({ spec = {} }) {
     const errors = validateSelector(spec.selector, "spec.selector");
     if (spec.minAvailable !== undefined && spec.maxUnavailable !== undefined) {
-      // Go prints its struct in this error, with these field names.
+      // The error shows Go's struct of the budget's spec, with these field names.
       const shown = {
         MinAvailable: spec.minAvailable,
         Selector: spec.selector ?? null,

@@ -12,7 +12,7 @@ import { webhookUrlErrors } from "./webhook-url.ts";
 const SCOPES = ["Cluster", "Namespaced"];
 const COLUMN_TYPES = ["boolean", "date", "integer", "number", "string"];
 
-/** Defaults, validation and status on create of a CRD. */
+/** Defaults and validation of a CRD, and its first status. */
 export const CRD_RULES: KindRules = {
   defaults(crd) {
     const { names } = crd.spec ?? {};
@@ -45,8 +45,8 @@ function nameErrors({ metadata, spec = {} }: Raw): FieldError[] {
 }
 
 /**
- * Errors for changed fields that must stay. Group and plural decide where objects are stored. Scope and kind
- * must stay once the CRD is established.
+ * Errors for changes of immutable fields. Group and plural decide where objects are stored. Scope and kind must stay
+ * once the CRD is established.
  */
 function movedErrors(crd: Raw, current: Raw): FieldError[] {
   const errors: FieldError[] = [];

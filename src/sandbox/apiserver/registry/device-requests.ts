@@ -1,6 +1,6 @@
 /**
- * Names of a claim's requests, and the driver's own configuration of them. Both stand in the spec of a claim and again
- * in its allocation.
+ * Names of a claim's requests, and the driver's own configuration of them. The spec of a claim has both, and its
+ * allocation repeats them.
  * upstream: pkg/apis/resource/validation/validation.go
  */
 import { invalid, required, tooLong } from "../schema/field-error.ts";

@@ -170,7 +170,7 @@ describe("ResourceClaims", () => {
     expect((await send("POST", CLAIMS, watching)).status).toBe(201);
     expect((await send("POST", templates, template)).status).toBe(201);
     expect((await send("PUT", `${CLAIMS}/gpu/status`, allocated)).status).toBe(200);
-    // Who lost the label keeps what was granted.
+    // A namespace that loses the label keeps the access that its claims already have.
     expect((await send("PUT", "/api/v1/namespaces/default", namespace)).status).toBe(409);
     const { body: now } = await send("GET", "/api/v1/namespaces/default");
     await send("PUT", "/api/v1/namespaces/default", {

@@ -149,7 +149,7 @@ function oneTermErrors(selector: Raw, path: string): FieldError[] {
   return [...errors, invalid(`${path}.nodeSelectorTerms`, terms, text)];
 }
 
-/** Missing or empty: none. */
+/** Errors of a node's name. A missing or empty name has none. */
 function nodeNameErrors(name: string | undefined, path: string): FieldError[] {
   if (name === undefined || name === "") return [];
   return nameProblems(name, "subdomain").map((text) => invalid(path, name, text));
@@ -280,7 +280,7 @@ function capacityErrors(capacity: Raw, path: string, isShared: boolean): FieldEr
   return check(requestPolicy.default, rule, { value, path: `${at}.${way}` });
 }
 
-/** A capacity's own value, and the field of the policy. */
+/** The value of a capacity, and the path of its request policy. */
 interface PolicyAt {
   readonly value: string;
   readonly path: string;
@@ -348,7 +348,7 @@ function wholeOf(quantity: string): number {
   return parseUnits(quantity) ?? 0;
 }
 
-/** In the format of the first one, as Go adds quantities. */
+/** The sum of two quantities, in the format of the first one, as in Go. */
 function sumOf(one: string, other: string): string {
   const sum = nano(one) + nano(other);
   if (/i$/.test(one)) return formatBytes(Number(sum) / 1e9);

@@ -22,7 +22,7 @@ export function uniqueBy(list: readonly Raw[], key: string, path: string): Field
   });
 }
 
-/** Errors for values that stand in the list before. */
+/** Errors for values that an earlier item already has. */
 export function uniqueValues(list: readonly string[], path: string): FieldError[] {
   return list.flatMap((value, at) =>
     list.indexOf(value) < at ? [duplicate(`${path}[${at}]`, value)] : [],

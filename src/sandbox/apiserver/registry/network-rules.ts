@@ -32,7 +32,7 @@ export const ENDPOINTS_RULES: KindRules = {
   },
 };
 
-/** Validation and status on create of an Ingress. */
+/** Validation of an Ingress, and its first status. */
 export const INGRESS_RULES: KindRules = {
   prepareCreate(ingress) {
     ingress.status = { loadBalancer: {} };

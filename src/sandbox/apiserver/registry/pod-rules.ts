@@ -18,7 +18,7 @@ const IMMUTABLE_TEXT =
   "existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was " +
   "previously negative)";
 
-/** Defaults, validation and status on create of a Pod. */
+/** Defaults and validation of a Pod, and its first status. */
 export const POD_RULES: KindRules = {
   defaults(pod) {
     pod.spec ??= {};

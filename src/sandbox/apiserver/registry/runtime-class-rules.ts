@@ -40,7 +40,7 @@ function schedulingErrors({ nodeSelector, tolerations = [] }: Raw): FieldError[]
   return [...validateLabels(nodeSelector, "scheduling.nodeSelector"), ...errors, ...twice];
 }
 
-/** Go prints its struct in this error, with these field names. */
+/** The error shows Go's struct of the toleration, with these field names. */
 function shown({
   key = "",
   operator = "",

@@ -10,7 +10,7 @@ import { fallback, type KindRules, type Raw } from "./kind-rules.ts";
 const PORT_TEXT = "must be between 1 and 65535, inclusive";
 const PORT_NAME_TEXT = "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)";
 
-/** Defaults, validation, status on create and what an update keeps of a Service. */
+/** Rules of a Service: defaults, validation, the first status, and the fields that an update cannot change. */
 export const SERVICE_RULES: KindRules = {
   names: "label",
   defaults(service) {

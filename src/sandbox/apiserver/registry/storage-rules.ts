@@ -16,7 +16,7 @@ const CLAIM_TEXT =
   "spec is immutable after creation except resources.requests and volumeAttributesClassName for " +
   "bound claims";
 
-/** Defaults, validation and status on create of a PersistentVolumeClaim. */
+/** Defaults and validation of a PersistentVolumeClaim, and its first status. */
 export const CLAIM_RULES: KindRules = {
   defaults(claim) {
     claim.spec ??= {};
@@ -48,7 +48,7 @@ export const CLAIM_RULES: KindRules = {
   },
 };
 
-/** Defaults, validation and status on create of a PersistentVolume. */
+/** Defaults and validation of a PersistentVolume, and its first status. */
 export const VOLUME_RULES: KindRules = {
   defaults(volume) {
     volume.spec ??= {};

@@ -66,7 +66,7 @@ function isZero(value: unknown): boolean {
   return value === 0 || value === "0%";
 }
 
-/** Defaults, validation and status on create of a ReplicaSet. */
+/** Defaults and validation of a ReplicaSet, and its first status. */
 export const REPLICA_SET_RULES: KindRules = {
   prepareCreate(replicaSet) {
     replicaSet.status = { replicas: 0 };
@@ -86,7 +86,7 @@ export const REPLICA_SET_RULES: KindRules = {
   },
 };
 
-/** Defaults, validation and status on create of a ReplicationController. */
+/** Defaults and validation of a ReplicationController, and its first status. */
 export const REPLICATION_CONTROLLER_RULES: KindRules = {
   defaults(controller) {
     const { spec = {} } = controller;
@@ -108,7 +108,7 @@ export const REPLICATION_CONTROLLER_RULES: KindRules = {
   ],
 };
 
-/** Defaults, validation and status on create of a StatefulSet. */
+/** Defaults and validation of a StatefulSet, and its first status. */
 export const STATEFUL_SET_RULES: KindRules = {
   prepareCreate(statefulSet) {
     statefulSet.status = { replicas: 0, availableReplicas: 0 };
@@ -164,9 +164,7 @@ function withClaimedVolumes(spec: Raw): Raw {
 
 const TEMPLATE_GENERATION = "deprecated.daemonset.template.generation";
 
-/**
- * Defaults, validation and status on create of a DaemonSet, and the template generation that an update counts.
- */
+/** Defaults and validation of a DaemonSet, its first status, and the template generation that updates raise. */
 export const DAEMON_SET_RULES: KindRules = {
   innerAnnotation: TEMPLATE_GENERATION,
   prepareUpdate(daemonSet, current) {

@@ -1,6 +1,6 @@
 /**
- * Parses JSON. Says why a text is none in the words of Go's decoder, because kube-apiserver passes them on in
- * its answers. Also names and prints values as Go does.
+ * Parses JSON. For invalid JSON it gives the error of Go's decoder, which kube-apiserver's answers contain. Also names
+ * and prints values as Go does.
  * upstream: encoding/json scanner.go
  */
 import { JsonLimitError, parseBoundedJson } from "../../../base/bounded-json.ts";

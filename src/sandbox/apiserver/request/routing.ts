@@ -8,9 +8,9 @@ export interface ResourcePath {
   readonly group: string;
   readonly version: string;
   readonly plural: string;
-  /** Undefined: all namespaces, or a cluster-scoped resource. */
+  /** The namespace in the path. Undefined: all namespaces, or a cluster-scoped resource. */
   readonly namespace: string | undefined;
-  /** Undefined: the collection. */
+  /** The object's name in the path. Undefined: the request is about a collection. */
   readonly name: string | undefined;
   readonly subresource: string | undefined;
   /** The parts of the path after the subresource: `metrics` in `proxy/metrics`. */
@@ -21,7 +21,7 @@ export interface ResourcePath {
 export interface Target {
   readonly path: string;
   readonly query: URLSearchParams;
-  /** Undefined for everything that is not a resource: discovery, health, OpenAPI. */
+  /** The resource of the path. Undefined for all other paths, such as discovery, health and OpenAPI. */
   readonly resource: ResourcePath | undefined;
 }
 

@@ -109,13 +109,13 @@ function detailsOf(definition: { group: string; plural: string }, name: string):
 
 type Resource = Pick<ResourceDefinition, "group" | "plural">;
 
-/** 404. */
+/** Status 404: the object does not exist. */
 export function notFound(resource: Resource, name: string): ApiError {
   const message = `${qualifiedResource(resource)} "${name}" not found`;
   return new ApiError(404, "NotFound", message, detailsOf(resource, name));
 }
 
-/** 409 with the reason AlreadyExists. */
+/** Status 409 with the reason AlreadyExists. */
 export function alreadyExists(resource: Resource, name: string, isEnding = false): ApiError {
   const ending = isEnding ? "object is being deleted: " : "";
   const message = `${ending}${qualifiedResource(resource)} "${name}" already exists`;
@@ -125,13 +125,13 @@ export function alreadyExists(resource: Resource, name: string, isEnding = false
 export const STALE_WRITE =
   "the object has been modified; please apply your changes to the latest version and try again";
 
-/** 409 with the reason Conflict: the object changed since the client read it. */
+/** Status 409 with the reason Conflict: the object changed since the client read it. */
 export function conflict(resource: Resource, name: string, why: string): ApiError {
   const message = `Operation cannot be fulfilled on ${qualifiedResource(resource)} "${name}": ${why}`;
   return new ApiError(409, "Conflict", message, detailsOf(resource, name));
 }
 
-/** 403, by authorization or admission. */
+/** Status 403, from authorization or admission. */
 export function forbidden(
   resource: Resource,
   name: string,
@@ -146,12 +146,12 @@ export function forbidden(
   });
 }
 
-/** 400. */
+/** Status 400: the request is malformed. */
 export function badRequest(message: string): ApiError {
   return new ApiError(400, "BadRequest", message);
 }
 
-/** 405. */
+/** Status 405: the resource does not support the verb. */
 export function methodNotAllowed(): ApiError {
   return new ApiError(
     405,
@@ -161,12 +161,12 @@ export function methodNotAllowed(): ApiError {
   );
 }
 
-/** 410: the client must list again. */
+/** Status 410: the client must list again. */
 export function expired(message: string): ApiError {
   return new ApiError(410, "Expired", message);
 }
 
-/** 410 with a token that continues the list at the current revision. */
+/** Status 410 with a token that continues the list at the current revision. */
 export function expiredPage(token: string): ApiError {
   return new ApiError(
     410,
@@ -177,12 +177,12 @@ export function expiredPage(token: string): ApiError {
   );
 }
 
-/** 410 for a watch from a version that is no longer kept. */
+/** Status 410 for a watch from a version that the store has dropped. */
 export function tooOld(asked: number, oldest: number): ApiError {
   return expired(`too old resource version: ${asked} (${oldest})`);
 }
 
-/** 415, with the types that are accepted. */
+/** Status 415, with the types that are accepted. */
 export function unsupportedMediaType(accepted: readonly string[]): ApiError {
   return new ApiError(
     415,
@@ -191,7 +191,7 @@ export function unsupportedMediaType(accepted: readonly string[]): ApiError {
   );
 }
 
-/** Field errors of one object: 422 with a cause each. */
+/** Status 422 with one cause for each field error of the object. */
 export function invalid(
   definition: { readonly group: string; readonly kind: string },
   name: string,

@@ -10,7 +10,7 @@ import { ApiError } from "../request/status.ts";
 const ETCD_LIMIT_BYTES = 1.5 * 1_024 * 1_024;
 /** Largest message from kube-apiserver to etcd, in bytes. */
 const MESSAGE_LIMIT_BYTES = 2 * 1_024 * 1_024;
-/** Most bytes of JSON that one character can become. */
+/** Maximum number of bytes of JSON that one character can become. */
 const BYTES_PER_CHARACTER = 6;
 const BYTES_PER_VALUE = 16;
 const BYTES_PER_OBJECT = 32;

@@ -21,7 +21,7 @@ export interface StoreEvent {
 
 /** The objects of one list, and the version at which they were read. */
 export interface Listing {
-  /** In key order: namespace, then name. */
+  /** The objects in key order: namespace, then name. */
   readonly objects: readonly KubeObject[];
   readonly revision: number;
 }
@@ -40,7 +40,7 @@ export function storeKey(namespace: string | undefined, name: string): string {
 
 class Shelf {
   readonly objects = new Map<string, KubeObject>();
-  /** Sorted. A new key is inserted at its position. */
+  /** The keys of the objects, sorted. A new key is inserted at its position. */
   readonly keys: string[] = [];
   history: StoreEvent[] = [];
   historyBytes = 0;
@@ -209,7 +209,7 @@ export class Store {
     return shelf;
   }
 
-  /** Drops the oldest half of the history of the resource whose history takes most memory. */
+  /** Drops the older half of one history: of the resource whose history takes the most memory. */
   #forgetMost(): void {
     const shelf = mostRemembered(this.#shelves.values());
     if (shelf === undefined) return;

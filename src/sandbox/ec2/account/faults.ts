@@ -16,7 +16,7 @@ export interface PoolMatch {
 export interface CapacityFault extends PoolMatch {
   /** Instances that can still be launched from the matching pools together. Default 0. */
   readonly remaining?: number;
-  /** Default `InsufficientInstanceCapacity`, for spot `UnfulfillableCapacity`. */
+  /** The error code. Default: `InsufficientInstanceCapacity`, for spot `UnfulfillableCapacity`. */
   readonly code?: string;
   readonly message?: string;
 }

@@ -1,7 +1,7 @@
 /**
- * An IAM policy for the resources of a launch, for accounts that let Karpenter use only resources with
- * certain tags. Unlike in AWS, an action on a type of resource that no statement mentions is allowed. So a
- * policy of one statement can be tested.
+ * An IAM policy for the resources of a launch, for accounts that let Karpenter use only resources with certain tags.
+ * Unlike in AWS, an action on a type of resource that no statement mentions is allowed. So a test can give a policy
+ * with only one statement.
  */
 
 /** One statement of an IAM policy. Actions and resources may contain `*`. */

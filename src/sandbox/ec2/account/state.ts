@@ -94,7 +94,7 @@ export interface LaunchTemplateRecord {
   readonly id: string;
   readonly name: string;
   readonly createdMs: number;
-  /** Version 1 first. */
+  /** The versions, version 1 first. */
   readonly versions: LaunchTemplateData[];
 }
 

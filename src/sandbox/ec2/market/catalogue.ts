@@ -52,7 +52,7 @@ export interface TypeFacts {
 
 /** The instance types that are sold. */
 export interface Catalogue {
-  /** Sorted by name. */
+  /** The names of all types, sorted. */
   readonly names: readonly string[];
   readonly facts: ReadonlyMap<string, TypeFacts>;
   /** What DescribeInstanceTypes shows. Frozen, and the same object in each call. */

@@ -13,7 +13,7 @@ interface VcpuQuota {
   readonly code: string;
   readonly name: string;
   readonly capacityType: "on-demand" | "spot";
-  /** Letters before the first digit of a type's name. */
+  /** Letters before the first digit of the names of the types that the quota counts. */
   readonly families: readonly string[];
 }
 
@@ -48,7 +48,7 @@ const QUOTAS: readonly VcpuQuota[] = [
 
 /** The default limit, which no simulation reaches. */
 const WIDE_VCPUS = 1_000_000;
-/** Most quotas in one answer. */
+/** Maximum number of quotas in one answer. */
 const PAGE = 100;
 
 /** The calls of Service Quotas, for EC2's quotas only. */
@@ -73,8 +73,8 @@ interface Refusal {
 }
 
 /**
- * The refusal if one more instance would exceed its quota. Instances in a reservation do not count: the
- * reservation itself did when it was made.
+ * The refusal if one more instance would exceed its quota. Instances in a reservation do not count, because the
+ * reservation itself counted when it was created.
  */
 export function quotaRefusal(
   state: AwsState,

@@ -54,7 +54,7 @@ export class Queue {
   readonly createdMs: number;
   readonly #clock: Clock;
   readonly #random: Random;
-  /** In the order in which they were sent. */
+  /** The messages in the order in which they were sent. */
   readonly #messages = new Map<string, Stored>();
   readonly #waiting = new Set<() => void>();
   #deleted = false;

@@ -42,9 +42,9 @@ export interface AllocationQuestion {
   readonly deviceClass: (name: string) => DeviceClass | undefined;
 }
 
-/** Most devices for one claim. upstream: AllocationResultsMaxSize */
+/** Maximum number of devices for one claim. upstream: AllocationResultsMaxSize */
 const MAX_DEVICES = 32;
-/** Most choices to try for one node. kube-scheduler stops after ten seconds instead. */
+/** Maximum number of choices to try for one node. kube-scheduler instead stops after ten seconds. */
 const MAX_CHOICES = 200_000;
 export const TIMED_OUT = "timed out trying to allocate devices";
 

@@ -12,7 +12,7 @@ import type { NodeInfo } from "../node-info.ts";
 import { type Filter, type Prepared, SKIP, unresolvable } from "./filter.ts";
 import { matchesAnyTerm } from "./node.ts";
 
-/** Most pods that may use one claim. upstream: ResourceClaimReservedForMaxSize */
+/** Maximum number of pods that may use one claim. upstream: ResourceClaimReservedForMaxSize */
 const MAX_CONSUMERS = 256;
 const ELSEWHERE = unresolvable("resourceclaim not available on the node");
 const NONE_LEFT = unresolvable("cannot allocate all claims");

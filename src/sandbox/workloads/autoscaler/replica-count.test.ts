@@ -10,7 +10,7 @@ import { type Question, replicasForAverage, replicasForUtilization } from "./rep
 const NOW = 3_600_000;
 
 interface Given {
-  /** Thousandths; undefined: no sample. */
+  /** Usage of each pod in thousandths of the unit. Undefined: the pod has no sample. */
   readonly usages: readonly (number | undefined)[];
   readonly unready?: readonly number[];
   readonly pending?: readonly number[];

@@ -13,7 +13,7 @@ import type {
 /** State of one autoscaler between reconciles. */
 export interface ScalingMemory {
   readonly recommendations: readonly { readonly atMs: number; readonly replicas: number }[];
-  /** Recent changes that added and that removed pods. */
+  /** Recent changes: `ups` added pods, `downs` removed pods. */
   readonly ups: readonly ScaleEvent[];
   readonly downs: readonly ScaleEvent[];
 }
@@ -238,7 +238,7 @@ function downLimit(
       ? start - policy.value
       : Math.trunc(start * (1 - policy.value / 100));
   });
-  // The smallest change leaves the most pods, so `Min` takes the maximum.
+  // When scaling down, the smallest change leaves the most pods. So `Min` takes the maximum.
   return rules.selectPolicy === "Min" ? Math.max(...limits) : Math.min(...limits);
 }
 

@@ -42,7 +42,7 @@ describe("what a budget allows of four healthy pods", () => {
   it.each([
     [3, 3, 1],
     ["50%", 2, 2],
-    // 2.04 of 4 pods.
+    // 51 % of 4 pods is 2.04, so 3 must be healthy.
     ["51%", 3, 1],
     ["1%", 1, 3],
   ])(

@@ -30,7 +30,7 @@ import {
 import { byDeletionPreference } from "./deletion-preference.ts";
 import { type Failure, failureOf, statusOf } from "./replicaset-status.ts";
 
-/** Most pods that one reconcile creates or deletes. upstream: BurstReplicas */
+/** Maximum number of pods that one reconcile creates or deletes. upstream: BurstReplicas */
 const BURST = 500;
 /** Milliseconds for each pod between two reconciles: 250 ms for a set of 1,000 pods. */
 const PACE_MS_PER_POD = 0.25;

@@ -53,7 +53,7 @@ export function firstReplicas(deployment: Deployment, older: readonly ReplicaSet
   return Math.max(0, Math.min(wanted, room));
 }
 
-/** The most replicas that the current set may have now. */
+/** Maximum number of replicas that the current set may have now. */
 function growth(deployment: Deployment, current: ReplicaSet, all: readonly ReplicaSet[]): number {
   const wanted = deployment.spec.replicas ?? 1;
   const has = current.spec.replicas ?? 0;

@@ -73,7 +73,7 @@ export async function renewRevision(
   }
   if (deployment.metadata.annotations?.[REVISION_ANNOTATION] !== String(revision)) {
     const shown = { ...deployment.metadata.annotations, [REVISION_ANNOTATION]: String(revision) };
-    // Written with the status, because a write of the spec would raise the generation.
+    // The annotation is written through the status subresource, because a write of the spec would raise the generation.
     const { name, namespace } = deployment.metadata;
     const body = { metadata: { annotations: shown } };
     await kube.patch(DEPLOYMENT, { name, namespace }, { type: "merge", body }, "status");

@@ -25,7 +25,7 @@ describe("a rollout of a DaemonSet on six nodes", () => {
   it.each([
     [1, 1],
     ["33%", 2],
-    // 2.04 of six.
+    // 34 % of six nodes is 2.04, which is rounded up.
     ["34%", 3],
     ["1%", 1],
     ["100%", 6],
