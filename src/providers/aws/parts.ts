@@ -33,7 +33,10 @@ import { Subnets } from "./subnet/subnets.ts";
 import type { Tags } from "./tags/tags.ts";
 import { ZonalShifts } from "./zonalshift/zonal-shifts.ts";
 
-/** upstream: --ami-refresh-interval, --subnet-refresh-interval, --security-group-refresh-interval */
+/**
+ * Milliseconds for which answers are cached. upstream: --ami-refresh-interval, --subnet-refresh-interval,
+ * --security-group-refresh-interval
+ */
 const REFRESH_MS = 60_000;
 
 /** Settings of the AWS provider. An absent one has upstream's default. */

@@ -7,7 +7,7 @@
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from "undici";
 import { ask } from "./sdk-answer.ts";
 
-/** The limit of the SDK's own handler. */
+/** Maximum number of connections: the limit of the SDK's own handler. */
 const MOST_CONNECTIONS = 50;
 /** How long an idle connection stays open, because a new one costs a TLS handshake in the next burst of calls. */
 const KEEP_ALIVE_MS = 30_000;

@@ -19,7 +19,7 @@ import { createServiceQuotasClient, ListServiceQuotasCommand } from "./sdk-servi
 import { Sha256 } from "./sdk-sha256.ts";
 import { createZonalShiftClient, GetManagedResourceCommand } from "./sdk-zonal-shift.ts";
 
-/** upstream: SDK HTTP client timeout */
+/** Milliseconds. upstream: SDK HTTP client timeout */
 const REQUEST_TIMEOUT_MS = 240_000;
 const CONNECTION_TIMEOUT_MS = 10_000;
 

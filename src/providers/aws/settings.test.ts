@@ -94,7 +94,7 @@ describe("settings of the provider", () => {
     const userData = Buffer.from(world.templates()[0]?.UserData ?? "", "base64").toString();
     expect(userData).toContain('cluster-certificate = "b3Vycw=="');
     const volumes = world.templates()[0]?.BlockDeviceMappings ?? [];
-    // In v1beta1 the first one had 4 (test/seeds/s2-pools.test.ts).
+    // In v1beta1 the first volume had 4 GiB (test/seeds/s2-pools.test.ts).
     expect(volumes.map(({ Ebs }) => Ebs?.VolumeSize)).toEqual([6, 20]);
   });
 });

@@ -40,7 +40,7 @@ const ZONES = ["test-zone-a", "test-zone-b", "test-zone-c", "test-zone-d"];
 const OVERHEAD = { cpu: 100, memory: 10 * 2 ** 20 };
 const EPHEMERAL_STORAGE_BYTES = 20 * 2 ** 30;
 
-/** 144 types by name. The same objects each time. */
+/** The 144 types, sorted by name. Each call returns the same objects. */
 export function kwokInstanceTypes(): readonly InstanceType[] {
   catalogue ??= build();
   return catalogue;

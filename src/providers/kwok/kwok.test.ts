@@ -210,7 +210,7 @@ describe("kwok provider", () => {
     const first = await provider.create(claim("a", LINUX_AMD));
     await world.clock.advance(31_000);
     expect(nodes()).toEqual([]);
-    // It counts as an instance even while its Node is missing.
+    // The instance exists even while its Node is missing.
     expect((await provider.get(first.status?.providerID as string)).status?.nodeName).toMatch("a-");
     await world.clock.advance(15_000);
     expect(nodes().map(({ spec }) => spec?.providerID)).toEqual([first.status?.providerID]);

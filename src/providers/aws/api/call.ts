@@ -19,13 +19,16 @@ export class AwsError extends Error {
   }
 }
 
-/** EC2 allows at most 50 on a resource, and no key that begins with `aws:`. */
+/** A tag. EC2 allows at most 50 tags on a resource, and no key that begins with `aws:`. */
 export interface Tag {
   readonly Key: string;
   readonly Value: string;
 }
 
-/** `tag:<key>`, `tag-key`, `subnet-id`, …; values are ORed and may hold `*` and `?`; filters are ANDed. */
+/**
+ * A filter of a describe call, by `tag:<key>`, `tag-key`, `subnet-id`, …. One of its values must match; values may hold
+ * `*` and `?`. All filters of a call must match.
+ */
 export interface Filter {
   readonly Name: string;
   readonly Values: readonly string[];

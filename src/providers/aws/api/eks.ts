@@ -7,7 +7,7 @@ export interface EksCluster {
   readonly version?: string;
   readonly endpoint?: string;
   readonly status?: string;
-  /** Base64 PEM. */
+  /** The cluster's CA as PEM text in base64. */
   readonly certificateAuthority?: { readonly data?: string };
   readonly kubernetesNetworkConfig?: {
     readonly serviceIpv4Cidr?: string;
@@ -28,6 +28,6 @@ export interface DescribeClusterOutput {
 
 /** The EKS calls that are used. */
 export interface EksApi {
-  /** Unknown names reject with `ResourceNotFoundException`. */
+  /** Rejects with `ResourceNotFoundException` if the cluster does not exist. */
   describeCluster(input: DescribeClusterInput): Promise<DescribeClusterOutput>;
 }

@@ -9,7 +9,7 @@ export interface Role {
   readonly CreateDate?: string;
 }
 
-/** It holds at most one role. */
+/** An instance profile. It holds at most one role. */
 export interface InstanceProfile {
   readonly InstanceProfileName: string;
   readonly Arn: string;
@@ -20,7 +20,7 @@ export interface InstanceProfile {
   readonly Tags?: readonly Tag[];
 }
 
-/** Unknown names reject with NoSuchEntity. */
+/** The profile to read. The call rejects with NoSuchEntity if it does not exist. */
 export interface GetInstanceProfileInput {
   readonly InstanceProfileName: string;
 }
@@ -30,7 +30,7 @@ export interface InstanceProfileOutput {
   readonly InstanceProfile: InstanceProfile;
 }
 
-/** A name in use rejects with EntityAlreadyExists. */
+/** The profile to create. The call rejects with EntityAlreadyExists if the name is in use. */
 export interface CreateInstanceProfileInput {
   readonly InstanceProfileName: string;
   readonly Path?: string;
@@ -49,25 +49,28 @@ export interface InstanceProfileRoleInput {
   readonly RoleName: string;
 }
 
-/** A profile that still has a role rejects with DeleteConflict. */
+/** The profile to delete. The call rejects with DeleteConflict if the profile still has a role. */
 export interface DeleteInstanceProfileInput {
   readonly InstanceProfileName: string;
 }
 
-/** IAM pages with `Marker` instead of NextToken. */
+/** Which profiles to list. IAM pages with `Marker` instead of `NextToken`. */
 export interface ListInstanceProfilesInput {
   readonly PathPrefix: string;
   readonly Marker?: string;
 }
 
-/** IAM pages with `IsTruncated` and `Marker` instead of NextToken. */
+/** A page of profiles. IAM pages with `IsTruncated` and `Marker` instead of `NextToken`. */
 export interface ListInstanceProfilesOutput {
   readonly InstanceProfiles: readonly InstanceProfile[];
   readonly IsTruncated?: boolean;
   readonly Marker?: string;
 }
 
-/** Unknown names reject with `NoSuchEntity`, existing ones with `EntityAlreadyExists`. */
+/**
+ * The IAM calls that are used. They reject with `NoSuchEntity` if a name does not exist, and with `EntityAlreadyExists`
+ * if a new name exists already.
+ */
 export interface IamApi {
   getInstanceProfile(input: GetInstanceProfileInput): Promise<InstanceProfileOutput>;
   listInstanceProfiles(input: ListInstanceProfilesInput): Promise<ListInstanceProfilesOutput>;

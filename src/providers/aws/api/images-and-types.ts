@@ -18,21 +18,21 @@ export interface Image {
   readonly Tags: readonly Tag[];
 }
 
-/** Filters and ids together narrow the answer. */
+/** Which images to describe. If filters and ids are given, an image must match both. */
 export interface DescribeImagesInput extends Paged {
   readonly Filters?: readonly Filter[];
   readonly ImageIds?: readonly string[];
-  /** Account ids, `self`, `amazon`. */
+  /** Owners of the images: account ids, `self`, `amazon`. */
   readonly Owners?: readonly string[];
   readonly IncludeDeprecated?: boolean;
 }
 
-/** In no fixed order. */
+/** A page of images, in no fixed order. */
 export interface DescribeImagesOutput extends Page {
   readonly Images: readonly Image[];
 }
 
-/** Card 0 has the primary interface. */
+/** A network card of an instance type. Card 0 has the primary interface. */
 export interface NetworkCard {
   readonly NetworkCardIndex: number;
   readonly MaximumNetworkInterfaces: number;
@@ -126,15 +126,15 @@ export interface InstanceTypeInfo {
   readonly NitroEnclavesSupport?: string;
 }
 
-/** Without filters and types: every type of the region. */
+/** Which types to describe. Without filters and names: every type of the region. */
 export interface DescribeInstanceTypesInput extends Paged {
   readonly Filters?: readonly Filter[];
   readonly InstanceTypes?: readonly string[];
-  /** Answers with error code `DryRunOperation` when allowed. */
+  /** Whether to check only the permission. If it is granted, the call rejects with `DryRunOperation`. */
   readonly DryRun?: boolean;
 }
 
-/** In no fixed order. */
+/** A page of instance types, in no fixed order. */
 export interface DescribeInstanceTypesOutput extends Page {
   readonly InstanceTypes: readonly InstanceTypeInfo[];
 }
@@ -147,13 +147,13 @@ export interface InstanceTypeOffering {
   readonly Location: string;
 }
 
-/** Asks by zone name. */
+/** Which offerings to describe. Locations are zone names. */
 export interface DescribeInstanceTypeOfferingsInput extends Paged {
   readonly LocationType: "availability-zone";
   readonly Filters?: readonly Filter[];
 }
 
-/** One row for each type and zone. */
+/** A page of offerings, one for each type and zone. */
 export interface DescribeInstanceTypeOfferingsOutput extends Page {
   readonly InstanceTypeOfferings: readonly InstanceTypeOffering[];
 }
@@ -168,7 +168,7 @@ export interface SpotPrice {
   readonly Timestamp: string;
 }
 
-/** Times are RFC 3339; a start time of now gives the current prices. */
+/** Which spot prices to describe. Times are RFC 3339. A start time of now gives the current prices. */
 export interface DescribeSpotPriceHistoryInput extends Paged {
   readonly StartTime?: string;
   readonly EndTime?: string;
@@ -177,7 +177,10 @@ export interface DescribeSpotPriceHistoryInput extends Paged {
   readonly Filters?: readonly Filter[];
 }
 
-/** May hold several prices for a type, zone and product: the one with the latest `Timestamp` counts. */
+/**
+ * A page of spot prices. It may have several prices for a type, zone and product. The one with the latest `Timestamp`
+ * counts.
+ */
 export interface DescribeSpotPriceHistoryOutput extends Page {
   readonly SpotPriceHistory: readonly SpotPrice[];
 }

@@ -49,19 +49,22 @@ export interface Instance {
   readonly Tags: readonly Tag[];
 }
 
-/** By ids, or by filters with pages. */
+/** Which instances to describe: by ids, or by filters with pages. */
 export interface DescribeInstancesInput extends Paged {
-  /** Unknown ids reject with `InvalidInstanceID.NotFound`. Not together with `MaxResults`. */
+  /**
+   * Ids of instances. An unknown id rejects with `InvalidInstanceID.NotFound`. Ids cannot be combined with
+   * `MaxResults`.
+   */
   readonly InstanceIds?: readonly string[];
   readonly Filters?: readonly Filter[];
 }
 
-/** Instances are grouped by the call that launched them. */
+/** A page of instances, grouped by the call that launched them. */
 export interface DescribeInstancesOutput extends Page {
   readonly Reservations: readonly { readonly Instances: readonly Instance[] }[];
 }
 
-/** Only called with `DryRun`. */
+/** Input of RunInstances, which is called only with `DryRun`. */
 export interface RunInstancesInput {
   readonly MinCount: number;
   readonly MaxCount: number;
@@ -98,23 +101,23 @@ export interface InstanceStatus {
   }[];
 }
 
-/** Only running instances are shown by default. */
+/** Which status checks to describe. By default only those of running instances are shown. */
 export interface DescribeInstanceStatusInput extends Paged {
   readonly InstanceIds?: readonly string[];
   readonly Filters?: readonly Filter[];
 }
 
-/** Instances without checks yet have the status `initializing`. */
+/** A page of status checks. An instance without checks yet has the status `initializing`. */
 export interface DescribeInstanceStatusOutput extends Page {
   readonly InstanceStatuses: readonly InstanceStatus[];
 }
 
-/** An unknown id rejects the whole call. */
+/** The instances to terminate. An unknown id rejects the whole call. */
 export interface TerminateInstancesInput {
   readonly InstanceIds: readonly string[];
 }
 
-/** An unknown id rejects the whole call. */
+/** The instances to reboot. An unknown id rejects the whole call. */
 export interface RebootInstancesInput {
   readonly InstanceIds: readonly string[];
 }
@@ -126,7 +129,7 @@ export interface InstanceStateChange {
   readonly PreviousState: { readonly Name: InstanceStateName };
 }
 
-/** Instances that were terminated already are listed, too. */
+/** The instances of the call, including those that were terminated already. */
 export interface TerminateInstancesOutput {
   readonly TerminatingInstances: readonly InstanceStateChange[];
 }

@@ -20,7 +20,7 @@ export interface BlockDeviceMapping {
     readonly Throughput?: number;
     /** MiB a second at which a volume loads its snapshot. */
     readonly VolumeInitializationRate?: number;
-    /** GiB. */
+    /** The size in GiB. */
     readonly VolumeSize?: number;
     readonly VolumeType?: string;
   };
@@ -32,7 +32,7 @@ export interface LaunchTemplateData {
   readonly IamInstanceProfile?: { readonly Name: string };
   readonly Monitoring?: { readonly Enabled: boolean };
   readonly ImageId?: string;
-  /** Base64. */
+  /** The user data in base64. */
   readonly UserData?: string;
   readonly SecurityGroupIds?: readonly string[];
   readonly NetworkInterfaces?: readonly {
@@ -45,7 +45,7 @@ export interface LaunchTemplateData {
     readonly PrimaryIpv6?: boolean;
     readonly Ipv4PrefixCount?: number;
     readonly Ipv6PrefixCount?: number;
-    /** Seconds. */
+    /** Timeouts of tracked connections, in seconds. */
     readonly ConnectionTrackingSpecification?: {
       readonly TcpEstablishedTimeout?: number;
       readonly UdpStreamTimeout?: number;
@@ -64,7 +64,7 @@ export interface LaunchTemplateData {
     readonly GroupId?: string;
     readonly PartitionNumber?: number;
   };
-  /** Cores and threads come together. */
+  /** Numbers of cores, and of threads on each core. EC2 needs both. */
   readonly CpuOptions?: {
     readonly NestedVirtualization?: string;
     readonly CoreCount?: number;
@@ -81,7 +81,7 @@ export interface LaunchTemplateData {
   readonly TagSpecifications?: readonly TagSpecification[];
 }
 
-/** Names are unique in the account and region. */
+/** A launch template. Its name is unique in the account and region. */
 export interface LaunchTemplate {
   readonly LaunchTemplateId: string;
   readonly LaunchTemplateName: string;
@@ -91,7 +91,9 @@ export interface LaunchTemplate {
   readonly Tags: readonly Tag[];
 }
 
-/** A name in use rejects with InvalidLaunchTemplateName.AlreadyExistsException. */
+/**
+ * The template to create. The call rejects with InvalidLaunchTemplateName.AlreadyExistsException if the name is in use.
+ */
 export interface CreateLaunchTemplateInput {
   readonly LaunchTemplateName: string;
   readonly LaunchTemplateData: LaunchTemplateData;
@@ -104,20 +106,20 @@ export interface CreateLaunchTemplateOutput {
   readonly LaunchTemplate: LaunchTemplate;
 }
 
-/** By names, or by filters with pages. */
+/** Which templates to describe: by names, or by filters with pages. */
 export interface DescribeLaunchTemplatesInput extends Paged {
-  /** Unknown names reject with `InvalidLaunchTemplateName.NotFoundException`. */
+  /** Names of templates. An unknown name rejects with `InvalidLaunchTemplateName.NotFoundException`. */
   readonly LaunchTemplateNames?: readonly string[];
   readonly LaunchTemplateIds?: readonly string[];
   readonly Filters?: readonly Filter[];
 }
 
-/** In no fixed order. */
+/** A page of launch templates, in no fixed order. */
 export interface DescribeLaunchTemplatesOutput extends Page {
   readonly LaunchTemplates: readonly LaunchTemplate[];
 }
 
-/** By name or by id. A missing template is an error. */
+/** The template to delete, by name or by id. The call rejects if the template does not exist. */
 export interface DeleteLaunchTemplateInput {
   readonly LaunchTemplateName?: string;
   readonly LaunchTemplateId?: string;
@@ -191,7 +193,7 @@ export interface FleetError {
   readonly Lifecycle?: string;
 }
 
-/** A fleet can have instances and errors at the same time. */
+/** Answer of CreateFleet. It can have instances and errors at the same time. */
 export interface CreateFleetOutput {
   readonly FleetId: string;
   readonly Instances: readonly FleetInstance[];

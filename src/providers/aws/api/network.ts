@@ -1,7 +1,7 @@
 /** EC2: subnets, security groups, zones. */
 import type { Filter, Page, Paged, Tag } from "./call.ts";
 
-/** `AvailableIpAddressCount` does not include addresses that AWS keeps for itself. */
+/** A subnet. `AvailableIpAddressCount` does not include addresses that AWS keeps for itself. */
 export interface Subnet {
   readonly SubnetId: string;
   readonly VpcId: string;
@@ -15,18 +15,18 @@ export interface Subnet {
   readonly Tags: readonly Tag[];
 }
 
-/** By ids, or by filters with pages. */
+/** Which subnets to describe: by ids, or by filters with pages. */
 export interface DescribeSubnetsInput extends Paged {
   readonly Filters?: readonly Filter[];
   readonly SubnetIds?: readonly string[];
 }
 
-/** In no fixed order. */
+/** A page of subnets, in no fixed order. */
 export interface DescribeSubnetsOutput extends Page {
   readonly Subnets: readonly Subnet[];
 }
 
-/** Names are unique within a VPC. */
+/** A security group. Its name is unique within a VPC. */
 export interface SecurityGroup {
   readonly GroupId: string;
   readonly GroupName: string;
@@ -36,18 +36,18 @@ export interface SecurityGroup {
   readonly Tags: readonly Tag[];
 }
 
-/** By ids, or by filters with pages. */
+/** Which security groups to describe: by ids, or by filters with pages. */
 export interface DescribeSecurityGroupsInput extends Paged {
   readonly Filters?: readonly Filter[];
   readonly GroupIds?: readonly string[];
 }
 
-/** In no fixed order. */
+/** A page of security groups, in no fixed order. */
 export interface DescribeSecurityGroupsOutput extends Page {
   readonly SecurityGroups: readonly SecurityGroup[];
 }
 
-/** `ZoneName` differs between accounts, `ZoneId` does not. */
+/** A zone. Its `ZoneName` differs between accounts, its `ZoneId` does not. */
 export interface AvailabilityZone {
   readonly ZoneName: string;
   readonly ZoneId: string;
@@ -56,12 +56,12 @@ export interface AvailabilityZone {
   readonly RegionName?: string;
 }
 
-/** Without filters: the zones that the account may use. */
+/** Which zones to describe. Without filters: the zones that the account may use. */
 export interface DescribeAvailabilityZonesInput {
   readonly Filters?: readonly Filter[];
 }
 
-/** All of them; this call has no pages. */
+/** The zones. This call has no pages. */
 export interface DescribeAvailabilityZonesOutput {
   readonly AvailabilityZones: readonly AvailabilityZone[];
 }

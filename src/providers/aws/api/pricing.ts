@@ -1,22 +1,22 @@
 /** The calls of Pricing: on-demand prices. */
 import type { Page, Paged } from "./call.ts";
 
-/** All filters of a call must match. */
+/** A filter on an attribute of products. All filters of a call must match. */
 export interface PricingFilter {
   readonly Type: "TERM_MATCH";
   readonly Field: string;
   readonly Value: string;
 }
 
-/** Products of EC2. */
+/** Which products of EC2 to read. */
 export interface GetProductsInput extends Paged {
   readonly ServiceCode: "AmazonEC2";
   readonly Filters: readonly PricingFilter[];
 }
 
-/** Prices are inside the documents, by offer term. */
+/** A page of products. Their prices are inside the documents, by offer term. */
 export interface GetProductsOutput extends Page {
-  /** One JSON document a product, as text: `product.attributes.instanceType`, `terms.OnDemand…`. */
+  /** The products, each as the text of a JSON document: `product.attributes.instanceType`, `terms.OnDemand…`. */
   readonly PriceList: readonly string[];
 }
 

@@ -22,14 +22,17 @@ export interface CapacityReservation {
   readonly Tags: readonly Tag[];
 }
 
-/** By ids, or by filters with pages. */
+/** Which reservations to describe: by ids, or by filters with pages. */
 export interface DescribeCapacityReservationsInput extends Paged {
-  /** Unknown ids reject with `InvalidCapacityReservationId.NotFound`. Not together with `MaxResults`. */
+  /**
+   * Ids of reservations. An unknown id rejects with `InvalidCapacityReservationId.NotFound`. Ids cannot be combined
+   * with `MaxResults`.
+   */
   readonly CapacityReservationIds?: readonly string[];
   readonly Filters?: readonly Filter[];
 }
 
-/** In no fixed order. */
+/** A page of reservations, in no fixed order. */
 export interface DescribeCapacityReservationsOutput extends Page {
   readonly CapacityReservations: readonly CapacityReservation[];
 }
@@ -45,15 +48,15 @@ export interface PlacementGroup {
   readonly Tags: readonly Tag[];
 }
 
-/** By ids or names, or by filters. */
+/** Which placement groups to describe: by ids or names, or by filters. */
 export interface DescribePlacementGroupsInput {
-  /** Unknown ids and names reject with `InvalidPlacementGroup.Unknown`. */
+  /** Ids of groups. An unknown id or name rejects with `InvalidPlacementGroup.Unknown`. */
   readonly GroupIds?: readonly string[];
   readonly GroupNames?: readonly string[];
   readonly Filters?: readonly Filter[];
 }
 
-/** All of them; this call has no pages. */
+/** The placement groups. This call has no pages. */
 export interface DescribePlacementGroupsOutput {
   readonly PlacementGroups: readonly PlacementGroup[];
 }

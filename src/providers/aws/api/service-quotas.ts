@@ -1,7 +1,7 @@
 /** The one call of Service Quotas that is used: the quotas of the account for a service in this region. */
 import type { Page, Paged } from "./call.ts";
 
-/** `ec2` for the vCPUs of instances. */
+/** The service whose quotas to list: `ec2` for the vCPUs of instances. */
 export interface ListServiceQuotasInput extends Paged {
   readonly ServiceCode: string;
 }

@@ -1,23 +1,26 @@
 /** The calls of SQS: the interruption queue. */
 
-/** Unknown names reject with QueueDoesNotExist. */
+/** The name of a queue. The call rejects with QueueDoesNotExist if there is no such queue. */
 export interface GetQueueUrlInput {
   readonly QueueName: string;
 }
 
-/** All other calls name the queue by this URL. */
+/** The URL of a queue, by which all other calls name the queue. */
 export interface GetQueueUrlOutput {
   readonly QueueUrl: string;
 }
 
-/** Received messages are hidden for the visibility timeout, and come back unless deleted. */
+/**
+ * How to receive messages. A received message is hidden for the visibility timeout. Then it can be received again,
+ * unless it was deleted.
+ */
 export interface ReceiveMessageInput {
   readonly QueueUrl: string;
-  /** At most 10. */
+  /** Maximum number of messages, at most 10. */
   readonly MaxNumberOfMessages?: number;
-  /** Long polling: how long the answer may wait for a first message. At most 20. */
+  /** Seconds that the answer may wait for a first message (long polling), at most 20. */
   readonly WaitTimeSeconds?: number;
-  /** How long received messages stay hidden from others. */
+  /** Seconds for which received messages stay hidden from others. */
   readonly VisibilityTimeout?: number;
   readonly MessageSystemAttributeNames?: readonly string[];
   readonly MessageAttributeNames?: readonly string[];
@@ -33,7 +36,7 @@ export interface QueueMessage {
   readonly Attributes?: Readonly<Record<string, string>>;
 }
 
-/** Empty when the wait ended without a message. */
+/** The received messages. Empty when the wait ended without a message. */
 export interface ReceiveMessageOutput {
   readonly Messages: readonly QueueMessage[];
 }
@@ -41,11 +44,11 @@ export interface ReceiveMessageOutput {
 /** Deletes received messages. */
 export interface DeleteMessageBatchInput {
   readonly QueueUrl: string;
-  /** At most 10; `Id` is the caller's own. */
+  /** The messages to delete, at most 10. The caller chooses each `Id`. */
   readonly Entries: readonly { readonly Id: string; readonly ReceiptHandle: string }[];
 }
 
-/** The call succeeds even if single deletions failed. */
+/** Results of the deletions. The call succeeds even if single deletions failed. */
 export interface DeleteMessageBatchOutput {
   readonly Successful: readonly { readonly Id: string }[];
   readonly Failed: readonly {
@@ -55,7 +58,10 @@ export interface DeleteMessageBatchOutput {
   }[];
 }
 
-/** Missing queues reject with `QueueDoesNotExist`, a missing permission with `AccessDenied`. */
+/**
+ * The SQS calls that are used. They reject with `QueueDoesNotExist` for a missing queue, and with `AccessDenied` for a
+ * missing permission.
+ */
 export interface SqsApi {
   getQueueUrl(input: GetQueueUrlInput): Promise<GetQueueUrlOutput>;
   /** An aborted wait rejects or returns no messages; the messages stay in the queue. */

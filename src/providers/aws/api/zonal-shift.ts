@@ -1,6 +1,8 @@
 /** The calls of ARC: zones that traffic is shifted away from. */
 
-/** A cluster that is not registered with ARC rejects with ResourceNotFoundException. */
+/**
+ * The cluster to ask about. The call rejects with ResourceNotFoundException if the cluster is not registered with ARC.
+ */
 export interface GetManagedResourceInput {
   /** The cluster's ARN. */
   readonly resourceIdentifier: string;
@@ -29,7 +31,7 @@ export interface GetManagedResourceOutput {
   readonly autoshifts: readonly ZonalAutoshift[];
 }
 
-/** The members are lower-case on the wire. */
+/** The ARC calls that are used. Their members are lower-case on the wire. */
 export interface ZonalShiftApi {
   /** A cluster without zonal shift rejects with `ResourceNotFoundException`. */
   getManagedResource(input: GetManagedResourceInput): Promise<GetManagedResourceOutput>;

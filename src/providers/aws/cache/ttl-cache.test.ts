@@ -39,7 +39,7 @@ describe("a kept answer", () => {
       await clock.advance(1_000);
       expect(await cache.get("a", load)).toBe(1);
     }
-    // At seconds 1, 2, 4, 8, 16, 32 and 48.
+    // After the first call, AWS is asked again at seconds 1, 2, 4, 8, 16, 32 and 48.
     expect(asked).toBe(1 + 7);
     throttled = false;
     await clock.advance(16_000);

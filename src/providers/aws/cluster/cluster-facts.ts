@@ -13,7 +13,7 @@ import type { EksCluster } from "../api/eks.ts";
 import { TtlCache } from "../cache/ttl-cache.ts";
 import { describeError, ResolutionError } from "../errors.ts";
 
-/** upstream: providers.version controller */
+/** Milliseconds between two readings of the version. upstream: providers.version controller */
 const VERSION_MS = 300_000;
 const DNS_MS = 300_000;
 
@@ -22,7 +22,10 @@ export interface ClusterSettings {
   readonly clusterName: string;
   /** Empty: read from EKS. */
   readonly clusterEndpoint: string;
-  /** Base64 PEM. Empty or absent: read from EKS. Without EKS the kubelet gets no such argument. */
+  /**
+   * The cluster's CA as PEM text in base64. Empty or absent: it is read from EKS. Without EKS the kubelet gets no such
+   * argument.
+   */
   readonly clusterCaBundle?: string;
   /** Whether the control plane is EKS. Then the version is read from DescribeCluster. */
   readonly eksControlPlane?: boolean;

@@ -117,7 +117,7 @@ describe("the devices of instance types", () => {
     const named = (type: string): readonly string[] =>
       devicesOf(types.get(type), "dra.net").map(({ name }) => name);
     expect(named("p5.48xlarge")).toEqual(["efa-1", "efa-4"]);
-    // Its first network card has no EFA interface.
+    // The first network card of this type has no EFA interface.
     expect(named("p6-b300.48xlarge")).toEqual(["efa-0", "efa-3"]);
     expect(named("c5n.18xlarge")).toEqual([]);
   });

@@ -33,14 +33,17 @@ const MAX_TYPES = 60;
 /** An instance type that the claim may get, with its usable offerings. */
 export interface Candidate {
   readonly type: InstanceType;
-  /** Compatible, available, of the chosen capacity type, in a zone with a subnet; cheapest first. */
+  /**
+   * The offerings that are compatible, available, of the chosen capacity type and in a zone with a subnet. Cheapest
+   * first.
+   */
   readonly offerings: readonly Offering[];
 }
 
 /** The types that a fleet may launch for one claim, all of one capacity type. */
 export interface Candidates {
   readonly capacityType: CapacityType;
-  /** Cheapest first. */
+  /** The types, cheapest first. */
   readonly types: readonly Candidate[];
 }
 

@@ -8,7 +8,7 @@ import { fnv64Text } from "../../../base/fnv.ts";
 import { canonicalJson } from "../../../base/json.ts";
 import type { CreateFleetInput } from "../api/launches.ts";
 
-/** The most claims with a failed launch that are remembered. The oldest is forgotten first. */
+/** Maximum number of claims with a failed launch that are remembered. The oldest is forgotten first. */
 const REMEMBERED = 10_000;
 
 /** Makes the ClientToken of a fleet call, so that a repeated call gets the instances of the first. */

@@ -162,7 +162,7 @@ export function instanceClaim(instance: Instance, nowText: string): NodeClaim {
     status: {
       providerID: providerId(zone, instance.InstanceId),
       imageID: instance.ImageId,
-      // What its kubelet registers as, unless the image gives it another name.
+      // The Node's name, unless the image makes the kubelet register under another name.
       ...(instance.PrivateDnsName ? { nodeName: instance.PrivateDnsName } : {}),
     },
   };

@@ -17,7 +17,7 @@ const BASELINE_MILLI: Readonly<Record<string, number>> = {
 };
 /** Sizes for which T2 has less. */
 const BASELINE_T2_MILLI: Readonly<Record<string, number>> = { xlarge: 225, "2xlarge": 168 };
-/** For sizes that the table lacks. */
+/** Thousandths of a vCPU for sizes that the table lacks. */
 const UNKNOWN_MILLI = 200;
 
 /** The CPU that a burstable type has without credits. Undefined: it is not burstable, so all its CPU counts. */

@@ -22,7 +22,10 @@ const DEFAULT_STORAGE = 20 * GIB;
 const DEFAULT_PODS = 110;
 /** Memory that EC2 takes from arm64 instances, beyond the general share. */
 const ARM64_RESERVED_MIB = 64;
-/** kube-reserved cpu: share of each band of cores. Milli-cores, per mille ×10. */
+/**
+ * Share of the cores that kube-reserved takes, by band: 6 % of the first core, 1 % of the second, 0.5 % of the next
+ * two, 0.25 % of the rest. `upTo` is in milli-cores.
+ */
 const CPU_BANDS: readonly { readonly upTo: number; readonly share: number }[] = [
   { upTo: 1_000, share: 0.06 },
   { upTo: 2_000, share: 0.01 },

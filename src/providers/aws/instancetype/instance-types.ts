@@ -43,7 +43,7 @@ import { type Needs, needsOf, serves } from "./needs.ts";
 import { sizedOf } from "./sized.ts";
 import { volumeAttachmentLimits } from "./volume-limits.ts";
 
-/** upstream: providers.instancetype controller */
+/** Milliseconds between two readings of the types. upstream: providers.instancetype controller */
 const REFRESH_MS = 12 * 3_600_000;
 /**
  * Number of lists that are kept, one for each combination of class settings. With more combinations, lists are made
@@ -58,7 +58,7 @@ export interface InstanceTypesDeps {
   readonly ec2: Ec2Api;
   readonly clock: Clock;
   readonly region: string;
-  /** Absent: types that are left out are not told. */
+  /** Absent: types that are left out are not logged. */
   readonly log?: Logger;
   readonly prices: Prices;
   readonly unavailable: UnavailableOfferings;

@@ -17,7 +17,7 @@ import { BATCH, InterruptionQueue, LONG_POLL_S } from "./queue.ts";
 /** Workers that receive messages. Each handles one batch while the next is being received. */
 const WORKERS = 12;
 
-/** `queueName` is not empty. */
+/** The controller for the queue of this name. `queueName` must not be empty. */
 export function interruptionController(
   deps: AwsDeps,
   parts: AwsParts,

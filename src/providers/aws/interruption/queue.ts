@@ -8,7 +8,7 @@ import { AwsError } from "../api/call.ts";
 import type { QueueMessage, SqsApi } from "../api/sqs.ts";
 import { isNotFound } from "../errors.ts";
 
-/** The most messages that one call receives. */
+/** Maximum number of messages that one call receives. */
 export const BATCH = 10;
 /** Seconds that a receive call waits for messages: the most that SQS allows. */
 export const LONG_POLL_S = 20;

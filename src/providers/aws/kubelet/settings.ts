@@ -26,7 +26,7 @@ export type Leaf =
   | "signed duration"
   | "text";
 
-/** upstream: the typed block of v1.14. Each family writes these settings in its own form. */
+/** Settings that every image family passes on, each in its own form. upstream: the typed block of v1.14 */
 export const EVERYWHERE: ReadonlySet<string> = new Set([
   "clusterDNS",
   "cpuCFSQuota",

@@ -24,7 +24,7 @@ export interface FoundClass {
 
 /** Finds the AWS settings of a pool or claim of any generation. */
 export interface ClassSource {
-  /** Undefined when there is no such class. */
+  /** Undefined: the class does not exist. */
   ofPool(pool: Pool): FoundClass | undefined;
   ofClaim(claim: NodeClaim): FoundClass | undefined;
 }

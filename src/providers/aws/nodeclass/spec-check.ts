@@ -12,7 +12,7 @@ import { userData } from "../userdata/user-data.ts";
 import { deviceProblem } from "./devices-check.ts";
 import type { Refusal } from "./trials.ts";
 
-/** upstream: EC2's limit, before base64 */
+/** Maximum size of user data before base64. upstream: EC2's limit */
 const MOST_USER_DATA_BYTES = 16_384;
 
 /** The first error in the spec of the class. Undefined: it is valid. Rejects if that cannot be decided now. */

@@ -30,7 +30,7 @@ export interface Findings {
   readonly noImages?: string;
 }
 
-/** As `status.subnets` lists them, in the given order. */
+/** The subnets as `status.subnets` lists them, in the given order. */
 export function subnetStatus(
   subnets: readonly Subnet[],
 ): NonNullable<EC2NodeClassStatus["subnets"]> {
@@ -41,14 +41,14 @@ export function subnetStatus(
   }));
 }
 
-/** As `status.securityGroups` lists them, in the given order. */
+/** The security groups as `status.securityGroups` lists them, in the given order. */
 export function securityGroupStatus(
   groups: readonly SecurityGroup[],
 ): NonNullable<EC2NodeClassStatus["securityGroups"]> {
   return groups.map(({ GroupId, GroupName }) => ({ id: GroupId, name: GroupName }));
 }
 
-/** As `status.amis` lists them, with requirements that say which instance types they fit. */
+/** The images as `status.amis` lists them, with requirements that say which instance types they fit. */
 export function amiStatus(amis: readonly Ami[]): NonNullable<EC2NodeClassStatus["amis"]> {
   return amis.map(({ id, name, deprecated, requirements }) => ({
     id,

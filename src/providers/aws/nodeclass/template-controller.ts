@@ -19,7 +19,7 @@ import { nodeClassNotReady } from "../events.ts";
 import type { AwsDeps, AwsParts } from "../parts.ts";
 import { amiStatus, securityGroupStatus, subnetStatus } from "./status.ts";
 
-/** upstream v0.31: nodetemplate controller */
+/** Milliseconds between two updates of the status. upstream v0.31: nodetemplate controller */
 const REFRESH_MS = 300_000;
 /** Time until an empty match is tried again, because the resource is probably being created. */
 const RETRY_MS = 60_000;

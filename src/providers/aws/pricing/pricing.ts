@@ -86,7 +86,7 @@ export function onDemandPrices(
   return prices;
 }
 
-/** Collects prices that cannot be right, so that they are told together. */
+/** Collects prices that cannot be right, so that one log line reports them together. */
 export class OddPrices {
   #count = 0;
   readonly #named: string[] = [];
@@ -96,7 +96,7 @@ export class OddPrices {
     if (this.#named.length < 5) this.#named.push(`${of}: ${written}`);
   }
 
-  /** Fields of a log line. Undefined: there is none. */
+  /** Fields of the log line. Undefined: there is nothing to report. */
   get told(): LogFields | undefined {
     return this.#count === 0 ? undefined : { count: this.#count, prices: this.#named.join(", ") };
   }

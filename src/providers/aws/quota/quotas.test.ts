@@ -10,7 +10,7 @@ import { quotaOf } from "./vcpu-quotas.ts";
 
 const CLASS_REF = { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name: "default" };
 const STANDARD = "L-1216C47A";
-/** The two machines of the simulated account's own node group. */
+/** vCPUs of the two machines in the simulated account's own node group. */
 const OF_NODE_GROUP = 4;
 
 describe("the quota of a type", () => {

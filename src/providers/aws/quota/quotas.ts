@@ -117,7 +117,7 @@ export class Quotas {
     return new Map([...this.#known].map(([code, one]) => [code, one.allowed - this.#used(one)]));
   }
 
-  /** What such an instance takes of which quota; undefined: none counts it. */
+  /** How many vCPUs of which quota such an instance uses. Undefined: no quota counts it. */
   taken(
     instanceType: string,
     capacityType: CapacityType,

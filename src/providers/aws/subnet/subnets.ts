@@ -28,14 +28,14 @@ export class Subnets {
   /** The id of each zone, from all subnets seen so far. */
   readonly #zoneIds = new Map<string, string>();
 
-  /** Subnets are kept for `refreshMs`. */
+  /** `refreshMs`: how long an answer is cached. */
   constructor(ec2: Ec2Api, clock: Clock, refreshMs: number) {
     this.#ec2 = ec2;
     this.#clock = clock;
     this.#cache = new TtlCache(clock, refreshMs);
   }
 
-  /** Most free addresses first, then by id. */
+  /** The subnets of the class: those with the most free addresses first, then by id. */
   list(nodeClass: Pick<AwsClass, "subnetTerms">): Promise<readonly Subnet[]> {
     const terms = nodeClass.subnetTerms;
     return this.#cache.get(canonicalJson(terms), () => this.#read(terms));

@@ -26,7 +26,7 @@ export interface Bootstrap {
   readonly generation: Generation;
   readonly clusterName: string;
   readonly clusterEndpoint: string;
-  /** Base64 PEM. Absent: the kubelet gets no such argument. */
+  /** The cluster's CA as PEM text in base64. Absent: the kubelet gets no such argument. */
   readonly caBundle: string | undefined;
   /** Service CIDR: AL2023 only. */
   readonly clusterCidr: string | undefined;
