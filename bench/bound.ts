@@ -35,7 +35,9 @@ const ROUNDS = 400;
 const CLOSE_ENOUGH = 0.001;
 /** No round begins after this time. The bound is then valid, but lower. */
 const ROUNDS_MS = 900_000;
-/** Machine types that one round fills. More are filled while their ratio could exceed the highest one found. */
+/**
+ * Number of machine types that one round fills. More are filled while their ratio could exceed the highest one found.
+ */
 const FILLED_PER_ROUND = 10;
 /**
  * Largest number of steps in the search for one machine. A search that is cut short still gives an upper limit of

@@ -26,7 +26,7 @@ import { WORKLOADS } from "./workloads.ts";
 
 const SIZES = [1_000, 5_000, 10_000];
 const PODS = 10;
-/** Nodes that upstream is asked about. One question can take a second. */
+/** Number of nodes about which upstream is asked. One question can take a second. */
 const ASKED_OF_UPSTREAM = 20;
 const HEAD = ["nodes  ", "set-up ms", "follow ms", "sweep ms", "mean us", "p50 us", "p99 us", "cpu us", "delete", "replace", "RSS MB", "upstream p50 ms", "cpu ms", "ratio p50", "ratio cpu"];
 

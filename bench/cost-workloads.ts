@@ -28,7 +28,10 @@ const SHAPES: Readonly<Record<string, readonly Requirement[]>> = {
 };
 
 const CLOSE = 0.05;
-/** Larger than for the others, because the lower bound ignores topology. */
+/**
+ * Allowed price above the lower bound for mixed pods, as a share of the bound. It is larger than for other pods,
+ * because the lower bound ignores topology.
+ */
 const MIXED = 0.15;
 const TRACE = 0.12;
 

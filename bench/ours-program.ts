@@ -36,7 +36,7 @@ export async function prepareOurs(folder: string, tell: (line: string) => void):
   return [...node, join(folder, "ours.mjs")];
 }
 
-/** `modes`: `--greedy`, `--validate`. */
+/** Runs the program once on a workload file. `modes`: `--greedy`, `--validate`. */
 export function runOurs([node, ...args]: OursProgram, file: string, modes: readonly string[] = []): RunReport {
   const { status, stdout, stderr } = spawnSync(node as string, [...args, file, ...modes], { encoding: "utf8" });
   if (status !== 0) throw new Error(`planning ${file} failed: ${stderr}`);

@@ -18,7 +18,7 @@ const LIMIT_MS = 30 * MINUTE_MS;
 const SAMPLED_EVERY_US = 200;
 const EXAMPLES = new URL("../examples/", import.meta.url);
 const POOL = readFileSync(new URL("v1/nodepool.yaml", EXAMPLES), "utf8");
-/** Only on Karpenter's nodes, because the managed node group has free room too. */
+/** The pods may run only on Karpenter's nodes, because the managed node group has free room too. */
 const INFLATE = readFileSync(new URL("inflate.yaml", EXAMPLES), "utf8").replace(
   "      containers:",
   "      nodeSelector: { karpenter.sh/nodepool: default }\n      containers:",
@@ -34,7 +34,10 @@ const PROOF_FUNCTIONS = new Set([
   "poolNow",
   "unseenPods",
 ]);
-/** Each request passes through this file, so only samples with it as the innermost frame count. */
+/**
+ * The file of a proof that each request passes through. Only samples with this file as the innermost frame count as the
+ * proof.
+ */
 const HEARD = /kube\/transport\/server-clock\.ts/;
 /** Code of the controller alone, of the sandbox alone, and of both: requests, mirrors, the manager. */
 const OURS = /src\/(controllers|core|operator|providers)\//;

@@ -57,7 +57,7 @@ const annotateClaim = (index: number, annotations: Readonly<Record<string, strin
   server.change(NODE_CLAIM as Kind, claims[index]?.metadata.name as string, { metadata: { annotations } });
 const tenth = Math.floor(count / 10);
 
-// The cluster state.
+// Rounds of the cluster state.
 
 const HEAD = [`${count} nodes`.padEnd(58), "   thread ms", "longest turn", "  over 50 ms", "      writes"];
 console.log(HEAD.join("  "));
@@ -89,7 +89,7 @@ await round("poolUsage after a claim has changed, 100 times", async () => {
   }
 });
 
-// NodePools.
+// Rounds of controllers of NodePools.
 
 const { nodePoolCounter } = await controllers("nodepool/counter");
 await played("nodepool.counter", nodePoolCounter?.(world) as Controller, {
@@ -103,7 +103,7 @@ await played("nodepool.readiness", nodePoolReadiness?.(world) as Controller, { "
 const { nodePoolHash } = await controllers("nodepool/hash");
 await played("nodepool.hash, made another way before", nodePoolHash?.(world) as Controller);
 
-// Claims and Nodes.
+// Rounds of controllers of claims and Nodes.
 
 const { claimGarbageCollection, instanceGarbageCollection } = await controllers("nodeclaim/garbage-collection");
 await played("nodeclaim.garbagecollection", claimGarbageCollection?.(world) as Controller);
@@ -135,7 +135,7 @@ await played("nodeclaim.disruption", nodeClaimDisruption?.(world) as Controller,
   "one in ten claims is of v1beta1": () => each(tenth, (index) => annotateClaim(index * 10 + 1, BETA)),
 });
 
-// NodePools with static capacity, and metrics.
+// Rounds of controllers of NodePools with static capacity, and of metrics.
 
 const { staticProvisioning } = await controllers("static/provisioning");
 const { staticDeprovisioning } = await controllers("static/deprovisioning");

@@ -111,7 +111,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** The page. */
+/** Markdown of the page. */
 export function dependenciesPage(): string {
   const lock = readFileSync(
     fileURLToPath(new URL("../package-lock.json", import.meta.url)),

@@ -83,7 +83,7 @@ async function release(): Promise<void> {
   const source = mkdtempSync(join(ROOT, "dist/.release-"));
   try {
     exportTo(source, { version, notes, atMs });
-    // Read before the commit is named: a checkout tells its commit itself.
+    // The files are read before the commit is written into them, because in a checkout git tells the commit.
     const changed = CHANGED.map((file) => ({ file, content: readFileSync(join(source, file)) }));
     nameCommit(source, commit);
     const built: Built = {

@@ -68,7 +68,7 @@ async function measure(
           results.add(shape.name, contestant.name, result);
           tell(operatorLines(shape.name, contestant.name, results).join("\n"));
         } catch (error) {
-          // The other rows are still measured.
+          // A row that fails sets the exit code. The other rows are still measured.
           process.exitCode = 1;
           tell(`${shape.name}, ${contestant.name}: ${(error as Error).message}`);
         }

@@ -56,7 +56,9 @@ function ours(nodeFlags: readonly string[], tell: (line: string) => void): Conte
   return { name: "ours", command };
 }
 
-/** Upstream's operator for kwok as it is, which the runs of its end-to-end suites and tests of migration build, too. */
+/**
+ * Upstream's operator for kwok, unchanged. The runs of upstream's suites and the migration tests use the same program.
+ */
 async function upstream(tell: (line: string) => void): Promise<Contestant> {
   return { name: "upstream", command: [await upstreamOperator(tell)] };
 }

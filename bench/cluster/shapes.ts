@@ -8,7 +8,7 @@ export interface Shape {
   readonly name: string;
   readonly pool: KubeObject;
   readonly deployments: readonly Deployment[];
-  /** Scaling down is over when all nodes are gone. False: when nothing changes any more. */
+  /** Whether scaling down is over when all nodes are gone. Otherwise it is over when nothing changes any more. */
   readonly toNothing: boolean;
 }
 

@@ -1,4 +1,7 @@
-/** Loaded into the process that is measured: once a second the longest hold of its loop and its memory go to a file. */
+/**
+ * Loaded into the process that is measured. Once a second it writes the longest block of the event loop, and the
+ * memory, to a file.
+ */
 import { appendFileSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 

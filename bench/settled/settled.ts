@@ -73,7 +73,7 @@ async function compare(
       results.add(scenario.name, contestant.name, { ...played, boundDollarsPerHour });
       tell(linesOf(scenario.name, results).at(-1) ?? "");
     } catch (error) {
-      // The other scenarios are still played.
+      // A scenario that fails sets the exit code. The other scenarios are still played.
       process.exitCode = 1;
       tell(`${scenario.name}, ${contestant.name}: ${(error as Error).message}`);
     }

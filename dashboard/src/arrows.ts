@@ -8,7 +8,7 @@ interface Arrow {
   readonly pods: number;
 }
 
-/** Most arrows that are drawn. More would hide the map. */
+/** Maximum number of arrows that are drawn. More would hide the map. */
 const MOST_ARROWS = 200;
 
 /**

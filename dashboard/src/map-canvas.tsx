@@ -73,7 +73,7 @@ export function MapCanvas({
       rows,
       fill,
       categories: categoriesOf(rows.values(), fill),
-      // The page does not know which nodes of a group match the filter, so groups are not paled.
+      // The page does not know which nodes of a group match the filter, so no group is drawn pale.
       meant: filter === "" || isGrouped ? undefined : new Set(meant.map(([name]) => name)),
     };
   }, [rows, group, fill, filter, size]);

@@ -105,7 +105,7 @@ export function MoneyPage() {
 }
 
 const LEAST: Line = { label: "proven least", of: ({ least }) => least, isDashed: true };
-/** Most lines in the chart. More colours than this cannot be distinguished. */
+/** Maximum number of lines in the chart. More colours than this cannot be distinguished. */
 const MOST_LINES = 7;
 
 function History({ points }: { points: readonly PricePoint[] }) {

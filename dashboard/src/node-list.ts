@@ -21,7 +21,7 @@ export function nodesIn(rows: Iterable<Pick<MapRow, "nodes">>): number {
   return count;
 }
 
-/** The `about` of the place that opens when a row is chosen. */
+/** The value of `about` that opens the drawer for a row of the map. */
 export function aboutRow(name: string, row: MapRow | undefined): string {
   return row?.nodes === undefined ? `node/${name}` : `group/${name}`;
 }

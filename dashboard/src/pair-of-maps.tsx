@@ -7,7 +7,7 @@ import { place } from "./place.ts";
 import { layoutOf, type Slotted, slotted } from "./slots.ts";
 import type { MapRow } from "./wire.ts";
 
-/** Largest share of the window's height for a map, unless the smallest tiles need more. */
+/** Maximum height of a map as a share of the window's height, unless the smallest tiles need more. */
 const MOST_SHARE = 0.5;
 
 type Rows = ReadonlyMap<string, MapRow>;

@@ -16,7 +16,10 @@ export interface Moment {
   readonly money: Shown<MoneyHead, MoneyRow>;
 }
 
-/** Most rows of all moments together, which take at most 30 MB (`npx tsx dashboard/test/time-bar-memory.ts`). */
+/**
+ * Maximum number of rows of all moments together, which take at most 30 MB (`npx tsx
+ * dashboard/test/time-bar-memory.ts`).
+ */
 const MOST_ENTRIES = 600_000;
 const MOST_MOMENTS = 720;
 const FEWEST_MOMENTS = 24;

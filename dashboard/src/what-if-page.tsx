@@ -195,7 +195,7 @@ function changesOf(
   return [...gone, ...others];
 }
 
-/** Most lines of a list. Of the others only the number is shown. */
+/** Maximum number of lines of a list. Of the others only the number is shown. */
 const MOST_LINES = 50;
 
 function Sentences({

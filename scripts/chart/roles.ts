@@ -95,7 +95,7 @@ export function roleFiles(folder: string): readonly GeneratedFile[] {
   ];
 }
 
-/** A role for people: bind it to those who may read. */
+/** A role for people. An administrator binds it to those who may read. */
 function viewer(what: string, paths: readonly string[]): string {
   return `---
 apiVersion: rbac.authorization.k8s.io/v1

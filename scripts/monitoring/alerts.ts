@@ -4,7 +4,7 @@
  */
 
 export interface Alert {
-  /** The name without the prefix `Karpenter`, which the rule file adds. */
+  /** The alert's name without the prefix `Karpenter`, which the rule file adds. */
   readonly name: string;
   /** The file in docs/runbooks with the section about this alert. */
   readonly runbook: "controller" | "disruption" | "money" | "nodes" | "pods-and-pools";

@@ -8,7 +8,7 @@ import type { ViewPatch } from "./views/view.ts";
 /** The version of a line's shape. It changes only if a field is removed or changes its meaning. */
 const SCHEMA = "karpenter-ts/decision/v1";
 
-/** The lines of a patch (JSON) of the view `decisions`, in order of time. */
+/** The lines for a patch (JSON) of the view `decisions`, in order of time. */
 export function decisionLines(patch: string): readonly string[] {
   const { set } = JSON.parse(patch) as ViewPatch;
   return Object.entries(set as Readonly<Record<string, DecisionRow>>)

@@ -8,7 +8,10 @@ import type { Clock } from "../base/clock.ts";
 export interface ConsoleDoor {
   /** What the page asks the person to enter. */
   readonly wants: "address" | "token";
-  /** The value of the cookie, if the person may look; otherwise undefined. */
+  /**
+   * Checks the token that the person gave. Resolves with the value of the cookie, or with undefined if the person may
+   * not see the console.
+   */
   enter(given: string): Promise<string | undefined>;
   /** Whether this is the value of a valid cookie. */
   isKnown(value: string): boolean;
@@ -29,11 +32,11 @@ export function addressDoor(
 /** Milliseconds until the API server is asked again. */
 const SESSION_MS = 15 * 60_000;
 const MOST_SESSIONS = 64;
-/** Most reviews at the same time, because each guess costs the API server one. */
+/** Maximum number of reviews at the same time, because each guess costs the API server one. */
 const MOST_REVIEWS = 4;
 
 export interface ReviewDoorOptions {
-  /** Asks the API server by TokenReview and SubjectAccessReview whether the bearer may look. */
+  /** Asks the API server by TokenReview and SubjectAccessReview whether the bearer may see the page. */
   readonly review: (token: string) => Promise<boolean>;
   readonly clock: Pick<Clock, "elapsedMs">;
   /** Returns a random value that nobody can guess. */

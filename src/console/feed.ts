@@ -40,14 +40,14 @@ export interface Sink {
   send(event: string, data: string): void;
 }
 
-/** Shortest time between two updates, in milliseconds. People do not read faster. */
+/** Shortest time between two updates, in milliseconds. Faster updates would not be noticed. */
 const PACE_MS = 1_000;
 /**
  * Shortest time between two updates while kinds are still being listed. Checking whether a list has arrived
  * costs nothing.
  */
 const LOADING_PACE_MS = 200;
-/** Views that can be shown while something is still being listed. */
+/** Views that can be shown before all kinds have been listed. */
 const EARLY: ReadonlySet<ConsoleViewName> = new Set([
   "map",
   "history",
@@ -55,7 +55,7 @@ const EARLY: ReadonlySet<ConsoleViewName> = new Set([
   "health",
   "vitals",
 ]);
-/** A view that took T ms to compute is computed again after T times this. So views take at most 1 % of a core. */
+/** A view that took T ms to compute is computed again after this many times T. So views take at most 1 % of a core. */
 const REST_FACTOR = 100;
 /** Longest time between two updates, in milliseconds. Older data would mislead. */
 const MOST_REST_MS = 10_000;
@@ -85,7 +85,7 @@ export class Feed {
   readonly #clock: FeedClock;
   readonly #viewers = new Set<Viewer>();
   #history: readonly PricePoint[] = [];
-  /** The last computed lower bound of the cost, if somebody looks at costs. */
+  /** The last computed lower bound of the cost. It is computed only while a viewer has the view `costs` open. */
   #least: number | undefined;
   #close: (() => void) | undefined;
   #timer: Timer | undefined;
@@ -132,7 +132,7 @@ export class Feed {
     this.#close = undefined;
     this.#scene = undefined;
     this.#shown.clear();
-    // Without this, the charts would draw a line across the time without viewers.
+    // Otherwise the charts would draw a line across the time without viewers.
     this.#history = [];
     this.#least = undefined;
   }

@@ -208,7 +208,7 @@ describe("the list of nodes", () => {
     }),
   );
 
-  /** The names in the answer to the query, and the questions that the scene received. */
+  /** The names of the listed nodes for a query, and the questions that the scene received. */
   async function list(query: string) {
     const asked: NodeQuestion[] = [];
     const { listener } = await serve([], {

@@ -17,7 +17,7 @@ import type { NodeQuestion } from "./views/node-groups.ts";
 export interface Asset {
   readonly contentType: string;
   readonly body: Buffer;
-  /** Absent: the file is sent without compression. */
+  /** The file compressed by gzip. Absent: the file is sent without compression. */
   readonly gzipped?: Buffer;
 }
 
@@ -133,7 +133,7 @@ const HOW_TO_ENTER = {
   token: "log in at / with a token of the cluster",
 } as const;
 
-/** Whether the request has a valid cookie, or the token itself, as other tools send it. */
+/** Whether the request has a valid cookie. Tools other than browsers may send the token itself instead. */
 async function isKnown(exchange: Exchange, { door }: ConsoleOptions): Promise<boolean> {
   const name = cookieName(exchange);
   const bearer = /^Bearer (\S+)$/.exec(exchange.request.headers.authorization ?? "")?.[1];

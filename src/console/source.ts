@@ -16,14 +16,14 @@ import type { VitalPoint } from "./views/vitals.ts";
 /** A pod that fits nowhere. */
 export interface UnplacedPod {
   readonly pod: string;
-  /** Since when, in RFC 3339. */
+  /** When the pod began to wait, in RFC 3339. */
   readonly since?: string | undefined;
   readonly reason: string;
-  /** The smallest change that would place it. */
+  /** The smallest change that would place the pod. */
   readonly fix?: string | undefined;
   /** The change as `kubectl patch` command lines. */
   readonly patch?: readonly string[] | undefined;
-  /** Why there is no patch, and what to do. */
+  /** Why the change has no patch, and what the user can do instead. */
   readonly byHand?: string | undefined;
 }
 

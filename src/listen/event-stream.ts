@@ -11,7 +11,7 @@ const BEAT_MS = 15_000;
 
 /** A response of server-sent events. */
 export interface EventStream {
-  /** Whether the client has read everything that was sent. */
+  /** Whether the client has read everything that was sent before. */
   readonly isReady: boolean;
   /** Sends one event. `data` must be one line, such as JSON. */
   send(event: string, data: string): void;
@@ -22,7 +22,7 @@ export interface EventStream {
 export interface EventStreamOptions {
   readonly clock: Pick<Clock, "after">;
   readonly headers: Readonly<Record<string, string>>;
-  /** Called when the client disconnected or `end` was called. */
+  /** Called when the client has disconnected, or after `end`. */
   readonly over: () => void;
 }
 
@@ -59,7 +59,7 @@ export function openLineStream(exchange: Exchange, options: EventStreamOptions):
 
 interface Form {
   readonly contentType: string;
-  /** The text that keeps the connection alive. */
+  /** The text that keeps a silent connection alive. */
   readonly sign: string;
 }
 

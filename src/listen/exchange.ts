@@ -35,7 +35,7 @@ export interface Common {
   readonly requests: Shares;
 }
 
-/** What a listener gives to an exchange besides the request and the response. */
+/** What an exchange gets from its listener besides the request and the response. */
 export interface ExchangeParts {
   readonly common: Common;
   readonly onLong: () => void;
@@ -57,7 +57,7 @@ export class Exchange {
   #hasSlot = true;
   #isReleased = false;
 
-  /** The caller has taken a slot of `common.requests`. `release` returns it. */
+  /** The caller has taken a slot of `common.requests` for this request. `release` returns the slot. */
   constructor(
     request: IncomingMessage,
     response: ServerResponse,
@@ -65,7 +65,7 @@ export class Exchange {
   ) {
     this.request = request;
     this.response = response;
-    // Read now, because a closed socket has no address.
+    // The address is read now, because a closed socket has no address.
     this.address = request.socket.remoteAddress ?? "";
     this.#common = common;
     this.#onLong = onLong;
@@ -93,7 +93,7 @@ export class Exchange {
 
   /** Aborted when the client disconnected, when the response is complete or when its time is over. */
   get signal(): AbortSignal {
-    // Created on first use, because most handlers never need it.
+    // The signal is created on first use, because most handlers never need it.
     this.#gone ??= new AbortController();
     if (this.#isReleased) this.#gone.abort();
     return this.#gone.signal;
@@ -104,7 +104,10 @@ export class Exchange {
     return this.#before !== undefined;
   }
 
-  /** The connection of a request to upgrade, and what was read of it already. The handler owns it from now on. */
+  /**
+   * The connection of a request to upgrade, and the bytes that were already read from it. The handler owns it from now
+   * on.
+   */
   takeOver(): { readonly socket: Socket; readonly before: Buffer } {
     const { socket } = this.request;
     this.lastsLong();

@@ -1,4 +1,4 @@
-/** With real sockets on loopback: what strangers can do to a listener, and what it never lets them do. */
+/** Tests with real sockets on loopback: what unknown clients can make a listener do, and what it never lets them do. */
 import { type IncomingMessage, type RequestOptions, request } from "node:http";
 import { connect, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
@@ -23,7 +23,7 @@ interface Served {
   readonly lines: string[];
 }
 
-/** All callers of a test have one address: unless a test says otherwise it may have everything. */
+/** Serves the handler. All callers of a test have the same address, so by default one address may use everything. */
 async function serve(
   handle: (exchange: Exchange) => Promise<void>,
   limits: Partial<Limits> = {},
@@ -70,7 +70,7 @@ async function textOf(incoming: IncomingMessage): Promise<string> {
   return text;
 }
 
-/** A raw connection: the test writes every byte itself. */
+/** A raw connection, to which the test writes every byte itself. */
 function open({ port }: Served, begin: string): { socket: Socket; closed: Promise<string> } {
   const socket = connect(port, HOST, () => socket.write(begin));
   sockets.push(socket);
@@ -194,7 +194,7 @@ describe("times", () => {
     );
     const watch = ask(served, { path: "/watch" });
     await new Promise((resolve) => setTimeout(resolve, 50));
-    // The watch holds no slot.
+    // The watch does not count as a running request, so this request is accepted.
     const late = await ask(served, { path: "/" });
     expect(late).toEqual({ status: 503, text: "the answer took longer than 0.2 seconds\n" });
     expect(signals.map((signal) => signal.aborted)).toEqual([false, true]);
@@ -310,7 +310,7 @@ describe("URLs and headers", () => {
     expect(JSON.parse(line.slice(line.indexOf("{")))).toMatchObject({
       url: `/${"y".repeat(199)}…`,
     });
-    // Node's parser takes no control character at all.
+    // Node's HTTP parser refuses every control character.
     expect(await open(served, "GET /\x1b[31m HTTP/1.1\r\n\r\n").closed).toMatch(/^HTTP\/1\.1 400 /);
     expect(shownUrl("/\n\x1b[31m\u009b\u202e")).toBe(String.raw`/\n\u001b[31m\u009b\u202e`);
   });

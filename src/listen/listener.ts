@@ -32,15 +32,18 @@ export interface TlsIdentity {
 
 /** Where to listen, and who answers. */
 export interface ListenOptions {
-  /** Name in log lines, such as `webhook` or `metrics`. */
+  /** The listener's name in log lines, such as `webhook` or `metrics`. */
   readonly name: string;
   /** 0 means any free port. */
   readonly port: number;
-  /** Default: all interfaces. */
+  /** The address to listen on. Default: all interfaces. */
   readonly host?: string | undefined;
-  /** Absent: plain HTTP. On loopback it accepts only programs on this machine: `Host` and `Origin` are checked. */
+  /**
+   * Certificate and key. Absent: plain HTTP. On loopback a plain listener accepts only programs on this machine, by the
+   * headers `Host` and `Origin`.
+   */
   readonly tls?: TlsIdentity;
-  /** Differences from DEFAULT_LIMITS. */
+  /** The limits that differ from DEFAULT_LIMITS. */
   readonly limits?: Partial<Limits>;
   /** Answers through `exchange.response`. A thrown Refusal becomes the response, any other error a 500. */
   readonly handle: (exchange: Exchange) => Promise<void>;
@@ -138,7 +141,7 @@ function serverFor(tls: TlsIdentity | undefined, limits: Limits): Server | Https
     keepAliveTimeout: limits.idleMs,
     // How often Node checks connections for timeouts.
     connectionsCheckingInterval: Math.min(1_000, Math.ceil(limits.headerMs / 4)),
-    // The kernel detects clients that vanished.
+    // TCP keep-alive, by which the kernel detects clients that vanished.
     keepAlive: true,
     keepAliveInitialDelay: 60_000,
   };
@@ -165,7 +168,7 @@ function isHttps(server: Server | HttpsServer): server is HttpsServer {
   return "setSecureContext" in server;
 }
 
-/** Whether the connection broke or the client closed it during a request. That is no problem to report. */
+/** Whether the connection broke or the client closed it during a request. Such errors are not reported. */
 function isGone({ code, syscall }: NodeJS.ErrnoException): boolean {
   return syscall !== undefined || code === "HPE_INVALID_EOF_STATE" || code === "ECONNRESET";
 }
@@ -176,7 +179,7 @@ const STATUS_OF_FAULT: Readonly<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: "408 Request Timeout",
 };
 
-/** Holds the limits for one server. */
+/** Enforces the limits of one server. */
 class Guard {
   readonly #options: ListenOptions;
   readonly #clock: Pick<Clock, "elapsedMs" | "after">;
@@ -218,7 +221,7 @@ class Guard {
       server.on("upgrade", (request, socket, before) =>
         this.#upgrade(request, socket as Socket, before),
       );
-    // Also called for failed TLS handshakes.
+    // This event also reports failed TLS handshakes.
     server.on("clientError", (error: NodeJS.ErrnoException, socket) =>
       this.#fault(error, socket as Socket),
     );
@@ -243,7 +246,7 @@ class Guard {
     });
   }
 
-  /** Node gives no response to a request to upgrade, but whoever refuses it needs one. */
+  /** Node gives no response object for a request to upgrade, so one is made here: a refusal needs it. */
   #upgrade(request: IncomingMessage, socket: Socket, before: Buffer): void {
     const response = new ServerResponse(request);
     response.shouldKeepAlive = false;
@@ -254,7 +257,8 @@ class Guard {
   }
 
   #take(request: IncomingMessage, response: ServerResponse, before?: Buffer): void {
-    // `close` reports a broken connection. Without a listener for it, the error would end the process.
+    // The event `close` already reports a broken connection. Without a listener for `error`, the error would end the
+    // process.
     response.on("error", () => undefined);
     request.on("error", () => undefined);
     this.#answers.set(request.socket, response);

@@ -1,6 +1,6 @@
 /**
- * CEL selectors of devices (`resource.k8s.io`), as kube-scheduler reads them. The time of an expression is bounded by
- * its length and its loops, and patterns are matched in linear time.
+ * CEL selectors of devices (`resource.k8s.io`), as kube-scheduler reads them. Limits on length and loops bound the time
+ * of an expression. Patterns are matched in linear time.
  * upstream: k8s.io/dynamic-resource-allocation/cel
  */
 import { Environment } from "@marcbachmann/cel-js";
@@ -8,15 +8,18 @@ import { RE2JS } from "re2js";
 import { firstLineOf } from "../base/error-text.ts";
 import { parseNano } from "../base/quantity.ts";
 
-/** The most characters of an expression, as in kube-apiserver. */
+/** Maximum number of characters of an expression, as in kube-apiserver. */
 const LONGEST = 10 * 1_024;
-/** Loops in one expression. A device has at most 32 attributes, so four loops in each other are a million turns. */
+/**
+ * Maximum number of loops in one expression. A device has at most 32 attributes, so four nested loops would run a
+ * million times.
+ */
 const MOST_LOOPS = 3;
 const LOOPS: ReadonlySet<string> = new Set(
   "all exists exists_one existsOne map filter sortBy transformList transformMap".split(" "),
 );
 
-/** What an expression sees as `device`. */
+/** The variable `device` of an expression. */
 export interface CelDevice {
   readonly driver: string;
   readonly attributes?: Readonly<
@@ -34,7 +37,10 @@ export interface CelDevice {
   readonly allowMultipleAllocations?: boolean;
 }
 
-/** A text is the reason why the expression cannot be compiled, or has no value for the device. */
+/**
+ * The compiled expression. The result is a text if the expression cannot be compiled, or has no value for a device: the
+ * text is the reason.
+ */
 export function compileDeviceSelector(
   expression: string,
 ): ((device: CelDevice) => boolean | string) | string {
@@ -44,7 +50,7 @@ export function compileDeviceSelector(
     const called = callsIn(program.ast);
     const loops = called.filter((name) => LOOPS.has(name)).length;
     if (loops > MOST_LOOPS) return `it has ${loops} loops, and at most ${MOST_LOOPS} are allowed`;
-    // JavaScript's engine would match the pattern, which may take for ever.
+    // JavaScript's regular expressions would match the pattern, which may take exponential time.
     if (called.includes("matches")) return "it calls matches in a form that is not supported";
     const { valid, type, error } = program.check();
     if (!valid) return firstLineOf(error);
@@ -63,7 +69,10 @@ export function compileDeviceSelector(
   }
 }
 
-/** Names of all functions and macros that the expression calls: read off the syntax tree, not off its text. */
+/**
+ * Names of all functions and macros that the expression calls. They come from the syntax tree, so names inside strings
+ * do not count.
+ */
 function callsIn(node: unknown): readonly string[] {
   if (Array.isArray(node)) return node.flatMap(callsIn);
   if (typeof node !== "object" || node === null || !("op" in node) || !("args" in node)) return [];
@@ -102,7 +111,10 @@ class SelectedDevice {
   }
 }
 
-/** `domains`: those that the expression indexes by. One that the device does not have is empty, not an error. */
+/**
+ * The device as the engine's value. `domains`: the domains by which the expression indexes. A domain that the device
+ * does not have is empty instead of an error.
+ */
 function toCel(
   { driver, attributes = {}, capacity = {}, allowMultipleAllocations = false }: CelDevice,
   domains: readonly string[],
@@ -143,10 +155,10 @@ function byDomain<T>(
 
 const TEXT = String.raw`"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'`;
 
-/** White space and comments. */
+/** Matches white space and comments. */
 const GAP = String.raw`(?:\s|//[^\n]*\n)*`;
 
-/** Texts in index brackets, but for those that the expression looks for with `in`. */
+/** The strings in index brackets of the expression, except those that the expression also tests with `in`. */
 function indexedBy(expression: string): readonly string[] {
   const inner = (text: string) => text.slice(1, -1);
   const asked = new Set(
@@ -162,7 +174,10 @@ function indexedBy(expression: string): readonly string[] {
   );
 }
 
-/** The engine matches patterns with JavaScript's engine, and knows no index inside `has`. */
+/**
+ * Rewrites two forms that the engine does not support as Kubernetes does: patterns, which it matches with JavaScript's
+ * regular expressions, and an index inside `has`.
+ */
 function rewritten(expression: string): string {
   const withPatterns = expression.replace(
     new RegExp(`${TEXT}|\\.(${GAP})matches(${GAP}\\()`, "g"),
@@ -269,7 +284,7 @@ function registerOrder<T>(known: Environment, type: string, compare: (a: T, b: T
 const PARTS = String.raw`(0|[1-9]\d*)`;
 const REST = String.raw`(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?$`;
 const SEMVER = new RegExp(`^${PARTS}\\.${PARTS}\\.${PARTS}${REST}`);
-/** `v1.2` is 1.2.0 here. */
+/** Matches a version in a loose form: `v1.2` means 1.2.0. */
 const LOOSE = new RegExp(`^v?(\\d+)(?:\\.(\\d+))?(?:\\.(\\d+))?${REST}`);
 
 function semver(text: string, loose = false): CelSemver {
@@ -289,7 +304,7 @@ function compareVersions(a: CelSemver, b: CelSemver): bigint {
   return comparePreReleases(a.pre.split("."), b.pre.split("."));
 }
 
-/** Numbers come before words; a list that goes on comes after the other. */
+/** Orders prerelease parts: numbers before words. If one list begins with the other, the longer list is later. */
 function comparePreReleases(a: readonly string[], b: readonly string[]): bigint {
   for (const [at, own] of a.entries()) {
     const other = b[at];

@@ -1,12 +1,12 @@
 /**
- * Finds where a text stops being JSON. `JSON.parse` tells the place on some versions of Node only, and without a line.
- * It reads one token after the other and keeps a list of open brackets, so long and deep texts need no stack.
+ * Finds where a text stops being JSON. `JSON.parse` names the place only on some versions of Node, and without a line.
+ * This scanner keeps a list of open brackets and does not recurse, so deep texts cannot overflow the stack.
  */
 
-/** The first fault of a text. */
+/** The first fault of a JSON text. */
 export interface JsonProblem {
   readonly offset: number;
-  /** What was wanted, and what is there. */
+  /** The fault in words: what was expected, and what was found. */
   readonly problem: string;
 }
 
@@ -22,7 +22,7 @@ const PLAIN = /(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?
 const WORD = /[\w.+-]{1,20}/y;
 const BAD_ESCAPE = /\\(?:["\\/bfnrt]|u[\da-fA-F]{4})|\\/g;
 
-/** The first fault of a text that should be JSON values, one after the other; undefined: there is none. */
+/** The first fault of a text that should be one or several JSON values. Undefined: there is no fault. */
 export function jsonProblem(text: string): JsonProblem | undefined {
   const open: Open[] = [];
   let wanted: Wanted = "value";
@@ -44,7 +44,7 @@ interface Step {
   readonly problem?: JsonProblem;
 }
 
-/** What may come next, and which brackets are open. */
+/** The state of the scan: what may come next, and which brackets are open. */
 interface Inside {
   readonly wanted: Wanted;
   readonly open: Open[];

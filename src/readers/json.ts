@@ -1,4 +1,7 @@
-/** Reads JSON files: nesting is counted before the parser starts, because code that walks a value needs a stack. */
+/**
+ * Reads JSON files. Nesting is limited before the value is built, because code that walks a deep value overflows the
+ * stack.
+ */
 import { JsonLimitError, parseBoundedJson } from "../base/bounded-json.ts";
 import { errorText } from "../base/error-text.ts";
 import { jsonProblem, stringEnd } from "./json-problem.ts";
@@ -6,7 +9,7 @@ import { MOST_NESTED } from "./limits.ts";
 import { checkLength, placeAt, ReadError, type TextSource } from "./read-error.ts";
 import { TOO_DEEP } from "./yaml-events.ts";
 
-/** The value of a JSON text. Throws ReadError. */
+/** Parses a JSON text. Throws ReadError if it is not JSON, too long or nested too deeply. */
 export function readJson(text: string, from: TextSource): unknown {
   checkLength(text, from);
   try {
@@ -26,8 +29,8 @@ export function notJson(text: string, { source }: TextSource): ReadError | undef
 }
 
 /**
- * The values of JSON texts that follow one another, as `kubectl get -o json` twice gives them; undefined when the text
- * is something else. Throws ReadError when it is too long or too deeply nested.
+ * The values of a text with several JSON documents, such as two outputs of `kubectl get -o json`. Undefined: the text
+ * has another form. Throws ReadError if it is too long or nested too deeply.
  */
 export function readJsonTexts(text: string, from: TextSource): unknown[] | undefined {
   checkLength(text, from);
@@ -43,7 +46,10 @@ export function readJsonTexts(text: string, from: TextSource): unknown[] | undef
 const QUOTE = 0x22;
 const [OPEN_LIST, CLOSE_LIST, OPEN_MAP, CLOSE_MAP] = [0x5b, 0x5d, 0x7b, 0x7d];
 
-/** Where the outermost lists and maps end; undefined when brackets do not pair. Throws ReadError when nested too deeply. */
+/**
+ * Offsets at which the outermost lists and maps end. Undefined: the brackets do not match. Throws ReadError if they are
+ * nested too deeply.
+ */
 function endsOfValues(text: string, { source }: TextSource): number[] | undefined {
   const ends: number[] = [];
   let depth = 0;

@@ -1,7 +1,7 @@
 /** MIME multipart as cloud-init reads it. The content of a part is unchanged, except for its line ends. */
 import { checkLength, type TextSource } from "./read-error.ts";
 
-/** Headers and content, byte for byte. */
+/** One part of a MIME document. Its content is unchanged, byte for byte, except for line ends. */
 export interface MimePart {
   /** Header lines, `Name: value`; folded lines are joined. */
   readonly headers: readonly string[];
@@ -12,11 +12,11 @@ export interface MimePart {
 export interface MimeMessage extends MimePart {
   /** Undefined when the headers name no boundary. */
   readonly boundary?: string;
-  /** Empty when there is no boundary, or no line that begins with it. */
+  /** The parts of the message. Empty if the headers name no boundary, or no line begins with the boundary. */
   readonly parts: readonly MimePart[];
 }
 
-/** Throws ReadError when the text is too long. */
+/** Parses a MIME message. Throws ReadError if the text is too long. */
 export function readMime(text: string, from: TextSource): MimeMessage {
   checkLength(text, from);
   const source = text.trimStart().replaceAll("\r\n", "\n");
@@ -25,7 +25,7 @@ export function readMime(text: string, from: TextSource): MimeMessage {
   if (boundary === undefined) return { ...whole, parts: [] };
   const parts: MimePart[] = [];
   for (const section of `\n${source}`.split(`\n--${boundary}`).slice(1)) {
-    // `--boundary--` ends the document; what follows is ignored.
+    // `--boundary--` ends the document. Text after it is ignored.
     if (section.startsWith("--")) break;
     parts.push(partOf(section.slice(section.indexOf("\n") + 1)));
   }

@@ -1,24 +1,24 @@
 /**
- * Regular expressions of Go (RE2), compiled once each. Their time is proportional to the text, whoever wrote the
- * expression.
+ * Regular expressions of Go (RE2), each compiled once. Matching takes time in proportion to the text, whatever the
+ * expression is.
  */
 import { RE2JS } from "re2js";
 import { Memo } from "../base/memo.ts";
 
 const compiled = new Memo(compile);
 
-/** A compiled expression. A text is its error. */
+/** The compiled expression. If the result is a text, the text is the error. */
 export function compileRe2(expression: string): RE2JS | string {
   return compiled.get(expression);
 }
 
-/** Whether the expression matches somewhere in a text. */
+/** A compiled expression that can be searched for in texts. */
 export interface TextMatch {
   readonly source: string;
   matches(text: string): boolean;
 }
 
-/** Throws if the expression cannot be read. It is not anchored. */
+/** Compiles an expression, which is not anchored. Throws if it is invalid. */
 export function textMatch(expression: string): TextMatch {
   const found = compileRe2(expression);
   if (typeof found === "string")

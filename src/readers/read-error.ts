@@ -1,20 +1,22 @@
-/** The one error that all readers throw. Its message is written for the user. */
+/** The error that all readers throw. Its message is written for users. */
 import type { TextLimits } from "./limits.ts";
 
-/** Which text is read, and how much of it may be there. */
+/** The text to read: its name for error messages, and its limits. */
 export interface TextSource {
-  /** A file or a field, as the user knows it: `pods.yaml`, `spec.userData`. */
+  /** The file or field, as the user knows it: `pods.yaml`, `spec.userData`. */
   readonly source: string;
   readonly limits: TextLimits;
 }
 
-/** Where in a text. All count from 1. */
+/** A place in a text. Lines and columns count from 1. */
 export interface TextPlace {
   readonly line: number;
   readonly column: number;
 }
 
-/** A text that cannot be read. `message` is one line that names the source; `problem` leaves the source out. */
+/**
+ * A text that cannot be read. `message` is one line that names the source. `problem` is the same without the source.
+ */
 export class ReadError extends Error {
   override readonly name = "ReadError";
   readonly problem: string;
@@ -25,7 +27,7 @@ export class ReadError extends Error {
   }
 }
 
-/** Throws ReadError when the text is longer than its limits allow. */
+/** Throws ReadError if the text is longer than its limit. */
 export function checkLength(text: string, { source, limits }: TextSource): void {
   if (text.length <= limits.characters) return;
   const most = limits.characters.toLocaleString("en-US");

@@ -1,19 +1,27 @@
-/** TOML, read and written. Nesting is bounded in values, by the parser, and in dotted keys, which it does not count. */
+/** Reads and writes TOML. Nesting is limited. The parser limits only nested values, so dotted keys are counted here. */
 import { parse, stringify, TomlError } from "smol-toml";
 import { firstLineOf } from "../base/error-text.ts";
 import { MOST_NESTED } from "./limits.ts";
 import { checkLength, ReadError, type TextSource } from "./read-error.ts";
 import { TOO_DEEP } from "./yaml-events.ts";
 
-/** Values are strings, numbers, booleans, dates, lists and tables. Integers that no number holds are bigints. */
+/**
+ * A TOML table. Values are strings, numbers, booleans, dates, lists and tables. An integer that a JavaScript number
+ * cannot hold is a bigint.
+ */
 export type TomlTable = Record<string, unknown>;
 
-/** The root table. The message never shows the text itself: there may be secrets in it. Throws ReadError. */
+/**
+ * Parses a TOML text to its root table. Throws ReadError. The message never contains the text, which may have secrets.
+ */
 export function readToml(text: string, from: TextSource): TomlTable {
   return rootOf(text, from, "asNeeded");
 }
 
-/** Like {@link readToml}, for tables that are written again: all integers are bigints, and all numbers floats. */
+/**
+ * Like {@link readToml}, for a table that will be written again. All integers are bigints and all other numbers are
+ * floats, so that types are kept.
+ */
 export function readTypedToml(text: string, from: TextSource): TomlTable {
   return rootOf(text, from, true);
 }
@@ -33,15 +41,21 @@ function rootOf(text: string, from: TextSource, integersAsBigInt: true | "asNeed
   return root;
 }
 
-/** The text of a table. Bigints are written as integers and numbers as floats: `1` and `1.0` are of different types. */
+/**
+ * Writes a table as TOML. Bigints become integers and numbers become floats, because `1` and `1.0` have different types
+ * in TOML.
+ */
 export function writeToml(table: TomlTable): string {
   return stringify(table, { numbersAsFloat: true });
 }
 
-/** TOML asks for integers of 64 bits, and the parser takes any. */
+/** TOML limits integers to 64 bits, but the parser accepts longer ones. */
 const INTEGER_BITS = 64;
 
-/** Level by level, because a stack of calls could end. */
+/**
+ * The problem of a parsed table. Undefined: there is none. The search is not recursive, because deep tables would
+ * overflow the stack.
+ */
 function problemIn(root: TomlTable): string | undefined {
   let level: object[] = [root];
   for (let depth = 1; level.length > 0; depth++) {

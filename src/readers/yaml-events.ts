@@ -1,18 +1,18 @@
 /**
- * Bounds on what the events of a YAML text stand for, checked before any value is made: nesting and repetition with
- * aliases followed, and keys that are lists or maps. One step for each event.
+ * Checks the parser's events of a YAML text before values are built from them. Limits nesting and repetition, including
+ * what aliases stand for, and refuses keys that are lists or maps. Takes one step for each event.
  */
 import { EVENT_ID, type Event } from "js-yaml";
 import { MOST_NESTED, MOST_REPEATED } from "./limits.ts";
 
-/** A list or map that is open, or that an anchor names. */
+/** A list or map: one that is still open, or one that an anchor names. */
 interface Node {
   readonly isMap: boolean;
-  /** Values in it, itself included, aliases followed. */
+  /** Number of values in the list or map, including itself and what aliases stand for. */
   values: number;
-  /** Levels of lists and maps, itself included, aliases followed. */
+  /** Levels of nesting, including itself and what aliases stand for. */
   height: number;
-  /** Keys and values, or items, so far. */
+  /** Number of keys and values, or of items, so far. */
   children: number;
   isOpen: boolean;
 }
@@ -29,7 +29,7 @@ const TOO_MANY_REPEATED = `aliases repeat more than ${MOST_REPEATED.toLocaleStri
 const HOLDS_ITSELF = "what an anchor stands for contains itself; write it out instead";
 const KEY_NO_TEXT = "a list or map is used as a key; keys are text";
 
-/** The first problem of the events of one text; undefined when there is none. */
+/** The first problem of the events of one text. Undefined: there is none. */
 export function eventProblem(events: readonly Event[], text: string): EventProblem | undefined {
   const open: Node[] = [];
   let anchors = new Map<string, Node>();
@@ -43,7 +43,7 @@ export function eventProblem(events: readonly Event[], text: string): EventProbl
       case EVENT_ID.SEQUENCE:
       case EVENT_ID.MAPPING: {
         const parent = open.at(-1) as Node;
-        // The document is open, too.
+        // The document is the first open level, so `>` allows MOST_NESTED lists and maps below it.
         if (open.length > MOST_NESTED) return { problem: TOO_DEEP, offset: event.start };
         if (isKey(parent)) return { problem: KEY_NO_TEXT, offset: event.start };
         const node = newNode(event.type === EVENT_ID.MAPPING);
@@ -78,7 +78,10 @@ export function eventProblem(events: readonly Event[], text: string): EventProbl
   return undefined;
 }
 
-/** An alias without a target stands for a scalar here; whether there is one is for the parser to say. */
+/**
+ * The problem with an alias. Undefined: there is none. An alias without a target is left to the parser, which reports
+ * it.
+ */
 function aliasProblem(target: Node | undefined, depth: number, asKey: boolean): string | undefined {
   if (target === undefined) return undefined;
   if (target.isOpen) return HOLDS_ITSELF;

@@ -1,7 +1,7 @@
 /**
- * What plain words of YAML mean to kubectl: version 1.1 without its times and its numbers to the base of sixty.
- * `yes` is a boolean, `010` is 8, `1e3` is a number, `22:22` and `2024-01-01` are text. Tags that are not known are
- * ignored, so that `!vault x` is the text `x`. upstream: sigs.k8s.io/yaml, goyaml.v2/resolve.go
+ * How kubectl reads YAML scalars without quotes: as YAML 1.1, but without times and base-60 numbers. `yes` is a
+ * boolean, `010` is 8, `1e3` is a number, `22:22` and `2024-01-01` are text. Unknown tags are ignored: `!vault x` is
+ * the text `x`. upstream: sigs.k8s.io/yaml, goyaml.v2/resolve.go
  */
 import {
   boolYaml11Tag,
@@ -20,7 +20,7 @@ import {
 const SIGNS_AND_DIGITS = ["-", "+", ..."0123456789"];
 const NEVER_WRITTEN = () => false;
 
-/** Digits of each base, without a sign. None of these can take more than one step a character. */
+/** Patterns of integers in each base, without a sign. Each pattern takes at most one step for each character. */
 const INTEGERS: readonly (readonly [RegExp, number])[] = [
   [/^0b[01_]+$/, 2],
   [/^0[0-7_]+$/, 8],
@@ -54,12 +54,12 @@ const floatTag = defineScalarTag<number>("tag:yaml.org,2002:float", {
   identify: NEVER_WRITTEN,
 });
 
-/** NaN and infinite values are text. */
+/** Numbers that are NaN or infinite are read as text. */
 function finite(value: number): number | typeof NOT_RESOLVED {
   return Number.isFinite(value) ? value : NOT_RESOLVED;
 }
 
-/** Any tag: its name begins with the empty text. */
+/** Matches any tag: the parser compares the beginning of the tag's name with this text. */
 const ANY = "";
 
 /** Scalars as kubectl reads them: YAML 1.1, where `yes` is true. */

@@ -1,6 +1,6 @@
 /**
- * Reads YAML as kubectl does, in time and memory that grow with the length of the text and no faster. The parser
- * makes a flat list of events; what these stand for is bounded (yaml-events.ts) before values are made of them.
+ * Reads YAML as kubectl does, in time and memory proportional to the length of the text. The parser makes a flat list
+ * of events. yaml-events.ts checks them before values are built from them.
  */
 import { constructFromEvents, parseEvents, YAMLException } from "js-yaml";
 import { MOST_NESTED } from "./limits.ts";
@@ -10,25 +10,31 @@ import { KUBE_SCHEMA } from "./yaml-schema.ts";
 
 /** Where the text comes from, for error messages, and how strict to be. */
 export interface YamlSource extends TextSource {
-  /** Whether a map may name a key twice. As to kubectl the last counts, which is the default. */
+  /** Whether a key that occurs twice in a map is an error. Default: the last value counts, as in kubectl. */
   readonly repeatedKeys?: "refused";
 }
 
-/** Keys that `<<` may copy. */
+/** Maximum number of keys that `<<` may copy. */
 const MOST_MERGED = 100_000;
-/** The parser counts the keys and values in the innermost list or map as one level more. */
+/**
+ * The parser's limit on nesting. It counts the keys and values in the innermost list or map as one more level, and the
+ * document as another.
+ */
 const PARSER_LEVELS = MOST_NESTED + 2;
-/** Small documents are parsed together, up to this length: to begin costs the parser as much as 1,000 characters. */
+/**
+ * Small documents are parsed together, up to this length. Each start of the parser costs as much as 1,000 characters.
+ */
 const PIECE_CHARACTERS = 16_384;
 
-/** The line that separates documents. Only the parser knows other ends of documents, and directives. */
+/** Matches the line that separates documents. Documents with other markers or with directives are not split here. */
 const MARKER = /(?<![^\n])(?=---(?:[ \t\r\n]|$))/;
 const OTHER_MARKER = /(?<![^\n])(?:%|\.\.\.(?:[ \t\r\n]|$))/;
 
-/** The documents of a text, in their order, without those that are empty. Throws ReadError. */
+/** The documents of a text, in order, without empty ones. Throws ReadError. */
 export function readYaml(text: string, from: YamlSource): unknown[] {
   checkLength(text, from);
-  // Of many documents none may be too large; the parts of one document stand in the whole text.
+  // If only one document is allowed, the parts of the whole text are counted at once. Otherwise each piece is checked
+  // alone.
   if (from.limits.documents === 1) checkParts(text, from);
   const values: unknown[] = [];
   let offset = 0;
@@ -50,7 +56,10 @@ export function readYamlValue(text: string, from: YamlSource): unknown {
   return value;
 }
 
-/** Whole documents, a few at a time where that is possible: events need more memory than values. */
+/**
+ * Splits a text into pieces of one or several whole documents. Parsing piece by piece saves memory, because events need
+ * more memory than values.
+ */
 function piecesOf(text: string): readonly string[] {
   if (OTHER_MARKER.test(text)) return [text];
   const pieces: string[] = [];
@@ -90,13 +99,13 @@ function readPiece(piece: string, start: number, text: string, from: YamlSource)
   }
 }
 
-/** The parser quotes names from the text, which may have any length. */
+/** Shortens the parser's message, which quotes names of any length from the text. */
 function shortened(reason: string): string {
   const line = reason.split("\n")[0] as string;
   return line.length > 200 ? `${line.slice(0, 200)}…` : line;
 }
 
-/** Throws ReadError when the parser could make too many events of the text. */
+/** Throws ReadError if the parser could make too many events from the text. */
 function checkParts(piece: string, { source, limits }: TextSource): void {
   // Each part takes at least two characters, so short text cannot have too many parts.
   if (piece.length <= limits.parts) return;
@@ -121,7 +130,7 @@ function tooManyDocuments({ source, limits }: TextSource): ReadError {
   );
 }
 
-/** Which document an offset is in, from 1. Only for errors. */
+/** The number of the document that contains an offset, from 1. Used only for error messages. */
 function documentAt(text: string, offset: number): number {
   const [first = "", ...others] = text.slice(0, offset + 1).split(MARKER);
   const isEmpty = first.split("\n").every((line) => /^\s*(?:[#%]|$)/.test(line));

@@ -1,6 +1,6 @@
 /**
- * The AWS provider in a small world for its tests: a fake API server, the simulated AWS in process, and one
- * virtual clock. Nothing else of the product runs. The tests do the planner's part.
+ * The AWS provider in a small world for its tests: a fake API server, the simulated AWS in process, and one virtual
+ * clock. Nothing else of the product runs. The tests create the claims that the planner would create.
  */
 
 import { EC2_NODE_CLASS, type EC2NodeClass } from "../apis/aws/ec2nodeclass.ts";
@@ -35,7 +35,7 @@ export const CLUSTER = "karpenter-demo";
 
 const FEW = /^(t3|t4g|c5n?|c6g|m5|m5d|m6g|r5|g4dn|g5|p3|inf2|p5|trn1)\./;
 
-/** The log of the provider. */
+/** The log of the provider in a test. */
 interface Told {
   readonly lines: string[];
   /** The log lines with their fields as JSON. */

@@ -22,7 +22,7 @@ export const ZONES = ["zone-a", "zone-b", "zone-c"] as const;
 
 type Labels = Readonly<Record<string, string>>;
 
-/** Fields of a test pod; the rest has fixed, valid defaults. */
+/** Fields of a test pod. All other fields have fixed, valid defaults. */
 export interface PodOptions {
   readonly name?: string;
   readonly namespace?: string;
@@ -30,7 +30,7 @@ export interface PodOptions {
   readonly annotations?: Labels;
   readonly cpu?: string;
   readonly memory?: string;
-  /** Additional requests. */
+  /** Further resource requests, by name. */
   readonly requests?: Labels;
   readonly nodeName?: string;
   readonly spec?: Partial<Pod["spec"]>;
@@ -214,7 +214,7 @@ export function pool(options: Partial<Pool> = {}): Pool {
   };
 }
 
-/** A NodePool as written, Ready. */
+/** A NodePool as a user writes it, with the condition Ready. */
 export function nodePool(
   options: {
     readonly name?: string;
@@ -247,7 +247,10 @@ export function nodePool(
   };
 }
 
-/** Three zones, spot and on-demand, 0.05 $ per cpu and hour; spot at 70 %. */
+/**
+ * An instance type with three zones, spot and on-demand. It costs 0.05 dollars for each cpu and hour, on spot 70 % of
+ * that.
+ */
 export function instanceType(
   options: {
     readonly name?: string;

@@ -59,7 +59,7 @@ export function slice(
   };
 }
 
-/** The slices that a node of an instance type will publish: one pool of the driver. */
+/** The devices that a node of an instance type will publish: one pool of the test driver. */
 export function templates(
   devices: readonly Device[],
   more: Partial<DynamicResources["pools"][number]> &

@@ -32,7 +32,7 @@ import {
 /** The clock in tests of disruption. */
 export const NOW = Date.UTC(2026, 0, 5);
 
-/** 2, 4, 8 and 16 cpu at 0.05 dollars each. */
+/** Instance types with 2, 4, 8 and 16 cpu at 0.05 dollars for each cpu and hour. */
 const TYPES: readonly InstanceType[] = [2, 4, 8, 16].map((cpu) => instanceType({ cpu }));
 
 /** Fields of a test candidate. */
@@ -41,18 +41,18 @@ export interface CandidateOptions {
   readonly pool?: Partial<Pool>;
   readonly disruption?: Partial<PoolDisruption>;
   readonly types?: readonly InstanceType[];
-  /** Name of one of `types`. It decides the capacity and the price. */
+  /** Name of an instance type in `types`. It decides the node's capacity and price. */
   readonly type?: string;
   readonly capacityType?: string;
   /** The cpu requests of the pods on the node, one for each pod. */
   readonly pods?: readonly string[];
   readonly podLabels?: Readonly<Record<string, string>>;
-  /** Conditions that are True, with their duration. */
+  /** Conditions that are True, with the time since they became True. */
   readonly conditions?: Readonly<Record<string, number>>;
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** Steps that end without a pause, with this value. */
+/** A generator of steps that ends at once with this value. */
 export function* answered<T>(value: T): Steps<T> {
   yield;
   return value;
@@ -153,7 +153,7 @@ export interface RoundOptions
   /** Number of nodes that the cluster-wide budget allows. */
   readonly allowedInAll?: number;
   readonly types?: readonly InstanceType[];
-  /** `nodes` are added to those of the candidates. */
+  /** Fields of the scheduling input to replace. `nodes` are added to those of the candidates. */
   readonly scheduling?: Partial<SchedulingInput>;
   readonly holdOff?: RoundHoldOffs["of"];
   readonly turns?: Partial<RoundHoldOffs["turns"]>;

@@ -15,8 +15,7 @@ export const FAKE_CLASS_REF = {
 const JOINED = { "karpenter.sh/registered": "true", "karpenter.sh/initialized": "true" };
 
 /**
- * Creates the node. Its instance is `test://<name>`, its NodePool `default`. `ageMs` is the age of its
- * conditions.
+ * Creates the node. Its instance is `test://<name>`, its NodePool is `default`. `ageMs` is the age of its conditions.
  */
 export async function establish(world: FakeWorld, name: string, ageMs: number): Promise<void> {
   const at = toRfc3339(world.clock.now() - ageMs);

@@ -58,7 +58,7 @@ export interface FakeCloud extends CloudProvider {
 
 const GIB = 1_073_741_824;
 
-/** `c-4x`: 4 cpu, 8 Gi, 110 pods, at 0.1 dollars per cpu and hour in zone-a and zone-b. */
+/** The type `c-4x` for 4 cpu: 8 Gi, 110 pods, 0.1 dollars for each cpu and hour, in zone-a and zone-b. */
 function fakeInstanceType(cpu: number): InstanceType {
   return {
     name: `c-${cpu}x`,

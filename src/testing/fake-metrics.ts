@@ -9,9 +9,9 @@ type Labels = Readonly<Record<string, string>>;
 /** Records metrics, for tests. */
 export interface FakeMetrics {
   readonly meter: World["metrics"];
-  /** `name{label=value}` → sum or value. */
+  /** The sum or value of each metric, as `name{label=value}` → number. */
   readonly measured: Map<string, number>;
-  /** Values that are computed when they are read, in the same form. */
+  /** Gauges that are computed when they are read, in the form of {@link measured}. */
   shown(): ReadonlyMap<string, number>;
 }
 

@@ -27,12 +27,12 @@ export interface FakeWorld extends World {
   readonly clock: VirtualClock;
   readonly api: FakeKube;
   readonly cloud: FakeCloud;
-  /** `info launched nodeclaim {…}`. */
+  /** Log lines, such as `info launched nodeclaim {…}`. */
   readonly lines: string[];
   readonly published: EventToPublish[];
-  /** `name{label=value}` → sum or value. */
+  /** The sum or value of each metric, as `name{label=value}` → number. */
   readonly measured: Map<string, number>;
-  /** Values that are computed when they are read, in the same form. */
+  /** Gauges that are computed when they are read, in the form of {@link measured}. */
   shown(): ReadonlyMap<string, number>;
   /** Runs these controllers until `stop`. */
   run(...controllers: readonly Controller[]): Promise<void>;
@@ -81,8 +81,8 @@ const SETTINGS: Settings = {
 };
 
 /**
- * `outside` has what outlives a process. A second world with the first one's `outside` is a restart of the
- * first.
+ * Makes a world. `outside` is what outlives a process: the API server, the cloud and the clock. A second world with the
+ * first one's `outside` is a restart of the first.
  */
 export function fakeWorld(
   settings: Partial<Omit<Settings, "gates">> & { gates?: Partial<Settings["gates"]> } = {},

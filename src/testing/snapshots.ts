@@ -7,7 +7,9 @@ import type { KubeObject } from "../apis/meta.ts";
 /** The clock in tests of `explain` and `simulate`. */
 export const SNAPSHOT_AT = "2026-01-05T12:00:00Z";
 
-/** 2, 4, 8 and 16 cpu, on-demand at 0.05 dollars a cpu and spot at 0.02, in two zones. */
+/**
+ * Instance types with 2, 4, 8 and 16 cpu in two zones. A cpu costs 0.05 dollars an hour on-demand, and 0.02 on spot.
+ */
 export const SNAPSHOT_TYPES: string = JSON.stringify(
   [2, 4, 8, 16].map((cpu) => ({
     name: `m-${cpu}`,
@@ -71,7 +73,9 @@ export interface SnapshotNodeOptions {
   readonly cpu?: number;
   readonly zone?: string;
   readonly capacityType?: string;
-  /** The instance types in the claim's requirements, by cpu. Default: this type and all larger ones. */
+  /**
+   * The instance types in the claim's requirements, given by their cpu. Default: the node's type and all larger ones.
+   */
   readonly asked?: readonly number[];
   /** The requests of the NodeClaim. */
   readonly requests?: Readonly<Record<string, string>>;
@@ -81,7 +85,7 @@ export interface SnapshotNodeOptions {
   /** Conditions that are True, and since when. Default: Consolidatable. */
   readonly conditions?: Readonly<Record<string, string>>;
   readonly lastPodEventAt?: string;
-  /** Default: 720h. */
+  /** `spec.expireAfter` of the claim. Default: 720h. */
   readonly expireAfter?: string;
   /** When the deletion of node and claim began. */
   readonly deletedAt?: string;

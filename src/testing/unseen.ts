@@ -1,9 +1,12 @@
-/** Objects that the API server has and that no list or watch of a fake world's mirrors brings. Requests see them. */
+/** Hides objects from the mirrors of a fake world, as if a watch had lost them. Direct requests still return them. */
 import type { Kind, KubeObject } from "../apis/meta.ts";
 import type { Watch } from "../kube/client/client.ts";
 import type { FakeWorld } from "./fake-world.ts";
 
-/** Call it before the world runs; without names everything is seen again. */
+/**
+ * Hides the named objects from lists and watches. Call it before the world runs. Without names, all objects are visible
+ * again.
+ */
 export function unseenByMirrors({ api }: FakeWorld, of: Kind, ...names: readonly string[]): void {
   const own = originals.get(api) ?? { list: api.list, watch: api.watch };
   originals.set(api, own);

@@ -20,12 +20,12 @@ export interface CostsHead {
 
 export type CostRow = WorkloadCost;
 
-/** Most rows of the table. */
+/** Maximum number of rows of the table. */
 const MOST_ROWS = 1_000;
 
 /**
- * The most expensive workloads first. All that do not fit are summed up in one row, so that the rows add up
- * to the whole price.
+ * The most expensive workloads first. Workloads beyond the maximum are summed up in one row, so that the rows add up to
+ * the whole price.
  */
 export function costsView(costs: ConsoleCosts, notes: readonly string[]): View<CostsHead, CostRow> {
   const { workloads, leastMicroUsdPerHour } = costs;

@@ -23,7 +23,7 @@ export interface DecisionRow {
   readonly namespace?: string;
 }
 
-/** Most rows of the table. */
+/** Maximum number of rows of the table. */
 const MOST_ROWS = 2_000;
 
 /** One row for each event, oldest first. */

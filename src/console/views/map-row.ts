@@ -1,10 +1,10 @@
 /** The rows of the map: a node, or a group of nodes. */
 import type { FleetNode } from "../../core/answers/fleet.ts";
 
-/** Milli-cores or bytes. */
+/** Requested and allocatable amount of a resource, in milli-cores or bytes. */
 export type RequestedOf = readonly [requested: number, allocatable: number];
 
-/** A node, or a group of nodes. Short names: there may be thousands of rows. */
+/** A node, or a group of nodes. Field names are short, because a page may get thousands of rows. */
 export interface MapRow {
   readonly pool?: string;
   readonly type?: string;
@@ -20,11 +20,12 @@ export interface MapRow {
   readonly pods: number;
   readonly held?: string;
   readonly drifted?: true;
-  /** Only for a group: its number of nodes, and the number in each state, the most frequent first. */
+  /** Only for a group: its number of nodes, and the number of nodes in each state, the most frequent state first. */
   readonly nodes?: number;
   readonly states?: Readonly<Partial<Record<FleetNode["state"], number>>>;
   /**
-   * Only for a leaving node: where its pods go, and how many. "": a node that has no claim yet. 0 pods: a replacement.
+   * Only for a leaving node: the nodes that take its pods, with the number of pods. The name is "" for a node that has
+   * no claim yet. 0 pods: the node is a replacement.
    */
   readonly to?: readonly (readonly [node: string, pods: number])[];
 }

@@ -1,7 +1,7 @@
 /**
- * The map: every node with its pool and zone, its usage, what is happening to it and what blocks that. If there are
- * very many nodes, only groups of them are sent: a page takes seconds to draw 100,000 rows, and nobody can tell them
- * apart.
+ * The map: every node with its pool and zone, its usage, what happens to it and what blocks its disruption. If there
+ * are very many nodes, only groups of them are sent: a page takes seconds to draw 100,000 rows, and nobody can tell
+ * them apart.
  */
 import { atOnce, eachInSteps, type Steps } from "../../base/steps.ts";
 import type { Fleet, FleetNode } from "../../core/answers/fleet.ts";

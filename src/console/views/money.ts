@@ -16,7 +16,7 @@ export interface PricePoint {
   readonly parts: Readonly<Record<string, number>>;
   /** Cost by NodePool. */
   readonly pools: Readonly<Record<string, number>>;
-  /** The lower bound of the cost. Absent: nobody had that view open. */
+  /** The lower bound of the cost. Absent: no viewer had the view `costs` open. */
   readonly least?: number;
 }
 
@@ -93,7 +93,7 @@ export function pricePoint(
   };
 }
 
-/** Most points that are kept. */
+/** Maximum number of points that are kept. */
 const MOST_POINTS = 1_000;
 
 /** Adds a point at the end. If there are too many points, every second one in the older half is dropped. */

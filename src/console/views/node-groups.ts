@@ -1,6 +1,6 @@
 /**
  * Groups of nodes, for clusters of more nodes than a page can draw: a row for each NodePool, capacity type, zone and
- * type, with sums and counts. Its nodes are listed when somebody asks.
+ * type, with sums and counts. The nodes of a group are listed when a viewer opens it.
  */
 
 import { grouped } from "../../base/counted.ts";
@@ -9,17 +9,17 @@ import { compareText } from "../../base/text-order.ts";
 import type { Fleet, FleetNode } from "../../core/answers/fleet.ts";
 import { type MapRow, mapRow } from "./map-row.ts";
 
-/** What nodes are grouped by, the most telling first. */
+/** The facts by which nodes are grouped. The first fact says most about a node. */
 const PARTS = ["pool", "capacity", "zone", "type"] as const;
 
 /** What the rows of a map are grouped by. */
 export type GroupPart = (typeof PARTS)[number];
 
-/** Most groups. If there would be more, nodes are grouped by fewer properties. */
+/** Maximum number of groups. With more groups than this, nodes are grouped by fewer facts. */
 const MOST_GROUPS = 2_000;
 /** Nodes handled in one step. Adding one to its group takes less than a microsecond. */
 const NODES_PER_STEP = 1_024;
-/** Most nodes in one answer. Nobody reads more; a narrower filter finds the others. */
+/** Maximum number of nodes in one answer. A narrower filter finds the others. */
 const MOST_LISTED = 200;
 
 /** Rows by key: the parts of the group, as `general/spot/zone-a/m5.large`. */
@@ -118,9 +118,9 @@ function rowOf(key: string, by: readonly GroupPart[], sum: Sum): MapRow {
   };
 }
 
-/** Which nodes somebody asks for: those of a group, and those that a filter names. */
+/** Which nodes a viewer asks for: those of a group, and those that match a filter. */
 export interface NodeQuestion {
-  /** A key of {@link NodeGroups.rows}; undefined: of all groups. */
+  /** A key of {@link NodeGroups.rows}. Undefined: nodes of all groups. */
   readonly group?: string | undefined;
   /** The node's name or one of its shown properties contains each of these words. "": all nodes. */
   readonly filter: string;

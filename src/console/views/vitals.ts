@@ -77,7 +77,7 @@ function defined(point: { readonly [K in keyof Required<VitalPoint>]: VitalPoint
   return Object.fromEntries(known) as unknown as VitalPoint;
 }
 
-/** Most points: six hours with one point every 15 seconds, about 300 bytes each. */
+/** Maximum number of points: six hours with one point every 15 seconds. A point takes about 300 bytes. */
 const MOST_POINTS = 1_440;
 
 /** Adds a point at the end. If there are too many points, every second one in the older half is dropped. */

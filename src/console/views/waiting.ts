@@ -17,7 +17,7 @@ export interface WaitingRow {
   /** When the oldest pod began to wait, in RFC 3339. Absent: not known. */
   readonly since?: string;
   readonly fix?: string;
-  /** The fix as commands for a terminal. */
+  /** The fix as `kubectl patch` commands. */
   readonly patch?: string;
   /** Why there is no command for the fix. */
   readonly byHand?: string;
