@@ -42,7 +42,7 @@ describe("packages at run time", () => {
         (isDirect ||
           broughtBy.some((one) => !/^(@(aws-sdk|opentelemetry)\/|selfsigned$)/.test(one))),
     );
-    // The limit for packages that neither the AWS SDK nor OpenTelemetry brings.
+    // Maximum number of packages that neither the AWS SDK nor OpenTelemetry brings.
     expect(small.length).toBeLessThanOrEqual(30);
   });
 

@@ -28,7 +28,7 @@ export interface IamRequest {
   readonly resource: string;
   readonly resourceTags: Table;
   readonly requestTags: Table;
-  /** Further condition keys: `aws:RequestedRegion`. */
+  /** Further condition keys of the request, such as `aws:RequestedRegion`. */
   readonly context: Table;
 }
 

@@ -87,7 +87,7 @@ const nodes = () => world.list<Node>("Node", "v1", "karpenter.sh/nodepool=defaul
 const run = async (...names: readonly string[]) => {
   const isSo = async () => (await running()).join() === names.join();
   await world.until(`${names.join()} run`, isSo, 300_000);
-  // Nobody else comes later.
+  // No other pod runs later.
   await world.advance(180_000);
   expect(await running()).toEqual(names);
 };

@@ -75,7 +75,7 @@ const pod = (name: string, from: object) =>
     },
   });
 
-/** Three pods for each template, and three that share one claim. */
+/** Pods of the test: three for each claim template, and three that share one claim. */
 const PODS = [0, 1, 2].flatMap((number) => [
   ...Object.keys(TEMPLATES).map((name) =>
     pod(`${name}-${number}`, { resourceClaimTemplateName: name }),

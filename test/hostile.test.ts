@@ -16,7 +16,7 @@ const V1 = "karpenter.sh/v1";
 const MINUTE = 60_000;
 const EXAMPLES = new URL("../examples/", import.meta.url);
 const POOL = readFileSync(new URL("v1/nodepool.yaml", EXAMPLES), "utf8");
-/** Only for Karpenter's nodes: the managed node group has room too. */
+/** The pods may run only on Karpenter's nodes, because the managed node group has room too. */
 const INFLATE = readFileSync(new URL("inflate.yaml", EXAMPLES), "utf8").replace(
   "      containers:",
   "      nodeSelector: { karpenter.sh/nodepool: default }\n      containers:",

@@ -11,7 +11,7 @@ import { isUsual, openWorld, type TestWorld } from "./world.ts";
 
 const EXAMPLES = new URL("../examples/", import.meta.url);
 const POOL = readFileSync(new URL("v1/nodepool.yaml", EXAMPLES), "utf8");
-/** With limits, and only for Karpenter's nodes: the managed node group has room too. */
+/** The pods may run only on Karpenter's nodes, because the managed node group has room too. Their containers have CPU limits. */
 const INFLATE = readFileSync(new URL("inflate.yaml", EXAMPLES), "utf8")
   .replace("    spec:\n", "    spec:\n      nodeSelector: { karpenter.sh/capacity-type: spot }\n")
   .replace("            requests:", "            limits: { cpu: 2 }\n            requests:");
@@ -72,7 +72,10 @@ const ELSEWHERE = new Set([
 let world: TestWorld;
 afterEach(() => world.close());
 
-/** Thirty thousand lines of the same form. Those of the family m5 stand for all. */
+/**
+ * Matches about thirty thousand lines that differ only in the instance type. The lines of the family m5 are kept and
+ * stand for all.
+ */
 const MOST_TYPES = /^\w+\{instance_type="(?!m5\.).*\n/gm;
 
 async function scrape(): Promise<ReadonlyMap<string, Family>> {

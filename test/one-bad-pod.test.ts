@@ -29,7 +29,7 @@ const podNamed = (name: string, affinity: Pod["spec"]["affinity"] = {}): Pod => 
   metadata: { name },
   spec: {
     affinity,
-    // The sandbox's own nodes have room too.
+    // The pod must use a node of Karpenter, because the sandbox's own nodes have room too.
     nodeSelector: { "karpenter.sh/nodepool": "default" },
     containers: [{ name: "c", image: "pause", resources: { requests: { cpu: "100m" } } }],
   },

@@ -245,7 +245,7 @@ class Wire implements Transport {
 
 interface StreamWays {
   readonly gone: () => void;
-  /** Waited for before each frame. */
+  /** The wait before each frame. Undefined: there is none. */
   readonly late: () => Promise<void> | undefined;
   readonly now: () => number;
 }

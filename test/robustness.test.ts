@@ -18,7 +18,7 @@ import { isUsual, openWorld, type TestWorld } from "./world.ts";
 const MINUTE = 60_000;
 const EXAMPLES = fileURLToPath(new URL("../examples/", import.meta.url));
 const POOL = readFileSync(`${EXAMPLES}v1/nodepool.yaml`, "utf8");
-/** Only for Karpenter's nodes: the managed node group has room too. */
+/** The pods may run only on Karpenter's nodes, because the managed node group has room too. */
 const INFLATE = readFileSync(`${EXAMPLES}inflate.yaml`, "utf8").replace(
   "      containers:",
   [

@@ -9,7 +9,9 @@ import { ZONE } from "./draw-story.ts";
 const DRIVER = "disk.csi.example.com";
 const SIZE = { resources: { requests: { storage: "1Gi" } } };
 
-/** Storage classes. With `anywhere` and `first-zone`, a volume is created where its pod is scheduled. */
+/**
+ * Storage classes. The volumes of `anywhere` and `first-zone` are created only when a pod that uses them is scheduled.
+ */
 export function storageClasses(zones: readonly string[]): readonly KubeObject[] {
   const made = { provisioner: DRIVER, volumeBindingMode: "WaitForFirstConsumer" };
   const inFirst = { matchLabelExpressions: [{ key: ZONE, values: [zones[0]] }] };
@@ -31,7 +33,7 @@ interface App extends KubeObject {
   };
 }
 
-/** One of two apps gets a disk. `objects`: what {@link drawApp} made, the Deployment first. */
+/** Gives one of two apps a disk. `objects`: the objects that {@link drawApp} made, the Deployment first. */
 export function withDisks(
   random: Random,
   objects: readonly KubeObject[],

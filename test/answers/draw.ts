@@ -99,7 +99,7 @@ function lotOf(seed: number, nowMs: number): Lot {
   };
 }
 
-/** `node`: the node it runs on. Absent: the pod is pending. */
+/** A pod. `node`: the node it runs on. Absent: the pod is pending. */
 function drawPod({ pick, oneIn, ago, below }: Lot, name: string, node?: string): KubeObject {
   const app = pick(APPS);
   return snapshotPod(name, {

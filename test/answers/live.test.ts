@@ -41,7 +41,7 @@ import { OFFSETS_MS, TWISTS, type Twist, twisted } from "./twists.ts";
 const ONE = process.env["ANSWERS_SEED"];
 const COUNT = Number(process.env["ANSWERS_SEEDS"] ?? 60);
 const SEEDS = ONE === undefined ? Array.from({ length: COUNT }, (_, seed) => seed) : [Number(ONE)];
-/** Seeds that failed once. Each twist plays a third of the other seeds. */
+/** Seeds that failed once, which are played in addition. Each twist plays a third of the other seeds. */
 const ONCE_WRONG: Partial<Record<Twist, readonly number[]>> = {
   leaving: [74, 130],
   windows: [59, 205],
@@ -59,7 +59,7 @@ const KINDS: readonly Kind[] = [
   STORAGE_CLASS,
   CSI_NODE,
 ];
-/** Validation is this long after the proposal. Commands that begin later are not compared. */
+/** Time from the proposal of a command to its validation. Commands that begin later are not compared. */
 const SECOND_LOOK_MS = 15_000;
 const { instanceTypes } = parseInstanceTypes("types.json", SNAPSHOT_TYPES);
 
@@ -169,7 +169,7 @@ async function sayNext(world: FakeWorld, objects: readonly KubeObject[]): Promis
     pools: planning.pools,
     made: 0,
   };
-  // The cluster in memory has no provisioner.
+  // The cluster in memory has no provisioner, so its plan is empty.
   const plan = () => ({ newClaims: [], existing: [], unschedulable: [], excludedByLimits: [] });
   const untilMs = picture.nowMs + SECOND_LOOK_MS;
   const { steps } = rehearse(model, plan, untilMs);

@@ -29,7 +29,7 @@ describe("the machines of a plan", () => {
     }
     expect(faults).toEqual([]);
     if (ONE !== undefined) return;
-    // Otherwise the test proves little: nodes were launched, and nearly always those of the plan.
+    // Without these checks the test proves little: nodes were launched, and nearly always those of the plan.
     expect(launched).toBeGreaterThan(SEEDS.length);
     for (const seed of STRANDED) expect(kinds.get(seed)).toBe("strandedByScheduler");
     const agree = FIRST.filter((seed) => kinds.get(seed) === "agrees");

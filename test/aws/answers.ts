@@ -9,7 +9,7 @@ import type { Instance } from "../../src/providers/aws/api/instances.ts";
 import { EC2_RESPONSES } from "../../src/sandbox/ec2/wire/ec2-shapes.ts";
 import { IAM_RESPONSES } from "../../src/sandbox/ec2/wire/iam-shapes.ts";
 
-/** One emulator: its account, and what its answers gave so far. */
+/** One emulator, its account, and values from its earlier answers that later calls use. */
 export interface Side {
   readonly api: AwsApi;
   readonly subnetId: string;
@@ -256,7 +256,7 @@ const KINDS: readonly (readonly [RegExp, string])[] = [
   [/\b\d+\.\d+\.\d+\.\d+\b/g, "<ip>"],
 ];
 
-/** Tags have no order, on AWS neither. Sorted by key. EC2's own tags are a listed difference. */
+/** Sorts tags by key, because AWS returns them in no fixed order. EC2's own tags are a listed difference. */
 function byKey(a: unknown, b: unknown): number {
   const [one, other] = [a, b].map((tag) => (isTable(tag) ? String(tag["Key"] ?? "") : ""));
   return (one ?? "") < (other ?? "") ? 1 : (one ?? "") > (other ?? "") ? -1 : 0;

@@ -10,7 +10,7 @@ import { join } from "node:path";
 
 const MOTO = "5.2.5";
 const AWS_CLI = "1.46.3";
-/** python-hcl2, which reads Terraform's files. */
+/** Version of python-hcl2, which reads Terraform's files. */
 const HCL = "8.1.4";
 
 /** Python is not installed, or its packages cannot be downloaded; `message` says what to do. */

@@ -42,7 +42,7 @@ export interface UpstreamFleet {
   readonly account: Account;
   readonly instanceIds: readonly string[];
   readonly zones: readonly string[];
-  /** Each instance's tags at its creation, by instance id. */
+  /** The tags that each instance had at its creation, by instance id. */
   readonly tags: ReadonlyMap<string, Readonly<Record<string, string>>>;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The first days of `npm run fuzz -- calm`. Also a proof that the witness sees each fault: in a cluster without
- * Karpenter, a stand-in does what Karpenter must not do.
+ * Plays the first days of `npm run fuzz -- calm`: random days of random clusters, checked by a witness. Also a proof
+ * that the witness sees each fault: in a cluster without Karpenter, a stand-in does what Karpenter must not do.
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { KubeObject } from "../../src/apis/meta.ts";

@@ -40,8 +40,8 @@ const WATCHED = [
 ];
 
 /**
- * False answers that are played in one cluster. A killed process leaves state behind, so not all are played in the same
- * one.
+ * A kind of false answers and the collections about which they are given, in one cluster. A killed process leaves state
+ * behind, so one cluster does not serve for all.
  */
 interface Act {
   readonly title: string;

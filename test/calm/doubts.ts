@@ -70,7 +70,7 @@ const EXAMPLES = new URL("../../examples/", import.meta.url);
 const POOL = readFileSync(new URL("v1/nodepool.yaml", EXAMPLES), "utf8")
   .replace("consolidationPolicy: WhenEmpty", "consolidationPolicy: WhenEmptyOrUnderutilized")
   .replace('values: ["spot", "on-demand"]', 'values: ["on-demand"]');
-/** One pod for each of Karpenter's nodes, so that no node can be consolidated. */
+/** A Deployment with one pod for each of Karpenter's nodes, so that no node can be consolidated. */
 const APART = readFileSync(new URL("inflate.yaml", EXAMPLES), "utf8").replace(
   "      containers:",
   `      nodeSelector: { karpenter.sh/capacity-type: on-demand }
@@ -131,7 +131,7 @@ export class DoubtStage {
     for (const path of listed)
       past.set(path, await world.box.sandbox.transport.send({ method: "GET", path }));
     await grow(PODS);
-    // Nodes that were nominated or initialized a moment ago would be no candidates.
+    // Wait until nodes are no longer nominated or newly initialized, because such nodes are no candidates.
     await world.advance(5 * MINUTE);
     karpenter.meet(undefined);
     return new DoubtStage(world, { karpenter, clock }, past);
@@ -268,7 +268,7 @@ function stays({ metadata }: Node | NodeClaim): boolean {
   return metadata.deletionTimestamp === undefined;
 }
 
-/** A sentence if more claims were created, or more instances launched, than there is work. */
+/** A sentence if more claims were created, or more instances launched, than the pending pods need. */
 function excess(made: number, bought: number, moment: Misleading["moment"]): readonly string[] {
   const wanted = moment === "busy" ? 1 : 0;
   return [

@@ -135,7 +135,7 @@ export const ODD_FAULTS: Readonly<Record<string, (world: TestWorld) => OddFault>
   ...MORE_ODD_FAULTS,
 };
 
-/** At a moment during the run without work. */
+/** A fault in the middle of a run, while Karpenter has no work. */
 export function idle(): Pick<OddFault, "moment"> {
   return { moment: "mid-run" };
 }

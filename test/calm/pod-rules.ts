@@ -17,7 +17,7 @@ const MOVES_PER_POD_HOUR = 4;
 const SURGE_MS = 10 * MINUTE;
 const DEADLINE = "karpenter.sh/nodeclaim-termination-timestamp";
 
-/** What the rules need to know. */
+/** The facts that the rules read. */
 interface PodFacts {
   readonly pods: Mirror<Pod>;
   readonly nodes: Mirror<Node>;

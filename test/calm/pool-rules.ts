@@ -171,7 +171,7 @@ export class PoolRules {
     if (reasonOf(claim) === undefined) this.#markedMs.delete(claim.metadata.name);
   }
 
-  /** On these days only a NodePool's template causes drift: images and offerings do not change. */
+  /** On these days only a change of a NodePool's template causes drift, because images and offerings do not change. */
   #checkDrift(claim: NodeClaim): void {
     const { name, creationTimestamp } = claim.metadata;
     const pool = this.#poolOf(claim);

@@ -15,7 +15,7 @@ const DEFAULT_COUNT = 500;
 const MAX_REPORTS = 10;
 /** A new process after this number of days, so that leftovers of one day do not affect many others. */
 const SEEDS_PER_PROCESS = 40;
-/** Wall time. A day takes seconds, on a busy machine minutes. */
+/** Milliseconds of wall time after which a day counts as stuck. A day takes seconds, on a busy machine minutes. */
 const STUCK_MS = 30 * 60_000;
 const WORKER = fileURLToPath(new URL("./worker.ts", import.meta.url));
 

@@ -29,7 +29,7 @@ export type Act =
   | { readonly do: "delete pod"; readonly pick: number }
   /** Deletes the claim and removes its finalizer. Its instance then has no claim. */
   | { readonly do: "force claim away"; readonly pick: number }
-  /** Deletes the Node; its instance ends at the same moment. Only the cloud's answers show that. */
+  /** Deletes the Node, and its instance ends at the same moment. Karpenter can learn that only from the cloud. */
   | { readonly do: "force node away"; readonly pick: number }
   | { readonly do: "reclaim spot"; readonly pick: number }
   | { readonly do: "lose instance"; readonly pick: number }
@@ -85,14 +85,14 @@ export interface Story {
   /** Budgets over all NodePools together. */
   readonly clusterBudgets: readonly BudgetFacts[];
   readonly apps: readonly AppFacts[];
-  /** Ordered by the time since the start, at which everything is applied. */
+  /** The events of the day, ordered by their time since the start. At the start everything is applied. */
   readonly scenes: readonly Scene[];
   /** When faults end. Nothing happens from outside after that. */
   readonly healMs: number;
 }
 
 const MORNING = Date.UTC(2026, 0, 5, 8, 0);
-/** Start times a quarter of an hour before clocks are set forward or back at the place. */
+/** Start times a quarter of an hour before daylight saving time begins or ends at the place. */
 const NIGHTS = [
   { startMs: Date.UTC(2026, 3, 4, 14, 45), place: "Australia/Lord_Howe" },
   { startMs: Date.UTC(2026, 9, 3, 15, 15), place: "Australia/Lord_Howe" },

@@ -1,6 +1,7 @@
 /**
  * Odd faults that come from other programs and people. Webhooks rewrite claims. Somebody edits provider IDs and tags,
- * or deletes a pool or class and makes it again. Versions go backwards, and watches bring bookmarks alone.
+ * or deletes a pool or class and creates it again. Resource versions go backwards, and watches deliver nothing but
+ * bookmarks.
  */
 import type { KubeObject } from "../../src/apis/meta.ts";
 import type { KubeResponse, KubeStream } from "../../src/kube/transport/transport.ts";
@@ -16,10 +17,10 @@ const POOLS: Collection = "/apis/karpenter.sh/v1/nodepools";
 const CLASSES: Collection = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses";
 const NODES: Collection = "/api/v1/nodes";
 const PODS: Collection = "/api/v1/pods";
-/** An instance that nobody has. */
+/** The provider ID of an instance that does not exist. */
 const NOBODYS = "aws:///us-west-2a/i-0123456789abcdef0";
 
-/** By title: made again for each stage. */
+/** Faults by title. Each is created again for each cluster. */
 export const STRANGER_FAULTS: Readonly<Record<string, (world: TestWorld) => OddFault>> = {
   "a webhook takes the provider ID off each write of a NodeClaim": (world) =>
     rewritten(world, ({ status, ...rest }) => {
@@ -49,7 +50,7 @@ export const STRANGER_FAULTS: Readonly<Record<string, (world: TestWorld) => OddF
   "watches of Nodes tell that each is being deleted": () => deletedByWatch(NODES),
 };
 
-/** What Karpenter writes of claims reaches the server changed, as by a mutating webhook. */
+/** Changes Karpenter's writes of claims before they reach the server, as a mutating webhook does. */
 function rewritten({ box }: TestWorld, change: (body: Body) => Body): OddFault {
   const { transport } = box.sandbox;
   const faults = requests(async (request) => {
@@ -105,7 +106,10 @@ function anew(world: TestWorld, of: Collection): OddFault {
   };
 }
 
-/** All that this process reads has half the version. What it asks for by an older, higher version is too new. */
+/**
+ * Everything that this process reads has half of its real resource version. A request with a version from before the
+ * fault is refused as too new.
+ */
 function backwards({ box }: TestWorld): OddFault {
   const { transport } = box.sandbox;
   const fault: Fault = async (request) => {
@@ -166,7 +170,7 @@ function tooNew(version: number): KubeResponse {
   return { ...answer, body: { ...(answer.body as Body), reason: "Timeout", message, details } };
 }
 
-/** Watches bring bookmarks of the right version, and no events. */
+/** Watches deliver bookmarks with the right version, and no events. */
 function bookmarksAlone(of: Collection): OddFault {
   let server: TestWorld["box"]["sandbox"]["transport"] | undefined;
   const fault: Fault = async (request) => {
@@ -206,7 +210,7 @@ function managedInstance({ box }: TestWorld): string {
   return managed === undefined ? "" : `aws:///${managed.zone}/${managed.id}`;
 }
 
-/** The first claim's status names another instance. */
+/** A person edits the status of the first claim, so that it names another instance. */
 function edited(world: TestWorld, instead: (claims: readonly KubeObject[]) => string): OddFault {
   const { transport } = world.box.sandbox;
   let first: KubeObject | undefined;
@@ -249,7 +253,7 @@ function exchangedTags({ box }: TestWorld): OddFault {
   };
 }
 
-/** The server agrees with itself: what its lists lack, it does not find by name either. */
+/** The server is consistent with itself: an object that its lists lack is not found by name either. */
 function denied({ box }: TestWorld): OddFault {
   const { transport } = box.sandbox;
   const expired = new Set<Collection>();

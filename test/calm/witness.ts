@@ -49,7 +49,7 @@ const REST_MS = HOUR;
 /** The smallest expireAfter of NodePools that have one. */
 const EXPIRY_MS = 45 * MINUTE;
 
-/** Used where other entries have a NodePool's name. */
+/** Key for the whole cluster, in maps whose other keys are names of NodePools. */
 const EVERYWHERE = "the whole cluster";
 
 const COMMAND = "karpenter.sh/disruption-command";
@@ -416,7 +416,9 @@ export class Witness {
 
   readonly #wounded = new Set<string>();
 
-  /** Called when the cloud or a person ended this instance. What follows is no decision of Karpenter. */
+  /**
+   * Called when the cloud or a person ended this instance. Karpenter's reaction to that is no decision of Karpenter.
+   */
   wounds(instanceId: string): void {
     this.#wounded.add(instanceId);
   }

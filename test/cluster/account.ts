@@ -11,7 +11,7 @@ import { type Right, rightsOf, webhookRights } from "../../src/operator/rights.t
 
 const RBAC = "rbac.authorization.k8s.io";
 const NAME = "karpenter";
-/** The namespace of the account: Karpenter is told that it runs here. */
+/** The namespace of the account. Karpenter's setting for its own namespace names it. */
 export const NAMESPACE = "karpenter";
 export const ACCOUNT = `system:serviceaccount:${NAMESPACE}:${NAME}`;
 

@@ -48,7 +48,7 @@ describe("stern", () => {
       const args = [".", "--no-follow", "--tail", "2", "--color", "never", ...flags];
       return (await run(stern, args, { env: { ...process.env, KUBECONFIG: kubeconfig } })).stdout;
     };
-    // Pods need a moment to start.
+    // Wait for the pods to start.
     const deadlineMs = performance.now() + SCREEN_LIMIT_MS;
     let all = await logs("-A");
     while (!/aws-node started[\s\S]*karpenter-0|karpenter-0[\s\S]*aws-node started/.test(all)) {

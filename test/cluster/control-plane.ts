@@ -47,7 +47,7 @@ export interface ControlPlane {
   readonly transport: Transport;
   /** Process id of a program, for tests that stop or kill it. */
   pid(program: Program): number | undefined;
-  /** `kill -9`. Data that the program had written stays. */
+  /** Kills the program with `kill -9`. Data that it had written stays. */
   kill(program: Program): Promise<void>;
   /** When kube-apiserver was started, once for each start. */
   readonly apiServerStartsMs: readonly number[];
@@ -58,7 +58,7 @@ export interface ControlPlane {
   stop(): Promise<void>;
 }
 
-/** What listens on loopback; `peer` is etcd's second port. */
+/** Names of the ports on which the programs listen. `peer` is etcd's second port. */
 export const PORT_NAMES = ["api", "etcd", "peer", "manager", "scheduler"] as const;
 export type Ports = Readonly<Record<(typeof PORT_NAMES)[number], number>>;
 
@@ -240,7 +240,7 @@ function argumentsOf(program: Program, options: ControlPlaneOptions, ports: Port
   const etcd = `http://127.0.0.1:${ports.etcd}`;
   const peer = `http://127.0.0.1:${ports.peer}`;
   const client = [`--kubeconfig=${at("kubeconfig")}`];
-  // With the usual limit of 20 to 50 requests a second, tests would measure only that limit.
+  // The usual limit is 20 to 50 requests a second. Tests would measure only that limit.
   const busy = [...client, "--leader-elect=false", "--kube-api-qps=1000", "--kube-api-burst=2000"];
   switch (program) {
     case "etcd":

@@ -14,7 +14,7 @@ import type { KubeClient } from "../../src/kube/client/client.ts";
 export interface StandInOptions {
   readonly client: KubeClient;
   readonly namespace: string;
-  /** Pods with these labels get a process. */
+  /** Label selector of the pods that get a process. */
   readonly labelSelector: string;
   /**
    * The command of a pod's process; a function if it depends on the image. The environment of the container is
@@ -53,7 +53,7 @@ interface Running {
   isWanted: boolean;
 }
 
-/** Looks at the pods until it is stopped. */
+/** Starts to play the kubelet. It checks the pods until it is stopped. */
 export function playDeployment(options: StandInOptions): StandIn {
   const { client, namespace, labelSelector } = options;
   const running = new Map<string, Running>();

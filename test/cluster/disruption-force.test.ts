@@ -34,7 +34,7 @@ const GRACE_SECONDS = 10;
 const LIFETIME_SECONDS = 25;
 /** Longer than kwok's repair policy tolerates a node that is not ready. */
 const LONG_BROKEN_MS = 11 * 60_000;
-/** Two of them do not fit on one node. */
+/** Requests of a pod. A node has no room for two such pods. */
 const LARGE = { cpu: "2900m" };
 const FOUR_CORES = [
   ON_DEMAND,
@@ -118,7 +118,7 @@ describe("what goes by force on a real control plane", { timeout: 300_000 }, () 
     await story.end();
   });
 
-  /** A lifetime (s) that this node exceeds within the next seconds. A new node has all of it ahead. */
+  /** A lifetime in seconds that this node exceeds within the next seconds. A new node reaches it much later. */
   function lifetimeBehind({ metadata }: Node): number {
     const ageMs = Date.now() - Date.parse(metadata.creationTimestamp ?? "");
     return Math.ceil(ageMs / 1_000) + 1;
@@ -143,8 +143,8 @@ describe("what goes by force on a real control plane", { timeout: 300_000 }, () 
     await story.deploy({ replicas: 2, requests: LARGE, ...guarded });
     const [broken = "", other = ""] = namesOf(await story.nodes());
     const breaks = (node: string) => hands.says(node, "False", LONG_BROKEN_MS);
-    // Both nodes become not ready before either is long enough so. Otherwise the first would be repaired at once, as
-    // the only broken node.
+    // Both nodes become not ready before either has been so for long enough. Otherwise the first would be repaired at
+    // once, as the only broken node.
     for (const node of [broken, other]) {
       await hands.letGo(node);
       await hands.says(node, "False", 0);
@@ -156,7 +156,7 @@ describe("what goes by force on a real control plane", { timeout: 300_000 }, () 
     expect(goingOf(await story.nodes())).toEqual([]);
     await hands.says(other, "True", 0);
     await hands.takeUp(other);
-    // A kubelet reports again and again, and each report makes the controller look at the node again.
+    // A kubelet reports its status again and again. Each report makes the controller look at the node again.
     const going = async () => {
       const found = await isGoing(story, broken);
       if (!found) await breaks(broken).catch(() => undefined);

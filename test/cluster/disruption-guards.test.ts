@@ -107,7 +107,7 @@ describe("what holds disruption back on a real control plane", { timeout: 300_00
       { nodes: "0", ...never },
       { nodes: "50%" },
     ];
-    // Four drifted nodes without pods need no replacement: they go at once, as far as budgets allow.
+    // Drifted nodes without pods need no replacement. All four are deleted at once, as far as budgets allow.
     await story.pool({ disruption: { ...NEVER, budgets }, template: FOUR_CORES });
     const before = await pairs(story, 4);
     await story.remove("large");

@@ -125,8 +125,8 @@ describe("what takes a node away on a real control plane", { timeout: 300_000 },
   });
 
   /**
-   * One node with one pod is launched, expires, and is replaced. `first`: the replacement comes before the
-   * deletion.
+   * Runs one node with one pod until it expires and is replaced. `first`: the replacement must be initialized before
+   * the old node is deleted.
    */
   async function lives(story: Story, first?: "first"): Promise<void> {
     await story.deploy({ replicas: 1 });

@@ -193,7 +193,7 @@ export interface Hands {
   takeUp(node: string): Promise<void>;
   /** Removes one taint and keeps the others: controllers write a node's taints too while it joins. */
   untaint(node: Node, key: string): Promise<void>;
-  /** Sets the Ready condition, as if it had this status since `forMs`. */
+  /** Sets the condition Ready of the node, as if it had this status for `forMs` already. */
   says(node: string, ready: "True" | "False", forMs: number): Promise<void>;
 }
 

@@ -116,8 +116,8 @@ describe("a release on a real control plane", () => {
         resources: { limits: { memory: "320Mi" } },
       },
       webhook: { port: webhook },
-      // On the host network a pod's address is that of its node, which is this machine. So the Service leads to our
-      // process.
+      // On the host network a pod's address is that of its node, which is this machine. So the Service leads to a
+      // process here.
       hostNetwork: true,
     };
   });

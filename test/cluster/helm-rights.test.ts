@@ -90,7 +90,8 @@ describe("the chart's account on a real control plane", () => {
   it("may roll over Deployments of the namespaces that are named, and change nothing else", async () => {
     const patch = await patcher({ settings: { surgeNamespaces: ["shop"] } });
     const roll = annotated({ [SURGED_AT]: "2026-11-27T12:00:00Z" });
-    // Each probe differs: before the policy is in force a probe succeeds, and repeating it would change nothing.
+    // Each probe has another text. Before the policy is in force a probe succeeds, and a repeated text would change
+    // nothing.
     let probes = 0;
     const probe = () => patch("shop", annotated({ probe: String(probes++) }));
     await cluster.until("the policy is in force", async () =>

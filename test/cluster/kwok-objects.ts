@@ -89,7 +89,7 @@ export function alphaPool(name: string, spec: object): KubeObject {
 
 export interface PauseParts {
   readonly replicas?: number;
-  /** Default: one CPU. */
+  /** Resource requests of the pod. Default: one CPU. */
   readonly requests?: Readonly<Record<string, string>>;
   /** Labels of the pods, added to `app`. */
   readonly labels?: Readonly<Record<string, string>>;

@@ -101,7 +101,7 @@ export async function openKwokStory(): Promise<KwokStory> {
     describe: async () => describeAll(await pods(), await story.nodes()),
     until: async (what, holds, limitMs = 120_000) => {
       const deadlineMs = performance.now() + limitMs;
-      // The server may be away: then ask again.
+      // The server may be away. Then ask again.
       while (!(await holds().catch(() => false))) {
         if (performance.now() > deadlineMs) throw new Error(`never happened: ${what}`);
         await sleep(100);

@@ -15,7 +15,7 @@ export interface ReplicaProcess {
   log(): readonly string[];
   /** Resident memory now, in MiB. */
   rssMib(): number;
-  /** `kill -9`. */
+  /** Kills the process with `kill -9`. */
   kill(): Promise<void>;
 }
 

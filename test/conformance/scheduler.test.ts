@@ -27,7 +27,7 @@ import { CASES, RECORDING, type Recorded, type SchedulerAnswer } from "./schedul
 const { first = 0, answers } = JSON.parse(readFileSync(RECORDING, "utf8")) as Recorded;
 
 interface Ours {
-  /** Sorted by name. */
+  /** Names of the feasible nodes, sorted. */
   readonly feasible: readonly string[];
   readonly scores: Readonly<Record<string, number>>;
   readonly refused: string;

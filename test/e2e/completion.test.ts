@@ -23,7 +23,7 @@ beforeAll(() => {
   for (const name of PROGRAMS)
     symlinkSync(join(ROOT, "bin", `${name}.js`), join(folder, "bin", name));
   for (const file of ["pool one.yaml", "pools.yaml"]) writeFileSync(join(folder, file), "");
-  // An interactive shell would run the command at each start. Its output is the same each time.
+  // The scripts are written to files here, once. An interactive shell would run the command at each start.
   for (const shell of ["bash", "fish", "zsh"])
     writeFileSync(join(folder, `complete.${shell}`), run("karpenter", "completion", shell));
 });

@@ -305,7 +305,7 @@ const SHUFFLES = 40;
 
 /** The order of pods may matter. One order that works is enough. */
 const ORDERS: readonly ((pod: Json) => number)[] = [
-  // The largest first, as in planning.
+  // By size, the largest pod first, as in planning.
   (pod) => (podAmounts(pod)["cpu"] ?? 0) + (podAmounts(pod)["memory"] ?? 0) / 1e15,
   (pod) => near(pod) * 4 + hard(pod) * 2 + apart(pod),
   (pod) => hard(pod) * 4 + near(pod) * 2 + apart(pod),

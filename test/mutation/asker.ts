@@ -57,6 +57,6 @@ async function answerTo({ file, tests }: AskedTests): Promise<Answer> {
 process.on("message", async (question: AskedTests) => {
   process.send?.(await answerTo(question));
 });
-// The runner has ended.
+// The runner has ended, so this process ends too.
 process.on("disconnect", () => process.exit());
 process.send?.("ready");

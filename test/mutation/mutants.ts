@@ -156,7 +156,7 @@ function staysAsItIs({ type, ...node }: Syntax, textOf: (node: Syntax) => string
   return type === "CallExpression" && textOf(node["callee"] as Syntax) === "assert";
 }
 
-/** `if (…) yield;` */
+/** Whether the node has the form `if (…) yield;`. */
 function isPause({ type, ...node }: Syntax): boolean {
   const then = node["consequent"] as Syntax | undefined;
   if (type !== "IfStatement" || then?.type !== "ExpressionStatement") return false;
@@ -164,7 +164,7 @@ function isPause({ type, ...node }: Syntax): boolean {
   return what === "YieldExpression" && (argument ?? undefined) === undefined && !node["alternate"];
 }
 
-/** `… ? -1 : 1`, or the other way round. */
+/** Whether the node has the form `… ? -1 : 1`, or the other way round. */
 function isSigns({ type, ...node }: Syntax): boolean {
   if (type !== "ConditionalExpression") return false;
   const signs = [node["consequent"], node["alternate"]].map((one) => signOf(one as Syntax));

@@ -181,7 +181,7 @@ function lotsFor(file: string): string[][] {
   return lots.slice(0, Number(options.lots)).filter((lot) => lot.length > 0);
 }
 
-/** `src/core/provisioning` for a file below it. */
+/** The folder two levels below `src` that contains a file, such as `src/core/provisioning`. */
 function roomOf(file: string): string {
   return file.split("/").slice(0, 3).join("/");
 }

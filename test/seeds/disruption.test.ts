@@ -186,7 +186,7 @@ describe("expiry", () => {
   it("replaces a beta node that is older than its pool lets it be (S2-14, S3-43)", () =>
     inAccount(async (account) => {
       const { world } = account;
-      // The seeds have 360h and 720h.
+      // The seeds have 360h and 720h. A shorter time needs less virtual time.
       await applyBeta(account, { spec: { disruption: { expireAfter: "30m" } } });
       await account.deploy("app", 1, alone);
       await account.running("app", 1);
@@ -278,7 +278,7 @@ describe("consolidation", () => {
     inAccount(async (account) => {
       const { world } = account;
       await applyBeta(account);
-      // Only nodes of the pool: the sandbox's first nodes would have room for all pods.
+      // The pods may run only on nodes of the pool, because the sandbox's first nodes would have room for all of them.
       const spec = { nodeSelector: { team: "team-a" } };
       for (const name of ["one", "two"]) {
         await account.deploy(name, 1, { cpu: "2", spec });
@@ -305,7 +305,7 @@ describe("consolidation", () => {
     inAccount(async (account) => {
       const { world } = account;
       await applyAlpha(account, { ttlSecondsAfterEmpty: null, consolidation: { enabled: true } });
-      // One node for each pod, until the anti-affinity is removed.
+      // Each pod gets a node of its own, until the anti-affinity is removed.
       const nodeSelector = { "karpenter.sh/provisioner-name": "default" };
       await account.deploy("app", 2, {
         cpu: "300m",

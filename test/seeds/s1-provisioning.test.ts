@@ -120,7 +120,7 @@ describe("pods that cannot be placed", () => {
     expect(Number(gpu.status.capacity["nvidia.com/gpu"])).toBeGreaterThanOrEqual(1);
     const wide = await nodeFor("wide", { requests: { cpu: "30" } });
     expect(Number(wide.status.capacity.cpu)).toBeGreaterThanOrEqual(32);
-    // Before `huge`, whose node would have room for both pods.
+    // `deep` is created before `huge`, because the node of `huge` would have room for both pods.
     const deep = await nodeFor("deep", { requests: { cpu: "1", memory: "100Gi" } });
     const huge = await nodeFor("huge", { requests: { cpu: "100" } });
     expect(Number(huge.status.capacity.cpu)).toBeGreaterThan(100);

@@ -252,7 +252,7 @@ function tallyOf(rule: Json, pod: Json, everyone: readonly Placed[], domains: Re
     tally.set(domain, (tally.get(domain) ?? 0) + 1);
     if (one.isNew) fresh.add(domain);
   }
-  // The emptiest domain has no pods for hosts, because a new host is always possible. The same holds with fewer
+  // For hosts, the emptiest domain has no pods, because a new host is always possible. The same holds with fewer
   // domains than minDomains.
   const least =
     rule.topologyKey === HOSTNAME || tally.size < (rule.minDomains ?? 0)

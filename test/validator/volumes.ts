@@ -6,7 +6,7 @@ import { type Json, type Labels, meets, milli } from "./kubernetes.ts";
 import type { Place } from "./places.ts";
 
 interface Disk {
-  /** Identifies the volume. */
+  /** A text that identifies the volume. */
   readonly id: string;
   readonly driver: string | undefined;
   /** Alternative terms, of which one must match. Empty: any node. */

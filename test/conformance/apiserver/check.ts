@@ -18,9 +18,9 @@ export interface Step {
   /** A body that is not JSON, in base64. A server in this process does not get such steps. */
   readonly raw?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The name by which later steps refer to this answer. */
+  /** The name of the answer, by which later steps refer to it. */
   readonly as?: string;
-  /** Repeats the request until the answer has this status: for effects of controllers. */
+  /** Repeats the request until the answer has this status. It is for effects of controllers. */
   readonly until?: number;
   /** A watch: this many frames are awaited. */
   readonly frames?: number;
@@ -90,11 +90,11 @@ function patch(path: string, contentType: string, body: unknown, more: More): St
   };
 }
 
-/** Asks for the columns that kubectl shows. */
+/** Headers that ask for the table which kubectl shows. */
 export const AS_TABLE = {
   accept: "application/json;as=Table;v=v1;g=meta.k8s.io,application/json",
 } as const;
-/** Asks for metadata only, as a client does that needs no more. */
+/** Headers that ask for metadata only, for clients that need nothing else. */
 export const AS_METADATA = {
   accept: "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json",
 } as const;

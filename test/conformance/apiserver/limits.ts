@@ -23,7 +23,7 @@ function pod(name: string, containers: readonly object[], spec: object = {}): ob
     apiVersion: "v1",
     kind: "Pod",
     metadata: { name },
-    // Otherwise the account's token is mounted as a volume with a random name.
+    // Without this field, the account's token is mounted as a volume with a random name.
     spec: { automountServiceAccountToken: false, containers, ...spec },
   };
 }

@@ -33,7 +33,7 @@ function pod(name: string, resources?: Resources, spec: object = {}): object {
     apiVersion: "v1",
     kind: "Pod",
     metadata: { name },
-    // Otherwise the account's token is mounted as a volume with a random name.
+    // Without this field, the account's token is mounted as a volume with a random name.
     spec: {
       automountServiceAccountToken: false,
       containers: [container("c", resources)],

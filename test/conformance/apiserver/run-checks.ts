@@ -12,7 +12,7 @@ import type { WebhookServer } from "./webhook-server.ts";
 /** A recorded answer. */
 export interface Answer {
   readonly status: number;
-  /** The Warning headers. */
+  /** The values of the answer's Warning headers. */
   readonly warning?: string;
   readonly body: unknown;
 }

@@ -20,7 +20,7 @@ const BUDGETS = "/apis/policy/v1/namespaces/<<ns>>/poddisruptionbudgets";
 const STATEFUL_SETS = "/apis/apps/v1/namespaces/<<ns>>/statefulsets";
 const REPLICA_SETS = "/apis/apps/v1/namespaces/<<ns>>/replicasets";
 
-/** A container's amounts. */
+/** Requests of a container. */
 const ASKS = { requests: { cpu: "100m", memory: "64Mi" } };
 
 function budget(spec: object): object {
@@ -77,7 +77,7 @@ function pod(
     kind: "Pod",
     metadata: { name, ...metadata },
     spec: {
-      // Otherwise the account's token is mounted as a volume with a random name.
+      // Without this field, the account's token is mounted as a volume with a random name.
       automountServiceAccountToken: false,
       containers: [{ name: "c", image: "busybox:1", ...container }],
       ...spec,

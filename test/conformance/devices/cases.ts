@@ -19,7 +19,7 @@ import { Random } from "../../../src/base/random.ts";
 export interface DeviceCase {
   readonly nodes: readonly Node[];
   readonly slices: readonly ResourceSlice[];
-  /** In the order in which the pods are made. */
+  /** The claims, in the order in which the pods are created. */
   readonly claims: readonly ResourceClaim[];
   readonly pods: readonly Pod[];
 }

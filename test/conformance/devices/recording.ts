@@ -5,9 +5,12 @@ import type { ResourceClaim } from "../../../src/apis/resource/kinds.ts";
 export type DeviceAnswer = { readonly node: string } | { readonly refused: string };
 
 export interface RecordedCase {
-  /** In the order of the pods. */
+  /** The answers about the pods, in the order of the pods. */
   readonly pods: readonly DeviceAnswer[];
-  /** In the order of the claims: `request driver/pool/device`, sorted. */
+  /**
+   * The devices of each claim, in the order of the claims. Each list is sorted, with items such as `request
+   * driver/pool/device`.
+   */
   readonly devices: readonly (readonly string[])[];
 }
 

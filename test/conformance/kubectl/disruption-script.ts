@@ -206,7 +206,7 @@ export const DISRUPTION_SCRIPT: readonly string[] = [
   "wait pdb/web --for=jsonpath={.status.currentHealthy}=3 --timeout=20s",
   "wait daemonset/agent --for=jsonpath={.status.numberReady}=1 --timeout=20s",
   "wait rs/web --for=jsonpath={.status.readyReplicas}=3 --timeout=20s",
-  // Reading nodes and what keeps them.
+  // Lines that read nodes and what blocks their disruption.
   "get nodes -l karpenter.sh/nodepool=NS-pool -L karpenter.sh/nodepool,karpenter.sh/capacity-type,node.kubernetes.io/instance-type,topology.kubernetes.io/zone",
   "get nodes -l karpenter.sh/nodepool=NS-pool -o wide",
   "get nodes -l karpenter.sh/nodepool=NS-pool -o custom-columns=NAME:.metadata.name,TAINTS:.spec.taints[*].key,CPU:.status.allocatable.cpu",
@@ -226,7 +226,7 @@ export const DISRUPTION_SCRIPT: readonly string[] = [
   "top node NS-1",
   "top pods --containers",
   "top pod alone --no-headers",
-  // Cordons and taints.
+  // Lines about cordons and taints.
   "cordon NS-1 NS-2",
   "cordon -l karpenter.sh/nodepool=NS-pool --dry-run=server",
   "get nodes -l karpenter.sh/nodepool=NS-pool",
@@ -243,7 +243,7 @@ export const DISRUPTION_SCRIPT: readonly string[] = [
   "taint nodes -l karpenter.sh/nodepool=NS-pool team=x:NoSchedule --dry-run=server",
   "get node NS-1 -o jsonpath={.spec.taints}",
   "taint nodes NS-1 karpenter.sh/disrupted-",
-  // Annotations that hold disruption back.
+  // Lines about annotations that block disruption.
   "annotate node NS-1 karpenter.sh/do-not-disrupt=true",
   "annotate node NS-1 karpenter.sh/do-not-disrupt=false",
   "annotate node NS-1 karpenter.sh/do-not-disrupt=false --overwrite",
@@ -255,7 +255,7 @@ export const DISRUPTION_SCRIPT: readonly string[] = [
   "label node NS-1 karpenter.sh/nodepool=other",
   "label node NS-1 topology.kubernetes.io/zone- --dry-run=server",
   "label node NS-1 'bad value=x y'",
-  // Single evictions.
+  // Lines about single evictions.
   evict("web-c", "evictYaml"),
   evict("web-c", "evictDry"),
   evict("web-c", "evictC"),
@@ -282,7 +282,7 @@ export const DISRUPTION_SCRIPT: readonly string[] = [
   "auth can-i evict pods",
   "auth can-i get nodeclaims -A --as=system:serviceaccount:NS:default",
   "create --as=system:serviceaccount:NS:default --raw /api/v1/namespaces/NS/pods/web-a/eviction -f - <evictA",
-  // Drains.
+  // Lines about drains.
   "drain NS-1",
   "drain NS-1 --ignore-daemonsets --timeout=7s",
   "drain NS-1 --ignore-daemonsets --dry-run=client",
@@ -310,7 +310,7 @@ export const DISRUPTION_SCRIPT: readonly string[] = [
   "delete pods --field-selector spec.nodeName=NS-1,metadata.name!=agent-1 --force --grace-period=0",
   "delete pod alone --force",
   "delete pod alone --now --ignore-not-found",
-  // Watches and waits.
+  // Lines about watches and waits.
   "during:get nodes NS-1 -w --output-watch-events --request-timeout=4s => cordon NS-1",
   "during:get node NS-1 -o jsonpath='{.spec.unschedulable} ' --watch-only --request-timeout=4s => uncordon NS-1",
   `during:wait node/NS-1 --for=condition=Ready=False --timeout=8s => ${status("node", "NS-1", conditionOf("Ready", "False"))}`,
@@ -325,7 +325,7 @@ export const DISRUPTION_SCRIPT: readonly string[] = [
   "events --types=Warning",
   "events -n default --for node/NS-2",
   "describe node NS-2",
-  // Karpenter's own kinds.
+  // Lines about Karpenter's own kinds.
   "apply -f - <pool",
   "apply -f - <pool",
   ...[
@@ -403,7 +403,7 @@ export const DISRUPTION_SCRIPT: readonly string[] = [
   "set image nodepool/NS-pool main=app:2",
   "expose nodepool NS-pool --port=80",
   "logs nodeclaim/NS-claim",
-  // Rollouts with pods.
+  // Lines about rollouts with pods.
   "apply -f - <db",
   "get statefulset db",
   ...["db-0", "db-1"].map((name) => status("pod", name, READY)),
@@ -438,7 +438,7 @@ export const DISRUPTION_SCRIPT: readonly string[] = [
   "set env deployment/front WHEN=now",
   "rollout status deployment/front --timeout=1s --revision=1",
   "scale deployment front --replicas=0 --timeout=20s",
-  // Deletion.
+  // Lines about deletion.
   "delete nodeclaim NS-claim --timeout=2s",
   "get nodeclaim NS-claim -o jsonpath={.metadata.finalizers}",
   "delete nodeclaim NS-claim --wait=false",

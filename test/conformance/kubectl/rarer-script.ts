@@ -240,7 +240,7 @@ spec:
 }
 
 export const RARER_SCRIPT: readonly string[] = [
-  // Other ways to apply.
+  // Lines with other ways to apply.
   "apply -f - <pair",
   "diff -f - <pair",
   "diff -f - <half",
@@ -271,7 +271,7 @@ export const RARER_SCRIPT: readonly string[] = [
   "label deployment web --dry-run=server seen=yes",
   "annotate deployments --all --overwrite note=x",
   "annotate deployment web note=y",
-  // Creation.
+  // Lines about creation.
   "create serviceaccount robot",
   "create token robot --duration=5m",
   "create token nobody",
@@ -291,7 +291,7 @@ export const RARER_SCRIPT: readonly string[] = [
   "create configmap files --from-file=half.yaml",
   "create deployment many --image=a:1 --image=b:1 --replicas=0 --port=80",
   "create poddisruptionbudget half --selector=app=web --min-available=50%",
-  // Workloads.
+  // Lines about workloads.
   "expose deployment web --port=80 --target-port=8080 --name=front --type=NodePort",
   "expose deployment nothing --port=80",
   "set image deployment/web *=app:7",
@@ -314,7 +314,7 @@ export const RARER_SCRIPT: readonly string[] = [
   "scale --replicas=0 -f - <web",
   "autoscale deployment many --min=2 --max=1",
   "autoscale deployment nothing --max=3",
-  // Watches and waits.
+  // Lines about watches and waits.
   "during:get configmaps -l set=seen -w --output-watch-events --request-timeout=4s => create configmap seen --from-literal=a=1",
   "during:get configmaps -l set=seen -w --output-watch-events --request-timeout=4s => label configmap seen set=seen",
   "during:get configmaps -l set=seen -w --output-watch-events --request-timeout=4s => delete configmap seen",
@@ -329,7 +329,7 @@ export const RARER_SCRIPT: readonly string[] = [
   "wait deployment --all --for=condition=Available --timeout=20s",
   "wait deployment/web --for=condition=Available=False --timeout=1s",
   "wait nothing/x --for=delete --timeout=1s",
-  // Other kinds: definitions, custom objects and rarer built-in kinds.
+  // Lines about other kinds: definitions, custom objects and rarer built-in kinds.
   "apply -f - <clusterWide",
   "wait crd/things.NS.example.com --for=condition=Established --timeout=20s",
   "apply -f - <thing",
@@ -389,7 +389,7 @@ export const RARER_SCRIPT: readonly string[] = [
   "get --raw /nothing",
   "get pod bound --subresource=status -o jsonpath={.status.phase}",
   "get pod bound --subresource=nothing",
-  // Rights.
+  // Lines about rights.
   "auth reconcile -f - <access",
   "auth reconcile -f - <access",
   "auth reconcile -f - --dry-run=server <wider",
@@ -408,7 +408,7 @@ export const RARER_SCRIPT: readonly string[] = [
   "delete configmap first --as=jo",
   "create deployment no --image=a --as=jo",
   "get pods --as=jo --as-group=system:masters -o name",
-  // What the sandbox cannot do, or does in its own way.
+  // Lines about what the sandbox cannot do, or does in its own way.
   "debug bound --image=app:2 --container=look -- sleep 1",
   "get pod bound -o jsonpath={.spec.ephemeralContainers[*].name}",
   "debug node/NS-1 --image=app:2 --dry-run=client",
@@ -424,7 +424,7 @@ export const RARER_SCRIPT: readonly string[] = [
   "nonsense",
   "options --nonsense",
   "api-versions --nonsense",
-  // Nodes.
+  // Lines about nodes.
   "taint nodes -l kubernetes.io/hostname=NS-1 a=b:NoSchedule c=d:PreferNoSchedule",
   "taint nodes NS-1 a=b:Nonsense",
   "taint nodes NS-1 a- c-",
@@ -432,7 +432,7 @@ export const RARER_SCRIPT: readonly string[] = [
   "drain NS-1 --pod-selector=app=nothing",
   "drain NS-1 --force --disable-eviction --timeout=20s",
   "uncordon NS-1",
-  // Deletion.
+  // Lines about deletion.
   "delete deployment web --wait=false",
   "delete deployment many based --now",
   "delete pods -l app=odd --field-selector status.phase=Running",

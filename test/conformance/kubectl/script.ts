@@ -125,7 +125,7 @@ spec:
 }
 
 export const SCRIPT: readonly string[] = [
-  // Creation.
+  // Lines about creation.
   "apply -f - <web",
   "apply -f - <web",
   "apply -f - <bundle",
@@ -153,7 +153,7 @@ export const SCRIPT: readonly string[] = [
   "create namespace NS-2",
   "expose deployment other --port=80",
   "run once --image=app:1 --restart=Never --dry-run=server -o name",
-  // Reading.
+  // Lines that read objects.
   "get deployments",
   "get deployments -o wide",
   "get deployment web -o yaml",
@@ -209,7 +209,7 @@ export const SCRIPT: readonly string[] = [
   "describe priorityclass NS-high",
   "describe namespace NS-2",
   "describe deployment nothing",
-  // Changes.
+  // Lines that change objects.
   'patch deployment web -p \'{"spec":{"minReadySeconds":3}}\'',
   'patch deployment web --type=merge -p \'{"spec":{"minReadySeconds":4}}\'',
   'patch deployment web --type=json -p \'[{"op":"replace","path":"/spec/minReadySeconds","value":5}]\'',
@@ -244,7 +244,7 @@ export const SCRIPT: readonly string[] = [
   "apply -f - --server-side --field-manager=other <conflicting",
   "apply -f - --server-side --field-manager=other --force-conflicts <conflicting",
   "replace -f - <web2",
-  // Rollouts.
+  // Lines about rollouts.
   "rollout status deployment/web",
   "rollout history deployment/web",
   "rollout history deployment/web --revision=1",
@@ -273,7 +273,7 @@ export const SCRIPT: readonly string[] = [
   "rollout history daemonset/agent",
   "rollout undo daemonset/agent --to-revision=1",
   "get daemonset agent -o jsonpath={.spec.template.spec.containers[0].image}",
-  // Nodes and their pods.
+  // Lines about nodes and their pods.
   "create -f - <node",
   "get node NS-1 -o jsonpath={.spec.taints[*].key}",
   "taint nodes NS-1 node.kubernetes.io/not-ready-",
@@ -300,7 +300,7 @@ export const SCRIPT: readonly string[] = [
   "get pods",
   "uncordon NS-1",
   "uncordon nothing",
-  // Pending pods.
+  // Lines about pending pods.
   "apply -f - <waiting",
   "get pod waiting",
   "get pod waiting -o yaml",
@@ -317,14 +317,14 @@ export const SCRIPT: readonly string[] = [
   "auth can-i list pods --as=system:serviceaccount:NS:robot",
   "auth can-i create pods --as=system:serviceaccount:NS:robot",
   "get deployments --as=system:serviceaccount:NS:robot",
-  // Explanations of kinds.
+  // Lines about explanations of kinds.
   "explain deployment",
   "explain deployment.spec.strategy",
   "explain pod.spec.tolerations.effect",
   "explain poddisruptionbudget.spec --recursive",
   "explain deployment.spec.nothing",
   "explain nothings",
-  // Deletion.
+  // Lines about deletion.
   "delete configmap more",
   "delete configmap more",
   "delete configmap more --ignore-not-found",

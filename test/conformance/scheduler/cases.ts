@@ -15,7 +15,7 @@ import { csiNodes, pendingClaims, placedClaims, STORAGE_CLASSES, VolumeCase } fr
 
 export interface SchedulingCase {
   readonly nodes: readonly Node[];
-  /** Pods on nodes, from the most to the least recent start. */
+  /** Pods on nodes, in the order of their start, the most recent first. */
   readonly placed: readonly Pod[];
   readonly pending: Pod;
   readonly budgets: readonly PodDisruptionBudget[];

@@ -135,7 +135,7 @@ async function victims(transport: Transport, asked: SchedulingCase): Promise<str
     const gone = pods.filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
     const names = gone.map(({ metadata }) => metadata.name).sort();
     calm = names.length === seen.length ? calm + 1 : 0;
-    // None, after a longer wait, if the victims were terminating already.
+    // No pod, after a longer wait: if the victims were terminating already, no further pod is deleted.
     if (calm === (names.length > 0 ? 3 : 20)) return names;
     seen = names;
   }

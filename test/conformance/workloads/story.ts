@@ -35,9 +35,9 @@ export type Step =
   | { readonly evict: number }
   /** Sets the usage of the first `count` (default all) running pods, as the metrics API reports it. */
   | { readonly uses: string; readonly of?: string; readonly count?: number }
-  /** Waits this long (ms). */
+  /** Waits for this many milliseconds. */
   | { readonly wait: number }
-  /** Waits until this long (ms) after the next full minute. */
+  /** Waits until this many milliseconds after the next full minute. */
   | { readonly minute: number };
 
 export interface Story {

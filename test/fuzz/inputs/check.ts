@@ -5,7 +5,10 @@
 import { Random } from "../../../src/base/random.ts";
 import type { Target } from "./target.ts";
 
-/** CPU time for any input, and for each character. They allow for a slow machine; quadratic loops take far more. */
+/**
+ * CPU time that any input may take, and that each character may add. Both allow for a slow machine, and quadratic loops
+ * take far more.
+ */
 const MOST_MS = 2_000;
 const MOST_MS_PER_CHARACTER = 0.02;
 
