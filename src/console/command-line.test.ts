@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { commandLine } from "./command-line.ts";
 
-describe("the command line of a question", () => {
-  it("names every change that was asked for", () => {
+describe("the command line for a what-if question", () => {
+  it("contains every change that was asked for", () => {
     expect(
       commandLine({
         nodes: ["a", "b"],
@@ -17,7 +17,7 @@ describe("the command line of a question", () => {
     );
   });
 
-  it("brings hostile words and NodePools through a shell as they are", () => {
+  it("passes hostile words and NodePools through a shell unchanged", () => {
     const words = ["a b", "it's", "$(touch pwned)", "`id`", "-x;rm", "\u202e", "\\"];
     const pools = "a: $HOME\nNODEPOOL\nb: 'x'";
     const asked = { nodes: words, zones: [], consolidate: false, pools };

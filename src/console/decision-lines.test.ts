@@ -15,7 +15,7 @@ const event = (name: string, at: string, count: number): Event => ({
   count,
 });
 
-it("writes a line per decision, in order of time, and a repeated one again", () => {
+it("the stream of decisions has one line for each decision, in order of time, and repeats a repeated event", () => {
   const before = written(
     decisionsView([event("b", "2026-01-05T08:01:00Z", 1), event("a", "2026-01-05T08:00:00Z", 1)]),
   );

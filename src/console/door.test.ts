@@ -8,8 +8,8 @@ function door(review: (token: string) => Promise<boolean> = async (token) => tok
   return { clock, door: reviewDoor({ review, clock, draw: () => `session-${drawn++}` }) };
 }
 
-describe("the door of a cluster", () => {
-  it("lets in whom the review lets in, by a value that is not the token", async () => {
+describe("the access check of a console in a cluster", () => {
+  it("admits the users that the API server allows, and gives them a value that is not the token", async () => {
     const { door: known } = door();
     expect(await known.enter("bad")).toBeUndefined();
     expect(await known.enter("")).toBeUndefined();
@@ -17,7 +17,7 @@ describe("the door of a cluster", () => {
     expect([known.isKnown("good"), known.isKnown(value ?? "")]).toEqual([false, true]);
   });
 
-  it("asks the API server again after a quarter of an hour", async () => {
+  it("asks the API server again after 15 minutes", async () => {
     const { clock, door: known } = door();
     const value = (await known.enter("good")) ?? "";
     await clock.advance(15 * 60_000 - 1);
@@ -26,14 +26,14 @@ describe("the door of a cluster", () => {
     expect(known.isKnown(value)).toBe(false);
   });
 
-  it("keeps 64 sessions at most: the oldest one ends", async () => {
+  it("keeps at most 64 sessions and ends the oldest one first", async () => {
     const { door: known } = door();
     const first = (await known.enter("good")) ?? "";
     for (let at = 0; at < 64; at++) await known.enter("good");
     expect([known.isKnown(first), known.isKnown("session-64")]).toEqual([false, true]);
   });
 
-  it("asks at most four reviews at once", async () => {
+  it("runs at most four reviews at the same time", async () => {
     let asked = 0;
     const { door: known } = door(() => {
       asked += 1;

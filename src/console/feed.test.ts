@@ -87,8 +87,8 @@ function start() {
   return { clock, source, feed: new Feed(source, clock), sink: new FakeSink() };
 }
 
-describe("the feed", () => {
-  it("reads nothing while nobody looks, and stops a minute after the last one has gone", async () => {
+describe("the feed of console views", () => {
+  it("reads nothing without viewers, and closes its watches a minute after the last viewer left", async () => {
     const { clock, source, feed, sink } = start();
     await clock.advance(60_000);
     expect([source.readings, source.isOpen]).toEqual([0, false]);
@@ -113,7 +113,7 @@ describe("the feed", () => {
     expect(source.poolsAsked).toBeGreaterThan(0);
   });
 
-  it("passes over a viewer that reads slowly, and then sends it one patch", async () => {
+  it("skips a viewer that reads slowly, and then sends it one patch with all changes", async () => {
     const { clock, source, feed, sink } = start();
     feed.watch(["map"], sink);
     await clock.advance(500);
@@ -129,7 +129,7 @@ describe("the feed", () => {
     expect(sink.of("map")[1]).toMatchObject({ head: { pods: 5 } });
   });
 
-  it("sends a view while another one takes long", async () => {
+  it("sends a finished view while another view is still computed", async () => {
     const { clock, source, feed, sink } = start();
     let come: (next: readonly CommandAnswer[]) => void = () => undefined;
     source.next = new Promise((resolve) => {
@@ -146,7 +146,7 @@ describe("the feed", () => {
     expect(sink.of("next")).toHaveLength(1);
   });
 
-  it("shows nodes while pods are being listed, and the rest soon after they came", async () => {
+  it("shows nodes while pods are listed, and other views soon after that", async () => {
     const { clock, source, feed, sink } = start();
     source.loading = ["pods"];
     feed.watch(["map", "money"], sink);
@@ -159,7 +159,7 @@ describe("the feed", () => {
     expect(sink.of("money")).toHaveLength(1);
   });
 
-  it("tells a problem, keeps what was shown, and continues", async () => {
+  it("reports a failed reading, keeps the earlier views, and continues", async () => {
     const { clock, source, feed, sink } = start();
     feed.watch(["map"], sink);
     await clock.advance(500);
@@ -172,7 +172,7 @@ describe("the feed", () => {
     expect(sink.of("map").at(-1)).toMatchObject({ head: { pods: 3 } });
   });
 
-  it("answers a question also of somebody who has no stream", async () => {
+  it("answers a question without an open stream", async () => {
     const { feed } = start();
     const question = { kind: "node", name: "a", namespace: "" };
     expect(await feed.ask((scene) => scene.explain(question))).toEqual({ says: "a" });

@@ -92,8 +92,8 @@ const JSON_TYPE = { "content-type": "application/json" };
 const cookie = ({ port }: Listener) => ({ cookie: `karpenter-console-${port}=${TOKEN}` });
 const origin = ({ port }: Listener) => ({ origin: `http://127.0.0.1:${port}` });
 
-describe("the console's door", () => {
-  it("gives the page to everybody on this machine, with a strict policy and no data", async () => {
+describe("the console's HTTP server", () => {
+  it("gives the page without data to everybody on this machine, with a strict policy", async () => {
     const { listener } = await serve();
     const { status, headers, text } = await ask(listener, "/");
     expect([status, text]).toEqual([200, "<!doctype html>"]);
@@ -103,7 +103,7 @@ describe("the console's door", () => {
   });
 
   it.each(["/api/about", "/api/stream?views=map", "/api/explain?kind=node&name=a"])(
-    "refuses %s without the cookie, and with a wrong one",
+    "refuses %s without the cookie and with a wrong cookie",
     async (path) => {
       const { listener } = await serve();
       expect((await ask(listener, path)).status).toBe(401);
@@ -112,7 +112,7 @@ describe("the console's door", () => {
     },
   );
 
-  it("trades the token for a cookie that scripts cannot read, and logs it nowhere", async () => {
+  it("exchanges the token for a cookie that scripts cannot read, and never logs the token", async () => {
     const { listener, logged } = await serve();
     const headers = { ...JSON_TYPE, ...origin(listener) };
     const login = (token: string) =>
@@ -131,13 +131,13 @@ describe("the console's door", () => {
     ["a page on another port of this machine", { "sec-fetch-site": "same-site" }],
     ["an origin on another port", { origin: "http://127.0.0.1:1" }],
     ["an opaque origin", { origin: "null" }],
-  ])("refuses calls of %s, even with the cookie", async (_, headers) => {
+  ])("refuses requests of %s, even with the cookie", async (_, headers) => {
     const { listener } = await serve();
     const all = { ...cookie(listener), ...headers };
     expect((await ask(listener, "/api/about", { headers: all })).status).toBe(403);
   });
 
-  it("takes an act only where there are acts, from its own page", async () => {
+  it("accepts an action only in a sandbox, and only from its own page", async () => {
     const acts = [{ name: "scale", label: "Scale", wants: ["replicas"] }];
     const body = JSON.stringify({ name: "scale", replicas: "3" });
     const sandbox = (await serve(acts)).listener;
@@ -158,7 +158,7 @@ describe("the console's door", () => {
     expect((await ask(sandbox, "/api/act", { method: "POST", ...nested })).status).toBe(400);
   });
 
-  it("sends hostile names as JSON that no browser takes for a page", async () => {
+  it("sends hostile names as JSON that no browser reads as a page", async () => {
     const { listener } = await serve();
     const { headers, text } = await ask(listener, "/api/about", { headers: cookie(listener) });
     expect(JSON.parse(text)).toMatchObject({ name: HOSTILE });
@@ -166,7 +166,7 @@ describe("the console's door", () => {
     expect(String(headers["content-type"])).toMatch(/^application\/json/);
   });
 
-  it("answers a question that fails with a sentence, and an unknown view with the known ones", async () => {
+  it("answers a failed question with a sentence, and an unknown view with the known ones", async () => {
     const { listener } = await serve();
     const headers = cookie(listener);
     const explained = await ask(listener, "/api/explain?kind=node&name=a", { headers });
@@ -183,7 +183,7 @@ describe("the console's door", () => {
     expect([status, answered["content-type"]]).toEqual([200, "text/event-stream; charset=utf-8"]);
   });
 
-  it("gives decisions as lines to whoever bears the token, and to nobody else", async () => {
+  it("sends decisions as lines to a client with the token, and to no other", async () => {
     const { listener } = await serve();
     const asked = async (authorization: string) => {
       const { status, headers } = await ask(listener, "/api/decisions", {
@@ -197,7 +197,7 @@ describe("the console's door", () => {
   });
 });
 
-describe("the list of nodes", () => {
+describe("the console's list of nodes", () => {
   const sums = { allocatable: { cpu: 4_000 }, requested: { cpu: 1_000 }, pods: 2 };
   const nodes = ["a", "b", HOSTILE].map(
     (name, at): FleetNode => ({
@@ -227,7 +227,7 @@ describe("the list of nodes", () => {
     return { status, type: answered["content-type"], asked, total, names: Object.keys(rows) };
   }
 
-  it("is of a group or a filter, and without a question of all", async () => {
+  it("has the nodes of a group or of a filter, and all nodes without a question", async () => {
     expect(await list("")).toEqual({
       status: 200,
       type: "application/json; charset=utf-8",
@@ -249,11 +249,11 @@ describe("the list of nodes", () => {
     ["thousands of parts", `?group=${"/".repeat(4_000)}`],
     ["thousands of words", `?filter=${"a+".repeat(2_000)}zz`],
     ["a regular expression", "?filter=(.*)*%24"],
-  ])("finds nothing for %s", async (_, query) => {
+  ])("is empty for %s", async (_, query) => {
     expect(await list(query)).toMatchObject({ status: 200, total: 0, names: [] });
   });
 
-  it("is for nobody without the cookie", async () => {
+  it("is refused without the cookie", async () => {
     const { listener } = await serve();
     expect((await ask(listener, "/api/nodes")).status).toBe(401);
   });

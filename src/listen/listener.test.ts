@@ -86,8 +86,8 @@ const POST = { method: "POST" };
 const head = (length: number, line = "POST / HTTP/1.1"): string =>
   `${line}\r\nhost: localhost\r\ncontent-length: ${length}\r\n\r\n`;
 
-describe("bodies", () => {
-  it("over the limit are refused, whether their size is told or not, and the next is answered", async () => {
+describe("request bodies at a listener", () => {
+  it("over the limit are refused, with or without a content length, and the next request is answered", async () => {
     const served = await serve(measure, { maxBodyBytes: 10 * KIB });
     expect((await ask(served, { ...POST, body: Buffer.alloc(10 * KIB) })).text).toBe("10240");
     const large = Buffer.alloc(10 * KIB + 1);
@@ -99,7 +99,7 @@ describe("bodies", () => {
     expect((await ask(served, { ...POST, body: "x" })).text).toBe("1");
   });
 
-  it("of 60 MB take no memory and are told that they are too large", async () => {
+  it("of 60 MB take no memory, and the client is told that they are too large", async () => {
     let largest = 0;
     const served = await serve(async (exchange) => {
       const body = await exchange.readBody();
@@ -112,7 +112,7 @@ describe("bodies", () => {
     expect(largest).toBe(0);
   });
 
-  it("that are held half sent are bounded together, closed in time, and free what they held", async () => {
+  it("that stop half-way share one memory limit, are closed in time, and free their memory", async () => {
     const limits = { maxBodyBytes: 64 * KIB, maxHeldBytes: 256 * KIB, receiveMs: 600 };
     const served = await serve(measure, { ...limits, headerMs: 600 });
     const half = "x".repeat(64 * KIB - 1);
@@ -124,7 +124,7 @@ describe("bodies", () => {
     expect((await ask(served, { ...POST, body: "x".repeat(64 * KIB) })).text).toBe("65536");
   });
 
-  it("of one address leave room for those of others", async () => {
+  it("of one address leave room for bodies of other addresses", async () => {
     const limits = { maxBodyBytes: 4 * KIB, maxHeldBytes: 8 * KIB, sharePercent: 50 };
     const served = await serve(measure, limits);
     open(served, head(4 * KIB) + "x".repeat(4 * KIB - 1));
@@ -133,7 +133,7 @@ describe("bodies", () => {
     expect((await ask(served, other)).text).toBe("2");
   });
 
-  it("are not read, and not even asked for, before the handler wants them", async () => {
+  it("are neither read nor asked for before the handler wants them", async () => {
     const served = await serve(async () => {
       throw new Refusal(403, "not you");
     });
@@ -148,7 +148,7 @@ describe("bodies", () => {
     ).toBe("3");
   });
 
-  it("whose sender goes away end the handler without a word", async () => {
+  it("whose sender disconnects end the handler without a log line", async () => {
     const ended: string[] = [];
     const served = await serve((exchange) =>
       exchange.readBody().then(
@@ -167,8 +167,8 @@ describe("bodies", () => {
   });
 });
 
-describe("times", () => {
-  it("close connections that send nothing, or their headers slowly", async () => {
+describe("time limits of a listener", () => {
+  it("close connections that send nothing or send their headers slowly", async () => {
     const served = await serve(measure, { headerMs: 400, receiveMs: 400 });
     const silent = open(served, "");
     const slow = open(served, "GET / HTTP/1.1\r\nhost: localhost\r\nx-a: ");
@@ -178,7 +178,7 @@ describe("times", () => {
     clearInterval(drip);
   });
 
-  it("end an answer that takes too long, but none that may last", async () => {
+  it("end an answer that takes too long, but not a long-lasting one", async () => {
     const signals: AbortSignal[] = [];
     const served = await serve(
       async (exchange) => {
@@ -203,8 +203,8 @@ describe("times", () => {
   });
 });
 
-describe("connections and requests", () => {
-  it("beyond the limit are refused, and taken again when others have gone", async () => {
+describe("connections and requests at a listener", () => {
+  it("beyond the limit of connections are refused, and accepted again when others have ended", async () => {
     const served = await serve(measure, { maxConnections: 20 });
     const many = Array.from({ length: 300 }, () => open(served, ""));
     let gone = 0;
@@ -215,7 +215,7 @@ describe("connections and requests", () => {
     await expect.poll(() => ask(served).catch(() => undefined)).toMatchObject({ status: 200 });
   });
 
-  it("of one address leave room for those of others", async () => {
+  it("of one address leave room for other addresses", async () => {
     const served = await serve(measure, { maxConnections: 10, sharePercent: 50 });
     const many = Array.from({ length: 30 }, () => open(served, ""));
     let gone = 0;
@@ -225,7 +225,7 @@ describe("connections and requests", () => {
     expect((await ask(served, { localAddress: "127.0.0.2" })).status).toBe(200);
   });
 
-  it("beyond the limit of requests are told to come again", async () => {
+  it("beyond the limit of requests get 429", async () => {
     let end: () => void = () => undefined;
     const ended = new Promise<void>((resolve) => {
       end = resolve;
@@ -247,8 +247,8 @@ describe("connections and requests", () => {
   });
 });
 
-describe("handlers", () => {
-  it("that fail are answered 500 and logged once, without their words for the caller", async () => {
+describe("handlers of a listener", () => {
+  it("that fail cause a 500 and one log line, and their error text does not reach the client", async () => {
     const served = await serve((exchange) => {
       if (exchange.path === "/throws") throw new Error("secret one");
       return Promise.reject(new Error("secret two"));
@@ -261,7 +261,7 @@ describe("handlers", () => {
     ]);
   });
 
-  it("that fail in the middle of an answer do not let a half look like the whole", async () => {
+  it("that fail in the middle of an answer cut the connection, so that a part does not look complete", async () => {
     const served = await serve(async ({ response }) => {
       response.writeHead(200);
       response.write("half");
@@ -271,7 +271,7 @@ describe("handlers", () => {
     expect(served.lines).toHaveLength(1);
   });
 
-  it("that write after the end harm nobody", async () => {
+  it("that write after the end of an answer do not disturb later requests", async () => {
     const served = await serve(async ({ response }) => {
       response.end("ok");
       response.write("more");
@@ -282,8 +282,8 @@ describe("handlers", () => {
   });
 });
 
-describe("URLs and headers", () => {
-  it("that are too long are refused, and 2,000 of them write little to the log", async () => {
+describe("URLs and headers at a listener", () => {
+  it("that are too long are refused, and 2,000 such requests write few log lines", async () => {
     const served = await serve(measure);
     const path = `/${"x".repeat(14_000)}`;
     for (let round = 0; round < 40; round++) {
@@ -295,13 +295,13 @@ describe("URLs and headers", () => {
     expect(served.lines.at(-1)).toContain("and 1995 more in the last minute");
   });
 
-  it("that are more than the limit, or no HTTP, are refused", async () => {
+  it("that exceed the limit, or are not HTTP, are refused", async () => {
     const served = await serve(measure, { maxHeaderBytes: 4 * KIB });
     expect((await ask(served, { headers: { x: "x".repeat(5 * KIB) } })).status).toBe(431);
     expect(await open(served, "nonsense\r\n\r\n").closed).toMatch(/^HTTP\/1\.1 400 /);
   });
 
-  it("in the log are short and cannot move a terminal's cursor", async () => {
+  it("in the log are short and contain no control characters", async () => {
     const served = await serve(async () => {
       throw new Refusal(404, "not found");
     });
@@ -316,8 +316,8 @@ describe("URLs and headers", () => {
   });
 });
 
-describe("plain HTTP on loopback", () => {
-  it("is for programs on this machine, not for pages of other sites", async () => {
+describe("a plain HTTP listener on loopback", () => {
+  it("accepts programs on this machine, and refuses pages of other sites", async () => {
     const served = await serve(measure);
     const status = async (headers: Record<string, string>): Promise<number> =>
       (await ask(served, { headers })).status;
@@ -339,8 +339,8 @@ describe("plain HTTP on loopback", () => {
   });
 });
 
-describe("a port", () => {
-  it("that cannot be had is named", async () => {
+describe("the port of a listener", () => {
+  it("that cannot be opened is named in the error", async () => {
     const { port } = await serve(measure);
     const again = startListener({ name: "test", port, host: HOST, handle: measure });
     const told = { name: "PortError", code: "EADDRINUSE" };
@@ -349,7 +349,7 @@ describe("a port", () => {
     await expect(checkPort(port, "203.0.113.1")).rejects.toThrow(PortError);
   });
 
-  it("closes with time for those who are still answered", async () => {
+  it("closes after running requests have had time to finish", async () => {
     let begun = false;
     const served = await serve(async (exchange) => {
       begun = true;

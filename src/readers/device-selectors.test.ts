@@ -17,7 +17,7 @@ function answer(expression: string, device = DEVICE): boolean | string {
   return typeof program === "string" ? `compile: ${program}` : program(device);
 }
 
-describe("a selector", () => {
+describe("a CEL selector of devices", () => {
   it.each([
     `device.driver == "gpu.example.com"`,
     `device.attributes["gpu.example.com"].model == "A100"`,
@@ -36,7 +36,7 @@ describe("a selector", () => {
     `"gpu.example.com" in device.attributes && device.attributes["gpu.example.com"].index == 3`,
     `!has(device.attributes["nobody.com"].model)`,
     `device.attributes["gpu.example.com"].exists(key, key == "model")`,
-  ])("holds: %s", (expression) => {
+  ])("matches: %s", (expression) => {
     expect(answer(expression)).toBe(true);
   });
 
@@ -47,7 +47,7 @@ describe("a selector", () => {
     expect(answer(`device.attributes["nobody.com"].model == "x"`)).toBe("no such key: model");
   });
 
-  it("is refused with its reason", () => {
+  it("is refused with a reason if it is invalid", () => {
     expect(answer(`device.colour == "red"`)).toContain("compile: No such key: colour");
     expect(answer(`device.driver`)).toBe("compile: it gives a string, not a bool");
     expect(answer(`device.driver ==`)).toContain("compile: ");
@@ -69,7 +69,7 @@ describe("a selector", () => {
       expect(answer(`!${text}.${gap}matches${gap}("^(a+)+$")`)).toBe(true);
   });
 
-  it("orders versions as semver does", () => {
+  it("orders versions by the rules of semver", () => {
     const below = (a: string, b: string) => answer(`semver("${a}").isLessThan(semver("${b}"))`);
     expect(below("1.2.3", "1.10.0")).toBe(true);
     expect(below("1.0.0-alpha", "1.0.0")).toBe(true);

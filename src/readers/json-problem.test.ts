@@ -22,7 +22,7 @@ describe("the fault of a text that should be JSON", () => {
     expect(read).toThrow(`pods.json: not valid JSON: ${problem}`);
   });
 
-  it("is found exactly where the parser finds one, too", () => {
+  it("is found exactly if the parser also finds one", () => {
     const edit = fc.record({
       value: fc.jsonValue({ maxDepth: 4 }),
       at: fc.double({ min: 0, max: 1, noNaN: true }),
@@ -48,7 +48,7 @@ describe("the fault of a text that should be JSON", () => {
     expect(broken).toBeGreaterThan(500);
   });
 
-  it("is found in long and deep texts without a stack", () => {
+  it("is found in long and deep texts without overflowing the stack", () => {
     expect(jsonProblem("[".repeat(1_000_000))?.problem).toContain("the text ends before");
     expect(jsonProblem(`["${"\\\\".repeat(1_000_000)}"]`)).toBeUndefined();
   });

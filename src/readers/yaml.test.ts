@@ -7,15 +7,15 @@ import { readYaml as read, readYamlValue, type YamlSource } from "./yaml.ts";
 const FROM = { source: "app.yaml", limits: LIMITS.manifests };
 const readYaml = (text: string, from: Partial<YamlSource> = {}) => read(text, { ...FROM, ...from });
 
-describe("YAML", () => {
-  it("is read as kubectl reads it: `yes` is true, a time is text, the last of equal keys counts", () => {
+describe("the YAML reader", () => {
+  it("reads as kubectl does: `yes` is true, a time is text, the last of equal keys counts", () => {
     expect(readYaml("---\na: yes\nat: 2024-01-01T00:00:00Z\na: no\n---\n---\nb: 1\n")).toEqual([
       { a: false, at: "2024-01-01T00:00:00Z" },
       { b: 1 },
     ]);
   });
 
-  it("has no numbers to the base of sixty: kubectl knows none", () => {
+  it("reads no base-60 numbers, as kubectl does", () => {
     expect(readYaml("a: 22:22\nb: 1:30:00\nc: 190:20:30.15\nd: 010\ne: 1_000\n")).toEqual([
       { a: "22:22", b: "1:30:00", c: "190:20:30.15", d: 8, e: 1_000 },
     ]);
@@ -45,11 +45,11 @@ describe("YAML", () => {
     ["!!int '12'", 12],
     ["!list [1]", [1]],
     ["!map {b: 1}", { b: 1 }],
-  ])("has the value that kubectl takes it for: %s", (text, value) => {
+  ])("gives the value that kubectl gives: %s", (text, value) => {
     expect(readYaml(`a: ${text}`)).toEqual([{ a: value }]);
   });
 
-  it("is written so that texts stay texts to kubectl", () => {
+  it("writes texts so that kubectl reads them as texts", () => {
     const labels = {
       a: "yes",
       b: "on",
@@ -64,7 +64,7 @@ describe("YAML", () => {
     expect(readYaml(text)).toEqual([labels]);
   });
 
-  it("is divided into documents where markers stand, and nowhere else", () => {
+  it("splits documents at markers and nowhere else", () => {
     const text =
       "a: |\n  ---\n  x\n---\r\nb: --- c\n--- # two\nc: 'd\u2028--- e'\n---\n---e: 2\n--- {d: 1}";
     expect(readYaml(text)).toEqual([
@@ -80,11 +80,11 @@ describe("YAML", () => {
     ["%YAML 1.1\n---\na: yes\n...\n---\nb: 1\n", [{ a: true }, { b: 1 }]],
     ["# first\n---\n# none\n---\nb: 1\n--- ", [{ b: 1 }]],
     ["---\n---\n", []],
-  ])("has ends of documents, directives and empty documents: %j", (text, values) => {
+  ])("reads ends of documents, directives and empty documents: %j", (text, values) => {
     expect(readYaml(text)).toEqual(values);
   });
 
-  it("is complained of by its document and its line in the whole text", () => {
+  it("reports an error by its document, and by its line in the whole text", () => {
     expect(() => readYaml("a: 1\n---\nb: 2\n---\nc: [1,\nd: }\n")).toThrow(
       "app.yaml, document 3: not valid YAML: line 6, column 1: deficient indentation",
     );
@@ -99,7 +99,7 @@ describe("YAML", () => {
     ["? [a]\n: b", "a list or map is used as a key"],
     ["a: &k [1]\n*k : 2", "a list or map is used as a key"],
     [`a: *${"b".repeat(1_000)}`, "unidentified alias"],
-  ])("that is broken is refused in one short line: %j", (text, problem) => {
+  ])("refuses an invalid text in one short line: %j", (text, problem) => {
     const words = expect.stringMatching(
       /^app\.yaml, document \d: not valid YAML: line \d, column \d+: .{1,220}$/,
     );
@@ -109,7 +109,7 @@ describe("YAML", () => {
     expect(() => readYaml(text)).toThrow(problem);
   });
 
-  it("is refused by its size before it is parsed, with the limit and the remedy", () => {
+  it("refuses a text by its size before it parses it, and names the limit and the remedy", () => {
     expect(() => readYaml("a".repeat(16_385), { limits: LIMITS.userData })).toThrow(
       "app.yaml: has 16,385 characters, and at most 16,384 are read here; load the rest from elsewhere at boot",
     );
@@ -119,7 +119,7 @@ describe("YAML", () => {
     );
   });
 
-  it("of many small documents is read about as fast as one long document", () => {
+  it("reads many small documents about as fast as one long document", () => {
     const cpuMs = (text: string) => {
       const before = process.cpuUsage();
       readYaml(text, { limits: LIMITS.manifests });
@@ -132,13 +132,13 @@ describe("YAML", () => {
     expect(cpuMs("---\n".repeat(10_000))).toBeLessThan(6 * cpuMs(long));
   });
 
-  it("of too many parts is refused, in however many documents they are", () => {
+  it("refuses a text with too many parts, whatever the number of its documents", () => {
     expect(() => readYaml("--- ~\n".repeat(520_000), { limits: LIMITS.apiBody })).toThrow(
       ReadError,
     );
   });
 
-  it("is one document where one is asked for", () => {
+  it("reads one document if one is asked for", () => {
     const from = { ...FROM, limits: LIMITS.kubeconfig };
     expect(readYamlValue("", from)).toBeUndefined();
     expect(readYamlValue("---\na: 1\n", from)).toEqual({ a: 1 });
@@ -147,7 +147,7 @@ describe("YAML", () => {
     );
   });
 
-  it("may name a key twice only where that is allowed", () => {
+  it("refuses a repeated key if that is asked for", () => {
     expect(() => readYaml("a: 1\na: 2\n", { repeatedKeys: "refused" })).toThrow(
       "line 2, column 1: duplicated mapping key",
     );
@@ -156,7 +156,7 @@ describe("YAML", () => {
     ).toEqual([{ a: { b: 1, c: 2 }, d: { b: 3, c: 2 } }]);
   });
 
-  it("reaches no prototype", () => {
+  it("lets no text change a prototype", () => {
     const [value] = readYaml("__proto__: {polluted: 1}\nconstructor: {prototype: {polluted: 1}}\n");
     expect(Object.keys(value as object)).toEqual(["__proto__", "constructor"]);
     expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
@@ -164,7 +164,7 @@ describe("YAML", () => {
   });
 });
 
-describe("nesting", () => {
+describe("nesting in YAML", () => {
   const deep = "lists or maps in one another, more than 100 deep";
   const stairs = (line: (at: number) => string) => (levels: number) =>
     `${Array.from({ length: levels }, (_, at) => line(at)).join("")}${" ".repeat(3 * levels)}x\n`;
@@ -187,35 +187,35 @@ describe("nesting", () => {
       (levels: number) =>
         `- &a0 [x]\n${Array.from({ length: levels - 2 }, (_, at) => `- &a${at + 1} [*a${at}]\n`).join("")}`,
     ],
-  ])("is bounded: %s", (_, each, text) => {
+  ])("is limited: %s", (_, each, text) => {
     expect(readYaml(text(100 / each))).toHaveLength(1);
     expect(() => readYaml(text(102 / each))).toThrow(deep);
     expect(() => readYaml(text(2_000))).toThrow(deep);
   });
 
-  it("of keys is refused", () => {
+  it("of keys that are lists or maps is refused", () => {
     expect(() => readYaml("? ".repeat(400))).toThrow(/more than 100 deep|used as a key/);
   });
 
-  it("may be indented as far as it likes where nothing is nested by it", () => {
+  it("is not counted by indentation alone", () => {
     const text = Array.from({ length: 600 }, (_, at) => `${" ".repeat(at + 2)}a:\n`).join("");
     expect(readYaml(`a: |2\n${text}b: [\n${text.replaceAll("a:", "1,")} 2]\n`)).toHaveLength(1);
   });
 
-  it("counts no brackets and dashes in texts", () => {
+  it("is not counted by brackets and dashes inside texts", () => {
     const text = `${"[".repeat(600)}\n${"- ".repeat(600)}`;
     const written = `a: |-\n  ${text.replace("\n", "\n  ")}\nb: "${"{".repeat(600)}"\n`;
     expect(readYaml(written)).toEqual([{ a: text, b: "{".repeat(600) }]);
   });
 });
 
-it("writes no anchors: an object that is there twice is written twice", () => {
+it("the YAML writer writes an object that occurs twice as two copies, without anchors", () => {
   const shared = { key: "zone", values: ["a"] };
   expect(writeYaml({ one: shared, other: shared })).not.toMatch(/[&*]/);
 });
 
-describe("aliases", () => {
-  it("repeat no more than they may", () => {
+describe("aliases in YAML", () => {
+  it("repeat at most a limited number of values", () => {
     const bomb = Array.from({ length: 9 }, (_, at) =>
       at === 0
         ? "a0: &a0 [x]\n"
@@ -229,8 +229,8 @@ describe("aliases", () => {
   });
 });
 
-describe("a text written", () => {
-  it("has no folded lines, and is JSON where it is too long for the writer", () => {
+describe("a written YAML text", () => {
+  it("has no folded lines, and is JSON if it is too long for the writer", () => {
     const words = "word ".repeat(100);
     expect(writeYaml({ a: `${words}x`, b: undefined, c: "1\n2\n" })).toBe(
       `a: ${words}x\nc: |\n  1\n  2\n`,

@@ -53,7 +53,7 @@ describe("explain as a report", () => {
     ["nodepool default", ["a", "b"]],
     ["nodepool", ["a", "b"]],
     ["nodepool idle", []],
-  ])("of %s shows the nodes that it is about: %j", async (question, nodes) => {
+  ])("of %s shows exactly the nodes that the answer is about: %j", async (question, nodes) => {
     const svg = await ask(question, "svg");
     const titles = [...svg.matchAll(/<g [^>]*><title>(\S+): /g)].map(([, name]) => name);
     expect(titles).toEqual(nodes);
@@ -61,7 +61,7 @@ describe("explain as a report", () => {
   });
 
   it.each(["node a", "pod web-0", "nodepool default"])(
-    "of %s says in Markdown and HTML what the text says",
+    "of %s has every line of the text answer in Markdown and HTML",
     async (question) => {
       const lines = (await ask(question, "text")).trim().split("\n");
       const told = lines.map((line) => line.trim()).filter((line) => /^[\w ,]+$/.test(line));
@@ -77,7 +77,7 @@ describe("explain as a report", () => {
     expect(await ask("nodepool", "html")).toContain("<li>idle: ready yes, nodes 0, ");
   });
 
-  it.each(REPORT_FORMATS)("as %s is the same each time", async (format) => {
+  it.each(REPORT_FORMATS)("as %s has the same bytes each time", async (format) => {
     expect(await ask("node a", format)).toBe(await ask("node a", format));
   });
 });

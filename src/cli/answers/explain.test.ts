@@ -147,7 +147,7 @@ const coming = (done: number): KubeObject[] => {
 };
 
 describe("karpenter explain node", () => {
-  it("says of a node whose pods fit elsewhere that it goes next, and what that saves", async () => {
+  it("says that a node whose pods fit elsewhere is removed next, and how much that saves", async () => {
     const text = await ask("node a", [snapshotPool(), ...movable()]);
     expect(text).toMatchInlineSnapshot(`
       "a (m-4, on-demand, a, $0.2000 an hour) of default runs 1 pod; next: delete a (Underutilized): saves $0.2000 an hour
@@ -178,7 +178,7 @@ describe("karpenter explain node", () => {
     `);
   });
 
-  it("says of a node on its way out what it waits for, and until when", async () => {
+  it("says what a leaving node waits for, and until when", async () => {
     const until = "2026-01-05T12:20:00Z";
     const gone = movable({
       claimAnnotations: { "karpenter.sh/nodeclaim-termination-timestamp": until },
@@ -224,7 +224,7 @@ describe("karpenter explain node", () => {
     expect(ending?.says).toMatch(/its instance is being terminated since 2026-01-05T12:00:00Z$/);
   });
 
-  it("tells of many nodes for several others: which go, what comes, what that saves", async () => {
+  it("describes a repack of several nodes: removed nodes, new nodes, saving", async () => {
     const text = await ask("node a", [snapshotPool(), ...snapshotSparse("abcdef")]);
     expect(text).toContain("replace a, b, c, d, e and 1 more by m-16/on-demand, m-16/on-demand");
     expect(text).toContain("saves $0.8000 an hour");
@@ -257,14 +257,14 @@ describe("karpenter explain node", () => {
       "replacing it alone could save at most 37.1 %, but no plan saves 5 %",
     ],
     ["it is off", "a", "abcdef", ["consolidation-repack=false"], "repack is off"],
-  ])("says why repack leaves a node: %s", async (_, name, sparse, setting, says) => {
+  ])("says why repack does not take a node: %s", async (_, name, sparse, setting, says) => {
     const full = [...snapshotNode("full"), snapshotPod("full-0", { node: "full", cpu: "3800m" })];
     const nodes = sparse === "a" ? [] : full;
     const objects = [snapshotPool(), ...snapshotSparse(sparse), ...nodes];
     expect(await ask(`node ${name}`, objects, { setting })).toContain(says);
   });
 
-  it("names each thing that keeps a node, its object and when it ends", async () => {
+  it("names everything that blocks the disruption of a node, with the object and when the block ends", async () => {
     const day = { nodes: "0", schedule: "0 9 * * *", duration: "8h" };
     const objects = [
       snapshotPool({ disruption: { budgets: [day], consolidateAfter: "10m" } }),
@@ -297,13 +297,13 @@ describe("karpenter explain node", () => {
     ["a policy", { disruption: { consolidationPolicy: "WhenEmpty" } }, "policy"],
     ["consolidation that is off", { disruption: { consolidateAfter: "Never" } }, "policy"],
     ["a budget of none", { disruption: { budgets: [{ nodes: "0" }] } }, "budget"],
-  ])("names the NodePool behind %s", async (_, pool, block) => {
+  ])("names the NodePool whose field blocks disruption: %s", async (_, pool, block) => {
     expect(await holdsOf([snapshotPool(pool), ...movable()])).toEqual([
       `${block} NodePool default (Underutilized)`,
     ]);
   });
 
-  describe("of a Machine", () => {
+  describe("karpenter explain node of a Machine", () => {
     const KEPT = { "karpenter.sh/do-not-consolidate": "true" };
     const older = (object: KubeObject): KubeObject => {
       const text = JSON.stringify(object).replaceAll(
@@ -338,12 +338,12 @@ describe("karpenter explain node", () => {
       ],
       ["the annotation of an empty one", ON, empty, ["policy (Empty)"]],
       ["of an empty one both", {}, empty, ["policy (Empty)", "policy Provisioner default (Empty)"]],
-    ])("names %s", async (_, spec, objects, holds) => {
+    ])("names what blocks its disruption: %s", async (_, spec, objects, holds) => {
       expect(await holdsOf([provisioner(spec), ...objects.map(older)])).toEqual(holds);
     });
   });
 
-  it("says until when a node that came in place of others rests", async () => {
+  it("says until when a replacement node is held off from further disruption", async () => {
     const objects = [
       snapshotPool(),
       ...snapshotNode("a", {
@@ -366,7 +366,7 @@ describe("karpenter explain node", () => {
   });
 
   it.each(["Drifted", "Expired"])(
-    "says why a node that is %s does not go, and until when",
+    "says why a node with condition %s is not disrupted, and until when",
     async (condition) => {
       const SINCE = "2026-01-05T11:00:00Z";
       const claimAnnotations = { "karpenter.sh/disruption-moves": WEB_MOVES };
@@ -394,7 +394,7 @@ describe("karpenter explain node", () => {
     },
   );
 
-  it("tells the end of what speaks against a move, not of what would speak after it", async () => {
+  it("says when the block on a replacement ends, and ignores blocks that would apply later", async () => {
     const held = async (objects: readonly KubeObject[], setting: readonly string[] = []) => {
       const text = await ask("node a", [snapshotPool(), ...objects], { output: "json", setting });
       return JSON.parse(text).holds;
@@ -424,7 +424,7 @@ describe("karpenter explain node", () => {
     expect(often.says).toContain("moved 4 times");
   });
 
-  it("says what ruled out each cheaper type", async () => {
+  it("says what ruled out each cheaper instance type", async () => {
     const { type } = await nodeAnswer("a", [
       snapshotPool(),
       ...snapshotNode("a", { cpu: 16, requests: { cpu: "3", pods: "2" }, asked: [8, 16] }),
@@ -444,7 +444,7 @@ describe("karpenter explain node", () => {
     ]);
   });
 
-  it("names what a node has less of than its claim was promised", async () => {
+  it("names resources of which a node has less than its claim promised", async () => {
     const [claim, node] = snapshotNode("a") as [KubeObject, KubeObject & { status: object }];
     const small = { ...node, status: { ...node.status, capacity: { cpu: "3", pods: "110" } } };
     const issue = "expected 4 of resource cpu, but found 3 (75.0% of expected)";
@@ -455,7 +455,7 @@ describe("karpenter explain node", () => {
     await keepsTo("node a", [snapshotPool(), claim, small]);
   });
 
-  it("says of a node that is not usable yet what for, and when it is given up", async () => {
+  it("says what a node that is not initialized waits for, and when its claim times out", async () => {
     const holds = async (objects: readonly KubeObject[], setting: readonly string[] = []) => {
       const text = await ask("nodeclaim a", objects, { output: "json", setting });
       const { holds = [] } = JSON.parse(text) as NodeAnswer;
@@ -487,7 +487,7 @@ describe("karpenter explain node", () => {
     await keepsTo("node a", coming(2));
   });
 
-  it("tells of budgets for repair where it is on", async () => {
+  it("names the budgets that node repair respects, if repair is on", async () => {
     const objects = [snapshotPool(), ...snapshotNode("a")];
     const reasonsOf = async (gate: boolean) => {
       const setting = [`feature-gates=NodeRepair=${gate}`];
@@ -499,7 +499,7 @@ describe("karpenter explain node", () => {
     expect(await reasonsOf(false)).toEqual(["Empty", "Drifted", "Underutilized"]);
   });
 
-  it("says when node repair ends a broken node, and when it holds back", async () => {
+  it("says when node repair ends a broken node, and what blocks repair", async () => {
     const silent = (name: string): KubeObject[] =>
       snapshotNode(name).map((one) => {
         const lastTransitionTime = "2026-01-05T11:50:00Z";
@@ -528,7 +528,7 @@ describe("karpenter explain node", () => {
     );
   });
 
-  it("tells a node of somebody else's, and lists what there is when there is no such node", async () => {
+  it("says that a node is not Karpenter's, and lists known nodes for an unknown name", async () => {
     const [, node] = snapshotNode("own");
     const objects = [snapshotPool(), node as KubeObject];
     expect(await ask("node own", objects)).toContain("own has no NodeClaim");
@@ -546,7 +546,7 @@ describe("karpenter explain node", () => {
     );
   });
 
-  it("reads promises off the events of pods that still wait", async () => {
+  it("reads the nominations of pending pods from their events", async () => {
     const nomination = {
       apiVersion: "v1",
       kind: "Event",
@@ -564,7 +564,7 @@ describe("karpenter explain node", () => {
     expect(await holdsOf([...objects, snapshotPod("late", { node: "b" })])).toEqual([]);
   });
 
-  it("reads off the pool whose replacement failed that none is asked for, and until when", async () => {
+  it("says that a NodePool gets no replacements after failed ones, and until when", async () => {
     const until = "2026-01-05T12:04:00Z";
     const conditions = { Drifted: "2026-01-05T11:00:00Z" };
     const nodes = [...snapshotNode("a", { conditions }), snapshotPod("a-0", { node: "a" })];
@@ -581,7 +581,7 @@ describe("karpenter explain node", () => {
     expect(after).toContain("It would be removed next");
   });
 
-  it("says that the brake is on, since when, why, until when, and how to release it", async () => {
+  it("says that the brake is on: since when, why, until when, and how to release it", async () => {
     const since = "2026-01-05T11:40:00Z";
     const until = "2026-01-05T12:40:00Z";
     const why = "More than 5 of 60 nodes would end within 10m.";
@@ -615,7 +615,7 @@ describe("karpenter explain node", () => {
     expect(await brakeAt(snapshotPool())).toBeUndefined();
   });
 
-  it("says so of a static pool's nodes, too, whatever runs on them", async () => {
+  it("says the same about nodes of a static NodePool", async () => {
     const until = "2026-01-05T12:04:00Z";
     const conditions = { Drifted: "2026-01-05T11:00:00Z" };
     const waiting = withBackoff(snapshotPool({ replicas: 1 }), {
@@ -634,7 +634,7 @@ describe("karpenter explain node", () => {
     expect((later.holds ?? []).map(({ block }) => block)).not.toContain("backingOff");
   });
 
-  it("tells of no wait that was over before its time: the event of the failure is a thing of the past", async () => {
+  it("ignores the event of a failed replacement when the back-off ended early", async () => {
     const conditions = { Drifted: "2026-01-05T11:00:00Z" };
     const [claim, node] = snapshotNode("a", { conditions });
     const candidate = { claim, node: { node }, generation: "v1" } as unknown as Candidate;
@@ -655,15 +655,15 @@ describe("karpenter explain node", () => {
     expect((await nodeAnswer("a", objects)).removal?.reason).toBe("Drifted");
   });
 
-  it("takes the controller's settings into account", async () => {
+  it("applies the settings of the controller", async () => {
     const objects = [snapshotPool(), ...movable()];
     const text = await ask("nodeclaim/a", objects, { setting: ["pause-disruption=true"] });
     expect(text).toContain("voluntary disruption is paused by the setting pause-disruption");
   });
 });
 
-describe("karpenter explain where expiry is to respect budgets", () => {
-  it("tells of v1 nodes that they are replaced, and when that is allowed", async () => {
+describe("karpenter explain if expiration respects budgets", () => {
+  it("says that expired v1 nodes are replaced, and when budgets allow that", async () => {
     const setting = ["expiration-respects-budgets=true"];
     const pool = snapshotPool({
       disruption: { budgets: [{ nodes: "0" }] },
@@ -677,7 +677,7 @@ describe("karpenter explain where expiry is to respect budgets", () => {
 });
 
 describe("karpenter explain nodepool", () => {
-  it("tells of many nodes for several others as the next command", async () => {
+  it("shows a repack of several nodes as the next command", async () => {
     const text = await ask("nodepool default", [snapshotPool(), ...snapshotSparse("abcdef")]);
     expect(text).toMatch(
       /Next command for this NodePool\n {2}replace a, b, c, d, e and 1 more by m-16/,
@@ -685,7 +685,7 @@ describe("karpenter explain nodepool", () => {
     expect(text).toContain("by repack, validated again after 15 s");
   });
 
-  it("leaves a pool alone whose last repack did not save what it was to, and says until when", async () => {
+  it("says until when a NodePool is not repacked, because its last repack saved too little", async () => {
     const outcome = {
       at: "2026-01-05T11:30:00Z",
       until: "2026-01-05T11:15:00Z",
@@ -706,7 +706,7 @@ describe("karpenter explain nodepool", () => {
     expect(await ask("nodepool default", objects, { at })).toContain("by repack");
   });
 
-  it("without a name lists all of them, a row each", async () => {
+  it("without a name lists all NodePools, one row each", async () => {
     const objects = [
       snapshotPool({ limits: { cpu: "40" } }),
       { ...snapshotPool(), metadata: { name: "idle", uid: "idle" } } as KubeObject,
@@ -726,7 +726,7 @@ describe("karpenter explain nodepool", () => {
     expect(await ask("nodepool", [])).toMatch(/^there is no NodePool\n/);
   });
 
-  it("that is switched off says that it launches nothing", async () => {
+  it("says that a NodePool that is not ready launches nothing", async () => {
     const objects = [snapshotPool({ limits: { nodes: "0" } }), ...snapshotSparse("ab")];
     const text = await ask("nodepool default", objects);
     expect(text).toMatch(
@@ -736,7 +736,7 @@ describe("karpenter explain nodepool", () => {
     expect(text).not.toContain("(100%)");
   });
 
-  it("that is not there is told with those whose names begin so, or one that was meant", async () => {
+  it("suggests names with the same beginning, or the nearest name, for an unknown object", async () => {
     const objects = [snapshotPool(), ...snapshotSparse("ab")];
     await expect(ask("nodepool defualt", objects)).rejects.toThrow("did you mean default?");
     await expect(ask("nodepool def", objects)).rejects.toThrow(
@@ -750,7 +750,7 @@ describe("karpenter explain nodepool", () => {
     );
   });
 
-  it("tells of a NodePool of another provider that it is left alone, and why its pods wait", async () => {
+  it("says that Karpenter ignores a NodePool of another provider, and why its pods are pending", async () => {
     const auto = async (question: string) => {
       const said: string[] = [];
       await runExplain(
@@ -770,7 +770,7 @@ describe("karpenter explain nodepool", () => {
     expect(await auto("pod default/db")).toContain(waits);
   });
 
-  it("tells use, budgets, when a disruption is next allowed, and the next command", async () => {
+  it("shows usage, budgets, the next allowed disruption, and the next command", async () => {
     const night = {
       nodes: "0",
       schedule: "CRON_TZ=Europe/Zurich 0 8 * * *",
@@ -816,7 +816,7 @@ describe("karpenter explain nodepool with NodeOverlays", () => {
   it.each([
     ["as the cloud has it without the gate", [], "$0.6000"],
     ["as they make it with the gate", ["feature-gates=NodeOverlay=true"], "$18.0000"],
-  ])("reckons %s", async (_, setting, price) => {
+  ])("computes the price of a node with %s", async (_, setting, price) => {
     const overlay = {
       apiVersion: "karpenter.sh/v1alpha1",
       kind: "NodeOverlay",
@@ -830,25 +830,28 @@ describe("karpenter explain nodepool with NodeOverlays", () => {
   });
 });
 
-describe("karpenter explain nodepool while nodes leave", () => {
+describe("karpenter explain nodepool while nodes are leaving", () => {
   it.each([
     ["1", "budgets are used up by 1 node"],
     ["9", "the cluster's budgets (disruption-budgets) are used up by 3 nodes"],
-  ])("tells whose budgets that uses up: a pool's of %s", async (nodes, says) => {
-    const leaving = ["c", "d", "e"]
-      .flatMap((name) => snapshotNode(name, { pool: name === "c" ? "default" : "other" }))
-      .map((one) => ({
-        ...one,
-        metadata: { ...one.metadata, deletionTimestamp: SNAPSHOT_AT },
-      }));
-    const pools = [
-      snapshotPool({ disruption: { budgets: [{ nodes }] } }),
-      snapshotPool({ name: "other" }),
-    ];
-    const setting = ['disruption-budgets=[{"nodes":"3"}]'];
-    const text = await ask("nodepool default", [...pools, ...movable(), ...leaving], { setting });
-    expect(text).toContain(`Empty: ${says}`);
-  });
+  ])(
+    "says that leaving nodes use up the budget of their own NodePool: a budget of %s",
+    async (nodes, says) => {
+      const leaving = ["c", "d", "e"]
+        .flatMap((name) => snapshotNode(name, { pool: name === "c" ? "default" : "other" }))
+        .map((one) => ({
+          ...one,
+          metadata: { ...one.metadata, deletionTimestamp: SNAPSHOT_AT },
+        }));
+      const pools = [
+        snapshotPool({ disruption: { budgets: [{ nodes }] } }),
+        snapshotPool({ name: "other" }),
+      ];
+      const setting = ['disruption-budgets=[{"nodes":"3"}]'];
+      const text = await ask("nodepool default", [...pools, ...movable(), ...leaving], { setting });
+      expect(text).toContain(`Empty: ${says}`);
+    },
+  );
 });
 
 describe("karpenter explain nodepool", () => {
@@ -856,23 +859,30 @@ describe("karpenter explain nodepool", () => {
     ["WhenEmpty", "0s", ["of 2", "of 2", "only empty nodes go (policy WhenEmpty)"]],
     ["WhenEmpty", "Never", ["is disabled", "of 2", "is disabled"]],
     ["WhenEmptyOrUnderutilized", "0s", ["of 2", "of 2", "of 2"]],
-  ])("allows nothing that its policy does not do: %s after %s", async (policy, after, says) => {
-    const disruption = { consolidationPolicy: policy, consolidateAfter: after };
-    const pool = snapshotPool({ disruption });
-    const text = await ask("nodepool default", [pool, ...movable()], { output: "json" });
-    const { disruptions } = JSON.parse(text) as PoolAnswer;
-    expect(disruptions.map(({ reason }) => reason)).toEqual(["Empty", "Drifted", "Underutilized"]);
-    for (const [at, part] of says.entries()) {
-      const isOpen = part === "of 2";
-      expect(disruptions[at]?.says).toContain(part);
-      expect(disruptions[at]?.allowed).toBe(isOpen ? 2 : 0);
-      expect(disruptions[at]?.nextAllowedDisruption !== undefined).toBe(isOpen);
-    }
-  });
+  ])(
+    "allows no disruption that the consolidation policy rules out: %s after %s",
+    async (policy, after, says) => {
+      const disruption = { consolidationPolicy: policy, consolidateAfter: after };
+      const pool = snapshotPool({ disruption });
+      const text = await ask("nodepool default", [pool, ...movable()], { output: "json" });
+      const { disruptions } = JSON.parse(text) as PoolAnswer;
+      expect(disruptions.map(({ reason }) => reason)).toEqual([
+        "Empty",
+        "Drifted",
+        "Underutilized",
+      ]);
+      for (const [at, part] of says.entries()) {
+        const isOpen = part === "of 2";
+        expect(disruptions[at]?.says).toContain(part);
+        expect(disruptions[at]?.allowed).toBe(isOpen ? 2 : 0);
+        expect(disruptions[at]?.nextAllowedDisruption !== undefined).toBe(isOpen);
+      }
+    },
+  );
 });
 
-describe("karpenter explain nodepool between windows", () => {
-  it("tells of no more nodes than there are", async () => {
+describe("karpenter explain nodepool outside the window of a budget", () => {
+  it("reports no more allowed disruptions than there are nodes", async () => {
     const day = { nodes: "0", schedule: "0 19 * * *", duration: "1h" };
     const pool = snapshotPool({ disruption: { budgets: [day] } });
     const text = await ask("nodepool default", [pool, ...movable()]);
@@ -881,7 +891,7 @@ describe("karpenter explain nodepool between windows", () => {
 });
 
 describe("karpenter explain nodepool without nodes", () => {
-  it("says so, and when its first node could be disrupted", async () => {
+  it("says that there are no nodes, and when a first node could be disrupted", async () => {
     const day = { nodes: "0", schedule: "0 9 * * *", duration: "8h" };
     const text = await ask("nodepool idle", [
       snapshotPool({ name: "idle", replicas: 0, disruption: { budgets: [day, { nodes: "10%" }] } }),
@@ -892,7 +902,7 @@ describe("karpenter explain nodepool without nodes", () => {
 });
 
 describe("karpenter explain pod", () => {
-  it("tells what keeps a running pod, and where it would go", async () => {
+  it("says what blocks the eviction of a running pod, and where the pod would go", async () => {
     const objects = [snapshotPool(), ...movable()];
     expect(await ask("pod a-0", objects)).toContain(
       "shop/a-0 runs on a; if that node is removed, the pod goes to b",
@@ -903,7 +913,7 @@ describe("karpenter explain pod", () => {
     expect(await ask("pod b-0", objects)).toContain("a new one is launched (m-8, on-demand)");
   });
 
-  it("says of a pod that asks to be moved without downtime why it would be evicted", async () => {
+  it("says why a pod that asks for a move without downtime would be evicted", async () => {
     const asks = { "karpenter.sh/zero-downtime": "true" };
     const asking = snapshotPod("a-1", { node: "a", annotations: asks });
     const objects = [snapshotPool(), ...movable(), asking];
@@ -917,7 +927,7 @@ describe("karpenter explain pod", () => {
     await keepsTo("pod a-1", objects);
   });
 
-  it("says of whom it asks no other place why, and only of a stranger's node that it is one", async () => {
+  it("says why a pod is not planned elsewhere: it is ending, or Karpenter does not own its node", async () => {
     const deletedAt = "2026-01-05T11:59:00Z";
     const leaving = [snapshotPool(), ...snapshotNode("a", { deletedAt })];
     const pod = snapshotPod("a-0", { node: "a" });
@@ -938,7 +948,7 @@ describe("karpenter explain pod", () => {
     );
   });
 
-  it("says of a waiting pod whose node comes up what that waits for", async () => {
+  it("says what a pending pod's starting node waits for", async () => {
     expect(await ask("pod small", [...coming(2), snapshotPod("small")])).toContain(
       `shop/small waits for a, which is not ready yet: ${TAINTED}; deleted if this lasts, not before 2026-01-05T12:15:00Z\n`,
     );
@@ -947,7 +957,7 @@ describe("karpenter explain pod", () => {
     );
   });
 
-  it("tells of a waiting pod what falls by what, and the smallest fix", async () => {
+  it("says why no node and no NodePool takes a pending pod, and proposes the smallest fix", async () => {
     const waiting = snapshotPod("big", { cpu: "20" });
     const objects = [snapshotPool(), ...movable(), waiting, snapshotPod("small")];
     const text = await ask("po/big", objects);
@@ -969,7 +979,7 @@ describe("karpenter explain pod", () => {
 });
 
 describe("the reference page of explain", () => {
-  it("describes the answers, with nothing in them that it does not know", async () => {
+  it("has a schema that the answers match, without unknown fields", async () => {
     const objects = [
       snapshotPool({
         disruption: { budgets: [{ nodes: "1", schedule: "0 9 * * *", duration: "8h" }] },
@@ -992,7 +1002,7 @@ async function keepsTo(question: string, objects: readonly KubeObject[]): Promis
   keepsToSchema(pageSchema("explain", kind), value, { says: 1 });
 }
 
-describe("room that CapacityBuffers keep", () => {
+describe("karpenter explain of room that CapacityBuffers keep", () => {
   const gate = { setting: ["feature-gates=CapacityBuffer=true"] };
   const template = {
     apiVersion: "v1",
@@ -1012,7 +1022,7 @@ describe("room that CapacityBuffers keep", () => {
   };
   const objects = [snapshotPool(), ...snapshotNode("a", { cpu: 4 }), template, buffer];
 
-  it("is told of its node, which is not empty for it", async () => {
+  it("names the room on the node, and does not report the node as empty", async () => {
     const answer = await nodeAnswer("a", objects, gate);
     expect(answer.headroom).toEqual([{ buffer: "shop/spare", pods: 2 }]);
     expect(answer.says).toContain(
@@ -1027,7 +1037,7 @@ describe("room that CapacityBuffers keep", () => {
     expect(await ask("node a", objects, gate)).not.toContain("capacity-buffer:");
   });
 
-  it("counts as free while the gate is off, and a note says so", async () => {
+  it("reports the node as empty while the feature gate is off, with a note", async () => {
     const answer = await nodeAnswer("a", objects);
     expect(answer.headroom).toBeUndefined();
     expect(answer.removal?.reason).toBe("Empty");

@@ -39,8 +39,8 @@ function left(pods: readonly KubeObject[], replicas: number): readonly string[] 
     .map(({ object }) => object.metadata.name);
 }
 
-describe("other numbers of replicas", () => {
-  it("takes pods as the ReplicaSet controller does: pending, cheap, crowded, young ones first", () => {
+describe("karpenter simulate --scale", () => {
+  it("removes pods in the ReplicaSet controller's order: pending, low deletion cost, crowded node, younger", () => {
     const pods = [
       pod("old", { node: "a" }),
       pod("crowded-1", { node: "b" }),
@@ -55,7 +55,7 @@ describe("other numbers of replicas", () => {
     expect(left(pods, 0)).toEqual([]);
   });
 
-  it("refuses what is no number of replicas, and Deployments that are not there", () => {
+  it("refuses invalid numbers of replicas and unknown Deployments", () => {
     expect(parseScales(["web=3", "shop/web=0"])).toEqual([
       { workload: "default/web", replicas: 3 },
       { workload: "shop/web", replicas: 0 },

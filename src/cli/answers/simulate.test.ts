@@ -67,7 +67,7 @@ describe("karpenter simulate --unhealthy", () => {
     .flatMap((name) => [...snapshotNode(name), snapshotPod(`${name}-0`, { node: name, cpu: "3" })]);
   const objects = [snapshotPool(), ...nine];
 
-  it("shows when repair replaces a node, and by what", async () => {
+  it("shows when node repair replaces a node, and by which node", async () => {
     const answer = await simulated(objects, { unhealthy: ["StorageReady"], node: ["a"], setting });
     expect(answer.unhealthy).toEqual([
       {
@@ -85,7 +85,7 @@ describe("karpenter simulate --unhealthy", () => {
     keepsToSchema(pageSchema("simulate"), answer, { podsMoved: "many" });
   });
 
-  it("shows a reboot, and what stops repair where too many nodes are broken", async () => {
+  it("shows a reboot, and what stops repair when too many nodes are broken", async () => {
     const gates = [...setting, "aws-feature-gates=RebootForRepair=true"];
     const xid = "AcceleratedHardwareReady=False/NvidiaXID48Error";
     const one = await simulated(objects, { unhealthy: [xid], node: ["a"], setting: gates });
@@ -99,7 +99,7 @@ describe("karpenter simulate --unhealthy", () => {
     expect(text).not.toContain("replace a");
   });
 
-  it("says that repair is off, and refuses what it cannot read", async () => {
+  it("says that node repair is off, and refuses invalid conditions", async () => {
     const { text } = await run(objects, { unhealthy: ["KernelReady"], node: ["a"] });
     expect(text).toContain("note: node repair is no disruption method here");
     const odd = await run(objects, { unhealthy: ["StorageReady=True"], node: ["a"], setting });
@@ -116,7 +116,7 @@ describe("karpenter simulate --unhealthy", () => {
 });
 
 describe("karpenter simulate", () => {
-  it("says what it is at, and ends that before it answers", async () => {
+  it("shows the stage of its work on standard error, and removes that line before the answer", async () => {
     const told: string[] = [];
     await runSimulate(
       {
@@ -137,7 +137,7 @@ describe("karpenter simulate", () => {
     ]);
   });
 
-  it("keeps the replicas of static pools", async () => {
+  it("keeps the replicas of static NodePools", async () => {
     const fixed = (replicas: number) => snapshotPool({ name: "fixed", replicas });
     const nodes = ["a", "b"].flatMap((name) => snapshotNode(name, { pool: "fixed" }));
     const setting = ["feature-gates=StaticCapacity=true"];
@@ -152,7 +152,7 @@ describe("karpenter simulate", () => {
     expect(await says(2, {})).toEqual([]);
   });
 
-  it("continues with consolidation until nothing is left to do", async () => {
+  it("simulates consolidation until nothing is left to do", async () => {
     const { text, code } = await run([snapshotPool(), ...sparse], { consolidate: true });
     expect(code).toBe(0);
     expect(text).toMatchInlineSnapshot(`
@@ -167,7 +167,7 @@ describe("karpenter simulate", () => {
   });
 
   it.each(["markdown", "html", "svg"] as const)(
-    "shows the nodes before and after, and each step, as %s",
+    "shows the nodes before and after, and each step: %s",
     async (output) => {
       const flags = { consolidate: true, output } as const;
       const { text } = await run([snapshotPool(), ...sparse], flags);
@@ -184,7 +184,7 @@ describe("karpenter simulate", () => {
     },
   );
 
-  it("packs many nodes again into several others", async () => {
+  it("shows a repack of several nodes into several cheaper ones", async () => {
     const objects = [snapshotPool(), ...snapshotSparse("abcdef")];
     const { text } = await run(objects, { consolidate: true });
     expect(text).toMatchInlineSnapshot(`
@@ -200,7 +200,7 @@ describe("karpenter simulate", () => {
     expect(steps[0]?.command).toMatchObject({ method: "repack", savesMicroUsdPerHour: 800_000 });
   });
 
-  it("waits for windows of budgets, and takes no more than they allow", async () => {
+  it("waits for budget windows, and disrupts no more nodes than they allow", async () => {
     const nights = { nodes: "0", schedule: "0 8 * * *", duration: "10h" };
     const pool = snapshotPool({ disruption: { budgets: [nights, { nodes: "1" }] } });
     const { steps, ended } = await simulated([pool, ...sparse], { consolidate: true });
@@ -209,7 +209,7 @@ describe("karpenter simulate", () => {
     expect(ended).toBe("settled");
   });
 
-  it("moves the pods of nodes that are removed, and names what would have kept them", async () => {
+  it("moves the pods of removed nodes, and names what would block the removal", async () => {
     const objects = [snapshotPool(), ...sparse, snapshotPdb("web", 0)];
     const { steps, after, against, podsMoved } = await simulated(objects, {
       removeNode: ["a", "b"],
@@ -232,7 +232,7 @@ describe("karpenter simulate", () => {
     );
   });
 
-  it("places the pods of nodes that are on their way out already, asked to consolidate or not", async () => {
+  it("places the pods of leaving nodes, with and without --consolidate", async () => {
     const objects = [
       snapshotPool(),
       ...snapshotNode("going", { cpu: 8, deletedAt: "2026-01-05T11:59:00Z" }),
@@ -249,7 +249,7 @@ describe("karpenter simulate", () => {
     }
   });
 
-  it("plans pods that wait and those of nodes on their way out together, as the loop does", async () => {
+  it("plans pending pods and pods of leaving nodes together, as the provisioner does", async () => {
     const objects = [
       snapshotPool(),
       ...snapshotNode("going", { cpu: 8, deletedAt: "2026-01-05T11:59:00Z" }),
@@ -262,7 +262,7 @@ describe("karpenter simulate", () => {
     }
   });
 
-  it("continues once a node that is on its way out, and takes a budget, is drained and gone", async () => {
+  it("continues consolidation once a leaving node that uses up a budget is gone", async () => {
     const objects = [
       snapshotPool({ disruption: { budgets: [{ nodes: "1" }] } }),
       ...snapshotNode("going", { deletedAt: "2026-01-05T11:59:00Z" }),
@@ -275,7 +275,7 @@ describe("karpenter simulate", () => {
     ]);
   });
 
-  it("looks for further empty nodes first while some wait for their second look, as the loop does", async () => {
+  it("proposes further empty nodes before it validates earlier commands, as the disruption loop does", async () => {
     const window = { nodes: "0", schedule: "0 12 * * *", duration: "1m" };
     const objects = [
       snapshotPool(),
@@ -290,7 +290,7 @@ describe("karpenter simulate", () => {
     expect(steps[0]).toMatchObject({ at: "2026-01-05T12:01:05Z", removed: ["idle"] });
   });
 
-  it("asks for what may go only once pods that wait have their places, which may be there", async () => {
+  it("consolidates only after pending pods have places", async () => {
     const objects = [
       snapshotPool(),
       ...snapshotNode("old", { conditions: { Drifted: "2026-01-05T11:00:00Z" } }),
@@ -303,7 +303,7 @@ describe("karpenter simulate", () => {
     ]);
   });
 
-  it("says what it does not play", async () => {
+  it("names what the simulation ignores", async () => {
     const late = snapshotNode("late", { conditions: {} }).slice(0, 1);
     const old = snapshotNode("old", { createdAt: "2025-12-06T11:00:00Z" });
     const { text } = await run([snapshotPool(), ...old, ...late], { consolidate: true });
@@ -312,7 +312,7 @@ describe("karpenter simulate", () => {
     expect(text).toContain("note: 1 node not ready yet, and assumed to stay not ready");
   });
 
-  it("drains a zone: nothing is launched there", async () => {
+  it("drains a zone and launches nothing there", async () => {
     const objects = [
       snapshotPool(),
       ...snapshotNode("a"),
@@ -325,7 +325,7 @@ describe("karpenter simulate", () => {
     await expect(run(objects, { drainZone: ["c"] })).rejects.toThrow("there are nodes in: a, b");
   });
 
-  it("shows what a changed NodePool, a price and further workloads come to", async () => {
+  it("shows the result of a changed NodePool, a changed price and more workloads", async () => {
     const objects = [
       snapshotPool(),
       ...snapshotNode("a"),
@@ -357,7 +357,7 @@ describe("karpenter simulate", () => {
     expect(text).toContain("shop/huge: default: no instance type has enough resources");
   });
 
-  it("keeps to the schema of the reference page, with nothing that the page does not know", async () => {
+  it("matches the schema of the reference page, without unknown fields", async () => {
     const schema = pageSchema("simulate");
     const objects = [snapshotPool(), ...sparse, snapshotPod("huge", { cpu: "70" })];
     for (const flags of [{ consolidate: true as const }, { removeNode: ["a"] }]) {

@@ -2,11 +2,11 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { readObjects } from "./read-picture.ts";
 
-describe("without files", () => {
+describe("karpenter explain and simulate", () => {
   afterEach(() => void vi.unstubAllEnvs());
 
   it.each([{}, { cluster: true as const }])(
-    "the cluster of KUBECONFIG is read: %j",
+    "read the cluster of KUBECONFIG if no files are given: %j",
     async (flags) => {
       vi.stubEnv("KUBECONFIG", "/nowhere/kubeconfig");
       await expect(readObjects(flags)).rejects.toThrow(
@@ -15,7 +15,7 @@ describe("without files", () => {
     },
   );
 
-  it("with files it is not", async () => {
+  it("do not read the cluster if files are given", async () => {
     vi.stubEnv("KUBECONFIG", "/nowhere/kubeconfig");
     const { found } = await readObjects({ filename: ["examples/inflate.yaml"] });
     expect(found.map(({ object }) => object.kind)).toEqual(["Deployment"]);

@@ -9,7 +9,7 @@ import { scrubbed } from "./scrub.ts";
 const PLACE = { namespace: "karpenter" };
 const LABELS = { "app.kubernetes.io/name": "karpenter" };
 
-it("a bundle keeps Karpenter's settings, and no other variable, argument or annotation", () => {
+it("a support bundle keeps Karpenter's settings, and removes all other variables, arguments and annotations", () => {
   const env = [
     { name: "METRICS_PORT", value: "9090" },
     { name: "OTEL_EXPORTER_OTLP_HEADERS", value: "x-key=hunter2" },
@@ -41,7 +41,7 @@ it("a bundle keeps Karpenter's settings, and no other variable, argument or anno
   expect(text).toContain('"karpenter.sh/do-not-disrupt":"true"');
 });
 
-it("a bundle asks at the port that the chart gave, and says what it lacks", async () => {
+it("a support bundle reads metrics at the port that the chart set, and names what could not be read", async () => {
   const asked: string[] = [];
   const env = [{ name: "METRICS_PORT", value: "9090" }];
   const deployment = {

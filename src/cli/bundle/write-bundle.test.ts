@@ -6,16 +6,16 @@ import { describe, expect, it } from "vitest";
 import { CliError } from "../program/cli-error.ts";
 import { writeBundle } from "./write-bundle.ts";
 
-describe("writing a bundle", () => {
+describe("writing a support bundle", () => {
   const folder = mkdtempSync(join(tmpdir(), "bundle-"));
   const files = [{ path: "objects/nodes.json", text: "[]" }];
 
-  it("makes the folders", () => {
+  it("creates missing folders", () => {
     writeBundle(join(folder, "a"), files);
     expect(readFileSync(join(folder, "a/objects/nodes.json"), "utf8")).toBe("[]");
   });
 
-  it("says why it cannot", () => {
+  it("says why a folder cannot be written", () => {
     writeFileSync(join(folder, "file"), "");
     const out = join(folder, "file", "b");
     const writing = () => writeBundle(out, files);

@@ -25,7 +25,7 @@ it.each<[string, object, string]>([
     },
     "karpenter/b",
   ],
-])("the Lease of a Deployment: %s", (_, container, expected) => {
+])("finds the Lease that a Deployment uses: %s", (_, container, expected) => {
   const one = {
     metadata: { name: "karpenter", namespace: "karpenter" },
     spec: { template: { spec: { containers: [container] } } },

@@ -49,7 +49,7 @@ function helpOf(command: Command, width: number): string {
   return text;
 }
 
-describe("help", () => {
+describe("karpenter controller --help", () => {
   it.each(COMMANDS.map((make) => [make().name(), make] as const))(
     "of %s wraps at the terminal's width, in groups",
     (_, make) => {
@@ -81,7 +81,7 @@ describe("help", () => {
     },
   );
 
-  it("of the controller puts every setting into a group, and those that are not acted on last", () => {
+  it("has every setting in a group, and settings without effect last", () => {
     const options = Object.values<OptionDefinition>(OPTIONS);
     const strays = options.filter((option) => optionGroup(option) === OTHER_GROUP);
     expect(strays.map(({ flag }) => `--${flag}: give it a group in option-groups.ts`)).toEqual([]);

@@ -34,13 +34,13 @@ function followed(...items: KubeObject[]) {
   return { mirror, follower, told: () => told.splice(0) };
 }
 
-describe("a follower of a mirror", () => {
+describe("a follower of a mirror of pods", () => {
   it("feeds all objects at the beginning", () => {
     const { told } = followed(pod("x", 1), pod("y", 2));
     expect(told()).toEqual(["put a/x x@1", "put a/y y@2"]);
   });
 
-  it("feeds a pod that changed several times once, in its last form", () => {
+  it("feeds a pod that changed several times only once, in its last state", () => {
     const { mirror, follower, told } = followed(pod("x", 1));
     told();
     mirror.take({ type: "MODIFIED", object: pod("x", 11, { node: "n1" }) });
@@ -51,7 +51,7 @@ describe("a follower of a mirror", () => {
     expect(told()).toEqual(["put a/x x@12"]);
   });
 
-  it("feeds nothing of a pod that came and went, or that only got a new version", () => {
+  it("feeds nothing about a pod that was created and deleted meanwhile, or that only got a new version", () => {
     const { mirror, follower, told } = followed(pod("x", 1));
     told();
     mirror.take({ type: "MODIFIED", object: pod("x", 11) });
@@ -61,7 +61,7 @@ describe("a follower of a mirror", () => {
     expect(told()).toEqual([]);
   });
 
-  it("removes a pod before another of its name comes", () => {
+  it("removes a deleted pod before it adds another pod of the same name", () => {
     const { mirror, follower, told } = followed(pod("x", 1));
     told();
     mirror.take({ type: "DELETED", object: pod("x", 11) });
@@ -72,7 +72,7 @@ describe("a follower of a mirror", () => {
     expect(told()).toEqual(["remove a/x x@1", "put a/x other@12", "remove a/x other@12"]);
   });
 
-  it("misses no change that comes while it catches up", () => {
+  it("feeds changes that arrive while it catches up", () => {
     const { mirror, follower, told } = followed(pod("x", 1), pod("y", 2));
     told();
     mirror.take({ type: "MODIFIED", object: pod("x", 11, { node: "n1" }) });

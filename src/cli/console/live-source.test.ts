@@ -66,7 +66,7 @@ function sourceOf(transport: Transport) {
 }
 
 describe("the console's source on a cluster with many pods", () => {
-  it("shows nodes before the pods are listed, and answers nothing that rests on pods", async () => {
+  it("shows nodes before the pods are listed, and no answers that depend on pods", async () => {
     const { transport, release } = slowServer();
     const source = sourceOf(transport);
     const close = source.open();
@@ -90,7 +90,7 @@ describe("the console's source on a cluster with many pods", () => {
     close();
   });
 
-  it("ends a reading when it is closed: the list for which it waits is not taken any more", async () => {
+  it("ends a reading when it is closed while a list is still awaited", async () => {
     const { transport, release } = slowServer();
     const source = sourceOf(transport);
     const close = source.open();

@@ -8,8 +8,8 @@ const STARTED = {
   env: { PATH: "/bin" },
 };
 
-describe("the memory limit", () => {
-  it("gives the heap four fifths of it, beside the flags that Node was started with", () => {
+describe("--memory-limit", () => {
+  it("limits the heap to 80 % of the container's memory, and keeps Node's other flags", () => {
     expect(limitedArguments(1_073_741_824, STARTED)).toEqual([
       "--v8-pool-size=2",
       "--max-old-space-size=819",
@@ -26,11 +26,11 @@ describe("the memory limit", () => {
       1e9,
       { ...STARTED, env: { NODE_OPTIONS: "--max_old_space_size=9" } },
     ],
-  ])("changes nothing: %s", (_, bytes, started) => {
+  ])("leaves the process unchanged: %s", (_, bytes, started) => {
     expect(limitedArguments(bytes, started)).toBeUndefined();
   });
 
-  it("replaces the process where Node can, and continues where it cannot", () => {
+  it("replaces the process if Node can do that, and otherwise continues", () => {
     const calls: unknown[] = [];
     const execve = ((...args: unknown[]) => calls.push(args)) as never;
     keepMemoryLimit(1_073_741_824, { ...STARTED, execve });

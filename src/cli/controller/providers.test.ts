@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { proxiesOf } from "./providers.ts";
 
-describe("the environment's proxies", () => {
-  it("are read in capital and in small letters, and an empty one is none", () => {
+describe("proxies from the environment", () => {
+  it("are read from variables in upper or lower case, and an empty value means no proxy", () => {
     const environment = {
       HTTPS_PROXY: "http://proxy:3128",
       https_proxy: "http://other:1",

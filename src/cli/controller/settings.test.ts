@@ -53,7 +53,7 @@ function meaning(flags: Readonly<Record<string, string>>): string {
   ]);
 }
 
-describe("settings", () => {
+describe("settings of the controller", () => {
   const usual = meaning({});
   const acted = Object.values(OPTIONS as Readonly<Record<string, OptionDefinition>>).filter(
     ({ flag, notActedOn }) => notActedOn === undefined && !OF_THE_PROCESS.includes(flag),
@@ -76,7 +76,7 @@ describe("settings", () => {
     "TerminateFirstRepair=true",
     "PodDeletionCostManagement=true",
     "Drift=false",
-  ])("--feature-gates=%s reaches the controllers or the cloud", (gate) => {
+  ])("--feature-gates=%s reaches the controllers or the cloud provider", (gate) => {
     expect(meaning({ "feature-gates": gate })).not.toBe(usual);
   });
 
@@ -84,15 +84,18 @@ describe("settings", () => {
     ["DRANVIDIAGPU", { nvidiaGpu: true, efa: false, neuron: false }],
     ["DRAEFA", { nvidiaGpu: false, efa: true, neuron: false }],
     ["DRANeuron", { nvidiaGpu: false, efa: false, neuron: true }],
-  ])("--aws-feature-gates=%s=true counts while claims are not ignored", (gate, devices) => {
-    const devicesOf = (flags: Readonly<Record<string, string>>) =>
-      awsSettingsOf(parseOptions({ "aws-feature-gates": `${gate}=true`, ...flags }, {}), "r")
-        .devices;
-    expect(devicesOf({})).toBeUndefined();
-    expect(devicesOf({ "ignore-dra-requests": "false" })).toEqual(devices);
-  });
+  ])(
+    "--aws-feature-gates=%s=true has an effect if resource claims are not ignored",
+    (gate, devices) => {
+      const devicesOf = (flags: Readonly<Record<string, string>>) =>
+        awsSettingsOf(parseOptions({ "aws-feature-gates": `${gate}=true`, ...flags }, {}), "r")
+          .devices;
+      expect(devicesOf({})).toBeUndefined();
+      expect(devicesOf({ "ignore-dra-requests": "false" })).toEqual(devices);
+    },
+  );
 
-  it("of the process are all there are", () => {
+  it("that only the program reads all exist", () => {
     const known = new Set(Object.values(OPTIONS).map(({ flag }) => flag as string));
     expect(OF_THE_PROCESS.filter((flag) => !known.has(flag))).toEqual([]);
   });

@@ -75,7 +75,7 @@ describe("karpenter-convert", () => {
     expect(text).toBe(derived("s2-convert-out-nodepool"));
   });
 
-  it("warns of words in an annotation that have no effect", async () => {
+  it("warns about words in an annotation that have no effect", async () => {
     const pool = (word: string) => `
 apiVersion: karpenter.sh/v1alpha5
 kind: Provisioner
@@ -90,7 +90,7 @@ spec: {providerRef: {name: default}}
     ]);
   });
 
-  it("S2-15 maps consolidation, emptiness and expiry", async () => {
+  it("S2-15 converts consolidation, emptiness and expiration", async () => {
     const disruption = async (spec: object) => (await pool(spec)).object.spec.disruption;
     expect(
       await disruption({ consolidation: { enabled: true }, ttlSecondsAfterEmpty: 30 }),
@@ -119,7 +119,7 @@ spec: {providerRef: {name: default}}
     expect(profiled.said.join()).toContain("the instance profile old was left out");
   });
 
-  it("S2-35, S2-36 is a command of its own that needs no cluster", () => {
+  it("S2-35, S2-36 is a command of its own, which needs no cluster", () => {
     const { bin } = JSON.parse(readFileSync(`${ROOT}package.json`, "utf8"));
     const file = `${ROOT}${bin["karpenter-convert"]}`;
     if (!existsSync(`${ROOT}dist/cli/karpenter-convert.js`))
@@ -130,14 +130,14 @@ spec: {providerRef: {name: default}}
     expect(help).toContain("--ignore-defaults");
   });
 
-  it("S2-40 leaves the choice of how to roll to people: one Provisioner, one NodePool, nothing else", async () => {
+  it("S2-40 converts one Provisioner to one NodePool and creates nothing else, so the user chooses how to roll over", async () => {
     const { objects } = await pool({ weight: 10, taints: [{ key: "k", effect: "NoSchedule" }] });
     expect(objects).toHaveLength(1);
     expect(objects[0].spec.weight).toBe(10);
     expect(objects[0].spec.template.spec.taints).toEqual([{ key: "k", effect: "NoSchedule" }]);
   });
 
-  it("adds the requirements that alpha had by default, unless told not to", async () => {
+  it("adds the default requirements of v1alpha5, unless a flag says not to", async () => {
     const keys = async (spec: object, flags = {}) =>
       (await pool(spec, flags)).object.spec.template.spec.requirements?.map(
         (one: { key: string }) => one.key.slice(one.key.indexOf("/") + 1),
@@ -152,7 +152,7 @@ spec: {providerRef: {name: default}}
     expect(await keys({}, { ignoreDefaults: true })).toBeUndefined();
   });
 
-  it("keeps what people set and drops what the cluster wrote", async () => {
+  it("keeps the fields that users set, and drops the fields that the cluster wrote", async () => {
     const { object } = await pool({
       limits: { resources: { cpu: 1000, memory: "1024Mi", pods: "x" } },
       kubeletConfiguration: {
@@ -168,7 +168,7 @@ spec: {providerRef: {name: default}}
     });
   });
 
-  it("makes every combination of a selector's alternatives a term", async () => {
+  it("makes one selector term of each combination of a selector's alternatives", async () => {
     const { object, said } = await nodeClass({
       subnetSelector: { b: "1,2", a: "x,y" },
       securityGroupSelector: { "aws-ids": "sg-1,sg-2" },
@@ -188,7 +188,7 @@ spec: {providerRef: {name: default}}
     expect(said.join()).toContain("an id may have nothing else");
   });
 
-  it("gives an inline provider a class of its own", async () => {
+  it("makes an EC2NodeClass from an inline provider block", async () => {
     const provider = { subnetSelector: { a: "b" }, instanceProfile: "p" };
     const { objects } = await pool({ providerRef: undefined, provider });
     expect(objects.map(({ kind, metadata }) => [kind, metadata.name])).toEqual([
@@ -216,7 +216,7 @@ spec: {providerRef: {name: default}}
     }
   });
 
-  it("refuses what has no counterpart, and says which", async () => {
+  it("refuses objects without a counterpart, and names them", async () => {
     await expect(nodeClass({ launchTemplate: "x" })).rejects.toThrow(
       'converting AWSNodeTemplate, cannot convert with "spec.launchTemplate"',
     );
@@ -233,19 +233,22 @@ spec: {providerRef: {name: default}}
   it.each([
     ["karpenter.sh/v1beta1", "NodePool"],
     ["karpenter.k8s.aws/v1beta1", "EC2NodeClass"],
-  ])("refuses half an object, %s %s, and says which half is missing", async (apiVersion, kind) => {
-    const half = (rest: object) =>
-      convert(JSON.stringify({ apiVersion, kind, ...rest }), { to: "v1" });
-    for (const metadata of [undefined, null])
-      await expect(half({ metadata, spec: {} })).rejects.toThrow(
-        `${kind} has no metadata: give the whole object`,
+  ])(
+    "refuses an incomplete object: %s %s, and names the missing part",
+    async (apiVersion, kind) => {
+      const half = (rest: object) =>
+        convert(JSON.stringify({ apiVersion, kind, ...rest }), { to: "v1" });
+      for (const metadata of [undefined, null])
+        await expect(half({ metadata, spec: {} })).rejects.toThrow(
+          `${kind} has no metadata: give the whole object`,
+        );
+      await expect(half({ metadata: { name: "a" } })).rejects.toThrow(
+        `${kind} a has no spec: give the whole object`,
       );
-    await expect(half({ metadata: { name: "a" } })).rejects.toThrow(
-      `${kind} a has no spec: give the whole object`,
-    );
-  });
+    },
+  );
 
-  it("reads lists, prints names and JSON, and goes on to v1 when asked", async () => {
+  it("reads Lists, prints names and JSON, and converts to v1 if asked", async () => {
     const item = parse(derived("s2-convert-in-provisioner"));
     const list = JSON.stringify({ apiVersion: "v1", kind: "List", items: [item, item] });
     expect((await convert(list, { output: "name" })).text).toBe(
@@ -304,7 +307,7 @@ spec: {providerRef: {name: default}}
     return { pools, classes, said: said.join("") };
   }
 
-  it("to v1 puts every kubelet setting into the EC2NodeClass, whichever comes first", async () => {
+  it("to v1 moves every kubelet setting to the EC2NodeClass, in either order of objects", async () => {
     for (const items of [
       [alpha("a", KUBELET), template],
       [template, alpha("a", KUBELET), alpha("b", KUBELET)],
@@ -320,7 +323,7 @@ spec: {providerRef: {name: default}}
     }
   });
 
-  it("to v1 makes a class for each NodePool whose kubelet settings differ, and says so", async () => {
+  it("to v1 makes one EC2NodeClass for each NodePool with different kubelet settings, and says so", async () => {
     const { pools, classes, said } = await toV1(template, alpha("a", { maxPods: 9 }), alpha("b"));
     expect(classes.map(({ metadata, spec }) => [metadata.name, spec.kubelet])).toEqual([
       ["shared", undefined],
@@ -333,7 +336,7 @@ spec: {providerRef: {name: default}}
     expect(said).toContain("warning: NodePool a: EC2NodeClass shared-a was made");
   });
 
-  it("to v1 warns of each loss, and writes out what v1 would default otherwise", async () => {
+  it("to v1 warns about each loss, and writes values whose default differs in v1", async () => {
     const alone = await toV1(alpha("a", { maxPods: 9, containerRuntime: "dockerd" }));
     expect(alone.said).toContain(
       "its kubelet settings stay in the annotation compatibility.karpenter.sh/v1beta1-kubelet-conversion",
@@ -357,7 +360,7 @@ spec: {providerRef: {name: default}}
     expect((await toV1(claim)).said).toContain("NodeClaim c: spec.expireAfter is 720h");
   });
 
-  it("says of a v1beta1 object what to pass, and of others that there is nothing to do", async () => {
+  it("suggests --to v1 for a v1beta1 object, and says of other objects that there is nothing to convert", async () => {
     const beta = {
       apiVersion: "karpenter.sh/v1beta1",
       kind: "NodePool",
@@ -377,7 +380,7 @@ spec: {providerRef: {name: default}}
     expect(said.join("")).toContain("warning: NodePool b is v1beta1 already; pass --to v1");
   });
 
-  it("refuses more combinations of a selector than any class could have", async () => {
+  it("refuses a selector with more combinations than an EC2NodeClass can hold", async () => {
     const values = Array.from({ length: 40 }, (_, at) => `v${at}`).join(",");
     const template = {
       apiVersion: "karpenter.k8s.aws/v1alpha1",
@@ -400,11 +403,11 @@ spec: {providerRef: {name: default}}
       "apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nspec: {}\n",
       "Provisioner : metadata: wanted an object, got nothing",
     ],
-  ])("refuses fields of a wrong type by name: %j", async (text, words) => {
+  ])("refuses fields of a wrong type and names them: %j", async (text, words) => {
     await expect(convert(text, { to: "v1" })).rejects.toThrow(words);
   });
 
-  it("names the folder that holds no manifest", async () => {
+  it("names a folder without manifests", async () => {
     const folder = mkdtempSync(join(tmpdir(), "convert-"));
     try {
       writeFileSync(join(folder, "notes.txt"), "none");

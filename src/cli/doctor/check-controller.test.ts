@@ -25,7 +25,7 @@ const FACTS = {
   deployments: [{ metadata: { name: "karpenter" }, spec: { replicas: 1 } }],
 } as unknown as DoctorFacts;
 
-describe("the controller", () => {
+describe("karpenter doctor about the controller", () => {
   it.each<[string, Pod, string, string]>([
     [
       "an image that cannot be pulled",
@@ -59,14 +59,14 @@ describe("the controller", () => {
       "It is not ready: ContainerCreating",
       "describe pod karpenter-0",
     ],
-  ])("the doctor says why a pod of the controller is not ready: %s", (_, pod, says, remedy) => {
+  ])("says why a pod of the controller is not ready: %s", (_, pod, says, remedy) => {
     const checks = checkController({ ...FACTS, controllerPods: [pod] });
     const found = checks.find(({ area, state }) => area === "controller" && state === "todo");
     expect(found?.says).toContain(says);
     expect(found?.remedy).toContain(remedy);
   });
 
-  it("a Deployment without replicas is to be scaled up, unless another controller leads", () => {
+  it("says to scale up a Deployment without replicas, unless another controller leads", () => {
     const deployments = [{ metadata: { name: "karpenter" }, spec: { replicas: 0 } }];
     const held = {
       metadata: { name: "karpenter-leader-election", namespace: "karpenter" },
@@ -81,7 +81,7 @@ describe("the controller", () => {
     expect(checkController(later)).toMatchObject([{ state: "todo" }]);
   });
 
-  it("each Deployment's own Lease must be held; one that is left over from another is not", () => {
+  it("requires a holder for each Deployment's own Lease, and ignores a Lease that another Deployment left behind", () => {
     const lease = (name: string, holderIdentity: string, renewTime: string) =>
       ({
         metadata: { name, namespace: "karpenter" },

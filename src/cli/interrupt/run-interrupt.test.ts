@@ -92,7 +92,7 @@ async function spotInstance({ aws, clock }: Account): Promise<string> {
 }
 
 describe("karpenter interrupt", () => {
-  it("S4-15: is a program of its own, under the name that tutorials call", () => {
+  it("S4-15: is a program with the name that tutorials use", () => {
     const root = new URL("../../../", import.meta.url);
     const { bin } = JSON.parse(readFileSync(new URL("package.json", root), "utf8"));
     const file = fileURLToPath(new URL(bin["ec2-spot-interrupter"], root));
@@ -103,7 +103,7 @@ describe("karpenter interrupt", () => {
       expect(help).toContain(flag);
   });
 
-  it("S4-14, S4-18: sends the recommendation, the notice 15 s later; the end comes 120 s after that", async () => {
+  it("S4-14, S4-18: sends the rebalance recommendation, the notice 15 s later, and ends the instance 120 s after that", async () => {
     const world = await account();
     const { aws, clock } = world;
     const id = await spotInstance(world);
@@ -119,7 +119,7 @@ describe("karpenter interrupt", () => {
     expect(aws.state.instances.get(id)?.state).toBe("shutting-down");
   });
 
-  it("takes its template away again, unless it is to stay", async () => {
+  it("deletes its experiment template, unless a flag keeps it", async () => {
     const world = await account();
     const id = await spotInstance(world);
     await world.run({ instanceIds: [id], delay: 0 });
@@ -138,7 +138,7 @@ describe("karpenter interrupt", () => {
     expect(await world.messages()).toEqual([]);
   });
 
-  it("refuses what is no instance id, and says what one looks like", () => {
+  it("refuses an invalid instance id, and says what a valid one looks like", () => {
     const command = interruptCommand()
       .exitOverride()
       .configureOutput({ writeErr: () => undefined });
@@ -147,7 +147,7 @@ describe("karpenter interrupt", () => {
     ).toThrow(/--instance-ids.*"foo" is not an instance id: give ids like i-0123456789abcdef0/);
   });
 
-  it("says when no sandbox answers, and when the address is none", async () => {
+  it("says that no sandbox answers, or that the address is invalid", async () => {
     const { run } = await account();
     const instanceIds = ["i-0123456789abcdef0"];
     await expect(run({ instanceIds, endpointUrl: "http://127.0.0.1:1" })).rejects.toThrow(
@@ -158,7 +158,7 @@ describe("karpenter interrupt", () => {
     );
   });
 
-  it("asks for what it misses in one sentence", async () => {
+  it("names a missing flag or variable in one sentence", async () => {
     const world = await account();
     await expect(world.run({})).rejects.toThrow(/--instance-ids/);
     await expect(world.run({ endpointUrl: "" })).rejects.toThrow(/AWS_ENDPOINT_URL/);

@@ -96,13 +96,13 @@ const checks = (change: Partial<MigrationFacts> = {}) =>
 const found = (all: readonly CheckedItem[], area: string, item: string) =>
   all.find((one) => one.area === area && one.item === item);
 
-describe("a check before the migration", () => {
-  it("has nothing to do in a quiet cluster of v1, and ends with 0", () => {
+describe("karpenter migrate check", () => {
+  it("finds nothing to do in a settled cluster of v1, and exits with 0", () => {
     expect(checks().filter(({ state }) => state !== "ready")).toEqual([]);
     expect(exitCodeOf(checks())).toBe(0);
   });
 
-  it("names the versions that are stored, and that conversion must continue", () => {
+  it("names the stored versions, and says that conversion must continue", () => {
     const all = checks({ crds: [crd("nodepools.karpenter.sh", ["v1beta1", "v1"])] });
     expect(found(all, "definitions", "nodepools.karpenter.sh")).toMatchObject({
       state: "differs",
@@ -110,7 +110,7 @@ describe("a check before the migration", () => {
     });
   });
 
-  it("asks for the definitions where there are none, and warns of one that goes", () => {
+  it("says that definitions are missing, and warns about one that is being deleted", () => {
     expect(found(checks({ crds: [] }), "definitions", "none")?.state).toBe("todo");
     const { metadata, ...rest } = crd("nodepools.karpenter.sh", ["v1"]);
     const going = { ...rest, metadata: { ...metadata, deletionTimestamp: "2026-01-05T08:00:00Z" } };
@@ -119,7 +119,7 @@ describe("a check before the migration", () => {
     );
   });
 
-  it("names fields that our definitions would drop, and no field that they know", () => {
+  it("names fields that this project's CRDs would drop, and no known fields", () => {
     const odd = { ...POOL, spec: { ...POOL.spec, flavour: "sweet" } };
     const all = checks({ objects: [odd] });
     expect(found(all, "objects", "NodePool default")).toMatchObject({
@@ -129,7 +129,7 @@ describe("a check before the migration", () => {
     expect(exitCodeOf(all)).toBe(2);
   });
 
-  it("tells a claim that would drift from one that had drifted, and one of another hash version", () => {
+  it("tells a claim that would drift from a claim that has drifted, and ignores another hash version", () => {
     const objects = [
       POOL,
       claim("new", { annotations: { "karpenter.sh/nodepool-hash": "1" } }),
@@ -151,7 +151,7 @@ describe("a check before the migration", () => {
     expect(found(all, "drift", "claims")?.says).toBe("1 claim would stay as it is");
   });
 
-  it("says what is under way: launches, drains, and commands that only a process knows", () => {
+  it("names running work: launches, drains, and commands that only a process knows", () => {
     const leaving = claim("b");
     const objects = [
       POOL,
@@ -171,7 +171,7 @@ describe("a check before the migration", () => {
     expect(found(all, "under way", "commands")?.says).not.toContain("node-b");
   });
 
-  it("says who leads, and refuses two controllers at work", () => {
+  it("names the leader, and refuses two active controllers", () => {
     const lease = (renewTime: string) => ({
       metadata: { name: "karpenter-leader-election", namespace: "kube-system" },
       spec: { holderIdentity: "karpenter-abc_1", renewTime },
@@ -198,7 +198,7 @@ describe("a check before the migration", () => {
     );
   });
 
-  it("judges values as helm would, and settings as the program reads them", () => {
+  it("checks values as helm does, and settings as the program reads them", () => {
     const values = {
       controller: { image: { repository: "public.ecr.aws/karpenter/controller" } },
       settings: {
@@ -235,7 +235,7 @@ describe("a check before the migration", () => {
     ).toBe("karpenter-ts does not read FLAVOUR");
   });
 
-  it("names each IAM action that no policy allows, by IAM's wildcards", () => {
+  it("names each IAM action that no policy allows, and reads IAM's wildcards", () => {
     const allowed = OWN.needed.filter((one) => one !== "ec2:CreateFleet");
     const all = checks({ allowed });
     expect(all.filter(({ area }) => area === "IAM policy").map(({ item }) => item)).toEqual([
@@ -247,7 +247,7 @@ describe("a check before the migration", () => {
     expect(exitCodeOf(all)).toBe(2);
   });
 
-  it("says what was not given or could not be read, without taking it for well", () => {
+  it("names what was not given or could not be read, and does not count it as ready", () => {
     const { values: _, allowed: __, ...rest } = QUIET;
     const all = migrationChecks({ ...rest, unread: [{ what: "nodes", why: "forbidden" }] }, OWN);
     expect(all.filter(({ state }) => state === "unknown").map(({ area }) => area)).toEqual([

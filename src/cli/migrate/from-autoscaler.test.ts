@@ -116,7 +116,7 @@ const GROUPS = {
   ],
 };
 
-describe("drafts from node groups", () => {
+describe("NodePools drafted from node groups", () => {
   const folder = mkdtempSync(join(tmpdir(), "karpenter-autoscaler-"));
   const at = (name: string) => join(folder, name);
   const run = async (flags: { groups?: string; filename?: readonly string[] } = {}) => {
@@ -140,7 +140,7 @@ describe("drafts from node groups", () => {
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  it("take labels, taints, types and zones from the nodes that name a group", async () => {
+  it("get labels, taints, types and zones from the nodes that name a group", async () => {
     const { objects, text } = await run();
     expect(objects.map(({ kind, metadata }) => [kind, metadata])).toEqual([
       ["EC2NodeClass", { name: "default" }],
@@ -168,7 +168,7 @@ describe("drafts from node groups", () => {
     expect(text).toContain("no limits, as the group's largest size is not known; give --groups");
   });
 
-  it("say what both cost: two half-empty nodes become one", async () => {
+  it("come with a comparison of costs: two half-empty nodes become one", async () => {
     const { text } = await run();
     const [, now, nodes] = /Cost now: \$(\d+\.\d+)\/h on (\d+) nodes/.exec(text) ?? [];
     const [, then, fewer] = /for the same pods: \$(\d+\.\d+)\/h on (\d+) nodes?/.exec(text) ?? [];
@@ -178,7 +178,7 @@ describe("drafts from node groups", () => {
     expect(text).not.toContain("without a place");
   });
 
-  it("take sizes, spot and further types from the Auto Scaling groups, empty ones too", async () => {
+  it("get sizes, spot and further types from Auto Scaling groups, including empty ones", async () => {
     const { objects, text } = await run({ groups: at("groups.json") });
     expect(objects.map(({ metadata }) => (metadata as { name: string }).name)).toEqual([
       "default",
@@ -203,7 +203,7 @@ describe("drafts from node groups", () => {
     expect(text).toContain("both spot and on-demand");
   });
 
-  it("warn of pods that select a label which Karpenter's nodes will not have", async () => {
+  it("come with a warning about pods that select a label which Karpenter's nodes will not have", async () => {
     const selecting = pod("c", "one", {
       spec: { nodeSelector: { "eks.amazonaws.com/nodegroup": "Web_Group" } },
     });
@@ -224,7 +224,7 @@ describe("drafts from node groups", () => {
   const tags = (all: Readonly<Record<string, string>>) =>
     Object.entries(all).map(([Key, Value]) => ({ Key, Value }));
 
-  it("have names of their own, and a note where a group's types are not known", async () => {
+  it("have unique names, and a note if the types of a group are not known", async () => {
     const named = ["A_b", "a.b", "__"].map((one) => ({ AutoScalingGroupName: one }));
     const { objects, text } = await run({ groups: written("names.json", named) });
     const names = objects.map(({ metadata }) => (metadata as { name: string }).name).sort();
@@ -234,7 +234,7 @@ describe("drafts from node groups", () => {
     expect(text).not.toContain("NodePool web-group: any instance type");
   });
 
-  it("leave out Auto Scaling groups of other clusters, and say so", async () => {
+  it("leave out Auto Scaling groups of other clusters, with a note", async () => {
     const groups = written("others.json", [
       { AutoScalingGroupName: "x", Tags: tags({ "kubernetes.io/cluster/staging": "owned" }) },
       { AutoScalingGroupName: "y", Tags: tags({ "eks:cluster-name": "staging" }) },
@@ -250,7 +250,7 @@ describe("drafts from node groups", () => {
     expect(text).toContain("# - left out, as their tags name other clusters: x, y");
   });
 
-  it("take no taint from a tag that Cluster Autoscaler would ignore", async () => {
+  it("get no taint from a tag that Cluster Autoscaler would ignore", async () => {
     const prefix = "k8s.io/cluster-autoscaler/node-template/taint/";
     const groups = written("taints.json", [
       {
@@ -265,7 +265,7 @@ describe("drafts from node groups", () => {
     });
   });
 
-  it("leave out nodes without a group, and those of Karpenter", () => {
+  it("leave out nodes without a group and nodes of Karpenter", () => {
     const groups = nodeGroups(
       OBJECTS.filter(({ kind }) => kind === "Node") as unknown as Node[],
       [],
@@ -278,11 +278,11 @@ describe("drafts from node groups", () => {
   it.each([
     [{}, "no AutoScalingGroups in it"],
     [{ AutoScalingGroups: [{}] }, "AutoScalingGroups[0] has no AutoScalingGroupName"],
-  ])("refuse a file of groups that is none: %j", (value, why) => {
+  ])("need a valid file of groups, and any other file is refused: %j", (value, why) => {
     expect(() => readScalingGroups("groups.json", value)).toThrow(why);
   });
 
-  it("say that there is no group", async () => {
+  it("are not made if there is no group, and the error says so", async () => {
     writeFileSync(at("none.json"), JSON.stringify(node("alone", {})));
     await expect(run({ filename: [at("none.json")] })).rejects.toThrow("no node group was found");
   });

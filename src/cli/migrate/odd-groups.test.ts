@@ -67,7 +67,7 @@ const mixed = (overrides: readonly object[], distribution: object = {}) => ({
   },
 });
 
-describe("drafts from odd groups", () => {
+describe("NodePools drafted from unusual Auto Scaling groups", () => {
   const folder = mkdtempSync(join(tmpdir(), "karpenter-odd-groups-"));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -88,7 +88,7 @@ describe("drafts from odd groups", () => {
     return { text, pools, said: JSON.stringify(pools) };
   };
 
-  it("find the nodes of a plain group by its instances, and price them as the group buys them", async () => {
+  it("match nodes of a plain group by its instances, and price them by how the group buys", async () => {
     const spot = mixed([{ InstanceType: "m5.xlarge" }], { OnDemandPercentageAboveBaseCapacity: 0 });
     const onDemand = { Instances: [{ InstanceId: "i-1", InstanceType: "m5.xlarge" }] };
     const objects = [
@@ -105,7 +105,7 @@ describe("drafts from odd groups", () => {
     expect(cheap.text).toMatch(/for the same pods: \$[\d.]+\/h on 1 node\n/);
   });
 
-  it("keep mixed architectures, and say which shares are lost", async () => {
+  it("keep mixed architectures, and a note says which shares are lost", async () => {
     const policy = mixed([{ InstanceType: "m5.xlarge" }, { InstanceType: "m6g.xlarge" }], {
       OnDemandBaseCapacity: 2,
       OnDemandPercentageAboveBaseCapacity: 25,
@@ -120,7 +120,7 @@ describe("drafts from odd groups", () => {
     expect(text).toContain("spread pods over karpenter.sh/capacity-type");
   });
 
-  it("count weighted sizes in units of capacity", async () => {
+  it("convert weighted sizes to limits in units of capacity", async () => {
     const policy = mixed([
       { InstanceType: "c5.xlarge", WeightedCapacity: "4" },
       { InstanceType: "c5.4xlarge", WeightedCapacity: "16" },
@@ -132,14 +132,14 @@ describe("drafts from odd groups", () => {
     expect(text).toContain("a NodePool has no weights for types and goes by price");
   });
 
-  it("name the attributes by which a group chose its types", async () => {
+  it("come with a note that names the attributes by which a group chose its types", async () => {
     const wanted = { VCpuCount: { Min: 2, Max: 8 }, MemoryMiB: { Min: 4096 } };
     const { text } = await draft([group("any", mixed([{ InstanceRequirements: wanted }]))]);
     expect(text).toContain("by attributes (MemoryMiB, VCpuCount), which are not translated");
     expect(text).toContain("karpenter.k8s.aws/instance-cpu");
   });
 
-  it("keep labels that pods of EKS managed node groups select, or say what to select", async () => {
+  it("keep labels of EKS managed node groups that pods select, or a note says what to select instead", async () => {
     const labels = {
       "eks.amazonaws.com/nodegroup": "infra",
       "eks.amazonaws.com/capacityType": "SPOT",
@@ -172,7 +172,7 @@ describe("drafts from odd groups", () => {
     expect(text).toContain("# - without a place: default/a");
   });
 
-  it("take taints and labels of an empty GPU group from its tags, and say what no NodePool has", async () => {
+  it("take taints and labels of an empty GPU group from its tags, and a note names what no NodePool can have", async () => {
     const { pools, text } = await draft([
       group("gpu", {
         ...mixed([{ InstanceType: "g5.2xlarge" }]),
@@ -212,7 +212,7 @@ describe("drafts from odd groups", () => {
     expect(text).not.toContain("scaledownunneededtime");
   });
 
-  it("take the weights of NodePools from the priority expander", async () => {
+  it("get their weights from the priority expander", async () => {
     const expander = {
       apiVersion: "v1",
       kind: "ConfigMap",

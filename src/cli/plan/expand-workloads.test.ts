@@ -38,15 +38,15 @@ function ownedBy(kind: string, name: string): string {
   return `, ownerReferences: [{apiVersion: apps/v1, kind: ${kind}, name: ${name}, uid: u, controller: true}]`;
 }
 
-describe("a Job", () => {
-  it("has as many pods as may run at once, as far as completions are missing", () => {
+describe("the planned pods of a Job", () => {
+  it("are as many as may run in parallel, at most the missing completions", () => {
     expect(names(expand(job("parallelism: 3, completions: 4, ")))).toHaveLength(3);
     const status = "{succeeded: 3}";
     expect(names(expand(job("parallelism: 3, completions: 4, ", status)))).toEqual(["j-0"]);
     expect(names(expand(job("suspend: true, ")))).toEqual([]);
   });
 
-  it("has none once it is complete, or has failed", () => {
+  it("are none if the Job is complete or has failed", () => {
     for (const type of ["Complete", "Failed"]) {
       const status = `{conditions: [{type: ${type}, status: "True"}]}`;
       expect(names(expand(job("", status)))).toEqual([]);
@@ -54,7 +54,7 @@ describe("a Job", () => {
   });
 });
 
-describe("a CronJob", () => {
+describe("the planned pods of a CronJob", () => {
   const template = "template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}";
   const cronJob = (spec = "") =>
     `{apiVersion: batch/v1, kind: CronJob, metadata: {name: report}, spec: {schedule: "0 * * * *", ${spec}jobTemplate: {spec: {parallelism: 2, ${template}}}}}`;
@@ -62,14 +62,14 @@ describe("a CronJob", () => {
   const run = (spec: string) =>
     `{apiVersion: batch/v1, kind: Job, metadata: {name: report-29000000${madeBy}}, spec: {${spec}${template}}}`;
 
-  it("has the pods of one run, with the labels of a Job", () => {
+  it("are those of one run, with the labels of a Job", () => {
     const { pods } = expand(cronJob());
     expect(pods.map(({ metadata }) => metadata.name)).toEqual(["report-next-0", "report-next-1"]);
     expect(pods[0]?.metadata.labels).toMatchObject({ "job-name": "report-next" });
     expect(names(expand(cronJob("suspend: true, ")))).toEqual([]);
   });
 
-  it("has no other while one is under way, be it a Job of the input or pods of one that is not", () => {
+  it("are none while a run is in progress, as a Job or as pods of a Job outside the input", () => {
     expect(names(expand(cronJob(), run("")))).toEqual(["report-29000000-0"]);
     expect(names(expand(cronJob(), run("suspend: true, ")))).toHaveLength(2);
     const there = pod("report-29000000-x", ownedBy("Job", "report-29000000"));
@@ -79,29 +79,29 @@ describe("a CronJob", () => {
   });
 });
 
-describe("a ReplicationController", () => {
-  it("has its replicas, as far as they are not there yet", () => {
+describe("the planned pods of a ReplicationController", () => {
+  it("are its missing replicas", () => {
     const controller = `{apiVersion: v1, kind: ReplicationController, metadata: {name: old}, spec: {replicas: 3, selector: {app: w}, ${TEMPLATE}}}`;
     const there = pod("old-x", ownedBy("ReplicationController", "old"));
     expect(names(expand(controller, there))).toEqual(["old-x", "old-0", "old-1"]);
   });
 });
 
-describe("an autoscaler", () => {
+describe("an autoscaler in the input of a plan", () => {
   const web = (replicas: string) =>
     `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {${replicas}${SELECTOR}, ${TEMPLATE}}}`;
   const autoscaler = (version: string, name = "web", own = "a", least = 3, most = 5) =>
     `{apiVersion: autoscaling/${version}, kind: HorizontalPodAutoscaler, metadata: {name: ${own}}, spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: ${name}}, minReplicas: ${least}, maxReplicas: ${most}}}`;
   const count = (...documents: readonly string[]) => names(expand(...documents)).length;
 
-  it("keeps the replicas of its workload within its bounds, unless somebody set them to zero", () => {
+  it("keeps the replicas of its workload within its bounds, unless they are zero", () => {
     expect(count(web(""), autoscaler("v2"))).toBe(3);
     expect(count(web("replicas: 9, "), autoscaler("v1"))).toBe(5);
     expect(count(web("replicas: 0, "), autoscaler("v2"))).toBe(0);
     expect(count(web(""), autoscaler("v2", "other"))).toBe(1);
   });
 
-  it("is not the only one: all keep to their bounds, and there is room for those that ask for more", () => {
+  it("beside another autoscaler of the same workload: both bounds apply, and the larger result wins", () => {
     const both = (least: number, most: number) => [
       autoscaler("v2", "web", "b", least, most),
       autoscaler("v2"),
@@ -113,8 +113,8 @@ describe("an autoscaler", () => {
   });
 });
 
-describe("a StatefulSet", () => {
-  it("gets its pods though a Deployment of its name comes first: that one's are numbered past them", () => {
+describe("the planned pods of a StatefulSet", () => {
+  it("keep their fixed names, and the pods of a Deployment with the same name get later numbers", () => {
     const deployment = set("w", "replicas: 2")
       .replace("StatefulSet", "Deployment")
       .replace("serviceName: s, ", "");
@@ -122,15 +122,15 @@ describe("a StatefulSet", () => {
     expect(found.toSorted()).toEqual(["w-0", "w-1", "w-2", "w-3"]);
   });
 
-  it("misses pods by their names, from its first ordinal on", () => {
+  it("are those whose names are missing, from the first ordinal on", () => {
     const there = pod("db-6", ownedBy("StatefulSet", "db"), "nodeName: n1, ");
     const documents = [set("db", "replicas: 3, ordinals: {start: 5}"), there];
     expect(names(expand(...documents))).toEqual(["db-6", "db-5", "db-7"]);
   });
 });
 
-describe("a Deployment", () => {
-  it("has the pods of its ReplicaSet, also when that is not in the input", () => {
+describe("the planned pods of a Deployment", () => {
+  it("count pods of its ReplicaSet, even if the ReplicaSet is not in the input", () => {
     const labels = ", labels: {app: w, pod-template-hash: abc}";
     const there = pod("web-abc-x", `${labels}${ownedBy("ReplicaSet", "web-abc")}`);
     const web = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 2, ${SELECTOR}, ${TEMPLATE}}}`;
@@ -138,8 +138,8 @@ describe("a Deployment", () => {
   });
 });
 
-describe("workloads of a live cluster", () => {
-  it("have the pods that are there, whatever number they want", () => {
+describe("the planned pods of workloads in a live cluster", () => {
+  it("are the existing pods, whatever the replicas say", () => {
     const replicaSet = `{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: web}, spec: {replicas: 3, ${SELECTOR}, ${TEMPLATE}}}`;
     const live = [replicaSet, set("db", "replicas: 3"), pod("web-x", ownedBy("ReplicaSet", "web"))]
       .flatMap((text) => objectsOf("cluster", text))
@@ -156,8 +156,8 @@ describe("workloads of a live cluster", () => {
   });
 });
 
-describe("workloads that own each other", () => {
-  it("have pods all the same", () => {
+describe("the planned pods of workloads that own each other", () => {
+  it("are created as usual", () => {
     const replicaSet = (name: string, owner: string) =>
       `{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: ${name}${ownedBy("ReplicaSet", owner)}}, spec: {replicas: 1, ${SELECTOR}, ${TEMPLATE}}}`;
     const there = pod("x", ownedBy("ReplicaSet", "a"));
@@ -165,8 +165,8 @@ describe("workloads that own each other", () => {
   });
 });
 
-describe("a pod that no cluster has yet", () => {
-  it("gets what LimitRanges give to containers that say nothing", () => {
+describe("a planned pod that does not exist in a cluster", () => {
+  it("gets the LimitRanges' defaults for containers without requests and limits", () => {
     const range =
       "{apiVersion: v1, kind: LimitRange, metadata: {name: r}, spec: {limits: [{type: Container, defaultRequest: {cpu: 250m}}]}}";
     const { pods } = expand(range, pod("new"), pod("there", ", uid: u"));
@@ -180,7 +180,7 @@ describe("a pod that no cluster has yet", () => {
     ]);
   });
 
-  it("is as important as its class says, or else the default one; Kubernetes' own are always there", () => {
+  it("gets the priority of its class, else of the default class; Kubernetes' own classes always exist", () => {
     const priorityClass = (name: string, more: string) =>
       `{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: ${name}}, ${more}}`;
     const some = [
@@ -206,7 +206,7 @@ describe("a pod that no cluster has yet", () => {
     expect(of(...classes, least)[1]).toBe(-5);
   });
 
-  it("is bad input with a class that the input has not, unless it was let in already", () => {
+  it("is refused if the input lacks its priority class, unless the pod was already admitted", () => {
     const classy = (text: string) =>
       text.replace("containers:", "priorityClassName: gold, containers:");
     const told = (where: string) =>
@@ -224,11 +224,11 @@ describe("a pod that no cluster has yet", () => {
   });
 });
 
-describe("more pods than a plan takes", () => {
+describe("more pods than a plan allows", () => {
   const deployment = (name: string, replicas: number) =>
     `{apiVersion: apps/v1, kind: Deployment, metadata: {name: ${name}}, spec: {replicas: ${replicas}, ${SELECTOR}, ${TEMPLATE}}}`;
 
-  it("are bad input, counted over all of it, before any is made", () => {
+  it("are refused before any pod is created, by the number in the whole input", () => {
     const limit = "pods of the whole input, and a plan takes at most 5000000; lower it, or plan";
     expect(() => expand(pod("p"), deployment("web", 2_000_000_000))).toThrow(
       `app.yaml, document 2: Deployment web: spec.replicas: 2000000000, which makes 2000000001 ${limit}`,
@@ -245,13 +245,13 @@ describe("more pods than a plan takes", () => {
   });
 });
 
-describe("volume claims", () => {
+describe("volume claims of planned pods", () => {
   const storageClass = (name: string, metadata = "") =>
     `{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: ${name}${metadata}}, provisioner: ebs.csi.aws.com, volumeBindingMode: WaitForFirstConsumer}`;
   const isDefault = ', annotations: {storageclass.kubernetes.io/is-default-class: "true"}';
   const claimSpec = "spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}";
 
-  it("of pods and StatefulSets are there, in the default class when they name none", () => {
+  it("are created for pods and StatefulSets, with the default class if they name none", () => {
     const ephemeral = `volumes: [{name: scratch, ephemeral: {volumeClaimTemplate: {${claimSpec}}}}}], `;
     const templates = `volumeClaimTemplates: [{metadata: {name: data}, ${claimSpec}}}]`;
     const { volumeClaims } = expand(
@@ -267,7 +267,7 @@ describe("volume claims", () => {
     ]);
   });
 
-  it("keep the class that they say, and none when a volume is theirs already", () => {
+  it("keep the class that they name, and get none if they already name a volume", () => {
     const claim = (name: string, spec: string) =>
       `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: ${name}}, ${claimSpec}, ${spec}}}`;
     const { volumeClaims } = expand(
@@ -286,7 +286,7 @@ describe("volume claims", () => {
     ]);
   });
 
-  it("that name a volume of the input are bound to it", () => {
+  it("are bound if they name a volume of the input", () => {
     const claim = (name: string, volume: string) =>
       `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: ${name}}, ${claimSpec}, volumeName: ${volume}}}`;
     const volume =

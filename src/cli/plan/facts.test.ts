@@ -39,8 +39,8 @@ const PRICES = {
   spot: new Map([["m5.large/us-west-2b", 31_007]]),
 };
 
-describe("what a running Karpenter tells", () => {
-  it("is found among other objects; the newest prices win, whatever the order", () => {
+describe("the ConfigMap karpenter-facts", () => {
+  it("is found among other objects; the one with the newest prices counts, in any order", () => {
     const older = { ...PRICES, readAtMs: PRICES.readAtMs - 1_000 };
     const found = [
       told({ settings: {}, prices: PRICES }),
@@ -66,7 +66,7 @@ describe("what a running Karpenter tells", () => {
     expect(await gpus(gate)).toBeUndefined();
   });
 
-  it("is what offerings cost; a zone that it has no spot price of offers none", async () => {
+  it("sets the prices of offerings, and a zone without a spot price has no spot offering", async () => {
     const facts = factsIn([told({ settings: {}, prices: PRICES })]);
     const { pools } = sortManifests(objectsOf("pool.yaml", POOL));
     const prices = async (region: string) => {
@@ -93,7 +93,7 @@ describe("what a running Karpenter tells", () => {
     expect(elsewhere.shown).not.toContain("eu-west-1a on-demand 96001");
   });
 
-  it("goes with the room in quotas that a running Karpenter told", async () => {
+  it("sets the free vCPU quota that a plan may use", async () => {
     const quotas = [{ code: "L-1216C47A", name: "Standard", allowed: 8, used: 6 }];
     const facts = factsIn([told({ settings: {}, prices: { ...PRICES, quotas } })]);
     const manifests = sortManifests(objectsOf("input.yaml", POOL));
@@ -108,7 +108,7 @@ describe("what a running Karpenter tells", () => {
     expect(counted.length).toBeGreaterThan(0);
   });
 
-  it("goes with the reservations and the images that a class has found", async () => {
+  it("lets a plan use the reservations and images in the status of a node class", async () => {
     const status = `
 apiVersion: karpenter.k8s.aws/v1
 kind: EC2NodeClass
@@ -149,7 +149,7 @@ status:
     });
   });
 
-  it("says that reservations are left out if the input does not say which ones a class finds", async () => {
+  it("without it, a note says that reservations are left out if no status lists them", async () => {
     const asking = `
 apiVersion: karpenter.k8s.aws/v1
 kind: EC2NodeClass
@@ -174,7 +174,7 @@ spec:
     expect(await noted(`${asking}status: {subnets: []}\n`)).toEqual([]);
   });
 
-  it("goes with the zones that a class has found subnets in", async () => {
+  it("lets a plan use the zones of the subnets in the status of a node class", async () => {
     const nodeClass = `
 apiVersion: karpenter.k8s.aws/v1
 kind: EC2NodeClass
@@ -200,7 +200,7 @@ status:
     expect(await zonesIn("eu-west-1")).toEqual(["eu-west-1a", "eu-west-1b", "eu-west-1c"]);
   });
 
-  it("says which region it is, whatever zones pods ask for", async () => {
+  it("decides the region, whatever zones pods require", async () => {
     const facts = factsIn([told({ settings: {}, prices: PRICES })]);
     const pod = `
 apiVersion: v1
@@ -222,7 +222,7 @@ spec:
     expect(await zonesIn({ region: "eu-west-1" }, facts)).toContain("eu-west-1a");
   });
 
-  it("is beaten by --setting; what this program does not know is passed over", () => {
+  it("is overridden by --setting, and its unknown settings are ignored", () => {
     const settings = { "consolidation-min-savings": "7", "surge-timeout": "1m0s", "of-later": "x" };
     const facts = factsIn([told({ settings })]);
     const { flags, notes } = settingsWith(facts, { "surge-timeout": "2m" });
@@ -255,7 +255,7 @@ spec:
     expect(factsIn(found.slice(1))?.where).toBe("karpenter/next-karpenter-facts");
   });
 
-  it("is looked for where Karpenter usually is when not all namespaces may be read", async () => {
+  it("is looked for in Karpenter's usual namespaces if listing all namespaces is forbidden", async () => {
     const refused = () =>
       Promise.reject(new KubeError(403, { reason: "Forbidden" } as never, "listing"));
     const gone = () =>

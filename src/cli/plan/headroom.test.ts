@@ -100,7 +100,7 @@ function roomIn(documents: readonly string[]) {
 }
 
 describe("CapacityBuffers in a plan", () => {
-  it("share the price of nodes with pods, and are told apart from them", async () => {
+  it("share the price of nodes with pods, and are listed separately", async () => {
     const documents = [POOL, ROOM, web(1), buffer("{podTemplateRef: {name: room}, replicas: 3}")];
     const found = await planned(documents);
     expect(found.totals).toMatchObject({
@@ -126,7 +126,7 @@ describe("CapacityBuffers in a plan", () => {
       expect((await plan(documents, output)).text).not.toContain("capacity-buffer:");
   });
 
-  it("alone are a plan, too", async () => {
+  it("make a plan even without other pods", async () => {
     const { code, text } = await plan([
       POOL,
       ROOM,
@@ -137,7 +137,7 @@ describe("CapacityBuffers in a plan", () => {
     expect(text).toContain("headroom: buffer shop/spare, 5 pods, $0.4000 an hour");
   });
 
-  it("give way to pods where a limit leaves room for one of them only", async () => {
+  it("get no room if a limit has room only for the other pods", async () => {
     const limited = `${POOL}  limits: {cpu: 4}\n`;
     const found = await planned([
       limited,
@@ -172,7 +172,7 @@ describe("CapacityBuffers in a plan", () => {
     ],
     ["no such template", web(10), "{podTemplateRef: {name: none}, replicas: 2}", 0],
     ["limits", ROOM, "{podTemplateRef: {name: room}, limits: {cpu: 3500m}}", 3],
-  ] as const)("are worked out from the input: %s", (_, document, spec, count) => {
+  ] as const)("have as many pods as the input says: %s", (_, document, spec, count) => {
     const found = roomIn([document, buffer(spec)]);
     expect(found.count).toBe(count);
     expect(found.notes).toHaveLength(count === 0 ? 1 : 0);
@@ -180,7 +180,7 @@ describe("CapacityBuffers in a plan", () => {
       expect(note).toContain("CapacityBuffer shop/spare is left out: ");
   });
 
-  it("are no more than ResourceQuotas leave beside the other pods", () => {
+  it("are limited to what ResourceQuotas leave beside other pods", () => {
     const quota = (name: string, status = "{}") => `
 apiVersion: v1
 kind: ResourceQuota
@@ -203,7 +203,7 @@ status: ${status}
     expect(room(used)).toEqual([1, limited("live", 1)]);
   });
 
-  it("of a live cluster are as many as its controller found", () => {
+  it("of a live cluster have the number of pods that their controller computed", () => {
     const live: Found[] = [ROOM, buffer("{podTemplateRef: {name: room}, replicas: 9}")].flatMap(
       (text) => objectsOf("app.yaml", text).map((one) => ({ ...one, live: true })),
     );
@@ -212,7 +212,7 @@ status: ${status}
     expect(headroomPods(sortManifests(live)).pods).toHaveLength(2);
   });
 
-  it("have templates and workloads of a cluster read only if there are any", async () => {
+  it("cause templates and workloads of a cluster to be read only if there are buffers", async () => {
     const asked: string[] = [];
     const client = (buffers: readonly KubeObject[]) => ({
       list: async ({ kind }: Kind) => {

@@ -374,12 +374,12 @@ async function check(
   );
 }
 
-describe("a plan does not go by the order of its input", () => {
+describe("karpenter plan gives the same plan for any order of its input", () => {
   it.each(Object.entries(INPUTS))("with several %s", async (_, documents) => {
     await check(documents, TYPES, RUNS);
   });
 
-  it.each(Object.entries(OF_AWS))("without instance types, with %s", async (_, documents) => {
+  it.each(Object.entries(OF_AWS))("with AWS instance types, and %s", async (_, documents) => {
     await check(documents, [], RUNS_OF_AWS);
   });
 });

@@ -90,8 +90,8 @@ async function planFor(
   return { plan, notes: [...notes, ...poolNotes(result)] };
 }
 
-describe("a plan", () => {
-  it("places every replica and names pool, types by price, pods, amounts and cheapest offering", async () => {
+describe("karpenter plan", () => {
+  it("places every replica, and prints NodePool, types by price, pods, requests and the cheapest offering", async () => {
     const { plan } = await planFor([POOL, workload("Deployment", "web", 3)]);
     expect(plan.newNodeClaims).toHaveLength(1);
     expect(plan.newNodeClaims[0]).toMatchObject({
@@ -114,7 +114,7 @@ describe("a plan", () => {
     });
   });
 
-  it("says of a pod without a place what fell how often", async () => {
+  it("says how many instance types were ruled out for a pod without a place, by reason", async () => {
     const { plan } = await planFor([POOL, workload("Deployment", "web", 1, "", "9")]);
     expect(plan.unschedulable).toHaveLength(1);
     expect(plan.unschedulable[0]).toMatchObject({
@@ -127,7 +127,7 @@ describe("a plan", () => {
     );
   });
 
-  it("gives each node only the types for which limits have room, and says what the limits cost", async () => {
+  it("leaves each node only the types within the limits, and says what the limits cost", async () => {
     const limited = POOL.replace("spec:\n", "spec:\n  limits: {cpu: 9}\n");
     const apart =
       "affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: web}}}]}}";
@@ -146,7 +146,7 @@ describe("a plan", () => {
     expect(limitNotes(small)).toEqual([]);
   });
 
-  it("names each NodePool that launches nothing whatever the pods are, even if another one places them", async () => {
+  it("names each NodePool that can launch nothing for any pod, even if another one places the pods", async () => {
     const other = (requirement: string) =>
       poolManifest({ requirements: [requirement] }).replace("{name: default}", "{name: other}");
     const noted = async (pool: string) => {
@@ -166,7 +166,7 @@ describe("a plan", () => {
     ]);
   });
 
-  it("tells replicas of one refused claim once, and a reason with no pool as it is", async () => {
+  it("reports equal replicas once, and a reason without a NodePool unchanged", async () => {
     const claims =
       "volumeClaimTemplates: [{metadata: {name: data}, spec: {storageClassName: gone, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}]";
     const { plan } = await planFor([POOL, workload("StatefulSet", "db", 2, claims)]);
@@ -175,7 +175,7 @@ describe("a plan", () => {
     );
   });
 
-  it("keeps to the schema of the reference page, with nothing in it that the page does not know", async () => {
+  it("matches the schema of the reference page, without unknown fields", async () => {
     const { plan } = await planFor([
       POOL,
       workload("Deployment", "web", 9),
@@ -187,7 +187,7 @@ describe("a plan", () => {
     keepsToSchema(pageSchema("plan"), plan, { totals: {} });
   });
 
-  it("breaks reasons, fixes and notes that 100 columns do not fit, but not wide", async () => {
+  it("wraps reasons, fixes and notes at 100 columns, but not with -o wide", async () => {
     const { plan } = await planFor([POOL, workload("Deployment", "web", 1, "", "9")]);
     const note = "a note of many words ".repeat(9).trim();
     const lines = planText(plan, [note]).split("\n");
@@ -201,7 +201,7 @@ describe("a plan", () => {
     expect(planText(plan, [note], { ...PLAIN_SCREEN, wide: true })).toContain(`\nnote: ${note}\n`);
   });
 
-  it("fits 100 columns as text, and says the cost of each pool and of all", async () => {
+  it("fits text into 100 columns, and shows the cost of each NodePool and of all", async () => {
     const long = "a-pool-with-a-very-long-name-that-somebody-has-chosen-once";
     const other = POOL.replace("name: default}\nspec:", `name: ${long}}\nspec:\n  weight: 1`);
     const pinned = (pool: string) =>
@@ -225,7 +225,7 @@ describe("a plan", () => {
     expect(wide).toContain(long);
   });
 
-  it("has one row for nodes that differ only in how many types they may become", async () => {
+  it("has one row for nodes that differ only in their number of possible types", async () => {
     const { plan } = await planFor([POOL, workload("Deployment", "web", 14)]);
     const [one, two] = plan.newNodeClaims;
     const differing = {
@@ -240,7 +240,7 @@ describe("a plan", () => {
     expect(rows({ ...PLAIN_SCREEN, wide: true })).toEqual([expect.stringContaining("0-2 others")]);
   });
 
-  it("has colours where the screen has them, and the same text", async () => {
+  it("has colours on a screen with colours, and the same text without them", async () => {
     const { plan } = await planFor([POOL, workload("Deployment", "web", 1, "", "9")]);
     const coloured = planText(plan, ["a note"], { ...PLAIN_SCREEN, paint: pc.createColors(true) });
     expect(coloured).toContain("\u001b[31mPods without a place");
@@ -248,7 +248,7 @@ describe("a plan", () => {
     expect(coloured.replace(/\u001b\[\d+m/g, "")).toBe(planText(plan, ["a note"]));
   });
 
-  it("says in a table how many equal nodes there are, and what they cost together", async () => {
+  it("shows equal nodes in one row, with their number and total cost", async () => {
     const { plan } = await planFor([POOL, workload("Deployment", "web", 14)]);
     expect(planText(plan, ["a note"])).toMatchInlineSnapshot(`
       "Nodes to launch
@@ -291,8 +291,8 @@ status: {phase: Running}
 `;
 }
 
-describe("manifests", () => {
-  it("count bound pods on their node, and only fill what is left of it", async () => {
+describe("manifests in the input of a plan", () => {
+  it("count bound pods on their node, and new pods fill only the free room", async () => {
     const { plan } = await planFor([
       POOL,
       node("n1"),
@@ -303,7 +303,7 @@ describe("manifests", () => {
     expect(plan.newNodeClaims.flatMap(({ pods }) => pods)).toEqual(["shop/web-1"]);
   });
 
-  it("are numbered where the API server is to draw their names", async () => {
+  it("get numbered names if the API server would generate the names", async () => {
     const job = `
 apiVersion: batch/v1
 kind: Job
@@ -315,7 +315,7 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: 
     expect(placed).toEqual(["default/pi-0-0", "default/pi-1-0"]);
   });
 
-  it("are numbered past the names that others have, with or without the default namespace written", async () => {
+  it("get numbers that other objects do not use, with or without an explicit default namespace", async () => {
     const job = (metadata: string) => `
 apiVersion: batch/v1
 kind: Job
@@ -342,7 +342,7 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: 
     ]);
   });
 
-  it("do not count the replicas of a Deployment twice that are there as pods of its ReplicaSet", async () => {
+  it("count pods of a Deployment's ReplicaSet as replicas of the Deployment", async () => {
     const own = (kind: string, name: string): string =>
       `, ownerReferences: [{apiVersion: apps/v1, kind: ${kind}, name: ${name}, uid: u, controller: true}]`;
     const replicaSet = workload("ReplicaSet", "web", 2)
@@ -369,7 +369,7 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: 
     expect(plan.newNodeClaims[0]?.instanceTypes).toEqual(["m-4", "m-8"]);
   });
 
-  it("make the volume claims of a StatefulSet, whose storage class ties pods to a zone", async () => {
+  it("include the volume claims of a StatefulSet, whose storage class ties pods to a zone", async () => {
     const storage = `
 apiVersion: storage.k8s.io/v1
 kind: StorageClass
@@ -384,7 +384,7 @@ allowedTopologies: [{matchLabelExpressions: [{key: topology.kubernetes.io/zone, 
     expect(plan.newNodeClaims[0]?.cheapest.zone).toBe("b");
   });
 
-  it("of older generations mean the same: a v1beta1 NodePool and a v1alpha5 Provisioner", async () => {
+  it("mean the same in older generations: a v1beta1 NodePool and a v1alpha5 Provisioner", async () => {
     const beta = POOL.replace("karpenter.sh/v1", "karpenter.sh/v1beta1").replace(
       "group: karpenter.k8s.aws",
       "apiVersion: karpenter.k8s.aws/v1beta1",
@@ -403,7 +403,7 @@ spec:
     expect(plan.newNodeClaims[0]).toMatchObject({ nodePool: "old", instanceTypes: ["m-2"] });
   });
 
-  it("name what a plan does not look at, and pools that are passed over", async () => {
+  it("that are not used are named in a note, and so are NodePools that are not used", async () => {
     const { notes } = await planFor([
       POOL.replace(
         "spec:",
@@ -416,14 +416,14 @@ spec:
   });
 });
 
-describe("a fix", () => {
+describe("a fix that a plan proposes", () => {
   const LIMITED = POOL.replace("template:", 'limits: {cpu: "8"}\n  template:');
   const ZONAL = POOL.replace(
     "operator: Exists}",
     "operator: Exists}, {key: topology.kubernetes.io/zone, operator: In, values: [a]}",
   );
 
-  it("made by hand in the manifest places the pods", async () => {
+  it("places the pods if a user makes it in the manifest", async () => {
     const web = workload("Deployment", "web", 3, "", "7");
     const { plan } = await planFor([LIMITED, web]);
     expect(plan.unschedulable.map(({ pod }) => pod)).toEqual(["shop/web-1", "shop/web-2"]);
@@ -463,7 +463,7 @@ describe("a fix", () => {
     expect(planText(zonal, [])).toContain("fix: let NodePool default use");
   });
 
-  it("is told for those pods only that it is for, even if others fail for the same reason", async () => {
+  it("is shown only for the pods that it places, even if other pods fail for the same reason", async () => {
     const small = [
       node("n1"),
       workload("Deployment", "a", 1, "", "3"),
@@ -477,12 +477,15 @@ describe("a fix", () => {
   it.each([
     ["requirements: {}, wait: 5", /spec\.wait\b.*spec\.requirements: wanted a list/s],
     ["requirements: [{key: __proto__, operator: In, values: [a]}]", /__proto__/],
-  ])("of a Provisioner with %s are refused in words", async (spec, told) => {
-    const provisioner = `apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: old}\nspec: {${spec}}`;
-    await expect(planFor([provisioner])).rejects.toThrow(told);
-  });
+  ])(
+    "is not proposed for an invalid Provisioner (%s), which is refused in words",
+    async (spec, told) => {
+      const provisioner = `apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: old}\nspec: {${spec}}`;
+      await expect(planFor([provisioner])).rejects.toThrow(told);
+    },
+  );
 
-  it("of a Provisioner names the fields that it has", async () => {
+  it("names the field of a Provisioner, if the NodePool is one", async () => {
     const provisioner =
       "apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: old}\nspec: {providerRef: {name: old}, limits: {resources: {cpu: 1}}}";
     const { plan } = await planFor([provisioner, workload("Deployment", "web", 1)]);
@@ -493,8 +496,8 @@ describe("a fix", () => {
   });
 });
 
-describe("further manifests", () => {
-  it("LimitRanges complete containers of workloads and daemons", async () => {
+describe("other kinds in the input of a plan", () => {
+  it("LimitRanges add requests to containers of workloads and daemons", async () => {
     const range = `
 apiVersion: v1
 kind: LimitRange
@@ -506,7 +509,7 @@ spec: {limits: [{type: Container, defaultRequest: {memory: 1Gi}}]}`;
     expect((await planFor(documents)).plan.newNodeClaims[0]?.requests["memory"]).toBe(undefined);
   });
 
-  it("NodeOverlays change prices; what has no effect is said", async () => {
+  it("NodeOverlays change prices, and a note names an overlay without effect", async () => {
     const overlay = (name: string, spec: string) => `
 apiVersion: karpenter.sh/v1alpha1
 kind: NodeOverlay
@@ -525,7 +528,7 @@ spec: {requirements: [{key: node.kubernetes.io/instance-type, operator: In, valu
     );
   });
 
-  it("a default spread is for pods that a Service or their workload selects", async () => {
+  it("a default topology spread applies to pods that a Service or their workload selects", async () => {
     const defaultSpread = parseSchedulerConfig(
       "s.yaml",
       "podTopologySpread: {defaultConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule}]}",
@@ -539,7 +542,7 @@ spec: {requirements: [{key: node.kubernetes.io/instance-type, operator: In, valu
     );
   });
 
-  it("leave out a pod whose node the scheduler has nominated", async () => {
+  it("pods with a nominated node are left out", async () => {
     const pod = `
 apiVersion: v1
 kind: Pod
@@ -551,7 +554,7 @@ status: {nominatedNodeName: n1}`;
     expect(notes.join()).toContain("the scheduler has nominated a node: shop/waiting");
   });
 
-  it("plan again for pods of a node that goes, except those that nothing may move, and what has ended", async () => {
+  it("pods of a leaving node are planned again, except ended pods and pods that must not be moved", async () => {
     const going = `
 apiVersion: v1
 kind: Node
@@ -593,7 +596,7 @@ spec: {maxUnavailable: 0, selector: {matchLabels: {app: guarded}}}`;
   });
 });
 
-describe("a live cluster", () => {
+describe("a plan for a live cluster", () => {
   const forbidden = new KubeError(403, { reason: "Forbidden", message: "no" }, "list");
   const missing = new KubeError(404, { reason: "NotFound", message: "none" }, "list");
   const serving = (objects: Record<string, unknown[]>, refused: Record<string, Error> = {}) => ({
@@ -606,7 +609,7 @@ describe("a live cluster", () => {
     },
   });
 
-  it("is read kind by kind, older versions too, and needs no judging", async () => {
+  it("reads each kind, also in older versions, without validating the objects", async () => {
     const pool = parse(POOL.replace("v1\n", "v1beta1\n")) as KubeObject;
     const pods = [
       {
@@ -624,7 +627,7 @@ describe("a live cluster", () => {
     expect(manifests.pods.map(({ metadata }) => metadata.name)).toEqual(["p"]);
   });
 
-  it("has what files say on top of it, as if they were applied", async () => {
+  it("applies the given files over the objects of the cluster", async () => {
     const client = serving({ "nodepools v1": [parse(POOL)] });
     const { found } = await readCluster(client as never);
     const limited = POOL.replace("template:", "limits: {cpu: 1}\n  template:");
@@ -632,7 +635,7 @@ describe("a live cluster", () => {
     expect(pools.map(({ spec }) => spec?.limits)).toEqual([{ cpu: 1 }]);
   });
 
-  it("is read at the time of its own clock, where it tells one", async () => {
+  it("uses the time of the cluster's clock, if the server tells it", async () => {
     const date = "Thu, 01 Jan 2026 06:00:00 GMT";
     const telling = (headers: object) => ({ raw: async () => ({ status: 200, headers }) });
     expect(await timeOf(telling({ date }) as never)).toBe(Date.UTC(2026, 0, 1, 6));
@@ -641,7 +644,7 @@ describe("a live cluster", () => {
     expect(await timeOf(refusing as never)).toBeUndefined();
   });
 
-  it("is planned without kinds that it may not read, except pods", async () => {
+  it("leaves out kinds that may not be read, except pods", async () => {
     const { notes } = await readCluster(serving({}, { limitranges: forbidden }) as never);
     expect(notes).toEqual(["left out, as reading them is forbidden: limitranges"]);
     await expect(readCluster(serving({}, { pods: forbidden }) as never)).rejects.toThrow(
@@ -659,7 +662,7 @@ describe("a live cluster", () => {
       "exec: {apiVersion: client.authentication.k8s.io/v1, command: no-such-plugin, interactiveMode: Never}",
       /^--cluster: no credentials for the cluster: credential plugin no-such-plugin: .*; mend its user/,
     ],
-  ])("that cannot be asked is told of in a sentence: {%s}", async (user, sentence) => {
+  ])("fails with one sentence if the cluster does not answer: {%s}", async (user, sentence) => {
     const folder = mkdtempSync(join(tmpdir(), "plan-"));
     const path = join(folder, "config");
     writeFileSync(
@@ -681,7 +684,7 @@ users: [{name: u, user: {${user}}}]`,
   });
 });
 
-describe("the exit code", () => {
+describe("the exit code of karpenter plan", () => {
   async function run(
     documents: readonly string[],
     output: PlanFlags["output"] = "json",
@@ -716,7 +719,7 @@ describe("the exit code", () => {
     }
   }
 
-  it("is 0 when all pods are placed, 2 when some are not, in each output", async () => {
+  it("is 0 if all pods are placed and 2 if not, in each output format", async () => {
     const good = await run([POOL, workload("Deployment", "web", 1)]);
     expect(good.code).toBe(0);
     expect(JSON.parse(good.text)).toMatchObject({ totals: { pods: 1, placed: 1, nodes: 1 } });
@@ -735,7 +738,7 @@ describe("the exit code", () => {
     expect(text.text).toContain("nearest: m-8 of default: cpu: 9 asked for, 7900m there");
   });
 
-  it("is 3 when no pod needs a place, with a note that says so", async () => {
+  it("is 3 if no pod needs a place, with a note that says so", async () => {
     for (const documents of [[POOL], [""], [POOL, workload("Deployment", "web", 0)]]) {
       const none = await run(documents, "text");
       expect(none.code).toBe(3);
@@ -753,7 +756,7 @@ describe("the exit code", () => {
     );
   });
 
-  it("is 2 for a StatefulSet whose StorageClass is not in the input, with a fix", async () => {
+  it("is 2 for a StatefulSet whose StorageClass is missing, with a fix", async () => {
     const named = (text: string) =>
       workload(
         "StatefulSet",
@@ -791,7 +794,7 @@ provisioner: ebs.csi.aws.com`;
     expect((JSON.parse(quiet.text) as Plan).unschedulable[0]).not.toHaveProperty("fix");
   });
 
-  it("comes after word of what takes long, which is taken away, also when the input is at fault", async () => {
+  it("comes after the progress line is removed, also for bad input", async () => {
     const good = await run([POOL, workload("Deployment", "web", 2)]);
     expect(good.told).toEqual([
       "reading manifests",
@@ -825,7 +828,7 @@ provisioner: ebs.csi.aws.com`;
     expect(seen).toEqual(["reading manifests", "end"]);
   });
 
-  it("is 1, by an error with file, document and field, when the input is at fault", async () => {
+  it("is 1 for bad input, and the error names file, document and field", async () => {
     const negative = workload("Deployment", "web", -1);
     const failed = run([POOL, negative]);
     await expect(failed).rejects.toBeInstanceOf(CliError);
@@ -843,7 +846,7 @@ function problemsOf(read: () => unknown): readonly string[] {
   return [];
 }
 
-describe("bad input", () => {
+describe("bad input of karpenter plan", () => {
   const refused = (text: string) => () => sortManifests(objectsOf("app.yaml", text));
 
   it("is named by file, document and field", () => {
@@ -881,7 +884,7 @@ describe("bad input", () => {
     );
   });
 
-  it("is told whole: every field of every document, with what was probably meant", () => {
+  it("is reported completely: every field of every document, with a suggestion", () => {
     const text = `apiVersion: karpenter.sh/v1
 kind: NodePool
 metadata: {name: default}
@@ -926,7 +929,7 @@ ${POOL.replace("key: karpenter.sh/capacity-type", "key: karpenter.k8s.aws/instan
     ]);
   });
 
-  it("of a core label that a NodePool may not have names the label that was probably meant", () => {
+  it("with a core label that a NodePool must not have: the error suggests the intended label", () => {
     const text = POOL.replace("key: karpenter.sh/capacity-type", "key: karpenter.sh/capcity-type");
     expect(problemsOf(() => sortManifests(objectsOf("app.yaml", text)))).toEqual([
       expect.stringMatching(
@@ -935,7 +938,7 @@ ${POOL.replace("key: karpenter.sh/capacity-type", "key: karpenter.k8s.aws/instan
     ]);
   });
 
-  it("of a container's resource names the one that was probably meant", () => {
+  it("with an unknown resource name of a container: the error suggests the intended one", () => {
     const told = (resource: string) => {
       const text = workload("Deployment", "web", 1).replace("{cpu:", `{${resource}: 1Gi, cpu:`);
       return problemsOf(() => sortManifests(objectsOf("app.yaml", text))).join("\n");
@@ -946,7 +949,7 @@ ${POOL.replace("key: karpenter.sh/capacity-type", "key: karpenter.k8s.aws/instan
     expect(told("disk")).not.toContain("did you mean");
   });
 
-  it("of a label that no NodePool has names the label that was probably meant", async () => {
+  it("with a label that no NodePool has: the reason suggests the intended label", async () => {
     const typo = workload("Deployment", "web", 1).replace(
       "containers:",
       "nodeSelector: {topology.kubernetes.io/zoen: a}\n      containers:",
@@ -959,7 +962,7 @@ ${POOL.replace("key: karpenter.sh/capacity-type", "key: karpenter.k8s.aws/instan
     });
   });
 
-  it("of a label that a NodePool may have, but that is nearly a known one, is reported in a note", async () => {
+  it("with a label that is nearly a well-known one: a note suggests the well-known label", async () => {
     const requiring = (key: string) =>
       POOL.replace(
         "{key: karpenter.sh/capacity-type, operator: Exists}",
@@ -977,7 +980,7 @@ ${POOL.replace("key: karpenter.sh/capacity-type", "key: karpenter.k8s.aws/instan
     expect(await noted("example.com/zone")).not.toContain("did you mean");
   });
 
-  it("in more than twenty ways is told for twenty of them", () => {
+  it("with more than twenty errors: twenty are listed", () => {
     const many = Array.from({ length: 30 }, () => POOL.replace("spec:", "spec:\n  wieght: 1"));
     const problems = problemsOf(() => sortManifests(objectsOf("app.yaml", many.join("\n---\n"))));
     expect(problems).toHaveLength(21);
@@ -985,7 +988,7 @@ ${POOL.replace("key: karpenter.sh/capacity-type", "key: karpenter.k8s.aws/instan
     expect(problems[20]).toBe("and 10 more problems");
   });
 
-  it("of a file that cannot be read is a sentence", () => {
+  it("that is an unreadable file: the error is one sentence", () => {
     expect(() => readDocuments(["/no/such.yaml"])).toThrow(
       /^\/no\/such.yaml: no such file or folder$/,
     );
@@ -993,7 +996,7 @@ ${POOL.replace("key: karpenter.sh/capacity-type", "key: karpenter.k8s.aws/instan
     expect(() => readText(tmpdir())).toThrow(/: it is a folder, not a file$/);
   });
 
-  it("is a kind of ours under another group, in other letters, in the plural or with a slip, but no kind of others", () => {
+  it("names one of our kinds with a wrong group, letter case, plural or typo; kinds of other groups are ignored", () => {
     const head = (apiVersion: string, kind: string) =>
       `apiVersion: ${apiVersion}\nkind: ${kind}\nmetadata: {name: x}`;
     const slips = [
@@ -1040,7 +1043,7 @@ ${POOL.replace("key: karpenter.sh/capacity-type", "key: karpenter.k8s.aws/instan
     expect([...unused.keys()]).toEqual(others.map(([, kind]) => kind));
   });
 
-  it("is a NodePool that Karpenter's validation would refuse; one of a cluster is passed over", async () => {
+  it("has a NodePool that Karpenter's validation refuses; such a NodePool of a live cluster is left out", async () => {
     const taint = "{key: a, effect: NoSchedule}";
     const strange = POOL.replace(
       "requirements:",
@@ -1088,13 +1091,13 @@ ${POOL.replace("key: karpenter.sh/capacity-type", "key: karpenter.k8s.aws/instan
     );
   });
 
-  it("is a number that its field cannot hold, told with its bounds", () => {
+  it("has a number outside the range of its field: the error names the range", () => {
     expect(refused(workload("Deployment", "web", 2_147_483_648))).toThrow(
       "spec.replicas: wanted a whole number from -2147483648 to 2147483647, got 2147483648",
     );
   });
 
-  it("is refused in a sentence, however long or deep it is", () => {
+  it("that is too long or too deep is refused in one sentence", () => {
     const list = "apiVersion: v1\nkind: List\nitems: 5";
     expect(refused(list)).toThrow("app.yaml: items: wanted a list, got 5");
     const deep = "[".repeat(20_000) + "]".repeat(20_000);
@@ -1159,7 +1162,7 @@ ${POOL.replace("key: karpenter.sh/capacity-type", "key: karpenter.k8s.aws/instan
     expect(() => parseInstanceTypes("types.json", "{}")).toThrow("wanted a JSON array");
   });
 
-  it("in a file of instance types is what no label can be, and what its own fields say otherwise", () => {
+  it("in a file of instance types: invalid labels, and labels that contradict other fields", () => {
     const parsed =
       (change: object, offering: object = {}) =>
       () => {
@@ -1197,15 +1200,15 @@ ${POOL.replace("key: karpenter.sh/capacity-type", "key: karpenter.k8s.aws/instan
     );
   });
 
-  it("of --nodepool-only is a name that is not there", async () => {
+  it("of --nodepool-only: an unknown name", async () => {
     await expect(planFor([POOL], { poolNames: ["other"] })).rejects.toThrow(
       "--nodepool-only: no NodePool other in the input; there: default",
     );
   });
 });
 
-describe("folders", () => {
-  it("are read by file name, other files left alone", () => {
+describe("folders of manifests", () => {
+  it("are read by file name, and other files are ignored", () => {
     const folder = mkdtempSync(join(tmpdir(), "karpenter-plan-"));
     try {
       writeFileSync(join(folder, "b.yml"), node("n1"));
@@ -1224,8 +1227,8 @@ describe("folders", () => {
   });
 });
 
-describe("Lists", () => {
-  it("may hold Lists, and JSON texts may follow each other", () => {
+describe("Lists in the input of a plan", () => {
+  it("may contain Lists, and several JSON texts may follow each other", () => {
     const [pool, one] = [parse(POOL), parse(node('"n{1"'))];
     const list = (...items: unknown[]) => ({ apiVersion: "v1", kind: "List", items });
     const nested = objectsOf("all.json", JSON.stringify(list(pool, list(list(one)))));
@@ -1252,8 +1255,8 @@ describe("Lists", () => {
   });
 });
 
-describe("without a file of instance types", () => {
-  it("a class is refused whose status has an image for types that no requirement names", async () => {
+describe("karpenter plan without a file of instance types", () => {
+  it("refuses a class whose status has an image for types that no requirement names", async () => {
     const read = (operator: string) => `apiVersion: karpenter.k8s.aws/v1
 kind: EC2NodeClass
 metadata: {name: default}
@@ -1270,7 +1273,7 @@ status: {amis: [{id: ami-a, requirements: [{key: karpenter.k8s.aws/instance-gpu-
     expect((await planned("DoesNotExist")).plan.newNodeClaims).toHaveLength(1);
   });
 
-  it("a class is refused whose status has a value of a wrong type", () => {
+  it("refuses a class whose status has a value of a wrong type", () => {
     const read = `apiVersion: karpenter.k8s.aws/v1
 kind: EC2NodeClass
 metadata: {name: default}
@@ -1281,7 +1284,7 @@ status: {amis: [{id: ami-a, requirements: [{key: 1, operator: Exists}]}]}`;
     );
   });
 
-  it("the catalogue is AWS's, in the region that zones of the input name", async () => {
+  it("uses AWS's catalogue, in the region of the zones in the input", async () => {
     const pool = POOL.replace(
       "operator: Exists}",
       "operator: In, values: [on-demand]}, {key: topology.kubernetes.io/zone, operator: In, values: [eu-west-1b]}",
@@ -1299,7 +1302,7 @@ status: {amis: [{id: ami-a, requirements: [{key: 1, operator: Exists}]}]}`;
     expect(notes.join("\n")).toContain("EC2NodeClass default is not in the input");
   });
 
-  it("a NodePool of another provider's class is left out with a note, as the controller leaves it alone", async () => {
+  it("leaves out a NodePool of another provider with a note, as the controller does", async () => {
     const path = new URL("../../../test/fixtures/eks-auto-mode.yaml", import.meta.url);
     const text = readFileSync(path, "utf8");
     const { plan, notes } = await planFor([text], {
@@ -1322,7 +1325,7 @@ status: {amis: [{id: ami-a, requirements: [{key: 1, operator: Exists}]}]}`;
     ).toHaveLength(1);
   });
 
-  it("a node class that is not in the input is named, with one that was probably meant", async () => {
+  it("names a missing node class and suggests the intended one", async () => {
     const nodeClass = (name: string) => `
 apiVersion: karpenter.k8s.aws/v1
 kind: EC2NodeClass
@@ -1347,7 +1350,7 @@ spec:
     expect(await noteOf([POOL, nodeClass("default")])).toBeUndefined();
   });
 
-  it("the region is taken from volumes, storage classes and pods too", () => {
+  it("finds the region also from volumes, storage classes and pods", () => {
     const zone = "[{key: topology.ebs.csi.aws.com/zone, values: [eu-north-1a]}]";
     const storageClass = `{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: a}, provisioner: ebs.csi.aws.com, allowedTopologies: [{matchLabelExpressions: ${zone}}]}`;
     const selector = "nodeSelector: {topology.kubernetes.io/zone: us-west-2c}";
@@ -1361,7 +1364,7 @@ spec:
     expect(region(POOL, pod, storageClass)).toBe("eu-north-1");
   });
 
-  it("--region is to be one with a file of instance types, too, where a note says that it counts for nothing", async () => {
+  it("refuses an invalid --region also with a file of instance types, and notes that it has no effect there", async () => {
     const folder = mkdtempSync(join(tmpdir(), "karpenter-plan-"));
     try {
       const instanceTypes = join(folder, "types.json");
@@ -1380,7 +1383,7 @@ spec:
     }
   });
 
-  it("a note says that the region is a guess", async () => {
+  it("notes that the region is a guess", async () => {
     const manifests = sortManifests([]);
     const said = async (region?: string) => (await awsCatalogue(region, manifests)).notes.join();
     expect(await said()).toContain("region: us-east-1, for nothing in the input names a zone");
@@ -1391,7 +1394,7 @@ spec:
     ["us-gov-west-1b", "us-gov-west-1"],
     ["eusc-de-east-1a", "eusc-de-east-1"],
     ["zone-a", undefined],
-  ])("a zone %s is in region %s", (zone, region) => {
+  ])("knows that zone %s is in region %s", (zone, region) => {
     const pool = POOL.replace(
       "operator: Exists}",
       `operator: Exists}, {key: topology.kubernetes.io/zone, operator: In, values: [${zone}]}`,
@@ -1403,7 +1406,7 @@ spec:
     ["eusc-de-east-1", true],
     ["frankfurt", false],
     ["eu-west-1a", false],
-  ])("--region %s is one: %s", async (region, isOne) => {
+  ])("accepts --region %s: %s", async (region, isOne) => {
     const asked = cloudOf({ region }, sortManifests([]));
     if (isOne) await expect(asked).resolves.toBeDefined();
     else await expect(asked).rejects.toThrow("--region: wanted a region of AWS such as eu-west-1");

@@ -52,8 +52,8 @@ async function wanting(...documents: readonly string[]): Promise<string[]> {
   return input.pods.map(({ metadata }) => metadata.name).sort();
 }
 
-describe("pods that nobody has bound", () => {
-  it("need a node, except those that have ended or are being deleted, and daemons", async () => {
+describe("pods that are not bound, in the input of a plan", () => {
+  it("need a node, except ended pods, pods that are being deleted, and daemon pods", async () => {
     const owner =
       ", ownerReferences: [{apiVersion: apps/v1, kind: DaemonSet, name: d, uid: u, controller: true}]";
     const found = await wanting(
@@ -66,7 +66,7 @@ describe("pods that nobody has bound", () => {
     expect(found).toEqual(["waits"]);
   });
 
-  it("find the namespace of others by its name, also one that is not in the input", async () => {
+  it("find the namespace of other pods by its name, even if the namespace is not in the input", async () => {
     const term = `{topologyKey: topology.kubernetes.io/zone, labelSelector: {matchLabels: {app: db}},
       namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: data}}}`;
     const affinity = `, affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [${term}]}}`;
@@ -85,7 +85,7 @@ describe("pods that nobody has bound", () => {
   });
 });
 
-describe("pods of a node that goes", () => {
+describe("pods of a leaving node, in the input of a plan", () => {
   const on = (name: string, options: Written = {}) =>
     pod(name, {
       ...options,
@@ -93,7 +93,7 @@ describe("pods of a node that goes", () => {
       status: options.status ?? "phase: Running",
     });
 
-  it("need another node, except those with do-not-disrupt while that lasts", async () => {
+  it("need another node, except those with do-not-disrupt while it lasts", async () => {
     const asks = (text: string) => `, annotations: {karpenter.sh/do-not-disrupt: "${text}"}`;
     const started = 'phase: Running, startTime: "2026-01-01T00:00:00Z"';
     const found = await wanting(
@@ -106,7 +106,7 @@ describe("pods of a node that goes", () => {
     expect(found).toEqual(["asked-once", "moves"]);
   });
 
-  it("need another node, except those that a budget always blocks", async () => {
+  it("need another node, except those that a PodDisruptionBudget always blocks", async () => {
     const budget = (name: string, spec: string) =>
       `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: ${name}, namespace: shop},
         spec: {${spec}, selector: {matchLabels: {app: ${name}}}}}`;
@@ -122,7 +122,7 @@ describe("pods of a node that goes", () => {
     expect(found).toEqual(["elsewhere-0", "let-go-0"]);
   });
 
-  it("need another node, except those that have ended, and daemons", async () => {
+  it("need another node, except ended pods and daemon pods", async () => {
     const owner =
       ", ownerReferences: [{apiVersion: apps/v1, kind: DaemonSet, name: d, uid: u, controller: true}]";
     const found = await wanting(
@@ -135,7 +135,7 @@ describe("pods of a node that goes", () => {
     expect(found).toEqual(["moves"]);
   });
 
-  it("need another node when a running command removes theirs, even if it is not deleted yet", async () => {
+  it("need another node if a running command removes their node, even before it is deleted", async () => {
     const record = JSON.stringify({
       id: "c1",
       reason: "Underutilized",
@@ -158,8 +158,8 @@ status: {providerID: "x:///n1", nodeName: n1}`;
   });
 });
 
-describe("a NodePool whose number of nodes is fixed", () => {
-  it("is passed over, and its note says so", async () => {
+describe("a static NodePool in the input of a plan", () => {
+  it("launches nothing, and a note says so", async () => {
     const fixed = POOL.replace("spec:\n", "spec:\n  replicas: 2\n");
     const { input, notes } = await read(fixed, pod("waits"));
     expect(input.pools).toEqual([]);
@@ -175,8 +175,8 @@ describe("a NodePool whose number of nodes is fixed", () => {
   });
 });
 
-describe("an annotation that has no effect", () => {
-  it("is noted with its NodePool", async () => {
+describe("an annotation without effect, in the input of a plan", () => {
+  it("is reported in a note with its NodePool", async () => {
     const noted = async (word: string) => {
       const annotated = POOL.replace(
         "name: default",

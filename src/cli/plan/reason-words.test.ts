@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { reasonWords, sharedReason } from "./reason-words.ts";
 
-it("a reason is one sentence for each NodePool, without overhead and requirements", () => {
+it("a reason for people is one sentence for each NodePool, without overhead and requirements", () => {
   const about = (pool: string, why: string) =>
     `incompatible with nodepool "${pool}", daemonset overhead={"cpu":"155m","pods":"4"}, ${why}, requirements=karpenter.sh/capacity-type In [spot], karpenter.sh/nodepool In [${pool}], resources={"cpu":"5"}`;
   const reason = `${about("a", "no instance type has enough resources")}; ${about("b", "did not tolerate taint (taint=gpu:NoSchedule)")}`;
@@ -13,7 +13,7 @@ it("a reason is one sentence for each NodePool, without overhead and requirement
   expect(reasonWords(other)).toEqual([other]);
 });
 
-it("replicas whose own volume claims have the same fault share a reason", () => {
+it("replicas whose own volume claims have the same fault share one reason", () => {
   const fault = (claim: string) =>
     sharedReason(`failed to get storage class (PersistentVolumeClaim=${claim}, StorageClass=gp3)`);
   expect(fault("shop/data-db-0")).toBe(fault("shop/data-db-1"));

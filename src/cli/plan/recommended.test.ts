@@ -46,21 +46,21 @@ async function requested(documents: readonly string[], reads: boolean) {
   return input.pods.map((pod) => podRequests(pod)["cpu"]);
 }
 
-describe("pods of a Deployment in a file", () => {
-  it("get what a VerticalPodAutoscaler recommends, as a CapacityBuffer's pods for it do", async () => {
+describe("planned pods of a Deployment in a file", () => {
+  it("get the requests that a VerticalPodAutoscaler recommends, and so do the pods of a CapacityBuffer for it", async () => {
     const documents = [DEPLOYMENT, BUFFER, autoscaler("")];
     expect(await requested(documents, true)).toEqual([700, 700]);
     expect(await requested(documents, false)).toEqual([100, 100]);
   });
 
-  it("keep what they request in mode Off", async () => {
+  it("keep their own requests if the VerticalPodAutoscaler has the mode Off", async () => {
     const off = autoscaler(", updatePolicy: {updateMode: 'Off'}");
     expect(await requested([DEPLOYMENT, off], true)).toEqual([100]);
   });
 });
 
-describe("the notes", () => {
-  it("say that VerticalPodAutoscalers have no effect, only where that is so", async () => {
+describe("the notes of a plan", () => {
+  it("say that VerticalPodAutoscalers have no effect, only if that is so", async () => {
     const said = async (reads: boolean, ...documents: readonly string[]) =>
       (await read([DEPLOYMENT, ...documents], reads)).notes.join();
     expect(await said(false, autoscaler(""))).toContain("VerticalPodAutoscalers have no effect");
@@ -69,7 +69,7 @@ describe("the notes", () => {
   });
 });
 
-it("a VerticalPodAutoscaler without a target is refused with its field", () => {
+it("a VerticalPodAutoscaler without a target is refused, and the error names the field", () => {
   const text =
     "{apiVersion: autoscaling.k8s.io/v1, kind: VerticalPodAutoscaler, metadata: {name: a}, spec: {targetRef: {kind: Deployment}}}";
   expect(() => sortManifests(objectsOf("app.yaml", text))).toThrow(/spec\.targetRef\.name/);

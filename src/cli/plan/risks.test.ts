@@ -46,7 +46,7 @@ function risks(launches: readonly Launch[], running: readonly Launch[] = []) {
 }
 
 describe("risks of a plan", () => {
-  it("are many replicas on one spot node, one replica on spot, and all in one zone", () => {
+  it("are reported for many replicas on one spot node, for one replica on spot, and for all replicas in one zone", () => {
     expect(risks([["spot", "a", web(300)]])).toEqual([["oneSpotNode", "Deployment shop/web"]]);
     expect(risks([["spot", "a", [pod("once")]]])).toEqual([
       ["singleReplicaOnSpot", "Pod shop/once"],
@@ -60,7 +60,7 @@ describe("risks of a plan", () => {
     ).toEqual([["oneZone", "Deployment shop/web"]]);
   });
 
-  it("are most replicas on one spot node, but not one half of them", () => {
+  it("are reported if most replicas are on one spot node, but not if one half of them is", () => {
     const pods = web(300);
     const onSpot = (count: number) =>
       risks([
@@ -76,7 +76,7 @@ describe("risks of a plan", () => {
     expect(onDemand).toEqual([]);
   });
 
-  it("are none on demand on one node, over two zones, or of Jobs", () => {
+  it("are not reported for replicas on one on-demand node, over two zones, or of Jobs", () => {
     expect(risks([["on-demand", "a", web(2)]])).toEqual([]);
     expect(risks([["on-demand", "a", [pod("once")]]])).toEqual([]);
     const [first, second] = web(2) as [Pod, Pod];
@@ -89,13 +89,13 @@ describe("risks of a plan", () => {
     expect(risks([["spot", "a", [pod("job-0", { kind: "Job", name: "job" })]]])).toEqual([]);
   });
 
-  it("count replicas that run already, and leave workloads alone that the plan does not touch", () => {
+  it("count running replicas too, and leave out workloads that the plan does not change", () => {
     const [first, second] = web(2) as [Pod, Pod];
     expect(risks([["spot", "a", [first]]], [["on-demand", "b", [second]]])).toEqual([]);
     expect(risks([], [["spot", "a", web(2)]])).toEqual([]);
   });
 
-  it("name three workloads, and count the others", () => {
+  it("name three workloads and count the others", () => {
     const pods = ["a", "b", "c", "d", "e"].map((name) => pod(name));
     const input = { nodes: [] } as unknown as SchedulingInput;
     const result = {

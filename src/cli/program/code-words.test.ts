@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { CODE_WORDS, rejectionText } from "./code-words.ts";
 
-describe("words for codes", () => {
-  it("are several words for each code, none twice, and no code among them", () => {
+describe("the texts for codes in answers", () => {
+  it("have at least three words, differ from each other, and contain no code", () => {
     for (const table of Object.values<Readonly<Record<string, string>>>(CODE_WORDS)) {
       const texts = Object.values(table);
       expect(new Set(texts).size).toBe(texts.length);
@@ -15,7 +15,7 @@ describe("words for codes", () => {
     }
   });
 
-  it("stand behind their number", () => {
+  it("follow their number, as in `4 too small for its requests`", () => {
     expect(rejectionText({ resources: 4, hostPorts: 8 })).toBe(
       "4 too small for its requests, 8 with its host port taken",
     );

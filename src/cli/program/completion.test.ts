@@ -21,7 +21,7 @@ function offered(...words: readonly string[]): string {
   return [...candidates.map(({ word }) => word), ...(files ? ["FILES"] : [])].join(" ");
 }
 
-describe("complete", () => {
+describe("shell completion", () => {
   it.each([
     [[""], "play why help"],
     [["wh"], "why"],
@@ -45,11 +45,11 @@ describe("complete", () => {
     [["play", "--", "--o"], "FILES"],
     [["why", "node"], "node nodepool"],
     [["why", "pod", ""], ""],
-  ] as const)("of %j offers %j", (words, expected) => {
+  ] as const)("offers for %j: %j", (words, expected) => {
     expect(offered(...words)).toBe(expected);
   });
 
-  it("prints as cobra does, and keeps a description to its line", () => {
+  it("has cobra's format, and keeps a description on its line", () => {
     const candidates = [
       { word: "play", about: "Play\na story." },
       { word: "json", about: "" },

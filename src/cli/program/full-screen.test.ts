@@ -21,7 +21,7 @@ function world() {
   return { screen, input, output, written, raw, keys, resizes: () => resizes };
 }
 
-it("takes the terminal, and gives it back as it was", () => {
+it("a full-screen command restores the terminal when it ends", () => {
   const { screen, written, raw } = world();
   const listeners = process.listenerCount("exit");
   screen.open();
@@ -32,7 +32,7 @@ it("takes the terminal, and gives it back as it was", () => {
   expect(process.listenerCount("exit")).toBe(listeners);
 });
 
-it("writes only the lines that changed", () => {
+it("a full-screen command writes only the lines that changed", () => {
   const { screen, written } = world();
   screen.open();
   screen.show(["one", "two", "three"]);
@@ -47,7 +47,7 @@ it("writes only the lines that changed", () => {
   screen.close();
 });
 
-it("tells of keys and of another size", async () => {
+it("a full-screen command reports keys and a changed window size", async () => {
   const { screen, input, output, keys, resizes } = world();
   screen.open();
   input.write("q");
@@ -59,7 +59,7 @@ it("tells of keys and of another size", async () => {
   screen.close();
 });
 
-it("makes text of others safe", () => {
+it("a full-screen command escapes control characters of names", () => {
   const { screen, written } = world();
   screen.open();
   written.length = 0;

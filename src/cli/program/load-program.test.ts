@@ -37,25 +37,25 @@ describe("a file of the bundle", () => {
     return [double(21), part.script.cachedDataRejected];
   };
 
-  it("runs without a code cache, and knows where it lies", () => {
+  it("runs without a code cache, and finds the files beside it", () => {
     write("main.cjs", text());
     const part = readPart(url, "main.cjs");
     expect(part.evaluate()["where"]).toBe(url);
     expect(part.script.cachedDataRejected).toBeUndefined();
   });
 
-  it("takes a code cache", () => {
+  it("uses its code cache", () => {
     expect(runWith(cacheOf(text()))).toEqual([42, false]);
   });
 
-  it("runs as usual with a code cache that is broken, or another's", () => {
+  it("runs as usual if the code cache is broken or of another program", () => {
     expect(runWith("not what V8 wrote")).toEqual([42, true]);
     expect(runWith("")).toEqual([42, true]);
     expect(runWith(cacheOf(text()).subarray(0, -64))).toEqual([42, true]);
     expect(runWith(cacheOf("exports.double = 'another text';"))).toEqual([42, true]);
   });
 
-  it("reads packages that have a file of their own when they are asked for, once", () => {
+  it("loads a package from its own file on first use, once", () => {
     write(
       "late.cjs",
       "globalThis.$late = (globalThis.$late ?? 0) + 1; exports['some/package'] = 7;",

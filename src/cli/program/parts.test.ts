@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { Parts } from "./parts.ts";
 
-describe("the parts of a command", () => {
-  it("are closed once, the last first, whatever fails among them", async () => {
+describe("the open parts of a command", () => {
+  it("are closed once, the last one first, even if some fail to close", async () => {
     const closed: string[] = [];
     const failures: unknown[] = [];
     const parts = new Parts();
@@ -20,7 +20,7 @@ describe("the parts of a command", () => {
     expect(failures.map(String)).toEqual(["Error: stuck"]);
   });
 
-  it("that hang are left behind in time", async () => {
+  it("that hang while closing do not delay the command beyond its time", async () => {
     const parts = new Parts();
     parts.add(() => new Promise(() => undefined));
     await parts.close(() => undefined, 30);

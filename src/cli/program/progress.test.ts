@@ -13,8 +13,8 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-describe("progress of long work", () => {
-  it("is one line, a stage in the place of the last, and is taken away at the end, once", () => {
+describe("the progress line of a long command", () => {
+  it("shows each stage in place of the last one, and is removed once at the end", () => {
     terminals(true, true);
     const write = vi.spyOn(process.stderr, "write").mockReturnValue(true);
     const progress = progressFor("text");
@@ -33,15 +33,12 @@ describe("progress of long work", () => {
     { stderr: true, stdout: false, output: "json", shows: false },
     { stderr: true, stdout: false, output: "yaml", shows: false },
     { stderr: false, stdout: true, output: "text", shows: false },
-  ])(
-    "is shown on a terminal, never beside data for a program: %o",
-    ({ stderr, stdout, output, shows }) => {
-      terminals(stderr, stdout);
-      const write = vi.spyOn(process.stderr, "write").mockReturnValue(true);
-      const progress = progressFor(output);
-      progress.stage("planning");
-      progress.end();
-      expect(write.mock.calls.length).toBe(shows ? 2 : 0);
-    },
-  );
+  ])("is shown only on a terminal and not for data: %o", ({ stderr, stdout, output, shows }) => {
+    terminals(stderr, stdout);
+    const write = vi.spyOn(process.stderr, "write").mockReturnValue(true);
+    const progress = progressFor(output);
+    progress.stage("planning");
+    progress.end();
+    expect(write.mock.calls.length).toBe(shows ? 2 : 0);
+  });
 });

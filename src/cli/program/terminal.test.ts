@@ -2,11 +2,11 @@ import { describe, expect, it } from "vitest";
 import { fittedTable } from "./layout.ts";
 import { hasColours, printedScreen, screenOf } from "./terminal.ts";
 
-describe("a screen", () => {
+describe("a screen for text", () => {
   const terminal = { isTTY: true, columns: 80 } as const;
   const pipe = { isTTY: undefined as unknown as boolean } as const;
 
-  it("has colours on a terminal only, unless NO_COLOR or a dumb terminal, or --color says otherwise", () => {
+  it("has colours only on a terminal, and NO_COLOR, a dumb terminal or --color change that", () => {
     expect(hasColours(terminal, {})).toBe(true);
     expect(hasColours(pipe, { CI: "true", FORCE_COLOR: "1" })).toBe(false);
     expect(hasColours(terminal, { NO_COLOR: "1" })).toBe(false);
@@ -17,7 +17,7 @@ describe("a screen", () => {
     expect(hasColours(terminal, {}, "never")).toBe(false);
   });
 
-  it("is as wide as the terminal, from 60 to 100 columns; 100 without one", () => {
+  it("is as wide as the terminal, from 60 to 100 columns, and 100 columns without a terminal", () => {
     expect(screenOf(terminal, {}).columns).toBe(80);
     expect(screenOf({ isTTY: true, columns: 300 }, {}).columns).toBe(100);
     expect(screenOf({ isTTY: true, columns: 20 }, {}).columns).toBe(60);
@@ -25,11 +25,11 @@ describe("a screen", () => {
   });
 });
 
-describe("long lines", () => {
+describe("long lines of text", () => {
   const text =
     "    fix: raise limits.cpu of NodePool general from 4 to 16, which one more pod needs";
 
-  it("are wrapped on a terminal, indented, without splitting a word", () => {
+  it("are wrapped on a terminal and indented, without splitting a word", () => {
     const { wrapAt } = screenOf({ isTTY: true, columns: 40 }, {});
     expect(wrapAt).toBe(40);
     expect(printedScreen([text, "short"], { wrapAt: 40 })).toBe(
@@ -45,14 +45,14 @@ describe("long lines", () => {
     expect(printedScreen([word], { wrapAt: 40 })).toBe(`${word}\n`);
   });
 
-  it("stay whole in a file", () => {
+  it("are not wrapped in a file", () => {
     expect(screenOf({ isTTY: false }, {}).wrapAt).toBeUndefined();
     expect(printedScreen([text])).toBe(`${text}\n`);
   });
 });
 
 describe("a fitted table", () => {
-  it("cuts its widest columns until it fits, and nothing when it does", () => {
+  it("cuts its widest columns until it fits, and cuts nothing if it fits already", () => {
     const rows = [
       ["A", "B", "C"],
       ["x".repeat(30), "y".repeat(60), "z"],

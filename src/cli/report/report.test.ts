@@ -28,8 +28,8 @@ function reportOf(count: number, notes: readonly string[] = []) {
   return planReport(plan, result, notes);
 }
 
-describe("the report of a plan", () => {
-  it("has the figures of the plan, its nodes with their pods, and pods without a place by reason", () => {
+describe("a report of a plan", () => {
+  it("has the figures, the nodes with their pods, and the pods without a place by reason", () => {
     const { figures, maps, unplaced } = reportOf(2);
     const pools = maps[0]?.pools ?? [];
     expect(figures.map(({ value }) => value)).toEqual(["2 of 4", "2", "$0.2800", "$204.40"]);
@@ -43,7 +43,7 @@ describe("the report of a plan", () => {
     ]);
   });
 
-  it.each(REPORT_FORMATS)("keeps text of others out of the markup of %s", (format) => {
+  it.each(REPORT_FORMATS)("escapes text from objects in %s", (format) => {
     const text = printedReport(reportOf(2, [HOSTILE]), format);
     expect(text).not.toContain("<script");
     expect(text).not.toContain("\u001b");
@@ -51,7 +51,7 @@ describe("the report of a plan", () => {
     if (format === "markdown") expect(text).not.toContain("[x](");
   });
 
-  it.each(REPORT_FORMATS)("takes no text for markup, wherever it stands in %s", (format) => {
+  it.each(REPORT_FORMATS)("escapes text from objects in every field of %s", (format) => {
     const lines = [HOSTILE];
     const node = {
       name: HOSTILE,
@@ -82,7 +82,7 @@ describe("the report of a plan", () => {
     if (format === "markdown") expect(text).not.toMatch(/[^\\]\[x|@all|[^\\*]\*\*b/);
   });
 
-  it("loads nothing, whatever it shows", () => {
+  it("loads nothing from the network, whatever it shows", () => {
     for (const format of ["html", "svg"] as const) {
       const text = printedReport(reportOf(2), format).replace("http://www.w3.org/2000/svg", "");
       expect(text).not.toMatch(/https?:|<script|<link|<img|@import|url\(/);
@@ -90,12 +90,12 @@ describe("the report of a plan", () => {
     expect(printedReport(reportOf(2), "html")).toContain("default-src 'none'");
   });
 
-  it.each(["markdown", "html"] as const)("names the nearest place in %s", (format) => {
+  it.each(["markdown", "html"] as const)("names the nearest place of a pod in %s", (format) => {
     expect(reportOf(1).unplaced[0]?.nearest).toMatch(/ of general: cpu: /);
     expect(printedReport(reportOf(1), format)).toMatch(/Nearest: .* of general: cpu: /);
   });
 
-  it("shows cards for few nodes and tiles for many, each with its sentence", () => {
+  it("shows cards for few nodes and tiles for many, each with a sentence", () => {
     const few = printedReport(reportOf(5), "svg");
     const many = printedReport(reportOf(200), "svg");
     expect(few).toContain("CPU 7");
@@ -104,18 +104,18 @@ describe("the report of a plan", () => {
     expect(many).toContain("1 pod, CPU");
   });
 
-  it("says so where no node is needed", () => {
+  it("says that no node is needed, if that is so", () => {
     expect(printedReport(reportOf(0), "svg")).toContain("No new node is needed.");
     expect(printedReport(reportOf(0), "markdown")).toContain("No new node is needed.");
   });
 
-  it("is the same for the same plan", () => {
+  it("has the same bytes for the same plan", () => {
     for (const format of REPORT_FORMATS)
       expect(printedReport(reportOf(3), format)).toBe(printedReport(reportOf(3), format));
   });
 });
 
-it("escapes what markup would read", () => {
+it("escaping replaces every character that markup would read", () => {
   expect(xmlText(`<a href="x">&'`)).toBe("&lt;a href=&quot;x&quot;&gt;&amp;&#39;");
   expect(markdownText("a|b `c` <d>")).toBe("a\\|b \\`c\\` &lt;d&gt;");
 });

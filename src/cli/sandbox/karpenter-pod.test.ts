@@ -6,7 +6,7 @@ import { controllerPod } from "../../sandbox/base-state.ts";
 import { fakeKube } from "../../testing/fake-kube.ts";
 import { restartWithPod } from "./karpenter-pod.ts";
 
-it("starts Karpenter again when its pod is deleted, in a pod of the same name", async () => {
+it("the sandbox starts Karpenter again when its pod is deleted, in a pod of the same name", async () => {
   const clock = new VirtualClock();
   const client = fakeKube(clock);
   const pod = await client.create(POD, controllerPod("base-node"));

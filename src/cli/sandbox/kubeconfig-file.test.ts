@@ -46,7 +46,7 @@ const sandboxAt = (port: number) => ({
 const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
 
 describe("the sandbox's kubeconfig", () => {
-  it("is new where there is none, and replaces its own entries the next time", async () => {
+  it("is created if it is missing, and its own entries are replaced the next time", async () => {
     for (const port of [1, 2]) {
       checkKubeconfig(file);
       writeKubeconfig(file, sandboxAt(port));
@@ -72,14 +72,14 @@ describe("the sandbox's kubeconfig", () => {
     });
   });
 
-  it("is closed to others, also where the file was open to them", () => {
+  it("is readable by its owner only, even if the file was readable by others before", () => {
     writeFileSync(file, OTHERS);
     chmodSync(file, 0o644);
     writeKubeconfig(file, sandboxAt(1));
     expect(modeOf(file)).toBe("600");
   });
 
-  it("goes where a link points", () => {
+  it("is written to the target of a symbolic link", () => {
     writeFileSync(join(folder, "real"), OTHERS);
     symlinkSync("real", file);
     writeKubeconfig(file, sandboxAt(1));
@@ -95,7 +95,7 @@ describe("the sandbox's kubeconfig", () => {
       "{clusters: [{name: karpenter-sandbox, cluster: {server: 'https://prod:6443'}}]}",
       "its cluster karpenter-sandbox is not the sandbox: the server is https://prod:6443",
     ],
-  ])("does not overwrite a file that holds %j", (text, words) => {
+  ])("does not overwrite a file that contains %j", (text, words) => {
     writeFileSync(file, text);
     for (const act of [() => checkKubeconfig(file), () => writeKubeconfig(file, sandboxAt(1))]) {
       expect(act).toThrow(words);
@@ -104,13 +104,13 @@ describe("the sandbox's kubeconfig", () => {
     expect(readFileSync(file, "utf8")).toBe(text);
   });
 
-  it("does not take the place of a device", () => {
+  it("does not replace a device file", () => {
     expect(() => checkKubeconfig("/dev/null")).toThrow("it is no regular file");
   });
 });
 
-describe("certificates and token beside it", () => {
-  it("are closed to others, also where files were open to them", async () => {
+describe("the sandbox's certificates and token", () => {
+  it("are readable by their owner only, even if the files were readable by others before", async () => {
     const pki = join(folder, "pki");
     const first = await identityIn(pki);
     expect(modeOf(pki)).toBe("700");
@@ -119,7 +119,7 @@ describe("certificates and token beside it", () => {
     for (const name of readdirSync(pki)) expect(modeOf(join(pki, name))).toBe("600");
   });
 
-  it("do not take the place of somebody else's", async () => {
+  it("do not overwrite files of somebody else", async () => {
     writeFileSync(join(folder, "ca.crt"), "of somebody else");
     await expect(identityIn(folder)).rejects.toThrow(
       /has ca\.crt and lacks the rest of ca\.crt, server\.crt, server\.key, token/,

@@ -44,8 +44,8 @@ function actorWith(clock: Actor["clock"], of?: TestWorld): Actor & { readonly sa
   };
 }
 
-describe("acts on time", () => {
-  it("stop it, resume it, make it jump, and set its speed", async () => {
+describe("actions of the sandbox's dashboard on time", () => {
+  it("pause the clock, resume it, jump, and set the speed", async () => {
     const { clock, told } = toldClock();
     const actor = actorWith(clock);
     expect(await actOnSandbox(actor, "pause", {})).toBe("time stands still");
@@ -63,15 +63,15 @@ describe("acts on time", () => {
     ["speed", { speed: "0" }],
     ["speed", { speed: "fast" }],
     ["speed", {}],
-  ])("%s with %j is refused with what is wanted", async (name, values) => {
+  ])("refuse %s with %j, and say which values are allowed", async (name, values) => {
     await expect(actOnSandbox(actorWith(toldClock().clock), name, values)).rejects.toThrow(
       /wanted a (?:duration|number)/,
     );
   });
 });
 
-describe("running out of capacity", () => {
-  it("offers the zones of the region, and refuses others with their names", async () => {
+describe("the action that takes capacity from a zone", () => {
+  it("offers the zones of the region, and refuses other zones with a list of the allowed ones", async () => {
     world = await openWorld({ sells: isUsual });
     const actor = actorWith(toldClock().clock, world);
     const zones = world.box.sandbox.aws.state.zones.map(({ ZoneName }) => ZoneName);
@@ -88,8 +88,8 @@ describe("running out of capacity", () => {
   });
 });
 
-describe("a story", () => {
-  it("is offered by name, those of the provider alone", () => {
+describe("the action that plays a scenario", () => {
+  it("offers the scenarios of the present provider by name", () => {
     const of = (provider: "aws" | "kwok") =>
       sandboxActs(provider, []).find(({ name }) => name === "story")?.choices?.["story"];
     expect(of("aws")).toContain("first-light");
@@ -98,7 +98,7 @@ describe("a story", () => {
     expect(of("aws")).not.toContain("inflate");
   });
 
-  it("is played on the running cluster, one at a time, and says how it ended", async () => {
+  it("plays one scenario at a time on the running cluster, and says how it ended", async () => {
     world = await openWorld({ sells: isUsual });
     const { clock } = world;
     const time = {

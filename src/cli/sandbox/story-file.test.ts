@@ -13,8 +13,8 @@ function load(text: string) {
   return loadManifests(file, "demo");
 }
 
-describe("manifests of a story", () => {
-  it("come from Lists, too, with the name of the cluster filled in", () => {
+describe("manifests of a scenario", () => {
+  it("may be Lists, and get the name of the cluster", () => {
     const list = {
       apiVersion: "v1",
       kind: "List",
@@ -36,7 +36,7 @@ describe("manifests of a story", () => {
     ["apiVersion: v1\nkind: Pod\nmetadata: {generateName: p-}\n", /metadata\.name: missing/],
     ["apiVersion: v1\nkind: Pod\nmetadata: {name: n}\n", /metadata\.name: wanted a string/],
     ["apiVersion: v1\nmetadata: {name: p}\n", /kind: missing/],
-  ])("%j is refused with its place", (text, message) => {
+  ])("that contain %j are refused, and the error names the place", (text, message) => {
     expect(() => load(text)).toThrow(message);
   });
 });

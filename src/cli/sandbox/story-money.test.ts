@@ -17,8 +17,8 @@ function told(...events: readonly Told[]): string {
   return money.says;
 }
 
-describe("the money of a story", () => {
-  it("counts what runs, the peak, and what commands save", () => {
+describe("the cost of a scenario", () => {
+  it("has the present cost, the peak, and what commands saved", () => {
     expect(
       told(
         ["launched", "nodeclaim a", 100_000],
@@ -29,13 +29,13 @@ describe("the money of a story", () => {
     ).toBe("$0.1000/h now, $0.3000/h at its peak, disruption saved $0.2000/h");
   });
 
-  it("says where disruption makes the cluster dearer, and takes no price where none is known", () => {
+  it("says that disruption made the cluster more expensive, and ignores nodes without a known price", () => {
     expect(told(["launched", "nodeclaim a"], ["deleting", "nodeclaim a", -50_000])).toBe(
       "$0.0000/h now, $0.0000/h at its peak, disruption cost $0.0500/h more",
     );
   });
 
-  it("agrees with the lines of a story that is played", { timeout: 60_000 }, async () => {
+  it("agrees with the lines of a played scenario", { timeout: 60_000 }, async () => {
     const file = fileURLToPath(new URL("../../../examples/first-light.yaml", import.meta.url));
     const money = new StoryMoney();
     const launched: TraceEvent[] = [];

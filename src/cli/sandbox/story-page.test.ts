@@ -27,17 +27,17 @@ const EVENTS: readonly TraceEvent[] = [
 ];
 const FACTS = { name: HOSTILE, story: HOSTILE, ended: HOSTILE };
 
-describe("the page of a story", () => {
+describe("the HTML page of a scenario", () => {
   const page = storyPage(FACTS, EVENTS);
 
-  it("holds no text of others as markup, and loads nothing", () => {
+  it("escapes text from objects, and loads nothing from the network", () => {
     expect(page.match(/<script/g)).toHaveLength(1);
     expect(page).not.toMatch(/<img|<link|@import|url\(|src="|href="/);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: none may be left.
     expect(page).not.toMatch(/\u001b|\u202e/);
   });
 
-  it("lets its own script run, and no other", () => {
+  it("allows its own script and no other", () => {
     const [, script = ""] = /<script>(.*?)<\/script>/s.exec(page) ?? [];
     const hash = createHash("sha256").update(script).digest("base64");
     expect(page).toContain(
@@ -45,12 +45,12 @@ describe("the page of a story", () => {
     );
   });
 
-  it("draws the cost as steps, and names its peak", () => {
+  it("draws the cost as a step chart, and names the peak", () => {
     expect(page).toContain("$0.0600/h</text>");
     expect(page).toContain('d="M0 159H8V64H500V16H1000V111"');
   });
 
-  it("is the same for the same story", () => {
+  it("has the same bytes for the same scenario", () => {
     expect(storyPage(FACTS, EVENTS)).toBe(page);
   });
 
@@ -108,7 +108,7 @@ describe("the page of a story", () => {
       [4, { nodes: ["ready", "coming up"], rate: "$0.0600/h", events: 4 }],
       [5, { nodes: ["leaving", "coming up"], rate: "$0.0600/h", events: 5 }],
       [6, { nodes: ["coming up"], rate: "$0.0200/h", events: 6 }],
-    ])("shows the moment %i", (moment, seen) => {
+    ])("shows the state at the moment %i", (moment, seen) => {
       expect(seenAt(moment)).toEqual({ ...seen, isTaken: false });
     });
   });

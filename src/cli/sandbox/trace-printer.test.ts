@@ -10,7 +10,7 @@ const EVENT = {
   why: "best offer among 600 types",
 };
 
-it("a line of the trace is at most as wide as the terminal, and shows details on a narrow one", () => {
+it("a line of the trace fits the width of the terminal, and shows details even on a narrow one", () => {
   expect(traceLine(EVENT, 80)).toBe(
     "08:00:01.035  karpenter  launched     nodeclaim default-472wc  c5ad.xlarge spot…",
   );

@@ -61,8 +61,8 @@ const text = (
     .split("\n")
     .slice(0, -1);
 
-describe("keys", () => {
-  it.each([60, 100])("are listed whole on a screen of %i columns", (columns) => {
+describe("keys of karpenter top", () => {
+  it.each([60, 100])("are listed completely on a screen of %i columns", (columns) => {
     const keys = { ...FIRST_VIEW, showsKeys: true } as const;
     const canvas = { columns, rows: 24, isAscii: true };
     const lines = text(fleet([node(1)]), canvas, undefined, keys);
@@ -73,13 +73,13 @@ describe("keys", () => {
     expect(lines.at(-1)).toBe("any key: back  q quit");
   });
 
-  it("are named at the foot of the list", () => {
+  it("are named below the list of nodes", () => {
     expect(text(fleet([node(1)]), { rows: 20 }).at(-1)).toContain("? keys");
   });
 });
 
-describe("a frame", () => {
-  it("tells totals, pools, nodes and who waits, within 80 columns", () => {
+describe("a frame of karpenter top", () => {
+  it("shows totals, pools, nodes and pending pods within 80 columns", () => {
     const waiting = [
       {
         waitingFor: "nothing",
@@ -107,14 +107,14 @@ describe("a frame", () => {
     ]);
   });
 
-  it("has more columns where there is room", () => {
+  it("has more columns on a wider screen", () => {
     const [head] = text(fleet([node(1, { held: "pdb shop/web" })]), { columns: 200 }).filter(
       (line) => line.startsWith("NODE "),
     );
     expect(head).toMatch(/TYPE .*\$\/H .*MEMORY .*AGE .*ZONE .*CAPACITY .*POOL .*HELD BY *$/);
   });
 
-  it("fills the screen exactly, and keeps the selected node on it", () => {
+  it("fills the screen exactly, with the selected node in view", () => {
     const many = fleet(Array.from({ length: 500 }, (_, index) => node(index)));
     const view = { ...FIRST_VIEW, sort: "name" as const, selected: 250 };
     const [selected = ""] = (many.nodes.map(({ name }) => name).toSorted()[250] ?? "").split(".");
@@ -125,13 +125,13 @@ describe("a frame", () => {
     }
   });
 
-  it("says what to do where there is nothing to see", () => {
+  it("says what to do if there is nothing to show", () => {
     expect(text(fleet([], { pools: [] })).join("\n")).toContain("The cluster has no nodes.");
     const none = { ...FIRST_VIEW, filter: "nope" };
     expect(text(fleet([node(1)]), {}, {}, none).join("\n")).toContain('No node matches "nope".');
   });
 
-  it("keeps the last picture and tells what went wrong", () => {
+  it("keeps the last picture and shows the error of a failed reading", () => {
     const lines = text(
       fleet([node(1)]),
       { rows: 24 },
@@ -148,12 +148,12 @@ describe("a frame", () => {
     expect(lines.filter((line) => line.startsWith("  long")).length).toBe(3);
   });
 
-  it("draws with ASCII characters alone where asked to", () => {
+  it("has only ASCII characters if asked", () => {
     const lines = text(fleet([node(1, { state: "launching" })]), { isAscii: true });
     expect(lines.join("")).toMatch(/^[\x20-\x7e]*$/);
   });
 
-  it("shows control characters of names as escapes", () => {
+  it("shows control characters in names as escapes", () => {
     const lines = text(fleet([node(1, { name: "evil\u001b[2J" })]));
     expect(lines.join("\n")).not.toContain("\u001b");
   });

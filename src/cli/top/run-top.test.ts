@@ -70,7 +70,7 @@ const leaving = (claim: NodeClaim): NodeClaim => ({
   metadata: { ...claim.metadata, deletionTimestamp: "2026-01-05T11:58:00Z" },
 });
 
-it("tells what each node has, costs and is held by", async () => {
+it("karpenter top shows what each node has, what it costs and what blocks its disruption", async () => {
   const { nodes, pools, totals } = await fleet(
     ...snapshotNode("a"),
     ...snapshotNode("b"),
@@ -128,7 +128,7 @@ it("tells what each node has, costs and is held by", async () => {
   );
 });
 
-it("tells where a node stands, from the conditions of its claim", async () => {
+it("karpenter top shows the stage of each node, from the conditions of its claim", async () => {
   const state = async (change: (claim: NodeClaim) => NodeClaim) => {
     const { nodes } = await fleet(...changed(snapshotNode("a"), change));
     return [nodes[0]?.state, nodes[0]?.since];
@@ -149,7 +149,7 @@ it("tells where a node stands, from the conditions of its claim", async () => {
   expect((await state(rebooting))[0]).toBe("initializing");
 });
 
-it("groups the pods that wait by what they wait for", async () => {
+it("karpenter top groups pending pods by their cause", async () => {
   const { waiting, totals } = await fleet(
     snapshotPod("p-0", { cpu: "1" }),
     snapshotPod("p-1", { cpu: "1" }),
@@ -162,14 +162,14 @@ it("groups the pods that wait by what they wait for", async () => {
   ]);
 });
 
-it("prints one picture where nobody looks on", async () => {
+it("karpenter top prints one picture if the output is no terminal", async () => {
   const text = await top([snapshotPool(), ...snapshotNode("a")]);
   expect(text).toMatch(/^files 12:00:00 {2}1 node /);
   expect(text).toContain("POOL");
   expect(text).not.toContain("\u001b");
 });
 
-it("refuses a time between readings that would flood the API server", async () => {
+it("karpenter top refuses an interval that would flood the API server", async () => {
   await expect(top([], { interval: "10ms" })).rejects.toThrow(
     '--interval: "10ms": wanted a duration of 1s or more, such as 5s',
   );

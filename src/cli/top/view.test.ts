@@ -31,19 +31,19 @@ const pressed = (...keys: Key[]) =>
   keys.reduce((view, key) => afterKey(view, key, NAMES), FIRST_VIEW);
 const DOWN = { name: "down" };
 
-describe("keys", () => {
-  it("move the selection within the list", () => {
+describe("a key in karpenter top", () => {
+  it("moves the selection within the list", () => {
     expect(pressed(DOWN, DOWN, DOWN, DOWN).selected).toBe(2);
     expect(pressed({ name: "up" }).selected).toBe(0);
     expect(pressed({ name: "end" }).selected).toBe(2);
   });
 
-  it("explain the selected node, and come back", () => {
+  it("opens the explanation of the selected node, and closes it", () => {
     expect(pressed(DOWN, { name: "return" }).explained).toBe("b");
     expect(pressed(DOWN, { name: "return" }, { name: "escape" })).not.toHaveProperty("explained");
   });
 
-  it("are shown on ?, and any key goes back to what was there", () => {
+  it("shows the list of keys (?), and any further key closes that list", () => {
     const ask = { text: "?" };
     const explained = pressed(DOWN, { name: "return" }, ask);
     expect(explained).toMatchObject({ showsKeys: true, explained: "b" });
@@ -55,7 +55,7 @@ describe("keys", () => {
     expect(pressed({ text: "/" }, ask)).toMatchObject({ filter: "?", isTyping: true });
   });
 
-  it("type a filter: letters that are commands elsewhere are letters there", () => {
+  it("adds a letter to the filter while the filter is typed, even if the letter is a command elsewhere", () => {
     const slash = { text: "/" };
     const typed = pressed(slash, { name: "q", text: "q" }, { name: "s", text: "s" });
     expect(typed).toMatchObject({ isTyping: true, filter: "qs", isOver: false, sort: "pool" });
@@ -67,19 +67,19 @@ describe("keys", () => {
     expect(pressed(slash, { text: "x" }, { name: "escape" }).filter).toBe("");
   });
 
-  it("go through every order and come back to the first", () => {
+  it("switches through all sort orders and back to the first", () => {
     const s = { name: "s", text: "s" };
     expect(pressed(...SORTS.map(() => s)).sort).toBe("pool");
     expect(pressed(s).sort).toBe("name");
   });
 
-  it("end it by q and by Ctrl-C, also while a filter is typed", () => {
+  it("quits (q and Ctrl-C), also while the filter is typed", () => {
     expect(pressed({ name: "q", text: "q" }).isOver).toBe(true);
     expect(pressed({ text: "/" }, { name: "c", ctrl: true }).isOver).toBe(true);
   });
 });
 
-describe("the shown nodes", () => {
+describe("the nodes that karpenter top shows", () => {
   const nodes = fleetOf(
     node("a", { instanceType: "m5.large", priceMicroUsdPerHour: 10 }),
     node("b", { instanceType: "c5.large", priceMicroUsdPerHour: 30, requested: { cpu: 4_000 } }),
@@ -94,7 +94,7 @@ describe("the shown nodes", () => {
     expect(names({ filter: "running" }).length).toBe(3);
   });
 
-  it("are sorted, of equals by name", () => {
+  it("are sorted, and equal ones are sorted by name", () => {
     expect(names({ sort: "pool" })).toEqual(["c", "a", "b"]);
     expect(names({ sort: "price" })).toEqual(["b", "a", "c"]);
     expect(names({ sort: "cpu" })).toEqual(["b", "a", "c"]);

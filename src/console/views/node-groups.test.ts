@@ -38,10 +38,10 @@ function fleet(count: number): Fleet {
   return { at: "2026-01-01T00:00:00Z", nodes, pools: [], waiting: [], totals };
 }
 
-describe("100,000 nodes on the map", () => {
+describe("the map of 100,000 nodes", () => {
   const { head, rows } = mapView(fleet(100_000));
 
-  it("are sent as groups, which say what they are grouped by", () => {
+  it("is sent as groups, with the facts by which nodes are grouped", () => {
     expect(head.groupedBy).toEqual(["pool", "capacity", "zone", "type"]);
     expect(head).toMatchObject({ nodes: 100_000, moving: 100 });
     expect([...rows.keys()].slice(0, 2)).toEqual(["pool-0/spot/a/m-4", "pool-0/spot/b/m-4"]);
@@ -49,7 +49,7 @@ describe("100,000 nodes on the map", () => {
     expect(text.length).toBeLessThan(10_000);
   });
 
-  it("add up to the whole in their groups", () => {
+  it("has groups whose numbers add up to those of all nodes", () => {
     const all = [...rows.values()];
     const sum = (of: (row: (typeof all)[number]) => number) =>
       all.reduce((before, row) => before + of(row), 0);
@@ -61,7 +61,7 @@ describe("100,000 nodes on the map", () => {
     expect(sum(({ states }) => states?.draining ?? 0)).toBe(100);
   });
 
-  it("are all rows up to the limit", () => {
+  it("is sent as single nodes up to the limit", () => {
     const few = atOnce(mapViewInSteps(fleet(100), new Map(), 100));
     expect([few.rows.size, few.head.groupedBy]).toEqual([100, undefined]);
     const many = atOnce(mapViewInSteps(fleet(100), new Map(), 99));
@@ -69,8 +69,8 @@ describe("100,000 nodes on the map", () => {
   });
 });
 
-describe("groups of nodes", () => {
-  it("tell what holds some of their nodes, and what is not known of any is absent", () => {
+describe("groups of nodes on the map", () => {
+  it("say what blocks some of their nodes, and lack values that no node has", () => {
     const { nodes } = fleet(100);
     const { rows } = atOnce(groupsInSteps([...nodes.slice(0, 1), ...nodes.slice(12, 13)]));
     expect([...rows.values()]).toMatchObject([
@@ -80,14 +80,14 @@ describe("groups of nodes", () => {
     expect([...unpriced.rows.values()][0]).not.toHaveProperty("price");
   });
 
-  it("are by fewer parts where there would be too many", () => {
+  it("are formed by fewer facts if there would be too many groups", () => {
     const { nodes } = fleet(100);
     expect(atOnce(groupsInSteps(nodes, 11)).by).toEqual(["pool", "capacity"]);
     // Nodes are always grouped by the first property at least, even if the groups are too many.
     expect(atOnce(groupsInSteps(nodes, 1)).by).toEqual(["pool"]);
   });
 
-  it("list their nodes and those of a filter, the first ones and how many there are", () => {
+  it("list the first of their nodes, or of the nodes of a filter, with the number of all", () => {
     const whole = fleet(1_000);
     const list = (group: string | undefined, filter: string, most?: number) => {
       const { total, rows } = atOnce(listedNodesInSteps(whole, { group, filter }, most));

@@ -6,13 +6,13 @@ const view = (head: unknown, rows: Record<string, unknown>) =>
 const read = (text: string | undefined): ViewPatch | undefined =>
   text === undefined ? undefined : (JSON.parse(text) as ViewPatch);
 
-describe("a patch", () => {
-  it("has everything for whoever has nothing", () => {
+describe("a patch of a console view", () => {
+  it("has the whole view for a page without data", () => {
     const patch = read(patchText(undefined, view({ n: 1 }, { a: { x: 1 } })));
     expect(patch).toEqual({ whole: true, head: { n: 1 }, set: { a: { x: 1 } }, del: [] });
   });
 
-  it("has only what changed, came or went", () => {
+  it("has only rows that were added, changed or removed", () => {
     const before = view({ n: 1 }, { a: { x: 1 }, b: { x: 2 }, c: { x: 3 } });
     const after = view({ n: 1 }, { a: { x: 1 }, b: { x: 9 }, d: { x: 4 } });
     expect(read(patchText(before, after))).toEqual({
@@ -21,18 +21,18 @@ describe("a patch", () => {
     });
   });
 
-  it("is nothing where nothing changed", () => {
+  it("does not exist if nothing changed", () => {
     expect(patchText(view(1, { a: 1 }), view(1, { a: 1 }))).toBeUndefined();
   });
 
-  it("keeps hostile names what they are: keys and texts", () => {
+  it("keeps hostile names as keys and texts", () => {
     const name = `"},"__proto__":{"x":1}</script>\u202e\u001b[31m`;
     const patch = read(patchText(undefined, view({}, { [name]: { says: name } })));
     expect(Object.keys(patch?.set ?? {})).toEqual([name]);
     expect(patch?.set[name]).toEqual({ says: name });
   });
 
-  it("of many, applied in turn, gives the last view", () => {
+  it("brings a page to the last view, if all patches are applied in order", () => {
     let has: Record<string, unknown> = {};
     let before: ReturnType<typeof view> | undefined;
     for (let at = 0; at < 50; at++) {

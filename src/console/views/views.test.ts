@@ -44,22 +44,22 @@ function fleet(nodes: readonly FleetNode[], waiting: Fleet["waiting"] = []): Fle
 
 const { priceMicroUsdPerHour: _, ...unpriced } = node("b");
 
-describe("the map", () => {
-  it("has a row per node; what is not known is absent, never 0", () => {
+describe("the map view", () => {
+  it("has one row for each node, and lacks unknown values instead of showing 0", () => {
     const { head, rows } = mapView(fleet([node("a", { held: "PDB shop/web" }), unpriced]));
     expect(head).toMatchObject({ nodes: 2, pods: 6, moving: 0, cpu: [2_000, 8_000] });
     expect(rows.get("a")).toMatchObject({ price: 100_000, held: "PDB shop/web" });
     expect(rows.get("b")).not.toHaveProperty("price");
   });
 
-  it("counts as moving what comes up or leaves, but not nodes of others", () => {
+  it("counts starting and leaving nodes as moving, but not nodes of others", () => {
     const states = ["launching", "draining", "unmanaged", "running"] as const;
     expect(mapView(fleet(states.map((state) => node(state, { state })))).head.moving).toBe(2);
   });
 });
 
-describe("money", () => {
-  it("adds up by pool and capacity type to what the fleet costs", () => {
+describe("the money view", () => {
+  it("has sums by NodePool and capacity type that add up to the fleet's cost", () => {
     const nodes = [node("a"), node("b"), node("c", { capacityType: "on-demand" })];
     const { head, rows } = moneyView(fleet(nodes));
     const sum = [...rows.values()].reduce((all, row) => all + row.priceMicroUsdPerHour, 0);
@@ -67,14 +67,14 @@ describe("money", () => {
     expect(rows.get("general/spot")).toMatchObject({ nodes: 2, priceMicroUsdPerHour: 200_000 });
   });
 
-  it("calls idle what no pod can use: the smaller free share of cpu and memory", () => {
+  it("counts as idle the smaller free share of cpu and memory", () => {
     // 75 % of the cpu and 25 % of the memory are free.
     expect(moneyView(fleet([node("a")])).rows.get("general/spot")?.idleMicroUsdPerHour).toBe(
       25_000,
     );
   });
 
-  it("keeps a bounded history, the newest moments in full", () => {
+  it("keeps a limited history, with the newest moments complete", () => {
     let history = withPoint([], pricePoint(fleet([node("a")]), 0));
     for (let at = 1; at < 5_000; at++)
       history = withPoint(history, pricePoint(fleet([node("a")]), at));
@@ -87,7 +87,7 @@ describe("money", () => {
   });
 });
 
-describe("decisions", () => {
+describe("the decisions view", () => {
   const event = (name: string, more: Partial<Event> = {}): Event => ({
     apiVersion: "v1",
     kind: "Event",
@@ -101,7 +101,7 @@ describe("decisions", () => {
     ...more,
   });
 
-  it("are Karpenter's events and kube-scheduler's refusals, oldest first", () => {
+  it("has Karpenter's events and kube-scheduler's refusals, oldest first", () => {
     const events = [
       event("late", { lastTimestamp: "2026-01-01T00:00:09Z" }),
       event("other", { source: { component: "kubelet" } }),
@@ -110,15 +110,15 @@ describe("decisions", () => {
     expect([...decisionsView(events).rows.keys()]).toEqual(["refusal", "late"]);
   });
 
-  it("are at most 2,000; how many were dropped is said", () => {
+  it("has at most 2,000 events, and says how many were dropped", () => {
     const many = Array.from({ length: 2_010 }, (_, at) => event(`e${at}`));
     const { head, rows } = decisionsView(many);
     expect([rows.size, head.dropped]).toEqual([2_000, 10]);
   });
 });
 
-describe("waiting", () => {
-  it("groups 10,000 pods of one cause in one row, with the oldest and at most five names", () => {
+describe("the view of pending pods", () => {
+  it("groups 10,000 pods of one cause in one row, with the oldest time and at most five names", () => {
     const unplaced = Array.from({ length: 10_000 }, (_, at) => ({
       pod: `shop/web-${at}`,
       since: at === 77 ? "2026-01-01T00:00:00Z" : "2026-01-01T00:00:05Z",

@@ -11,8 +11,8 @@ const FIRST: VitalReading = {
   isLeader: true,
 };
 
-describe("vital signs", () => {
-  it("are values of now, rates a second, and means of what came in between", () => {
+describe("the health figures of the controller", () => {
+  it("are present values, rates per second, and means since the last point", () => {
     const now = {
       ...FIRST,
       atMs: 11_000,
@@ -31,14 +31,14 @@ describe("vital signs", () => {
     });
   });
 
-  it("have a gap where the process started again, or nothing is told", () => {
+  it("have a gap when the process restarted or nothing was measured", () => {
     const anew = { atMs: 11_000, apiCalls: 2, planned: { sum: 1, count: 1 } };
     expect(vitalPoint(FIRST, anew)).toEqual({ atMs: 11_000 });
     expect(vitalPoint(FIRST, FIRST)).toBeUndefined();
     expect(vitalsView(undefined).head).toEqual({ isKnown: false });
   });
 
-  it("are bounded: the first and the newest stay", () => {
+  it("are limited in number: the first and the newest points stay", () => {
     let points = withVital([], { atMs: 0 });
     for (let at = 1; at < 5_000; at++) points = withVital(points, { atMs: at });
     expect(points.length).toBeLessThanOrEqual(1_440);
