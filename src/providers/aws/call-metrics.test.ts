@@ -28,7 +28,7 @@ function recorder() {
 }
 
 describe("calls to AWS", () => {
-  it("are counted by the SDK with each try, and how often it had to try again", async () => {
+  it("are counted with each attempt and each retry of the SDK", async () => {
     let asked = 0;
     const server = createServer((_request, response) => {
       asked++;
@@ -61,7 +61,7 @@ describe("calls to AWS", () => {
     expect(told.get(`aws_sdk_go_request_attempt_total ${call}/200`)).toBe(1);
   });
 
-  it("are counted without the SDK too, refusals by their status", async () => {
+  it("are counted without the SDK too, and refusals by their status", async () => {
     const clock = new VirtualClock();
     const { told, observer } = recorder();
     const refused = new AwsError("RequestLimitExceeded", "slow", 503);

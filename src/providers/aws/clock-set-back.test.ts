@@ -26,8 +26,8 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const AWAY = new AwsError("NetworkingError", "away", 0);
 
-describe("once the machine's clock is set back by an hour", () => {
-  it("a call that AWS throttled goes out again after its pause, and is refused after a minute", async () => {
+describe("after the machine's clock is set back by an hour", () => {
+  it("a call that AWS throttled is repeated after its usual pause, and fails after a minute", async () => {
     const clock = new VirtualClock();
     const pace = new Pace(clock);
     const askedMs: number[] = [];
@@ -50,7 +50,7 @@ describe("once the machine's clock is set back by an hour", () => {
     await Promise.all([first, second]);
   });
 
-  it("questions that keep coming wait no longer for their batch", async () => {
+  it("a batch of requests is still sent after its maximum time", async () => {
     const clock = new VirtualClock();
     const asked: string[][] = [];
     const opened: number[] = [];
@@ -75,7 +75,7 @@ describe("once the machine's clock is set back by an hour", () => {
     expect(opened[0]).toBe(250);
   });
 
-  it("an answer of AWS is kept no longer, nor is one that stands in for another", async () => {
+  it("a cached answer of AWS, and one used beyond its time, expire as before", async () => {
     const clock = new VirtualClock();
     const cache = new TtlCache<number>(clock, 1_000);
     let [asked, isAway] = [0, false];
@@ -99,7 +99,7 @@ describe("once the machine's clock is set back by an hour", () => {
     await expect(cache.get("a", load)).rejects.toThrow("away");
   });
 
-  it("offerings that the cloud was out of are asked for again after three minutes", async () => {
+  it("an offering without capacity is used again after three minutes", async () => {
     const clock = new VirtualClock();
     const offerings = new UnavailableOfferings(clock, SILENT);
     const m5 = { capacityType: "spot", instanceType: "m5.large", zone: "a" } as const;
@@ -109,7 +109,7 @@ describe("once the machine's clock is set back by an hour", () => {
     expect(offerings.has(m5)).toBe(false);
   });
 
-  it("a subnet without addresses is passed over no longer", async () => {
+  it("a subnet without free addresses is used again after its usual time", async () => {
     const clock = new VirtualClock();
     const subnets = new Subnets({} as Ec2Api, clock, 60_000);
     subnets.markExhausted("subnet-1");
@@ -119,7 +119,7 @@ describe("once the machine's clock is set back by an hour", () => {
     expect(subnets.isExhausted("subnet-1")).toBe(false);
   });
 
-  it("a launch template that nobody uses goes after five minutes", async () => {
+  it("an unused launch template is deleted after five minutes", async () => {
     const clock = new VirtualClock();
     const deleted: string[] = [];
     const made: { readonly LaunchTemplateName: string }[] = [];
@@ -152,7 +152,7 @@ describe("once the machine's clock is set back by an hour", () => {
     expect(deleted).toEqual(["karpenter.k8s.aws/1"]);
   });
 
-  it("what EC2 said of a placement group counts for a day", async () => {
+  it("the last answer about a placement group is used for a day", async () => {
     const clock = new VirtualClock();
     let isAway = false;
     const ec2 = {
@@ -172,7 +172,7 @@ describe("once the machine's clock is set back by an hour", () => {
     await expect(groups.find(nodeClass)).rejects.toThrow("away");
   });
 
-  it("types that no pool asks for are shown, and memory of nodes that is learned is kept, no longer", async () => {
+  it("instance types in metrics, and learned memory, expire as before", async () => {
     const clock = new VirtualClock();
     const seen = new SeenTypes(clock);
     seen.note("default", [{ name: "m5.large", capacity: {}, offerings: [] } as never]);
@@ -188,7 +188,7 @@ describe("once the machine's clock is set back by an hour", () => {
     expect(memory.version).toBe(version + 1);
   });
 
-  it("that AWS does not answer is said again after a minute, and calls have lasted as long as they have", async () => {
+  it("a warning that AWS does not answer is repeated after a minute, and measured durations stay right", async () => {
     const clock = new VirtualClock();
     const warned: string[] = [];
     const log = { ...SILENT, warn: (message: string) => void warned.push(message) };
@@ -218,7 +218,7 @@ describe("once the machine's clock is set back by an hour", () => {
     expect(new Set(lastedMs)).toEqual(new Set([2_000]));
   });
 
-  it("calls of the SDK have lasted as long as they have", async () => {
+  it("measured durations of SDK calls stay right", async () => {
     const clock = new VirtualClock();
     const lastedMs: number[] = [];
     const note = ({ durationMs }: { readonly durationMs: number }) =>

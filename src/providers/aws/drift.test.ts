@@ -21,8 +21,8 @@ const BASE: DriftInput = {
   placementGroup: undefined,
 };
 
-describe("drift by what the selectors match", () => {
-  it("is none while image, subnet and groups are still the class'", () => {
+describe("drift by what the selectors of a class match", () => {
+  it("is absent while image, subnet and security groups are among those of the class", () => {
     expect(dynamicDrift(BASE)).toBeUndefined();
   });
 
@@ -33,11 +33,11 @@ describe("drift by what the selectors match", () => {
       "SecurityGroupDrift",
       { securityGroups: [{ GroupId: "sg-1" }, { GroupId: "sg-2" }] as SecurityGroup[] },
     ],
-  ])("S3-07 S3-15 S3-16 is %s when it changed", (reason, change) => {
+  ])("S3-07 S3-15 S3-16 is %s after that selection changed", (reason, change) => {
     expect(dynamicDrift({ ...BASE, ...change })).toBe(reason);
   });
 
-  it("is PlacementGroupDrift when the class has another group than the instance, or one more or less", () => {
+  it("is PlacementGroupDrift if the class selects another placement group than the instance has, or only one of them has one", () => {
     const near = { id: "pg-1", name: "near", strategy: "cluster", partitions: [] };
     const labels = { "karpenter.k8s.aws/placement-group-id": "pg-1" };
     const inside = {
@@ -53,16 +53,16 @@ describe("drift by what the selectors match", () => {
       expect(dynamicDrift(input)).toBe("PlacementGroupDrift");
   });
 
-  it("is none while the class resolves to nothing: that is the class' trouble", () => {
+  it("is absent while the selectors match nothing, because the class reports that itself", () => {
     const change = { amis: [], subnets: [], securityGroups: [] };
     expect(dynamicDrift({ ...BASE, ...change })).toBeUndefined();
   });
 });
 
-describe("drift by hash", () => {
+describe("drift by the hash of the class", () => {
   const stamped = awsClaim([], { annotations: { ...hashAnnotations(CLASS) } });
 
-  it("compares stamps of the same recipe only", () => {
+  it("compares only hashes of the same hash version", () => {
     expect(staticDrift(stamped, CLASS)).toBeUndefined();
     expect(staticDrift(stamped, { ...CLASS, hash: "other" })).toBe("NodeClassDrift");
     const foreign = awsClaim([], {

@@ -53,8 +53,8 @@ function warned(): readonly string[] {
     .map(({ reason, message }) => `${reason} ${message}`);
 }
 
-describe("a class that was born broken", () => {
-  it("gets one event that says what is wrong and what to do, and another when it is wrong otherwise", async () => {
+describe("an EC2NodeClass that cannot be used", () => {
+  it("gets one event with the fault and the remedy, and another event if the fault changes", async () => {
     await begin({ subnetSelectorTerms: [{ tags: { team: "nobody" } }] });
     await world.clock.advance(10 * MINUTE);
     const said =
@@ -76,18 +76,21 @@ describe("a class that was born broken", () => {
     ],
     [{ networkInterfaces: "two" }, "spec.networkInterfaces: is no list"],
     [{ subnetSelectorTerms: null }, "SubnetsReady"],
-  ])("with %j in its spec is not ready and says why, without falling over", async (more, why) => {
-    world = await awsWorld();
-    const { spec, ...rest } = ec2NodeClass();
-    const broken = { ...rest, spec: { ...spec, ...more } };
-    await world.kube.create(EC2_NODE_CLASS, broken as unknown as EC2NodeClass);
-    await world.clock.advance(3 * MINUTE);
-    expect(shown("Ready")?.status).toBe("False");
-    expect(warned().join()).toContain(why);
-    expect(world.said.join("\n")).not.toContain("TypeError");
-  });
+  ])(
+    "with %j in its spec is not ready and says why, and the controller continues",
+    async (more, why) => {
+      world = await awsWorld();
+      const { spec, ...rest } = ec2NodeClass();
+      const broken = { ...rest, spec: { ...spec, ...more } };
+      await world.kube.create(EC2_NODE_CLASS, broken as unknown as EC2NodeClass);
+      await world.clock.advance(3 * MINUTE);
+      expect(shown("Ready")?.status).toBe("False");
+      expect(warned().join()).toContain(why);
+      expect(world.said.join("\n")).not.toContain("TypeError");
+    },
+  );
 
-  it("is told once of a placement group that cannot be read, however AWS words it, and reads it once a minute", async () => {
+  it("gets one event for an unreadable placement group, whatever AWS's wording, and is read again once a minute", async () => {
     world = await awsWorld();
     let times = 0;
     world.aws.faults.failCalls({
@@ -109,7 +112,7 @@ describe("a class that was born broken", () => {
     expect(warned()).toHaveLength(1);
   });
 
-  it("is told once of a refusal that EC2 words differently each time", async () => {
+  it("gets one event for a refusal that EC2 words differently each time", async () => {
     world = await awsWorld();
     let times = 0;
     world.aws.faults.failCalls({
@@ -131,7 +134,7 @@ describe("a class that was born broken", () => {
 });
 
 describe("credentials that expire", () => {
-  it("fail launches with a reason and change nothing that was known; nothing is left behind", async () => {
+  it("make launches fail with a reason, change no known facts, and leave nothing behind", async () => {
     await begin();
     const before = world.aws.state.instances.size;
     const undo = world.aws.faults.failCalls({
@@ -161,7 +164,7 @@ describe("credentials that are refused at a launch", () => {
     // EC2's own words for unknown keys and for a clock that is off.
     ["AuthFailure", "AWS was not able to validate the provided access credentials"],
   ])(
-    "with %s give the claim that reason, and the next launch after they are good again works",
+    "with %s set that reason on the claim, and the next launch succeeds after they are valid again",
     async (code, message) => {
       await begin();
       const fault = { action: "CreateFleet", code, message, status: 403 };
@@ -176,7 +179,7 @@ describe("credentials that are refused at a launch", () => {
 });
 
 describe("a region without prices", () => {
-  it("is said, has the embedded ones, and AWS's own once they come", async () => {
+  it("is reported, uses the embedded prices, and then AWS's once they can be read", async () => {
     const away = { code: "InternalServiceError", message: "no prices today", status: 500 };
     const undo: (() => void)[] = [];
     world = await awsWorld(
@@ -207,7 +210,7 @@ describe("a region without prices", () => {
   });
 });
 
-describe("a class that AWS does not let us clean up", () => {
+describe("an EC2NodeClass whose resources AWS does not let Karpenter delete", () => {
   it.each([
     ["iam", "ListInstanceProfiles"],
     ["iam", "GetInstanceProfile"],
@@ -216,7 +219,7 @@ describe("a class that AWS does not let us clean up", () => {
     ["ec2", "DescribeLaunchTemplates"],
     ["ec2", "DeleteLaunchTemplate"],
   ])(
-    "says on itself what is refused, stays, and goes once it is allowed: %s:%s",
+    "reports what is refused, stays, and is deleted once it is allowed: %s:%s",
     async (service, action) => {
       await begin();
       const launched = await launch();
@@ -238,7 +241,7 @@ describe("a class that AWS does not let us clean up", () => {
 });
 
 describe("a role that is deleted", () => {
-  it("makes the class not ready and says so, launches nothing, and spares other classes", async () => {
+  it("makes the class not ready with an event, stops its launches, and leaves other classes ready", async () => {
     await begin();
     world.aws.state.roles.delete(ROLE);
     for (const profile of world.aws.state.profiles.values()) {
@@ -264,8 +267,8 @@ describe("a role that is deleted", () => {
   });
 });
 
-describe("an image that vanishes", () => {
-  it("fails the launch under way with a reason, then makes the class not ready; others continue", async () => {
+describe("an image that is deleted", () => {
+  it("fails the running launch with a reason, then makes the class not ready; other classes continue", async () => {
     await begin({ amiSelectorTerms: [{ id: "ami-gone" }] });
     world.aws.controls.addImage({ id: "ami-gone", name: "own" });
     await world.clock.advance(2 * MINUTE);
@@ -284,8 +287,8 @@ describe("an image that vanishes", () => {
   });
 });
 
-describe("throttled questions", () => {
-  it("of every kind leave the class ready, launches working, and few calls made", async () => {
+describe("throttling by AWS", () => {
+  it("of every kind of call leaves the class ready, lets launches succeed, and few calls are made", async () => {
     await begin();
     const undo = world.aws.faults.throttle();
     const mark = world.aws.journal.mark;
@@ -304,7 +307,7 @@ describe("throttled questions", () => {
   });
 
   it.each(["DescribeLaunchTemplates", "CreateLaunchTemplate"])(
-    "%s, for 43 seconds, are waited out together: no launch fails",
+    "%s, for 43 seconds, delays all launches together, and none fails",
     async (action) => {
       await begin();
       const undo = world.aws.faults.throttle(action);

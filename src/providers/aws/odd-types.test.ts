@@ -11,7 +11,7 @@ it.each<[string, Sizes]>([
   ["less than no vCPUs", { VCpuInfo: { DefaultVCpus: -2 } }],
   ["no number of vCPUs", { VCpuInfo: { DefaultVCpus: Number.NaN } }],
   ["no memory", { MemoryInfo: { SizeInMiB: 0 } }],
-])("a type to which EC2 gives %s is not offered, and the log says so", async (_, sizes) => {
+])("an instance type to which EC2 gives %s is not offered, with a log line", async (_, sizes) => {
   const world = await awsWorld();
   const { ec2 } = world.api;
   const { describeInstanceTypes } = ec2;

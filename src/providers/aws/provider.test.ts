@@ -101,7 +101,7 @@ function nodeClass(): EC2NodeClass {
 
 afterEach(() => world.stop());
 
-describe("instance types", () => {
+describe("instance types of the AWS provider", () => {
   it("have the capacity and allocatable that upstream documents", async () => {
     await begin({}, {}, { everyType: true });
     const types = await world.settle(world.cloud.getInstanceTypes(pool({ classRef: CLASS_REF })));
@@ -151,7 +151,7 @@ describe("instance types", () => {
     `);
   });
 
-  it("are the very same objects while nothing changed, and only lose what ran out", async () => {
+  it("are the same objects while nothing changes, except types that lost an offering", async () => {
     await begin();
     const ask = () => world.settle(world.cloud.getInstanceTypes(pool({ classRef: CLASS_REF })));
     const before = await ask();
@@ -167,21 +167,21 @@ describe("instance types", () => {
     expect(m5?.offerings.every((one) => one.available)).toBe(true);
   });
 
-  it("fail with upstream's words when nothing is selected", async () => {
+  it("fail with upstream's message if a selector matches nothing", async () => {
     await begin({ subnetSelectorTerms: [{ id: "subnet-none" }] });
     const asked = world.cloud.getInstanceTypes(pool({ classRef: CLASS_REF }));
     await expect(world.settle(asked)).rejects.toThrow("no subnets exist given constraints");
   });
 
-  it("fail with the class' name when the class is missing", async () => {
+  it("fail with the name of the class if it is missing", async () => {
     await begin();
     const asked = world.cloud.getInstanceTypes(pool({ classRef: { ...CLASS_REF, name: "x" } }));
     await expect(asked).rejects.toThrow('ec2nodeclasses.karpenter.k8s.aws "x" not found');
   });
 });
 
-describe("launching", () => {
-  it("S1-08 S1-12 asks for an instant fleet with an override for each type and zone", async () => {
+describe("a launch by the AWS provider", () => {
+  it("S1-08 S1-12 requests an instant fleet with one override for each type and zone", async () => {
     await begin();
     const claim = await launch();
     const [fleet] = fleets();
@@ -207,7 +207,7 @@ describe("launching", () => {
     });
   });
 
-  it("S3-68 S4-04 asks for spot when allowed, with price-capacity-optimized", async () => {
+  it("S3-68 S4-04 requests spot if allowed, with price-capacity-optimized", async () => {
     await begin();
     const claim = await launch(
       awsClaim([
@@ -220,7 +220,7 @@ describe("launching", () => {
     expect(claim.metadata.labels?.["karpenter.sh/capacity-type"]).toBe("spot");
   });
 
-  it("tells EC2 which comes first where a NodeOverlay says the prices", async () => {
+  it("gives EC2 priorities if a NodeOverlay changed prices", async () => {
     await begin();
     const claim = awsClaim([
       SMALL[0] as RequirementSpec,
@@ -238,7 +238,7 @@ describe("launching", () => {
     expect(fleets()[0]?.LaunchTemplateConfigs[0]?.Overrides[0]?.Priority).toBe(7);
   });
 
-  it("launches at a NodeOverlay's price what AWS tells no price of, and else does not", async () => {
+  it("uses an offering without AWS price if a NodeOverlay gives it a price, and otherwise not", async () => {
     const prepare = ({ api: { ec2 } }: SimulatedAws) => {
       const whole = ec2.describeSpotPriceHistory;
       const tellAll: typeof whole = async (input, ...rest) => {
@@ -263,7 +263,7 @@ describe("launching", () => {
     expect(claim.metadata.labels?.["node.kubernetes.io/instance-type"]).toBe("m5.xlarge");
   });
 
-  it("S1-13 S3-67 gives each architecture its image and launch template", async () => {
+  it("S1-13 S3-67 uses a separate image and launch template for each architecture", async () => {
     await begin();
     await launch(
       awsClaim([
@@ -279,7 +279,7 @@ describe("launching", () => {
     expect(fleets()[0]?.LaunchTemplateConfigs).toHaveLength(2);
   });
 
-  it("joins equal launches into one fleet call", async () => {
+  it("is joined with equal launches into one fleet call", async () => {
     await begin();
     const claims = await world.settle(
       Promise.all(["a", "b", "c"].map((name) => world.cloud.create(awsClaim(SMALL, { name })))),
@@ -288,7 +288,7 @@ describe("launching", () => {
     expect(fleets().map((one) => one.TargetCapacitySpecification.TotalTargetCapacity)).toEqual([3]);
   });
 
-  it("takes another type after EC2 ran out of one, and says so when all are out", async () => {
+  it("uses another type after EC2 had no capacity, and reports if all types lack capacity", async () => {
     await begin();
     world.aws.faults.limitCapacity({ instanceType: "m5.large" });
     const first = await launch();
@@ -298,7 +298,7 @@ describe("launching", () => {
     expect(world.lines).toContain("removing offering from offerings");
   });
 
-  it("tells the claim how to get the role for spot, and asks for none while it is missing", async () => {
+  it("says on the claim how to create the role for spot, and requests no spot while it is missing", async () => {
     await begin();
     const code = "AuthFailure.ServiceLinkedRoleCreationNotPermitted";
     world.aws.faults.limitCapacity({ capacityType: "spot", code, message: "not permitted" });
@@ -315,7 +315,7 @@ describe("launching", () => {
     expect(launched.metadata.labels?.["karpenter.sh/capacity-type"]).toBe("on-demand");
   });
 
-  it("gives EC2 the class' context, but not for a claim whose minValues were relaxed", async () => {
+  it("sends EC2 the context of the class, but not for a claim with relaxed minValues", async () => {
     await begin({ context: "agreed" });
     await launch();
     const annotations = { "karpenter.sh/nodeclaim-min-values-relaxed": "true" };
@@ -324,7 +324,7 @@ describe("launching", () => {
     expect(asked.map((one) => one.Context)).toEqual(["agreed", undefined]);
   });
 
-  it("makes a launch template again when somebody deleted it", async () => {
+  it("creates a launch template again that somebody deleted", async () => {
     await begin();
     await launch();
     const [name] = fleets().map(
@@ -355,7 +355,7 @@ describe("launching", () => {
     expect(LaunchTemplates.map((one) => one.LaunchTemplateName)).toEqual([LaunchTemplateName]);
   });
 
-  it("S3-23 S3-03 deletes launch templates that are no longer used, and only its own", async () => {
+  it("S3-23 S3-03 deletes unused launch templates, and only its own", async () => {
     await begin();
     await world.api.ec2.createLaunchTemplate({
       LaunchTemplateName: "foreign",
@@ -367,7 +367,7 @@ describe("launching", () => {
     expect(LaunchTemplates.map((one) => one.LaunchTemplateName)).toEqual(["foreign"]);
   });
 
-  it("deletes what Karpenter in Go left, by its tag, and no template of another name", async () => {
+  it("deletes launch templates that Karpenter in Go left, by their tag, and no template with another name", async () => {
     await begin();
     const { ec2 } = world.api;
     const Tags = [{ Key: "eks:eks-cluster-name", Value: CLUSTER }];
@@ -389,7 +389,7 @@ describe("launching", () => {
     expect(await names()).toEqual(["by-hand"]);
   });
 
-  it("leaves templates that tell a cluster while this one does not know its own UID", async () => {
+  it("deletes no launch template of another cluster UID, and none while its own UID is not known", async () => {
     await begin();
     const { ec2 } = world.api;
     const Tags = [
@@ -422,7 +422,7 @@ describe("launching", () => {
     expect(await isThereAfterSweeps()).toBe(false);
   });
 
-  it("S0-16 prefers the subnet with most free addresses, less those in flight", async () => {
+  it("S0-16 uses the subnet with the most free addresses, minus those of running launches", async () => {
     await begin({ subnetSelectorTerms: [{ id: "subnet-a" }, { id: "subnet-b" }] });
     const zone = "us-east-1a";
     world.aws.controls.addSubnet({ id: "subnet-a", zone, cidr: "10.1.0.0/24", freeAddresses: 40 });
@@ -433,7 +433,7 @@ describe("launching", () => {
     expect(used).toEqual(["subnet-b", "subnet-a"]);
   });
 
-  it("turns a refusal into a condition a person can read", async () => {
+  it("reports a refusal as a condition that a person can read", async () => {
     await begin();
     world.aws.faults.deny("CreateFleet");
     const failed = await launch().catch((error) => error);
@@ -441,14 +441,14 @@ describe("launching", () => {
     expect(failed.conditionReason).toBe("Unauthorized");
   });
 
-  it("waits for a class that is not ready", async () => {
+  it("waits for an EC2NodeClass that is not ready", async () => {
     await begin({ securityGroupSelectorTerms: [{ id: "sg-none" }] });
     await expect(launch()).rejects.toThrow(NodeClassNotReadyError);
   });
 });
 
-describe("a node template", () => {
-  it("that matches nothing is said once, in the log and as an event, until something matches", async () => {
+describe("an AWSNodeTemplate", () => {
+  it("whose selector matches nothing is reported once, in the log and as an event, until it matches", async () => {
     await beginAlpha({ subnetSelector: { team: "nobody" } });
     await world.clock.advance(600_000);
     const wrong = 'no subnets exist given constraints [{"tags":{"team":"nobody"}}]';
@@ -466,8 +466,8 @@ describe("a node template", () => {
   });
 });
 
-describe("alpha machines", () => {
-  it("S0-60 S0-61 S0-62 S0-64 carry alpha's tags, of which only Name is the user's", async () => {
+describe("nodes of v1alpha5", () => {
+  it("S0-60 S0-61 S0-62 S0-64 get v1alpha5's tags, of which the user can change only Name", async () => {
     await beginAlpha({ tags: { team: "a", "karpenter.sh/managed-by": "me" } });
     world.aws.controls.addInstanceProfile("P1", `KarpenterNodeRole-${CLUSTER}`);
     expect(await tagsOf(await launch(machine()))).toMatchObject({
@@ -482,7 +482,7 @@ describe("alpha machines", () => {
   it.each([
     [true, 9],
     [false, undefined],
-  ])("count interfaces for pods with aws.enablePodENI=%s", async (podEni, count) => {
+  ])("offer network interfaces for pods with aws.enablePodENI=%s", async (podEni, count) => {
     await beginAlpha({}, { defaultInstanceProfile: "P1", podEni });
     const asking = pool({ classRef: TEMPLATE_REF });
     const types = await world.settle(world.cloud.getInstanceTypes(asking));
@@ -490,7 +490,7 @@ describe("alpha machines", () => {
     expect(large?.capacity["vpc.amazonaws.com/pod-eni"]).toBe(count);
   });
 
-  it("hold as many pods as interfaces have addresses for, or 110 with aws.enableENILimitedPodDensity=false", async () => {
+  it("run as many pods as their interfaces have addresses, or 110 with aws.enableENILimitedPodDensity=false", async () => {
     await beginAlpha({}, { defaultInstanceProfile: "P1", eniLimitedPodDensity: false });
     const types = await world.settle(
       world.cloud.getInstanceTypes(pool({ classRef: TEMPLATE_REF })),
@@ -498,14 +498,14 @@ describe("alpha machines", () => {
     expect(types.find((one) => one.name === "m5.large")?.capacity["pods"]).toBe(110);
   });
 
-  it("carry the tags of aws.tags, below the template's own", async () => {
+  it("get the tags of aws.tags, overridden by those of the template", async () => {
     const ours = { team: "b", cost: "c" };
     await beginAlpha({ tags: { team: "a" } }, { defaultInstanceProfile: "P1", tags: ours });
     world.aws.controls.addInstanceProfile("P1", `KarpenterNodeRole-${CLUSTER}`);
     expect(await tagsOf(await launch(machine()))).toMatchObject({ team: "a", cost: "c" });
   });
 
-  it("S0-08 use the template's profile, else the settings', else fail naming both", async () => {
+  it("S0-08 use the template's instance profile, else that of the settings, else fail and name both", async () => {
     await beginAlpha();
     world.aws.controls.addInstanceProfile("P1", `KarpenterNodeRole-${CLUSTER}`);
     await launch(machine());
@@ -541,7 +541,7 @@ describe("alpha machines", () => {
     expect(claim.status?.capacity?.["ephemeral-storage"]).toBe("20Gi");
   });
 
-  it("use an unmanaged launch template as it is", async () => {
+  it("use the launch template that the AWSNodeTemplate names, unchanged", async () => {
     await beginAlpha({ launchTemplate: "mine" });
     await expect(launch(machine())).rejects.toThrow("launch template not found: mine");
     const { Images } = await world.api.ec2.describeImages({ Owners: ["amazon"] });
@@ -560,7 +560,7 @@ describe("alpha machines", () => {
     expect(LaunchTemplates.map((one) => one.LaunchTemplateName)).toEqual(["mine"]);
   });
 
-  it("S0-06 S0-07 S0-10 show on the template what its selectors match", async () => {
+  it("S0-06 S0-07 S0-10 have a template whose status shows what its selectors match", async () => {
     await beginAlpha();
     const template = world.kube.find(AWS_NODE_TEMPLATE, "default");
     expect(template?.status?.subnets).toHaveLength(3);
@@ -568,7 +568,7 @@ describe("alpha machines", () => {
     expect(template?.status?.amis?.length).toBeGreaterThan(2);
   });
 
-  it("S0-44 say in the log which selector matches nothing", async () => {
+  it("S0-44 are not launched if a selector matches nothing, and the log names it", async () => {
     // biome-ignore lint/suspicious/noTemplateCurlyInString: the seed's forgotten substitution
     await beginAlpha({ subnetSelector: { "alpha.eksctl.io/cluster-name": "${CLUSTER_NAME}" } });
     expect(world.lines.join("\n")).toContain("no subnets exist given constraints");
@@ -576,7 +576,7 @@ describe("alpha machines", () => {
 });
 
 describe("EC2NodeClass", () => {
-  it("S2-19 S3-20 S3-21 becomes Ready with what it found, and owns a profile for its role", async () => {
+  it("S2-19 S3-20 S3-21 becomes Ready with what its selectors match, and has an instance profile for its role", async () => {
     await begin();
     const { status, metadata } = nodeClass();
     expect(status?.conditions?.map((one) => `${one.type}=${one.status}`).sort()).toEqual([
@@ -601,7 +601,7 @@ describe("EC2NodeClass", () => {
     ]);
   });
 
-  it("S3-12 makes no IAM call for a named profile", async () => {
+  it("S3-12 makes no IAM call if it names an instance profile", async () => {
     const name = `KarpenterNodeInstanceProfile-${CLUSTER}`;
     world = await awsWorld();
     const { role: _, ...spec } = ec2NodeClass().spec;
@@ -614,7 +614,7 @@ describe("EC2NodeClass", () => {
     expect(world.aws.journal.calls({ service: "iam" })).toEqual([]);
   });
 
-  it("makes another profile for another role: nodes that run stay who they are", async () => {
+  it("gets another instance profile for another role, and running nodes keep their profile", async () => {
     await begin();
     world.aws.controls.addRole("other");
     const first = nodeClass().status?.instanceProfile ?? "";
@@ -646,7 +646,7 @@ describe("EC2NodeClass", () => {
     expect(roleOf(first)).toBe(role);
   });
 
-  it("says which selector found nothing", async () => {
+  it("says which selector matches nothing", async () => {
     await begin({ amiSelectorTerms: [{ id: "ami-none" }], amiFamily: "AL2023" });
     const conditions = nodeClass().status?.conditions ?? [];
     expect(conditions.find((one) => one.type === "AMIsReady")).toMatchObject({
@@ -685,8 +685,8 @@ describe("EC2NodeClass", () => {
   });
 });
 
-describe("instances", () => {
-  it("S3-29 get the claim's and the node's name as tags once registered", async () => {
+describe("instances of the AWS provider", () => {
+  it("S3-29 get the names of claim and node as tags once the node is registered", async () => {
     await begin();
     const claim = await launch();
     expect(await tagsOf(claim)).not.toHaveProperty("karpenter.sh/nodeclaim");
@@ -703,7 +703,7 @@ describe("instances", () => {
     expect(stored?.metadata.annotations?.["karpenter.k8s.aws/tagged"]).toBe("true");
   });
 
-  it("are listed, found and ended; the node group's are not ours", async () => {
+  it("are listed, found and terminated; instances of the node group are not ours", async () => {
     await begin();
     const claim = await launch();
     const listed = await world.cloud.list();
@@ -717,7 +717,7 @@ describe("instances", () => {
     expect(await world.cloud.list()).toEqual([]);
   });
 
-  it("are not ended or rebooted for a claim that names one which Karpenter did not launch", async () => {
+  it("are not terminated or rebooted for a claim that names an instance which Karpenter did not launch", async () => {
     await begin();
     const claim = await launch();
     await world.clock.advance(60_000);
@@ -734,7 +734,7 @@ describe("instances", () => {
     expect(foreign && instances.get(foreign.id)?.state).toBe("running");
   });
 
-  it("are rebooted, and never will be where the role may not or the instance is gone", async () => {
+  it("are rebooted, and the error is final if the role may not or the instance has ended", async () => {
     await begin();
     const claim = await launch();
     await world.clock.advance(60_000);
@@ -759,7 +759,7 @@ describe("instances", () => {
     await expect(reboot()).rejects.toThrow(NodeClaimNotFoundError);
   });
 
-  it("drift when the static part of the class changes", async () => {
+  it("drift if the static fields of the class change", async () => {
     await begin();
     const claim = await launch();
     expect(await world.settle(world.cloud.isDrifted(claim))).toBeUndefined();
@@ -773,7 +773,7 @@ describe("AMI families", () => {
   const families = ["AL2", "Ubuntu", "Bottlerocket", "Windows2019", "Windows2022"];
 
   it.each(families)(
-    "S0-09 %s nodes of alpha join with the claim's labels and taints",
+    "S0-09 %s nodes of v1alpha5 join with the claim's labels and taints",
     async (family) => {
       await beginAlpha({
         amiFamily: family,
@@ -800,19 +800,22 @@ describe("AMI families", () => {
     ["bottlerocket@latest", 34],
     ["windows2022@latest", 34],
     ["windows2025@latest", 35],
-  ])("%s nodes of Kubernetes 1.%i hold as many resources as was promised", async (alias, minor) => {
-    await begin({ amiSelectorTerms: [{ alias }] }, {}, { minor });
-    const claim = await launch();
-    await world.clock.advance(10_000);
-    const { kubelet } = world.instances.find((event) => event.type === "running") ?? {};
-    const promised = claim.status?.allocatable ?? {};
-    expect(kubelet?.allocatable).toMatchObject({ cpu: promised["cpu"], pods: promised["pods"] });
-    expect(claim.metadata.labels?.["kubernetes.io/os"]).toBe(
-      alias.startsWith("windows") ? "windows" : "linux",
-    );
-  });
+  ])(
+    "%s nodes of Kubernetes 1.%i have the resources that the planner promised",
+    async (alias, minor) => {
+      await begin({ amiSelectorTerms: [{ alias }] }, {}, { minor });
+      const claim = await launch();
+      await world.clock.advance(10_000);
+      const { kubelet } = world.instances.find((event) => event.type === "running") ?? {};
+      const promised = claim.status?.allocatable ?? {};
+      expect(kubelet?.allocatable).toMatchObject({ cpu: promised["cpu"], pods: promised["pods"] });
+      expect(claim.metadata.labels?.["kubernetes.io/os"]).toBe(
+        alias.startsWith("windows") ? "windows" : "linux",
+      );
+    },
+  );
 
-  it("are told the pods that the class says, in one template, and hold no more than podsPerCore lets them", async () => {
+  it("get the class's number of pods in one launch template, and run no more than podsPerCore allows", async () => {
     await begin(
       { kubelet: { maxPods: 42, podsPerCore: 8 }, amiSelectorTerms: [{ alias: "al2@latest" }] },
       {},
@@ -828,7 +831,7 @@ describe("AMI families", () => {
     expect(userDataOfAll()).toEqual([expect.stringContaining(" --max-pods=42 --pods-per-core=8")]);
   });
 
-  it("of Bottlerocket are known by their image's name where no alias tells the version", async () => {
+  it("of Bottlerocket take the version from the image's name if no alias gives one", async () => {
     await begin({
       amiFamily: "Bottlerocket",
       amiSelectorTerms: [{ name: "bottlerocket-aws-k8s-1.34-x86_64-*" }],
@@ -838,7 +841,7 @@ describe("AMI families", () => {
     expect(userDataOfAll()[0]).toContain('"ephemeral-storage", "bind" ]');
   });
 
-  it("give types with GPUs the image with drivers", async () => {
+  it("use the image with drivers for types with GPUs", async () => {
     await begin();
     const claim = await launch(awsClaim(onlyType("g4dn.xlarge")));
     const images = await world.api.ec2.describeImages({ ImageIds: [claim.status?.imageID ?? ""] });
@@ -846,7 +849,7 @@ describe("AMI families", () => {
     expect(claim.status?.capacity?.["nvidia.com/gpu"]).toBe("1");
   });
 
-  it("S0-10 S3-05 S3-06 pin images by name, newest first, and do not offer what none fits", async () => {
+  it("S0-10 S3-05 S3-06 use images by name, the newest first, and offer no type without an image", async () => {
     await begin({ amiFamily: "AL2023", amiSelectorTerms: [{ name: "own-*", owner: "self" }] });
     const { addImage } = world.aws.controls;
     addImage({ id: "ami-old", name: "own-1", family: "AL2023", createdMs: 1_000 });
@@ -860,8 +863,8 @@ describe("AMI families", () => {
   });
 });
 
-describe("beta claims", () => {
-  it("S2-23 S3-28 S3-30 S3-31 S3-33 S3-34 carry beta's tags beside the user's", async () => {
+describe("claims of v1beta1", () => {
+  it("S2-23 S3-28 S3-30 S3-31 S3-33 S3-34 give instances v1beta1's tags beside the user's", async () => {
     await begin({
       tags: {
         "test-tag": "test-value",

@@ -13,14 +13,14 @@ function treated(reason: string, policies = CURRENT): readonly (readonly [string
     .map(({ action, tolerationMs }) => [action, tolerationMs / 60_000]);
 }
 
-describe("repair policies", () => {
-  it("are complete sets", () => {
+describe("repair policies of the AWS provider", () => {
+  it("are complete for each set", () => {
     expect(repairPoliciesProblem(CURRENT)).toBeUndefined();
     expect(repairPoliciesProblem(KWOK_REPAIR_POLICIES)).toBeUndefined();
     expect(CURRENT).toHaveLength(9);
   });
 
-  it("reboot or replace by the number of the error, which is matched whole", () => {
+  it("reboot or replace by the number of the error, which must match completely", () => {
     for (const reason of ["NvidiaXID48Error", "XID 48", "XID: 13, 48"])
       expect(treated(reason)).toEqual([["RebootNode", 10]]);
     expect(treated("NvidiaXID79Error")).toEqual([["ReplaceNode", 10]]);
@@ -28,7 +28,7 @@ describe("repair policies", () => {
       expect(treated(reason)).toEqual([]);
   });
 
-  it("only replace while the gate is off, and know no reasons in the older set", () => {
+  it("only replace while the gate is off, and have no reasons in the older set", () => {
     const closed = awsRepairPolicies({ rebootForRepair: false, legacy: false });
     expect(treated("NvidiaXID48Error", closed)).toEqual([["ReplaceNode", 10]]);
     const legacy = awsRepairPolicies({ rebootForRepair: true, legacy: true });

@@ -32,14 +32,14 @@ function queueApi() {
   return createSdkApi(options).sqs;
 }
 
-describe("connections to AWS", () => {
-  it("that end in the middle of a call are created again, and the call with them", async () => {
+describe("HTTP connections to AWS", () => {
+  it("that end in the middle of a call are opened again, and the call is repeated", async () => {
     const answer = await queueApi().getQueueUrl({ QueueName: "q" });
     expect(answer).toEqual({ QueueUrl: "https://sqs/1/q" });
     expect(calls).toEqual(["GetQueueUrl", "GetQueueUrl"]);
   });
 
-  it("serve whoever gets credentials for it, also where questions stand in the address", async () => {
+  it("serve the clients that get credentials, also for addresses with a query", async () => {
     const paths: (string | undefined)[] = [];
     server.once("request", ({ url }) => void paths.push(url));
     calls = ["before"];
@@ -53,7 +53,7 @@ describe("connections to AWS", () => {
     expect(paths).toEqual(["/x?account=1&account=2&plain&role=a%20b"]);
   });
 
-  it("go through the proxy that is named, but for hosts that are excepted and this machine", async () => {
+  it("use the named proxy, except for excluded hosts and this machine", async () => {
     calls = ["before"];
     const { port } = server.address() as AddressInfo;
     const asked: (string | undefined)[] = [];
@@ -91,7 +91,7 @@ describe("connections to AWS", () => {
     proxy.close();
   });
 
-  it("bring answers whole, however they come; one that breaks off is no answer", async () => {
+  it("return complete answers, and an answer that breaks off is an error", async () => {
     const handler = createSdkHttpHandler({ requestTimeoutMs: 1_000, connectionTimeoutMs: 1_000 });
     const { port } = server.address() as AddressInfo;
     const request = { protocol: "http:", hostname: "127.0.0.1", port, method: "GET", path: "/" };
@@ -116,7 +116,7 @@ describe("connections to AWS", () => {
     handler.destroy();
   });
 
-  it("are given up when whoever waits for messages stops", async () => {
+  it("that wait for messages are closed when the controller stops", async () => {
     const stopping = new AbortController();
     const input = {
       QueueUrl: "https://sqs/1/q",

@@ -9,8 +9,8 @@ async function hexOf(secret: string | ArrayBuffer | ArrayBufferView | undefined,
   return Buffer.from(await hash.digest()).toString("hex");
 }
 
-describe("SHA-256 for signatures", () => {
-  it("is the known one, with a secret in each shape that of RFC 4231", async () => {
+describe("SHA-256 for signatures of AWS calls", () => {
+  it("gives known digests, and with a secret those of RFC 4231", async () => {
     expect(await hexOf(undefined, "abc")).toBe(
       "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
     );

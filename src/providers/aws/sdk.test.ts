@@ -34,8 +34,8 @@ beforeAll(async () => {
 
 afterAll(() => close());
 
-describe("the SDK's answers", () => {
-  it("equal the in-process ones, call by call", async () => {
+describe("answers of AWS through the SDK", () => {
+  it("equal those of the in-process AWS, call by call", async () => {
     const LaunchTemplateName = "karpenter.k8s.aws/1";
     const calls: readonly ((one: AwsApi) => Promise<unknown>)[] = [
       (one) => one.ec2.describeSubnets({ Filters: [{ Name: "tag-key", Values: ["Name"] }] }),
@@ -62,7 +62,7 @@ describe("the SDK's answers", () => {
     for (const call of calls) expect(await call(api)).toEqual(await call(aws.api));
   });
 
-  it("tell of zonal shifts, whose client is ours, what the account says", async () => {
+  it("about zonal shifts, with our own client, are those of the account", async () => {
     const { arn = "" } = aws.state.cluster;
     const shift = { resourceIdentifier: arn, awayFrom: "use1-az2", expiresIn: "3h", comment: "a" };
     await aws.call("zonalShift", "StartZonalShift", shift);
@@ -82,7 +82,7 @@ describe("the SDK's answers", () => {
     });
   });
 
-  it("tell of quotas, whose client is ours, what the account says", async () => {
+  it("about quotas, with our own client, are those of the account", async () => {
     const input = { ServiceCode: "ec2", MaxResults: 10 };
     const page = await api.servicequotas.listServiceQuotas(input);
     expect(page.Quotas).toHaveLength(10);
@@ -94,7 +94,7 @@ describe("the SDK's answers", () => {
     });
   });
 
-  it("join their pages", async () => {
+  it("have all pages joined", async () => {
     const pages = await allPages((token) =>
       api.ec2.describeInstanceTypes({ MaxResults: 100, ...token }),
     );
@@ -103,8 +103,8 @@ describe("the SDK's answers", () => {
   });
 });
 
-describe("the SDK's errors", () => {
-  it("carry AWS's own codes", async () => {
+describe("errors of AWS through the SDK", () => {
+  it("have AWS's own codes", async () => {
     const calls: readonly (() => Promise<unknown>)[] = [
       () => api.iam.getInstanceProfile({ InstanceProfileName: "none" }),
       () => api.ssm.getParameter({ Name: "/none" }),
@@ -140,7 +140,7 @@ describe("the Pricing API", () => {
   });
 });
 
-describe("the SDK's credentials", () => {
+describe("credentials of the SDK", () => {
   it("are those of the service account's role, by its token (S1-22)", async () => {
     const simulated = createSimulatedAws({
       clock: new SystemClock(),

@@ -100,8 +100,8 @@ async function withReservation(
   return id;
 }
 
-describe("capacity reservations", () => {
-  it("are in the class' status and in the offerings, with their room", async () => {
+describe("capacity reservations of an EC2NodeClass", () => {
+  it("are in the status of the class and in the offerings, with their free count", async () => {
     const id = await withReservation();
     expect(nodeClass().status?.capacityReservations).toMatchObject([
       { id, instanceType: "m5.large", availabilityZone: "us-east-1a", state: "active" },
@@ -121,7 +121,7 @@ describe("capacity reservations", () => {
     );
   });
 
-  it("are launched into, counted down, and full in the end", async () => {
+  it("are launched into, and their free count falls to 0", async () => {
     const id = await withReservation();
     const claim = asking({ [CAPACITY]: ["reserved"], [RESERVATION]: [id] });
     const launched = await launch(claim);
@@ -138,7 +138,7 @@ describe("capacity reservations", () => {
     await expect(launch(claim)).rejects.toThrow(InsufficientCapacityError);
   });
 
-  it("have room again once an instance in them has ended", async () => {
+  it("have a free place again after an instance in them ended", async () => {
     const id = await withReservation({ TotalInstanceCount: 1 });
     const claim = asking({ [CAPACITY]: ["reserved"], [RESERVATION]: [id] });
     const launched = await launch(claim);
@@ -148,7 +148,7 @@ describe("capacity reservations", () => {
     await expect(launch(claim)).resolves.toBeDefined();
   });
 
-  it("give a place back once for each instance that has ended", async () => {
+  it("free one place for each ended instance, once", async () => {
     const id = await withReservation();
     const launched = await launch(asking({ [CAPACITY]: ["reserved"], [RESERVATION]: [id] }));
     await world.settle(world.cloud.delete(launched));
@@ -161,7 +161,7 @@ describe("capacity reservations", () => {
     expect(await room()).toBe(2);
   });
 
-  it("rest for three minutes once an instance in them was interrupted, each by itself", async () => {
+  it("are unavailable for three minutes after an instance in them was interrupted, each one separately", async () => {
     const id = await withReservation({}, { interruptionQueue: CLUSTER });
     const sibling = world.aws.controls.addReservation({ ...TWO, tags });
     await world.clock.advance(61_000);
@@ -192,7 +192,7 @@ describe("capacity reservations", () => {
     expect(await shown(id)).toEqual([true, 1]);
   });
 
-  it("are kept out of by launches that name none", async () => {
+  it("are not used by launches that name no reservation", async () => {
     await withReservation();
     await launch(asking({ [TYPE]: ["m5.large"], [CAPACITY]: ["on-demand"] }));
     expect(world.templates().at(-1)?.CapacityReservationSpecification).toEqual({
@@ -200,7 +200,7 @@ describe("capacity reservations", () => {
     });
   });
 
-  it("drift when the class no longer selects them", async () => {
+  it("cause drift if the class no longer selects them", async () => {
     const id = await withReservation();
     const launched = await launch(asking({ [CAPACITY]: ["reserved"], [RESERVATION]: [id] }));
     expect(await world.settle(world.cloud.isDrifted(launched))).toBeUndefined();
@@ -211,7 +211,7 @@ describe("capacity reservations", () => {
     expect(await world.settle(world.cloud.isDrifted(launched))).toBe("CapacityReservationDrift");
   });
 
-  it("are chosen by zone, too, where the class says so", async () => {
+  it("can be selected by zone", async () => {
     const zones = ["us-east-1a", "us-east-1b"];
     let ids: readonly string[] = [];
     const terms = [{ tags: { team: "a" }, availabilityZone: "us-east-1b" }];
@@ -227,7 +227,7 @@ describe("capacity reservations", () => {
     expect(nodeClass().status?.capacityReservations?.map(({ id }) => id)).toEqual([ids[1]]);
   });
 
-  it("that are capacity blocks are left in time before they end", async () => {
+  it("that are capacity blocks are left before they end", async () => {
     world = await awsWorld();
     const endMs = world.clock.now() + 45 * 60_000;
     const id = world.aws.controls.addReservation({
@@ -257,7 +257,7 @@ describe("capacity reservations", () => {
     expect(nodeClass().status?.capacityReservations?.[0]?.state).toBe("expiring");
   });
 
-  it("are left alone while the gate is off", async () => {
+  it("are ignored while the feature gate is off", async () => {
     await begin({ capacityReservationSelectorTerms: OF_CR }, { reservedCapacity: false }, () => {
       world.aws.controls.addReservation({ ...TWO, tags });
     });
@@ -267,7 +267,7 @@ describe("capacity reservations", () => {
   });
 });
 
-describe("placement groups", () => {
+describe("placement groups of an EC2NodeClass", () => {
   it("are found by name, launched into, and shown on the claim", async () => {
     let id = "";
     await begin({ placementGroupSelector: { name: "near" } }, {}, () => {
@@ -281,7 +281,7 @@ describe("placement groups", () => {
     expect(launched.metadata.labels?.["karpenter.k8s.aws/placement-group-id"]).toBe(id);
   });
 
-  it("of partitions: what one partition is out of, the next one gives", async () => {
+  it("with partitions: if one partition has no capacity, the next one is used", async () => {
     await begin({ placementGroupSelector: { name: "p" } }, {}, () => {
       const seed = { GroupName: "p", Strategy: "partition", PartitionCount: 3 } as const;
       world.aws.controls.addPlacementGroup(seed);
@@ -299,7 +299,7 @@ describe("placement groups", () => {
     expect((await launch(another(claim))).metadata.labels?.[key]).toBe("2");
   });
 
-  it("of partitions: where EC2 put it is a label before its node is registered", async () => {
+  it("with partitions: the partition that EC2 chose is a label before the node is registered", async () => {
     await begin({ placementGroupSelector: { name: "p" } }, {}, () => {
       const seed = { GroupName: "p", Strategy: "partition", PartitionCount: 2 } as const;
       world.aws.controls.addPlacementGroup(seed);
@@ -315,7 +315,7 @@ describe("placement groups", () => {
     expect(await world.cloud.labelsOfRunning?.(other)).toEqual({});
   });
 
-  it("that spread are full in a zone with seven machines, whatever their type", async () => {
+  it("with the strategy spread are full after seven instances in a zone, whatever the type", async () => {
     await begin({ placementGroupSelector: { name: "s" } }, {}, () => {
       world.aws.controls.addPlacementGroup({ GroupName: "s", Strategy: "spread" });
     });
@@ -336,7 +336,7 @@ describe("placement groups", () => {
     expect(new Set(marks).size).toBe(2);
   });
 
-  it("that are not there keep the class from being ready", async () => {
+  it("that do not exist keep the class from being ready", async () => {
     await begin({ placementGroupSelector: { name: "none" } });
     expect(conditionOf("PlacementGroupReady")).toMatchObject({
       status: "False",
@@ -348,8 +348,8 @@ describe("placement groups", () => {
   });
 });
 
-describe("interfaces and processors", () => {
-  it("are as the class says, prefixes and time-outs too", async () => {
+describe("network interfaces and CPU options of an instance", () => {
+  it("are as the class says, including prefixes and timeouts", async () => {
     await begin({
       ipPrefixCount: 2,
       connectionTracking: { tcpEstablishedTimeout: 400, udpTimeout: 40 },
@@ -365,7 +365,7 @@ describe("interfaces and processors", () => {
     ]);
   });
 
-  it("have addresses of a cluster that speaks IPv6, and so has the nodes' configuration", async () => {
+  it("have addresses of an IPv6 cluster, and the node's configuration has them too", async () => {
     world = await awsWorld(
       {},
       {
@@ -393,7 +393,7 @@ describe("interfaces and processors", () => {
     expect(running?.kubelet?.allocatable["pods"]).toBe("29");
   });
 
-  it("leave only types that have them", async () => {
+  it("leave only instance types that support them", async () => {
     await begin({
       networkInterfaces: [
         { networkCardIndex: 0, deviceIndex: 0, interfaceType: "interface" },
@@ -423,7 +423,7 @@ describe("interfaces and processors", () => {
       "dra.net,gpu.nvidia.com",
       1,
     ],
-  ])("have EFA interfaces for pods that claim them: %s", async (_, spec, drivers, count) => {
+  ])("include EFA interfaces for pods that claim them: %s", async (_, spec, drivers, count) => {
     await begin(spec);
     const claim = asking({ [TYPE]: ["trn1.32xlarge"], [CAPACITY]: ["on-demand"] });
     const annotations = { "karpenter.sh/requested-dra-drivers": drivers };
@@ -434,7 +434,7 @@ describe("interfaces and processors", () => {
     expect(shown).toBe(count === 0 ? undefined : String(count));
   });
 
-  it("need a type that can nest virtual machines, when asked for", async () => {
+  it("need a type with nested virtualization if the class asks for it", async () => {
     await begin({ cpuOptions: { nestedVirtualization: "enabled" } });
     expect((await offerings("m5.large")).some((one) => one.available)).toBe(false);
   });
@@ -444,7 +444,7 @@ describe("interfaces and processors", () => {
     [{ threadsPerCore: 1 }, "m5.2xlarge", { CoreCount: 4, ThreadsPerCore: 1 }, "4"],
     [{ coreCount: 1 }, "m5.xlarge", { CoreCount: 1, ThreadsPerCore: 2 }, "2"],
     [{ coreCount: 1, threadsPerCore: 1 }, "m5.xlarge", { CoreCount: 1, ThreadsPerCore: 1 }, "1"],
-  ])("use the cores and threads of the class: %j on %s", async (cpuOptions, type, asked, cpu) => {
+  ])("have the cores and threads of the class: %j on %s", async (cpuOptions, type, asked, cpu) => {
     await begin({ cpuOptions });
     const launched = await launch(asking({ [TYPE]: [type], [CAPACITY]: ["on-demand"] }));
     expect(world.templates().at(-1)?.CpuOptions).toEqual(asked);
@@ -452,7 +452,7 @@ describe("interfaces and processors", () => {
     expect(launched.metadata.labels?.["karpenter.k8s.aws/instance-cpu"]).not.toBe(cpu);
   });
 
-  it("need a type that has so many cores and threads", async () => {
+  it("need a type with that many cores and threads", async () => {
     await begin({ cpuOptions: { coreCount: 3, threadsPerCore: 2 } });
     const available = async (type: string): Promise<boolean> =>
       (await offerings(type)).some((one) => one.available);
@@ -463,14 +463,14 @@ describe("interfaces and processors", () => {
     expect(await available("m5.metal")).toBe(false);
   });
 
-  it("get a launch template for each number of cores", async () => {
+  it("cause one launch template for each number of cores", async () => {
     await begin({ cpuOptions: { threadsPerCore: 1 } });
     await launch(asking({ [TYPE]: ["m5.xlarge", "m5.2xlarge"], [CAPACITY]: ["on-demand"] }));
     const cores = world.templates().map(({ CpuOptions }) => CpuOptions?.CoreCount);
     expect(cores.sort()).toEqual([2, 4]);
   });
 
-  it("need a type that can run enclaves, when asked for, and are launched with them", async () => {
+  it("need a type with Nitro enclaves if the class asks for them, and enable them", async () => {
     world = await awsWorld({}, { prepare: sellEnclaves });
     await world.kube.create(EC2_NODE_CLASS, ec2NodeClass({ enclaveOptions: { enabled: true } }));
     await world.clock.advance(1_000);
@@ -490,7 +490,7 @@ describe("interfaces and processors", () => {
     );
   });
 
-  it("can run enclaves when the claim asks for them", async () => {
+  it("enable Nitro enclaves if the claim asks for them", async () => {
     await begin();
     const claim = asking({ [TYPE]: ["m5.large"], [CAPACITY]: ["on-demand"] });
     const types = await world.settle(world.cloud.getInstanceTypes(pool({ classRef: CLASS_REF })));
@@ -501,7 +501,7 @@ describe("interfaces and processors", () => {
     expect(world.templates().at(-1)?.EnclaveOptions).toEqual({ Enabled: true });
   });
 
-  it("stand on dedicated hardware when the claim asks for it", async () => {
+  it("are on dedicated hardware if the claim asks for it", async () => {
     await begin();
     const launched = await launch(
       asking({
@@ -515,12 +515,12 @@ describe("interfaces and processors", () => {
   });
 });
 
-describe("trial calls", () => {
+describe("dry runs of a launch", () => {
   it.each([
     ["CreateLaunchTemplate", "CreateLaunchTemplateAuthCheckFailed"],
     ["CreateFleet", "CreateFleetAuthCheckFailed"],
     ["RunInstances", "RunInstancesAuthCheckFailed"],
-  ])("say that the permission for %s is missing", async (action, reason) => {
+  ])("report that the permission for %s is missing", async (action, reason) => {
     await begin({}, {}, () => {
       world.aws.faults.deny(action);
     });
@@ -530,7 +530,7 @@ describe("trial calls", () => {
     expect(conditionOf("Ready")?.status).toBe("False");
   });
 
-  it("say that a named profile is not there, until it is", async () => {
+  it("report that a named instance profile does not exist, until it does", async () => {
     world = await awsWorld();
     const { role: _, ...spec } = ec2NodeClass().spec;
     const named = { ...ec2NodeClass(), spec: { ...spec, instanceProfile: "mine" } };
@@ -555,7 +555,7 @@ describe("trial calls", () => {
     expect(conditionOf("Ready")?.status).toBe("True");
   });
 
-  it("are not made when they are switched off", async () => {
+  it("are skipped if a setting turns them off", async () => {
     await begin({}, { disableDryRun: true }, () => {
       world.aws.faults.deny("RunInstances");
     });
@@ -582,7 +582,7 @@ describe("an EC2NodeClass and its claims", () => {
     expect(world.kube.find(EC2_NODE_CLASS, "default")).toBeUndefined();
   });
 
-  it("stamps claims of another hash version again, but not the hash of those that had drifted", async () => {
+  it("updates the hash of claims with another hash version, except claims that had drifted", async () => {
     await begin();
     const hash = "karpenter.k8s.aws/ec2nodeclass-hash";
     const version = "karpenter.k8s.aws/ec2nodeclass-hash-version";
@@ -605,7 +605,7 @@ describe("an EC2NodeClass and its claims", () => {
   });
 });
 
-describe("instance status", () => {
+describe("EC2's status checks of an instance", () => {
   async function registered(): Promise<string> {
     await begin();
     const launched = await launch(asking({ [TYPE]: ["m5.large"], [CAPACITY]: ["on-demand"] }));
@@ -624,7 +624,7 @@ describe("instance status", () => {
   });
   const claim = (): NodeClaim | undefined => world.kube.find(NODE_CLAIM, "c");
 
-  it("that fails for two minutes ends the claim without waiting for a drain", async () => {
+  it("that fail for two minutes end the claim without waiting for a drain", async () => {
     const id = await registered();
     world.aws.controls.impair(id, { SystemStatus: failedAt(world.clock.now()) });
     await world.clock.advance(90_000);
@@ -642,7 +642,7 @@ describe("instance status", () => {
     ["that its claim names", "n"],
     ["whose name its claim has lost", ""],
     ["that has another name by now", "before"],
-  ])("that fails drains a node %s and that is Ready all the same", async (_, nodeName) => {
+  ])("that fail drain a node %s and that is still Ready", async (_, nodeName) => {
     const id = await registered();
     const providerID = claim()?.status?.providerID;
     const node = { metadata: { name: "n" }, spec: { providerID } };
@@ -657,7 +657,7 @@ describe("instance status", () => {
     ]);
   });
 
-  it("that announces an event drains the claim", async () => {
+  it("that announce an event drain the claim", async () => {
     const id = await registered();
     world.aws.controls.impair(id, { Events: [{ Code: "instance-retirement" }] });
     await world.clock.advance(70_000);
@@ -667,7 +667,7 @@ describe("instance status", () => {
     ]);
   });
 
-  it("is acted on for each claim, even if the first could not be deleted", async () => {
+  it("are handled for each claim, even if the first one cannot be deleted", async () => {
     const id = await registered();
     const { finalizers = [] } = claim()?.metadata ?? {};
     const first = { ...claim(), metadata: { name: "b", finalizers } } as NodeClaim;
@@ -679,7 +679,7 @@ describe("instance status", () => {
     expect(claim()?.metadata.deletionTimestamp).toBeDefined();
   });
 
-  it("says once which permission is missing, and asks no more", async () => {
+  it("are no longer read without the permission, which is logged once", async () => {
     await begin({}, {}, () => {
       world.aws.faults.deny("DescribeInstanceStatus");
     });
@@ -693,8 +693,8 @@ describe("instance status", () => {
   });
 });
 
-describe("throttling", () => {
-  it("of fleets for 43 seconds is waited out together: no launch fails, few calls are made", async () => {
+describe("throttling of fleet calls", () => {
+  it("of fleets for 43 seconds delays all launches together: none fails, and few calls are made", async () => {
     await begin();
     const undo = world.aws.faults.throttle("CreateFleet");
     world.clock.after(43_000, undo);
@@ -708,8 +708,8 @@ describe("throttling", () => {
   });
 });
 
-describe("what is told", () => {
-  it("holds no user data, whatever fails", async () => {
+describe("logs and events of the AWS provider", () => {
+  it("contain no user data, whatever fails", async () => {
     await begin({ userData: "#!/bin/bash\nexport TOKEN=hunter2\n" });
     for (const [denied, type] of [
       ["CreateFleet", "m5.large"],

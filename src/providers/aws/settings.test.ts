@@ -23,12 +23,12 @@ async function begin(
   await world.clock.advance(1_000);
 }
 
-describe("settings of the provider", () => {
+describe("settings of the AWS provider", () => {
   it.each([
     ["DescribeImages", "amiRefreshMs"],
     ["DescribeSubnets", "subnetRefreshMs"],
     ["DescribeSecurityGroups", "securityGroupRefreshMs"],
-  ] as const)("how often %s is called: %s", async (action, setting) => {
+  ] as const)("decide how often %s is called: %s", async (action, setting) => {
     await begin({ [setting]: 300_000 });
     const calls = (): number => world.aws.journal.calls({ action }).length;
     const first = calls();
@@ -38,7 +38,7 @@ describe("settings of the provider", () => {
     expect(calls()).toBeGreaterThan(first);
   });
 
-  it("whether EKS tells the version: its images are looked up", async () => {
+  it("decide whether EKS gives the version by which images are found", async () => {
     const upgraded = (aws: SimulatedAws): object =>
       Object.assign(aws.state.cluster, { version: "1.31" });
     await begin({ eksControlPlane: true }, upgraded);
@@ -50,7 +50,7 @@ describe("settings of the provider", () => {
     expect(asked()).toContain("/aws-k8s-1.34");
   });
 
-  it("the version of the cluster fills in names and parameters of images", async () => {
+  it("put the cluster's version into names and parameters of images", async () => {
     world = await awsWorld({}, { minor: 35 });
     const amiSelectorTerms = [
       { name: "own-{kubernetesVersion}-*", owner: "self" },
@@ -68,7 +68,7 @@ describe("settings of the provider", () => {
     expect(names).toContain("own-1.35-*");
   });
 
-  it("whether prices are asked for, and profiles looked through: not in a VPC without a way out", async () => {
+  it("turn off price requests and the sweep of instance profiles in a VPC without internet", async () => {
     const asked = (): number => world.aws.journal.calls({ action: "GetProducts" }).length;
     await begin({ isolatedVpc: true });
     expect(asked()).toBe(0);
@@ -81,14 +81,14 @@ describe("settings of the provider", () => {
     [{}, "m5.large", { pods: 29, memory: 7_577 }],
     [{ reservedEnis: 1 }, "m5.large", { pods: 20, memory: 7_577 }],
     [{ vmMemoryOverheadPercent: 0 }, "m5.large", { pods: 29, memory: 8_192 }],
-  ])("what of a machine counts: %j", async (settings, name, { pods, memory }) => {
+  ])("change the capacity of an instance type: %j", async (settings, name, { pods, memory }) => {
     await begin(settings);
     const types = await world.settle(world.cloud.getInstanceTypes(pool({ classRef: CLASS_REF })));
     const capacity = types.find((one) => one.name === name)?.capacity ?? {};
     expect([capacity["pods"], Math.floor((capacity["memory"] ?? 0) / MIB)]).toEqual([pods, memory]);
   });
 
-  it("which authority nodes trust", async () => {
+  it("set the certificate authority that nodes trust", async () => {
     await begin({ clusterCaBundle: "b3Vycw==" });
     await world.settle(world.cloud.create(awsClaim([])));
     const userData = Buffer.from(world.templates()[0]?.UserData ?? "", "base64").toString();

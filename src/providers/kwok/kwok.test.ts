@@ -52,8 +52,8 @@ async function open(nodeRegistrationDelay?: string) {
   return { world, provider, nodes: () => world.api.all(NODE) };
 }
 
-describe("a kwok instance", () => {
-  it("has another boot after a reboot, the same for the same operation, and none once it is gone", async () => {
+describe("an instance of the kwok provider", () => {
+  it("has another boot ID after a reboot, the same one for a repeated request, and none after it ended", async () => {
     const { world, provider, nodes } = await open();
     const launched = await provider.create(claim("a", LINUX_AMD));
     await world.clock.settle();
@@ -68,11 +68,11 @@ describe("a kwok instance", () => {
   });
 });
 
-describe("kwok catalogue", () => {
+describe("the instance types of the kwok provider", () => {
   const types = kwokInstanceTypes();
   const named = (name: string) => types.find((type) => type.name === name);
 
-  it("has upstream's 144 types, each with four zones on demand and spot", () => {
+  it("are upstream's 144, each in four zones on demand and as spot", () => {
     expect(types).toHaveLength(144);
     expect(new Set(types.map(({ name }) => name)).size).toBe(144);
     expect(types.every(({ offerings }) => offerings.length === 8)).toBe(true);
@@ -85,7 +85,7 @@ describe("kwok catalogue", () => {
     expect(named("c-256x-amd64-linux")?.capacity["pods"]).toBe(1_024);
   });
 
-  it("prices a core at $0.025 and a gigabyte at $0.001, spot at 70 % of that", () => {
+  it("cost $0.025 for each core and $0.001 for each gigabyte, as spot 70 % of that", () => {
     const prices = (name: string) =>
       Object.fromEntries(
         named(name)?.offerings.map((one) => [one.capacityType, one.priceMicroUsd]) ?? [],
@@ -96,8 +96,8 @@ describe("kwok catalogue", () => {
   });
 });
 
-describe("kwok provider", () => {
-  it("launches nothing for a class that is not Ready, being deleted or not there", async () => {
+describe("the kwok provider", () => {
+  it("launches nothing if the class is not Ready, is being deleted or does not exist", async () => {
     const { world, provider, nodes } = await open();
     const message = "an operator is at work";
     const conditions = [{ type: "Ready", status: "False" as const, reason: "Paused", message }];
@@ -113,7 +113,7 @@ describe("kwok provider", () => {
     expect(nodes()).toEqual([]);
   });
 
-  it("makes one Node of a claim, however often it is launched", async () => {
+  it("creates one Node for a claim, however often the claim is launched", async () => {
     const { world, provider, nodes } = await open();
     const wish = claim("a", LINUX_AMD);
     const first = await provider.create(wish);
@@ -154,7 +154,7 @@ describe("kwok provider", () => {
     await world.stop();
   });
 
-  it("is out of capacity for a claim that no type suits", async () => {
+  it("reports no capacity for a claim that no type fits", async () => {
     const { world, provider, nodes } = await open();
     const giant: Requirement = {
       key: "karpenter.kwok.sh/instance-cpu",
@@ -166,7 +166,7 @@ describe("kwok provider", () => {
     await world.stop();
   });
 
-  it("gets and lists what is there; deleted, the instance is not found", async () => {
+  it("finds and lists instances, and does not find a deleted one", async () => {
     const { world, provider } = await open();
     const created = await provider.create(claim("a", LINUX_AMD));
     const id = created.status?.providerID as string;
@@ -180,7 +180,7 @@ describe("kwok provider", () => {
     await world.stop();
   });
 
-  it("lets the Node wait for nodeRegistrationDelay; deleted meanwhile, it never shows up", async () => {
+  it("creates the Node after nodeRegistrationDelay, and never if the claim is deleted before", async () => {
     const { world, provider, nodes } = await open("30s");
     const [first, second] = [
       await provider.create(claim("a", LINUX_AMD)),
@@ -197,7 +197,7 @@ describe("kwok provider", () => {
     await world.stop();
   });
 
-  it("tries a Node again that could not be created, until its claim is given up", async () => {
+  it("retries a Node that could not be created, until its claim is deleted", async () => {
     const { world, provider, nodes } = await open("30s");
     const create = world.api.create;
     let refusals = 0;
@@ -225,7 +225,7 @@ describe("kwok provider", () => {
     await world.stop();
   });
 
-  it("takes a Node away whose claim is given up while it comes", async () => {
+  it("deletes a Node whose claim is deleted while the Node is being created", async () => {
     const { world, provider, nodes } = await open("30s");
     const create = world.api.create;
     Object.assign(world.kube, {
@@ -242,7 +242,7 @@ describe("kwok provider", () => {
     await world.stop();
   });
 
-  it("an instance that is given up is gone only once no Node of it can come", async () => {
+  it("reports a deleted instance as gone only when no Node of it can appear any more", async () => {
     const { world, provider, nodes } = await open("30s");
     const { create, delete: remove } = world.api;
     let refusals = 0;
@@ -274,7 +274,7 @@ describe("kwok provider", () => {
     await world.stop();
   });
 
-  it("launched again while its Node is on its way, it is the same instance", async () => {
+  it("returns the same instance if the claim is launched again while its Node is being created", async () => {
     const { world, provider, nodes } = await open("30s");
     const { create } = world.api;
     Object.assign(world.kube, {
@@ -297,7 +297,7 @@ describe("kwok provider", () => {
     await world.stop();
   });
 
-  it("tries nothing any more once it is stopped", async () => {
+  it("creates nothing more after it is stopped", async () => {
     const { world, provider, nodes } = await open("30s");
     const { create } = world.api;
     let tries = 0;
@@ -321,7 +321,7 @@ describe("kwok provider", () => {
     await world.stop();
   });
 
-  it("a Node that waits when the controller ends is shown by the next one, once", async () => {
+  it("creates a waiting Node once after the controller restarted", async () => {
     const { world, provider, nodes } = await open("30s");
     const [first, lost] = [
       await provider.create(claim("a", LINUX_AMD)),
@@ -350,7 +350,7 @@ describe("kwok provider", () => {
     await world.stop();
   });
 
-  it("a Node that was deleted before it registered is not shown again", async () => {
+  it("does not create a Node again that was deleted before it registered", async () => {
     const { world, provider, nodes } = await open("30s");
     await world.api.create(KWOK_NODE_CLASS, { metadata: { name: "prompt" }, spec: {} });
     await world.clock.settle();
@@ -379,7 +379,7 @@ describe("kwok provider", () => {
     await world.stop();
   });
 
-  it("says of a class that it is Ready", async () => {
+  it("sets a KWOKNodeClass to Ready", async () => {
     const { world } = await open();
     const stored = world.api.find(KWOK_NODE_CLASS, "default");
     expect(stored?.status?.conditions).toMatchObject([{ type: "Ready", status: "True" }]);

@@ -21,8 +21,8 @@ function make(
   return { asked, batcher };
 }
 
-describe("a batch", () => {
-  it("holds what is asked with equal key until nobody asks any more", async () => {
+describe("a batch of requests", () => {
+  it("collects requests with an equal key until none arrive for a while", async () => {
     const clock = new VirtualClock();
     const { asked, batcher } = make(clock);
     const answers = Promise.allSettled(["a1", "b1", "a2!"].map((input) => batcher.ask(input)));
@@ -37,7 +37,7 @@ describe("a batch", () => {
     ]);
   });
 
-  it("ends after its longest time even while questions keep coming", async () => {
+  it("is sent after its maximum time even if requests keep arriving", async () => {
     const clock = new VirtualClock();
     const { asked, batcher } = make(clock);
     for (let i = 0; i < 5; i++) {
@@ -47,7 +47,7 @@ describe("a batch", () => {
     expect(asked[0]).toEqual(["a0", "a1", "a2", "a3", "a4"]);
   });
 
-  it("ends when it is full; the next question opens another", async () => {
+  it("is sent when it is full, and the next request opens another batch", async () => {
     const clock = new VirtualClock();
     const { asked, batcher } = make(clock, 2);
     for (const input of ["a1", "a2", "a3"]) void batcher.ask(input);

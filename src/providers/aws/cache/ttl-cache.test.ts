@@ -3,8 +3,8 @@ import { VirtualClock } from "../../../base/virtual-clock.ts";
 import { AwsError } from "../api/call.ts";
 import { TtlCache } from "./ttl-cache.ts";
 
-describe("a kept answer", () => {
-  it("is shared while it is asked for and until its time is over", async () => {
+describe("a cached answer of AWS", () => {
+  it("is shared by concurrent requests, and used until it expires", async () => {
     const clock = new VirtualClock();
     const cache = new TtlCache<number>(clock, 1_000);
     let asked = 0;
@@ -17,13 +17,13 @@ describe("a kept answer", () => {
     expect(await cache.get("b", load)).toBe(3);
   });
 
-  it("is not a failure: the next question asks again", async () => {
+  it("is not kept if the call failed: the next request calls again", async () => {
     const cache = new TtlCache<number>(new VirtualClock(), 1_000);
     await expect(cache.get("a", () => Promise.reject(new Error("no")))).rejects.toThrow("no");
     expect(await cache.get("a", async () => 1)).toBe(1);
   });
 
-  it("stands in while AWS throttles, and nobody asks again before a growing pause", async () => {
+  it("is used beyond its time while AWS throttles, and calls are repeated after a growing pause", async () => {
     const clock = new VirtualClock();
     const cache = new TtlCache<number>(clock, 1_000);
     let asked = 0;
@@ -46,7 +46,7 @@ describe("a kept answer", () => {
     expect(await cache.get("a", load)).toBe(9);
   });
 
-  it("is given up an hour later, and where there was none the refusal is told", async () => {
+  it("is dropped an hour later, and without a cached answer the error is returned", async () => {
     const clock = new VirtualClock();
     const cache = new TtlCache<number>(clock, 1_000);
     const away = (): Promise<number> => Promise.reject(new AwsError("NetworkingError", "away", 0));

@@ -48,8 +48,8 @@ function validation(): string {
   return `${found?.status} ${found?.reason}: ${found?.message}`;
 }
 
-describe("the devices of instance types", () => {
-  it("are those of open gates", async () => {
+describe("the devices of an instance type", () => {
+  it("are those of drivers whose feature gate is on", async () => {
     expect((await begin(undefined)).get("p5.48xlarge")).toBeUndefined();
     await world.stop();
     expect((await begin(SHUT)).get("p5.48xlarge")).toBeUndefined();
@@ -86,7 +86,7 @@ describe("the devices of instance types", () => {
     expect([...types.values()].filter((one) => one !== undefined).length).toBeGreaterThan(40);
   });
 
-  it("bind what is equal on all GPUs, and put EFA interfaces beside the GPU of their PCIe root", async () => {
+  it("have bindings for attributes that are equal on all GPUs, and EFA interfaces on the PCIe root of a GPU", async () => {
     const resources = (await begin(ALL)).get("p5.48xlarge");
     const gpus = devicesOf(resources, "gpu.nvidia.com");
     const bindings = resources?.bindings ?? [];
@@ -106,7 +106,7 @@ describe("the devices of instance types", () => {
     });
   });
 
-  it("have the EFA interfaces that spec.networkInterfaces attaches, and no more", async () => {
+  it("include only the EFA interfaces that spec.networkInterfaces attaches", async () => {
     const types = await begin(ALL, {
       networkInterfaces: [
         { networkCardIndex: 0, deviceIndex: 0, interfaceType: "interface" },
@@ -122,7 +122,7 @@ describe("the devices of instance types", () => {
     expect(named("c5n.18xlarge")).toEqual([]);
   });
 
-  it("count Neuron devices, and know the groups that are connected", async () => {
+  it("include Neuron devices and the groups in which they are connected", async () => {
     const types = await begin({ ...SHUT, neuron: true });
     const trainium = types.get("trn1.32xlarge");
     const groups = trainium?.bindings.filter((one) => one.attribute.startsWith("resource.aws.com"));
@@ -148,7 +148,7 @@ describe("the devices of instance types", () => {
   });
 });
 
-describe("sharing GPUs between claims", () => {
+describe("a GPU that claims share", () => {
   const range = (min: string, max: string, step: string) => ({ min, max, step });
 
   it.each([
@@ -172,25 +172,31 @@ describe("sharing GPUs between claims", () => {
       true,
       { requestPolicy: { default: "0", validRange: range("0", "23028Mi", "1Mi") } },
     ],
-  ])("as the annotation says: %j", async (text, shared, { requestPolicy, shares }: Shared) => {
-    const [gpu] = devicesOf((await begin(ALL, {}, text)).get("g5.xlarge"), "gpu.nvidia.com");
-    expect(gpu?.allowMultipleAllocations).toBe(shared);
-    expect(gpu?.capacity).toEqual({
-      memory: { value: "23028Mi", ...(requestPolicy === undefined ? {} : { requestPolicy }) },
-      ...(shares === undefined ? {} : { shares }),
-    });
-    expect(validation()).toContain("True");
-  });
+  ])(
+    "is shared as the annotation of the node class says: %j",
+    async (text, shared, { requestPolicy, shares }: Shared) => {
+      const [gpu] = devicesOf((await begin(ALL, {}, text)).get("g5.xlarge"), "gpu.nvidia.com");
+      expect(gpu?.allowMultipleAllocations).toBe(shared);
+      expect(gpu?.capacity).toEqual({
+        memory: { value: "23028Mi", ...(requestPolicy === undefined ? {} : { requestPolicy }) },
+        ...(shares === undefined ? {} : { shares }),
+      });
+      expect(validation()).toContain("True");
+    },
+  );
 
-  it.each(["0", "-1", "1.5", "Memory", "2 "])("cannot be %j: GPUs stay exclusive", async (text) => {
-    const [gpu] = devicesOf((await begin(ALL, {}, text)).get("g5.xlarge"), "gpu.nvidia.com");
-    expect(gpu?.allowMultipleAllocations).toBeUndefined();
-    expect(validation()).toContain(
-      `False NVIDIAConsumableCapacityInvalid: annotation karpenter.k8s.aws/nvidia-consumable-capacity: "${text}"`,
-    );
-  });
+  it.each(["0", "-1", "1.5", "Memory", "2 "])(
+    "stays exclusive with the invalid annotation %j, and a condition says so",
+    async (text) => {
+      const [gpu] = devicesOf((await begin(ALL, {}, text)).get("g5.xlarge"), "gpu.nvidia.com");
+      expect(gpu?.allowMultipleAllocations).toBeUndefined();
+      expect(validation()).toContain(
+        `False NVIDIAConsumableCapacityInvalid: annotation karpenter.k8s.aws/nvidia-consumable-capacity: "${text}"`,
+      );
+    },
+  );
 
-  it("needs the gate, and follows the annotation without a new hash", async () => {
+  it("needs the feature gate, and a changed annotation does not change the class hash", async () => {
     await begin({ ...ALL, nvidiaGpu: false }, {}, "memory");
     expect(validation()).toContain("False DRADisabled: annotation");
     const hashOf = (): string | undefined =>

@@ -41,25 +41,25 @@ function show(types: readonly InstanceType[], requirements: readonly Requirement
   return `${found.capacityType}: ${shown.join(" ")}`;
 }
 
-describe("what a launch asks for", () => {
-  it("is spot when allowed and there, cheapest first", () => {
+describe("the offerings that a launch requests", () => {
+  it("are spot if allowed and available, the cheapest first", () => {
     const types = [type("x", "spot/a:30 on-demand/a:90"), type("y", "spot/b:20 on-demand/b:80")];
     expect(show(types, [BOTH])).toBe("spot: y@b x@a");
     expect(show(types, [{ ...BOTH, values: ["on-demand"] }])).toBe("on-demand: y@b x@a");
   });
 
-  it("leaves out spot that costs more than the cheapest on-demand", () => {
+  it("leave out spot that costs more than the cheapest on-demand offering", () => {
     const types = [type("x", "spot/a:50 on-demand/a:90"), type("y", "spot/b:95 on-demand/b:80")];
     expect(show(types, [BOTH])).toBe("spot: x@a");
   });
 
-  it("leaves out what is unavailable, and zones without a subnet", () => {
+  it("leave out unavailable offerings and zones without a subnet", () => {
     const types = [type("x", "!spot/a:30 spot/c:10 on-demand/b:90")];
     expect(show(types, [BOTH])).toBe("on-demand: x@b");
     expect(show(types, [{ ...BOTH, values: ["spot"] }])).toBe("none");
   });
 
-  it("is a GPU or metal type only when nothing else would do", () => {
+  it("are of GPU or metal types only if no other type fits", () => {
     const gpu = type("gpu", "on-demand/a:10", { capacity: { "nvidia.com/gpu": 1 } });
     const metal = type("metal", "on-demand/a:20", {
       labels: { "karpenter.k8s.aws/instance-size": ["metal"] },
@@ -69,7 +69,7 @@ describe("what a launch asks for", () => {
     expect(show([gpu, metal], [BOTH])).toBe("on-demand: gpu@a metal@a");
   });
 
-  it("holds the claim's requests and labels, and takes no notice of labels no type has", () => {
+  it("fit the claim's requests and labels, and ignore labels that no type has", () => {
     const types = [type("x", "on-demand/a:10"), type("y", "on-demand/a:20")];
     const named = { key: "node.kubernetes.io/instance-type", operator: "NotIn", values: ["x"] };
     const team = { key: "team", operator: "In", values: ["a"] };

@@ -23,13 +23,13 @@ async function ended(
   return (await all).map(({ status }) => status);
 }
 
-describe("instances that are terminated together", () => {
+describe("instances that are terminated in one call", () => {
   it.each([
     "OperationNotPermitted",
     "UnauthorizedOperation",
     "InvalidInstanceID.NotFound",
     "IncorrectInstanceState",
-  ])("end but for the one that EC2 refuses with %s", async (code) => {
+  ])("all end, except the one for which EC2 refuses the call with %s", async (code) => {
     const gone = new Set<string>();
     let calls = 0;
     const outcomes = await ended(async ({ InstanceIds }) => {
@@ -42,7 +42,7 @@ describe("instances that are terminated together", () => {
     expect(calls).toBeLessThanOrEqual(7);
   });
 
-  it("are not asked for one by one where EC2 is not there", async () => {
+  it("are not retried one by one if EC2 does not answer", async () => {
     let calls = 0;
     const outcomes = await ended(async () => {
       calls++;
@@ -56,7 +56,7 @@ describe("an instance that EC2 describes twice", () => {
   it.each([
     ["terminated", "running"],
     ["running", "terminated"],
-  ])("as %s and as %s, lives", async (...states) => {
+  ])("in the states %s and %s counts as running", async (...states) => {
     const describeInstances = async () => ({
       Reservations: states.map((Name) => ({
         Instances: [{ InstanceId: "i-1", State: { Name } }],
@@ -69,8 +69,8 @@ describe("an instance that EC2 describes twice", () => {
   });
 });
 
-describe("pages", () => {
-  it("that begin again are an error, not an endless list", async () => {
+describe("pages of an AWS answer", () => {
+  it("that start again from the beginning are an error, not an endless list", async () => {
     await expect(allPages(async () => ({ NextToken: "again" }))).rejects.toThrow("page again");
   });
 });

@@ -44,8 +44,8 @@ function begin(fleets: Fleets) {
   return { clock, ask: (uid: string) => batches.createFleet(INPUT, uid) };
 }
 
-describe("the token of a launch", () => {
-  it("gives claims the same instances when a new process asks again, in whatever order", async () => {
+describe("the client token of a launch", () => {
+  it("gives claims the same instances when a new process repeats the call, in any order of claims", async () => {
     const fleets = new Fleets();
     expect(await launch(fleets, ["a", "b", "c"])).toEqual(["i-1", "i-2", "i-3"]);
     // The claims may get the instances in any order, because nothing has used these yet.
@@ -53,14 +53,14 @@ describe("the token of a launch", () => {
     expect(fleets.launched).toBe(3);
   });
 
-  it("is another one for other claims", async () => {
+  it("differs for other claims", async () => {
     const fleets = new Fleets();
     await launch(fleets, ["a"]);
     expect(await launch(fleets, ["b"])).toEqual(["i-2"]);
     expect(await launch(fleets, ["a", "b"])).toEqual(["i-3", "i-4"]);
   });
 
-  it("ends with an answer that brought nothing, or EC2 would repeat it for good", async () => {
+  it("changes after an answer without an instance, because EC2 would repeat that answer", async () => {
     const fleets = new Fleets();
     fleets.stock = 0;
     const process = begin(fleets);
@@ -69,7 +69,7 @@ describe("the token of a launch", () => {
     expect(await launch(fleets, ["a"], process)).toEqual(["i-1"]);
   });
 
-  it("is as long as EC2 takes it, and none is sent for a claim that has no UID", async () => {
+  it("has a length that EC2 accepts, and is absent for a claim without a UID", async () => {
     const fleets = new Fleets();
     await launch(fleets, ["a"]);
     await launch(fleets, [""]);

@@ -46,7 +46,7 @@ async function change(spec: Parameters<typeof ec2NodeClass>[0]): Promise<void> {
 }
 
 describe("an instance that was launched before a restart", () => {
-  it("is a claim's as if it had been launched for it", async () => {
+  it("is taken over by its claim as if it had been launched for it now", async () => {
     const taken = await takeOver(asking());
     expect(taken?.metadata.name).toBe("later");
     expect(taken?.status).toEqual(launched.status);
@@ -58,11 +58,11 @@ describe("an instance that was launched before a restart", () => {
     ["another type", { [TYPE]: ["m5.xlarge"] }],
     ["another zone", { [ZONE]: ["us-east-1b"] }],
     ["spot", { [CAPACITY]: ["spot"] }],
-  ])("is not taken by a claim that asks for %s", async (_, requirements) => {
+  ])("is not taken over by a claim that requires %s", async (_, requirements) => {
     expect(await takeOver(asking(requirements))).toBeUndefined();
   });
 
-  it("is not taken by a claim that asks for more than it has, or for another pool", async () => {
+  it("is not taken over by a claim with larger requests, or of another NodePool", async () => {
     const claim = asking();
     const resources = { requests: { cpu: "3" } };
     expect(await takeOver({ ...claim, spec: { ...claim.spec, resources } })).toBeUndefined();
@@ -73,7 +73,7 @@ describe("an instance that was launched before a restart", () => {
   it.each([
     ["image", { amiSelectorTerms: [{ alias: "al2@latest" }] }],
     ["tags", { tags: { team: "b" } }],
-  ])("is not taken once its class has another %s", async (_, spec) => {
+  ])("is not taken over after the class changed: another %s", async (_, spec) => {
     await change(spec);
     expect(await takeOver(asking())).toBeUndefined();
   });
@@ -86,7 +86,7 @@ describe("an instance that was launched before a restart", () => {
     ["in a placement group", { Placement: { AvailabilityZone: "us-east-1a", GroupId: "pg-1" } }],
     ["dedicated", { Placement: { AvailabilityZone: "us-east-1a", Tenancy: "dedicated" } }],
     ["stopped", { State: { Name: "stopped" } }],
-  ])("is not taken if it is %s", async (_, other) => {
+  ])("is not taken over if it is %s", async (_, other) => {
     const { describeInstances } = world.api.ec2;
     Object.assign(world.api.ec2, {
       describeInstances: async (input: Parameters<typeof describeInstances>[0]) => {
@@ -100,7 +100,7 @@ describe("an instance that was launched before a restart", () => {
     expect(await takeOver(asking())).toBeUndefined();
   });
 
-  it("is not taken once it is on its way out, or is unknown", async () => {
+  it("is not taken over if it is terminating or unknown", async () => {
     const unknown = world.cloud.takeOver(later(asking()), "aws:///us-east-1a/i-00000000");
     expect(await world.settle(unknown)).toBeUndefined();
     await world.settle(world.cloud.delete(launched));

@@ -54,7 +54,10 @@ describe("an error of a launch into a reservation", () => {
     ["InsufficientInstanceCapacity", [3, 3], [true, false]],
     ["InvalidCapacityReservationState.Unavailable", [3, 3], [true, false]],
     ["InternalError", [3, 3], [false, false]],
-  ])("%s leaves these places, and passes over these", async (code, left, out) => {
-    expect(await after(code)).toEqual({ left, out, outOnDemand: false });
-  });
+  ])(
+    "%s leaves these free counts, and marks these reservations as unavailable",
+    async (code, left, out) => {
+      expect(await after(code)).toEqual({ left, out, outOnDemand: false });
+    },
+  );
 });

@@ -9,8 +9,8 @@ import { LearnedMemory } from "./learned-memory.ts";
 
 const MIB = 1_048_576;
 
-describe("memory of nodes", () => {
-  it("is learned when it is not what was promised, and only goes down", () => {
+describe("the learned memory of nodes", () => {
+  it("is recorded if a node has another amount than promised, and only decreases after that", () => {
     const memory = new LearnedMemory(new VirtualClock());
     expect(memory.learn("m5.large", "ami-1", 100, 100)).toBe(false);
     expect(memory.of("m5.large", "ami-1")).toBeUndefined();
@@ -39,7 +39,7 @@ describe("an instance type", () => {
   let world: AwsWorld;
   afterEach(() => world.stop());
 
-  it("has the memory that a node of it had, and keeps it from no other", async () => {
+  it("gets the memory that a node of it reported, and other types are unchanged", async () => {
     world = await awsWorld();
     await world.kube.create(EC2_NODE_CLASS, ec2NodeClass());
     await world.clock.advance(1_000);

@@ -15,7 +15,7 @@ function limitOf(
   return volumeAttachmentLimits(info, { ...NONE, ...attached })?.["ebs.csi.aws.com"];
 }
 
-describe("the volumes that pods can attach", () => {
+describe("the number of volumes that pods can attach", () => {
   const shared = { MaximumEbsAttachments: 28, AttachmentLimitType: "shared" };
   const dedicated = { MaximumEbsAttachments: 64, AttachmentLimitType: "dedicated" };
   const card = (networkCardIndex: number): NetworkInterface => ({
@@ -23,7 +23,7 @@ describe("the volumes that pods can attach", () => {
     interfaceType: networkCardIndex === 0 ? "interface" : "efa-only",
   });
 
-  it("are what EC2 says, less the node's own disks, and interfaces that share the slots", () => {
+  it("is EC2's limit minus the node's own disks, and minus network interfaces that share the slots", () => {
     expect(limitOf(shared)).toBe(25);
     expect(limitOf(shared, {}, 4)).toBe(21);
     expect(limitOf(shared, { networkInterfaces: [0, 1, 2, 3].map(card) })).toBe(23);
@@ -35,7 +35,7 @@ describe("the volumes that pods can attach", () => {
     expect(limitOf(dedicated, { blockDeviceMappings })).toBe(61);
   });
 
-  it("are not limited where EC2 says nothing, and never less than none", () => {
+  it("is not limited if EC2 gives no limit, and never negative", () => {
     expect(limitOf(undefined)).toBeUndefined();
     expect(limitOf({ EbsOptimizedSupport: "default" })).toBeUndefined();
     expect(limitOf({ MaximumEbsAttachments: 2 })).toBe(0);

@@ -78,7 +78,7 @@ function reasons(): readonly string[] {
 }
 
 describe("the interruption controller", () => {
-  it("deletes the claim of a spot instance within the same second, says so, and forgets the message", async () => {
+  it("deletes the claim of a spot instance within a second, publishes an event, and deletes the message", async () => {
     await begin();
     await claim(1);
     await claim(2);
@@ -119,7 +119,7 @@ describe("the interruption controller", () => {
     ["a state that ends nothing", () => ec2(STATE, 1, { state: "running" })],
     ["an instance that is not ours", () => ec2(SPOT, 9)],
     ["a text that is no event", () => "{"],
-  ])("lets the claim live for %s, and forgets the message", async (_, body) => {
+  ])("does not delete the claim for %s, and deletes the message", async (_, body) => {
     await begin();
     await claim(1);
     await send(body());
@@ -127,7 +127,7 @@ describe("the interruption controller", () => {
     expect(await left()).toBe(0);
   });
 
-  it("complains about what it cannot read and continues with the rest", async () => {
+  it("logs messages that it cannot read, and continues with the others", async () => {
     await begin();
     await claim(1);
     await send("poison", "[]", ec2(SPOT, 1));
@@ -136,7 +136,7 @@ describe("the interruption controller", () => {
     expect(await left()).toBe(0);
   });
 
-  it("asks a claim to go once, however often and in however many words it is told", async () => {
+  it("deletes a claim once, however many messages name it", async () => {
     await begin();
     await claim(1);
     const bodies = [ec2(SPOT, 1), ec2(SPOT, 1), ec2(STATE, 1, { state: "shutting-down" })];
@@ -147,7 +147,7 @@ describe("the interruption controller", () => {
     expect(await left()).toBe(0);
   });
 
-  it("says nothing about the end of an instance that it ends itself", async () => {
+  it("publishes no event about the end of an instance that Karpenter terminates itself", async () => {
     await begin();
     await claim(1);
     await world.kube.delete(NODE_CLAIM, { name: "claim-1" });
@@ -157,7 +157,7 @@ describe("the interruption controller", () => {
     expect(await left()).toBe(0);
   });
 
-  it("knows of a machine that is taken away, also when its claim was asked to go before", async () => {
+  it("marks an instance as taken back, even if its claim was already being deleted", async () => {
     await begin();
     await claim(1);
     const stored = () => world.kube.find<NodeClaim>(NODE_CLAIM, "claim-1") as NodeClaim;
@@ -172,7 +172,7 @@ describe("the interruption controller", () => {
     expect(world.cloud.isTakenBack(last)).toBe(false);
   });
 
-  it("survives a flood: a thousand messages, each claim gone, nothing left", async () => {
+  it("handles a thousand messages at once: every claim is deleted and no message is left", async () => {
     await begin();
     for (let n = 0; n < 50; n++) await claim(n);
     const bodies = Array.from({ length: 1_000 }, (_, n) => ec2(SPOT, n % 50));
@@ -184,7 +184,7 @@ describe("the interruption controller", () => {
     expect(world.counts.get("interruption_deleted_messages_total")).toBe(1_000);
   });
 
-  it("asks of a hundred messages little more often than they take: ten come at a time", async () => {
+  it("receives a hundred messages with few more calls than ten at a time need", async () => {
     await begin();
     await claim(1);
     const mark = world.aws.journal.mark;
@@ -205,7 +205,7 @@ describe("the interruption controller", () => {
     expect(calls("DeleteMessageBatch")).toBe(10);
   });
 
-  it("acts on each message though none may be deleted", async () => {
+  it("acts on each message even if no message can be deleted", async () => {
     await begin();
     for (let n = 0; n < 30; n++) await claim(n);
     world.aws.faults.deny("DeleteMessageBatch");
@@ -216,7 +216,7 @@ describe("the interruption controller", () => {
     expect(world.lines).toContain("Reconciler error");
   });
 
-  it("keeps a message whose claim could not be deleted, and gets it done when it comes again", async () => {
+  it("keeps a message whose claim could not be deleted, and succeeds when it is delivered again", async () => {
     await begin();
     await claim(1);
     world.kube.undeletable.add("claim-1");
@@ -230,7 +230,7 @@ describe("the interruption controller", () => {
     expect(await left()).toBe(0);
   });
 
-  it("acts on each instance of a message though the first claim could not be deleted", async () => {
+  it("acts on each instance of a message even if the first claim cannot be deleted", async () => {
     await begin();
     for (const n of [1, 2]) await claim(n);
     world.kube.undeletable.add("claim-1");
@@ -242,7 +242,7 @@ describe("the interruption controller", () => {
     expect(await left()).toBe(1);
   });
 
-  it("S4-27: backs off when it is denied access, and recovers", async () => {
+  it("S4-27: retries with growing delay if access is denied, and recovers", async () => {
     await begin();
     await claim(1);
     const undo = world.aws.faults.deny("ReceiveMessage");
@@ -258,7 +258,7 @@ describe("the interruption controller", () => {
     expect(isDeleting("claim-1")).toBe(true);
   });
 
-  it("waits for a queue that was deleted to be made again", async () => {
+  it("waits until a deleted queue is created again", async () => {
     await begin();
     await claim(1);
     await world.aws.call("sqs", "DeleteQueue", { QueueUrl });
@@ -270,7 +270,7 @@ describe("the interruption controller", () => {
     expect(await left()).toBe(0);
   });
 
-  it("does not follow a queue that nobody named", async () => {
+  it("does not run without the name of a queue", async () => {
     world = await awsWorld();
     await world.clock.advance(60_000);
     expect(world.aws.journal.calls({ service: "sqs" })).toEqual([]);

@@ -29,12 +29,12 @@ describe("messages of the interruption queue", () => {
     ["rebalance-recommendation.json", "rebalance_recommendation"],
     ["health-scheduled-change.json", "scheduled_change"],
     ["state-change-stopping.json", "instance_stopped"],
-  ])("S4-35: %s is %s of its instance", (file, kind) => {
+  ])("S4-35: parse %s as %s of its instance", (file, kind) => {
     const message = parseMessage(readFileSync(FOLDER + file, "utf8"));
     expect(message).toEqual({ kind, instanceIds: [ID] });
   });
 
-  it("tells a reserved instance that is taken back", () => {
+  it("parse the interruption of an instance in a reservation", () => {
     const type = "EC2 Capacity Reservation Instance Interruption Warning";
     const detail = { "instance-id": ID, "instance-action": "terminate" };
     expect(parseMessage(body({ source: "aws.ec2", "detail-type": type, detail }))).toEqual({
@@ -51,13 +51,13 @@ describe("messages of the interruption queue", () => {
     ["Terminated", "instance_terminated"],
     ["running", "no_op"],
     ["pending", "no_op"],
-  ])("S4-38: reads a change to %s as %s", (state, kind) => {
+  ])("S4-38: parse a change to %s as %s", (state, kind) => {
     const message = parseMessage(stateChange(state));
     expect(message.kind).toBe(kind);
     expect(message.complaint).toBeUndefined();
   });
 
-  it("takes every instance of a health event, each once", () => {
+  it("parse each instance of a health event, once", () => {
     const entities = ["i-b", "i-a", "i-b"].map((entityValue) => ({ entityValue }));
     expect(parseMessage(health({ affectedEntities: entities })).instanceIds).toEqual([
       "i-a",
@@ -68,7 +68,7 @@ describe("messages of the interruption queue", () => {
   it.each([
     ["another service", { service: "RDS" }],
     ["news that are no scheduled change", { eventTypeCategory: "issue" }],
-  ])("passes over health events of %s", (_, detail) => {
+  ])("ignore health events of %s", (_, detail) => {
     expect(parseMessage(health(detail))).toEqual({ kind: "no_op", instanceIds: [] });
   });
 
@@ -76,13 +76,13 @@ describe("messages of the interruption queue", () => {
     ["a source it does not know", readFileSync(`${FOLDER}unknown.json`, "utf8"), /aws\.example/],
     ["another version of the envelope", stateChange("stopped").replace('"0"', '"1"'), /"1"/],
     ["SQS's own test message", '{"Service":"Amazon S3"}', /version undefined/],
-  ])("S4-26: does nothing about %s but says so", (_, text, complaint) => {
+  ])("S4-26: cause no action for %s, with a log line", (_, text, complaint) => {
     const message = parseMessage(text);
     expect(message).toMatchObject({ kind: "no_op", instanceIds: [] });
     expect(message.complaint).toMatch(complaint);
   });
 
-  it("takes no name of a prototype for a state, and no object for a source", () => {
+  it("do not mistake names of a prototype for states, or objects for sources", () => {
     expect(parseMessage(stateChange("constructor"))).toEqual({ kind: "no_op", instanceIds: [] });
     const odd = JSON.stringify({ version: "0", source: { toString: 5 }, "detail-type": [] });
     expect(parseMessage(odd).complaint).toContain('source {"toString":5}');
@@ -101,13 +101,13 @@ describe("messages of the interruption queue", () => {
       body({ source: "aws.health", "detail-type": "AWS Health Event", detail: "x" }),
       /detail/,
     ],
-  ])("S4-26: complains about %s", (_, text, complaint) => {
+  ])("S4-26: are logged as invalid: %s", (_, text, complaint) => {
     const message = parseMessage(text);
     expect(message.kind).toBe("unreadable");
     expect(message.complaint).toMatch(complaint);
   });
 
-  it("shows only the beginning of strange values", () => {
+  it("show only the beginning of invalid values in the log", () => {
     const { complaint = "" } = parseMessage(stateChange({ long: "x".repeat(10_000) }));
     expect(complaint.length).toBeLessThan(300);
   });

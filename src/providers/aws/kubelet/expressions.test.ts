@@ -20,7 +20,7 @@ function resolve(kubelet: KubeletConfiguration, enabled = true) {
   return resolveKubelet(kubelet, M5_XLARGE, { enabled, density: 58 });
 }
 
-describe("a kubelet expression", () => {
+describe("a kubelet setting as an expression", () => {
   it.each([
     ["vcpus * 8", 32],
     ["min(max_pods, 110)", 58],
@@ -28,12 +28,12 @@ describe("a kubelet expression", () => {
     ["default_enis * (ips_per_eni - 1) + 2", 58],
     ["instance_type.startsWith('m5.') ? 29 : 8", 29],
     ["memory_mib / 1024 > 8 ? 40 : 20", 40],
-  ])("%s gives %i pods", (maxPods, pods) => {
+  ])("%s results in %i pods", (maxPods, pods) => {
     expect(compileProblems({ maxPods })).toEqual([]);
     expect(resolve({ maxPods }).kubelet?.maxPods).toBe(pods);
   });
 
-  it("gives reserved amounts in whole steps, rounded up, by the pods that were resolved", () => {
+  it("results in reserved amounts in whole steps, rounded up, computed with the resolved number of pods", () => {
     const kubeReserved = {
       cpu: "vcpus * 11",
       memory: "11 * max_pods + 255",
@@ -72,13 +72,13 @@ describe("a kubelet expression", () => {
     [{ maxPods: "1.0 / 0.0" }, "maxPods: Infinity is no finite number (m5.xlarge)"],
     [{ maxPods: "3000000000" }, "maxPods: 3000000000 is above 2147483647 (m5.xlarge)"],
     [{ kubeReserved: { cpu: "0 - vcpus" } }, "kubeReserved.cpu: -4 is negative (m5.xlarge)"],
-  ] as const)("of %j has a problem: %s", (kubelet, problem) => {
+  ] as const)("in %j has a problem: %s", (kubelet, problem) => {
     const resolved = resolve(kubelet);
     expect(resolved.problem).toBe(problem);
     expect(resolved.kubelet?.maxPods).toBeUndefined();
   });
 
-  it("counts as not given while the gate is shut", () => {
+  it("is ignored while the feature gate is off", () => {
     const kubeReserved = { cpu: "vcpus * 10", memory: "100Mi" };
     expect(resolve({ maxPods: "29", podsPerCore: 4, kubeReserved }, false)).toEqual({
       kubelet: { podsPerCore: 4, kubeReserved: { memory: "100Mi" } },

@@ -26,7 +26,7 @@ function conditionOf(type: string): string {
 const OPEN = { kubeletExpressions: true };
 const BOTTLEROCKET = { amiSelectorTerms: [{ alias: "bottlerocket@latest" }] };
 
-describe("a class that is wrong by its own words", () => {
+describe("an EC2NodeClass with a fault in its fields is not ready", () => {
   it.each<[string, Partial<EC2NodeClass["spec"]>, Partial<AwsSettings>, string]>([
     [
       "expressions while the gate is shut",
@@ -159,14 +159,14 @@ describe("a class that is wrong by its own words", () => {
     await expect(world.settle(world.cloud.create(awsClaim([])))).rejects.toThrow("is not ready");
   });
 
-  it("an alias without images for this Kubernetes version", async () => {
+  it("for an alias without images for this Kubernetes version", async () => {
     await begin({ amiSelectorTerms: [{ alias: "windows2025@latest" }] });
     expect(conditionOf("AMIsReady")).toBe(
       "False UnsupportedAlias: there are no Windows 2025 images for Kubernetes 1.34, the first ones are for 1.35; use windows2022",
     );
   });
 
-  it("AL2023 where EKS does not know the cluster", async () => {
+  it("for AL2023 if EKS does not know the cluster", async () => {
     const refused = {
       code: "ResourceNotFoundException",
       message: "No cluster found.",
@@ -179,7 +179,7 @@ describe("a class that is wrong by its own words", () => {
   });
 });
 
-describe("settings of the kubelet beyond the typed ones", () => {
+describe("kubelet settings beyond the typed fields", () => {
   it("reach the nodes of an image that reads them, as written", async () => {
     const memorySwap = { swapBehavior: "LimitedSwap" };
     await begin({ kubelet: { seccompDefault: true, shutdownGracePeriod: "30s", memorySwap } });
@@ -191,8 +191,8 @@ describe("settings of the kubelet beyond the typed ones", () => {
   });
 });
 
-describe("expressions", () => {
-  it("make capacity and the node's own settings the same, type by type", async () => {
+describe("kubelet expressions of an EC2NodeClass", () => {
+  it("give the same capacity in the plan and in the node's settings, for each type", async () => {
     const kubelet = { maxPods: "vcpus * 7", kubeReserved: { cpu: "vcpus * 25" } };
     await begin({ kubelet }, OPEN);
     const values = ["m5.large", "m5.xlarge"];

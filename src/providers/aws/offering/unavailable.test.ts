@@ -5,7 +5,7 @@ import { UnavailableOfferings } from "./unavailable.ts";
 
 const M5 = { capacityType: "spot", instanceType: "m5.large", zone: "a" } as const;
 
-describe("an unavailable offering", () => {
+describe("an offering without capacity", () => {
   it("S4-21 is avoided for three minutes, then offered again", async () => {
     const clock = new VirtualClock();
     const offerings = new UnavailableOfferings(clock, SILENT);
@@ -20,7 +20,7 @@ describe("an unavailable offering", () => {
     expect(offerings.version).not.toBe(marked);
   });
 
-  it("is every spot offering when the account may not use spot", () => {
+  it("is every spot offering if the account may not use spot", () => {
     const offerings = new UnavailableOfferings(new VirtualClock(), SILENT);
     offerings.markCapacityType("spot");
     expect(offerings.has(M5)).toBe(true);

@@ -8,8 +8,8 @@ function product(instanceType: string, usd: string): string {
   });
 }
 
-describe("prices", () => {
-  it("are whole micro-dollars; products without a price are left out", () => {
+describe("prices read from AWS", () => {
+  it("are whole micro-dollars, and products without a price are left out", () => {
     const documents = [product("m5.large", "0.0960000000"), product("x", "0"), "no json", "{}"];
     expect([...onDemandPrices(documents, "USD")]).toEqual([["m5.large", 96_000]]);
   });
@@ -19,7 +19,7 @@ describe("prices", () => {
     ["1e30", "1e30"],
     ["Infinity", "Infinity"],
     ["free", "free"],
-  ])("of %s are told and not taken, for on-demand and spot", (written, told) => {
+  ])("of %s are reported and ignored, for on-demand and spot", (written, told) => {
     const odd = new OddPrices();
     expect([...onDemandPrices([product("m5.large", written)], "USD", odd)]).toEqual([]);
     const entry = {
@@ -33,13 +33,13 @@ describe("prices", () => {
     expect(odd.told).toEqual({ count: 2, prices: `m5.large: ${told}, m5.large/a: ${told}` });
   });
 
-  it("of zero are told for spot only: many products of the Pricing API cost nothing", () => {
+  it("of zero are reported for spot only, because many products of the Pricing API cost nothing", () => {
     const odd = new OddPrices();
     onDemandPrices([product("m5.large", "0.0000000000")], "USD", odd);
     expect(odd.told).toBeUndefined();
   });
 
-  it("take the newest of a type and zone", () => {
+  it("are the newest of each type and zone", () => {
     const entry = (SpotPrice: string, Timestamp: string) => ({
       InstanceType: "m5.large",
       AvailabilityZone: "a",
@@ -55,7 +55,7 @@ describe("prices", () => {
     expect([...spotPrices(history)]).toEqual([["m5.large/a", 40_000]]);
   });
 
-  it("stand in for spot until spot is known; then an unknown zone has none", () => {
+  it("on-demand stand in for spot until spot prices are known; after that, a zone without one has no price", () => {
     const prices = new Prices([["m5.large", 96_000]]);
     expect(prices.spot("m5.large", "a")).toBe(96_000);
     const before = prices.version;

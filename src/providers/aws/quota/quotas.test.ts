@@ -13,7 +13,7 @@ const STANDARD = "L-1216C47A";
 /** vCPUs of the two machines in the simulated account's own node group. */
 const OF_NODE_GROUP = 4;
 
-describe("the quota of a type", () => {
+describe("the vCPU quota of an instance type", () => {
   const everyCode = { has: () => true };
   const cases: readonly [type: string, capacityType: "on-demand" | "spot", code?: string][] = [
     ["m5.large", "on-demand", STANDARD],
@@ -30,17 +30,17 @@ describe("the quota of a type", () => {
     ["hpc7a.96xlarge", "spot"],
     ["mac2.metal", "on-demand"],
   ];
-  it.each(cases)("%s, %s", (type, capacityType, code) => {
+  it.each(cases)("of %s, %s", (type, capacityType, code) => {
     expect(quotaOf(type, capacityType, everyCode)).toBe(code);
   });
 
-  it("is the one that the account has", () => {
+  it("is one that the account has", () => {
     const older = { has: (code: string) => code !== "L-C4BD4855" };
     expect(quotaOf("p5.48xlarge", "spot", older)).toBe("L-7212CCBC");
   });
 });
 
-describe("launches", () => {
+describe("launches under a vCPU quota", () => {
   const VCPUS = new Map([
     ["m5.large", 2],
     ["m5.xlarge", 4],
@@ -75,14 +75,14 @@ describe("launches", () => {
     );
   });
 
-  it("that EC2 refused give their vCPUs back", () => {
+  it("that EC2 refused no longer count", () => {
     const quotas = new Quotas(new VirtualClock());
     quotas.take(reading(0, 1));
     quotas.hold("m5.xlarge", "on-demand")(false);
     expect(fitting(quotas)).toEqual(["m5.large", "m5.xlarge"]);
   });
 
-  it("into reservations and capacity blocks count against none", () => {
+  it("into reservations and capacity blocks count against no quota", () => {
     const quotas = new Quotas(new VirtualClock());
     const running = [
       { InstanceType: "m5.xlarge", CapacityReservationId: "cr-1" },
@@ -112,7 +112,7 @@ describe("with --enable-quota-awareness", () => {
       { key: "karpenter.sh/capacity-type", operator: "In", values: ["on-demand"] },
     ]);
 
-  it("types that do not fit are not offered on demand, and say why", async () => {
+  it("on-demand offerings beyond the quota are unavailable, and the reason is logged", async () => {
     await begin(OF_NODE_GROUP + 3);
     const types = await typesOf();
     const offers = (name: string) => types.find((one) => one.name === name)?.offerings ?? [];
@@ -138,7 +138,7 @@ describe("with --enable-quota-awareness", () => {
     expect(asked()).toBe(2);
   });
 
-  it("pools that launch under a nearly full quota are told, and no others", async () => {
+  it("only NodePools that launch under a nearly full quota get an event", async () => {
     await begin(OF_NODE_GROUP);
     const spot = [{ key: "karpenter.sh/capacity-type", operator: "In" as const, values: ["spot"] }];
     for (const [name, requirements] of [
@@ -156,7 +156,7 @@ describe("with --enable-quota-awareness", () => {
     expect(told[0]?.message).toContain("4 of 4 vCPUs of EC2's quota \"Running On-Demand Standard");
   });
 
-  it("what was known stays while AWS does not answer; a raised quota counts within a minute", async () => {
+  it("the last values stay while AWS does not answer, and a raised quota counts within a minute", async () => {
     await begin(OF_NODE_GROUP);
     const standard = async () =>
       (await typesOf())
@@ -176,7 +176,7 @@ describe("with --enable-quota-awareness", () => {
     ["no quota", []],
     ["a quota without a number", [{ QuotaCode: STANDARD, QuotaName: "Standard" }]],
     ["a number that is none", [{ QuotaCode: STANDARD, QuotaName: "Standard", Value: Number.NaN }]],
-  ])("an answer with %s stops no launch", async (_, Quotas) => {
+  ])("an answer with %s blocks no launch", async (_, Quotas) => {
     const listServiceQuotas = async () => ({ Quotas });
     const prepare = ({ api }: SimulatedAws) =>
       void Object.assign(api.servicequotas, { listServiceQuotas });
@@ -186,7 +186,7 @@ describe("with --enable-quota-awareness", () => {
     await world.settle(world.cloud.create(onDemand("m5.large")));
   });
 
-  it("is off without the setting: nothing is asked, EC2 refuses", async () => {
+  it("without that setting quotas are not read, and EC2 refuses launches", async () => {
     await begin(OF_NODE_GROUP, false);
     await expect(world.settle(world.cloud.create(onDemand("m5.large")))).rejects.toThrow(
       "VcpuLimitExceeded",

@@ -20,7 +20,7 @@ const claims = {
   v1: awsClaim([], { metadata: POOL }),
 };
 
-describe("tags by which Karpenter finds what it made", () => {
+describe("tags of launched instances", () => {
   it.each([
     [
       "alpha",
@@ -45,7 +45,7 @@ describe("tags by which Karpenter finds what it made", () => {
       },
     ],
   ] as const)(
-    "of %s lie over the user's, whose others lie over the settings'",
+    "of %s override the user's tags, and the user's other tags override those of the settings",
     (generation, ours) => {
       const theirs = Object.fromEntries(Object.keys(ours).map((key) => [key, "mine"]));
       const nodeClass = toAwsClass(ec2NodeClass({ tags: { ...theirs, owner: "class" } }));

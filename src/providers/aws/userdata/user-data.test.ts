@@ -50,7 +50,7 @@ describe("user data of AL2", () => {
     expect(userData("Ubuntu", { ...BASE, generation: "alpha" })).not.toContain("container-runtime");
   });
 
-  it("S0-50 passes the user's script byte for byte before the bootstrap part", () => {
+  it("S0-50 has the user's script byte for byte before the bootstrap part", () => {
     const script = '#!/bin/bash -xe\nfor d in $(lsblk); do\r\n\techo "$d" > /data$N\ndone\n\n';
     const [user, ours, ...rest] = parseParts(userData("AL2", { ...BASE, custom: script }));
     expect(user).toBe(script);
@@ -58,7 +58,7 @@ describe("user data of AL2", () => {
     expect(rest).toEqual([]);
   });
 
-  it("keeps the parts of a MIME document apart", () => {
+  it("keeps the parts of the user's MIME document separate", () => {
     const custom = [
       "MIME-Version: 1.0",
       'Content-Type: multipart/mixed; boundary="BOUNDARY"',
@@ -83,17 +83,17 @@ describe("user data of AL2", () => {
     expect(parts[1]?.content.trimEnd()).toBe("echo two");
   });
 
-  it("refuses MIME without a boundary, naming the field", () => {
+  it("refuses MIME without a boundary, and names the field", () => {
     const custom = "Content-Type: text/x-shellscript\n\necho";
     expect(() => userData("AL2", { ...BASE, custom })).toThrow("spec.userData");
   });
 
-  it("refuses MIME whose parts do not begin with its boundary: they would be lost", () => {
+  it("refuses MIME whose parts do not begin with its boundary, because they would be lost", () => {
     const custom = "Content-Type: multipart/mixed; boundary=A\n\n--B\n\necho\n--B--\n";
     expect(() => userData("AL2", { ...BASE, custom })).toThrow("a line --A");
   });
 
-  it("words every kubelet setting as a flag", () => {
+  it("passes every kubelet setting as a flag", () => {
     const kubelet = {
       clusterDNS: ["fd00::a"],
       podsPerCore: 4,
@@ -115,7 +115,7 @@ describe("user data of AL2", () => {
 });
 
 describe("user data of AL2023", () => {
-  it("ends with a NodeConfig that says what the node must be", () => {
+  it("ends with a NodeConfig with Karpenter's settings", () => {
     const parts = parseMime(userData("AL2023", { ...BASE, custom: "echo hi" }));
     expect(parts.map((part) => part.headers)).toEqual([
       ['Content-Type: text/x-shellscript; charset="us-ascii"'],
@@ -142,14 +142,14 @@ describe("user data of AL2023", () => {
     });
   });
 
-  it("quotes texts that nodeadm would take for booleans or numbers", () => {
+  it("quotes texts that nodeadm would read as booleans or numbers", () => {
     const taints = [{ key: "dedicated", value: "yes", effect: "NoSchedule" as const }];
     const text = userData("AL2023", { ...BASE, clusterName: "1_000", taints });
     expect(text).toContain('value: "yes"\n');
     expect(text).toContain('name: "1_000"\n');
   });
 
-  it("takes a YAML map for a NodeConfig of the user", () => {
+  it("accepts a YAML map as a NodeConfig of the user", () => {
     const custom = "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: {}\n";
     const [user] = parseMime(userData("AL2023", { ...BASE, custom }));
     expect(user?.headers).toEqual(["Content-Type: application/node.eks.aws"]);
@@ -157,7 +157,7 @@ describe("user data of AL2023", () => {
 });
 
 describe("user data of Bottlerocket", () => {
-  it("S2-20 lays Karpenter's settings over the user's TOML", () => {
+  it("S2-20 overrides the user's TOML with Karpenter's settings", () => {
     const custom =
       '[settings.motd]\nx = "y"\n[settings.kubernetes]\nmax-pods = 5\nlog-level = 3\n' +
       '[settings.kubernetes.node-labels]\nmine = "1"\n';
@@ -185,7 +185,7 @@ describe("user data of Bottlerocket", () => {
     ["2.0.0", false],
     ["latest", false],
   ])(
-    "of an image of version %s names the folders for the instance store: %s",
+    "of an image with version %s names the folders for the instance store: %s",
     (imageVersion, named) => {
       const text = userData("Bottlerocket", { ...BASE, raid0: true, imageVersion });
       const bind = '"apiclient", "ephemeral-storage", "bind"';
@@ -194,14 +194,14 @@ describe("user data of Bottlerocket", () => {
     },
   );
 
-  it("refuses what is no TOML, naming the field", () => {
+  it("refuses invalid TOML, and names the field", () => {
     expect(() => userData("Bottlerocket", { ...BASE, custom: "#!/bin/sh\nx" })).toThrow(
       "spec.userData must be TOML",
     );
   });
 });
 
-describe("user data of Bottlerocket that is TOML, but not of Bottlerocket's form", () => {
+describe("user data that is TOML, but not in Bottlerocket's form", () => {
   it.each([
     ["settings = 5", "settings must be a table, not 5"],
     ["[[settings]]\na = 1", 'settings must be a table, not [{"a":1}]'],
@@ -216,7 +216,7 @@ describe("user data of Bottlerocket that is TOML, but not of Bottlerocket's form
     expect(() => userData("Bottlerocket", { ...BASE, custom, raid0: true })).toThrow(why);
   });
 
-  it("keeps integers of 64 bits as they are", () => {
+  it("keeps integers of 64 bits unchanged", () => {
     const custom =
       "[settings.a]\nmost = 9223372036854775807\nleast = -9223372036854775808\nodd = 9007199254740993\n";
     const text = userData("Bottlerocket", { ...BASE, custom });
@@ -242,13 +242,13 @@ it("user data of Bottlerocket keeps floats, dates, lists of tables and nested ta
 });
 
 describe("user data of other families", () => {
-  it("runs the user's PowerShell first on Windows", () => {
+  it("runs the user's PowerShell lines first on Windows", () => {
     const lines = userData("Windows2022", { ...BASE, custom: "Write-Host hi" }).split("\n");
     expect(lines.slice(0, 2)).toEqual(["<powershell>", "Write-Host hi"]);
     expect(lines.at(-2)).toContain("-EKSClusterName 'demo' -APIServerEndpoint");
   });
 
-  it("is the user's alone for Custom", () => {
+  it("has only the user's text for Custom", () => {
     expect(userData("Custom", { ...BASE, custom: "anything\r\n" })).toBe("anything\r\n");
   });
 });

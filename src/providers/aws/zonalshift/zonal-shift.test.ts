@@ -48,8 +48,8 @@ function eventsOf(reason: string): readonly string[] {
     .map((one) => `${one.object.metadata.name}: ${one.message}`);
 }
 
-describe("a zonal shift", () => {
-  it("closes its zone to launches while it lasts, and opens it when its time is over", async () => {
+describe("a zonal shift of the cluster", () => {
+  it("stops launches in its zone while it lasts, and allows them after its end time", async () => {
     await begin();
     expect(await zonesToBeHad()).toEqual(ALL);
     await shift("30m");
@@ -60,7 +60,7 @@ describe("a zonal shift", () => {
     expect(await zonesToBeHad()).toEqual(ALL);
   });
 
-  it("is over when it is cancelled, even if another one is listed (upstream: not before its time)", async () => {
+  it("ends when it is cancelled, even if another shift is listed (upstream: not before its time)", async () => {
     await begin();
     const id = await shift();
     const input = {
@@ -74,7 +74,7 @@ describe("a zonal shift", () => {
     expect(await zonesToBeHad()).toEqual(["us-east-1a", "us-east-1c"]);
   });
 
-  it("is told of each pool that could launch there, and of no other", async () => {
+  it("causes an event on each NodePool that could launch there, and on no other", async () => {
     await begin();
     await world.kube.create(
       NODE_POOL,
@@ -96,7 +96,7 @@ describe("a zonal shift", () => {
     ]);
   });
 
-  it("is told of a pool once its subnets are available, even if they were not when it began", async () => {
+  it("causes an event on a NodePool once its subnets can be read, even if they could not be at the beginning", async () => {
     await begin({ zonalShift: true, subnetRefreshMs: 1_000 });
     await world.kube.create(
       NODE_POOL,
@@ -113,7 +113,7 @@ describe("a zonal shift", () => {
     expect(eventsOf("ZonalShiftActive")).toHaveLength(1);
   });
 
-  it("keeps instances of its zone from being ended, tagged, or taken for gone", async () => {
+  it("protects instances in its zone: they are not terminated or tagged, and never count as terminated", async () => {
     await begin();
     const claim = awsClaim([{ key: ZONE, operator: "In", values: ["us-east-1a"] }]);
     const launched = await world.settle(world.cloud.create(claim));
@@ -136,7 +136,7 @@ describe("a zonal shift", () => {
     await expect(world.settle(get())).rejects.toThrow("instance not found");
   });
 
-  it("is asked after before an instance is taken for gone, also right after a start", async () => {
+  it("is checked before an instance counts as terminated, also right after a start", async () => {
     let answer = (): void => undefined;
     const answered = new Promise<void>((resolve) => {
       answer = resolve;
@@ -153,7 +153,7 @@ describe("a zonal shift", () => {
     await expect(world.settle(get())).rejects.toThrow("instance not found");
   });
 
-  it("stays known while AWS does not answer, until its time is over", async () => {
+  it("stays known while AWS does not answer, until its end time", async () => {
     await begin();
     await shift("30m");
     world.aws.faults.unreachable("zonalShift");
@@ -163,7 +163,7 @@ describe("a zonal shift", () => {
     expect(await zonesToBeHad()).toEqual(ALL);
   });
 
-  it("is nobody's business without --enable-zonal-shift", async () => {
+  it("is ignored without --enable-zonal-shift", async () => {
     await begin({});
     await shift();
     expect(await zonesToBeHad()).toEqual(ALL);
