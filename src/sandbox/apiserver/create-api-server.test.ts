@@ -45,8 +45,8 @@ function pod(name: string, extra: Record<string, unknown> = {}): KubeObject {
   } as KubeObject;
 }
 
-describe("an object's life", () => {
-  it("is created with identity, read, listed, changed and removed", async () => {
+describe("an object in the API server", () => {
+  it("is created with an identity, read, listed, changed and removed", async () => {
     const { send } = start();
     const created = await send("POST", CONFIG_MAPS, configMap("one"));
     expect(created.status).toBe(201);
@@ -81,7 +81,7 @@ describe("an object's life", () => {
     });
   });
 
-  it("refuses a second object of one name, a missing namespace and a stale update", async () => {
+  it("is refused if the name exists, the namespace is missing or the version is stale", async () => {
     const { send } = start();
     const first = await send("POST", CONFIG_MAPS, configMap("one"));
     const second = await send("POST", CONFIG_MAPS, configMap("one"));
@@ -106,14 +106,14 @@ describe("an object's life", () => {
     expect((await send("PATCH", `${CONFIG_MAPS}/one`, lock, MERGE)).status).toBe(409);
   });
 
-  it("keeps its version when a write changes nothing", async () => {
+  it("keeps its version if a write changes nothing", async () => {
     const { send } = start();
     const first = await send("POST", CONFIG_MAPS, configMap("one"));
     const same = await send("PATCH", `${CONFIG_MAPS}/one`, { data: { a: "1" } }, MERGE);
     expect(same.body.metadata.resourceVersion).toBe(first.body.metadata.resourceVersion);
   });
 
-  it("says which field it does not know", async () => {
+  it("gets an error that names an unknown field", async () => {
     const { send } = start();
     const odd = { ...configMap("one"), dota: { a: "1" } };
     const strict = await send("POST", `${CONFIG_MAPS}?fieldValidation=Strict`, odd);
@@ -127,7 +127,7 @@ describe("an object's life", () => {
     expect(warned.headers["warning"]).toBe('299 - "unknown field \\"dota\\""');
   });
 
-  it("keeps the data of an immutable map, and the mark", async () => {
+  it("that is an immutable ConfigMap keeps its data and the mark", async () => {
     const { send } = start();
     await send("POST", CONFIG_MAPS, {
       ...configMap("a"),
@@ -144,7 +144,7 @@ describe("an object's life", () => {
     ]);
   });
 
-  it("waits for finalizers and takes no new ones", async () => {
+  it("that is being deleted waits for its finalizers and accepts no new ones", async () => {
     const { send } = start();
     const object = configMap("held");
     await send("POST", CONFIG_MAPS, {
@@ -161,8 +161,8 @@ describe("an object's life", () => {
   });
 });
 
-describe("pods", () => {
-  it("stop gracefully once bound, and at once before", async () => {
+describe("pods in the API server", () => {
+  it("get a grace period if they are bound, and otherwise are removed at once", async () => {
     const { send } = start();
     await send("POST", PODS, pod("loose"));
     expect((await send("DELETE", `${PODS}/loose`)).status).toBe(200);
@@ -177,7 +177,7 @@ describe("pods", () => {
     expect((await send("GET", `${PODS}/bound`)).status).toBe(404);
   });
 
-  it("that are to stop sooner count from when they were first told", async () => {
+  it("with a shorter grace period end that long after the first deletion request", async () => {
     const { send, clock } = start();
     await send("POST", PODS, pod("bound", { nodeName: "n1" }));
     await send("DELETE", `${PODS}/bound`);
@@ -189,7 +189,7 @@ describe("pods", () => {
     });
   });
 
-  it("get priority, tolerations and an account by admission", async () => {
+  it("get priority, tolerations and a service account by admission", async () => {
     const { send } = start();
     const made = await send(
       "POST",
@@ -208,7 +208,7 @@ describe("pods", () => {
     });
   });
 
-  it("change status only through its own URL", async () => {
+  it("change their status only through the status subresource", async () => {
     const { send } = start();
     await send("POST", PODS, pod("p"));
     const status = { status: { phase: "Running" } };
@@ -225,8 +225,8 @@ describe("pods", () => {
   });
 });
 
-describe("a watch", () => {
-  it("starts at a version, follows labels in and out, and sends bookmarks", async () => {
+describe("a watch of the API server", () => {
+  it("starts at a version, adds and removes objects by label, and sends bookmarks", async () => {
     const { clock, send } = start();
     const list = await send("GET", PODS);
     const from = list.body.metadata.resourceVersion;
@@ -252,8 +252,8 @@ describe("a watch", () => {
   });
 });
 
-describe("versions", () => {
-  it("that are forgotten end a watch whose reader has not taken them", async () => {
+describe("versions that the API server has dropped", () => {
+  it("end a watch whose reader has not read them", async () => {
     const { send } = start(new Store(3));
     const { body } = await send("GET", CONFIG_MAPS);
     const from = body.metadata.resourceVersion;
@@ -264,7 +264,7 @@ describe("versions", () => {
     expect(frames).toEqual([]);
   });
 
-  it("that are forgotten end a watch with 410, and ones not reached yet are refused", async () => {
+  it("end a watch with 410, and versions in the future are refused", async () => {
     const { send } = start(new Store(3));
     for (let i = 0; i < 12; i++) await send("POST", CONFIG_MAPS, configMap(`c${i}`));
     const opened = await send("GET", `${CONFIG_MAPS}?watch=true&resourceVersion=2`);
@@ -287,8 +287,8 @@ describe("versions", () => {
   });
 });
 
-describe("a table", () => {
-  it("is sent to those who ask for it, in lists and in watches", async () => {
+describe("a table of the API server", () => {
+  it("is sent to clients that ask for it, in lists and in watches", async () => {
     const { send, server } = start();
     await send("POST", CONFIG_MAPS, configMap("one"));
     const headers = { accept: "application/json;as=Table;v=v1;g=meta.k8s.io,application/json" };
@@ -310,8 +310,8 @@ describe("a table", () => {
   });
 });
 
-describe("a list", () => {
-  it("pages through one consistent moment", async () => {
+describe("a list of the API server", () => {
+  it("has pages of one consistent version", async () => {
     const { send } = start();
     for (const name of ["a", "b", "c"]) await send("POST", CONFIG_MAPS, configMap(name));
     const first = await send("GET", `${CONFIG_MAPS}?limit=2`);
@@ -324,7 +324,7 @@ describe("a list", () => {
     expect(second.body.metadata.resourceVersion).toBe(first.body.metadata.resourceVersion);
   });
 
-  it("refuses field selectors the kind does not have", async () => {
+  it("refuses field selectors that the kind does not have", async () => {
     const { send } = start();
     const good = await send("GET", `${PODS}?fieldSelector=spec.nodeName=n1,status.phase!=Failed`);
     expect(good.status).toBe(200);
@@ -334,7 +334,7 @@ describe("a list", () => {
 });
 
 describe("an API server", () => {
-  it("takes an empty header for none, and shows who speaks for nobody the address without markup", async () => {
+  it("ignores empty impersonation headers, and escapes the URL in an error about incomplete ones", async () => {
     const { server } = start();
     const transport = server.transport({ name: "tester", groups: ["system:masters"] });
     const get = (headers: Record<string, string>) =>
@@ -348,7 +348,7 @@ describe("an API server", () => {
     expect((await transport.send({ method: "GET", path, headers })).status).toBe(200);
   });
 
-  it("tells check by check that it is well, and which paths it has", async () => {
+  it("reports each health check, and lists its paths", async () => {
     const { send } = start();
     expect((await send("GET", "/livez")).body).toBe("ok");
     expect((await send("GET", "/readyz/ping")).body).toBe("ok");

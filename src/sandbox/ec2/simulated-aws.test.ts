@@ -110,7 +110,7 @@ async function codeOf(promise: Promise<unknown>): Promise<string> {
   return "ok";
 }
 
-describe("the base state", () => {
+describe("the simulated AWS account at its start", () => {
   it("has three tagged subnets, two security groups and two unmanaged m5.large", async () => {
     const filter = (Name: string, Value: string) => ({ Filters: [{ Name, Values: [Value] }] });
     const discovery = filter("tag:karpenter.sh/discovery", CLUSTER);
@@ -125,7 +125,7 @@ describe("the base state", () => {
     expect(aws.nodeGroup[0]?.allocatable["cpu"]).toBe("1930m");
   });
 
-  it("publishes one image per family and architecture in SSM", async () => {
+  it("publishes one image for each family and architecture in SSM", async () => {
     const paths = [
       "/aws/service/eks/optimized-ami/1.34/amazon-linux-2/recommended/image_id",
       "/aws/service/eks/optimized-ami/1.34/amazon-linux-2-gpu/recommended/image_id",
@@ -141,7 +141,7 @@ describe("the base state", () => {
     expect(await codeOf(aws.api.ssm.getParameter({ Name: "/no" }))).toBe("ParameterNotFound");
   });
 
-  it("describes every type of the catalogue over pages of a hundred", async () => {
+  it("describes every type of the catalogue in pages of a hundred", async () => {
     const pages = await allPages((token) => aws.api.ec2.describeInstanceTypes(token));
     const types = pages.flatMap((page) => page.InstanceTypes);
     expect(types.length).toBe(aws.state.catalogue.names.length);
@@ -152,8 +152,8 @@ describe("the base state", () => {
   });
 });
 
-describe("CreateFleet", () => {
-  it("launches on demand from the cheapest pool, tags it and counts the address down", async () => {
+describe("CreateFleet of the simulated AWS", () => {
+  it("launches on demand from the cheapest pool, tags the instance and uses a free address", async () => {
     await template();
     const before = aws.state.subnets.get(subnetIds()[0] as string);
     const used = before?.used.size ?? 0;
@@ -179,7 +179,7 @@ describe("CreateFleet", () => {
     expect(aws.state.tags.get(volumeId)?.get("a")).toBe("b");
   });
 
-  it("are shown with how their metadata is had, and a public address where one was asked for", async () => {
+  it("launches instances with their metadata options, and a public address if requested", async () => {
     await template({
       MetadataOptions: { HttpTokens: "required", HttpPutResponseHopLimit: 2 },
       NetworkInterfaces: [{ DeviceIndex: 0, AssociatePublicIpAddress: true }],
@@ -203,7 +203,7 @@ describe("CreateFleet", () => {
     expect(plain).not.toHaveProperty("PublicIpAddress");
   });
 
-  it("answers pools without capacity as errors and falls to the next", async () => {
+  it("answers pools without capacity as errors, and uses the next pool", async () => {
     await template();
     aws.faults.limitCapacity({ instanceType: "m5.large" });
     const answer = await fleet(overrides("m5.large", "m5.xlarge"));
@@ -215,7 +215,7 @@ describe("CreateFleet", () => {
     ]);
   });
 
-  it("launches what is there when the wish is larger", async () => {
+  it("launches as many instances as there is capacity for", async () => {
     await template();
     aws.faults.limitCapacity({ remaining: 3 });
     const answer = await fleet(overrides("m5.large"), {
@@ -268,7 +268,7 @@ describe("CreateFleet", () => {
     expect(await codeOf(chosen("cheapest", "spot"))).toBe("InvalidParameterValue");
   });
 
-  it("answers a repeated client token as the first time and launches nothing more", async () => {
+  it("answers a repeated client token with the first answer, and launches nothing more", async () => {
     await template();
     const token = { ClientToken: "once" } as Partial<CreateFleetInput>;
     const first = await fleet(overrides("m5.large"), token);
@@ -277,7 +277,7 @@ describe("CreateFleet", () => {
     expect(await instances()).toHaveLength(1);
   });
 
-  it("refuses a request whose launch template is not there", async () => {
+  it("refuses a request whose launch template does not exist", async () => {
     expect(await codeOf(fleet(overrides("m5.large")))).toBe(
       "InvalidLaunchTemplateName.NotFoundException",
     );
@@ -309,7 +309,7 @@ describe("CreateFleet", () => {
     [{ VolumeType: "gp9" }, "InvalidParameterValue", "gp9"],
     [{ VolumeType: "gp3", VolumeSize: 8, Iops: 4_000, Throughput: 1_000 }, undefined, ""],
     [{ VolumeType: "io1", VolumeSize: 20, Iops: 1_000 }, undefined, ""],
-  ])("has volumes as EBS has them: %o", async (Ebs, code, text) => {
+  ])("creates volumes as EBS does: %o", async (Ebs, code, text) => {
     await template({ BlockDeviceMappings: [{ DeviceName: "/dev/sdx", Ebs }] });
     const answer = await fleet(overrides("m5.large"));
     expect(answer.Errors[0]?.ErrorCode).toBe(code);
@@ -325,7 +325,7 @@ describe("CreateFleet", () => {
     expect(wrong.Errors[0]?.ErrorMessage).toContain("architecture 'arm64'");
   });
 
-  it("launches a thousand machines in a moment, the same for the same seed", async () => {
+  it("launches a thousand instances quickly, and the same ones for the same seed", async () => {
     const run = async (count: number): Promise<string[]> => {
       clock = new VirtualClock();
       aws = create();
@@ -342,8 +342,8 @@ describe("CreateFleet", () => {
   });
 });
 
-describe("hardships", () => {
-  it("refuse what goes beyond a quota of vCPUs, and grant it once it is raised", async () => {
+describe("faults of the simulated AWS", () => {
+  it("refuse launches beyond a vCPU quota, and allow them after it is raised", async () => {
     await template();
     const taken = 2 * 2;
     const raise = aws.faults.limitQuota({ capacityType: "on-demand", vcpus: taken + 4 });
@@ -356,7 +356,7 @@ describe("hardships", () => {
     expect((await fleet(overrides("m5.large"))).Instances).toHaveLength(1);
   });
 
-  it("move spot prices, of which the history tells and fleets go by", async () => {
+  it("change spot prices, in the price history and for fleets", async () => {
     const priceOf = async (): Promise<number> => {
       const input = { InstanceTypes: ["m5.large"], ProductDescriptions: ["Linux/UNIX"] };
       const { SpotPriceHistory } = await aws.api.ec2.describeSpotPriceHistory(input);
@@ -379,7 +379,7 @@ describe("hardships", () => {
     expect(await priceOf()).toBe(before);
   });
 
-  it("tell late of what is new", async () => {
+  it("delay when new resources become visible", async () => {
     await template();
     aws.faults.tellLate(5_000);
     expect(await codeOf(fleet(overrides("m5.large")))).toBe(
@@ -393,8 +393,8 @@ describe("hardships", () => {
   });
 });
 
-describe("an instance's life", () => {
-  it("runs after the boot and reports the kubelet that its user data set up", async () => {
+describe("a simulated EC2 instance", () => {
+  it("runs after its boot, and its kubelet follows its user data", async () => {
     await template();
     await fleet(overrides("m5.large"));
     expect(events.map((event) => event.type)).toEqual(["pending"]);
@@ -415,7 +415,7 @@ describe("an instance's life", () => {
     expect(running?.kubelet?.allocatable).toMatchObject({ cpu: "1930m", pods: "29" });
   });
 
-  it("never joins with another cluster's user data, or when told not to", async () => {
+  it("never joins with the user data of another cluster, or if a fault prevents it", async () => {
     await template({ UserData: nodeConfig("other") });
     await fleet(overrides("m5.large"));
     await clock.advance(10_000);
@@ -434,7 +434,7 @@ describe("an instance's life", () => {
     expect(joined).toEqual([false, false, true]);
   });
 
-  it("ends by way of shutting-down, gives address and volumes back and is forgotten", async () => {
+  it("ends through shutting-down, frees its address and volumes, and disappears later", async () => {
     await template();
     const answer = await fleet(overrides("m5.large"));
     const id = answer.Instances[0]?.InstanceIds[0] as string;
@@ -461,7 +461,7 @@ describe("an instance's life", () => {
     );
   });
 
-  it("is warned two minutes before its spot capacity is taken back", async () => {
+  it("gets a warning two minutes before its spot capacity is reclaimed", async () => {
     await template();
     const answer = await fleet(overrides("m5.large"), {
       TargetCapacitySpecification: { TotalTargetCapacity: 1, DefaultTargetCapacityType: "spot" },
@@ -475,8 +475,8 @@ describe("an instance's life", () => {
   });
 });
 
-describe("describing", () => {
-  it("filters instances by tag, state, lifecycle and DNS name, with wildcards", async () => {
+describe("describe calls of the simulated AWS", () => {
+  it("filter instances by tag, state, lifecycle and DNS name, with wildcards", async () => {
     await template();
     await fleet(overrides("m5.large"));
     const [instance] = await instances();
@@ -492,14 +492,14 @@ describe("describing", () => {
     );
   });
 
-  it("pages through items by token", async () => {
+  it("return pages by token", async () => {
     const pages = await allPages((token) =>
       aws.api.ec2.describeSubnets({ MaxResults: 2, ...token }),
     );
     expect(pages.map((page) => page.Subnets.length)).toEqual([2, 1]);
   });
 
-  it("quotes spot at a quarter to under a half of on demand, stable for a seed", async () => {
+  it("return spot prices of 25 % to 45 % of on-demand, the same ones for a seed", async () => {
     const input = { InstanceTypes: ["m5.large"], ProductDescriptions: ["Linux/UNIX"] };
     const { SpotPriceHistory } = await aws.api.ec2.describeSpotPriceHistory(input);
     expect(SpotPriceHistory.map((price) => price.AvailabilityZone)).toEqual([
@@ -513,7 +513,7 @@ describe("describing", () => {
     }
   });
 
-  it("sells products by the filters that a price list client sends", async () => {
+  it("return products by the filters that a client of the price list sends", async () => {
     const filter = (Field: string, Value: string) => ({
       Type: "TERM_MATCH" as const,
       Field,
@@ -528,8 +528,8 @@ describe("describing", () => {
   });
 });
 
-describe("tags, identities and faults", () => {
-  it("reserves aws: tags and knows what it tags", async () => {
+describe("tags, identities and faults of the simulated AWS", () => {
+  it("refuse keys that begin with aws:, and tags on unknown resources", async () => {
     const [id] = subnetIds();
     const tag = (Key: string, resource = id as string) =>
       aws.api.ec2.createTags({ Resources: [resource], Tags: [{ Key, Value: "" }] });
@@ -542,7 +542,7 @@ describe("tags, identities and faults", () => {
     expect(await codeOf(tag("team", "i-00000000000000000"))).toBe("InvalidInstanceID.NotFound");
   });
 
-  it("keeps one role in an instance profile", async () => {
+  it("allow one role in an instance profile", async () => {
     const { iam } = aws.api;
     const name = { InstanceProfileName: "p" };
     expect(await codeOf(iam.getInstanceProfile(name))).toBe("NoSuchEntity");
@@ -557,7 +557,7 @@ describe("tags, identities and faults", () => {
     expect(await codeOf(iam.deleteInstanceProfile(name))).toBe("NoSuchEntity");
   });
 
-  it("denies, throttles and cuts off, and writes every call down", async () => {
+  it("deny, throttle or cut off calls, and the journal has every call", async () => {
     const undo = aws.faults.deny("DescribeSubnets");
     expect(await codeOf(aws.api.ec2.describeSubnets({}))).toBe("UnauthorizedOperation");
     undo();

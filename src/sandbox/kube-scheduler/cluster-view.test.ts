@@ -11,8 +11,8 @@ function holding(cpu: string): Pod {
   return { ...pod, status: { phase: "Running", containerStatuses: [status] } } as unknown as Pod;
 }
 
-describe("the scheduler's view", () => {
-  it("counts what a kubelet holds for a pod again, and wakes who may fit now", () => {
+describe("the scheduler's view of the cluster", () => {
+  it("counts the resources that the kubelet allocated to a pod, and retries pods that may fit now", () => {
     const view = new ClusterView(NO_SURROUNDINGS, () => 0);
     view.takeNode(testNode("a"), undefined);
     view.takePod(holding("3"), undefined);

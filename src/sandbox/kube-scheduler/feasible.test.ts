@@ -46,7 +46,7 @@ function far(app: string, topologyKey = ZONE): Affinity {
 
 const WEB = { app: "web" };
 
-describe("feasible nodes", () => {
+describe("the nodes that kube-scheduler's filters accept", () => {
   it.each<[title: string, pod: Pod, expected: string, placed?: readonly Pod[]]>([
     ["leave out untolerated taints", testPod("p"), "a b"],
     [
@@ -145,7 +145,7 @@ describe("feasible nodes", () => {
     expect(nodesFor(pod, THREE, placed)).toBe(expected);
   });
 
-  it("see other namespaces only through namespaces or a namespace selector", () => {
+  it("count pods of other namespaces only by namespaces or a namespace selector", () => {
     const other: Pod = {
       ...on("a", "x", "db"),
       metadata: { ...on("a", "x", "db").metadata, namespace: "team" },
@@ -170,7 +170,7 @@ describe("feasible nodes", () => {
     expect(ask({ namespaceSelector: {} })).toBe("a");
   });
 
-  it("ignore matches of another version when matchLabelKeys names the version", () => {
+  it("ignore pods of another version if matchLabelKeys names the version", () => {
     const labels = { app: "web", version: "2" };
     const old = testPod("old", { nodeName: "a" }, { app: "web", version: "1" });
     const pod = testPod("p", spread({ matchLabelKeys: ["version"] }), labels);
@@ -191,14 +191,14 @@ describe("the message of a pod that fits nowhere", () => {
     expect(message(testPod("p"), [])).toBe("no nodes available to schedule pods");
   });
 
-  it("counts reasons and sorts them as text", () => {
+  it("counts the reasons and sorts them as text", () => {
     expect(message(testPod("p", { requests: { cpu: "4100m", memory: "1Gi" } }), THREE)).toBe(
       "0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu. " +
         "no new claims to deallocate, preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.",
     );
   });
 
-  it("tells nodes that are full from nodes that are too small", () => {
+  it("distinguishes full nodes from nodes that are too small", () => {
     const big = on("a", "x", "x", {
       containers: [{ name: "m", resources: { requests: { cpu: "3" } } }],
     });
@@ -209,7 +209,7 @@ describe("the message of a pod that fits nowhere", () => {
     );
   });
 
-  it("names cordons and missing claims", () => {
+  it("names cordoned nodes and missing claims", () => {
     const cordoned = [testNode("a", { unschedulable: true })];
     expect(message(testPod("p"), cordoned)).toBe(
       "0/1 nodes are available: 1 node(s) were unschedulable. " +
@@ -221,7 +221,7 @@ describe("the message of a pod that fits nowhere", () => {
     );
   });
 
-  it("leaves preemption alone when the pod does", () => {
+  it("has no words about preemption if the pod allows none", () => {
     expect(
       message(testPod("p", { requests: { cpu: "9" }, preemptionPolicy: "Never" }), [testNode("a")]),
     ).toBe(
@@ -230,7 +230,7 @@ describe("the message of a pod that fits nowhere", () => {
     );
   });
 
-  it("says how a daemon's pin leaves out the other nodes", () => {
+  it("names the nodes that the affinity of a daemon pod excludes", () => {
     const terms = [
       { matchFields: [{ key: "metadata.name", operator: "In", values: ["c"] }] },
     ] as const;

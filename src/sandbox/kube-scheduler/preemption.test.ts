@@ -39,8 +39,8 @@ function pod(parts: PartsCluster, name: string): Promise<Pod> {
   return parts.get(POD, name);
 }
 
-describe("a pod more important than those that fill the node", () => {
-  it("sends away as few as it needs, waits until they are gone, and takes the node", async () => {
+describe("a pending pod with a higher priority than the pods on the node", () => {
+  it("preempts as few pods as it needs, waits until they are gone, and gets the node", async () => {
     const parts = await cluster();
     await add(parts, "low-1", "2", "low");
     await add(parts, "low-2", "1", "low");
@@ -79,7 +79,7 @@ describe("a pod more important than those that fill the node", () => {
     await parts.stop();
   });
 
-  it("does not lose the room made for it to a lesser pod", async () => {
+  it("does not lose its room to a pod of lower priority", async () => {
     const parts = await cluster();
     await add(parts, "low-1", "3500m", "low");
     await parts.create(POD, testPod("vip", { requests: { cpu: "3" }, priorityClassName: "high" }));
@@ -91,7 +91,7 @@ describe("a pod more important than those that fill the node", () => {
     await parts.stop();
   });
 
-  it("does not wait for ever for room that is promised to its equal", async () => {
+  it("does not wait forever for room that a pod of equal priority is nominated for", async () => {
     const parts = await cluster();
     await add(parts, "low-0", "0", "low");
     await add(parts, "low-1", "3500m", "low");
@@ -106,7 +106,7 @@ describe("a pod more important than those that fill the node", () => {
     await parts.stop();
   });
 
-  it("waits when its class says so", async () => {
+  it("waits if its priority class says so", async () => {
     const parts = await cluster();
     await add(parts, "low-1", "3500m", "low");
     await add(parts, "patient", "3", "patient");

@@ -12,7 +12,7 @@ function pop(queue: SchedulingQueue, nowMs: number): string | undefined {
 }
 
 describe("the scheduling queue", () => {
-  it("gives pods by priority, then by age, then by name", () => {
+  it("returns pods by priority, then by age, then by name", () => {
     const queue = new SchedulingQueue();
     queue.add(info("late"), 2);
     queue.add(info("b"), 1);
@@ -27,7 +27,7 @@ describe("the scheduling queue", () => {
     ]);
   });
 
-  it("retries pods in the order in which they were tried", () => {
+  it("retries pods in the order of their attempts", () => {
     const queue = new SchedulingQueue();
     const tryAll = (nowMs: number): string[] => {
       const tried: string[] = [];
@@ -64,7 +64,7 @@ describe("the scheduling queue", () => {
     expect(queue.nextDueMs()).toBe(3_000);
   });
 
-  it("tries every pod again after five minutes", () => {
+  it("retries every pod after five minutes", () => {
     const queue = new SchedulingQueue();
     queue.add(info("p"), 0);
     queue.giveUp(queue.pop(0) as Waiting, new Set(), 0);
@@ -73,7 +73,7 @@ describe("the scheduling queue", () => {
     expect(pop(queue, 300_000)).toBe("p");
   });
 
-  it("forgets a pod that is gone, wherever it waits", () => {
+  it("drops a deleted pod from every part of the queue", () => {
     const queue = new SchedulingQueue();
     queue.add(info("p"), 0);
     queue.remove("default/p");

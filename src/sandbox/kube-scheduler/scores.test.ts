@@ -19,7 +19,7 @@ const TWO = [testNode("a", { zone: "a" }), testNode("b", { zone: "b" })];
 const labelSelector = { matchLabels: { app: "db" } };
 const preferDb = { weight: 50, podAffinityTerm: { topologyKey: ZONE, labelSelector } };
 
-describe("the best node", () => {
+describe("the node that kube-scheduler scores highest", () => {
   it.each<
     [title: string, pod: Pod, nodes: readonly Node[], placed: readonly Pod[], expected: string]
   >([
@@ -94,7 +94,7 @@ describe("the best node", () => {
     expect(best(pod, nodes, placed)).toBe(expected);
   });
 
-  it("spreads the pods of one owner by default", () => {
+  it("is in another place than the owner's other pods, by default", () => {
     const surroundings = {
       ...NO_SURROUNDINGS,
       ownerSelector: () => ({ matchLabels: { app: "web" } }),
@@ -105,7 +105,7 @@ describe("the best node", () => {
     expect(bestNode(pod, snapshot.nodes, snapshot)?.name).toBe("b");
   });
 
-  it("weighs the plugins as kube-scheduler does", () => {
+  it("has the highest sum of plugin scores with kube-scheduler's weights", () => {
     const snapshot = snapshotOf([testNode("a")], [on("a", "x", "x", "1")]);
     const pod = podInfo(testPod("p", { requests: { cpu: "1", memory: "4Gi" } }));
     // Taints 3×100; least allocated (50 + 73)/2; balance 1 - |0.5 - 0.25|/2.

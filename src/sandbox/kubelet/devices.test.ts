@@ -3,8 +3,8 @@ import { RESOURCE_SLICE } from "../../apis/resource/kinds.ts";
 import { startParts } from "../testing/parts-cluster.ts";
 import { devicesOfType } from "./devices.ts";
 
-describe("devices of a machine", () => {
-  it("are those of its type, with types and amounts as the API has them", () => {
+describe("devices of a simulated machine", () => {
+  it("are those of its instance type, with the API's types and amounts", () => {
     const [gpus] = devicesOfType("g5.12xlarge");
     expect(gpus?.driver).toBe("gpu.nvidia.com");
     expect(gpus?.devices).toHaveLength(4);
@@ -25,7 +25,7 @@ describe("devices of a machine", () => {
     expect(devicesOfType("m5.large")).toEqual([]);
   });
 
-  it("stand in a slice that goes with the node", async () => {
+  it("are in a ResourceSlice that is deleted with the node", async () => {
     const cluster = await startParts();
     cluster.node("node-a", { devices: devicesOfType("g5.12xlarge") });
     await cluster.clock.advance(1_000);

@@ -45,10 +45,10 @@ function published(configs: readonly DraConfig[], nodes: readonly Node[], own: R
   return slicesWanted(configs, nodes, own).map(({ slice }) => slice);
 }
 
-describe("slices of DRAConfigs", () => {
+describe("ResourceSlices of DRAConfigs", () => {
   const nodes = [node("b", "c-4x"), node("a", "c-4x"), node("c", "m-8x")];
 
-  it("are one pool of a driver on a node, over pools and configs", () => {
+  it("form one pool for each driver and node, from all pools and configs", () => {
     const configs = [
       config("two", "fpga.example.com", pool("fpga", "c-4x", ["f-0"])),
       config("one", "gpu.example.com", pool("t4", "c-4x", ["g-0"], ["g-1", "g-2"])),
@@ -67,7 +67,7 @@ describe("slices of DRAConfigs", () => {
     ]);
   });
 
-  it("get one new generation together when one of them changes", () => {
+  it("all get one new generation when one of them changes", () => {
     const one = config("one", "gpu.example.com", pool("t4", "c-4x", ["g-0"], ["g-1"]));
     const first = published([one], nodes.slice(0, 1), []);
     expect(published([one], nodes.slice(0, 1), first)).toEqual(first);
@@ -78,7 +78,7 @@ describe("slices of DRAConfigs", () => {
     ]);
   });
 
-  it("come from the first config where two name one pool of one driver", () => {
+  it("follow the first config if two name the same pool of one driver", () => {
     const configs = [
       config("b", "gpu.example.com", pool("t4", "c-4x", ["from-b"])),
       config("a", "gpu.example.com", pool("t4", "c-4x", ["from-a"])),
@@ -103,7 +103,7 @@ describe("drivers of DRAConfigs", () => {
     taints: [{ key: "example.com/new", effect: "NoSchedule" }],
   });
 
-  it("publish on nodes that match, follow changes, and withdraw", async () => {
+  it("publish slices on matching nodes, update them after changes, and delete them", async () => {
     const cluster = await startParts({ draConfigs: true });
     cluster.node("node-a", { labels: { [TYPE]: "c-4x" } });
     cluster.node("node-b", { labels: { [TYPE]: "m-8x" } });
@@ -141,7 +141,7 @@ describe("drivers of DRAConfigs", () => {
     await cluster.stop();
   });
 
-  it("say on the config what the API server refuses", async () => {
+  it("report on the config what the API server refuses", async () => {
     const cluster = await startParts({ draConfigs: true });
     cluster.node("node-a", { labels: { [TYPE]: "c-4x" } });
     await cluster.create(DRA_CONFIG, gpus({ name: "Not_A_Label" }));
@@ -156,7 +156,7 @@ describe("drivers of DRAConfigs", () => {
     await cluster.stop();
   });
 
-  it("are refused where the name of the driver is none", async () => {
+  it("are refused with an invalid driver name", async () => {
     const cluster = await startParts({ draConfigs: true });
     const refused = (driver: string) =>
       cluster.create(DRA_CONFIG, config("bad", driver, pool("t4", "c-4x", ["g"])));

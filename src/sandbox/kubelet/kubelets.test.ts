@@ -24,7 +24,7 @@ async function look(cluster: PartsCluster): Promise<Pod | undefined> {
 }
 
 describe("a simulated machine", () => {
-  it("registers a node that is not ready, and makes it ready and free of taints later", async () => {
+  it("registers a node that is not ready, and later makes it ready and removes the taint", async () => {
     const cluster = await startParts();
     cluster.node("n", { joinMs: 20_000, readyMs: 10_000 });
     await cluster.clock.advance(19_900);
@@ -46,7 +46,7 @@ describe("a simulated machine", () => {
     await cluster.stop();
   });
 
-  it("renews its lease while it runs", async () => {
+  it("renews its Lease while it runs", async () => {
     const cluster = await startParts();
     cluster.node("n");
     await cluster.clock.advance(1_000);
@@ -57,7 +57,7 @@ describe("a simulated machine", () => {
     await cluster.stop();
   });
 
-  it("that reboots is silent for half a minute, and comes back with another boot and its own word alone", async () => {
+  it("that reboots is silent for half a minute, and returns with another boot ID and only its own conditions", async () => {
     const cluster = await startParts();
     cluster.node("n");
     await cluster.clock.advance(31_000);
@@ -84,7 +84,7 @@ describe("a simulated machine", () => {
     await cluster.stop();
   });
 
-  it("that never gets ready stays tainted", async () => {
+  it("that never becomes ready keeps its taint", async () => {
     const cluster = await startParts();
     cluster.node("n", { readyMs: "never" });
     await cluster.clock.advance(600_000);
@@ -123,7 +123,7 @@ describe("a simulated machine", () => {
     await cluster.stop();
   });
 
-  it("that ends takes its node and its pods with it", async () => {
+  it("that ends loses its node, and its pods are deleted", async () => {
     const cluster = await startParts();
     cluster.node("n");
     await cluster.clock.advance(1_000);
@@ -138,7 +138,7 @@ describe("a simulated machine", () => {
     await cluster.stop();
   });
 
-  it("that falls silent is marked unreachable, and its pods are evicted after five minutes", async () => {
+  it("that falls silent is tainted as unreachable, and its pods are evicted after five minutes", async () => {
     const cluster = await startParts({ kubelets: { nodeRemovalMs: 10_000_000 } });
     cluster.node("n");
     await cluster.clock.advance(1_000);
@@ -163,7 +163,7 @@ describe("a simulated machine", () => {
 });
 
 describe("a pod on a simulated kubelet", () => {
-  it("goes from creating its containers to running and ready", async () => {
+  it("creates its containers, then runs and is ready", async () => {
     const cluster = await startParts();
     cluster.node("n");
     await cluster.clock.advance(1_000);
@@ -216,7 +216,7 @@ describe("a pod on a simulated kubelet", () => {
     await cluster.stop();
   });
 
-  it("ends after the annotated time, and is not started again when it should not be", async () => {
+  it("ends after the time in its annotation, and does not restart with restartPolicy Never", async () => {
     const cluster = await startParts();
     cluster.node("n");
     await createPod(cluster, { restartPolicy: "Never" }, { "karpenter-ts.sandbox/run-for": "30s" });
@@ -273,7 +273,7 @@ describe("a pod on a simulated kubelet", () => {
     await cluster.stop();
   });
 
-  it("starts again at once what ran for longer than ten minutes", async () => {
+  it("restarts at once if it ran for longer than ten minutes", async () => {
     const cluster = await startParts();
     cluster.node("n");
     await createPod(cluster, {}, { "karpenter-ts.sandbox/run-for": "11m" });
@@ -290,7 +290,7 @@ describe("a pod on a simulated kubelet", () => {
     await cluster.stop();
   });
 
-  it("stops within its grace, however long it would like to take", async () => {
+  it("stops within its grace period, whatever time its containers need", async () => {
     const cluster = await startParts();
     cluster.node("n");
     await createPod(
@@ -352,8 +352,8 @@ describe("a pod on a simulated kubelet", () => {
   });
 });
 
-describe("the parts together", () => {
-  it("place pods that waited as soon as a node joins, and tell why they waited", async () => {
+describe("scheduler, kubelets and workload controllers together", () => {
+  it("place pending pods as soon as a node joins, and report why they were pending", async () => {
     const cluster = await startParts();
     await cluster.create(DEPLOYMENT, deploymentOf("web", 3, "1500m"));
     await cluster.clock.advance(1_000);
@@ -374,7 +374,7 @@ describe("the parts together", () => {
     await cluster.stop();
   });
 
-  it("do the same again from the same seed", async () => {
+  it("do the same again with the same seed", async () => {
     const run = async (): Promise<string> => {
       const cluster = await startParts({ seed: "again" });
       for (const name of ["a", "b", "c"]) cluster.node(name, { joinMs: 3_000, readyMs: 2_000 });

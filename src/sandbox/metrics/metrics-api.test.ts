@@ -38,7 +38,7 @@ async function usages(cluster: PartsCluster): Promise<Record<string, unknown>> {
 }
 
 describe("the metrics API", () => {
-  it("tells of half the requests, from a whole interval after the start on", async () => {
+  it("reports half of the requests, after one whole interval since the start", async () => {
     const cluster = await open();
     await cluster.create(POD, pod("web", {}, REQUESTS));
     await cluster.clock.advance(16_000);
@@ -58,7 +58,7 @@ describe("the metrics API", () => {
     });
   });
 
-  it("tells of what annotations say, up to the limit", async () => {
+  it("reports the usage that annotations set, up to the limit", async () => {
     const cluster = await open();
     const limits = { cpu: "500m", memory: "1Gi" };
     const percent = (text: string) => ({ "karpenter-ts.sandbox/cpu-utilization": text });
@@ -89,7 +89,7 @@ describe("the metrics API", () => {
     );
   });
 
-  it("answers for one object, selects by label, and knows who is not there", async () => {
+  it("answers for one object, selects by label, and answers 404 for an unknown object", async () => {
     const cluster = await open();
     await cluster.create(POD, pod("one", {}, REQUESTS));
     await cluster.create(POD, pod("two", {}, REQUESTS));

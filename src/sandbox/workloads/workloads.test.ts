@@ -51,7 +51,7 @@ const CLAIM_SPEC = {
 };
 
 describe("a StatefulSet", () => {
-  it("creates pods in order, each when the one before is ready, and removes them in reverse", async () => {
+  it("creates pods in order, each after the previous one is ready, and deletes them in reverse", async () => {
     const cluster = await startParts();
     cluster.node("node-a");
     const spec = { replicas: 3, serviceName: "x", selector: SELECTOR, template: template() };
@@ -73,7 +73,7 @@ describe("a StatefulSet", () => {
     await cluster.stop();
   });
 
-  it("creates all pods at once when parallel, each with its own claim in its node's zone", async () => {
+  it("with Parallel creates all pods at once, each with its own claim in its node's zone", async () => {
     const cluster = await startParts();
     cluster.node("node-a");
     await cluster.create(STORAGE_CLASS, GP3);
@@ -108,7 +108,7 @@ describe("a StatefulSet", () => {
 });
 
 describe("a pod with a generic ephemeral volume", () => {
-  it("gets a claim of its own, which it owns and which follows it to its node's zone", async () => {
+  it("gets a claim of its own, which it owns, with a volume in its node's zone", async () => {
     const cluster = await startParts();
     cluster.node("node-a");
     await cluster.create(STORAGE_CLASS, GP3);
@@ -140,7 +140,7 @@ describe("a pod with a generic ephemeral volume", () => {
 });
 
 describe("a DaemonSet", () => {
-  it("runs on every node that its template tolerates, also on new and on cordoned ones", async () => {
+  it("runs on every node that its template tolerates, including new and cordoned ones", async () => {
     const cluster = await startParts();
     cluster.node("node-a");
     cluster.node("node-b", { taints: [{ key: "team", value: "b", effect: "NoSchedule" }] });
@@ -167,7 +167,7 @@ describe("a DaemonSet", () => {
     await cluster.stop();
   });
 
-  it("has no pod that waits for a node which is gone", async () => {
+  it("has no pod that waits for a deleted node", async () => {
     const cluster = await startParts();
     const node = { apiVersion: "v1", kind: "Node", metadata: { name: "n" }, status: {} };
     await cluster.create(NODE, node);
@@ -185,7 +185,7 @@ describe("a DaemonSet", () => {
 });
 
 describe("a Job", () => {
-  it("runs as many pods at once as allowed until enough have succeeded", async () => {
+  it("runs as many pods in parallel as allowed until enough have succeeded", async () => {
     const cluster = await startParts();
     cluster.node("node-a");
     const annotations = { "karpenter-ts.sandbox/run-for": "5s" };
@@ -207,7 +207,7 @@ describe("a Job", () => {
     await cluster.stop();
   });
 
-  it("fails when its pods fail more often than the limit", async () => {
+  it("fails if its pods fail more often than the limit", async () => {
     const cluster = await startParts();
     cluster.node("node-a");
     const annotations = {
@@ -228,7 +228,7 @@ describe("a Job", () => {
 });
 
 describe("a PodDisruptionBudget", () => {
-  it("allows as many evictions as healthy pods exceed what is desired", async () => {
+  it("allows as many evictions as there are healthy pods above the desired number", async () => {
     const cluster = await startParts();
     cluster.node("node-a");
     const spec = { replicas: 4, selector: SELECTOR, template: template() };
@@ -275,8 +275,8 @@ describe("a namespace", () => {
   });
 });
 
-describe("a DaemonSet beside a pod that nobody owns", () => {
-  it("adopts it, and makes no second one for its node", async () => {
+describe("a DaemonSet with a matching pod that has no owner", () => {
+  it("adopts the pod, and creates no second one for its node", async () => {
     const cluster = await startParts();
     await cluster.create(NODE, {
       apiVersion: "v1",
@@ -302,7 +302,7 @@ describe("a DaemonSet beside a pod that nobody owns", () => {
 });
 
 describe("a ReplicaSet", () => {
-  it("adopts matching pods that nobody owns", async () => {
+  it("adopts matching pods without an owner", async () => {
     const cluster = await startParts();
     await cluster.create(POD, {
       apiVersion: "v1",
@@ -320,7 +320,7 @@ describe("a ReplicaSet", () => {
   });
 });
 
-describe("a ClusterRole that is put together of others", () => {
+describe("an aggregated ClusterRole", () => {
   const role = (name: string, verb: string | undefined, labels: object, part?: string): object => {
     const rule = { verbs: [verb], apiGroups: [""], resources: ["pods"] };
     const selectors = [{ matchLabels: { [part ?? ""]: "yes" } }];
@@ -333,7 +333,7 @@ describe("a ClusterRole that is put together of others", () => {
     };
   };
 
-  it("follows them, and those that they are put together of; gone, it stays away", async () => {
+  it("gets the rules of the roles that it selects, directly or through others, and is not created again once deleted", async () => {
     const cluster = await startParts();
     const verbs = async (name: string) =>
       (await cluster.get(CLUSTER_ROLE, name)).rules?.flatMap((rule) => rule.verbs);
@@ -360,7 +360,7 @@ describe("a ClusterRole that is put together of others", () => {
 });
 
 describe("a CronJob", () => {
-  it("that was held up for long makes up for the last time only, and says that there were more", async () => {
+  it("that could not run for long starts a Job for the last missed time only, and reports that there were more", async () => {
     const cluster = await startParts();
     const jobTemplate = { spec: { template: template({ restartPolicy: "Never" }) } };
     const spec = { schedule: "* * * * *", suspend: true, jobTemplate };

@@ -64,7 +64,7 @@ describe("a mutating webhook", () => {
     expect(made.headers["warning"]).toContain("be careful");
   });
 
-  it("sees a token request as it was sent, and validating ones as it then is", async () => {
+  it("sees a token request as the client sent it, and validating webhooks see the changed one", async () => {
     const seen: Loose[] = [];
     const change = [{ op: "replace", path: "/spec/expirationSeconds", value: 1_200 }];
     const patch = Buffer.from(JSON.stringify(change)).toString("base64");
@@ -100,7 +100,7 @@ describe("a mutating webhook", () => {
 });
 
 describe("a validating webhook", () => {
-  it("refuses with its own words and code, on create and on delete", async () => {
+  it("refuses a write with its own message and code, on create and on delete", async () => {
     const seen: string[] = [];
     const send = start(async (config, review) => {
       const { operation, uid, userInfo } = (review as Loose).request;
@@ -119,7 +119,7 @@ describe("a validating webhook", () => {
     expect((await send("GET", `${CONFIG_MAPS}/a`)).status).toBe(200);
   });
 
-  it("with a selector of namespaces is asked about a namespace by the labels that it is to have", async () => {
+  it("with a namespace selector is called for a namespace by the labels that the namespace will have", async () => {
     const seen: string[] = [];
     const send = start(async (_config, review) => {
       const { uid, operation, name } = (review as Loose).request;
@@ -138,7 +138,7 @@ describe("a validating webhook", () => {
     expect(seen).toEqual(["UPDATE n", "CREATE m"]);
   });
 
-  it("that cannot be reached stops the write or not, as failurePolicy says", async () => {
+  it("that cannot be reached blocks the write or not, as failurePolicy says", async () => {
     for (const [policy, status] of [
       ["Fail", 500],
       ["Ignore", 201],
@@ -157,7 +157,7 @@ describe("a validating webhook", () => {
 });
 
 describe("a conversion webhook", () => {
-  it("serves each version and stores one, with the fields that each has", async () => {
+  it("serves each version with its own fields, while one version is stored", async () => {
     const send = start(async (_config, review) => {
       const { uid, desiredAPIVersion, objects } = (review as Loose).request;
       const convertedObjects = objects.map(({ spec, ...rest }: Loose) => ({

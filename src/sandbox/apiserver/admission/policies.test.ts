@@ -44,7 +44,7 @@ describe("a ValidatingAdmissionPolicy", () => {
   };
   const two = (name: string) => ({ metadata: { name }, data: { a: "1", b: "2" } });
 
-  it("refuses what a binding denies, in the words of its messageExpression", async () => {
+  it("refuses a write if a binding denies it, with the message of its messageExpression", async () => {
     const send = start();
     expect((await send("POST", POLICIES, policy)).status).toBe(201);
     expect((await send("POST", CONFIG_MAPS, two("before"))).status).toBe(201);
@@ -62,7 +62,7 @@ describe("a ValidatingAdmissionPolicy", () => {
     expect((await send("POST", CONFIG_MAPS, two("after"))).status).toBe(201);
   });
 
-  it("only warns where its binding says so", async () => {
+  it("only warns if its binding says so", async () => {
     const send = start();
     await send("POST", POLICIES, policy);
     const spec = { policyName: "short", validationActions: ["Warn"] };
@@ -98,7 +98,7 @@ describe("a RuntimeClass", () => {
     expect(made.body.spec.tolerations).toContainEqual(runtimeClass.scheduling.tolerations[0]);
   });
 
-  it("must be there, and may not contradict the pod", async () => {
+  it("must exist, and must not contradict the pod", async () => {
     const send = start();
     const unknown = await send("POST", PODS, pod("a"));
     expect(unknown.status).toBe(403);

@@ -26,7 +26,7 @@ function asked(expression: string, allowed = true) {
   return { value, questions };
 }
 
-describe("authorizer", () => {
+describe("the variable authorizer in an admission expression", () => {
   it.each<[string, object, object | undefined]>([
     ["authorizer.path('/metrics').check('get')", { verb: "get", path: "/metrics" }, undefined],
     [
@@ -50,7 +50,7 @@ describe("authorizer", () => {
       { verb: "get", ...REQUESTED },
       { namespace: "web", name: "bot" },
     ],
-  ])("%s asks just that", (expression, question, account) => {
+  ])("%s asks about exactly that request", (expression, question, account) => {
     expect(asked(`${expression}.allowed()`)).toEqual({
       value: true,
       questions: [[question, account]],
@@ -59,7 +59,7 @@ describe("authorizer", () => {
     expect(asked(`${expression}.reason()`).value).toBe("by a role");
   });
 
-  it("asks of no path without a name, and of no account whose name none can have", () => {
+  it("refuses an empty path, and a service account with an impossible name", () => {
     expect(() => asked("authorizer.path('').check('get').allowed()")).toThrow("must not be empty");
     for (const [namespace, name] of [
       ["web", "A_b"],

@@ -15,7 +15,7 @@ const GPU: Device = {
 
 const ask = (expression: string) => deviceMatches(expression, "gpu.example.com", GPU);
 
-describe("selectors of devices", () => {
+describe("CEL selectors of devices in the API server", () => {
   it.each([
     ['device.driver == "gpu.example.com"', true],
     ['device.attributes["gpu.example.com"].type == "gpu"', true],
@@ -37,7 +37,7 @@ describe("selectors of devices", () => {
     expect(ask(expression)).toEqual({ matches });
   });
 
-  it("have no answer where an attribute is missing", () => {
+  it("have no result if an attribute is missing", () => {
     expect(ask('device.attributes["gpu.example.com"].missing == "x"')).toEqual({
       problem: expect.stringContaining("no such key: missing"),
     });
@@ -46,7 +46,7 @@ describe("selectors of devices", () => {
     });
   });
 
-  it("are refused when they cannot be read, or say neither yes nor no", () => {
+  it("are refused if they are invalid or not boolean", () => {
     expect(deviceSelectorProblem("device.driver ==")).toBeDefined();
     expect(deviceSelectorProblem("gadget.driver == 'x'")).toBeDefined();
     expect(deviceSelectorProblem("'text'")).toContain("must evaluate to bool");
@@ -59,7 +59,7 @@ describe("selectors of devices", () => {
     ["1.2.3-alpha.1", "1.2.3-alpha.beta"],
     ["1.2.3-alpha", "1.2.3-alpha.1"],
     ["1.9.0", "1.10.0"],
-  ])("put version %s before %s", (older, newer) => {
+  ])("order version %s before %s", (older, newer) => {
     expect(ask(`semver("${older}").isLessThan(semver("${newer}"))`)).toEqual({ matches: true });
     expect(ask(`semver("${newer}").compareTo(semver("${older}")) == 1`)).toEqual({ matches: true });
   });

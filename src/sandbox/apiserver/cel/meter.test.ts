@@ -11,7 +11,7 @@ function costOf(source: string, self: unknown = null): number {
   return 0 - budget.left;
 }
 
-describe("what an expression costs", () => {
+describe("the cost of a CEL expression", () => {
   // Figures follow from cel-go's interpreter/runtimecost.go and Kubernetes' pkg/cel/library/cost.go.
   it.each([
     ["true", null, 0],
@@ -34,7 +34,7 @@ describe("what an expression costs", () => {
   });
 });
 
-describe("an expression that costs too much", () => {
+describe("a CEL expression that costs too much", () => {
   const all = (depth: number): string =>
     depth === 0 ? "true" : `[0,1,2,3,4,5,6,7,8,9].all(x${depth}, ${all(depth - 1)})`;
   const programOf = (source: string): Program => {
@@ -48,7 +48,7 @@ describe("an expression that costs too much", () => {
     `${all(8)} || true`,
     `self.exists(x, ${all(8)})`,
     "cel.bind(a, [1,1,1,1,1,1,1,1], cel.bind(b, a+a+a+a+a+a+a+a+a+a, cel.bind(c, b+b+b+b+b+b+b+b+b+b, cel.bind(d, c+c+c+c+c+c+c+c+c+c, cel.bind(e, d+d+d+d+d+d+d+d+d+d, cel.bind(f, e+e+e+e+e+e+e+e+e+e, cel.bind(g, f+f+f+f+f+f+f+f+f+f, g.size() > 0)))))))",
-  ])("ends: %s", (source) => {
+  ])("is stopped: %s", (source) => {
     const budget = { left: 0 };
     const outcome = run(programOf(source), { self: [1n, 2n, 3n] }, budget);
     expect(outcome).toEqual({
@@ -58,7 +58,7 @@ describe("an expression that costs too much", () => {
     expect(-budget.left).toBeLessThan(2 * EXPRESSION_LIMIT);
   });
 
-  it("leaves nothing behind for the next", () => {
+  it("does not influence the cost of the next one", () => {
     run(programOf(all(8)), { self: 1n }, { left: 0 });
     expect(costOf("self == 1", 1)).toBe(2);
   });

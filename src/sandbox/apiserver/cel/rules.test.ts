@@ -26,7 +26,7 @@ const number: Schema = { type: "integer" };
 const texts: Schema = { type: "array", items: text };
 const pair: Schema = { type: "object", properties: { min: number, max: number, namespace: text } };
 
-describe("rules of a CRD", () => {
+describe("CEL rules of a CRD", () => {
   it.each<[Schema, string, unknown, boolean]>([
     [pair, "self.min <= self.max", { min: 1, max: 2 }, true],
     [pair, "self.min <= self.max", { min: 3, max: 2 }, false],
@@ -62,11 +62,11 @@ describe("rules of a CRD", () => {
       "2024-05-01T00:00:00Z",
       true,
     ],
-  ])("%j judges by %s", (schema, rule, value, good) => {
+  ])("for the schema %j check values with %s", (schema, rule, value, good) => {
     expect(judge(schema, rule, value)).toHaveLength(good ? 0 : 1);
   });
 
-  it("complains with the type, the message and the place", () => {
+  it("give errors with type, message and path", () => {
     expect(judge(pair, "false", {})).toEqual(['spec: Invalid value: "object": no']);
     expect(judge(number, { rule: "self > 5" }, 1)).toEqual([
       'spec: Invalid value: "integer": failed rule: self > 5',
@@ -82,19 +82,19 @@ describe("rules of a CRD", () => {
     expect(judge(pair, spoken, { min: 7 })).toEqual(['spec: Invalid value: "object": got 7']);
   });
 
-  it("says what went wrong inside a rule", () => {
+  it("report an error inside a rule", () => {
     expect(judge(pair, "self.min > 1", {})).toEqual([
       'spec: Invalid value: "object": no such key: min evaluating rule: no',
     ]);
   });
 
-  it("runs transition rules on change only, where an old value corresponds", () => {
+  it("with oldSelf run only on an update, if an old value corresponds", () => {
     expect(judge(text, "self == oldSelf", "a")).toEqual([]);
     expect(judge(text, "self == oldSelf", "a", "a")).toEqual([]);
     expect(judge(text, "self == oldSelf", "b", "a")).toEqual(['spec: Invalid value: "string": no']);
   });
 
-  it("gives oldSelf as an optional where a rule asks for it", () => {
+  it("get oldSelf as an optional value if they ask for that", () => {
     const rule = {
       rule: "oldSelf.hasValue() ? self == oldSelf.value() : self == 'first'",
       message: "no",
@@ -105,7 +105,7 @@ describe("rules of a CRD", () => {
     expect(judge(text, rule, "other", "first")).toHaveLength(1);
   });
 
-  it("follows items of a list map by key, and does not hold old sins against an update", () => {
+  it("find the old items of a map list by key, and do not report old errors on an update", () => {
     const item: Schema = {
       type: "object",
       properties: { name: text, size: number },
@@ -131,7 +131,7 @@ describe("rules of a CRD", () => {
     expect(judge(text, "self == 'good'", "bad", "bad")).toEqual([]);
   });
 
-  it("asks for the rule where there is none", () => {
+  it("must not be missing or empty", () => {
     for (const rule of [{}, { rule: " " }])
       expect(ruleProblem(rule, "spec.rule")).toMatchObject({
         field: "spec.rule",
@@ -139,7 +139,7 @@ describe("rules of a CRD", () => {
       });
   });
 
-  it("reports a rule that does not compile, or says neither yes nor no", () => {
+  it("that do not compile, or are not boolean, are reported", () => {
     const problemOf = (rule: string) => ruleProblem({ rule }, "rule")?.message ?? "";
     expect(problemOf("self.nope(")).toContain("compilation failed");
     expect(problemOf("size('a')")).toContain("cel expression must evaluate to a bool");

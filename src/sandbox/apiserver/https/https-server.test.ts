@@ -89,14 +89,14 @@ function call(path: string, sent: Sent = {}): Promise<{ status: number; text: st
   });
 }
 
-describe("the HTTPS door", () => {
-  it("lets only the holder of the token in, but tells anybody that it is alive", async () => {
+describe("the API server over HTTPS", () => {
+  it("requires a valid token, except for health checks", async () => {
     expect((await call("/api/v1/pods", { token: "wrong" })).status).toBe(401);
     expect((await call("/readyz", { token: "" })).text).toBe("ok");
     expect((await call("/api/v1/pods")).status).toBe(200);
   });
 
-  it("reads YAML, refuses broken JSON and bodies over the limit", async () => {
+  it("reads YAML, and refuses invalid JSON and bodies over the limit", async () => {
     const yaml = "metadata:\n  name: from-yaml\ndata: {a: b}\n";
     const made = await call(CONFIG_MAPS, { method: "POST", body: yaml, type: "application/yaml" });
     expect(made.status).toBe(201);
@@ -122,7 +122,7 @@ describe("the HTTPS door", () => {
     },
   );
 
-  it("answers who may not ask before the body has come", async () => {
+  it("refuses a user without rights before the body has arrived", async () => {
     const answerTo = (authorization: string) =>
       new Promise((resolve, reject) => {
         const headers = { authorization, "content-type": "application/yaml", "content-length": 99 };
@@ -139,7 +139,7 @@ describe("the HTTPS door", () => {
     expect(await answerTo("")).toBe(403);
   });
 
-  it("streams a watch line by line and forgets the reader that leaves", async () => {
+  it("streams a watch line by line, and closes it when the reader disconnects", async () => {
     await call(CONFIG_MAPS, { method: "POST", body: '{"metadata":{"name":"seen"}}' });
     const { text } = await call(`${CONFIG_MAPS}?watch=true&fieldSelector=metadata.name=seen`, {
       onText: (soFar, stop) => {
@@ -150,7 +150,7 @@ describe("the HTTPS door", () => {
     await expect.poll(() => openStreams).toBe(0);
   });
 
-  it("finds its certificates again and says when the port is taken", async () => {
+  it("uses its certificates again after a restart, and names a port in use", async () => {
     const attempt = startHttps(api, { port: listener.port, directory });
     await expect(attempt).rejects.toThrow(PortError);
     const clock = new VirtualClock(Date.UTC(2031, 0, 1));
@@ -170,8 +170,8 @@ describe("the HTTPS door", () => {
   });
 });
 
-describe("a protobuf body", () => {
-  it("reads as the JSON a client could have sent", () => {
+describe("a protobuf body of a request", () => {
+  it("is read as the same object in JSON would be", () => {
     // ConfigMap "x" with data a=b, as kubectl writes it.
     const field = (number: number, bytes: readonly number[]): number[] => [
       (number << 3) | 2,

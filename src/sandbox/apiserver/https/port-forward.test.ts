@@ -134,7 +134,7 @@ async function askThrough(port: string): Promise<readonly string[]> {
   return framesIn(said);
 }
 
-it("joins a client with a port of the pod's process", async () => {
+it("a port-forward connects the client with a port of the pod's process", async () => {
   api.setPodConnect((pod, port) => {
     asked.push([pod, port]);
     return Promise.resolve(connectTcp((echo.address() as { port: number }).port, "127.0.0.1"));
@@ -151,7 +151,7 @@ it("joins a client with a port of the pod's process", async () => {
   ]);
 });
 
-it("says on the error stream why a port does not answer", async () => {
+it("a port-forward reports a port that does not answer on the error stream", async () => {
   api.setPodConnect(() => Promise.reject(new Error("nobody listens")));
   const frames = await askThrough("8080");
   expect(frames).toContain("data 1 0 nobody listens");
@@ -159,13 +159,13 @@ it("says on the error stream why a port does not answer", async () => {
   expect(await askThrough("0")).toContain('data 1 0 port "0": it is a number from 1 to 65535');
 });
 
-it("ends a connection whose headers are far longer than they were sent", async () => {
+it("a port-forward ends a connection whose headers decompress to far more bytes", async () => {
   const { socket } = await upgraded("p");
   await client(socket).open(1, { streamtype: "error", port: "1".repeat(100_000) });
   await once(socket.resume(), "close", { signal: AbortSignal.timeout(60_000) });
 });
 
-it("refuses other protocols, unknown pods and strangers in HTTP", async () => {
+it("a port-forward refuses other protocols, unknown pods and unknown users in HTTP", async () => {
   expect((await upgraded("p", listener.token, "websocket")).head).toMatch(
     /^HTTP\/1.1 400 [\s\S]*Upgrade request required/,
   );

@@ -35,7 +35,7 @@ class Reader {
 const ofSize = (bytes: number) => ({ type: "ADDED", object: { data: "x".repeat(bytes) } });
 
 describe("frames of watches", () => {
-  it("are sent in pieces, the next once the reader has taken one", async () => {
+  it("are sent in pieces, the next one after the reader has taken the last", async () => {
     const frames = new WatchFrames();
     const reader = new Reader();
     const sent = frames.send(reader, ofSize(40_000), "json");
@@ -49,7 +49,7 @@ describe("frames of watches", () => {
     expect(frames.begunBytes).toBe(0);
   });
 
-  it("count once, whatever the number of their readers", async () => {
+  it("count once against the limit, whatever the number of readers", async () => {
     const frames = new WatchFrames(1_000_000, 150_000);
     const frame = ofSize(100_000);
     const readers = Array.from({ length: 50 }, () => new Reader());
@@ -58,7 +58,7 @@ describe("frames of watches", () => {
     expect(frames.begunBytes).toBe(JSON.stringify(frame).length + 1);
   });
 
-  it("cut off the reader that has taken nothing for longest, beyond the limit", async () => {
+  it("beyond the limit end the connection whose reader has taken nothing for longest", async () => {
     const frames = new WatchFrames(1_000_000, 250_000);
     const [reads, stalls, last] = [new Reader(), new Reader(), new Reader()];
     void frames.send(reads, ofSize(100_001), "json");

@@ -47,7 +47,7 @@ async function family(blocks = false) {
 }
 
 describe("garbage collection", () => {
-  it("removes what a deleted owner owned, level by level", async () => {
+  it("deletes the objects of a deleted owner, level by level", async () => {
     const { clock, names, send } = await family();
     await clock.advance(1_000);
     expect(await names(CONFIG_MAPS)).toEqual(["low", "middle", "top"]);
@@ -57,7 +57,7 @@ describe("garbage collection", () => {
     expect(await names(CONFIG_MAPS)).toEqual([]);
   });
 
-  it("keeps the owner in the foreground until all that block it are gone", async () => {
+  it("keeps an owner that is deleted in the foreground until all objects that block it are gone", async () => {
     const { clock, names, send } = await family(true);
     const hold = { metadata: { finalizers: ["example.com/hold"] } };
     await send("PATCH", `${CONFIG_MAPS}/low`, hold, MERGE);
@@ -69,7 +69,7 @@ describe("garbage collection", () => {
     expect(await names(CONFIG_MAPS)).toEqual([]);
   });
 
-  it("cuts dependents loose when asked to orphan them", async () => {
+  it("removes owner references from dependents if the owner is orphaned", async () => {
     const { clock, names, send } = await family();
     await send("DELETE", `${CONFIG_MAPS}/top`, { propagationPolicy: "Orphan" });
     await clock.advance(1_000);
@@ -78,7 +78,7 @@ describe("garbage collection", () => {
     expect(middle.body.metadata.ownerReferences).toBeUndefined();
   });
 
-  it("removes an object whose owner never was", async () => {
+  it("deletes an object whose owner never existed", async () => {
     const { clock, names, send } = start();
     await send("POST", CONFIG_MAPS, owned("lost", { name: "nobody", uid: "no-such-uid" }));
     await clock.advance(1_000);
@@ -86,8 +86,8 @@ describe("garbage collection", () => {
   });
 });
 
-describe("a namespace", () => {
-  it("takes its content with it, waiting for finalizers, and takes nothing new", async () => {
+describe("a deleted namespace", () => {
+  it("is removed with its objects after their finalizers, and accepts no new objects", async () => {
     const { clock, names, send } = start();
     await send("POST", "/api/v1/namespaces", { metadata: { name: "team" } });
     const inside = "/api/v1/namespaces/team/configmaps";
@@ -109,8 +109,8 @@ describe("a namespace", () => {
   });
 });
 
-describe("a custom resource definition", () => {
-  it("serves its kind at once and takes the objects with it", async () => {
+describe("a CustomResourceDefinition", () => {
+  it("serves its kind at once, and its objects are deleted with it", async () => {
     const { clock, send } = start();
     const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     const schema = {
@@ -145,8 +145,8 @@ describe("a custom resource definition", () => {
   });
 });
 
-describe("an event", () => {
-  it("lives for an hour after its last write", async () => {
+describe("an Event", () => {
+  it("is deleted an hour after its last write", async () => {
     const { clock, names, send } = start();
     const events = "/api/v1/namespaces/default/events";
     const event = (name: string) => ({

@@ -12,7 +12,7 @@ it.each([
   ["PATCH", "/api/v1/namespaces/default/configmaps/b", "application/merge-patch+json", 200],
   ["PUT", "/api/v1/namespaces/default/configmaps/b", "application/json", 200],
 ] as const)(
-  "null for apiVersion and kind is as good as none: %s %s as %s is answered with %i",
+  "null for apiVersion and kind counts as missing: %s %s as %s is answered with %i",
   async (method, path, type, status) => {
     const server = bareApiServer({ clock: new VirtualClock(), random: new Random(1) });
     const ask = async (how: typeof method, where: string, name: string, head: object) => {

@@ -25,8 +25,8 @@ function service(name: string, spec: object): object {
   };
 }
 
-describe("ports of the nodes", () => {
-  it("go to one of two services that ask for the same at once", async () => {
+describe("nodePorts of Services", () => {
+  it("are given to one of two Services that request the same port at once", async () => {
     const send = start();
     const ports = [{ port: 80, nodePort: 30_080 }];
     const answers = await Promise.all(
@@ -35,7 +35,7 @@ describe("ports of the nodes", () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 422]);
   });
 
-  it("are one for TCP and UDP of the same number, and never named twice for one protocol", async () => {
+  it("are shared by TCP and UDP ports of the same number, and used once for one protocol", async () => {
     const send = start();
     const dns = [
       { name: "tcp", port: 53 },
@@ -51,7 +51,7 @@ describe("ports of the nodes", () => {
     expect(refused.body.message).toContain("spec.ports[1].nodePort: Duplicate value: 30080");
   });
 
-  it("that a service has stay, also the one for checks of health, when it is written without them", async () => {
+  it("of a Service stay the same if it is written without them, also the health check port", async () => {
     const send = start();
     const spec = { type: "LoadBalancer", externalTrafficPolicy: "Local", ports: [{ port: 80 }] };
     const wanted = 30_123;

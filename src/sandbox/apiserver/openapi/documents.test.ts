@@ -50,8 +50,8 @@ const openapi = (path: string, accept?: string): Raw => openapiResponse(registry
 const AGGREGATED =
   "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
 
-describe("discovery", () => {
-  it("answers the aggregated form in the version that is asked for", () => {
+describe("discovery by the API server", () => {
+  it("answers the aggregated form in the requested version", () => {
     const { headers, body } = discover("/apis", AGGREGATED);
     expect(headers["content-type"]).toBe(
       "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
@@ -97,15 +97,15 @@ describe("discovery", () => {
     });
   });
 
-  it("leaves other paths alone", () => {
+  it("does not answer other paths", () => {
     for (const path of ["/apis/none", "/apis/apps/v9", "/api/v1/pods", "/version"]) {
       expect(discover(path)).toBeUndefined();
     }
   });
 });
 
-describe("OpenAPI", () => {
-  it("shows a custom kind with its descriptions and the parameters by which kubectl trusts the server", () => {
+describe("OpenAPI of the API server", () => {
+  it("shows a custom kind with its descriptions, and the parameters by which kubectl trusts the server", () => {
     const index = openapi("/openapi/v3").body.paths;
     const { serverRelativeURL } = index["apis/example.com/v1"];
     const { body } = openapi(serverRelativeURL);
@@ -133,7 +133,7 @@ describe("OpenAPI", () => {
     }
   });
 
-  it("leaves out of v2 what v2 cannot say, in JSON and in protobuf", () => {
+  it("leaves out what OpenAPI v2 cannot express, in JSON and in protobuf", () => {
     const { body } = openapi("/openapi/v2");
     const spec = body.definitions["com.example.v1.Widget"].properties.spec;
     expect(spec).not.toHaveProperty("type");

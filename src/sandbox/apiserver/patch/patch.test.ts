@@ -150,7 +150,7 @@ describe("a JSON patch", () => {
 });
 
 describe("server-side apply", () => {
-  it("creates, and applying the same again changes nothing", async () => {
+  it("creates an object, and a second equal apply changes nothing", async () => {
     const { apply } = start();
     const first = await apply("ci", deployment());
     expect(first.status).toBe(201);
@@ -162,7 +162,7 @@ describe("server-side apply", () => {
     expect(again.body.metadata.resourceVersion).toBe(first.body.metadata.resourceVersion);
   });
 
-  it("names the owner of a field it may not take, and takes it when forced", async () => {
+  it("names the owner of a field in a conflict, and takes the field if forced", async () => {
     const { apply, send } = start();
     await apply("ci", deployment({ replicas: 2 }));
     const clash = await apply("ops", deployment({ replicas: 5 }));
@@ -194,7 +194,7 @@ describe("server-side apply", () => {
     expect(late.body.message).toMatch(/conflict with "hand" using apps\/v1: \.spec\.replicas/);
   });
 
-  it("removes what the applier no longer sets, unless somebody else owns it", async () => {
+  it("removes a field that the applier no longer sends, unless another manager owns it", async () => {
     const { apply } = start();
     await apply("ci", deployment({ paused: true }, { mine: "1", ours: "1" }));
     await apply("ops", { ...deployment(), metadata: { name: "web", labels: { ours: "1" } } });
@@ -213,7 +213,7 @@ describe("server-side apply", () => {
     expect(shrunk.body.spec.template.spec.containers.map((one: any) => one.name)).toEqual(["main"]);
   });
 
-  it("keeps what kubectl last applied, until that is too long for a note", async () => {
+  it("keeps the annotation last-applied-configuration of kubectl until it is too long", async () => {
     const { send, apply } = start();
     const note = "kubectl.kubernetes.io/last-applied-configuration";
     const noted = deployment({ replicas: 1 });
@@ -229,7 +229,7 @@ describe("server-side apply", () => {
     expect(long.body.metadata.annotations).toEqual({ kept: "yes" });
   });
 
-  it("needs no metadata, for the address has the name", async () => {
+  it("needs no metadata in the body, because the URL has the name", async () => {
     const { send, apply } = start();
     const annotations = { "kubectl.kubernetes.io/last-applied-configuration": "{}" };
     await send("POST", DEPLOYMENTS, { ...deployment(), metadata: { name: "web", annotations } });
@@ -254,8 +254,8 @@ describe("server-side apply", () => {
   });
 });
 
-describe("ordinary writes", () => {
-  it("note their manager by name, kind of write and subresource", async () => {
+describe("managedFields of ordinary writes", () => {
+  it("record the manager with its name, operation and subresource", async () => {
     const { send } = start();
     await send("POST", DEPLOYMENTS, deployment({ replicas: 1 }), undefined, "maker");
     const status = { status: { observedGeneration: 1 } };
@@ -283,7 +283,7 @@ describe("managedFields that a client rewrites", () => {
   const JSON_PATCH = "application/json-patch+json";
   const path = "/metadata/managedFields";
 
-  it("take effect, as kubectl moves client-side ownership to server-side apply", async () => {
+  it("are accepted, as kubectl moves client-side ownership to server-side apply", async () => {
     const { send, apply } = start();
     await send("POST", DEPLOYMENTS, deployment(), undefined, "kubectl-client-side-apply");
     const { body } = await apply("kubectl", deployment());
@@ -299,7 +299,7 @@ describe("managedFields that a client rewrites", () => {
     expect(moved.body.metadata.generation).toBe(1);
   });
 
-  it("are all thrown away by an empty entry, and kept when they make no sense", async () => {
+  it("are removed by one empty entry, and invalid entries are ignored", async () => {
     const { send } = start();
     await send("POST", DEPLOYMENTS, deployment());
     const odd = [{ op: "replace", path, value: [{ manager: "x", fieldsV1: {} }] }];
@@ -311,7 +311,7 @@ describe("managedFields that a client rewrites", () => {
   });
 });
 
-describe("a patch whose result cannot be read", () => {
+describe("a patch with an invalid result", () => {
   const STRATEGIC = "application/strategic-merge-patch+json";
   const MERGE = "application/merge-patch+json";
 
@@ -331,14 +331,17 @@ describe("a patch whose result cannot be read", () => {
       { metadata: { annotations: "x" } },
       ' "" is invalid: patch: Invalid value: "map[metadata:map[annotations:x]]": cannot restore map from string',
     ],
-  ])("is invalid, with the patch shown as Go does (%s, %j)", async (type, body, message) => {
-    const { send } = start();
-    await send("POST", DEPLOYMENTS, deployment());
-    const path = `${DEPLOYMENTS}/web?fieldValidation=Strict`;
-    expect((await send("PATCH", path, body, type)).body).toMatchObject({ code: 422, message });
-  });
+  ])(
+    "is refused, and the error shows the patch as Go prints it (%s, %j)",
+    async (type, body, message) => {
+      const { send } = start();
+      await send("POST", DEPLOYMENTS, deployment());
+      const path = `${DEPLOYMENTS}/web?fieldValidation=Strict`;
+      expect((await send("PATCH", path, body, type)).body).toMatchObject({ code: 422, message });
+    },
+  );
 
-  it("shows the patched object for a merge patch", async () => {
+  it("that is a merge patch: the error shows the patched object", async () => {
     const { send } = start();
     await send("POST", DEPLOYMENTS, deployment());
     const path = `${DEPLOYMENTS}/web?fieldValidation=Strict`;
@@ -348,7 +351,7 @@ describe("a patch whose result cannot be read", () => {
     expect(body.message).toMatch(/json: cannot unmarshal string into .* of type int32$/);
   });
 
-  it("names the typed path of an applied configuration", async () => {
+  it("that is an applied configuration: the error names the path in the typed object", async () => {
     const { apply } = start();
     const template = {
       metadata: { labels: { app: "web" } },

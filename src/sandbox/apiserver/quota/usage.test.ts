@@ -13,8 +13,8 @@ function containers(resources: object): object {
   return { containers: [{ name: "c", resources }] };
 }
 
-describe("what a pod takes of a quota", () => {
-  it("is what the pod as a whole asks for, where it says so", () => {
+describe("the usage of a pod in a ResourceQuota", () => {
+  it("is that of the pod-level resources, if the pod has any", () => {
     const spec = {
       ...containers({ requests: { cpu: "1", memory: "1Gi" } }),
       resources: { requests: { cpu: "3" }, limits: { cpu: "4" } },
@@ -23,7 +23,7 @@ describe("what a pod takes of a quota", () => {
     expect(usage).toMatchObject({ cpu: "3", "requests.memory": "1Gi", "limits.cpu": "4" });
   });
 
-  it("has its overhead with requests, and with limits that there are", () => {
+  it("includes the overhead in requests, and in limits that exist", () => {
     const spec = {
       ...containers({ requests: { cpu: "1" }, limits: { memory: "1Gi" } }),
       overhead: { cpu: "500m", memory: "1Gi" },
@@ -33,7 +33,7 @@ describe("what a pod takes of a quota", () => {
     expect(usage).not.toHaveProperty("limits.cpu");
   });
 
-  it("is given back once it should long be gone: a grace period after its end", () => {
+  it("ends when the pod is long overdue: one grace period after its deletion time", () => {
     const leaving = (deletionTimestamp: string) =>
       usageOf(
         PODS,

@@ -55,7 +55,7 @@ function shared(requestPolicy: object): object {
 }
 
 describe("ResourceClaims", () => {
-  it("ask for one device where they do not say how many", async () => {
+  it("request one device if they give no number", async () => {
     const send = start();
     const { status, body } = await send("POST", CLAIMS, claim([ONE_GPU]));
     expect(status).toBe(201);
@@ -129,13 +129,13 @@ describe("ResourceClaims", () => {
       },
       "spec.devices.config[0].opaque.parameters: Too long",
     ],
-  ])("are refused with %s", async (_, requests, more, text) => {
+  ])("with %s are refused", async (_, requests, more, text) => {
     const { status, body } = await start()("POST", CLAIMS, claim(requests, more));
     expect(status).toBe(422);
     expect(body.message).toContain(text);
   });
 
-  it("have admin access only in namespaces with the label for it", async () => {
+  it("may use admin access only in namespaces with the label for it", async () => {
     const send = start();
     const ADMIN = { name: "watch", exactly: { ...ONE_GPU.exactly, adminAccess: true } };
     const template = {
@@ -183,7 +183,7 @@ describe("ResourceClaims", () => {
     expect((await send("PUT", `${CLAIMS}/gpu/status`, used)).status).toBe(200);
   });
 
-  it("are allocated only to requests that they have, and reported only by devices that they hold", async () => {
+  it("may have allocations only for their own requests, and reports only about their own devices", async () => {
     const send = start();
     const { body } = await send("POST", CLAIMS, claim([ONE_GPU]));
     const put = async (status: object): Promise<Answer> =>
@@ -211,7 +211,7 @@ describe("ResourceClaims", () => {
     expect(free.status).toEqual({});
   });
 
-  it("keep their spec, and an allocation that is there", async () => {
+  it("cannot change their spec or an existing allocation", async () => {
     const send = start();
     const { body } = await send("POST", CLAIMS, claim([ONE_GPU]));
     const other = { ...body, spec: { devices: { requests: [{ ...ONE_GPU, name: "other" }] } } };
@@ -240,7 +240,7 @@ describe("ResourceClaims", () => {
 });
 
 describe("ResourceSlices", () => {
-  it("are found by node and by driver", async () => {
+  it("are selected by node and by driver", async () => {
     const send = start();
     const made = await send("POST", SLICES, slice([{ name: "gpu-0" }]));
     expect(made.status).toBe(201);
@@ -316,13 +316,13 @@ describe("ResourceSlices", () => {
       }),
       "spec.devices[0].allNodes: Invalid value: false: must be either unset or set to true",
     ],
-  ])("are refused with %s", async (_, body, text) => {
+  ])("with %s are refused", async (_, body, text) => {
     const answer = await start()("POST", SLICES, body);
     expect(answer.status).toBe(422);
     expect(answer.body.message).toContain(text);
   });
 
-  it("lose the fields of binding conditions, whose gate is off by default", async () => {
+  it("lose the fields of binding conditions, whose feature gate is off by default", async () => {
     const ask = start();
     const device = {
       name: "gpu-0",
@@ -337,7 +337,7 @@ describe("ResourceSlices", () => {
     expect(body.spec.devices).toEqual([{ name: "gpu-0" }]);
   });
 
-  it("stay with their driver, pool and node", async () => {
+  it("cannot change their driver, pool and node", async () => {
     const send = start();
     const { body } = await send("POST", SLICES, slice([]));
     const moved = { ...body, spec: { ...body.spec, nodeName: "n2" } };
@@ -346,7 +346,7 @@ describe("ResourceSlices", () => {
   });
 });
 
-it("a DeviceClass keeps no extendedResourceName: nothing here would serve it", async () => {
+it("a DeviceClass loses extendedResourceName, because nothing here would serve it", async () => {
   const send = start();
   const { status, body } = await send("POST", `${GROUP}/deviceclasses`, {
     apiVersion: "resource.k8s.io/v1",

@@ -94,7 +94,7 @@ it("a PersistentVolume's node affinity needs its required part", () => {
   ]);
 });
 
-it("a StorageClass's allowedTopologies need keys, once, and values", () => {
+it("a StorageClass's allowedTopologies need unique keys with values", () => {
   const errors = (...matchLabelExpressions: readonly Raw[]) =>
     errorsOf("storage.k8s.io/storageclasses", {
       provisioner: "ebs.csi.aws.com",

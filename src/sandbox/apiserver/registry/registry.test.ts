@@ -32,7 +32,7 @@ const container = { name: "a", image: "nginx" };
 const template = { metadata: { labels: { app: "x" } }, spec: { containers: [container] } };
 const selector = { matchLabels: { app: "x" } };
 
-describe("pods", () => {
+describe("pods in the built-in registry", () => {
   it("get the defaults of the API server, requests from limits and a QoS class", () => {
     const containers = [{ ...container, resources: { limits: { cpu: 1, memory: "1024Mi" } } }];
     const { object, errors } = create("", "pods", { spec: { containers } });
@@ -134,11 +134,11 @@ describe("pods", () => {
       },
       "must be specified when `operator` is 'In' or 'NotIn'",
     ],
-  ])("are refused with %s", (_what, spec, text) => {
+  ])("with %s are refused", (_what, spec, text) => {
     expect(create("", "pods", { spec }).errors.join("\n")).toContain(text);
   });
 
-  it("let image, deadline and more tolerations change, and nothing else", () => {
+  it("can change image, deadline and added tolerations, and nothing else", () => {
     const before = { spec: { containers: [container] } };
     expect(
       update("", "pods", before, {
@@ -155,7 +155,7 @@ describe("pods", () => {
   });
 });
 
-describe("workloads", () => {
+describe("workloads in the built-in registry", () => {
   it("get their defaults", () => {
     const { object, errors } = create("apps", "deployments", { spec: { selector, template } });
     expect(errors).toEqual([]);
@@ -180,7 +180,7 @@ describe("workloads", () => {
     });
   });
 
-  it("must select the pods they make, by a selector that stays", () => {
+  it("must select their own pods, by a selector that cannot change", () => {
     const other = { matchLabels: { app: "y" } };
     expect(create("apps", "replicasets", { spec: { selector: other, template } }).errors).toEqual([
       'spec.template.metadata.labels: Invalid value: {"app":"x"}: `selector` does not match template `labels`',
@@ -200,7 +200,7 @@ describe("workloads", () => {
     ]);
   });
 
-  it("refuse updates of a StatefulSet's fixed part", () => {
+  it("cannot change the fixed fields of a StatefulSet", () => {
     const before = { spec: { selector, template, serviceName: "a" } };
     const [error] = update("apps", "statefulsets", before, {
       spec: { ...before.spec, serviceName: "b" },
@@ -208,7 +208,7 @@ describe("workloads", () => {
     expect(error).toContain("spec: Forbidden: updates to statefulset spec for fields other than");
   });
 
-  it("let the pods of a StatefulSet mount what it claims for them", () => {
+  it("of kind StatefulSet may mount the claims that they declare", () => {
     const mounting = (name: string) => {
       const [container] = template.spec.containers;
       const containers = [{ ...container, volumeMounts: [{ name, mountPath: "/data" }] }];
@@ -224,7 +224,7 @@ describe("workloads", () => {
     ]);
   });
 
-  it("let a Job select its pods by its own uid", () => {
+  it("of kind Job select their pods by the Job's UID", () => {
     const job = { ...template, spec: { ...template.spec, restartPolicy: "Never" } };
     const metadata = { name: "j", namespace: "default", uid: "u-1" };
     const { object, errors } = create("batch", "jobs", { metadata, spec: { template: job } });
@@ -243,7 +243,7 @@ describe("the schedule of a CronJob", () => {
   const jobTemplate = { spec: { template } };
   const cronJob = (spec: object) => ({ spec: { jobTemplate, ...spec } });
 
-  it("says no place when it is new, and keeps one that it had, but not beside timeZone", () => {
+  it("cannot contain a time zone if it is new, and may keep an old one without the field timeZone", () => {
     const schedule = "TZ=UTC 0 0 * * *";
     const made = create("batch", "cronjobs", cronJob({ schedule })).errors;
     expect(made.join()).toContain("cannot use TZ or CRON_TZ in schedule, use timeZone field");
@@ -257,14 +257,14 @@ describe("the schedule of a CronJob", () => {
     ["", "timeZone must be nil or non-empty string"],
     ["local", "timeZone must be an explicit time zone"],
     ["Mars/Olympus", "unknown time zone Mars/Olympus"],
-  ])("is not by the clocks of %j", (timeZone, words) => {
+  ])("is refused with the time zone %j", (timeZone, words) => {
     const { errors } = create("batch", "cronjobs", cronJob({ schedule: "@daily", timeZone }));
     expect(errors.join()).toContain(words);
   });
 });
 
-describe("kinds around the workloads", () => {
-  it("are set up as the API server does", () => {
+describe("other kinds in the built-in registry", () => {
+  it("get their first fields as from kube-apiserver", () => {
     expect(create("", "namespaces", {}).object).toMatchObject({
       metadata: { labels: { "kubernetes.io/metadata.name": "x" } },
       spec: { finalizers: ["kubernetes"] },
@@ -341,7 +341,7 @@ describe("kinds around the workloads", () => {
       { metadata: { name: "a", annotations: { big: "x".repeat(300_000) } } },
       "metadata.annotations: Too long: may not be more than 262144 bytes",
     ],
-  ])("%s/%s refuse what is wrong", (group, plural, fields, text) => {
+  ])("%s/%s with an invalid field is refused", (group, plural, fields, text) => {
     expect(create(group, plural, fields).errors.join("\n")).toContain(text);
   });
 });
@@ -394,7 +394,7 @@ function widgets(fields: Raw = {}): Raw {
   };
 }
 
-describe("custom kinds", () => {
+describe("custom kinds in the registry", () => {
   const custom = createRegistry({ kubernetesVersion: "1.34" });
   custom.setCrds([establish(widgets(), 0)]);
   const v1 = custom.find("example.com", "v1", "widgets")!;
@@ -404,7 +404,7 @@ describe("custom kinds", () => {
     ...(status ? { status } : {}),
   });
 
-  it("are served in each version, preferred first, stored in one", () => {
+  it("are served in each version, the preferred one first, and stored in one", () => {
     const versions = custom.list().filter(({ group }) => group === "example.com");
     expect(versions.map(({ version }) => version)).toEqual(["v1", "v1beta1"]);
     expect(versions.map(({ storageVersion }) => storageVersion)).toEqual(["v1", "v1"]);
@@ -412,7 +412,7 @@ describe("custom kinds", () => {
     expect(versions[0]?.conversion).toEqual({ strategy: "None" });
   });
 
-  it("prune, default and validate by their schema", () => {
+  it("are pruned, defaulted and validated by their schema", () => {
     const { value, unknown } = v1.prune(widget({ sise: 1 }, { any: 1 }));
     expect(unknown).toEqual(["spec.sise"]);
     expect(v1.applyDefaults(value)).toMatchObject({ spec: { size: 3 }, status: { any: 1 } });
@@ -425,7 +425,7 @@ describe("custom kinds", () => {
     );
   });
 
-  it("keep the status on an update of the main resource, and judge the change by their rules", () => {
+  it("keep the status on an update of the main resource, and rules check the change", () => {
     const current = widget({ name: "a" }, { ready: true });
     expect(v1.prepareUpdate(widget({ name: "a" }, { ready: false }), current)).toEqual(current);
     expect(v1.validate(widget({ name: "b" }), current).map(printFieldError)).toEqual([
@@ -433,20 +433,20 @@ describe("custom kinds", () => {
     ]);
   });
 
-  it("do not hold what was wrong before against an update that leaves it alone", () => {
+  it("do not report old errors on an update that leaves the field unchanged", () => {
     expect(v1.validate(widget({ size: 10, name: "a" }), widget({ size: 10, name: "a" }))).toEqual(
       [],
     );
   });
 
-  it("keep their definitions while the spec stays, and go with their CRD", () => {
+  it("keep their definitions while the spec is unchanged, and disappear with their CRD", () => {
     custom.setCrds([establish(widgets(), 99)]);
     expect(custom.find("example.com", "v1", "widgets")).toBe(v1);
     custom.setCrds([]);
     expect(custom.find("example.com", "v1", "widgets")).toBeUndefined();
   });
 
-  it("are established unless another CRD holds one of their names", () => {
+  it("are established unless another CRD has one of their names", () => {
     const first = establish(widgets(), 0) as Raw;
     expect(first.status).toMatchObject({
       storedVersions: ["v1"],
@@ -478,7 +478,7 @@ describe("custom kinds", () => {
     expect(problems(served).map(({ field }) => field)).toEqual(["spec.names.kind"]);
   });
 
-  it("are refused with a definition that cannot work", () => {
+  it("are refused with an unusable definition", () => {
     const crds = registry.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")!;
     const broken = widgets({
       group: "other.com",

@@ -5,7 +5,7 @@ const why = (url: string) => webhookUrlErrors("url", url).map(({ message }) => m
 
 describe("the URL of a webhook", () => {
   it.each(["https://h", "https://h:8443/path/x", "HTTPS://h", "https://[::1]:1/", "https://h/?#"])(
-    "%s is taken",
+    "%s is accepted",
     (url) => {
       expect(why(url)).toEqual([]);
     },

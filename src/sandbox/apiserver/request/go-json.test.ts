@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { goJson } from "./go-json.ts";
 
-describe("what Go says of a text that is no JSON", () => {
+describe("Go's error for a text that is not JSON", () => {
   // The answers of kube-apiserver v1.34.4 to these bodies.
   it.each([
     ['{"a":', "unexpected end of JSON input"],
@@ -23,7 +23,7 @@ describe("what Go says of a text that is no JSON", () => {
     expect(goJson(Buffer.from(text))).toEqual({ problem });
   });
 
-  it("is nothing of what is JSON", () => {
+  it("is absent for valid JSON", () => {
     const value = { a: [-1.5e3, true, null, "ä"] };
     expect(goJson(Buffer.from(' {"a": [-1.5e+3, true, null, "\\u00e4"]} '))).toEqual({ value });
   });
@@ -32,12 +32,12 @@ describe("what Go says of a text that is no JSON", () => {
 describe("JSON that Go may read", () => {
   const nested = (levels: number) => Buffer.from("[".repeat(levels) + "]".repeat(levels));
 
-  it("has its value, or what Go says of it", () => {
+  it("has a value, or Go's error", () => {
     expect(goJson(Buffer.from('{"a":[1]}'))).toEqual({ value: { a: [1] } });
     expect(goJson(Buffer.from("{"))).toEqual({ problem: "unexpected end of JSON input" });
   });
 
-  it("is not nested deeper than code that walks it can go", () => {
+  it("is refused if it is nested deeper than this process can walk", () => {
     expect(goJson(nested(100))).toHaveProperty("value");
     for (const levels of [101, 9_999, 1_000_000])
       expect(goJson(nested(levels))).toEqual({ problem: "exceeded max depth" });

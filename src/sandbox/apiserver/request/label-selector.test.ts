@@ -3,8 +3,8 @@ import { formatLabelSelector, matchesNodeSelectorTerm } from "../../../apis/core
 import type { LabelSelector } from "../../../apis/meta.ts";
 import { parseLabelSelector } from "./label-selector.ts";
 
-describe("the text of a label selector", () => {
-  it("is read as kubectl -l writes it, and written back", () => {
+describe("the parser of label selectors", () => {
+  it("reads what kubectl -l writes, and the selector can be written back", () => {
     const matchExpressions = parseLabelSelector("a=b,c!=d,e in (f, g),h notin (i),j,!k");
     const labels = { a: "b", e: "g", j: "" };
     expect(matchesNodeSelectorTerm({ matchExpressions }, labels)).toBe(true);
@@ -15,13 +15,13 @@ describe("the text of a label selector", () => {
     expect(parseLabelSelector("")).toEqual([]);
   });
 
-  it("compares numbers", () => {
+  it("reads comparisons of numbers", () => {
     const matchExpressions = parseLabelSelector("n>5,n < 9");
     expect(matchesNodeSelectorTerm({ matchExpressions }, { n: "7" })).toBe(true);
     expect(matchesNodeSelectorTerm({ matchExpressions }, { n: "9" })).toBe(false);
   });
 
-  it("may leave out what is compared, and items of a list", () => {
+  it("reads selectors with a missing value, and empty items of a list", () => {
     expect(parseLabelSelector("a=,b in (,x)")).toEqual([
       { key: "a", operator: "In", values: [""] },
       { key: "b", operator: "In", values: ["", "x"] },

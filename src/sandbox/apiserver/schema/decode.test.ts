@@ -5,8 +5,8 @@ const registry = createRegistry({ kubernetesVersion: "1.34" });
 const deployments = registry.find("apps", "v1", "deployments")!;
 const read = (fields: object) => deployments.prune({ metadata: { name: "web" }, ...fields });
 
-describe("reading a body as a built-in kind", () => {
-  it("tells an empty list of scaling policies from none", () => {
+describe("decoding a body as a built-in kind", () => {
+  it("distinguishes an empty list of scaling policies from a missing one", () => {
     const autoscalers = registry.find("autoscaling", "v2", "horizontalpodautoscalers")!;
     const refused = (scaleUp: object) => {
       const scaleTargetRef = { apiVersion: "apps/v1", kind: "Deployment", name: "web" };
@@ -22,7 +22,7 @@ describe("reading a body as a built-in kind", () => {
     expect(refused({ policies: [] })).toEqual(["spec.behavior.scaleUp.policies"]);
   });
 
-  it("refuses an annotation that is no text in Go's words (S3-87)", () => {
+  it("refuses an annotation that is not a text, with Go's error (S3-87)", () => {
     const metadata = { name: "x", annotations: { "karpenter.sh/do-not-disrupt": true } };
     expect(read({ metadata }).malformed).toBe(
       "json: cannot unmarshal bool into Go struct field ObjectMeta.metadata.annotations of type string",
@@ -52,18 +52,18 @@ describe("reading a body as a built-in kind", () => {
       { template: { spec: { containers: [{ name: 5 }] } } },
       "number into Go struct field Container.spec.template.spec.containers.name of type string",
     ],
-  ])("names struct, field and type for %j", (spec, text) => {
+  ])("names struct, field and type in the error for %j", (spec, text) => {
     expect(read({ spec }).malformed).toContain(`json: cannot unmarshal ${text}`);
   });
 
-  it("refuses amounts that are no quantities", () => {
+  it("refuses invalid quantities", () => {
     const containers = [{ name: "a", resources: { requests: { cpu: "two" } } }];
     expect(read({ spec: { template: { spec: { containers } } } }).malformed).toContain(
       "quantities must match the regular expression",
     );
   });
 
-  it("drops unknown fields, nulls and empty maps, and reports the unknown ones by path", () => {
+  it("drops unknown fields, nulls and empty maps, and reports the unknown fields by path", () => {
     const template = { spec: { containers: [{ name: "a", imagee: "b" }], nodeSelector: {} } };
     const { value, unknown } = read({
       metadata: { name: "x", labels: null },
@@ -76,7 +76,7 @@ describe("reading a body as a built-in kind", () => {
     });
   });
 
-  it("keeps empty structs, which mean something", () => {
+  it("keeps empty structs, because they have a meaning", () => {
     const volumes = [{ name: "tmp", emptyDir: {} }];
     const { value } = read({ spec: { template: { spec: { volumes } } } });
     expect(value).toMatchObject({ spec: { template: { spec: { volumes } } } });

@@ -12,7 +12,7 @@ function complaints(schema: Schema, value: unknown): string[] {
   return errors.map(printFieldError);
 }
 
-describe("validating by a structural schema", () => {
+describe("validation by a structural schema", () => {
   const map: Schema = {
     type: "array",
     "x-kubernetes-list-type": "map",
@@ -85,11 +85,11 @@ describe("validating by a structural schema", () => {
       1,
       '<nil>: Invalid value: "": "spec" must validate one and only one schema (oneOf). Found none valid',
     ],
-  ])("complains about %s as kube-apiserver does", (_what, schema, value, text) => {
+  ])("reports %s as kube-apiserver does", (_what, schema, value, text) => {
     expect(complaints(schema, value)).toEqual([text]);
   });
 
-  it("lets null, whole numbers and either side of int-or-string pass where they are allowed", () => {
+  it("accepts null, whole numbers and either form of int-or-string where they are allowed", () => {
     expect(complaints({ type: "string", nullable: true }, null)).toEqual([]);
     expect(complaints({ type: "number" }, 3)).toEqual([]);
     expect(complaints({ "x-kubernetes-int-or-string": true, pattern: "^\\d+%?$" }, "10%")).toEqual(
@@ -99,7 +99,7 @@ describe("validating by a structural schema", () => {
   });
 });
 
-describe("pruning and defaults", () => {
+describe("pruning and defaults by a structural schema", () => {
   const schema: Schema = {
     type: "object",
     properties: {
@@ -112,7 +112,7 @@ describe("pruning and defaults", () => {
     },
   };
 
-  it("drops unknown fields by path and keeps what is to be preserved", () => {
+  it("drop unknown fields by path, and keep fields that are to be preserved", () => {
     const unknown: string[] = [];
     const value = prune(schema, { list: [{ d: 1 }], free: { any: 1 }, z: 1, a: null }, "", unknown);
     // The null in `a` stays, because `a` has a default: defaulting replaces the null later.
@@ -121,12 +121,12 @@ describe("pruning and defaults", () => {
     expect(unknown).toEqual(["list[0].d", "z"]);
   });
 
-  it("fills in defaults of defaults, of list items and in place of null", () => {
+  it("fill in defaults inside defaults, in list items, and instead of null", () => {
     const input = Object.freeze({ list: Object.freeze([Object.freeze({ c: null })]) });
     expect(applySchemaDefaults(schema, input)).toEqual({ a: { b: 3 }, list: [{ c: "x" }] });
   });
 
-  it("returns the same object when nothing is missing", () => {
+  it("return the same object if nothing is missing", () => {
     const input = { a: { b: 1 }, list: [{ c: "y" }] };
     expect(applySchemaDefaults(schema, input)).toBe(input);
   });

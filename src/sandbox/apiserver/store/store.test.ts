@@ -10,8 +10,8 @@ function names(objects: readonly KubeObject[]): readonly string[] {
   return objects.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
 }
 
-describe("the store", () => {
-  it("lists by namespace and name, and one namespace without its look-alikes", () => {
+describe("the store of the API server", () => {
+  it("lists by namespace and name, and one namespace without those of similar names", () => {
     const store = new Store();
     for (const [name, namespace] of [
       ["b", "a-b"],
@@ -25,7 +25,7 @@ describe("the store", () => {
     expect(names(store.list("things", "a").objects)).toEqual(["a/a", "a/b"]);
   });
 
-  it("gives every write a new version and freezes what it holds", () => {
+  it("gives every write a new version, and freezes the object", () => {
     const store = new Store();
     const first = store.put("things", object("a"));
     const second = store.put("others", object("a"));
@@ -35,7 +35,7 @@ describe("the store", () => {
     expect(Object.isFrozen(first.metadata)).toBe(true);
   });
 
-  it("shows a list as it was", () => {
+  it("returns a list as it was at an earlier version", () => {
     const store = new Store();
     store.put("things", object("a"));
     store.put("things", object("b", "default", 1));
@@ -48,7 +48,7 @@ describe("the store", () => {
     expect(objects[1]).toMatchObject({ x: 1 });
   });
 
-  it("forgets what is too old, and says so", () => {
+  it("drops old versions, and reports that", () => {
     const store = new Store(5);
     for (let x = 0; x < 30; x++) store.put("things", object("a", "default", x));
     expect(store.since("things", 2)).toBeUndefined();
@@ -57,7 +57,7 @@ describe("the store", () => {
     expect(store.oldestRevision("things")).toBeGreaterThan(2);
   });
 
-  it("tells all listeners of a write before any of the write it caused", () => {
+  it("calls all listeners for a write before any for the write that it caused", () => {
     const store = new Store();
     const heard: string[] = [];
     store.subscribe("things", ({ object: { metadata } }: StoreEvent) => {
@@ -70,7 +70,7 @@ describe("the store", () => {
   });
 });
 
-describe("memory", () => {
+describe("the history of the API server's store", () => {
   const big = (name: string, at: number): KubeObject =>
     ({
       apiVersion: "v1",
@@ -79,7 +79,7 @@ describe("memory", () => {
       data: { text: `${at}`.padEnd(100_000, "x") },
     }) as KubeObject;
 
-  it("of what was is bounded in bytes: the resource that takes most forgets first", () => {
+  it("is limited in bytes, and the resource that takes most loses its history first", () => {
     const store = new Store(20_000, 2_000_000);
     store.put("secrets", big("s", 0));
     const { revision } = store;
@@ -91,7 +91,7 @@ describe("memory", () => {
     expect(store.since("secrets", 0)).toHaveLength(1);
   });
 
-  it("counts only what a write adds to what was there", () => {
+  it("counts only the memory that a write adds", () => {
     const store = new Store(20_000, 2_000_000);
     let object = store.put("configmaps", big("c", 0));
     for (let at = 0; at < 1_000; at++) {
@@ -101,7 +101,7 @@ describe("memory", () => {
     expect(store.since("configmaps", 0)).toHaveLength(1_001);
   });
 
-  it("refuses an object that etcd would not take, and stores nothing of it", () => {
+  it("excludes an object that is too large for etcd, which is refused and not stored", () => {
     const store = new Store();
     const large = { ...big("c", 0), data: { text: "x".repeat(1_600_000) } } as KubeObject;
     const { revision } = store;

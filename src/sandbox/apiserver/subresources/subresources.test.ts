@@ -52,8 +52,8 @@ async function withPod(ready: boolean) {
   return { ...world, evict, budget };
 }
 
-describe("an eviction", () => {
-  it("deletes a pod that no budget guards", async () => {
+describe("an eviction by the API", () => {
+  it("deletes a pod without a PodDisruptionBudget", async () => {
     const { evict, send } = await withPod(true);
     expect((await evict()).status).toBe(201);
     const pod = await send("GET", `${PODS}/p`);
@@ -63,7 +63,7 @@ describe("an eviction", () => {
     );
   });
 
-  it("is refused when the budget is used up, and says why", async () => {
+  it("is refused with a reason if the PodDisruptionBudget allows no more", async () => {
     const { budget, evict, send } = await withPod(true);
     await budget("pdb", { disruptionsAllowed: 0, currentHealthy: 1, desiredHealthy: 1 });
     const answer = await evict();
@@ -84,7 +84,7 @@ describe("an eviction", () => {
     expect(pod.body.metadata.deletionTimestamp).toBeUndefined();
   });
 
-  it("is counted in the budget at once, but not when it is a dry run", async () => {
+  it("counts in the PodDisruptionBudget at once, except as a dry run", async () => {
     const { budget, evict, send } = await withPod(true);
     await budget("pdb", { disruptionsAllowed: 1, currentHealthy: 2, desiredHealthy: 1 });
     expect((await evict("?dryRun=All")).status).toBe(201);
@@ -95,7 +95,7 @@ describe("an eviction", () => {
     expect(status.disruptedPods).toEqual({ p: "2026-01-05T08:00:00Z" });
   });
 
-  it("asks to wait while the budget has not seen its own last change", async () => {
+  it("must wait while the PodDisruptionBudget's controller has not seen the last change", async () => {
     const { budget, evict } = await withPod(true);
     await budget("pdb", { disruptionsAllowed: 1, observedGeneration: 0 });
     const answer = await evict();
@@ -104,7 +104,7 @@ describe("an eviction", () => {
     expect(answer.headers["retry-after"]).toBe("10");
   });
 
-  it("fails for a pod under two budgets", async () => {
+  it("fails for a pod with two PodDisruptionBudgets", async () => {
     const { budget, evict } = await withPod(true);
     await budget("one", { disruptionsAllowed: 1 });
     await budget("two", { disruptionsAllowed: 1 });
@@ -137,8 +137,8 @@ describe("an eviction", () => {
   });
 });
 
-describe("a binding", () => {
-  it("assigns a pod once", async () => {
+describe("a binding of a pod", () => {
+  it("sets its node once", async () => {
     const { send } = start();
     await send("POST", PODS, {
       metadata: { name: "p" },
@@ -163,7 +163,7 @@ describe("a binding", () => {
 });
 
 describe("a port of a pod", () => {
-  it("is answered by the pod's process, where one runs, and else refused", async () => {
+  it("is answered by the pod's process if one runs, and otherwise refused", async () => {
     const { send, server } = await withPod(true);
     const refused = await send("GET", `${PODS}/http:p:8080/proxy/metrics`);
     expect([refused.status, refused.body.message]).toEqual([
@@ -195,7 +195,7 @@ describe("a port of a pod", () => {
     "ftp:p:80",
     // kube-apiserver reads this as a pod named `http` with a port named `p`.
     "http:p",
-  ])("is a number of a port and nothing else: %s", async (id) => {
+  ])("must be a number: %s", async (id) => {
     const { send, server } = await withPod(true);
     server.setPodHttp(async (request) => {
       throw new Error(`was asked for ${JSON.stringify(request)}`);
@@ -205,8 +205,8 @@ describe("a port of a pod", () => {
   });
 });
 
-describe("a scale", () => {
-  it("reads and writes one number", async () => {
+describe("the scale subresource", () => {
+  it("reads and writes the number of replicas", async () => {
     const { send } = start();
     const deployments = "/apis/apps/v1/namespaces/default/deployments";
     await send("POST", deployments, {
@@ -234,7 +234,7 @@ describe("a scale", () => {
   });
 });
 
-describe("a log", () => {
+describe("a container's log", () => {
   const AT = SIMULATION_EPOCH_MS - 20_000;
 
   /** A pod of one container whose three lines are ten seconds apart, the last at the clock's time. */
@@ -268,7 +268,7 @@ describe("a log", () => {
     ["limitBytes=6", "one\ntw"],
     ["timestamps=true&tailLines=1", "2026-01-05T08:00:00.000000000Z three\n"],
     ["container=main&timestamps=false&tailLines=1", "three\n"],
-  ])("with ?%s", async (query, text) => {
+  ])("with the query ?%s has the expected lines", async (query, text) => {
     const { body } = await logged();
     expect(await body(query)).toBe(text);
   });
@@ -298,14 +298,14 @@ describe("a log", () => {
     ["sinceTime=today", 400, "is no time"],
     ["container=nope", 400, "container nope is not valid for pod p"],
     ["previous=true", 400, 'previous terminated container "main" in pod "p" not found'],
-  ])("refuses ?%s with %i", async (query, status, message) => {
+  ])("refuses the query ?%s with %i", async (query, status, message) => {
     const { send } = await logged();
     const answer = await send("GET", `${PODS}/p/log?${query}`);
     expect(answer.status).toBe(status);
     expect(answer.body.message).toContain(message);
   });
 
-  it("of the instance before is kept when a container starts again", async () => {
+  it("of the previous instance is kept when a container restarts", async () => {
     const { body, log } = await logged();
     log.startAgain();
     log.append({ atMs: AT + 20_000, text: "again" });
@@ -313,7 +313,7 @@ describe("a log", () => {
     expect(await body("")).toBe("again\n");
   });
 
-  it("is followed, with times, until it is closed, enough was sent, or the container ends", async () => {
+  it("can be followed, with times, until it is closed, enough bytes were sent, or the container ends", async () => {
     const { send, log } = await logged();
     const follow = async (query: string, then: (seen: number, close: () => void) => void) => {
       const { stream } = await send("GET", `${PODS}/p/log?follow=true&tailLines=1&${query}`);
@@ -338,21 +338,21 @@ describe("a log", () => {
   });
 });
 
-describe("a body that is answered but not kept", () => {
+describe("a posted body that is answered but not stored", () => {
   const at = "/api/v1/namespaces/default";
   it.each([
     ["a token", `${at}/serviceaccounts/default/token`, { expirationSeconds: "long" }, "int64"],
     ["a token", `${at}/serviceaccounts/default/token`, { audiences: "vault" }, "[]string"],
     ["who may", "/apis/authorization.k8s.io/v1/subjectaccessreviews", { user: 7 }, "string"],
     ["whose token", "/apis/authentication.k8s.io/v1/tokenreviews", { token: {} }, "string"],
-  ])("is refused where a value is of a wrong type: %s", async (_what, path, spec, wanted) => {
+  ])("is refused if a value has a wrong type: %s", async (_what, path, spec, wanted) => {
     const answer = await start().send("POST", path, { spec });
     expect(answer.status).toBe(400);
     expect(answer.body.message).toMatch(/cannot be handled as a \w+: json: cannot unmarshal/);
     expect(answer.body.message.endsWith(`of type ${wanted}`)).toBe(true);
   });
 
-  it("is refused where it is no object", async () => {
+  it("is refused if it is not an object", async () => {
     const answer = await start().send("POST", `${at}/serviceaccounts/default/token`, ["a"]);
     expect(answer.status).toBe(400);
     expect(answer.body.message).toContain("a TokenRequest of authentication.k8s.io/v1");

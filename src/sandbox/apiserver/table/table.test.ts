@@ -18,8 +18,8 @@ function row(group: string, plural: string, fields: object): Record<string, unkn
   return Object.fromEntries(definition.columns.map(({ name }, index) => [name, cells[index]]));
 }
 
-describe("rows of built-in kinds", () => {
-  it("has as many cells as columns for every kind, even of an empty object", () => {
+describe("table rows of built-in kinds", () => {
+  it("have as many cells as columns for every kind, even for an empty object", () => {
     for (const definition of registry.list()) {
       const cells = definition.tableCells({ metadata: { name: "x" } }, NOW_MS);
       expect([definition.kind, cells.length]).toEqual([definition.kind, definition.columns.length]);
@@ -102,7 +102,7 @@ describe("rows of built-in kinds", () => {
       "SchedulingGated",
       "0/2",
     ],
-  ])("shows %s of a pod", (_what, fields, status, ready) => {
+  ])("show %s of a pod", (_what, fields, status, ready) => {
     expect(row("", "pods", fields)).toMatchObject({
       Status: status,
       Ready: ready,
@@ -111,14 +111,14 @@ describe("rows of built-in kinds", () => {
     });
   });
 
-  it("shows a pod that is going away as Terminating", () => {
+  it("show a pod that is being deleted as Terminating", () => {
     const metadata = { name: "x", creationTimestamp: CREATED, deletionTimestamp: CREATED };
     expect(row("", "pods", { metadata, spec, status: { phase: "Running" } })["Status"]).toBe(
       "Terminating",
     );
   });
 
-  it("shows a cordoned node, its roles and versions", () => {
+  it("show a cordoned node, its roles and versions", () => {
     const metadata = {
       name: "n",
       creationTimestamp: CREATED,
@@ -138,7 +138,7 @@ describe("rows of built-in kinds", () => {
     });
   });
 
-  it("shows workloads, budgets and events", () => {
+  it("show workloads, PodDisruptionBudgets and events", () => {
     expect(
       row("apps", "deployments", { spec: { replicas: 3 }, status: { readyReplicas: 1 } })["Ready"],
     ).toBe("1/3");
@@ -180,11 +180,11 @@ describe("printer columns of custom kinds", () => {
     [".spec.list[-1].n", [2]],
     ["{.spec.count}", [0]],
     [".spec.[", []],
-  ])("finds %s", (path, found) => {
+  ])("find %s", (path, found) => {
     expect(jsonPath(path)(object)).toEqual(found);
   });
 
-  it("shows values by type, nothing for what is missing, and Age without any columns", () => {
+  it("show values by type, nothing for missing values, and Age without any columns", () => {
     const columns = [
       { name: "N", type: "integer", jsonPath: ".spec.count" },
       { name: "On", type: "boolean", jsonPath: ".spec.on" },
@@ -196,7 +196,7 @@ describe("printer columns of custom kinds", () => {
   });
 });
 
-describe("ages", () => {
+describe("ages in tables", () => {
   const minute = 60_000;
   const hour = 60 * minute;
   const day = 24 * hour;
@@ -218,7 +218,7 @@ describe("ages", () => {
     [729 * day, "729d"],
     [735 * day, "2y5d"],
     [3_000 * day, "8y"],
-  ])("spells %d ms as %s", (spanMs, text) => {
+  ])("show %d ms as %s", (spanMs, text) => {
     expect(humanDuration(spanMs)).toBe(text);
   });
 });

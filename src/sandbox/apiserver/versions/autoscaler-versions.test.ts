@@ -9,8 +9,8 @@ function autoscaler(spec: object, annotations?: Record<string, string>, status =
   return { metadata, spec: { maxReplicas: 3, ...spec }, status } as unknown as KubeObject;
 }
 
-describe("an autoscaler seen in its other version", () => {
-  it("comes back as it was", () => {
+describe("a HorizontalPodAutoscaler converted to its other version", () => {
+  it("is unchanged when it is converted back", () => {
     const target = { type: "AverageValue", averageValue: "1Gi" };
     const metrics = [{ type: "Resource", resource: { name: "memory", target } }];
     const older = olderAutoscalerOf(autoscaler({ metrics }));
@@ -20,7 +20,7 @@ describe("an autoscaler seen in its other version", () => {
   });
 
   it.each(["[null]", '[{"type":"Resource","resource":null}]', "nonsense", "7"])(
-    "is readable whatever somebody wrote into its annotations: %s",
+    "is valid whatever a user wrote into its annotations: %s",
     (text) => {
       const newer = newerAutoscalerOf(
         autoscaler({ targetCPUUtilizationPercentage: 50 }, { [NOTED]: text }),
@@ -31,7 +31,7 @@ describe("an autoscaler seen in its other version", () => {
     },
   );
 
-  it("is readable when a metric in its status says nothing", () => {
+  it("is valid even if a metric in its status is empty", () => {
     const status = { currentMetrics: [{ type: "Resource", resource: { name: "cpu" } }] };
     expect(olderAutoscalerOf(autoscaler({}, undefined, status)).apiVersion).toBe("autoscaling/v1");
   });

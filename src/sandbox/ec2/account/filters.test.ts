@@ -17,7 +17,7 @@ it.each([
   ["200 values of all filters together", [many(150), many(50)], [many(150), many(51)]],
   ["50 filters", many(50).map((one) => [one]), many(51).map((one) => [one])],
   ["255 characters of a value", [["i-1", "x".repeat(255)]], [["i-1", "x".repeat(256)]]],
-])("a call has at most %s", (_, allowed, refused) => {
+])("a describe call accepts at most %s", (_, allowed, refused) => {
   expect(ask(...allowed)).toEqual(["i-1"]);
   expect(() => ask(...refused)).toThrow(expect.objectContaining({ code: "FilterLimitExceeded" }));
 });

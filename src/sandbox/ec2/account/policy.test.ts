@@ -16,8 +16,8 @@ function allows(statements: readonly PolicyStatement[], tags: Record<string, str
   );
 }
 
-describe("a policy", () => {
-  it("allows what a statement allows, by account and by tag", () => {
+describe("a simulated IAM policy", () => {
+  it("allows what one of its statements allows, by account and by tag", () => {
     expect(allows([MINE], { team: "b" })).toBe(true);
     expect(allows([MINE], { team: "c" })).toBe(false);
     expect(allows([MINE], {})).toBe(false);
@@ -25,7 +25,7 @@ describe("a policy", () => {
     expect(allows([elsewhere], { team: "b" })).toBe(false);
   });
 
-  it("denies whatever else allows, and leaves alone what it does not speak of", () => {
+  it("denies with Deny whatever else allows, and allows actions on resource types that it does not mention", () => {
     const deny: PolicyStatement = { Effect: "Deny", Action: "ec2:*", Resource: "*" };
     expect(allows([MINE, deny], { team: "b" })).toBe(false);
     const subnets = { ...MINE, Resource: "arn:aws:ec2:*:1:subnet/*" };
@@ -33,7 +33,7 @@ describe("a policy", () => {
     expect(isAllowed(undefined, { action: "x", resource: TEMPLATE, tags: undefined })).toBe(true);
   });
 
-  it("is refused when it holds a condition nobody simulates", () => {
+  it("is refused if it has a condition that is not simulated", () => {
     const odd = { ...MINE, Condition: { IpAddress: { "aws:SourceIp": "10.0.0.0/8" } } };
     expect(() => checkPolicy({ Statement: [odd] })).toThrow("operator IpAddress is not simulated");
   });

@@ -57,8 +57,8 @@ async function kubelet(
   return events.at(-1)?.kubelet;
 }
 
-describe("the node that joins", () => {
-  it("has addresses for Windows pods, which ask for them", async () => {
+describe("the Node of a simulated EC2 instance", () => {
+  it("has IP addresses for Windows pods, as a resource that they request", async () => {
     const WINDOWS =
       "/aws/service/ami-windows-latest/Windows_Server-2022-English-Core-EKS_Optimized-1.34/image_id";
     const text = `<powershell>\n& "C:\\Start-EKSBootstrap.ps1" -EKSClusterName 'demo'\n</powershell>`;
@@ -69,11 +69,14 @@ describe("the node that joins", () => {
   it.each([
     ["striped", " --local-disks raid0", 74_999_999_488],
     ["left alone", "", 20 * 2 ** 30],
-  ])("has its own disks for pods where its user data has them %s", async (_, flag, bytes) => {
-    const text = `#!/bin/bash\n/etc/eks/bootstrap.sh demo${flag}`;
-    const { capacity } = (await kubelet("m5d.large", AL2, text)) ?? {};
-    expect(parseUnits(capacity?.["ephemeral-storage"] ?? "")).toBe(bytes);
-  });
+  ])(
+    "has the instance's own disks for pods if its user data sets them up %s",
+    async (_, flag, bytes) => {
+      const text = `#!/bin/bash\n/etc/eks/bootstrap.sh demo${flag}`;
+      const { capacity } = (await kubelet("m5d.large", AL2, text)) ?? {};
+      expect(parseUnits(capacity?.["ephemeral-storage"] ?? "")).toBe(bytes);
+    },
+  );
 
   // CPU and pods as the EKS documentation and the operating systems' own tables give them.
   it.each([
@@ -83,12 +86,15 @@ describe("the node that joins", () => {
     ["m5.4xlarge", AL2, "15890m", "234"],
     ["m6g.large", AL2_ARM, "1930m", "29"],
     ["p5.48xlarge", AL2_GPU, "191450m", "100"],
-  ])("of type %s offers its CPU and pods", async (type, image, cpu, pods) => {
-    const facts = await kubelet(type, image, script(""));
-    expect(facts?.allocatable).toMatchObject({ cpu, pods });
-  });
+  ])(
+    "of type %s has the CPU and the number of pods that AWS documents",
+    async (type, image, cpu, pods) => {
+      const facts = await kubelet(type, image, script(""));
+      expect(facts?.allocatable).toMatchObject({ cpu, pods });
+    },
+  );
 
-  it("keeps memory for pods, eviction and the kernel", async () => {
+  it("reserves memory for pods, eviction and the kernel", async () => {
     const facts = await kubelet("m5.large", AL2, script(""));
     const mib = (text: string | undefined): number => (parseUnits(text ?? "") ?? 0) / 2 ** 20;
     const capacity = mib(facts?.capacity["memory"]);
@@ -98,7 +104,7 @@ describe("the node that joins", () => {
     expect(capacity - mib(facts?.allocatable["memory"])).toBe(255 + 11 * 29 + 100);
   });
 
-  it("obeys reservations, thresholds and pod limits of the user data", async () => {
+  it("follows reservations, thresholds and pod limits in the user data", async () => {
     const flags =
       '--max-pods=50 --pods-per-core=10 --kube-reserved="cpu=500m" --eviction-hard="nodefs.available<50%"';
     const facts = await kubelet("m5.large", AL2, script(flags), {
@@ -108,7 +114,7 @@ describe("the node that joins", () => {
     expect(parseUnits(facts?.allocatable["ephemeral-storage"] ?? "")).toBe(49 * 2 ** 30);
   });
 
-  it("puts pods on Bottlerocket's second volume", async () => {
+  it("has pods on Bottlerocket's second volume", async () => {
     const toml = '[settings.kubernetes]\ncluster-name = "demo"\napi-server = "https://x"';
     const facts = await kubelet("m5.large", BOTTLEROCKET, toml, {
       BlockDeviceMappings: [
@@ -120,7 +126,7 @@ describe("the node that joins", () => {
     expect(facts?.osImage).toContain("Bottlerocket");
   });
 
-  it("has accelerators only where its image has the drivers", async () => {
+  it("has accelerators only if its image has the drivers", async () => {
     const plain = await kubelet("g5.xlarge", AL2, script(""));
     expect(plain?.capacity["nvidia.com/gpu"]).toBeUndefined();
     const gpu = await kubelet("g5.xlarge", AL2_GPU, script(""));
@@ -132,7 +138,7 @@ describe("the node that joins", () => {
     });
   });
 
-  it("is named and labelled as its cloud provider says", async () => {
+  it("has the name and labels that the cloud provider sets", async () => {
     const facts = await kubelet("m5.large", AL2, script("--node-labels=team=a"));
     expect(facts?.nodeName).toMatch(/^ip-10-0-\d+-\d+\.ec2\.internal$/);
     expect(facts?.labels).toMatchObject({

@@ -21,8 +21,8 @@ exec > >(tee /var/log/user-data.log|logger -t user-data -s 2>/dev/console) 2>&1
 --use-max-pods false \\
 --kubelet-extra-args '--node-labels="a=1,b=" --register-with-taints="t=v:NoSchedule,u:NoExecute" --max-pods=29 --kube-reserved="cpu=100m,memory=1Gi" --eviction-hard="memory.available<5%"'`;
 
-describe("user data", () => {
-  it("puts pods on the machine's own disks, in each system's words", () => {
+describe("user data of a booting instance", () => {
+  it("moves pods to the instance's own disks, in the form of each operating system", () => {
     const cluster = "spec:\n  cluster:\n    name: demo\n    apiServerEndpoint: https://x\n";
     const config = `apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n${cluster}`;
     const striped = `${config}  instance:\n    localStorage:\n      strategy: RAID0\n`;
@@ -67,7 +67,7 @@ describe("user data", () => {
     expect(boot("Custom", BOOTSTRAP)).toEqual(expected);
   });
 
-  it("of Amazon Linux 2023 merges NodeConfig documents, later ones winning", () => {
+  it("of Amazon Linux 2023 merges NodeConfig documents, and later ones win", () => {
     const first = `apiVersion: node.eks.aws/v1alpha1
 kind: NodeConfig
 spec: {kubelet: {config: {maxPods: 5, evictionHard: {memory.available: 1Gi}}}}`;
@@ -140,7 +140,7 @@ t = ["v:NoSchedule", ":NoExecute"]
     ["a label only the control plane may set", flags("--node-labels=x.k8s.io/a=b"), "x.k8s.io/a"],
     ["an unknown taint effect", flags("--register-with-taints=a=b:Never"), "Never"],
     ["a bad pod limit", flags("--max-pods=many"), "--max-pods"],
-  ])("with %s starts no kubelet, and says why", (_case, text, problem) => {
+  ])("with %s starts no kubelet, and gives the reason", (_case, text, problem) => {
     const result = boot("AL2", text);
     expect(result).toMatchObject({ ok: false, problem: expect.stringContaining(problem) });
   });

@@ -43,7 +43,7 @@ function bodies(messages: readonly QueueMessage[]): readonly string[] {
 }
 
 describe("a simulated queue", () => {
-  it("S4-23: is there from the start by the cluster's name and keeps messages for 300 s", async () => {
+  it("S4-23: exists from the start under the cluster's name, and keeps messages for 300 s", async () => {
     const { QueueUrl: url } = await aws.api.sqs.getQueueUrl({ QueueName: "karpenter-demo" });
     expect(url).toBe(QueueUrl);
     expect((await attributes())["MessageRetentionPeriod"]).toBe("300");
@@ -55,7 +55,7 @@ describe("a simulated queue", () => {
     expect(bodies(await receive())).toEqual(["new"]);
   });
 
-  it("hides what was received until its time is over, then hands it out again", async () => {
+  it("hides received messages until their timeout, then delivers them again", async () => {
     await send("a");
     const [first] = await receive({ VisibilityTimeout: 20 });
     expect(first?.Body).toBe("a");
@@ -67,7 +67,7 @@ describe("a simulated queue", () => {
     expect(again?.ReceiptHandle).not.toBe(first?.ReceiptHandle);
   });
 
-  it("deletes by the newest receipt only", async () => {
+  it("deletes a message by its newest receipt only", async () => {
     await send("a");
     const [old] = await receive({ VisibilityTimeout: 0 });
     const [newest] = await receive({ VisibilityTimeout: 0 });
@@ -84,7 +84,7 @@ describe("a simulated queue", () => {
     });
   });
 
-  it("lets a long poll wait for a message, and no longer than asked for", async () => {
+  it("lets a long poll wait for a message, for at most the requested time", async () => {
     const waiting = receive({ WaitTimeSeconds: 20 });
     await clock.advance(7_000);
     await send("late");
@@ -99,7 +99,7 @@ describe("a simulated queue", () => {
     expect(ended).toBe(startMs + 20_000);
   });
 
-  it("wakes a long poll when a hidden message comes back", async () => {
+  it("ends a long poll when a hidden message becomes visible", async () => {
     await send("a");
     await receive({ VisibilityTimeout: 5 });
     const waiting = receive({ WaitTimeSeconds: 20 });
@@ -107,7 +107,7 @@ describe("a simulated queue", () => {
     expect(bodies(await waiting)).toEqual(["a"]);
   });
 
-  it("keeps a message for the next when the one who waited has gone", async () => {
+  it("keeps a message for the next receiver if the waiting one has disconnected", async () => {
     const gone = new AbortController();
     const request = { QueueUrl, WaitTimeSeconds: 20 };
     const waiting = aws.api.sqs.receiveMessage(request, { signal: gone.signal });
@@ -118,7 +118,7 @@ describe("a simulated queue", () => {
     expect(bodies(await receive())).toEqual(["a"]);
   });
 
-  it("refuses all callers once it is deleted, waiting ones too", async () => {
+  it("refuses all callers after it is deleted, including waiting ones", async () => {
     const waiting = receive({ WaitTimeSeconds: 20 });
     await clock.settle();
     await aws.call("sqs", "DeleteQueue", { QueueUrl });
@@ -138,7 +138,7 @@ describe("a simulated queue", () => {
     await expect(receive(input)).rejects.toMatchObject({ code });
   });
 
-  it("says AccessDenied, not EC2's code, to who may not", async () => {
+  it("answers AccessDenied, not EC2's code, to callers without permission", async () => {
     aws.faults.deny("ReceiveMessage", 1);
     await expect(receive()).rejects.toMatchObject({ code: "AccessDenied", status: 403 });
     expect(await receive()).toEqual([]);
@@ -153,7 +153,7 @@ describe("the simulated event bus", () => {
     detail: { "instance-id": "i-1", "instance-action": "terminate" },
   };
 
-  it("S4-23, S4-24, S4-25: sends what a rule's pattern matches to its queue, whole", async () => {
+  it("S4-23, S4-24, S4-25: sends events that match a rule's pattern to the rule's queue, complete", async () => {
     aws.controls.putEvent(notice);
     aws.controls.putEvent({ ...notice, source: "aws.s3" });
     const [message, ...others] = await receive();
@@ -167,7 +167,7 @@ describe("the simulated event bus", () => {
     });
   });
 
-  it("takes further rules, with prefixes and details, and refuses patterns it cannot match", async () => {
+  it("accepts more rules, with prefixes and details, and refuses patterns that it cannot match", async () => {
     await aws.call("sqs", "CreateQueue", { QueueName: "ours" });
     const EventPattern = JSON.stringify({
       source: [{ prefix: "aws." }],
@@ -186,7 +186,7 @@ describe("the simulated event bus", () => {
     ).rejects.toMatchObject({ code: "InvalidEventPatternException" });
   });
 
-  it("has the rules of the installation", async () => {
+  it("has the rules of Karpenter's installation", async () => {
     const { Rules } = (await aws.call("events", "ListRules", {})) as { Rules: { Name: string }[] };
     expect(Rules.map(({ Name }) => Name)).toEqual([
       "ScheduledChangeRule",
@@ -197,7 +197,7 @@ describe("the simulated event bus", () => {
     ]);
   });
 
-  it("is told what becomes of instances", async () => {
+  it("gets an event for each change of an instance", async () => {
     const [id = ""] = aws.state.instances.keys();
     aws.controls.scheduleRetirement(id);
     aws.controls.stopInstance(id);

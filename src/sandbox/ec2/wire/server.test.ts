@@ -51,7 +51,7 @@ function plain(value: unknown): unknown {
 type Send = (input: unknown) => Promise<unknown>;
 type Command = new (input: never) => object;
 
-describe("the endpoint, spoken to by the AWS SDK", () => {
+describe("the simulated AWS over HTTP, called by the AWS SDK", () => {
   // Two accounts with the same seed: one is called over the wire, the other in process. Equal calls
   // must keep them equal.
   const wired = create();
@@ -331,7 +331,7 @@ describe("the endpoint, spoken to by the AWS SDK", () => {
     written = { wired: inputs(wired), twin: inputs(twin) };
   };
 
-  it("answers every call of the provider as the in-process one does", () => {
+  it("gives every answer that the in-process calls give", () => {
     for (const { action, overWire, inProcess } of played)
       expect(overWire, action).toEqual(inProcess);
     const called = new Set(
@@ -349,13 +349,13 @@ describe("the endpoint, spoken to by the AWS SDK", () => {
     expect(made.sort()).toEqual(inApi.sort());
   });
 
-  it("writes the parsed input into the journal as the in-process call does", () => {
+  it("records the same inputs as the in-process calls", () => {
     const spoken = JSON.parse(written.wired.replaceAll('"1970-01-01T00:00:00Z"', EPOCH));
     expect(spoken.length).toBeGreaterThan(20);
     expect(spoken).toEqual(JSON.parse(written.twin));
   });
 
-  it("answers the calls that people make with the CLI", async () => {
+  it("answers calls that people make with the CLI", async () => {
     const volumes = (await send["ec2"]?.(ec2.DescribeVolumesCommand)(
       {},
     )) as ec2.DescribeVolumesResult;
@@ -397,13 +397,13 @@ describe("the endpoint, spoken to by the AWS SDK", () => {
   ];
 
   it.each(refusals)(
-    "refuses in the shape of %s: %o %o is %s",
+    "refuses with an error in the form of %s: %o %o is %s",
     async (service, command, input, name) => {
       await expect(send[service]?.(command)(input)).rejects.toMatchObject({ name });
     },
   );
 
-  it("throttles with a status the SDK retries, and is silent when unreachable", async () => {
+  it("throttles with a status that the SDK retries, and closes the connection if it is unreachable", async () => {
     const undo = wired.faults.throttle("DescribeSubnets");
     await expect(send["ec2"]?.(ec2.DescribeSubnetsCommand)({})).rejects.toMatchObject({
       name: "RequestLimitExceeded",
@@ -418,7 +418,7 @@ describe("the endpoint, spoken to by the AWS SDK", () => {
   });
 });
 
-describe("the endpoint, spoken to by strangers", () => {
+describe("the simulated AWS over HTTP, called by unknown clients", () => {
   let endpoint: AwsEndpoint;
   beforeAll(async () => {
     endpoint = await startAwsEndpoint(create(), { port: 0 });
@@ -436,7 +436,7 @@ describe("the endpoint, spoken to by strangers", () => {
     return `${answer.status} ${await answer.text()}`;
   };
 
-  it("dispatches its own actions only, whatever objects inherit", async () => {
+  it("serves its own actions only, whatever JavaScript objects inherit", async () => {
     for (const name of ["constructor", "toString", "__proto__", "hasOwnProperty", "ToString"]) {
       expect(await ask("/", `Action=${name}${EC2}`)).toContain("<Code>InvalidAction</Code>");
       expect(await ask("/", `Action=DescribeInstances&Version=${name}`)).toContain(
@@ -449,7 +449,7 @@ describe("the endpoint, spoken to by strangers", () => {
     }
   });
 
-  it("refuses broken paths, nested JSON and large bodies as the caller's faults", async () => {
+  it("answers invalid paths, nested JSON and large bodies as errors of the client", async () => {
     expect(await ask("/clusters/%ff", "")).toMatch(/^4/);
     expect(await ask("//", "")).toMatch(/^4/);
     const nested = "[".repeat(100_000);
@@ -464,7 +464,7 @@ describe("the endpoint, spoken to by strangers", () => {
     expect(await ask("/", `Action=DescribeRegions${EC2}`)).toMatch(/^200 /);
   });
 
-  it("answers no page of another site", async () => {
+  it("answers no web page of another site", async () => {
     const action = `Action=DescribeInstances${EC2}`;
     expect(await ask("/", action, { origin: "http://evil.example" })).toMatch(/^403 /);
     expect(await ask("/", action)).toMatch(/^200 /);

@@ -57,15 +57,15 @@ function parts(
     .map(({ consumed }) => Number(quantityOf(consumed?.get("memory") ?? 0n)) / gib);
 }
 
-describe("a device that claims share", () => {
-  it("gives each what it asks for, rounded up to a step, or the default", () => {
+describe("a device that several claims share", () => {
+  it("gives each claim its requested amount, rounded up to a step, or the default", () => {
     expect(parts([claimOf("12Gi")])).toEqual([15]);
     expect(parts([claimOf("1Gi")])).toEqual([5]);
     expect(parts([claimOf()])).toEqual([10]);
     expect(parts([claimOf("45Gi")])).toBe("none");
   });
 
-  it("is full when what is asked exceeds what others left", () => {
+  it("is full if a claim requests more than the others left", () => {
     expect(parts([claimOf("20Gi")], [holding("20Gi")])).toEqual([20]);
     expect(parts([claimOf("20Gi")], [holding("25Gi")])).toBe("none");
     expect(parts([claimOf("20Gi"), claimOf("20Gi")])).toEqual([20, 20]);
@@ -74,7 +74,7 @@ describe("a device that claims share", () => {
     expect(parts([claimOf("10Gi", 5)])).toBe("none");
   });
 
-  it("takes counters for each share of one pod, and none for shares of others", () => {
+  it("takes counters for each share of one pod, and none for shares of other pods", () => {
     const counters = (value: string) => ({ slots: { value } });
     const consumesCounters = [{ counterSet: "set", counters: counters("1") }];
     const { spec } = SLICE;

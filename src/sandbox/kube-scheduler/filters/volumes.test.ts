@@ -93,7 +93,7 @@ function storageClass(extra: Partial<StorageClass> = {}): StorageClass {
 const CONFLICT = "node(s) didn't match PersistentVolume's node affinity";
 const NOTHING = "node(s) didn't find available persistent volumes to bind";
 
-describe("a pod with a claim fits", () => {
+describe("a pod with a volume claim fits", () => {
   it.each<[title: string, world: World, expected: string, placed?: readonly Pod[]]>([
     ["nowhere while the claim is missing", {}, 'persistentvolumeclaim "data" not found'],
     [

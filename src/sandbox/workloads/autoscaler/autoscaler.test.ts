@@ -75,7 +75,7 @@ async function eventsOf(cluster: PartsCluster): Promise<readonly string[]> {
 }
 
 describe("a HorizontalPodAutoscaler", () => {
-  it("follows a load up at once and down after five minutes, and says what it did", async () => {
+  it("follows a load up at once and down after five minutes, and reports it in events", async () => {
     const cluster = await open();
     await cluster.create(DEPLOYMENT, deploymentOf("web", 2, "200m"));
     await load(cluster, "200m");
@@ -114,7 +114,7 @@ describe("a HorizontalPodAutoscaler", () => {
     );
   });
 
-  it("stops at its bounds, and says that it is limited", async () => {
+  it("stops at its bounds, and reports that it is limited", async () => {
     const cluster = await open();
     await cluster.create(DEPLOYMENT, deploymentOf("web", 1, "200m"));
     await load(cluster, "5");
@@ -130,7 +130,7 @@ describe("a HorizontalPodAutoscaler", () => {
     );
   });
 
-  it("goes down in the steps of its policies", async () => {
+  it("scales down in the steps of its policies", async () => {
     const cluster = await open();
     await cluster.create(DEPLOYMENT, deploymentOf("web", 8, "200m"));
     await load(cluster, "100m");
@@ -147,7 +147,7 @@ describe("a HorizontalPodAutoscaler", () => {
     expect(await replicas(cluster)).toBe(6);
   });
 
-  it("sizes StatefulSets by an average amount of memory, half of the requests by default", async () => {
+  it("sizes StatefulSets by an average amount of memory, which is half of the requests by default", async () => {
     const cluster = await open();
     const set = deploymentOf("web", 1, "100m") as { kind: string; spec: Record<string, unknown> };
     set.kind = "StatefulSet";
@@ -212,23 +212,26 @@ describe("a HorizontalPodAutoscaler", () => {
       "FailedGetPodsMetric",
       "unable to get metric hits: unable to fetch metrics from custom metrics API: no custom metrics API (custom.metrics.k8s.io) registered",
     ],
-  ])("with %s it leaves the target and warns", async (_name, template, spec, reason, message) => {
-    const cluster = await open();
-    const { template: podSpec = {} } = template as { template?: object };
-    await cluster.create(DEPLOYMENT, deploymentOf("web", 2, "100m", podSpec));
-    await cluster.create(HORIZONTAL_POD_AUTOSCALER, autoscaler("web", spec));
-    await cluster.clock.advance(2 * MINUTE);
-    expect(await replicas(cluster)).toBe(2);
-    const events = await eventsOf(cluster);
-    expect(
-      events.some((event) => event.startsWith(`${reason}: ${message}`)),
-      events.join("\n"),
-    ).toBe(true);
-    const seen = conditionsOf(await cluster.get(HORIZONTAL_POD_AUTOSCALER, "web"));
-    expect(Object.values(seen)).toContain(`False ${reason}`);
-  });
+  ])(
+    "with %s does not scale its target and creates a warning",
+    async (_name, template, spec, reason, message) => {
+      const cluster = await open();
+      const { template: podSpec = {} } = template as { template?: object };
+      await cluster.create(DEPLOYMENT, deploymentOf("web", 2, "100m", podSpec));
+      await cluster.create(HORIZONTAL_POD_AUTOSCALER, autoscaler("web", spec));
+      await cluster.clock.advance(2 * MINUTE);
+      expect(await replicas(cluster)).toBe(2);
+      const events = await eventsOf(cluster);
+      expect(
+        events.some((event) => event.startsWith(`${reason}: ${message}`)),
+        events.join("\n"),
+      ).toBe(true);
+      const seen = conditionsOf(await cluster.get(HORIZONTAL_POD_AUTOSCALER, "web"));
+      expect(Object.values(seen)).toContain(`False ${reason}`);
+    },
+  );
 
-  it("does not act beside another on the same pods", async () => {
+  it("does not act if another one selects the same pods", async () => {
     const cluster = await open();
     await cluster.create(DEPLOYMENT, deploymentOf("web", 2, "100m"));
     for (const name of ["one", "two"])
@@ -241,7 +244,7 @@ describe("a HorizontalPodAutoscaler", () => {
     );
   });
 
-  it("leaves a target alone that was scaled to nothing", async () => {
+  it("does not act on a target with zero replicas", async () => {
     const cluster = await open();
     await cluster.create(DEPLOYMENT, deploymentOf("web", 0, "100m"));
     await cluster.create(HORIZONTAL_POD_AUTOSCALER, autoscaler("web"));

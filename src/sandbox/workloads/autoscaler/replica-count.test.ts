@@ -57,7 +57,7 @@ function question({ usages, resource = "cpu", ageMs = 60_000, ...given }: Given)
   return { resource, container: undefined, currentReplicas, pods, samples, nowMs: NOW };
 }
 
-describe("replicas for a percentage of the requests", () => {
+describe("replicas for a target in percent of the requests", () => {
   it.each<[string, number, Given, number]>([
     ["above the target it grows in proportion", 30, { usages: [300, 500, 700] }, 5],
     ["below the target it shrinks in proportion", 50, { usages: [100, 300, 500, 250, 250] }, 3],
@@ -101,7 +101,7 @@ describe("replicas for a percentage of the requests", () => {
     expect(replicasForUtilization(question(given), target)).toMatchObject({ replicas });
   });
 
-  it("tells the utilization in whole percents and the average", () => {
+  it("come with the utilization in whole percent, and the average", () => {
     expect(replicasForUtilization(question({ usages: [333, 334] }), 50)).toEqual({
       replicas: 2,
       utilization: 33,
@@ -109,7 +109,7 @@ describe("replicas for a percentage of the requests", () => {
     });
   });
 
-  it("cannot tell when no pod counts", () => {
+  it("are unknown if no pod counts", () => {
     expect(replicasForUtilization(question({ usages: [] }), 50)).toEqual({
       problem: "no pods returned by selector while calculating replica count",
     });
@@ -118,7 +118,7 @@ describe("replicas for a percentage of the requests", () => {
     });
   });
 
-  it("counts the CPU of an older pod that was ready once, and memory whether ready or not", () => {
+  it("count the CPU of an older pod that was once ready, and memory of any pod", () => {
     const old = { usages: [300, 900], unready: [1], ageMs: 1_200_000 };
     const once = question(old);
     const turned = once.pods.map((pod) => ({
@@ -138,7 +138,7 @@ describe("replicas for a percentage of the requests", () => {
   });
 });
 
-describe("replicas for an average amount", () => {
+describe("replicas for a target that is an average amount", () => {
   it.each<[string, number, Given, number]>([
     ["it grows", 500, { usages: [600, 1_200] }, 4],
     ["it shrinks", 500, { usages: [100, 200, 300] }, 2],

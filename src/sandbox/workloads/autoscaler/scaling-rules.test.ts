@@ -22,21 +22,21 @@ function decide(
   return decideScale({ current, desired, ...BOUNDS, nowMs }, behavior, memory);
 }
 
-describe("without a behavior", () => {
+describe("scaling without a behavior", () => {
   it.each([
     [1, 9, 4, "ScaleUpLimit"],
     [3, 9, 6, "ScaleUpLimit"],
     [80, 150, 100, "TooManyReplicas"],
     [5, 0, 1, "TooFewReplicas"],
     [5, 3, 3, "DesiredWithinRange"],
-  ])("from %i to %i it sets %i: %s", (current, desired, replicas, reason) => {
+  ])("from %i to %i sets %i replicas: %s", (current, desired, replicas, reason) => {
     const decision = decide(current, desired);
     expect(decision.replicas).toBe(replicas);
     expect(decision.limited.reason).toBe(reason);
     expect(decision.limited.status).toBe(reason === "DesiredWithinRange" ? "False" : "True");
   });
 
-  it("keeps the highest recommendation of five minutes", () => {
+  it("uses the highest recommendation of five minutes", () => {
     const memory = firstMemory(8, 0);
     const early = decide(8, 3, undefined, memory, 300_000);
     expect(early.replicas).toBe(8);
@@ -45,13 +45,13 @@ describe("without a behavior", () => {
   });
 });
 
-describe("with a behavior", () => {
+describe("scaling with a behavior", () => {
   const policies = (type: "Pods" | "Percent", value: number, periodSeconds = 60) => ({
     stabilizationWindowSeconds: 0,
     policies: [{ type, value, periodSeconds }],
   });
 
-  it("adds no more than a policy allows, whatever was added in its period", () => {
+  it("adds no more pods than a policy allows, including those added in its period", () => {
     const behavior: Behavior = { scaleUp: policies("Pods", 3) };
     const first = decide(4, 20, behavior);
     expect(first.replicas).toBe(7);
@@ -61,7 +61,7 @@ describe("with a behavior", () => {
     expect(decide(7, 20, behavior, memory, 1_060_000).replicas).toBe(10);
   });
 
-  it("takes the most or the least that policies allow, or nothing", () => {
+  it("takes the highest or lowest limit of the policies, or none", () => {
     const scaleDown = {
       stabilizationWindowSeconds: 0,
       policies: [
@@ -77,7 +77,7 @@ describe("with a behavior", () => {
     expect(down("Disabled").limited.reason).toBe("ScaleDownLimit");
   });
 
-  it("waits with scaling up for the lowest recommendation of its window", () => {
+  it("scales up to the lowest recommendation of its window", () => {
     const scaleUp = { ...policies("Percent", 1_000), stabilizationWindowSeconds: 120 };
     const memory: ScalingMemory = { ...firstMemory(4, 900_000), ups: [], downs: [] };
     const waiting = decide(4, 8, { scaleUp }, memory);
@@ -86,7 +86,7 @@ describe("with a behavior", () => {
     expect(decide(4, 8, { scaleUp }, waiting.memory, 1_020_000).replicas).toBe(8);
   });
 
-  it("steadies the way down for five minutes when no window is named", () => {
+  it("scales down after five minutes if it names no window", () => {
     const { stabilizationWindowSeconds: _, ...scaleDown } = policies("Percent", 100);
     expect(decide(8, 2, { scaleDown }, firstMemory(8, 900_000)).replicas).toBe(8);
     expect(decide(8, 2, { scaleDown }, firstMemory(8, 700_000)).replicas).toBe(2);

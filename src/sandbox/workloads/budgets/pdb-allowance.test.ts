@@ -23,7 +23,7 @@ function allowedOf(spec: Partial<PodDisruptionBudget["spec"]>, replicas = 4) {
 }
 
 // upstream: kubernetes pkg/controller/disruption, GetScaledValueFromIntOrPercent with roundUp
-describe("what a budget allows of four healthy pods", () => {
+describe("a PodDisruptionBudget over four healthy pods", () => {
   it.each([
     [1, 3, 1],
     ["25%", 3, 1],
@@ -33,7 +33,7 @@ describe("what a budget allows of four healthy pods", () => {
     ["0%", 4, 0],
     ["99%", 0, 4],
   ])(
-    "with maxUnavailable %s is rounded up: %i must be healthy, %i may go",
+    "with maxUnavailable %s is rounded up: %i must be healthy, %i may be evicted",
     (maxUnavailable, desired, allowed) => {
       expect(allowedOf({ maxUnavailable })).toEqual([desired, allowed]);
     },
@@ -46,13 +46,13 @@ describe("what a budget allows of four healthy pods", () => {
     ["51%", 3, 1],
     ["1%", 1, 3],
   ])(
-    "with minAvailable %s is rounded up: %i must be healthy, %i may go",
+    "with minAvailable %s is rounded up: %i must be healthy, %i may be evicted",
     (minAvailable, desired, allowed) => {
       expect(allowedOf({ minAvailable })).toEqual([desired, allowed]);
     },
   );
 
-  it("is a share of what their owner is meant to run, not of what there is", () => {
+  it("counts a percentage of the owner's replicas, not of the existing pods", () => {
     expect(allowedOf({ maxUnavailable: "25%" }, 5)).toEqual([3, 1]);
     expect(allowedOf({ maxUnavailable: "25%" }, 8)).toEqual([6, 0]);
   });

@@ -69,7 +69,7 @@ async function reasonOf(cluster: PartsCluster, name: string): Promise<string | u
 }
 
 describe("a pod with a claim from a template", () => {
-  it("gets a claim of its own, and a device that goes with the pod", async () => {
+  it("gets its own claim, and a device that is freed with the pod", async () => {
     const cluster = await withGpus(1);
     await cluster.create(RESOURCE_CLAIM_TEMPLATE, template());
     await cluster.create(POD, pod("p", FROM_TEMPLATE));
@@ -103,7 +103,7 @@ describe("a pod with a claim from a template", () => {
     await cluster.stop();
   });
 
-  it("waits while others have the devices, and is placed once one is given back", async () => {
+  it("is pending while others have the devices, and is placed once one is free", async () => {
     const cluster = await withGpus(2);
     await cluster.create(RESOURCE_CLAIM_TEMPLATE, template());
     for (const name of ["a", "b", "c"]) await cluster.create(POD, pod(name, FROM_TEMPLATE));
@@ -128,8 +128,8 @@ describe("a pod with a claim from a template", () => {
   });
 });
 
-describe("a claim that pods share", () => {
-  it("is allocated once, and free again when the last of them is gone", async () => {
+describe("a claim that several pods share", () => {
+  it("is allocated once, and freed when the last of the pods is gone", async () => {
     const cluster = await withGpus(2);
     const shared = { resourceClaimName: "shared" };
     await cluster.create(POD, pod("early", shared));

@@ -35,7 +35,7 @@ function pod(name: string, sketch: Sketch): Pod {
 
 const READY = { node: "a", ready: "08:00:10" };
 
-describe("a ReplicaSet gives up first", () => {
+describe("a ReplicaSet deletes first a pod that", () => {
   it.each<[title: string, first: Sketch, second: Sketch]>([
     ["a pod without a node", { phase: "Pending" }, { node: "a", phase: "Pending" }],
     ["a pending pod", { node: "a", phase: "Pending" }, { node: "a" }],

@@ -29,7 +29,7 @@ const NEW_IMAGE = {
 };
 
 describe("a Deployment", () => {
-  it("runs its pods on nodes that have room and reports them available", async () => {
+  it("runs its pods on nodes with room, and reports them as available", async () => {
     const cluster = await withNodes();
     await cluster.create(DEPLOYMENT, deploymentOf("web", 4));
     await cluster.clock.advance(10_000);
@@ -56,7 +56,7 @@ describe("a Deployment", () => {
     await cluster.stop();
   });
 
-  it("rolls to a new template without ever having fewer pods than allowed", async () => {
+  it("rolls out a new template with never fewer pods than allowed", async () => {
     const cluster = await withNodes();
     await cluster.create(DEPLOYMENT, deploymentOf("web", 4));
     await cluster.clock.advance(10_000);
@@ -76,7 +76,7 @@ describe("a Deployment", () => {
     await cluster.stop();
   });
 
-  it("goes back to an earlier template as its newest revision", async () => {
+  it("returns to an earlier template as its newest revision", async () => {
     const cluster = await withNodes();
     await cluster.create(DEPLOYMENT, deploymentOf("web", 2));
     await cluster.clock.advance(10_000);
@@ -89,7 +89,7 @@ describe("a Deployment", () => {
     await cluster.stop();
   });
 
-  it("follows a resize up and down, and to nothing", async () => {
+  it("follows a resize up and down, and to zero", async () => {
     const cluster = await withNodes();
     await cluster.create(DEPLOYMENT, deploymentOf("web", 2));
     for (const replicas of [5, 1, 0]) {
@@ -100,7 +100,7 @@ describe("a Deployment", () => {
     await cluster.stop();
   });
 
-  it("resizes in the middle of a rollout that cannot finish, and times out", async () => {
+  it("is resized during a rollout that cannot finish, and the rollout times out", async () => {
     const cluster = await withNodes();
     await cluster.create(DEPLOYMENT, deploymentOf("web", 4));
     await cluster.clock.advance(10_000);
@@ -124,7 +124,7 @@ describe("a Deployment", () => {
     await cluster.stop();
   });
 
-  it("replaces all pods at once when told to recreate", async () => {
+  it("with the strategy Recreate replaces all pods at once", async () => {
     const cluster = await withNodes();
     const web = deploymentOf("web", 3) as { spec: object };
     await cluster.create(DEPLOYMENT, {

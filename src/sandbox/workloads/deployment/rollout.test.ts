@@ -6,8 +6,8 @@ const of = (replicas: number, rollingUpdate: object | undefined, type = "Rolling
   sumOf({ spec: { replicas, strategy: { type, rollingUpdate } } } as unknown as Deployment);
 
 // upstream: kubernetes pkg/controller/deployment/util, ResolveFenceposts
-describe("how many pods of a Deployment may be too many or missing", () => {
-  it("is rounded up for too many, and down for missing ones", () => {
+describe("maxSurge and maxUnavailable of a Deployment", () => {
+  it("are rounded up for maxSurge and down for maxUnavailable", () => {
     expect(of(5, { maxSurge: "30%", maxUnavailable: "30%" })).toEqual({
       maxSurge: 2,
       maxUnavailable: 1,
@@ -19,7 +19,7 @@ describe("how many pods of a Deployment may be too many or missing", () => {
     });
   });
 
-  it("lets one be missing where both come to nothing, and never more than there are", () => {
+  it("allow one unavailable pod if both are zero, and never more than there are", () => {
     expect(of(5, { maxSurge: 0, maxUnavailable: "1%" })).toEqual({
       maxSurge: 0,
       maxUnavailable: 1,

@@ -32,7 +32,7 @@ const NOT_BAD: NodeSelectorTerm = {
   matchFields: [{ key: "metadata.name", operator: "NotIn", values: ["bad"] }],
 };
 
-it("is for the one node alone, and what else the template requires of nodes is gone", () => {
+it("a daemon pod is pinned to one node, and the template's own node affinity is removed", () => {
   const pod = daemonPod(agent([NOT_BAD]), "1", "good", { name: "agent-1" });
   expect(pod.spec.affinity?.nodeAffinity).toEqual({
     requiredDuringSchedulingIgnoredDuringExecution: {
@@ -44,7 +44,7 @@ it("is for the one node alone, and what else the template requires of nodes is g
   });
 });
 
-it("counts while it waits for the node it is for, not for one that its template leaves out", () => {
+it("a pending daemon pod counts for the node in its affinity, not for a node that its template excludes", () => {
   const pod = daemonPod(agent([NOT_BAD]), "1", "good", { name: "agent-1" });
   expect([...podsByNode([pod]).keys()]).toEqual(["good"]);
   const bare = { ...pod, spec: agent([NOT_BAD]).spec.template.spec };

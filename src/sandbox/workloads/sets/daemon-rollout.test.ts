@@ -30,7 +30,7 @@ describe("a rollout of a DaemonSet on six nodes", () => {
     ["1%", 1],
     ["100%", 6],
   ])(
-    "with maxUnavailable %s takes %i pods at once: shares are rounded up",
+    "with maxUnavailable %s replaces %i pods at once, because percentages are rounded up",
     (maxUnavailable, count) => {
       expect(firstSteps({ maxUnavailable })).toEqual([count, 0]);
     },
@@ -40,7 +40,10 @@ describe("a rollout of a DaemonSet on six nodes", () => {
     [1, 1],
     ["34%", 3],
     ["1%", 1],
-  ])("with maxSurge %s adds %i pods at once: shares are rounded up", (maxSurge, count) => {
-    expect(firstSteps({ maxSurge, maxUnavailable: 0 })).toEqual([0, count]);
-  });
+  ])(
+    "with maxSurge %s adds %i pods at once, because percentages are rounded up",
+    (maxSurge, count) => {
+      expect(firstSteps({ maxSurge, maxUnavailable: 0 })).toEqual([0, count]);
+    },
+  );
 });
