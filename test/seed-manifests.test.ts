@@ -62,7 +62,7 @@ async function cluster() {
 const root = fileURLToPath(new URL("fixtures/seeds/", import.meta.url));
 const files = readdirSync(root).filter((name) => name.endsWith(".yaml"));
 
-describe("manifests of the seeds", () => {
+describe("manifests of the seeds, applied to the simulated API server", () => {
   for (const file of files) {
     const objects = seedObjects(file).filter((one) => KARPENTER[one.kind] !== undefined);
     if (objects.length === 0 || objects.some((one) => one.metadata?.name === undefined)) continue;
@@ -76,7 +76,7 @@ describe("manifests of the seeds", () => {
   }
 });
 
-describe("manifests that must be refused", () => {
+describe("manifests that must be refused by the simulated API server", () => {
   const denied = (path: string, ...texts: readonly string[]) =>
     it(path, async () => {
       const { apply } = await cluster();
@@ -107,7 +107,7 @@ describe("manifests that must be refused", () => {
   );
 });
 
-describe("as-is typos that are legal", () => {
+describe("manifests of the seeds with legal typos", () => {
   for (const file of [
     "s0-07-basic-deploy-blockdevice-curly-quote-asis.yaml",
     "s4-02-spot-deploy-duplicate-key-asis.yaml",
@@ -121,8 +121,8 @@ describe("as-is typos that are legal", () => {
   }
 });
 
-describe("what is read back", () => {
-  it("S1-31: shows what the defaulting webhook stored", async () => {
+describe("objects read back from the API server", () => {
+  it("S1-31: show what the defaulting webhook set", async () => {
     const { send, apply } = await cluster();
     await apply(seedObjects("s1-02-provisioner-RECONSTRUCTED.yaml")[0]);
     const { body } = await send("GET", `${KARPENTER["Provisioner"]}/default`);
@@ -132,7 +132,7 @@ describe("what is read back", () => {
     });
   });
 
-  it("shows a NodePool as written in v1beta1 and converted in v1", async () => {
+  it("show a NodePool as it was written in v1beta1, and converted in v1", async () => {
     const { send, apply } = await cluster();
     await apply(seedObjects("s2-01-nodepool.yaml")[0]);
     const beta = await send("GET", `${KARPENTER["NodePool"]}/default`);

@@ -48,7 +48,7 @@ async function applyAlpha({ world }: Account, provisioner: Json = {}): Promise<v
 describe("drift", () => {
   const relabel = { spec: { template: { metadata: { labels: { team: "team-b" } } } } };
 
-  it("replaces a beta node when its pool's template changes, the new one first (S2-31)", () =>
+  it("replaces a v1beta1 node when its pool's template changes, with the new one ready first (S2-31)", () =>
     inAccount(async (account) => {
       const { world } = account;
       await applyBeta(account);
@@ -82,7 +82,7 @@ describe("drift", () => {
       expect(names(await account.items(CLAIMS))).toEqual(names([after]));
     }));
 
-  it("does nothing to beta nodes when the gate is off (S2-31)", () =>
+  it("replaces no v1beta1 node when the gate is off (S2-31)", () =>
     inAccount(
       async (account) => {
         await applyBeta(account);
@@ -96,7 +96,7 @@ describe("drift", () => {
       { flags: { "feature-gates": "Drift=false" } },
     ));
 
-  it("follows a newer image of the family, groups and subnets that the selectors match (S3-07, S3-15, S3-16)", () =>
+  it("follows a newer image of the family, and other groups and subnets that the selectors match (S3-07, S3-15, S3-16)", () =>
     inAccount(async (account) => {
       const { world } = account;
       const { aws } = world.box.sandbox;
@@ -137,7 +137,7 @@ describe("drift", () => {
       expect((await account.instances())[0]?.SubnetId).not.toBe(instance?.SubnetId);
     }));
 
-  it("hands a Provisioner's nodes over to a NodePool one at a time (S2-42, S2-43, S2-44, S2-45)", () =>
+  it("moves the pods of a Provisioner's nodes to a NodePool one node at a time (S2-42, S2-43, S2-44, S2-45)", () =>
     inAccount(
       async (account) => {
         const { world } = account;
@@ -183,7 +183,7 @@ describe("drift", () => {
 });
 
 describe("expiry", () => {
-  it("replaces a beta node that is older than its pool lets it be (S2-14, S3-43)", () =>
+  it("replaces a v1beta1 node that is older than its pool permits (S2-14, S3-43)", () =>
     inAccount(async (account) => {
       const { world } = account;
       // The seeds have 360h and 720h. A shorter time needs less virtual time.
@@ -210,7 +210,7 @@ describe("expiry", () => {
       expect(account.said("disrupting via expiration replace")).toHaveLength(1);
     }));
 
-  it("replaces alpha's machines that are too old, and never those that may live for ever (S1-34, S4-05)", () =>
+  it("replaces v1alpha5 machines that are too old, and none without a TTL (S1-34, S4-05)", () =>
     inAccount(async (account) => {
       const { world } = account;
       await applyAlpha(account, { ttlSecondsAfterEmpty: null, ttlSecondsUntilExpired: 1_800 });
@@ -231,7 +231,7 @@ describe("expiry", () => {
       expect(names(await account.items(MACHINES))).toEqual([after.metadata.name]);
     }));
 
-  it("lets beta's node live on once its pool says Never (S4-05)", () =>
+  it("keeps a v1beta1 node once its pool says Never (S4-05)", () =>
     inAccount(async (account) => {
       const { world } = account;
       await applyBeta(account, { spec: { disruption: { expireAfter: "30m" } } });
@@ -256,7 +256,7 @@ describe("expiry", () => {
       expect(account.said("disrupting via drift")).toEqual([]);
     }));
 
-  it("ends v0.5's nodes at their TTL (S1-34)", () =>
+  it("removes v0.5 nodes at their TTL (S1-34)", () =>
     inAccount(async (account) => {
       const { world } = account;
       await world.apply(
@@ -274,7 +274,7 @@ describe("expiry", () => {
 });
 
 describe("consolidation", () => {
-  it("makes one node of two that are half empty (S3-41)", () =>
+  it("replaces two half empty nodes by one (S3-41)", () =>
     inAccount(async (account) => {
       const { world } = account;
       await applyBeta(account);
@@ -301,7 +301,7 @@ describe("consolidation", () => {
       expect(names(await account.items(CLAIMS))).toEqual(settled);
     }));
 
-  it("takes alpha's superfluous machine away where consolidation is on, but not an annotated node's", () =>
+  it("removes a superfluous v1alpha5 machine if consolidation is on, but no annotated node", () =>
     inAccount(async (account) => {
       const { world } = account;
       await applyAlpha(account, { ttlSecondsAfterEmpty: null, consolidation: { enabled: true } });
@@ -331,7 +331,7 @@ describe("consolidation", () => {
       await account.running("app", 2);
     }));
 
-  it("waits for a pod that must not be disrupted until it has ended (S3-86)", () =>
+  it("waits for a do-not-disrupt pod until it has ended (S3-86)", () =>
     inAccount(async (account) => {
       const { world } = account;
       await applyBeta(account);

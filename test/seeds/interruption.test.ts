@@ -101,7 +101,7 @@ spec:
 `;
 
 describe("a spot interruption", () => {
-  it("S4-13, S4-18, S4-19, S4-20, S4-21: is answered at once; pods run elsewhere before the instance ends", async () => {
+  it("S4-13, S4-18, S4-19, S4-20, S4-21: is handled at once; pods run elsewhere before the instance ends", async () => {
     const world = await spotWorld();
     await world.apply(ONE_AT_A_TIME);
     const { aws } = world.box.sandbox;
@@ -150,7 +150,7 @@ describe("a spot interruption", () => {
     expect(again).toEqual([]);
   });
 
-  it("S4-18: takes the instance after two minutes, also from pods that may not be evicted", async () => {
+  it("S4-18: ends the instance after two minutes, also under pods that may not be evicted", async () => {
     const world = await spotWorld();
     await world.apply(ONE_AT_A_TIME.replace("minAvailable: 1", "minAvailable: 2"));
     const { aws } = world.box.sandbox;
@@ -200,7 +200,7 @@ describe("a spot interruption", () => {
     }
   });
 
-  it("S4-19, S4-22: closes and empties a Machine's node too, in the words of its generation", async () => {
+  it("S4-19, S4-22: taints and drains a Machine's node too, with the log messages of its generation", async () => {
     const world = await openWorld({ sells: isUsual });
     worlds.push(world);
     const spot =
@@ -234,7 +234,7 @@ describe("a spot interruption", () => {
     );
   });
 
-  it("S4-34: is nobody's business without a queue", async () => {
+  it("S4-34: is ignored without a queue", async () => {
     const world = await spotWorld({ "interruption-queue": "" });
     const claim = await theClaim(world);
     world.box.sandbox.aws.controls.reclaimSpot(instanceOf(claim));
@@ -243,34 +243,37 @@ describe("a spot interruption", () => {
   });
 });
 
-describe("the other messages", () => {
+describe("the other messages of the interruption queue", () => {
   it.each([
     ["S4-13", "spot-interruption.json", "SpotInterruptionKind", "SpotInterrupted"],
     ["S4-35", "health-scheduled-change.json", "ScheduledChangeKind", "InstanceUnhealthy"],
     ["S4-35", "state-change-stopping.json", "StateChangeKind", "InstanceStopping"],
-  ])("%s, S4-37, S4-38: %s drains and replaces as %s", async (_, file, kind, reason) => {
-    const world = await spotWorld();
-    const claim = await theClaim(world);
-    await send(world, file, instanceOf(claim));
-    expect(await leaving(world, claim)).toBe(true);
-    expect(deletions(world)).toHaveLength(1);
-    expect(deletions(world)[0]).toContain(`"messageKind": "${kind}"`);
-    expect(deletions(world)[0]).toContain('"action": "CordonAndDrain"');
-    await world.until(
-      "both pods run on another node",
-      async () => {
-        const pods = await running(world);
-        return (
-          pods.length === 2 && pods.every(({ spec }) => spec.nodeName !== claim.status?.nodeName)
-        );
-      },
-      120_000,
-    );
-    expect(await told(world, "NodeClaim", claim.metadata.name)).toContain(`Warning ${reason}`);
-    expect(await waiting(world)).toBe(0);
-  });
+  ])(
+    "%s, S4-37, S4-38: %s drains and replaces the node, logged as %s",
+    async (_, file, kind, reason) => {
+      const world = await spotWorld();
+      const claim = await theClaim(world);
+      await send(world, file, instanceOf(claim));
+      expect(await leaving(world, claim)).toBe(true);
+      expect(deletions(world)).toHaveLength(1);
+      expect(deletions(world)[0]).toContain(`"messageKind": "${kind}"`);
+      expect(deletions(world)[0]).toContain('"action": "CordonAndDrain"');
+      await world.until(
+        "both pods run on another node",
+        async () => {
+          const pods = await running(world);
+          return (
+            pods.length === 2 && pods.every(({ spec }) => spec.nodeName !== claim.status?.nodeName)
+          );
+        },
+        120_000,
+      );
+      expect(await told(world, "NodeClaim", claim.metadata.name)).toContain(`Warning ${reason}`);
+      expect(await waiting(world)).toBe(0);
+    },
+  );
 
-  it("S4-36: a rebalance recommendation is only told", async () => {
+  it("S4-36: a rebalance recommendation is only reported", async () => {
     const world = await spotWorld();
     const claim = await theClaim(world);
     await send(world, "rebalance-recommendation.json", instanceOf(claim));
@@ -299,7 +302,7 @@ describe("the other messages", () => {
     expect(await waiting(world)).toBe(0);
   });
 
-  it("S4-26: unknown and garbled ones are logged as errors and deleted, and nothing is touched", async () => {
+  it("S4-26: unknown and malformed messages are logged as errors and deleted, without any other effect", async () => {
     const world = await spotWorld();
     const claim = await theClaim(world);
     await send(world, "unknown.json", instanceOf(claim));
@@ -319,7 +322,7 @@ describe("the other messages", () => {
     });
   });
 
-  it("S4-27: a queue that denies access is an error in the log, until it does no more", async () => {
+  it("S4-27: a queue that denies access is logged as an error until it grants access", async () => {
     const world = await spotWorld();
     const { aws } = world.box.sandbox;
     const claim = await theClaim(world);

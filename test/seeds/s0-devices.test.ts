@@ -37,7 +37,7 @@ describe("the data volume of seed S0", () => {
   });
   afterAll(() => account.world.close());
 
-  it("comes with provisioner and template in one file, which changes nothing applied again (S0-43, S0-52)", async () => {
+  it("is created with provisioner and template from one file, which changes nothing when applied again (S0-43, S0-52)", async () => {
     const { world } = account;
     const first = await world.applySeed("s0-07-basic-deploy-blockdevice.yaml");
     expect(first.map(({ kind }) => kind)).toEqual(["Provisioner", "AWSNodeTemplate"]);
@@ -53,7 +53,7 @@ describe("the data volume of seed S0", () => {
     expect(await versions()).toEqual(before);
   });
 
-  it("has a provisioner to which only the operating system is added (S0-46)", async () => {
+  it("has a provisioner to which defaulting adds only the operating system (S0-46)", async () => {
     const { spec } = await account.read(`${PROVISIONERS}/default`);
     expect(spec.requirements.slice(3)).toEqual([
       { key: "kubernetes.io/os", operator: "In", values: ["linux"] },
@@ -72,7 +72,7 @@ describe("the data volume of seed S0", () => {
     await account.send("DELETE", `${PROVISIONERS}/variant`);
   });
 
-  it("needs one node, for the application selects the provisioner's label (S0-53, S0-54, S0-55, S0-56)", async () => {
+  it("needs one node, because the application selects the provisioner's label (S0-53, S0-54, S0-55, S0-56)", async () => {
     const { world } = account;
     await world.applySeed("s0-08-basic-app-deploy.yaml");
     const [pod] = await account.running("inflate", 1, 60_000);
@@ -90,7 +90,7 @@ describe("the data volume of seed S0", () => {
     expect(pod.spec.nodeName).toBe(node.metadata.name);
   });
 
-  it("is launched as c, m or r within ten vCPUs, on demand (S0-45, S0-47)", async () => {
+  it("belongs to an on-demand instance of families c, m or r with at most ten vCPUs (S0-45, S0-47)", async () => {
     const { state } = account.world.box.sandbox.aws;
     const asked = overrides(account.fleets()[0]).map(({ InstanceType = "" }) => InstanceType);
     expect(asked.length).toBeGreaterThan(0);
@@ -103,7 +103,7 @@ describe("the data volume of seed S0", () => {
     ).not.toEqual([]);
   });
 
-  it("is mapped as written: root of 20Gi, data of 100Gi (S0-14, S0-38, S0-39, S0-48, S0-49)", async () => {
+  it("is mapped as written: 20Gi for root, 100Gi for data (S0-14, S0-38, S0-39, S0-48, S0-49)", async () => {
     [instance] = (await account.instances()) as [Instance];
     const [template] = account.templates();
     expect(template?.LaunchTemplateData.BlockDeviceMappings).toEqual([
@@ -137,7 +137,7 @@ describe("the data volume of seed S0", () => {
     expect(found[0]?.BlockDeviceMappings).toHaveLength(2);
   });
 
-  it("is mounted by a script that arrives byte for byte before the bootstrap (S0-50, S0-58)", () => {
+  it("is mounted by a script that precedes the bootstrap in user data unchanged (S0-50, S0-58)", () => {
     const text = userDataOf(account.templates()[0]);
     const [, template] = seedObjects("s0-07-basic-deploy-blockdevice.yaml");
     const script: string = template.spec.userData;
@@ -146,7 +146,7 @@ describe("the data volume of seed S0", () => {
     expect(text.indexOf(script)).toBeLessThan(text.indexOf("/etc/eks/bootstrap.sh"));
   });
 
-  it.skipIf(noShell)("is mounted at /data1, a file system made on it before (S0-58)", () => {
+  it.skipIf(noShell)("is mounted at /data1 after a file system was made on it (S0-58)", () => {
     const [, template] = seedObjects("s0-07-basic-deploy-blockdevice.yaml");
     expect(mounts(template.spec.userData)).toEqual([
       "mkfs.xfs /dev/datadisk",
@@ -155,7 +155,7 @@ describe("the data volume of seed S0", () => {
     ]);
   });
 
-  it("goes with the instance once both files are deleted (S0-48, S0-59)", async () => {
+  it("is deleted with the instance once both files are deleted (S0-48, S0-59)", async () => {
     const { world } = account;
     await account.send("DELETE", `${DEPLOYMENTS}/inflate`);
     await account.send("DELETE", `${PROVISIONERS}/default`);
@@ -183,8 +183,8 @@ sudo() { echo "SUDO $*"; }
     .map((line) => line.slice(5));
 }
 
-describe("block devices of a template", () => {
-  it("pass size, speed, encryption and key on, and the root's size is the node's storage (S0-40, S0-41)", () =>
+describe("block devices of an AWSNodeTemplate", () => {
+  it("have size, speed, encryption and key as written, and the root's size is the node's storage (S0-40, S0-41)", () =>
     inAccount(async (account) => {
       const { world } = account;
       const kmsKeyID = "arn:aws:kms:us-west-2:123456789012:key/1234abcd";

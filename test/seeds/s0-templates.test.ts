@@ -12,7 +12,7 @@ import {
   userDataOf,
 } from "./account.ts";
 
-describe("templates of seed S0", () => {
+describe("AWSNodeTemplates of seed S0", () => {
   let account: Account;
 
   beforeAll(async () => {
@@ -20,7 +20,7 @@ describe("templates of seed S0", () => {
   });
   afterAll(() => account.world.close());
 
-  it("show which subnets and groups the first chapter's selectors find (S0-06, S0-07, S0-18)", async () => {
+  it("show in their status the subnets and groups that the first chapter's selectors find (S0-06, S0-07, S0-18)", async () => {
     const { aws } = account.world.box.sandbox;
     const hidden = aws.controls.addSubnet({ zone: "us-west-2a", cidr: "10.0.8.0/24" });
     const tagged = [...aws.state.subnets.keys()].filter((id) => id !== hidden).sort();
@@ -35,7 +35,7 @@ describe("templates of seed S0", () => {
     });
   });
 
-  it("are created once; the second time they exist already (S0-21)", async () => {
+  it("are created once, and exist already the second time (S0-21)", async () => {
     const [body] = seedObjects("s0-03-custom_ami_node_template.yaml");
     expect((await account.send("POST", TEMPLATES, body)).status).toBe(201);
     expect(await account.send("POST", TEMPLATES, body)).toMatchObject({
@@ -47,7 +47,7 @@ describe("templates of seed S0", () => {
     });
   });
 
-  it("are a column of the provisioners that refer to them (S0-22)", async () => {
+  it("appear in a column of the provisioners that refer to them (S0-22)", async () => {
     await account.world.applySeed("s0-04-custom_karpenter_provisioner.yaml");
     const accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
     const { body } = await account.send("GET", `${PROVISIONERS}?limit=500`, undefined, { accept });
@@ -56,7 +56,7 @@ describe("templates of seed S0", () => {
     expect(body.rows[0].cells[names.indexOf("TEMPLATE")]).toBe("custom");
   });
 
-  it("are described by the document that kubectl create validates against (S0-27)", async () => {
+  it("are described by the OpenAPI document against which kubectl create validates (S0-27)", async () => {
     const { definitions } = await account.read("/openapi/v2");
     const kinds = Object.values<Record<string, { group: string; kind: string }[]>>(definitions)
       .flatMap((one) => one["x-kubernetes-group-version-kind"] ?? [])
@@ -77,7 +77,7 @@ describe("templates of seed S0", () => {
     ]);
   });
 
-  it("are refused with what they cannot mean (S0-05, S0-09, S0-13, S0-15)", async () => {
+  it("are refused with values that have no meaning (S0-05, S0-09, S0-13, S0-15)", async () => {
     const spec = seed("s0-02-nodetemplate-default.yaml").spec;
     const refusal = async (change: Readonly<Record<string, unknown>>): Promise<string> => {
       const template = seed("s0-02-nodetemplate-default.yaml", { metadata: { name: "odd" } });
@@ -97,7 +97,7 @@ describe("templates of seed S0", () => {
     expect(await refusal({ detailedMonitoring: "true" })).toContain("spec.detailedMonitoring");
   });
 
-  it("take tags as strings only (S0-63)", async () => {
+  it("accept only strings as tags (S0-63)", async () => {
     const [integer] = seedObjects("negative/s0-09-tags-integer-asis.yaml");
     expect(await account.send("POST", TEMPLATES, integer)).toMatchObject({
       status: 422,
@@ -107,7 +107,7 @@ describe("templates of seed S0", () => {
     expect((await account.send("POST", TEMPLATES, text)).status).toBe(201);
   });
 
-  it("may come after their provisioner: nothing is launched until then (S0-01)", async () => {
+  it("may be created after their provisioner, which launches nothing until then (S0-01)", async () => {
     await account.send("DELETE", `${TEMPLATES}/custom`);
     await account.world.applySeed("s0-05-basic-deploy.yaml");
     await account.world.advance(15_000);
@@ -163,8 +163,8 @@ function taggedByUser(
     .map(({ ResourceType }) => ResourceType);
 }
 
-describe("what templates of seed S0 come to in EC2", () => {
-  it("groups, profile, options and user data of every optional field (S0-08, S0-10, S0-11, S0-13, S0-15, S0-17)", () =>
+describe("an AWSNodeTemplate of seed S0, at a launch in EC2,", () => {
+  it("sets groups, profile, options and user data from every optional field (S0-08, S0-10, S0-11, S0-13, S0-15, S0-17)", () =>
     inAccount(async (account) => {
       const { controls, state } = account.world.box.sandbox.aws;
       const tags = [{ Key: "karpenter.sh/discovery", Value: "karpenter-demo" }];
@@ -193,7 +193,7 @@ describe("what templates of seed S0 come to in EC2", () => {
       expect(bootstrap).toContain("karpenter-demo");
     }));
 
-  it("the family's image and the family's form of user data (S0-09)", () =>
+  it("uses the family's image and the family's form of user data (S0-09)", () =>
     inAccount(async (account) => {
       const { world } = account;
       const ssm = "/aws/service";
@@ -245,7 +245,7 @@ describe("what templates of seed S0 come to in EC2", () => {
       }
     }));
 
-  it("the settings' instance profile when they name none, and an error when there is none either (S0-08)", async () => {
+  it("uses the instance profile of the settings if it names none, and fails without either (S0-08)", async () => {
     await inAccount(async (account) => {
       await launchWith(account, "s0-02-nodetemplate-default.yaml");
       expect(account.templates()[0]?.LaunchTemplateData.IamInstanceProfile?.Name).toBe(
@@ -269,7 +269,7 @@ describe("what templates of seed S0 come to in EC2", () => {
     );
   });
 
-  it("the user's tags on everything that a launch makes (S0-12)", () =>
+  it("sets the user's tags on everything that the launch creates (S0-12)", () =>
     inAccount(async (account) => {
       const { controls } = account.world.box.sandbox.aws;
       const tags = [{ Key: "karpenter.sh/discovery", Value: "karpenter-demo" }];
@@ -289,7 +289,7 @@ describe("what templates of seed S0 come to in EC2", () => {
       expect(taggedByUser(template?.TagSpecifications)).toEqual(["launch-template"]);
     }));
 
-  it("what Karpenter finds its machines by, beside the user's tags; only Name is the user's (S0-60, S0-61, S0-62, S0-63, S0-64)", () =>
+  it("sets Karpenter's own tags beside the user's, who may set only Name (S0-60, S0-61, S0-62, S0-63, S0-64)", () =>
     inAccount(async (account) => {
       const own = (name: string) => ({
         "karpenter.sh/provisioner-name": name,
@@ -309,7 +309,7 @@ describe("what templates of seed S0 come to in EC2", () => {
       expect(await tagsOfLaunch(account, second)).toMatchObject([named, named]);
     }));
 
-  it("a tag with the seed's curly quote as it was written (S0-51)", async () => {
+  it("sets a tag with the seed's curly quote as it was written (S0-51)", async () => {
     for (const [file, intent] of [
       ["negative/s0-07-basic-deploy-blockdevice-curly-quote-asis.yaml", '“apps"'],
       ["s0-07-basic-deploy-blockdevice.yaml", "apps"],
@@ -323,7 +323,7 @@ describe("what templates of seed S0 come to in EC2", () => {
     }
   });
 
-  it("nothing while a selector was left unsubstituted, which the log says (S0-43, S0-44)", () =>
+  it("launches nothing while a selector holds an unsubstituted variable, which is logged (S0-43, S0-44)", () =>
     inAccount(async (account) => {
       const { world } = account;
       const unsubstituted = `$${"{CLUSTER_NAME}"}`;

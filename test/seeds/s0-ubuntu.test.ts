@@ -39,7 +39,7 @@ describe("an Ubuntu node for seed S0's inflate", () => {
   });
   afterAll(() => account.world.close());
 
-  it("two pods fit the base nodes, three are marked unschedulable (S0-28)", async () => {
+  it("follows two of five pods on the base nodes, with three unschedulable (S0-28)", async () => {
     await account.world.advance(500);
     const pods = await account.items(PODS);
     expect(pods).toHaveLength(5);
@@ -53,7 +53,7 @@ describe("an Ubuntu node for seed S0's inflate", () => {
     }
   });
 
-  it("says what it does in v0.31's console form and order (S0-30, S0-31, S0-32, S0-33, S0-34)", async () => {
+  it("is logged in v0.31's console form and order (S0-30, S0-31, S0-32, S0-33, S0-34)", async () => {
     await account.world.advance(1_000);
     const { state } = account.world.box.sandbox.aws;
     const lines = account.world.log();
@@ -110,7 +110,7 @@ describe("an Ubuntu node for seed S0's inflate", () => {
     expect(order).toEqual(order.toSorted((a, b) => a - b));
   });
 
-  it("asks EC2 for the two types only, on demand (S0-25)", async () => {
+  it("is requested from EC2 with the two types only, on demand (S0-25)", async () => {
     const { spec } = await account.read(`${PROVISIONERS}/custom`);
     expect(spec.requirements.map(({ key }: Json) => key)).toEqual([
       "node.kubernetes.io/instance-type",
@@ -141,7 +141,7 @@ describe("an Ubuntu node for seed S0's inflate", () => {
     expect(userDataOf(template)).not.toContain("--container-runtime");
   });
 
-  it("tags instance and volumes as the template says (S0-20)", async () => {
+  it("has instance and volumes with the template's tags (S0-20)", async () => {
     const tags = { "managed-by": "karpenter", "ami-type": "ubuntu", intent: "apps" };
     expect(await account.tags(instance.InstanceId)).toMatchObject(tags);
     const disks = await account.volumes(instance.InstanceId);
@@ -149,7 +149,7 @@ describe("an Ubuntu node for seed S0's inflate", () => {
     for (const { VolumeId } of disks) expect(await account.tags(VolumeId)).toMatchObject(tags);
   });
 
-  it("runs the three pods on the node that joins, which bears the provisioner's label (S0-24, S0-35, S0-36)", async () => {
+  it("runs the three pods after it joins, and bears the provisioner's label (S0-24, S0-35, S0-36)", async () => {
     const pods = await account.running("inflate", 5);
     [node] = await account.items(`${NODES}?labelSelector=eks-immersion-team%3Ddefault`);
     expect(node.metadata.name).toBe(instance.PrivateDnsName);
@@ -162,12 +162,12 @@ describe("an Ubuntu node for seed S0's inflate", () => {
     expect(machine.metadata.labels["eks-immersion-team"]).toBe("default");
   });
 
-  it("counts the node against the provisioner's limits (S0-26)", async () => {
+  it("counts against the provisioner's limits (S0-26)", async () => {
     await account.world.advance(10_000);
     expect((await account.read(`${PROVISIONERS}/custom`)).status.resources.cpu).toBe("4");
   });
 
-  it("has a pod in namespace karpenter whose log is the controller's (S0-29)", async () => {
+  it("comes from a controller whose pod in namespace karpenter has its log (S0-29)", async () => {
     const selected = `${KARPENTER_PODS}?labelSelector=app.kubernetes.io%2Fname%3Dkarpenter`;
     const pods = await account.items(selected);
     expect(pods).toHaveLength(1);
@@ -180,7 +180,7 @@ describe("an Ubuntu node for seed S0's inflate", () => {
     expect(third).toContain("controller.provisioner");
   });
 
-  it("goes thirty seconds after the last pod, not before (S0-23)", async () => {
+  it("is removed thirty seconds after the last pod, not before (S0-23)", async () => {
     const { world } = account;
     const scale = { spec: { replicas: 0 } };
     await account.send("PATCH", `${DEPLOYMENTS}/inflate/scale`, scale, {
@@ -207,7 +207,7 @@ describe("an Ubuntu node for seed S0's inflate", () => {
 });
 
 describe("the limits of seed S0's provisioner", () => {
-  it("leave pods pending rather than go above fifty vCPUs (S0-26)", () =>
+  it("keep pods pending beyond fifty vCPUs (S0-26)", () =>
     inAccount(async (account) => {
       const { world } = account;
       await world.applySeed("s0-03-custom_ami_node_template.yaml");
@@ -246,7 +246,7 @@ describe("cleaning up seed S0", () => {
     return machine;
   };
 
-  it("the deployment's pods go with it, and then their node (S0-02)", () =>
+  it("deletes the deployment's pods, and then their node (S0-02)", () =>
     inAccount(async (account) => {
       await start(account);
       await account.world.remove("Deployment", "inflate", "apps/v1");
@@ -259,7 +259,7 @@ describe("cleaning up seed S0", () => {
       expect(await account.items(NODES)).toHaveLength(2);
     }));
 
-  it("the provisioner takes its machines along and plans no more; twice is not found (S0-03)", () =>
+  it("deletes the provisioner with its machines, plans no more, and reports not found the second time (S0-03)", () =>
     inAccount(async (account) => {
       const machine = await start(account);
       const path = `${PROVISIONERS}/custom`;
@@ -279,7 +279,7 @@ describe("cleaning up seed S0", () => {
       });
     }));
 
-  it("the template goes at once; its machine stays and can still be ended (S0-04)", () =>
+  it("deletes the template at once; its machine stays and can still be terminated (S0-04)", () =>
     inAccount(async (account) => {
       const machine = await start(account);
       await account.send("DELETE", `${TEMPLATES}/custom`);
@@ -294,7 +294,7 @@ describe("cleaning up seed S0", () => {
       expect(await account.instances()).toEqual([]);
     }));
 
-  it("in the seed's order, template before provisioner, nothing is left (S0-37)", () =>
+  it("leaves nothing in the seed's order, template before provisioner (S0-37)", () =>
     inAccount(async (account) => {
       await start(account);
       const { world } = account;

@@ -6,7 +6,7 @@ import { serveEndpoints } from "../../src/operator/endpoints.ts";
 import { inAccount, PROVISIONERS, seed } from "./account.ts";
 
 describe("the installation of seed S1", () => {
-  it("names the cluster, without which the controller does not start (S1-15)", async () => {
+  it("sets the cluster's name, without which the controller does not start (S1-15)", async () => {
     await expect(runController("aws", { "cluster-name": "" })).rejects.toThrow(
       "missing the cluster's name: set --cluster-name or CLUSTER_NAME",
     );
@@ -26,7 +26,7 @@ describe("the installation of seed S1", () => {
       { clusterName: "eksworkshop" },
     ));
 
-  it("is ready when provisioners are defaulted, and not any more once it stopped (S1-26)", () =>
+  it("is ready once provisioners are defaulted, and not ready once it stops (S1-26)", () =>
     inAccount(async (account) => {
       const { operator } = account.world.box;
       const probes = await serveEndpoints({

@@ -65,7 +65,7 @@ describe("pods that cannot be placed", () => {
     return line ?? "";
   }
 
-  it("are those that the scheduler says so of, and no others (S1-02)", async () => {
+  it("are those that the scheduler reports as unschedulable, and no others (S1-02)", async () => {
     const { world } = account;
     expect(account.fleets()).toEqual([]);
     const big = { cpu: "1000m", memory: "1Gi" };
@@ -95,7 +95,7 @@ describe("pods that cannot be placed", () => {
     expect(account.fleets()).toHaveLength(1);
   });
 
-  it("get a node among the cheapest that fit (S1-01)", () => {
+  it("get a node from the cheapest types that fit (S1-01)", () => {
     const { state } = account.world.box.sandbox.aws;
     const asked = overrides(account.fleets()[0]).map(({ InstanceType = "" }) => InstanceType);
     const prices = asked.map((type) => state.catalogue.facts.get(type)?.onDemandMicroUsd ?? 0);
@@ -112,7 +112,7 @@ describe("pods that cannot be placed", () => {
     expect(cheaper.length).toBeLessThan(10);
   });
 
-  it("get what they request: GPUs, many CPUs, much memory, from one provisioner (S1-03, S1-28, S1-30)", async () => {
+  it("get the GPUs, CPUs and memory that they request, from one provisioner (S1-03, S1-28, S1-30)", async () => {
     const resources = { limits: { "nvidia.com/gpu": "1" } };
     const containers = [{ name: "app", image: "pause", resources }];
     const gpu = await nodeFor("gpu", { spec: { containers } });
@@ -179,7 +179,7 @@ describe("pods that cannot be placed", () => {
     expect(preferred.metadata.labels["karpenter.sh/provisioner-name"]).toBe("multi-arch");
   });
 
-  it("are spread over zones as they ask (S1-07)", async () => {
+  it("are spread over zones as their topology spread requires (S1-07)", async () => {
     await account.deploy("spread", 3, {
       requests: { cpu: "3" },
       spec: {
@@ -204,7 +204,7 @@ describe("pods that cannot be placed", () => {
 });
 
 describe("a provisioner with a taint", () => {
-  it("gives nodes only to pods that tolerate it, and its nodes the taint (S1-06)", () =>
+  it("gives nodes only to pods that tolerate it, and its nodes have the taint (S1-06)", () =>
     inAccount(async (account) => {
       const taint = { key: "a", value: "b", effect: "NoSchedule" };
       await account.send(

@@ -29,7 +29,7 @@ describe("the tutorial of seed S1", () => {
   });
   afterAll(() => account.world.close());
 
-  it("starts with two m5.large that are not Karpenter's, on 1.21 (S1-14)", async () => {
+  it("starts with two m5.large nodes that are not Karpenter's, on Kubernetes 1.21 (S1-14)", async () => {
     expect(await account.read("/version")).toMatchObject({ major: "1", minor: "21" });
     const nodes = await account.items(NODES);
     expect(nodes).toHaveLength(2);
@@ -41,7 +41,7 @@ describe("the tutorial of seed S1", () => {
     }
   });
 
-  it("finds role and instance profile of the stack there (S1-20)", async () => {
+  it("finds the role and the instance profile of the stack (S1-20)", async () => {
     const { aws } = account.world.box.sandbox;
     const input = { InstanceProfileName: PROFILE };
     expect(await aws.call("iam", "GetInstanceProfile", input)).toMatchObject({
@@ -66,7 +66,7 @@ describe("the tutorial of seed S1", () => {
     ]);
   });
 
-  it("launches a node for one replica, and says so in v0.5's words (S1-08, S1-09, S1-21, S1-35)", async () => {
+  it("launches a node for one replica, and logs it in v0.5's words (S1-08, S1-09, S1-21, S1-35)", async () => {
     const { world } = account;
     await account.deploy("filler", 2);
     await account.running("filler", 2);
@@ -94,14 +94,14 @@ describe("the tutorial of seed S1", () => {
     });
   });
 
-  it("finds subnets by the tag alone, whatever its value (S1-16)", () => {
+  it("finds subnets by the tag's key, whatever its value (S1-16)", () => {
     const asked = account.world.box.sandbox.aws.journal.inputs<Json>("DescribeSubnets");
     expect(asked.map(({ Filters }) => Filters)).toContainEqual([
       { Name: "tag-key", Values: ["kubernetes.io/cluster/karpenter-demo"] },
     ]);
   });
 
-  it("packs what ten replicas still need into one c5.2xlarge (S1-36, S1-37)", async () => {
+  it("packs the remaining need of ten replicas into one c5.2xlarge (S1-36, S1-37)", async () => {
     const { world } = account;
     await account.send("DELETE", "/apis/apps/v1/namespaces/default/deployments/filler");
     await world.advance(2_000);
@@ -121,7 +121,7 @@ describe("the tutorial of seed S1", () => {
     ).toEqual(["c5.2xlarge"]);
   });
 
-  it("marks empty nodes with a TTL and ends them when it is up (S1-10, S1-32, S1-38, S1-39)", async () => {
+  it("marks empty nodes with a TTL and removes them when it expires (S1-10, S1-32, S1-38, S1-39)", async () => {
     const { world } = account;
     await world.scale("inflate", 0);
     await world.advance(5_000);
@@ -147,7 +147,7 @@ describe("the tutorial of seed S1", () => {
     expect(await account.instances()).toEqual([]);
   });
 
-  it("leaves the two base nodes as they were, and no Auto Scaling Group was asked (S1-11, S1-14)", async () => {
+  it("leaves the two base nodes unchanged, and calls no Auto Scaling Group (S1-11, S1-14)", async () => {
     const nodes = await account.items(NODES);
     expect(nodes).toHaveLength(2);
     for (const { spec } of nodes) expect(spec.unschedulable).toBeUndefined();
@@ -158,8 +158,8 @@ describe("the tutorial of seed S1", () => {
   });
 });
 
-describe("a pod that comes back to an empty node", () => {
-  it("takes the TTL off it again (S1-38)", () =>
+describe("a new pod on an empty node", () => {
+  it("removes the TTL from the node (S1-38)", () =>
     inAccount(async (account) => {
       const { world } = account;
       await world.applySeed("s1-02-provisioner-RECONSTRUCTED.yaml");
@@ -179,7 +179,7 @@ describe("a pod that comes back to an empty node", () => {
 });
 
 describe("ttlSecondsAfterEmpty of seed S1", () => {
-  it("given as -1 or not at all keeps empty nodes; -2 is refused (S1-33)", () =>
+  it("keeps empty nodes if it is -1 or missing; -2 is refused (S1-33)", () =>
     inAccount(async (account) => {
       const { world } = account;
       const never = seed("s1-05-provisioner-ttl-minus-one.yaml", {
@@ -252,8 +252,8 @@ describe("the controller's log level (S1-27)", () => {
     ));
 });
 
-describe("what seed S1's installation brings", () => {
-  it("an instance profile for inline providers that name none; their own goes first (S1-18, S1-19)", () =>
+describe("AWS resources of seed S1's installation", () => {
+  it("include an instance profile for inline providers that name none; a named one has precedence (S1-18, S1-19)", () =>
     inAccount(async (account) => {
       const { world } = account;
       world.box.sandbox.aws.controls.addInstanceProfile("own", "KarpenterNodeRole-karpenter-demo");
@@ -276,7 +276,7 @@ describe("what seed S1's installation brings", () => {
       expect([...new Set(profiles)]).toEqual([PROFILE, "own"]);
     }));
 
-  it("no subnets until they bear the cluster's tag, be it empty (S1-17)", () =>
+  it("include subnets only once they bear the cluster's tag, which may be empty (S1-17)", () =>
     inAccount(async (account) => {
       const { world } = account;
       const { aws } = world.box.sandbox;

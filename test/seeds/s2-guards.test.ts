@@ -36,7 +36,7 @@ function grown(pod: Json): Json {
 }
 
 describe("S2: do-not-disrupt", () => {
-  it("guards nodes by either name on a pod's annotations, never by a label (S2-24)", () =>
+  it("protects nodes under either name as a pod's annotation, never as a label (S2-24)", () =>
     inAccount(async (account) => {
       const { world } = account;
       await world.applySeed("s2-03-ec2nodeclass.yaml");
@@ -89,7 +89,7 @@ describe("S2: do-not-disrupt", () => {
       }
     }));
 
-  it("guards an annotated node, empty as it is, until the annotation goes (S2-25)", () =>
+  it("protects an annotated node, even an empty one, until the annotation is removed (S2-25)", () =>
     inAccount(async (account) => {
       const { world } = account;
       await world.applySeed("s2-03-ec2nodeclass.yaml");

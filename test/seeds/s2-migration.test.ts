@@ -23,7 +23,7 @@ const names = (objects: readonly Json[]): string[] =>
   objects.map(({ metadata }) => metadata.name).sort();
 
 describe("S2: karpenter-convert", () => {
-  it("prints what is taken as it is, once the role is filled in (S2-37, S2-38, S2-39)", () =>
+  it("prints manifests that are accepted unchanged, once the role is filled in (S2-37, S2-38, S2-39)", () =>
     inAccount(async ({ world, ...account }) => {
       const derived = new URL("../fixtures/seeds/derived/", import.meta.url);
       const files = ["s2-convert-in-provisioner.yaml", "s2-convert-in-nodetemplate.yaml"];
@@ -57,8 +57,8 @@ describe("S2: karpenter-convert", () => {
     }));
 });
 
-describe("S2: three generations", () => {
-  it("serves them side by side, found by every name (S2-01, S2-03, S2-05, S2-07, S2-33)", () =>
+describe("S2: three generations of the API", () => {
+  it("are served side by side, each found by all its names (S2-01, S2-03, S2-05, S2-07, S2-33)", () =>
     inAccount(async ({ world, ...account }) => {
       const groups = await account.read("/apis");
       const versions = (group: string): readonly string[] =>
@@ -110,8 +110,8 @@ describe("S2: three generations", () => {
     }));
 });
 
-describe("S2: without v1alpha5", () => {
-  it("serves no kind of it and launches for NodePools all the same (S2-02)", () =>
+describe("S2: an API server without v1alpha5", () => {
+  it("serves no kind of it, and NodePools launch nodes all the same (S2-02)", () =>
     inAccount(
       async (account) => {
         for (const path of [PROVISIONERS, MACHINES, TEMPLATES]) {
@@ -154,7 +154,7 @@ async function applyBeta({ world }: Account): Promise<void> {
 /** Too large for the sandbox's first nodes, and for two pods on one node of the Provisioner. */
 const alone = { cpu: "2" };
 
-describe("S2: from a Provisioner to a NodePool", () => {
+describe("S2: the migration from a Provisioner to a NodePool", () => {
   it("runs both at once, each with its own tags (S2-04, S2-32, S2-41, S2-46)", () =>
     inAccount(async (account) => {
       await applyAlpha(account);
@@ -180,7 +180,7 @@ describe("S2: from a Provisioner to a NodePool", () => {
       expect(young).not.toHaveProperty("karpenter.sh/provisioner-name");
     }));
 
-  it("leaves a tainted Provisioner alone and hands its nodes over one by one (S2-42, S2-50, S2-51)", () =>
+  it("ignores a tainted Provisioner for new pods, and replaces its nodes one by one (S2-42, S2-50, S2-51)", () =>
     inAccount(async (account) => {
       const { world } = account;
       await applyAlpha(account);
@@ -226,7 +226,7 @@ describe("S2: from a Provisioner to a NodePool", () => {
       expect(pods.filter(({ spec }) => beta.includes(spec.nodeName))).toHaveLength(1);
     }));
 
-  it("takes a Provisioner down with all its nodes at once, foreground, replaced meanwhile (S2-47, S2-48, S2-49)", () =>
+  it("deletes a Provisioner with all its nodes at once, in the foreground, while new nodes start (S2-47, S2-48, S2-49)", () =>
     inAccount(async (account) => {
       const { world } = account;
       await applyAlpha(account);

@@ -15,7 +15,7 @@ import {
 } from "./account.ts";
 
 describe("S2: the NodePool and the EC2NodeClass of the examples", () => {
-  it("launches Bottlerocket on one of several types, with the template's words on claim and node (S2-06, S2-08, S2-09, S2-10, S2-12, S2-13, S2-20, S2-22)", () =>
+  it("launch Bottlerocket on one of several types, with the template's labels and taints on claim and node (S2-06, S2-08, S2-09, S2-10, S2-12, S2-13, S2-20, S2-22)", () =>
     inAccount(async ({ world, ...account }) => {
       await world.applySeed("s2-03-ec2nodeclass.yaml");
       await world.applySeed("s2-01-nodepool.yaml");
@@ -94,7 +94,7 @@ describe("S2: the NodePool and the EC2NodeClass of the examples", () => {
       expect(await account.items(CLAIMS)).toHaveLength(3);
     }, WHOLE_REGION));
 
-  it("requires a class, and launches nothing while it is not there (S2-11, S3-60)", () =>
+  it("launch nothing while the class is missing (S2-11, S3-60)", () =>
     inAccount(async ({ world, ...account }) => {
       const without = seed("s2-01-nodepool.yaml", {
         spec: { template: { spec: { nodeClassRef: null } } },
@@ -134,8 +134,8 @@ describe("S2: the NodePool and the EC2NodeClass of the examples", () => {
     }));
 });
 
-describe("S2: defaults and rules of the kinds", () => {
-  it("shows the defaults of disruption, whole or in part (S2-16, S2-17)", () =>
+describe("S2: defaults and validation rules of the kinds", () => {
+  it("fill in the defaults of disruption, whole or in part (S2-16, S2-17)", () =>
     inAccount(async ({ world, ...account }) => {
       await world.applySeed("s2-02-nodepool-no-disruption.yaml");
       const { spec } = await account.read(`${POOLS}/defaults`);
@@ -162,7 +162,7 @@ describe("S2: defaults and rules of the kinds", () => {
       });
     }));
 
-  it("takes exactly one of role and instanceProfile, and keeps a role for good (S2-18, S2-21)", () =>
+  it("accept exactly one of role and instanceProfile, and no change of role (S2-18, S2-21)", () =>
     inAccount(async (account) => {
       const wish = (name: string, spec: object) => seed("s2-03-ec2nodeclass.yaml", { spec }, name);
       const tries = [
@@ -183,7 +183,7 @@ describe("S2: defaults and rules of the kinds", () => {
       );
     }));
 
-  it("ORs selector terms: owners and name filters of images, group names that are no Name tags (S2-26, S2-27, S2-29, S2-30)", () =>
+  it("combine selector terms with OR: owners and name filters of images, group names that are no Name tags (S2-26, S2-27, S2-29, S2-30)", () =>
     inAccount(async ({ world, ...account }) => {
       const { aws } = world.box.sandbox;
       const group = (name: string, tags: Readonly<Record<string, string>> = {}) =>

@@ -51,7 +51,7 @@ const onFoo = {
 };
 
 describe("S3: the EC2NodeClass of the examples", () => {
-  it("comes out as written on launch template, instance and volumes (S3-01, S3-08, S3-10, S3-14, S3-19, S3-22, S3-25, S3-26, S3-27, S3-32, S3-36, S3-37)", () =>
+  it("sets launch template, instance and volumes as written (S3-01, S3-08, S3-10, S3-14, S3-19, S3-22, S3-25, S3-26, S3-27, S3-32, S3-36, S3-37)", () =>
     inAccount(async (account) => {
       const { world } = account;
       const { aws } = world.box.sandbox;
@@ -127,7 +127,7 @@ describe("S3: the EC2NodeClass of the examples", () => {
       expect(await account.tags(id)).toMatchObject({ ...user, "by-terraform": "yes" });
     }, FOO));
 
-  it("uses the named profile while IAM is out of reach; a role is not made to work (S3-13)", () =>
+  it("works with its named profile while IAM is unreachable, and does not work with a role (S3-13)", () =>
     inAccount(async (account) => {
       const { world } = account;
       prepare(account);
@@ -155,7 +155,7 @@ describe("S3: the EC2NodeClass of the examples", () => {
       expect(new Set(names)).toEqual(new Set(["foo-instance-profile"]));
     }, FOO));
 
-  it("tags launch templates so that a policy can ask for it; without the tag the refusal shows (S3-35)", () =>
+  it("tags launch templates so that a policy can require it; without the tag the refusal is reported (S3-35)", () =>
     inAccount(async (account) => {
       const { world } = account;
       const { aws } = world.box.sandbox;
@@ -180,7 +180,7 @@ describe("S3: the EC2NodeClass of the examples", () => {
       await account.running("app", 1);
     }, FOO));
 
-  it("holds pods that need more disk than the volume has, and says so (S3-09)", () =>
+  it("keeps pods pending that need more disk than the volume has, with an event (S3-09)", () =>
     inAccount(async (account) => {
       const { world } = account;
       prepare(account);
@@ -202,8 +202,8 @@ describe("S3: the EC2NodeClass of the examples", () => {
     }, FOO));
 });
 
-describe("S3: what the API server makes of an EC2NodeClass", () => {
-  it("is of the cluster, not of a namespace, as NodePools are (S3-02, S3-40)", () =>
+describe("S3: an EC2NodeClass in the API server", () => {
+  it("is cluster-scoped, as NodePools are (S3-02, S3-40)", () =>
     inAccount(async (account) => {
       for (const [group, path, plural, file] of [
         ["karpenter.k8s.aws", CLASSES, "ec2nodeclasses", "s3-30-ec2nodeclass-full.yaml"],
@@ -221,7 +221,7 @@ describe("S3: what the API server makes of an EC2NodeClass", () => {
       }
     }));
 
-  it("defaults IMDS, requires a family, keeps its status to the controller (S3-04, S3-11, S3-17, S3-18)", () =>
+  it("gets IMDS defaults, needs a family, and only the controller may write its status (S3-04, S3-11, S3-17, S3-18)", () =>
     inAccount(async (account) => {
       const { world } = account;
       const subnets = prepare(account, [300, 200, 100]);

@@ -107,7 +107,7 @@ describe("S3: nodes drift", () => {
       expect(ids).toContain(after?.SubnetId);
     }));
 
-  it("when the family's image is a newer one, as long as none is named (S3-07)", () =>
+  it("when the family has a newer image, unless an image is named (S3-07)", () =>
     inAccount(async (account) => {
       await oneNode(account);
       const { controls, state } = account.world.box.sandbox.aws;

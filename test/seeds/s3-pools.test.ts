@@ -49,7 +49,7 @@ const tolerant = {
 };
 
 describe("S3: the NodePool of the examples", () => {
-  it("asks for every size, family, zone and arch that its requirements leave, and no other (S3-39, S3-61, S3-62, S3-63, S3-64, S3-65, S3-66)", () =>
+  it("requests every size, family, zone and architecture that its requirements permit, and no other (S3-39, S3-61, S3-62, S3-63, S3-64, S3-65, S3-66)", () =>
     inAccount(
       async (account) => {
         const { world } = account;
@@ -85,7 +85,7 @@ describe("S3: the NodePool of the examples", () => {
       { ...FOO, ...WHOLE_REGION },
     ));
 
-  it("sets kubelets up as told, keeps their share off what pods may have, and taints (S3-48, S3-49, S3-50, S3-52, S3-53, S3-54, S3-55, S3-56, S3-57, S3-58, S3-72, S3-73)", () =>
+  it("configures kubelets, subtracts their share from what pods may use, and sets taints (S3-48, S3-49, S3-50, S3-52, S3-53, S3-54, S3-55, S3-56, S3-57, S3-58, S3-72, S3-73)", () =>
     inAccount(async (account) => {
       const { world } = account;
       prepare(account);
@@ -154,7 +154,7 @@ describe("S3: the NodePool of the examples", () => {
       expect(account.fleets()).toHaveLength(1);
     }, FOO));
 
-  it("launches t3 of three sizes, on demand, on Linux, labelled, for as long as pods are there and 30 s more (S3-42, S3-59, S3-69, S3-70)", () =>
+  it("launches t3 in three sizes, on demand, Linux, labelled, and removes nodes 30 s after their last pod (S3-42, S3-59, S3-69, S3-70)", () =>
     inAccount(
       async (account) => {
         const { world } = account;
@@ -196,8 +196,8 @@ describe("S3: the NodePool of the examples", () => {
     ));
 });
 
-describe("S3: limits and weight", () => {
-  it("launches nothing above the limits until a node is gone, and says so (S3-44, S3-45)", () =>
+describe("S3: limits and weight of NodePools", () => {
+  it("the controller launches nothing above the limits until a node is gone, and reports it (S3-44, S3-45)", () =>
     inAccount(async (account) => {
       const { world } = account;
       prepare(account);
@@ -234,7 +234,7 @@ describe("S3: limits and weight", () => {
       await account.running("three", 1);
     }, FOO));
 
-  it("tries the heavier pool first; without a weight it is 0 (S3-46, S3-47)", () =>
+  it("the controller tries the pool with more weight first; the default is 0 (S3-46, S3-47)", () =>
     inAccount(async (account) => {
       const { world } = account;
       prepare(account);
@@ -261,8 +261,8 @@ describe("S3: limits and weight", () => {
     }, FOO));
 });
 
-describe("S3: what the API server makes of a NodePool", () => {
-  it("knows no field of AWS and no containerRuntime: an error when strict, else dropped (S3-38, S3-51)", () =>
+describe("S3: a NodePool in the API server", () => {
+  it("has no AWS field and no containerRuntime: an error if strict, otherwise dropped (S3-38, S3-51)", () =>
     inAccount(async ({ ...account }) => {
       const spec = (change: Json): Json => ({ spec: { template: { spec: change } } });
       const file = "s3-31-nodepool-full-1.yaml";
@@ -287,7 +287,7 @@ describe("S3: what the API server makes of a NodePool", () => {
       );
     }));
 
-  it("refuses what kubelets, labels and requirements may not say (S3-52, S3-54, S3-56, S3-59, S3-63, S3-65, S3-71)", () =>
+  it("is refused with invalid kubelets, labels and requirements (S3-52, S3-54, S3-56, S3-59, S3-63, S3-65, S3-71)", () =>
     inAccount(async ({ ...account }) => {
       const file = "s3-31-nodepool-full-1.yaml";
       const kubelet = (change: Json): Json => ({

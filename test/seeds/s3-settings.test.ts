@@ -21,11 +21,11 @@ async function firstLaunchMs({ world, ...account }: Account): Promise<number> {
 
 const onPool = { cpu: "1", spec: { nodeSelector: { team: "team-a" } } };
 
-describe("S3: batching", () => {
+describe("S3: the batching of pods", () => {
   it.each([
     ["1s", 1_000],
     ["5s", 5_000],
-  ])("launches once %s brought no other pod (S3-79)", (idle, idleMs) =>
+  ])("ends with a launch once %s brought no other pod (S3-79)", (idle, idleMs) =>
     inAccount(
       async (account) => {
         await prepare(account);
@@ -38,7 +38,7 @@ describe("S3: batching", () => {
     ),
   );
 
-  it("waits no longer than the maximum while pods keep coming (S3-78)", () =>
+  it("waits no longer than the maximum duration while pods keep arriving (S3-78)", () =>
     inAccount(async (account) => {
       const { world } = account;
       await prepare(account);
@@ -60,8 +60,8 @@ describe("S3: batching", () => {
     }));
 });
 
-describe("S3: the cluster", () => {
-  it("goes by its endpoint and name into user data, tags and profile; EKS is asked for what is not told (S3-76, S3-77)", async () => {
+describe("S3: the cluster's settings", () => {
+  it("put endpoint and name into user data, tags and profile, and EKS is asked for missing ones (S3-76, S3-77)", async () => {
     const endpoint = "https://0123456789abcdef.gr7.ap-northeast-1.eks.amazonaws.com";
     const story = async (account: Account): Promise<string> => {
       await account.world.apply(
@@ -112,7 +112,7 @@ describe("S3: the cluster", () => {
 });
 
 describe("S3: a long job", () => {
-  it("keeps its node for as long as it runs, and no longer (S3-86)", () =>
+  it("keeps its node while it runs, and no longer (S3-86)", () =>
     inAccount(async (account) => {
       const { world } = account;
       await prepare(account);
@@ -176,7 +176,7 @@ describe("S3 and S4: the interruption queue", () => {
     return status === 404 || body.metadata.deletionTimestamp !== undefined;
   }
 
-  it("is read as soon as its name is set, and nothing else need be (S3-75, S4-34)", () =>
+  it("is read as soon as its name is set, without any other setting (S3-75, S4-34)", () =>
     inAccount(
       async (account) => {
         expect(await isAnswered(account)).toBe(true);
@@ -187,7 +187,7 @@ describe("S3 and S4: the interruption queue", () => {
       { flags: { "interruption-queue": "karpenter-demo" } },
     ));
 
-  it("is left alone without a name: nobody asks, nobody answers (S3-75, S4-34)", () =>
+  it("is not read if no name is set (S3-75, S4-34)", () =>
     inAccount(
       async (account) => {
         expect(await isAnswered(account)).toBe(false);
@@ -196,7 +196,7 @@ describe("S3 and S4: the interruption queue", () => {
       { flags: { "interruption-queue": "" } },
     ));
 
-  it("may be missing: that is said, and everything else continues (S3-75)", () =>
+  it("may be missing: that is logged, and everything else works (S3-75)", () =>
     inAccount(
       async (account) => {
         await prepare(account);
@@ -210,7 +210,7 @@ describe("S3 and S4: the interruption queue", () => {
 });
 
 describe("S3: config-logging", () => {
-  it("sets the controller's level while it runs, over the document's own (S3-84)", () =>
+  it("changes the controller's level while it runs, and overrides the level of the document (S3-84)", () =>
     inAccount(
       async (account) => {
         const { world } = account;

@@ -15,8 +15,8 @@ import {
 
 const TEAM = `${NODES}?labelSelector=eks-immersion-team`;
 
-describe("S4: spot.yaml and spot-deploy.yaml as they stand", () => {
-  it("launches spot machines of families c, m, r for amd64, labelled for the team, its tags on EC2 alone (S4-04, S4-06, S4-07, S4-08, S4-09, S4-10, S4-12, S4-16, S4-17)", () =>
+describe("S4: the unchanged spot.yaml and spot-deploy.yaml", () => {
+  it("launch spot instances of families c, m, r for amd64, labelled for the team, with their tags in EC2 only (S4-04, S4-06, S4-07, S4-08, S4-09, S4-10, S4-12, S4-16, S4-17)", () =>
     inAccount(async ({ world, ...account }) => {
       await world.applySeed("s4-01-spot.yaml");
       await world.applySeed("s4-02-spot-deploy.yaml");
@@ -72,7 +72,7 @@ describe("S4: spot.yaml and spot-deploy.yaml as they stand", () => {
       });
     }, WHOLE_REGION));
 
-  it("takes the last of two nodeSelectors, as kubectl does (S4-11)", () =>
+  it("use the last of two nodeSelectors, as kubectl does (S4-11)", () =>
     inAccount(async ({ world, ...account }) => {
       await world.applySeed("s4-01-spot.yaml");
       await world.applySeed("negative/s4-02-spot-deploy-duplicate-key-asis.yaml");
@@ -83,8 +83,8 @@ describe("S4: spot.yaml and spot-deploy.yaml as they stand", () => {
     }));
 });
 
-describe("S4: taking it down again", () => {
-  it("loses the emptied nodes to consolidation once the deployment is deleted (S4-01)", () =>
+describe("S4: the removal of spot.yaml and spot-deploy.yaml", () => {
+  it("lets consolidation remove the empty nodes once the deployment is deleted (S4-01)", () =>
     inAccount(async ({ world, ...account }) => {
       await world.applySeed("s4-01-spot.yaml");
       await world.applySeed("s4-02-spot-deploy.yaml");
@@ -106,7 +106,7 @@ describe("S4: taking it down again", () => {
       expect(["shutting-down", "terminated"]).toContain(record?.state);
     }));
 
-  it("deletes a pool by its singular name with its claims, and a class once they are gone (S4-02, S4-03)", () =>
+  it("deletes a pool by its singular name with its claims, and a class once those are gone (S4-02, S4-03)", () =>
     inAccount(async ({ world, ...account }) => {
       await world.applySeed("s4-01-spot.yaml");
       await world.applySeed("s4-02-spot-deploy.yaml");
