@@ -73,32 +73,35 @@ const MOST_IDLE: Readonly<Record<Twist, number>> = {
   volumes: 0.5,
 };
 
-describe("what is said to come next", () => {
-  it.each(TWISTS)("is what the live loop does, for clusters drawn by lot: %s", async (twist) => {
-    const wrong: unknown[] = [];
-    const reasons = new Map<string, number>();
-    const seeds = seedsOf(twist);
-    for (const seed of seeds) {
-      const world = fakeWorld({
-        ...settingsOf(seed),
-        gates: { staticCapacity: twist === "static" },
-      });
-      await world.clock.advance(OFFSETS_MS[twist]);
-      const drawn = drawCluster(seed, world.clock.now());
-      const objects = twisted(drawn, twist, seed, world.clock.now())
-        .map(ofTestCloud)
-        .map((object) => waiting(object, seed, world.clock.now()));
-      const said = await sayNext(world, objects);
-      const done = await doNext(world, objects);
-      const kind = kindOf(done);
-      reasons.set(kind, (reasons.get(kind) ?? 0) + 1);
-      if (JSON.stringify(said) !== JSON.stringify(done)) wrong.push({ seed, said, done });
-    }
-    expect(wrong).toEqual([]);
-    if (ONE !== undefined) return;
-    if (twist === "plain") expectVariety(reasons);
-    expect(reasons.get("nothing") ?? 0).toBeLessThan(seeds.length * MOST_IDLE[twist]);
-  });
+describe("the simulation of the next round", () => {
+  it.each(TWISTS)(
+    "decides what the live controller then does, for random clusters: %s",
+    async (twist) => {
+      const wrong: unknown[] = [];
+      const reasons = new Map<string, number>();
+      const seeds = seedsOf(twist);
+      for (const seed of seeds) {
+        const world = fakeWorld({
+          ...settingsOf(seed),
+          gates: { staticCapacity: twist === "static" },
+        });
+        await world.clock.advance(OFFSETS_MS[twist]);
+        const drawn = drawCluster(seed, world.clock.now());
+        const objects = twisted(drawn, twist, seed, world.clock.now())
+          .map(ofTestCloud)
+          .map((object) => waiting(object, seed, world.clock.now()));
+        const said = await sayNext(world, objects);
+        const done = await doNext(world, objects);
+        const kind = kindOf(done);
+        reasons.set(kind, (reasons.get(kind) ?? 0) + 1);
+        if (JSON.stringify(said) !== JSON.stringify(done)) wrong.push({ seed, said, done });
+      }
+      expect(wrong).toEqual([]);
+      if (ONE !== undefined) return;
+      if (twist === "plain") expectVariety(reasons);
+      expect(reasons.get("nothing") ?? 0).toBeLessThan(seeds.length * MOST_IDLE[twist]);
+    },
+  );
 });
 
 function seedsOf(twist: Twist): readonly number[] {

@@ -14,8 +14,8 @@ const STRANDED = [13, 18];
 const FIRST = Array.from({ length: COUNT }, (_, seed) => seed);
 const SEEDS = ONE === undefined ? [...new Set([...FIRST, ...STRANDED])] : [Number(ONE)];
 
-describe("the machines of a plan", () => {
-  it("are launched, unless kube-scheduler binds pods elsewhere", {
+describe("the nodes of a plan", () => {
+  it("are what the controller launches, unless kube-scheduler binds pods elsewhere", {
     timeout: 1_800_000,
   }, async () => {
     const kinds = new Map<number, PlanClass>();
@@ -37,25 +37,29 @@ describe("the machines of a plan", () => {
   });
 });
 
-describe("the machines of a plan with disks and reservations", () => {
+describe("the nodes of a plan for pods with disks and reservations", () => {
   // Seed 4 on AWS: of two reserved types, the one with the lower purchase price is launched.
   it.each([
     ["volumes", FIRST.slice(0, COUNT / 2)],
     ["aws", [4, ...FIRST.slice(0, COUNT / 6 - 1)]],
-  ] as const)("are launched: %s", { timeout: 1_800_000 }, async (kind, seeds) => {
-    const faults: unknown[] = [];
-    let launched = 0;
-    for (const seed of seeds) {
-      const verdict = await planVerdict(seed, kind);
-      launched += verdict.played.created.length;
-      if (verdict.kind === "fault") faults.push({ seed, ...verdict });
-    }
-    expect(faults).toEqual([]);
-    expect(launched).toBeGreaterThan(0);
-  });
+  ] as const)(
+    "are what the controller launches: %s",
+    { timeout: 1_800_000 },
+    async (kind, seeds) => {
+      const faults: unknown[] = [];
+      let launched = 0;
+      for (const seed of seeds) {
+        const verdict = await planVerdict(seed, kind);
+        launched += verdict.played.created.length;
+        if (verdict.kind === "fault") faults.push({ seed, ...verdict });
+      }
+      expect(faults).toEqual([]);
+      expect(launched).toBeGreaterThan(0);
+    },
+  );
 });
 
-describe("the class of a wave", () => {
+describe("the classification of what a wave of pods led to", () => {
   const machine = (name: string, atMs = 1) => ({ machine: name, atMs });
   const stray = { pod: "default/a", node: "b", atMs: 2 };
   const told = ["pods lost the node that was planned for them"];

@@ -28,8 +28,8 @@ const ONE = process.env["ANSWERS_SEED"];
 const COUNT = Math.ceil(Number(process.env["ANSWERS_SEEDS"] ?? 60) / 10) + 1;
 const SEEDS = ONE === undefined ? Array.from({ length: COUNT }, (_, seed) => seed) : [Number(ONE)];
 
-describe("what is said to happen if", () => {
-  it("happens, for clusters and changes drawn by lot", { timeout: 1_800_000 }, async () => {
+describe("the outcome that What if predicts", () => {
+  it("comes true for random clusters and changes", { timeout: 1_800_000 }, async () => {
     const wrong: unknown[] = [];
     const elsewhere: unknown[] = [];
     const commands = new Map<string, number>();

@@ -59,8 +59,8 @@ afterAll(async () => {
 
 const met = new Set<KnownDifference>();
 
-describe("the simulated AWS and moto answer alike", () => {
-  it.each(Object.entries(QUESTIONS))("%s", async (name, question) => {
+describe("the simulated AWS and moto", () => {
+  it.each(Object.entries(QUESTIONS))("give equal answers: %s", async (name, question) => {
     const [mine, other] = [await ask(question, ours), await ask(question, theirs)];
     const unknown = differences(mine, other).filter((line) => {
       const known = DIFFERENCES.find(({ where }) => where.test(`${name}: ${line}`));
@@ -70,7 +70,7 @@ describe("the simulated AWS and moto answer alike", () => {
     expect(unknown).toEqual([]);
   });
 
-  it("but for the differences listed, each of which is there", () => {
+  it("differ only as listed, and each listed difference exists", () => {
     expect(DIFFERENCES.filter((known) => !met.has(known)).map(({ where }) => where)).toEqual([]);
   });
 });

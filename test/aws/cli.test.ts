@@ -44,16 +44,16 @@ function json<T>(line: string): Promise<T> {
 }
 
 describe("the AWS CLI on the simulated AWS", () => {
-  it("tells who asks, with an account of twelve digits (S1-01)", async () => {
+  it("shows the caller's identity, with an account of twelve digits (S1-01)", async () => {
     expect(await text("sts get-caller-identity --query Account")).toMatch(/^\d{12}$/);
   });
 
-  it("names the cluster's endpoint, as the install reads it", async () => {
+  it("gives the cluster's endpoint, as the installation reads it", async () => {
     const line = `eks describe-cluster --name ${CLUSTER} --query cluster.endpoint`;
     expect(await json<string>(line)).toMatch(/^https:\/\//);
   });
 
-  it("shifts traffic away from a zone, shows it, and takes it back", async () => {
+  it("starts a zonal shift, shows it and cancels it", async () => {
     const arn = aws.state.cluster.arn ?? "";
     const zone = aws.state.zones[0]?.ZoneId ?? "";
     const start = `arc-zonal-shift start-zonal-shift --resource-identifier ${arn} --away-from ${zone} --expires-in 3h --comment 'power fails'`;
@@ -68,7 +68,7 @@ describe("the AWS CLI on the simulated AWS", () => {
     expect(await text("arc-zonal-shift list-zonal-shifts --query items[].status")).toBe("CANCELED");
   });
 
-  it("sets capacity aside for a class to select", async () => {
+  it("creates a capacity reservation that a node class can select", async () => {
     await json(
       "ec2 create-capacity-reservation --instance-type m5.large --instance-platform Linux/UNIX --availability-zone us-east-1a --instance-count 2 --tag-specifications ResourceType=capacity-reservation,Tags=[{Key=team,Value=a}]",
     );
@@ -83,7 +83,7 @@ describe("the AWS CLI on the simulated AWS", () => {
     expect(await text(group)).toBe("3");
   });
 
-  it("looks around: network, profiles, parameters, where a type is sold", async () => {
+  it("shows the network, instance profiles, SSM parameters, and where a type is offered", async () => {
     const lines = {
       "ec2 describe-vpcs --query length(Vpcs)": "1",
       "ec2 describe-instance-type-offerings --filters Name=instance-type,Values=m5.large --query InstanceTypeOfferings[].Location":
@@ -99,7 +99,7 @@ describe("the AWS CLI on the simulated AWS", () => {
     for (const [line, answer] of Object.entries(lines)) expect(await text(line), line).toBe(answer);
   });
 
-  it("stops a machine, and puts an event of one's own on the bus", async () => {
+  it("stops an instance, and puts a custom event on the bus", async () => {
     const [record] = aws.state.instances.values();
     const stop = `ec2 stop-instances --instance-ids ${record?.id} --query StoppingInstances[].CurrentState.Name`;
     expect(await text(stop)).toBe("stopping");
@@ -118,7 +118,7 @@ describe("the AWS CLI on the simulated AWS", () => {
     expect((await awsCli(endpoint.url, line)).stdout.trim()).toBe(record?.id);
   });
 
-  it("tags subnets with an empty value, and takes the tag off again", async () => {
+  it("tags subnets with an empty value, and removes the tag again", async () => {
     const ids = (await text("ec2 describe-subnets --query Subnets[].SubnetId")).split(/\s+/);
     const key = `kubernetes.io/cluster/${CLUSTER}-2`;
     await json(`ec2 create-tags --resources ${ids.join(" ")} --tags Key=${key},Value=`);
@@ -143,7 +143,7 @@ describe("the AWS CLI on the simulated AWS", () => {
     );
   });
 
-  it("sends a message, counts it, receives and deletes it", async () => {
+  it("sends a message, counts, receives and deletes it", async () => {
     const url = await text(`sqs get-queue-url --queue-name ${CLUSTER}`);
     // Empties the queue of messages about earlier instances.
     await text(`sqs purge-queue --queue-url ${url}`);
@@ -160,7 +160,7 @@ describe("the AWS CLI on the simulated AWS", () => {
     expect(await text(count)).toBe("0");
   });
 
-  it("launches with a fleet, looks at volumes, launch template and tags, and ends it", async () => {
+  it("launches an instance with a fleet, shows its volumes, launch template and tags, and terminates it", async () => {
     const subnet = await text("ec2 describe-subnets --query Subnets[0].SubnetId");
     const image = [...aws.state.images.values()].find(
       ({ image: one }) => one.Architecture === "x86_64",
@@ -218,7 +218,7 @@ describe("the AWS CLI on the simulated AWS", () => {
     expect(Number((await text(spot)).split("\n")[0])).toBeGreaterThan(0);
   });
 
-  it("is refused in AWS's words", async () => {
+  it("shows errors in AWS's words", async () => {
     const { code, stderr } = await awsCli(
       endpoint.url,
       words("ec2 describe-instances --instance-ids i-0123456789abcdef0"),
@@ -228,7 +228,7 @@ describe("the AWS CLI on the simulated AWS", () => {
   });
 
   // The last test, because it deletes what others read.
-  it("takes an image away, and a role once no profile holds it", async () => {
+  it("deregisters an image, and deletes a role once no instance profile has it", async () => {
     const images = "ec2 describe-images --query length(Images)";
     const [id] = (await text("ec2 describe-images --query Images[].ImageId")).split(/\s+/);
     const before = Number(await text(images));

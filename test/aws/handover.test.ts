@@ -136,7 +136,7 @@ afterAll(async () => {
 });
 
 describe("a handover from Karpenter in Go on moto", () => {
-  it("ends no instance, launches none and evicts no pod", async () => {
+  it("terminates no instance, launches none and evicts no pod", async () => {
     const before = {
       claims: uids(await claims()),
       nodes: uids(await nodes()),
@@ -159,13 +159,13 @@ describe("a handover from Karpenter in Go on moto", () => {
     for (const one of await claims()) expect(condition(one, "Drifted")?.status).not.toBe("True");
   });
 
-  it("leaves the launch template while it may be needed, and the tags as they were", async () => {
+  it("keeps the launch template while it may be needed, and leaves the tags unchanged", async () => {
     expect(await templates()).toEqual([TEMPLATE]);
     for (const [id, { Tags }] of await instances())
       expect(fromTagList(Tags)).toEqual(fleet.tags.get(id));
   });
 
-  it("leaves the instance profile that the nodes have, and makes the next one for new nodes", async () => {
+  it("keeps the instance profile of the existing nodes, and creates another for new nodes", async () => {
     const roles = async (InstanceProfileName: string) => {
       const { InstanceProfile } = await moto.api.iam.getInstanceProfile({ InstanceProfileName });
       return InstanceProfile.Roles.map(({ RoleName }) => RoleName);
@@ -175,11 +175,11 @@ describe("a handover from Karpenter in Go on moto", () => {
     expect(await roles(status?.instanceProfile ?? "")).toEqual([ROLE]);
   });
 
-  it("deletes the launch template once nothing has been launched by it for a while", async () => {
+  it("deletes the launch template once no launch has used it for some time", async () => {
     await until("the template is gone", async () => !(await templates()).includes(TEMPLATE));
   });
 
-  it("ends the instance of a claim that is deleted, and only that; its pod gets another", async () => {
+  it("terminates the instance of a deleted claim and no other; its pod gets another node", async () => {
     const [gone, stays] = fleet.instanceIds as [string, string];
     await user.remove("NodeClaim", "default-0", "karpenter.sh/v1");
     const isGone = async () =>
@@ -192,7 +192,7 @@ describe("a handover from Karpenter in Go on moto", () => {
     expect(await stateOf(stays)).toBe("running");
   });
 
-  it("replaces a node that drifts, before it ends it", async () => {
+  it("replaces a drifted node before it removes it", async () => {
     const [, id] = fleet.instanceIds as [string, string];
     const body = { spec: { template: { metadata: { labels: { wave: "second" } } } } };
     await client.patch(NODE_POOL, { name: "default" }, { type: "merge", body });
@@ -208,7 +208,7 @@ describe("a handover from Karpenter in Go on moto", () => {
     });
   });
 
-  it("leaves nothing of upstream's or of ours when pool and class are deleted", async () => {
+  it("leaves none of upstream's AWS resources, and none of ours, once pool and class are deleted", async () => {
     await user.remove("Deployment", "web", "apps/v1");
     await user.remove("NodePool", "default", "karpenter.sh/v1");
     await user.remove("EC2NodeClass", "default", "karpenter.k8s.aws/v1");

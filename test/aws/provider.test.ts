@@ -62,7 +62,7 @@ async function instanceOf(claim: NodeClaim): Promise<Instance> {
 }
 
 describe("the provider on moto", () => {
-  it("finds what the class selects, makes a profile for its role, and the class is ready", async () => {
+  it("resolves what the class selects, creates an instance profile for its role, and makes the class ready", async () => {
     const ready = await provider.until("class ready", () => {
       const found = provider.nodeClass();
       return found !== undefined && condition(found, "Ready")?.status === "True" ? found : false;
@@ -106,7 +106,7 @@ describe("the provider on moto", () => {
     });
   });
 
-  it("lists over a thousand types with zones and prices, as far as moto knows them", async () => {
+  it("lists over a thousand types with zones and prices, as far as moto has them", async () => {
     const types = await provider.cloud.getInstanceTypes(pool({ classRef: CLASS_REF }));
     expect(types.length).toBeGreaterThan(1_000);
     const m5 = types.find((type) => type.name === "m5.large");
@@ -117,7 +117,7 @@ describe("the provider on moto", () => {
   });
 
   it.each(["on-demand", "spot"])(
-    "launches %s with its tags, user data and profile",
+    "launches %s with its tags, user data and instance profile",
     async (kind) => {
       const claim = claimOf(`c-${kind}`, kind, ["m5.large", "m5.xlarge"]);
       const launched = await provider.cloud.create(claim);
@@ -151,7 +151,7 @@ describe("the provider on moto", () => {
     },
   );
 
-  it("writes what the class says into the launch template", async () => {
+  it("writes the settings of the class into the launch template", async () => {
     const ask = ["ec2", "describe-launch-template-versions", "--versions", "$Latest"];
     const { LaunchTemplates } = await moto.api.ec2.describeLaunchTemplates({});
     const name = LaunchTemplates[0]?.LaunchTemplateName ?? "";
@@ -169,13 +169,13 @@ describe("the provider on moto", () => {
     expect(Buffer.from(data?.UserData ?? "", "base64").toString()).toContain("kind: NodeConfig");
   });
 
-  it("launches arm64 with the image of its architecture", async () => {
+  it("launches arm64 instances with the image for arm64", async () => {
     const launched = await provider.cloud.create(claimOf("arm", "on-demand", ["m6g.large"]));
     expect((await instanceOf(launched)).ImageId).toBe(account.imageIds[1]);
     await provider.cloud.delete(launched);
   });
 
-  it("tags an instance once its node is known", async () => {
+  it("tags an instance with its node's name once the node is known", async () => {
     const launched = await provider.cloud.create(claimOf("named", "on-demand", ["m5.large"]));
     const status = { ...launched.status, nodeName: "ip-10-0-0-1" };
     await provider.kube.create(NODE_CLAIM, { ...launched, status });
@@ -189,7 +189,7 @@ describe("the provider on moto", () => {
     });
   });
 
-  it("deletes a claim that the queue says is interrupted, and the message with it", async () => {
+  it("deletes a claim for which the queue holds an interruption, and then the message", async () => {
     const claim = provider.kube.find(NODE_CLAIM, "named") as NodeClaim;
     const instance = claim.status?.providerID?.split("/").at(-1);
     const body = JSON.stringify({
@@ -215,7 +215,7 @@ describe("the provider on moto", () => {
     expect(Attributes["ApproximateNumberOfMessages"]).toBe("0");
   });
 
-  it("leaves nothing behind when its class goes: no profile, no launch template, no instance", async () => {
+  it("leaves no instance profile, launch template or instance once its class is deleted", async () => {
     const profile = provider.nodeClass()?.status?.instanceProfile ?? "";
     const before = await moto.api.ec2.describeLaunchTemplates({});
     expect(before.LaunchTemplates.length).toBeGreaterThan(0);
@@ -230,7 +230,7 @@ describe("the provider on moto", () => {
     expect(new Set(states)).toEqual(new Set(["terminated"]));
   });
 
-  it("continues with the prices it brought, as moto answers no Pricing call, and says so", () => {
+  it("uses its bundled prices, and says so, because moto answers no Pricing call", () => {
     expect(provider.lines.join("\n")).toContain(
       "retrieving on-demand pricing data, using existing",
     );

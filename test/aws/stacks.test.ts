@@ -112,7 +112,7 @@ async function outputs(): Promise<Readonly<Record<string, string>>> {
 }
 
 describe("the CloudFormation stack", () => {
-  it("is created, with a node role that EC2 may take", async () => {
+  it("is created, with a node role that EC2 may assume", async () => {
     expect((await outputs())["NodeRoleName"]).toBe(`KarpenterNodeRole-${CLUSTER}`);
     const { Role } = await aws<{ Role: { AssumeRolePolicyDocument: unknown } }>(
       `iam get-role --role-name KarpenterNodeRole-${CLUSTER}`,
@@ -134,7 +134,7 @@ describe("the CloudFormation stack", () => {
     }
   });
 
-  it("has the queue with its rules, each with the queue as target", async () => {
+  it("has the queue and its rules, each with the queue as target", async () => {
     expect((await outputs())["InterruptionQueue"]).toBe(CLUSTER);
     const { QueueUrl } = await aws<{ QueueUrl: string }>(
       `sqs get-queue-url --queue-name ${CLUSTER}`,
@@ -163,7 +163,7 @@ describe("the CloudFormation stack", () => {
     [ROLE, "cat > trust.json", '"Service":"pods.eks.amazonaws.com"'],
     [`${ROLE}-irsa`, "OIDC=", ':sub":"system:serviceaccount:karpenter:karpenter"'],
   ])(
-    "has a role %s for the controller, made by the page's commands",
+    "has a role %s for the controller, created by the page's commands",
     async (role, start, trust) => {
       const { code, stderr } = await shell(blockOf(start, "aws iam create-role"), role);
       expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
@@ -176,7 +176,7 @@ describe("the CloudFormation stack", () => {
     },
   );
 
-  it("has its policies attached by the page's command", async () => {
+  it("gets its policies attached by the page's command", async () => {
     const { code, stderr } = await shell(documented("aws cloudformation describe-stacks"));
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     const attached = `iam list-attached-role-policies --role-name ${ROLE}`;
@@ -193,7 +193,7 @@ describe("the CloudFormation stack", () => {
   });
 
   it.each(["aws eks create-access-entry", "aws eks create-pod-identity-association"])(
-    "%s of the page is understood by the AWS CLI",
+    "%s of the page is accepted by the AWS CLI",
     async (start) => {
       // moto has neither call and answers 404. That the CLI gets an answer shows that it accepts the arguments.
       const { stderr } = await shell(documented(start));
@@ -203,7 +203,7 @@ describe("the CloudFormation stack", () => {
     },
   );
 
-  it("goes again, with queue and rules", async () => {
+  it("is deleted, with queue and rules", async () => {
     await aws(`cloudformation delete-stack --stack-name ${STACK}`);
     const { Rules } = await aws<{ Rules: unknown[] }>("events list-rules");
     expect(Rules).toEqual([]);
@@ -215,7 +215,7 @@ describe("the CloudFormation stack", () => {
 });
 
 describe("the Terraform module", () => {
-  it("is HCL, and its resources are those of the stack", async () => {
+  it("is valid HCL, and has the resources of the stack", async () => {
     const script = `
 import hcl2, json, sys
 with open(sys.argv[1]) as f: print(json.dumps(sorted({k.strip('"') for r in hcl2.load(f)["resource"] for k in r})))`;

@@ -14,15 +14,15 @@ import { Witness } from "./witness.ts";
 
 const QUICK = [1];
 
-describe("random days of random clusters", () => {
-  it.each(QUICK)("seed %i: nothing is wrong", async (seed) => {
+describe("a simulated day of a random cluster", () => {
+  it.each(QUICK)("seed %i: shows no fault", async (seed) => {
     const { faults, steps } = await play(drawStory(seed));
     expect({ faults, again: `npm run fuzz -- calm --seed ${seed}` }).toMatchObject({ faults: [] });
     expect(steps).toBeGreaterThan(300);
   });
 });
 
-describe("windows of budgets, by the clocks on the wall", () => {
+describe("the budgets that the witness computes", () => {
   const at = (text: string) => Date.parse(text);
 
   it.each([
@@ -38,11 +38,11 @@ describe("windows of budgets, by the clocks on the wall", () => {
     // The window is closed one second before its start and at its end.
     ["0 8 * * *", "30m0s", "2026-01-05T08:29:59Z", true],
     ["0 8 * * *", "30m0s", "2026-01-05T08:30:00Z", false],
-  ])("%s for %s is at %s open: %s", (schedule, duration, time, open) => {
+  ])("of a window from %s for %s allow disruption at %s: %s", (schedule, duration, time, open) => {
     expect(isOpen({ nodes: "0", schedule, duration }, at(time))).toBe(open);
   });
 
-  it("the strictest budget about the reason counts, and one in ten without any", () => {
+  it("follow the strictest budget for the reason, and are one in ten without any", () => {
     const budgets = [{ nodes: "50%" }, { nodes: "2", reasons: ["Drifted"] }];
     expect(allowedNodes(budgets, "Drifted", 10, 0)).toBe(2);
     expect(allowedNodes(budgets, "Empty", 9, 0)).toBe(5);
@@ -64,7 +64,7 @@ const POOL: PoolFacts = {
   quietMs: 0,
 };
 
-describe("the witness", () => {
+describe("the witness of a simulated day", () => {
   let world: TestWorld;
   let witness: Witness;
 
@@ -131,14 +131,14 @@ describe("the witness", () => {
   const send = (method: "POST" | "PATCH" | "DELETE", path: string) =>
     witness.sees({ method, path });
 
-  it("is content with one node of a budget of one, and sees the second", async () => {
+  it("accepts one disrupted node under a budget of one, and reports the second", async () => {
     await status("one", { conditions: conditions("DisruptionReason") });
     expect(witness.faults).toEqual([]);
     await status("two", { conditions: conditions("DisruptionReason") });
     expect(witness.faults.join()).toMatch(/2 nodes of pool-0 .* its budgets allow 1/);
   });
 
-  it("sees a node disrupted whose pods have no place elsewhere", async () => {
+  it("reports a disrupted node whose pods have no place elsewhere", async () => {
     const labels = { metadata: { labels: { team: "pool-0" } } };
     for (const name of ["one", "two"]) {
       await write(`/api/v1/nodes/${name}`, labels);
@@ -156,7 +156,7 @@ describe("the witness", () => {
     for (const name of ["big", "other"]) await world.remove("Pod", name);
   });
 
-  it("sees a node of a paused pool disrupted, once the pause is known", async () => {
+  it("reports a disrupted node of a paused pool, once the pause is known", async () => {
     witness.rules.pauses("pool-0", true);
     await status("one", { conditions: conditions("DisruptionReason") });
     expect(witness.faults).toEqual([]);
@@ -166,7 +166,7 @@ describe("the witness", () => {
     expect(witness.faults.join()).toContain("one is disrupted as Drifted, pool-0 is paused");
   });
 
-  it("sees a node disrupted under a pod that may not be", async () => {
+  it("reports a disrupted node with a pod that must not be disrupted", async () => {
     await world.apply({
       ...pod("one"),
       metadata: {
@@ -189,14 +189,14 @@ describe("the witness", () => {
     expect(witness.faults.join()).toContain("single is rolled over, though one may not be");
   });
 
-  it("sees pods evicted from a node that stays, and pods deleted past their budgets", () => {
+  it("reports pods evicted from a node that stays, and pods deleted beyond their budgets", () => {
     send("POST", "/api/v1/namespaces/default/pods/two/eviction");
     expect(witness.faults.join()).toContain("two is evicted from two, which does not leave");
     send("DELETE", "/api/v1/namespaces/default/pods/two");
     expect(witness.faults.join()).toContain("two is deleted past its budgets");
   });
 
-  it("counts what a round of a loop costs: nodes that come, and pods that are evicted", async () => {
+  it("counts what one round of a loop costs: nodes created and pods evicted", async () => {
     const before = witness.made;
     await world.apply(claim("three"));
     await status("three", { conditions: conditions() });
@@ -211,7 +211,7 @@ describe("the witness", () => {
     await world.remove("NodeClaim", "three", "karpenter.sh/v1");
   });
 
-  it("sees a machine end under its pods, on a day of lies too, when nothing else is looked at", async () => {
+  it("reports an instance that ends under running pods, also on a day with false readings, when it checks nothing else", async () => {
     witness.isMisled = true;
     await write("/api/v1/nodes/one", { spec: { providerID: "aws:///us-west-2a/i-1" } });
     const labels = { app: "app-0" };
@@ -230,7 +230,7 @@ describe("the witness", () => {
     expect(witness.faults.join()).toContain("i-1 is to end, though 1 pods run on one");
   });
 
-  it("sees a claim deleted for nothing, and a limit overrun", async () => {
+  it("reports a claim deleted without a reason, and an exceeded limit", async () => {
     send("DELETE", "/apis/karpenter.sh/v1/nodeclaims/two");
     expect(witness.faults.join()).toContain("two is deleted, and nothing says why");
     witness.look();

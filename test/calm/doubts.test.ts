@@ -95,7 +95,7 @@ function costOf({ about, lie, moment }: Misleading): readonly string[] {
     : [];
 }
 
-describe("a Karpenter that is misled ends no node with a running pod", () => {
+describe("a controller with false readings removes no node with a running pod", () => {
   it.each(EVERYTHING ? everyAct() : QUICK)("$title", { timeout: 900_000 }, async ({ doubts }) => {
     const stage = await DoubtStage.open();
     try {
@@ -122,8 +122,8 @@ describe("a Karpenter that is misled ends no node with a running pod", () => {
   );
 });
 
-describe("the look from outside", () => {
-  it("knows every kind that is watched, and sees what ends", async () => {
+describe("the observer outside the controller", () => {
+  it("knows every kind that the controller watches, and sees each end", async () => {
     const stage = await DoubtStage.open();
     try {
       expect(stage.collections).toEqual(WATCHED);

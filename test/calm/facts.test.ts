@@ -4,17 +4,17 @@ import { eventOf, tooOften } from "./facts.ts";
 
 const MINUTE = 60_000;
 
-describe("what is said", () => {
+describe("an event or a message", () => {
   const times = (count: number, text: string) => Array.from({ length: count }, () => text);
 
-  it("may be said again once a minute, and not more often", () => {
+  it("may be repeated once a minute, and not more often", () => {
     const others = times(9, "b");
     expect(tooOften([...times(11, "a"), ...others], 10 * MINUTE)).toBeUndefined();
     expect(tooOften([...others, ...times(12, "a")], 10 * MINUTE)).toBe("12 times in 10 min: a");
     expect(tooOften([], 10 * MINUTE)).toBeUndefined();
   });
 
-  it("is the same when it counts up on an event that is there, or is about the same in the same words", () => {
+  it("counts as repeated when its count rises, or when the same words are written about the same object", () => {
     const body = { reason: "R", message: "m", involvedObject: { name: "one" } };
     expect(eventOf("", body)).toBe("R of one: m");
     expect(eventOf("", { ...body, involvedObject: { name: "two" } })).not.toBe(eventOf("", body));

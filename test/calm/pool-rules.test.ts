@@ -111,8 +111,8 @@ function guard(disruptionsAllowed: number): PodDisruptionBudget {
   } as unknown as PodDisruptionBudget;
 }
 
-describe("what a pool says", () => {
-  it("a claim drifts when its pool has changed since it came, and not otherwise", () => {
+describe("the witness's rules about pools", () => {
+  it("report a drifted claim unless its pool has changed since the claim was created", () => {
     const rules = rulesOf();
     rules.poolChanged("pool-0", "1");
     const drifted = claim("a", { conditions: ["Drifted"] });
@@ -123,7 +123,7 @@ describe("what a pool says", () => {
     expect(faults.join()).toContain("a is Drifted, and pool-0 has not changed since it came");
   });
 
-  it("at rest who is of an old template is Drifted", () => {
+  it("report a claim of an old template that is not Drifted when the cluster has settled", () => {
     const rules = rulesOf();
     claims = [claim("a"), claim("b", { conditions: ["Drifted"] })];
     rules.atRest();
@@ -138,7 +138,7 @@ describe("what a pool says", () => {
     ]);
   });
 
-  it("a claim expires when its time is up, and where its pool has one", () => {
+  it("report an expired claim before its time, and without expiry in its pool", () => {
     const expired = claim("a", { conditions: ["Expired"] });
     nowMs += 40 * MINUTE;
     rulesOf().claimChanged(expired, claim("a"));
@@ -153,7 +153,7 @@ describe("what a pool says", () => {
     expect(faults).toHaveLength(2);
   });
 
-  it("static pools keep their nodes, and WhenEmpty the used ones", () => {
+  it("report nodes that a static pool loses, and used nodes that a WhenEmpty pool loses", () => {
     rulesOf({ onlyEmpty: true }).marked(claim("a"), "Empty");
     rulesOf({ replicas: 1 }).marked(claim("a"), "Drifted");
     expect(faults).toEqual([]);
@@ -165,7 +165,7 @@ describe("what a pool says", () => {
     ]);
   });
 
-  it("who has turned consolidation off sees none, once what waited is over", () => {
+  it("report consolidation where it is turned off, once pending commands had time to end", () => {
     const rules = rulesOf();
     rules.leftAlone("pool-0");
     nowMs += 20_000;
@@ -179,18 +179,21 @@ describe("what a pool says", () => {
   it.each([
     ["came", pod("p", "a"), pod("p", undefined)],
     ["left", pod("p", "a", { deletionTimestamp: toRfc3339(START_MS) }), pod("p", "a")],
-  ])("a node is left alone for consolidateAfter when a pod %s", (_, after, before) => {
-    const rules = rulesOf();
-    rules.podChanged("updated", after, before);
-    nowMs += 5 * MINUTE - 15_000;
-    rules.marked(claim("a"), "Empty");
-    expect(faults).toEqual([]);
-    nowMs -= 1_000;
-    rules.marked(claim("a"), "Empty");
-    expect(faults.join()).toContain("284000 ms after a pod came or left, pool-0 waits 300000");
-  });
+  ])(
+    "report consolidation of a node earlier than consolidateAfter after a pod %s",
+    (_, after, before) => {
+      const rules = rulesOf();
+      rules.podChanged("updated", after, before);
+      nowMs += 5 * MINUTE - 15_000;
+      rules.marked(claim("a"), "Empty");
+      expect(faults).toEqual([]);
+      nowMs -= 1_000;
+      rules.marked(claim("a"), "Empty");
+      expect(faults.join()).toContain("284000 ms after a pod came or left, pool-0 waits 300000");
+    },
+  );
 
-  it("a limit of nodes holds for those that stay", () => {
+  it("report more nodes than the limit, without those that leave", () => {
     const rules = rulesOf();
     claims = [claim("a"), claim("b"), claim("c", { reason: "Drifted" })];
     rules.look();
@@ -201,8 +204,8 @@ describe("what a pool says", () => {
   });
 });
 
-describe("what a node and its pods say", () => {
-  it("a node that a person keeps stays", () => {
+describe("the witness's rules about nodes and their pods", () => {
+  it("report the disruption of a node that a user protects", () => {
     const rules = rulesOf();
     rules.keeps("a", true);
     rules.marked(claim("a"), "Drifted");
@@ -216,7 +219,7 @@ describe("what a node and its pods say", () => {
     expect(faults).toHaveLength(1);
   });
 
-  it("what is called empty is empty", () => {
+  it("report a node with pods that is disrupted as Empty", () => {
     pods = [pod("over", "a", { deletionTimestamp: toRfc3339(START_MS) })];
     rulesOf().marked(claim("a"), "Empty");
     expect(faults).toEqual([]);
@@ -228,7 +231,7 @@ describe("what a node and its pods say", () => {
     expect(faults).toHaveLength(2);
   });
 
-  it("nodes that go together count on no eviction twice", () => {
+  it("report nodes disrupted together that count on the same eviction twice", () => {
     const rules = rulesOf();
     guards = [guard(1)];
     pods = [pod("p", "a"), pod("q", "a"), pod("r", "b")];
@@ -248,7 +251,7 @@ describe("what a node and its pods say", () => {
     ]);
   });
 
-  it("a node that is to go takes no more pods", () => {
+  it("report pods bound to a node that is to leave", () => {
     const rules = rulesOf();
     claims = [claim("a", { reason: "Drifted" })];
     rules.marked(claims[0] as NodeClaim, "Drifted");
@@ -263,7 +266,7 @@ describe("what a node and its pods say", () => {
     expect(faults).toHaveLength(1);
   });
 
-  it("a node is closed before its claim is asked to go", () => {
+  it("report a claim deleted before its node is closed to pods", () => {
     const rules = rulesOf();
     const node = (spec: object) => ({ metadata: { name: "a" }, spec }) as Node;
     const tainted = (key: string, effect: string) => node({ taints: [{ key, effect }] });
@@ -275,7 +278,7 @@ describe("what a node and its pods say", () => {
     expect(faults).toEqual(["a (Empty) is deleted, and its node stands open"]);
   });
 
-  it("a node stays until its pods are elsewhere, or their time is up", () => {
+  it("report a removed node before its pods have left or their time is up", () => {
     const node = { metadata: { name: "a" } } as Node;
     const deadline = (ms: number) => ({ annotations: { [DEADLINE]: toRfc3339(START_MS + ms) } });
     const ends = (ms: number) => ({ deletionTimestamp: toRfc3339(START_MS + ms) });
@@ -297,7 +300,7 @@ describe("what a node and its pods say", () => {
     expect(faults).toHaveLength(2);
   });
 
-  it("pods have the time that terminationGracePeriod gives them, and no more", () => {
+  it("report pods that get less or more time than terminationGracePeriod", () => {
     const leaving = (minutes: number, grace?: string) =>
       claim("a", {
         ...(grace === undefined ? {} : { grace }),
@@ -324,7 +327,7 @@ describe("what a node and its pods say", () => {
     expect(faults.at(-1)).toBe("a is still there 11 min after its time was up");
   });
 
-  it("a claim is asked to go when the cloud takes its instance back", () => {
+  it("report a claim that is not deleted although the cloud takes its instance back", () => {
     const rules = rulesOf();
     claims = [claim("a", { conditions: ["Registered"] }), claim("b")];
     for (const one of claims) rules.warned(`i-${one.metadata.name}`);

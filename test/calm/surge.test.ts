@@ -150,8 +150,8 @@ async function shrink(home: string): Promise<void> {
   await world.until(`${home} is gone and web runs elsewhere`, isGone, 30 * MINUTE);
 }
 
-describe("a single replica that asks to be moved without downtime", () => {
-  it("runs elsewhere before its node goes, even if its budget allows no eviction", async () => {
+describe("a single replica that is annotated to be moved without downtime", () => {
+  it("runs elsewhere before its node is removed, even if its budget allows no eviction", async () => {
     const web = { name: "web", cpu: "500m", annotations: ASKS, guarded: true };
     const home = await outgrown(web);
     const seen = await watchReady(world, "web");
@@ -164,7 +164,7 @@ describe("a single replica that asks to be moved without downtime", () => {
     expect(await nodes()).toHaveLength(1);
   });
 
-  it.runIf(ALL)("is down for a moment without that wish", async () => {
+  it.runIf(ALL)("is down for a moment without the annotation", async () => {
     const home = await outgrown({ name: "web", cpu: "500m" });
     const seen = await watchReady(world, "web");
     await shrink(home);
@@ -172,16 +172,19 @@ describe("a single replica that asks to be moved without downtime", () => {
     expect(seen.least).toBe(0);
   });
 
-  it.runIf(ALL)("is evicted, and told why, where its Deployment cannot do it", async () => {
-    const spec = { strategy: { type: "Recreate" } };
-    const home = await outgrown({ name: "web", cpu: "500m", annotations: ASKS, spec });
-    await shrink(home);
-    expect(await told("NoSurgeBeforeEviction")).toEqual([
-      "Evicted without a new pod beforehand: its Deployment's strategy is Recreate",
-    ]);
-  });
+  it.runIf(ALL)(
+    "is evicted, with an event that says why, where its Deployment cannot run a second pod",
+    async () => {
+      const spec = { strategy: { type: "Recreate" } };
+      const home = await outgrown({ name: "web", cpu: "500m", annotations: ASKS, spec });
+      await shrink(home);
+      expect(await told("NoSurgeBeforeEviction")).toEqual([
+        "Evicted without a new pod beforehand: its Deployment's strategy is Recreate",
+      ]);
+    },
+  );
 
-  it.runIf(ALL)("is evicted after some time when the new pod does not come up", async () => {
+  it.runIf(ALL)("is evicted after surge-timeout when the new pod does not start", async () => {
     const flags = { "surge-timeout": "3m" };
     const home = await outgrown({ name: "web", cpu: "500m", annotations: ASKS }, flags);
     // The new pod has nowhere to run: EC2 has no capacity.
@@ -207,7 +210,7 @@ describe("a single replica that asks to be moved without downtime", () => {
   });
 
   it.runIf(ALL)(
-    "is evicted at once with the setting off, which asks for no Deployment",
+    "is evicted at once with surge-timeout 0, and the controller makes no request to Deployments",
     async () => {
       const flags = { "surge-timeout": "0" };
       const home = await outgrown({ name: "web", cpu: "500m", annotations: ASKS }, flags);

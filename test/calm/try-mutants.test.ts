@@ -12,18 +12,18 @@ describe("a mutant", () => {
     };
   const DAYS = [4, 7, 9];
 
-  it("is seen on the first day that goes wrong", async () => {
+  it("is caught on the first day that fails without the rule only", async () => {
     const seen = await seeDays(DAYS, { without: wrongOn(7, 9), with: wrongOn() });
     expect(seen).toEqual({ isCaught: true, told: "seen after 2, seed 7: fault of 7" });
   });
 
-  it("is not seen on a day that goes wrong with the rule as well", async () => {
+  it("is not caught on a day that fails with the rule as well", async () => {
     const seen = await seeDays(DAYS, { without: wrongOn(4, 9), with: wrongOn(4) });
     const also = "wrong with the rule as well: 4";
     expect(seen).toEqual({ isCaught: true, told: `seen after 3, seed 9: fault of 9; ${also}` });
   });
 
-  it("is not seen where no day goes wrong, or each of them anyway", async () => {
+  it("is not caught if no day fails without the rule, or if each of them fails with it too", async () => {
     const quiet = await seeDays(DAYS, { without: wrongOn(), with: wrongOn() });
     expect(quiet).toEqual({ isCaught: false, told: "NOT SEEN in 3 days: 4, 7, 9" });
     const loud = await seeDays(DAYS, { without: wrongOn(...DAYS), with: wrongOn(...DAYS) });

@@ -46,12 +46,12 @@ const stuck: Seen = {
 };
 const LEAVES = ["node n still leaves", "node n is closed", "claim c still leaves"];
 
-describe("what has not settled", () => {
-  it("is not a node whose pods a PDB keeps until others run, for which the limit leaves no room", () => {
+describe("the report of what has not settled in a cluster", () => {
+  it("omits a node whose pods a PDB keeps until others run, for which the limit leaves no room", () => {
     expect(unsettled(stuck)).toEqual([]);
   });
 
-  it("is not that node's claim when it went for a reason, and is one that is to go and does not", () => {
+  it("omits that node's claim if it is disrupted for a reason, and names one that is to be disrupted and is not deleted", () => {
     const [claim] = stuck.claims as [NodeClaim];
     const types = ["Initialized", "DisruptionReason"];
     const conditions = types.map((type) => ({ type, status: "True" as const, reason: "Drifted" }));
@@ -63,7 +63,7 @@ describe("what has not settled", () => {
     ]);
   });
 
-  it("is not a node whose pods ask to stay while those that are to replace them wait for such room", () => {
+  it("omits a node with do-not-disrupt pods while their successors wait for such room", () => {
     const [first, second] = stuck.pods as [Pod, Pod];
     const annotations = { "karpenter.sh/do-not-disrupt": "true" };
     const staying = { ...first, metadata: { ...first.metadata, annotations } };
@@ -71,7 +71,7 @@ describe("what has not settled", () => {
     expect(unsettled({ ...stuck, apps, pods: [staying, second] })).toEqual([]);
   });
 
-  it("is that node where one of these does not hold", () => {
+  it("names that node if one of these conditions is not met", () => {
     const [first, second] = stuck.pods as [Pod, Pod];
     const where = (change: Partial<Seen>) => unsettled({ ...stuck, ...change });
     expect(where({ apps: [app("app-1", false)] })).toEqual(LEAVES);
@@ -85,7 +85,7 @@ describe("what has not settled", () => {
     expect(where({ pools })).toEqual(["1 of 2 pods of app-1 run", ...LEAVES]);
   });
 
-  it("is a node that stays closed without leaving, whoever runs there", () => {
+  it("names a node that is closed to pods and does not leave, whatever runs there", () => {
     const [node] = stuck.nodes as [Node];
     const { deletionTimestamp: _, ...metadata } = node.metadata;
     const [claim] = stuck.claims as [NodeClaim];
@@ -95,23 +95,23 @@ describe("what has not settled", () => {
   });
 });
 
-describe("what is written at rest", () => {
+describe("the check of writes in a settled cluster", () => {
   const asking = (name: string) => `POST pods/${name} eviction {"kind":"Eviction"}`;
   const often = (times: number, write: string) => Array.from({ length: times }, () => write);
   const beyond = (writes: readonly string[], change: Partial<Seen> = {}) =>
     beyondAsking(writes, { ...stuck, ...change }, 60_000);
 
-  it("is not to ask a pod again that a PDB keeps for good on a node that leaves (calm seed 97198)", () => {
+  it("accepts repeated evictions of a pod that a PDB keeps for good on a leaving node (calm seed 97198)", () => {
     expect(beyond(often(7, asking("a")))).toEqual([]);
   });
 
-  it("is to ask more often than every ten seconds, or for anything else", () => {
+  it("reports evictions more often than every ten seconds, and any other write", () => {
     expect(beyond(often(9, asking("a")))).toEqual(often(2, asking("a")));
     for (const other of [asking("b"), "DELETE pods/a  {}", "PATCH nodes/n  {}"])
       expect(beyond([asking("a"), other])).toEqual([other]);
   });
 
-  it("is to ask where the pod goes, or need not be kept, or its node stays or has a deadline", () => {
+  it("reports evictions if the pod can go or need not be kept, or if its node stays or has a deadline", () => {
     const [first, second] = stuck.pods as [Pod, Pod];
     const [node] = stuck.nodes as [Node];
     const { deletionTimestamp: _, ...metadata } = node.metadata;

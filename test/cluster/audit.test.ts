@@ -19,7 +19,7 @@ const request = (
   ...more,
 });
 
-it("a right that was refused and never given is lacking", () => {
+it("the audit reports a right as missing if it was refused and never granted", () => {
   expect(
     lackingRights([
       request("watch", "/api/v1/nodes?watch=true", 200),
@@ -31,7 +31,7 @@ it("a right that was refused and never given is lacking", () => {
   ).toEqual(["delete /api/v1/nodes/a"]);
 });
 
-it("what a server refused before it had read the roles is not lacking, when it was allowed afterwards", () => {
+it("the audit ignores refusals before the server had read its roles, if the right was granted afterwards", () => {
   expect(
     lackingRights([
       request("watch", "/api/v1/nodes?resourceVersion=1", 403),
@@ -44,7 +44,7 @@ it("what a server refused before it had read the roles is not lacking, when it w
   ).toEqual(["list /api/v1/pods"]);
 });
 
-it("what was refused after it had been allowed is lacking", () => {
+it("the audit reports a right that is refused after it had been granted", () => {
   expect(
     lackingRights([
       request("watch", "/api/v1/nodes?resourceVersion=1", 200),
@@ -54,7 +54,7 @@ it("what was refused after it had been allowed is lacking", () => {
   ).toEqual(["watch /api/v1/nodes"]);
 });
 
-it("a watch of one object that is allowed does not excuse another's", () => {
+it("the audit does not accept a granted watch of one object for another object", () => {
   const path = "/api/v1/namespaces/system/configmaps";
   const watch = (name: string, status: number) =>
     request("watch", `${path}?fieldSelector=metadata.name%3D${name}`, status, { name });
@@ -63,7 +63,7 @@ it("a watch of one object that is allowed does not excuse another's", () => {
   ).toEqual([`watch ${path} of b`]);
 });
 
-it("what is created has a name only where it is allowed, and is the same right", () => {
+it("the audit treats a creation with and without a name as one right, and shows the name only if granted", () => {
   const path = "/api/v1/namespaces/default/events";
   expect(
     lackingRights([
@@ -73,7 +73,7 @@ it("what is created has a name only where it is allowed, and is the same right",
   ).toEqual([]);
 });
 
-it("a server that was started again has to read the roles again", () => {
+it("the audit expects a restarted server to read its roles again", () => {
   const starts = [100, 500];
   const get = (atMs: number, status: number) => request("get", "/api/v1/nodes/a", status, { atMs });
   expect(lackingRights([get(110, 200), get(510, 403)], starts)).toEqual([]);

@@ -32,7 +32,7 @@ function claim(name: string, spec: object): KubeObject {
 const SMALL = { cpu: "1", memory: "512Mi" };
 const TO = { "karpenter.sh/capacity-type": "on-demand" };
 
-describe("one broken object does not stop the rest", () => {
+describe("one broken object does not stop the controller's other work", () => {
   let cluster: LiveCluster;
   const pods = async () =>
     (await cluster.list<Pod>("Pod", "v1", "app=web")).filter(
@@ -73,7 +73,7 @@ describe("one broken object does not stop the rest", () => {
   });
   afterAll(() => cluster?.close());
 
-  it("NodeClaims that never get a providerID: no such class, and no instance type that fits", async () => {
+  it("NodeClaims that never get a providerID: their class is missing, or no instance type fits", async () => {
     await cluster.apply(claim("no-class", { nodeClassRef: { ...CLASS_REF, name: "gone" } }));
     const nowhere = {
       key: "node.kubernetes.io/instance-type",
@@ -84,7 +84,7 @@ describe("one broken object does not stop the rest", () => {
     await upAndDown("emptied");
   });
 
-  it("a NodeClaim whose status another writer emptied", async () => {
+  it("a NodeClaim whose status another client emptied", async () => {
     await scale(1);
     await cluster.until("a pod runs", async () => (await pods()).length === 1, 90_000);
     let name = "";
@@ -109,7 +109,7 @@ describe("one broken object does not stop the rest", () => {
     await upAndDown();
   });
 
-  it("a Node that says it is ours and has neither providerID nor capacity", async () => {
+  it("a Node with Karpenter's labels and neither providerID nor capacity", async () => {
     await cluster.apply({
       apiVersion: "v1",
       kind: "Node",
@@ -119,7 +119,7 @@ describe("one broken object does not stop the rest", () => {
     await cluster.remove("Node", "forged");
   });
 
-  it("a pod whose claim is bound to a volume that is gone", async () => {
+  it("a pod whose PersistentVolumeClaim is bound to a deleted volume", async () => {
     await cluster.apply({
       apiVersion: "v1",
       kind: "PersistentVolumeClaim",
@@ -147,7 +147,7 @@ describe("one broken object does not stop the rest", () => {
     await cluster.remove("Pod", "lost");
   });
 
-  it("NodePools that another writer made invalid behind the schema's back", async () => {
+  it("NodePools that another client made invalid in etcd, past the schema", async () => {
     const name = "nodepools.karpenter.sh";
     const crd = (await cluster.list("CustomResourceDefinition", CRD)).find(
       ({ metadata }) => metadata.name === name,
@@ -193,7 +193,7 @@ describe("one broken object does not stop the rest", () => {
     for (const { metadata } of broken) await cluster.remove("NodePool", metadata.name, V1);
   });
 
-  it("and the process has not fallen over once", () => {
+  it("the process has not ended meanwhile", () => {
     const log = cluster.log();
     expect(log.filter((line) => /TypeError|AssertionError|unhandled/i.test(line))).toEqual([]);
     expect(log.filter((line) => line.includes("successfully acquired lease")).length).toBe(1);

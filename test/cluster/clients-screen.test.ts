@@ -41,7 +41,7 @@ afterAll(async () => {
 });
 
 describe("stern", () => {
-  it("shows the logs of many pods, whole and with the server's time stamps", async (context) => {
+  it("shows the logs of many pods completely, with the server's timestamps", async (context) => {
     const stern = programs.get("stern");
     if (stern === undefined) return context.skip();
     const logs = async (...flags: readonly string[]): Promise<string> => {

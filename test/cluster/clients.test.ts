@@ -40,7 +40,7 @@ describe("a program written with client-go and controller-runtime", () => {
     rmSync(directory, { recursive: true });
   });
 
-  it("sees the same in the sandbox as in a real control plane", async () => {
+  it("gets the same answers from the sandbox as from a real control plane", async () => {
     const real = await transcript(program, plane?.kubeconfig ?? "");
     expect(real).not.toMatch(/^failed:/m);
     const ours = await transcript(program, sandboxConfig);

@@ -18,7 +18,7 @@ const LIMIT_MS = 300_000;
 /** Lines of each replica's log in the error when a wait ends without success. */
 const LAST_LINES = 40;
 
-describe("two replicas on a real cluster, the leader killed at random moments", () => {
+describe("two replicas on a real cluster, with the leader killed at random moments", () => {
   let story: KwokStory;
   let launches: Launches;
   let replicas: ReplicaProcess[] = [];

@@ -41,7 +41,7 @@ const FOUR_CORES = [
   { key: "node.kubernetes.io/instance-type", operator: "In", values: ["c-4x-amd64-linux"] },
 ];
 
-describe("what goes by force on a real control plane", { timeout: 300_000 }, () => {
+describe("forced removal of nodes on a real control plane", { timeout: 300_000 }, () => {
   let cluster: LiveCluster;
   let hands: Hands;
   beforeAll(async () => {
@@ -72,7 +72,7 @@ describe("what goes by force on a real control plane", { timeout: 300_000 }, () 
       await hands.annotate("Pod", pod.metadata.name, key, null);
   };
 
-  it.concurrent("v1: expiry asks neither budgets nor pods, its drain does", async () => {
+  it.concurrent("v1: expiry ignores budgets and do-not-disrupt pods, but its drain respects them", async () => {
     const story = storyOf(cluster, "force-v1");
     await story.pool({
       disruption: { ...NEVER, budgets: [{ nodes: "0" }] },
@@ -88,7 +88,7 @@ describe("what goes by force on a real control plane", { timeout: 300_000 }, () 
     await story.end();
   });
 
-  it.concurrent("v1beta1: what expired waits for its budget", async () => {
+  it.concurrent("v1beta1: an expired node waits for its pool's budget", async () => {
     const story = storyOf(cluster, "force-beta");
     const apply = (disruption: object) => cluster.apply(betaPool(story.name, disruption));
     await apply({ expireAfter: "Never" });
@@ -103,7 +103,7 @@ describe("what goes by force on a real control plane", { timeout: 300_000 }, () 
     await story.end();
   });
 
-  it.concurrent("v1alpha5: what expired waits for pods that are not to be evicted", async () => {
+  it.concurrent("v1alpha5: an expired node waits for its do-not-disrupt pods", async () => {
     const story = storyOf(cluster, "force-alpha", "karpenter.sh/provisioner-name");
     await cluster.apply(alphaPool(story.name, {}));
     await story.deploy({ replicas: 1, annotations: { [DO_NOT_EVICT]: "true" } });
@@ -132,7 +132,7 @@ describe("what goes by force on a real control plane", { timeout: 300_000 }, () 
     });
   }
 
-  it.concurrent("node repair: not while more than a fifth are broken; then past every guard", async () => {
+  it.concurrent("node repair: pauses while more than a fifth of the nodes are unhealthy, then removes them past every guard", async () => {
     const story = storyOf(cluster, "force-repair");
     await story.pool({
       disruption: { ...NEVER, budgets: [{ nodes: "0" }] },
@@ -171,7 +171,7 @@ describe("what goes by force on a real control plane", { timeout: 300_000 }, () 
     await story.end();
   });
 
-  it.concurrent("drift: with a terminationGracePeriod no guard keeps a node, but for that long", async () => {
+  it.concurrent("drift: terminationGracePeriod overrides every guard once the period is over", async () => {
     const story = storyOf(cluster, "force-drift");
     const spec = { terminationGracePeriod: `${GRACE_SECONDS}s`, requirements: FOUR_CORES };
     await story.pool({ disruption: NEVER, template: { spec } });
@@ -209,7 +209,7 @@ describe("what goes by force on a real control plane", { timeout: 300_000 }, () 
     await story.end();
   });
 
-  it.concurrent("of a fixed number the empty node goes first, then one whose drain asks its pods", async () => {
+  it.concurrent("static pool: the empty node is removed first, then one whose drain evicts its pods", async () => {
     const story = storyOf(cluster, "force-static");
     await story.pool({
       disruption: { ...NEVER, budgets: [{ nodes: "0" }] },
@@ -240,7 +240,7 @@ describe("what goes by force on a real control plane", { timeout: 300_000 }, () 
     await story.end();
   });
 
-  it.concurrent("a PodDisruptionBudget over a command: it is carried through, once, and its drain waits", async ({
+  it.concurrent("a PodDisruptionBudget during a command: the command completes, once, and the drain waits", async ({
     onTestFinished,
   }) => {
     const story = storyOf(cluster, "force-command");

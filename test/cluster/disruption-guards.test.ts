@@ -55,7 +55,7 @@ interface Condition {
   readonly message?: string;
 }
 
-describe("what holds disruption back on a real control plane", { timeout: 300_000 }, () => {
+describe("guards against disruption on a real control plane", { timeout: 300_000 }, () => {
   let cluster: LiveCluster;
   let hands: Hands;
   beforeAll(async () => {
@@ -98,7 +98,7 @@ describe("what holds disruption back on a real control plane", { timeout: 300_00
     return nodes;
   }
 
-  it.concurrent("budgets: a window that is open holds its reason, a percentage is never passed", async () => {
+  it.concurrent("budgets: an open window blocks its reason, and a percentage is never exceeded", async () => {
     const story = storyOf(cluster, "budgets");
     const always = { schedule: "* * * * *", duration: "1m" };
     const never = { schedule: "0 0 29 2 *", duration: "1m" };
@@ -132,7 +132,7 @@ describe("what holds disruption back on a real control plane", { timeout: 300_00
     await story.end();
   });
 
-  it.concurrent("do-not-disrupt on a pod and on a node: each stays until it is taken away", async () => {
+  it.concurrent("do-not-disrupt on a pod and on a node: keeps each node until the annotation is removed", async () => {
     const story = storyOf(cluster, "annotated");
     await story.pool({ disruption: NEVER, template: FOUR_CORES });
     const before = await pairs(story, 2);
@@ -158,7 +158,7 @@ describe("what holds disruption back on a real control plane", { timeout: 300_00
     await story.end();
   });
 
-  it.concurrent("a PodDisruptionBudget of one: consolidation takes one of the nodes at a time", async () => {
+  it.concurrent("a PodDisruptionBudget of one: consolidation removes one node at a time", async () => {
     const story = storyOf(cluster, "guarded");
     await story.pool({ disruption: UNDERUTILIZED, template: FOUR_CORES });
     await hands.guard(story, { maxUnavailable: 0 });
@@ -182,7 +182,7 @@ describe("what holds disruption back on a real control plane", { timeout: 300_00
     await story.end();
   });
 
-  it.concurrent("a terminationGracePeriod ends a drain that pods will not let end, and not before", async () => {
+  it.concurrent("terminationGracePeriod: ends a drain that pods block, and no earlier", async () => {
     const story = storyOf(cluster, "stuck");
     const graceSeconds = 15;
     const spec = { terminationGracePeriod: `${graceSeconds}s` };
@@ -222,7 +222,7 @@ describe("what holds disruption back on a real control plane", { timeout: 300_00
     await story.end();
   });
 
-  it.concurrent("a paused pool keeps its nodes, and what is said of them comes true afterwards", async () => {
+  it.concurrent("a paused pool: keeps its nodes, and the actions announced in its events follow after the pause", async () => {
     const story = storyOf(cluster, "paused");
     await story.pool({ disruption: UNDERUTILIZED, template: FOUR_CORES });
     await hands.annotate("NodePool", story.name, PAUSED, "true");
@@ -248,8 +248,8 @@ describe("what holds disruption back on a real control plane", { timeout: 300_00
     await story.end();
   });
 
-  describe("when all that is over", () => {
-    it("budgets of the cluster: over all pools one empty node goes at a time", async () => {
+  describe("after the other guards", () => {
+    it("cluster-wide budgets: one empty node is removed at a time over all pools", async () => {
       // The cluster budget counts the disrupted nodes of all pools. This test runs alone, because beside other tests
       // its two nodes would wait.
       const stories = ["empty-a", "empty-b"].map((name) => storyOf(cluster, name));
@@ -272,7 +272,7 @@ describe("what holds disruption back on a real control plane", { timeout: 300_00
       for (const story of stories) await story.end();
     });
 
-    it("a controller that is killed in the middle of a command carries it on", async () => {
+    it("a controller killed in the middle of a command: the next one completes it", async () => {
       const story = storyOf(cluster, "killed");
       const launches = followLaunches(cluster.client);
       try {

@@ -35,7 +35,7 @@ const type = (...values: string[]) => ({
   },
 });
 
-describe("what takes a node away on a real control plane", { timeout: 300_000 }, () => {
+describe("voluntary disruption on a real control plane", { timeout: 300_000 }, () => {
   let cluster: LiveCluster;
   let hands: Hands;
   beforeAll(async () => {
@@ -62,7 +62,7 @@ describe("what takes a node away on a real control plane", { timeout: 300_000 },
     await story.end();
   });
 
-  it.concurrent("puts a cheaper node in the place of one, and has it ready first", async () => {
+  it.concurrent("replaces a node by a cheaper one, which is ready first", async () => {
     const story = storyOf(cluster, "replace");
     const types = type("c-2x-amd64-linux", "c-16x-amd64-linux");
     await story.pool({ disruption: UNDERUTILIZED, template: types });
@@ -76,7 +76,7 @@ describe("what takes a node away on a real control plane", { timeout: 300_000 },
     await story.end();
   });
 
-  it.concurrent("puts several nodes in the place of several, which are cheaper together", async () => {
+  it.concurrent("replaces several nodes by several others that cost less together", async () => {
     const story = storyOf(cluster, "repack");
     await story.pool({
       disruption: UNDERUTILIZED,
@@ -100,7 +100,7 @@ describe("what takes a node away on a real control plane", { timeout: 300_000 },
     await story.end();
   });
 
-  it.concurrent("v1: ends a node at its expireAfter, and not before", async () => {
+  it.concurrent("v1: removes a node at its expireAfter, and no earlier", async () => {
     const story = storyOf(cluster, "expiry");
     const spec = { expireAfter: `${LIFETIME_SECONDS}s` };
     await story.pool({ disruption: NEVER, template: { spec } });
@@ -108,7 +108,7 @@ describe("what takes a node away on a real control plane", { timeout: 300_000 },
     await story.end();
   });
 
-  it.concurrent("v1beta1: replaces a node at its expireAfter, and has the other ready first", async () => {
+  it.concurrent("v1beta1: replaces a node at its expireAfter, with the new one ready first", async () => {
     const story = storyOf(cluster, "expiry-beta");
     const disruption = { expireAfter: `${LIFETIME_SECONDS}s` };
     await cluster.apply(betaPool(story.name, disruption));
@@ -116,7 +116,7 @@ describe("what takes a node away on a real control plane", { timeout: 300_000 },
     await story.end();
   });
 
-  it.concurrent("v1alpha5: replaces a node after ttlSecondsUntilExpired, and has the other ready first", async () => {
+  it.concurrent("v1alpha5: replaces a node after ttlSecondsUntilExpired, with the new one ready first", async () => {
     const story = storyOf(cluster, "expiry-alpha", "karpenter.sh/provisioner-name");
     await cluster.apply(alphaPool(story.name, { ttlSecondsUntilExpired: LIFETIME_SECONDS }));
     await lives(story, "first");
@@ -149,7 +149,7 @@ describe("what takes a node away on a real control plane", { timeout: 300_000 },
     }
   }
 
-  it.concurrent("keeps a fixed number of nodes, and replaces those one for one", async () => {
+  it.concurrent("keeps the replicas of a static pool, and replaces its nodes one for one", async () => {
     const story = storyOf(cluster, "static");
     const requirements = [ON_DEMAND];
     await story.pool({
@@ -172,7 +172,7 @@ describe("what takes a node away on a real control plane", { timeout: 300_000 },
     await story.end();
   });
 
-  it.concurrent("ends a node whose kubelet has been silent for longer than is borne with", async () => {
+  it.concurrent("removes a node whose kubelet has been silent for longer than the toleration", async () => {
     const story = storyOf(cluster, "repair");
     await story.pool({ disruption: NEVER });
     await story.deploy({ replicas: 1 });

@@ -53,7 +53,7 @@ function beta(name: string) {
   return { apiVersion: "karpenter.kwok.sh/v1alpha1", kind: "KWOKNodeClass", name };
 }
 
-describe("three generations on a real control plane", () => {
+describe("three generations of the API on a real control plane", () => {
   let cluster: LiveCluster;
   let kubectl: Kubectl;
   const apply = (object: object) => kubectl.ok("apply -f -", { stdin: JSON.stringify(object) });
@@ -72,7 +72,7 @@ describe("three generations on a real control plane", () => {
   });
   afterAll(() => cluster?.close());
 
-  it("reads a v1beta1 pool as v1, and back", async () => {
+  it("convert a v1beta1 pool to v1 and back", async () => {
     await apply(BETA);
     const stable = await get("nodepools.v1.karpenter.sh beta");
     expect(stable.spec.template.spec).toMatchObject({
@@ -83,7 +83,7 @@ describe("three generations on a real control plane", () => {
     expect(again.spec).toEqual(BETA.spec);
   });
 
-  it("shows a v1 pool to users of v1beta1, whose edits lose nothing that only v1 can say", async () => {
+  it("show a v1 pool as v1beta1, and edits there keep the fields that only v1 has", async () => {
     await apply(V1);
     const old = await get("nodepools.v1beta1.karpenter.sh stable");
     expect(old.spec.disruption).toMatchObject({ ...EMPTY_SOON, expireAfter: "720h" });
@@ -96,7 +96,7 @@ describe("three generations on a real control plane", () => {
     expect(spec.disruption.budgets).toEqual([{ nodes: "100%", reasons: ["Empty"] }]);
   });
 
-  it("fills in what a Provisioner leaves out", async () => {
+  it("fill in the defaults of a Provisioner", async () => {
     const plain = {
       ...ALPHA,
       metadata: { name: "plain" },
@@ -149,7 +149,7 @@ describe("three generations on a real control plane", () => {
       { ...V1, spec: { ...V1.spec, disruption: { ...EMPTY_SOON, budgets: [{ nodes: "many" }] } } },
       "spec.disruption.budgets[0].nodes: Invalid value",
     ],
-  ])("refuses %s", async (_, object, words) => {
+  ])("refuse %s", async (_, object, words) => {
     const denied = await refusal({ ...object, metadata: { name: "refused" } });
     expect(denied).toContain(words);
   });
@@ -158,7 +158,7 @@ describe("three generations on a real control plane", () => {
     ["alpha", "karpenter.sh/provisioner-name", "machines.karpenter.sh"],
     ["beta", "karpenter.sh/nodepool", "nodeclaims.v1beta1.karpenter.sh"],
     ["stable", "karpenter.sh/nodepool", "nodeclaims.v1.karpenter.sh"],
-  ])("a pool of generation %s brings nodes and lets them go", async (name, label, claims) => {
+  ])("create and remove nodes for a pool of generation %s", async (name, label, claims) => {
     await cluster.apply(
       pauseDeployment(name, {
         replicas: 3,

@@ -77,7 +77,7 @@ const INSTALL = [
   ...IMAGE,
 ];
 
-describe("a release on a real control plane", () => {
+describe("a Helm release on a real control plane", () => {
   let cluster: LiveCluster;
   let helm: Helm;
   let program: string;
@@ -147,7 +147,7 @@ describe("a release on a real control plane", () => {
       return (await fetch(url).catch(() => undefined))?.status === 200;
     });
 
-  it("brings its kinds, and two replicas that the scheduler places apart", async () => {
+  it("installs its kinds, and two replicas that the scheduler places on different nodes", async () => {
     const release = ["upgrade", "--install", "karpenter-crd", "{crds}", "--namespace", NAMESPACE];
     await helm.ok([...release, "--create-namespace"]);
     const notes = await helm.ok([...INSTALL, "--skip-crds", "--wait", "--timeout", "90s"], values);
@@ -160,7 +160,7 @@ describe("a release on a real control plane", () => {
     kubeconfig = await tokenFile(cluster.client, cluster.kubeconfig, NAMESPACE, "karpenter");
   });
 
-  it("runs under its ServiceAccount: leads, converts, admits, and answers its probes", async () => {
+  it("runs with its ServiceAccount: elects a leader, converts, admits, and answers its probes", async () => {
     start();
     await seen("it leads", "successfully acquired lease");
     await seen("webhooks are served", "webhooks are served");
@@ -170,7 +170,7 @@ describe("a release on a real control plane", () => {
     expect(await metrics.text()).toContain("karpenter_build_info");
   });
 
-  it("admits Provisioners, by its Service and with the certificate that it made", async () => {
+  it("admits Provisioners through its Service, with the certificate that it created", async () => {
     const provisioner = (spec: object) =>
       cluster.apply({
         apiVersion: "karpenter.sh/v1alpha5",
@@ -189,7 +189,7 @@ describe("a release on a real control plane", () => {
     expect(stored?.spec.requirements).toHaveLength(5);
   });
 
-  it("brings nodes for pods of a v1 and of a v1beta1 pool, and drains them past a budget", async () => {
+  it("creates nodes for pods of a v1 and of a v1beta1 pool, and drains them as a budget allows", async () => {
     await cluster.apply(NODE_CLASS);
     await cluster.apply(pool("default"));
     await cluster.apply(betaPool("beta"));
@@ -234,7 +234,7 @@ describe("a release on a real control plane", () => {
     await seen("debug again", "Updating logging level for controller from error to debug.");
   });
 
-  it("keeps the conversion webhook's authority when the kinds are upgraded", async () => {
+  it("keeps the certificate authority of the conversion webhook when the kinds are upgraded", async () => {
     const read = async () => {
       const [crd] = (
         await cluster.list("CustomResourceDefinition", "apiextensions.k8s.io/v1")
@@ -259,7 +259,7 @@ describe("a release on a real control plane", () => {
     expect((await read()).caBundle).toBe(caBundle);
   });
 
-  it("hands over to the second replica, which takes the rest away", async () => {
+  it("fails over to the second replica, which removes the remaining nodes", async () => {
     start(APART);
     expect(await endContainer(running[0] as ChildProcess)).toBe(0);
     const leads = () =>
@@ -270,7 +270,7 @@ describe("a release on a real control plane", () => {
     await cluster.until("no node is left", async () => (await nodes()).length === 0, 120_000);
   });
 
-  it("does AWS's work with the rights that provider aws brings, for both generations", async () => {
+  it("works with the rights for provider aws, for both generations", async () => {
     for (const child of running) await endContainer(child);
     const sandbox = await startLiveSandbox();
     const aws = await startAwsEndpoint(sandbox.box.sandbox.aws, { port: 0 });
@@ -330,14 +330,14 @@ describe("a release on a real control plane", () => {
     }
   });
 
-  it("asked for nothing beyond its rights", () => {
+  it("made no request beyond its rights", () => {
     const asked = auditedRequests(cluster.directory).filter(({ user }) => user === ACCOUNT);
     expect(asked.length).toBeGreaterThan(50);
     expect(refusedRequests(cluster.directory, ACCOUNT)).toEqual([]);
     expect(log()).not.toContain("forbidden");
   });
 
-  it("used the rights of webhooks", () => {
+  it("used the rights for webhooks", () => {
     const used = new Set(
       auditedRequests(cluster.directory).map(({ verb, resource }) => `${verb} ${resource}`),
     );
@@ -355,7 +355,7 @@ describe("a release on a real control plane", () => {
     );
   });
 
-  it("says which right is missing, and what to do, where there is none", async () => {
+  it("names the missing right and the remedy where it has none", async () => {
     const poor = await tokenFile(cluster.client, cluster.kubeconfig, NAMESPACE, "default");
     const child = start(APART, poor, logs("poor.log"));
     await cluster.until("it is told", async () =>
@@ -377,7 +377,7 @@ describe("a release on a real control plane", () => {
     );
   });
 
-  it("is away: the API server says what docs/guide/troubleshooting.md has", async () => {
+  it("is stopped: the API server's errors are those of docs/guide/troubleshooting.md", async () => {
     for (const child of running) await endContainer(child);
     // Pods that are not ready leave the Service.
     await cluster.client.patch(
@@ -418,7 +418,7 @@ describe("a release on a real control plane", () => {
     expect(page).toContain('no endpoints available for service "karpenter"');
   });
 
-  it("leaves nothing behind but its kinds and its Lease", async () => {
+  it("leaves only its kinds and its Lease after uninstalling", async () => {
     for (const kind of ["NodePool", "Provisioner"])
       for (const { metadata, apiVersion } of await cluster.list(
         kind,

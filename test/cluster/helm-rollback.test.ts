@@ -57,7 +57,7 @@ const workload = (name: string, replicas: number) =>
     spec: { affinity: ALONE, nodeSelector: { "karpenter.sh/nodepool": name } },
   });
 
-describe("a release with its operators running", () => {
+describe("a Helm release whose controllers run", () => {
   let cluster: LiveCluster;
   let helm: Helm;
   let operators: StandIn | undefined;
@@ -163,7 +163,7 @@ describe("a release with its operators running", () => {
     await cluster?.close();
   });
 
-  it("is upgraded in mid-flight: no node is replaced and no pod evicted", async () => {
+  it("is upgraded in the middle of their work: no node is replaced and no pod evicted", async () => {
     await cluster.apply(workload("comes", 2));
     await cluster.until("claims for them are made", async () => (await claims()).length === 6);
     const before = await snapshot();
@@ -175,7 +175,7 @@ describe("a release with its operators running", () => {
     expect((await claims()).length).toBe(6);
   });
 
-  it("goes back by a rollback in mid-flight, as quietly", async () => {
+  it("is rolled back in the middle of their work, and again no node is replaced and no pod evicted", async () => {
     await cluster.apply(workload("comes", 4));
     await cluster.until("claims for them are made", async () => (await claims()).length === 8);
     const before = await snapshot();
@@ -187,7 +187,7 @@ describe("a release with its operators running", () => {
     expect((await claims()).length).toBe(8);
   });
 
-  it("goes back while the upgrade is still rolling out, as quietly", async () => {
+  it("is rolled back while the upgrade still rolls out, and again no node is replaced and no pod evicted", async () => {
     const before = await snapshot();
     await upgrade();
     await helm.ok(["rollback", "karpenter", "3", ...PLACE]);
@@ -197,7 +197,7 @@ describe("a release with its operators running", () => {
     expect((await claims()).length).toBe(8);
   });
 
-  it("ends the draining node once its pod may go", async () => {
+  it("removes the draining node once its pod may be evicted", async () => {
     await cluster.remove("PodDisruptionBudget", "leaves", "policy/v1");
     await cluster.until(
       "its pod has moved to a new node",

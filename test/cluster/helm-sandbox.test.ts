@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => sandbox?.close());
 
-it("installs, upgrades, rolls back and uninstalls a release in the sandbox", async () => {
+it("helm installs, upgrades, rolls back and uninstalls a release in the sandbox", async () => {
   expect(await helm.ok([...RELEASE, "--create-namespace", ...WAIT], VALUES)).toContain(
     "STATUS: deployed",
   );

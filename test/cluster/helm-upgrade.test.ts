@@ -55,7 +55,7 @@ interface Deployment extends KubeObject {
 
 type Specified = KubeObject & { readonly spec?: unknown };
 
-describe("a release of upstream's chart", () => {
+describe("a Helm release of upstream's chart", () => {
   let cluster: LiveCluster;
   let helm: Helm;
   let before: readonly Specified[];
@@ -85,7 +85,7 @@ describe("a release of upstream's chart", () => {
   });
   afterAll(() => cluster?.close());
 
-  it("is not upgraded with the values of upstream's chart itself, its image among them", async () => {
+  it("is not upgraded with the default values of upstream's chart, which include its image", async () => {
     const reused = ["upgrade", "karpenter", "{chart}", ...PLACE, "--skip-crds", "--reuse-values"];
     expect(await helm.fails(reused)).toContain(
       "missing properties 'provider', 'networkPolicy', 'prometheusRule', 'grafana', 'webhook', 'logConfig'",
@@ -96,24 +96,30 @@ describe("a release of upstream's chart", () => {
   it.each([
     ["karpenter-observer", ["settings.observeOnly=true", "webhook.enabled=false", "replicas=1"]],
     ["karpenter-ts", ["settings.preset=upstream-compatible", "replicas=0"]],
-  ])("has room beside it for %s, as docs/guide/migrate.md installs it", async (name, settings) => {
-    const set = settings.flatMap((one) => ["--set", one]);
-    await helm.ok(["install", name, "{chart}", ...PLACE, "--skip-crds", ...IMAGE, ...set], VALUES);
-    const found = await cluster.list<Deployment>("Deployment", "apps/v1");
-    expect(found.map(({ metadata }) => metadata.name).sort()).toEqual(["karpenter", name]);
-    const one = found.find(({ metadata }) => metadata.name === name);
-    expect(settings).toContain(`replicas=${one?.spec.replicas}`);
-    const environment = environmentOf(
-      one?.spec.template.spec.containers[0] as Container,
-      NAMESPACE,
-    );
-    const isObserver = name === "karpenter-observer";
-    expect(environment["OBSERVE_ONLY"]).toBe(isObserver ? "true" : undefined);
-    expect(environment["PRESET"]).toBe(isObserver ? undefined : "upstream-compatible");
-    await helm.ok(["uninstall", name, ...PLACE]);
-  });
+  ])(
+    "allows %s to be installed beside it, as docs/guide/migrate.md shows",
+    async (name, settings) => {
+      const set = settings.flatMap((one) => ["--set", one]);
+      await helm.ok(
+        ["install", name, "{chart}", ...PLACE, "--skip-crds", ...IMAGE, ...set],
+        VALUES,
+      );
+      const found = await cluster.list<Deployment>("Deployment", "apps/v1");
+      expect(found.map(({ metadata }) => metadata.name).sort()).toEqual(["karpenter", name]);
+      const one = found.find(({ metadata }) => metadata.name === name);
+      expect(settings).toContain(`replicas=${one?.spec.replicas}`);
+      const environment = environmentOf(
+        one?.spec.template.spec.containers[0] as Container,
+        NAMESPACE,
+      );
+      const isObserver = name === "karpenter-observer";
+      expect(environment["OBSERVE_ONLY"]).toBe(isObserver ? "true" : undefined);
+      expect(environment["PRESET"]).toBe(isObserver ? undefined : "upstream-compatible");
+      await helm.ok(["uninstall", name, ...PLACE]);
+    },
+  );
 
-  it("is upgraded to ours in place, with the values it was installed with", async () => {
+  it("is upgraded to our chart in place, with the values it was installed with", async () => {
     const old = await deployed();
     await helm.ok(["upgrade", "karpenter-crd", "{crds}", ...PLACE]);
     const kept = "--reset-then-reuse-values";
@@ -141,7 +147,7 @@ describe("a release of upstream's chart", () => {
     expect(own?.metadata.annotations).toMatchObject(VALUES.serviceAccount.annotations);
   });
 
-  it("has room for two observers in its namespace, which bring no ConfigMap", async () => {
+  it("allows two observers in its namespace, which install no ConfigMap", async () => {
     const watch = ["settings.observeOnly=true", "webhook.enabled=false", "replicas=1"];
     const set = watch.flatMap((one) => ["--set", one]);
     const names = ["karpenter-balanced", "karpenter-frugal"];
@@ -193,7 +199,7 @@ describe("a release of upstream's chart", () => {
     await helm.ok(["uninstall", "next", ...PLACE]);
   });
 
-  it("keeps its NodePools and node classes as they were", async () => {
+  it("keeps its NodePools and node classes unchanged", async () => {
     const now = await stored();
     expect(now.map(({ spec }) => spec)).toEqual(before.map(({ spec }) => spec));
     expect(now.map(({ metadata }) => metadata.uid)).toEqual(
@@ -201,7 +207,7 @@ describe("a release of upstream's chart", () => {
     );
   });
 
-  it("goes back to upstream's by a rollback", async () => {
+  it("returns to upstream's chart by a rollback", async () => {
     await helm.ok(["rollback", "karpenter", "1", ...PLACE]);
     expect((await deployed()).container.image).toContain("public.ecr.aws/karpenter/controller");
     expect((await stored()).length).toBe(before.length);

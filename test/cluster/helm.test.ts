@@ -140,7 +140,7 @@ function environment(objects: readonly Rendered[]): Record<string, string> {
   return environmentOf(containerIn(objects), NAMESPACE);
 }
 
-describe("the charts, by the real helm on a real control plane", () => {
+describe("the charts, rendered and installed by the real helm", () => {
   let cluster: LiveCluster;
 
   beforeAll(async () => {
@@ -162,7 +162,7 @@ describe("the charts, by the real helm on a real control plane", () => {
     }
   }
 
-  describe("rendered", () => {
+  describe("rendered manifests", () => {
     beforeAll(() =>
       cluster.apply({
         apiVersion: "v1",
@@ -184,11 +184,11 @@ describe("the charts, by the real helm on a real control plane", () => {
       ],
       ["with everything that can be said", EVERYTHING],
       ["from values of v0.31", V0_31],
-    ])("are objects that kube-apiserver takes to the letter: %s", async (_name, values) => {
+    ])("are accepted by kube-apiserver with strict fields: %s", async (_name, values) => {
       await check(await rendered([], values));
     });
 
-    it("say all that can be said", async () => {
+    it("contain every optional part that values can turn on", async () => {
       const objects = await rendered(["--api-versions", "monitoring.coreos.com/v1"], {
         ...EVERYTHING,
         serviceMonitor: {
@@ -235,7 +235,7 @@ describe("the charts, by the real helm on a real control plane", () => {
         });
     });
 
-    it("take the flags of seed S1 (S1-23, S1-24, S1-25)", async () => {
+    it("accept the flags of seed S1 (S1-23, S1-24, S1-25)", async () => {
       const flags = [
         "serviceAccount.create=false",
         "controller.clusterName=eksworkshop",
@@ -251,7 +251,7 @@ describe("the charts, by the real helm on a real control plane", () => {
       });
     });
 
-    it("take the flags of seed S4 (S4-28, S4-29, S4-30, S4-31, S4-32)", async () => {
+    it("accept the flags of seed S4 (S4-28, S4-29, S4-30, S4-31, S4-32)", async () => {
       const role = "arn:aws:iam::123456789012:role/karpenter";
       const objects = await rendered([
         ...["--set", `serviceAccount.annotations.eks\\.amazonaws\\.com/role-arn=${role}`],
@@ -276,7 +276,7 @@ describe("the charts, by the real helm on a real control plane", () => {
       expect(FEATURE_GATES?.split(",")).toContain("SpotToSpotConsolidation=false");
     });
 
-    it("take the gate's key with a capital letter, and the notes say so (S4-33)", async () => {
+    it("accept the gate's key with a capital letter, and the notes say so (S4-33)", async () => {
       const capital = "settings.featureGates.SpotToSpotConsolidation=true";
       const env = environment(await rendered([...ON_AWS, "--set", capital]));
       expect(env["FEATURE_GATES"]?.split(",")).toContain("SpotToSpotConsolidation=true");
@@ -291,7 +291,7 @@ describe("the charts, by the real helm on a real control plane", () => {
       expect(told).toContain("settings.featureGates.SpotToSpotConsolidation: an older name");
     });
 
-    it("follow the names of v0.31, and hand on false and zero", async () => {
+    it("accept the value names of v0.31, and pass on false and zero", async () => {
       expect(environment(await rendered([], V0_31))).toMatchObject({
         CLUSTER_NAME: "demo",
         INTERRUPTION_QUEUE: "demo",
@@ -329,7 +329,7 @@ describe("the charts, by the real helm on a real control plane", () => {
         "DRANVIDIAGPU=true,DRAEFA=false",
       ],
       [["ignoreDRARequests=false"], "false", "DRANVIDIAGPU=false,DRAEFA=false"],
-    ])("plan claims as the values say: %j", async (given, ignored, gates) => {
+    ])("follow the values for planning claims: %j", async (given, ignored, gates) => {
       const flags = given.flatMap((one) => ["--set", `settings.${one}`]);
       const onAws = ["--set", "provider=aws"];
       const env = environment(await rendered([...ON_AWS, ...onAws, ...flags]));
@@ -339,7 +339,7 @@ describe("the charts, by the real helm on a real control plane", () => {
       expect(AWS_FEATURE_GATES).toContain(gates);
     });
 
-    it("leave what is null to the program and to Kubernetes", async () => {
+    it("leave out values that are null, so the defaults of the program and of Kubernetes apply", async () => {
       const nothing = chartValues(readFileSync(VALUES, "utf8"))
         .filter(({ name }) => !REQUIRED.has(name))
         .reduce((all, { name }) => withNull(all, name.split(".")), {});
@@ -375,20 +375,20 @@ describe("the charts, by the real helm on a real control plane", () => {
         [...ON_AWS, "--set", "serviceMonitor.enabled=true"],
         "install the Prometheus operator first",
       ],
-    ])("refuse %s and say what to do", async (_name, args, told) => {
+    ])("refuse %s with a remedy", async (_name, args, told) => {
       expect(await helm.fails([...TEMPLATE, ...args])).toContain(told);
     });
 
     it.each([
       ["without an image", []],
       ["with a digest alone", ["--set", `controller.image.digest=sha256:${"0".repeat(64)}`]],
-    ])("refuse to be rendered %s, and say what to give", async (_name, args) => {
+    ])("cannot be rendered %s, and the error names the value to set", async (_name, args) => {
       expect(await helm.fails([...WITHOUT_IMAGE, ...ON_AWS, ...args])).toContain(
         "controller.image.repository is empty: say where your image is",
       );
     });
 
-    it("make pods that are let into a namespace of restricted pods", async () => {
+    it("define pods that a namespace with restricted pod security admits", async () => {
       const namespace = "restricted";
       const labels = { "pod-security.kubernetes.io/enforce": "restricted" };
       await cluster.apply({
@@ -416,7 +416,7 @@ describe("the charts, by the real helm on a real control plane", () => {
       await expect(create({ ...spec, hostNetwork: true })).rejects.toThrow("PodSecurity");
     });
 
-    it("hand their kinds over to the chart of kinds, as the guide says", async () => {
+    it("pass their kinds to the chart of kinds, as the guide says", async () => {
       await helm.ok(INSTALL, { provider: "kwok" });
       const kinds = ["upgrade", "--install", "karpenter-crd", "{crds}", "--namespace", NAMESPACE];
       expect(await helm.fails(kinds)).toContain("cannot be imported into the current release");

@@ -15,7 +15,7 @@ const NODES = 6;
 /** Lines of Karpenter's log in the error when a wait ends without success. */
 const LAST_LINES = 30;
 
-describe("a hostile API server", { timeout: 400_000 }, () => {
+describe("the controller works on with an API server that", { timeout: 400_000 }, () => {
   let story: KwokStory;
   let proxy: HostileProxy;
   let karpenter: ReplicaProcess;
@@ -110,7 +110,7 @@ describe("a hostile API server", { timeout: 400_000 }, () => {
     });
   });
 
-  it("takes no connection for twenty seconds", async () => {
+  it("accepts no connection for twenty seconds", async () => {
     await survive("out of reach for 20 s", async () => {
       proxy.refuse(true);
       await story.scale(4);
@@ -129,7 +129,7 @@ describe("a hostile API server", { timeout: 400_000 }, () => {
     });
   });
 
-  it("brings watch events five seconds late", async () => {
+  it("delivers watch events five seconds late", async () => {
     await survive("watches 5 s late for 30 s", async () => {
       const before = karpenter.log().length;
       proxy.delayWatches(5_000);
@@ -144,14 +144,14 @@ describe("a hostile API server", { timeout: 400_000 }, () => {
     });
   });
 
-  it("says that versions are gone", async () => {
+  it("answers that versions are too old", async () => {
     await survive("every watch expired", async () => {
       proxy.expire();
       await story.scale(4);
     });
   });
 
-  it("lets the stream of pods fall silent", async () => {
+  it("sends nothing more on the watch of pods", async () => {
     await survive("the pods' stream silent until noticed", async () => {
       proxy.silence("pods");
       await story.scale(4);

@@ -27,7 +27,7 @@ async function until(what: string, holds: () => boolean): Promise<void> {
 }
 
 it.each(["SIGINT", "SIGTERM", "SIGKILL"] as const)(
-  "nothing is left of a run that got %s, as npm got it",
+  "a run that got %s from npm leaves no process behind",
   { timeout: 2 * LIMIT_MS },
   async (signal) => {
     const folder = mkdtempSync(join(tmpdir(), "karpenter-interrupt-"));

@@ -43,7 +43,7 @@ describe("karpenter controller on a real control plane", () => {
     await cluster.until("everything is gone", gone, 90_000);
   });
 
-  it("brings nodes for pods and takes them away when they are empty", async () => {
+  it("creates nodes for pods and removes them when they are empty", async () => {
     await cluster.apply(nodePool("default"));
     await cluster.apply(pauseDeployment("web", { replicas: 20, requests: SMALL }));
     await cluster.until("20 pods run", async () => (await running("web")).length === 20);
@@ -56,7 +56,7 @@ describe("karpenter controller on a real control plane", () => {
     await cluster.until("no claim is left", async () => (await claims()).length === 0);
   });
 
-  it("runs what the examples say", async () => {
+  it("does what the examples promise", async () => {
     const example = (file: string) =>
       readFileSync(new URL(`../../examples/${file}`, import.meta.url), "utf8");
     await cluster.apply(example("kwok/nodepool.yaml"));
@@ -152,7 +152,7 @@ describe("karpenter controller on a real control plane", () => {
     await cluster.until("2 pods run again", async () => (await running("web")).length === 2);
   });
 
-  it("reckons daemons on each new node", async () => {
+  it("reserves room for daemons on each new node", async () => {
     await cluster.apply(nodePool("default"));
     const daemon = pauseDeployment("daemon", {
       replicas: 1,
@@ -172,7 +172,7 @@ describe("karpenter controller on a real control plane", () => {
     await cluster.remove("DaemonSet", "daemon", "apps/v1");
   });
 
-  it("plans nothing more for pods whose node is on its way", async () => {
+  it("plans no second node for pods whose node is being launched", async () => {
     await cluster.apply({
       apiVersion: "karpenter.kwok.sh/v1alpha1",
       kind: "KWOKNodeClass",
@@ -190,7 +190,7 @@ describe("karpenter controller on a real control plane", () => {
     expect(most).toBe(1);
   });
 
-  it("stops at a pool's limits and says so", async () => {
+  it("stops at a pool's limits and reports it", async () => {
     await cluster.apply(nodePool("default", { spec: { limits: { cpu: "4" } } }));
     await cluster.apply(
       pauseDeployment("web", { replicas: 10, requests: { ...SMALL, cpu: "1500m" } }),
@@ -214,7 +214,7 @@ describe("karpenter controller under upstream's own CRDs", () => {
   });
   afterAll(() => cluster?.close());
 
-  it("brings nodes and takes them away, with no other generation of the API installed", async () => {
+  it("creates and removes nodes, with no other generation of the API installed", async () => {
     await cluster.apply(NODE_CLASS);
     await cluster.apply(nodePool("default"));
     await cluster.apply(pauseDeployment("web", { replicas: 5, requests: SMALL }));

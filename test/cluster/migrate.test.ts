@@ -202,7 +202,7 @@ describe.each(operatorVersions())("a handover from upstream %s", (version) => {
     rmSync(directory, { recursive: true, force: true });
   });
 
-  it("is preceded by an observer, which the audit log sees write nothing but events", async () => {
+  it("begins with an observer, which writes only events according to the audit log", async () => {
     const kubeconfig = await openAccount(client, plane.kubeconfig);
     const scale = (name: string, namespace: string, replicas: number) =>
       client.patch(
@@ -250,7 +250,7 @@ describe.each(operatorVersions())("a handover from upstream %s", (version) => {
     await until("its pods are gone", () => allRun(4));
   });
 
-  it("is quiet with claims launching, one node draining and drift pending", async () => {
+  it("replaces and evicts nothing, with claims launching, one node draining and drift pending", async () => {
     await client.create(POD_DISRUPTION_BUDGET, {
       metadata: { name: "leaves", namespace: "default" },
       spec: { maxUnavailable: 0, selector: { matchLabels: { app: "leaves" } } },
@@ -286,7 +286,7 @@ describe.each(operatorVersions())("a handover from upstream %s", (version) => {
     expect([after.claims.size, after.nodes.size, await drifted()]).toEqual([7, 7, 3]);
   });
 
-  it("leaves a cluster that the doctor finds well, and that fits into a bundle", async () => {
+  it("leaves a cluster in which the doctor finds no fault, and which a support bundle can hold", async () => {
     const place = ["--provider", "kwok", "-n", NAMESPACE];
     const doctor = await karpenter(["doctor", ...place]);
     expect([doctor.code, doctor.out]).toEqual([
@@ -305,7 +305,7 @@ describe.each(operatorVersions())("a handover from upstream %s", (version) => {
     expect([again.code, again.out]).toEqual([1, expect.stringContaining("it is there already")]);
   });
 
-  it("continues with what was under way: the draining node ends once its pod may go", async () => {
+  it("continues the work under way: the draining node is removed once its pod may be evicted", async () => {
     await client.delete(POD_DISRUPTION_BUDGET, { name: "leaves", namespace: "default" });
     const own = "karpenter.sh/nodepool=leaves";
     await until("its pod has moved to a new node", async () => {
@@ -319,7 +319,7 @@ describe.each(operatorVersions())("a handover from upstream %s", (version) => {
     expect((await claims()).length).toBe(7);
   });
 
-  it("is as quiet on the way back", async () => {
+  it("replaces and evicts nothing on the way back", async () => {
     await apply(workload("comes", 5));
     await until("claims for them are made", async () => (await claims()).length === 9);
     const before = await snapshot();

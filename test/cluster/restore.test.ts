@@ -20,7 +20,7 @@ const QUIET_MS = 25_000;
 /** After little more than a minute without events, a watch counts as dead. */
 const LONG_MS = 240_000;
 
-describe("etcd restored from yesterday", () => {
+describe("a cluster whose etcd was restored from a day-old backup", () => {
   let story: KwokStory;
   let karpenter: ReplicaProcess;
   const etcd = () => join(story.directory, "etcd");
@@ -97,7 +97,7 @@ describe("etcd restored from yesterday", () => {
     await story?.close();
   });
 
-  it("is taken as it is by a controller that was stopped: an observer first, then for good", async () => {
+  it("is adopted unchanged by a controller that was stopped: first as an observer, then for good", async () => {
     await today();
     await karpenter.kill();
     await restore();
@@ -119,7 +119,7 @@ describe("etcd restored from yesterday", () => {
   });
 
   it(
-    "is taken by a controller that nobody stopped: it ends nothing, and works on",
+    "is adopted by a controller that kept running: it removes nothing, and works on",
     async () => {
       await story.scale(3);
       await story.until("two nodes have gone", async () => (await story.nodes()).length === 3);

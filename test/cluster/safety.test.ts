@@ -31,7 +31,7 @@ interface Role extends KubeObject {
   readonly rules: readonly { readonly resources?: readonly string[]; readonly verbs: string[] }[];
 }
 
-describe("no node with a running pod ends on a doubtful view", () => {
+describe("the controller removes no node with a running pod when", () => {
   let cluster: LiveCluster;
 
   const uids = (objects: readonly KubeObject[]) =>
@@ -96,7 +96,7 @@ describe("no node with a running pod ends on a doubtful view", () => {
   });
   afterAll(() => cluster?.close());
 
-  it("NodeClaims are not served for a while, mid-run and while a controller starts", async () => {
+  it("NodeClaims are not served for a while, during a run and while a controller starts", async () => {
     await expectNothingEnds(
       async () => {
         await serve(false);
@@ -113,7 +113,7 @@ describe("no node with a running pod ends on a doubtful view", () => {
     expect(cluster.log().join("\n")).toContain("kind is not served, waiting for it");
   });
 
-  it("the right to list NodeClaims and Nodes is taken away mid-run", async () => {
+  it("the right to list NodeClaims and Nodes is withdrawn during a run", async () => {
     const role = (await cluster.list<Role>("ClusterRole", RBAC)).find(
       ({ metadata }) => metadata.name === "karpenter",
     ) as Role;
@@ -133,7 +133,7 @@ describe("no node with a running pod ends on a doubtful view", () => {
     );
   });
 
-  it("the definition of NodeClaims is deleted: all nodes stay until a person confirms it", async () => {
+  it("the definition of NodeClaims is deleted: all nodes stay until a user confirms it", async () => {
     const before = await picture();
     await cluster.remove("CustomResourceDefinition", CLAIMS, CRD);
     await sleep(LONG_ENOUGH_MS);
@@ -146,7 +146,7 @@ describe("no node with a running pod ends on a doubtful view", () => {
     );
   });
 
-  it("and is applied again, its claims lost: no more nodes end than the brake allows", async () => {
+  it("the definition is applied again without its claims: no more nodes are removed than the brake allows", async () => {
     const before = await picture();
     const { metadata, ...rest } = (await definition()) as Definition;
     for (const one of await cluster.list("NodeClaim", V1))

@@ -158,14 +158,14 @@ const ON_BY_DEFAULT =
   "NamespaceLifecycle PersistentVolumeClaimResize PodSecurity PodTopologyLabels Priority ResourceQuota RuntimeClass " +
   "ServiceAccount StorageObjectInUseProtection TaintNodesByCondition ValidatingAdmissionPolicy ValidatingAdmissionWebhook";
 
-describe("the admission plugins that are on by default", () => {
+describe("the admission plugins of kube-apiserver that are on by default", () => {
   const document = new URL("../../docs/reference/differences.md", import.meta.url);
   const rows = [
     ...readFileSync(document, "utf8").matchAll(/^\| (\w+) \| (served|not served) \| (.*) \|$/gm),
   ].map(([, plugin = "", state = "", told = ""]) => ({ plugin, state, told }));
   const all = Object.values(CHECKS).flatMap((checks) => checks.map(({ id }) => id));
 
-  it("each stand in the document once", () => {
+  it("are each named once in the document", () => {
     const listed = rows.map(({ plugin }) => plugin).sort();
     expect(listed).toEqual(ON_BY_DEFAULT.split(" "));
   });

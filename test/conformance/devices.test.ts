@@ -91,10 +91,10 @@ function ours(asked: DeviceCase, real: RecordedCase): { pods: DeviceAnswer[]; de
   return { pods, devices: [...claims.values()].map((one: ResourceClaim) => devicesOf(one)) };
 }
 
-describe("devices, held against recorded decisions of kube-scheduler", () => {
+describe("the simulated scheduler's allocation of devices", () => {
   const both = answers.map((real, index) => ({ index, real, mine: ours(deviceCase(index), real) }));
 
-  it("go to the same pods, and are refused with the same words", () => {
+  it("gives devices to the same pods as kube-scheduler, and refuses in the same words", () => {
     const different = both.filter(
       ({ real, mine }) => !real.pods.every((one, at) => isSame(one, mine.pods[at])),
     );
@@ -102,7 +102,7 @@ describe("devices, held against recorded decisions of kube-scheduler", () => {
     expect(answers).toHaveLength(CASES);
   });
 
-  it("are asked for in cases of which many, and not all, are refused", () => {
+  it("is compared in cases of which many, but not all, are refused", () => {
     const all = answers.flatMap(({ pods }) => pods);
     const refused = all.filter((one) => "refused" in one).length;
     expect(refused).toBeGreaterThan(all.length / 10);

@@ -85,7 +85,7 @@ describe.each(Object.entries(ways))("kube client %s", (_, open) => {
   });
   afterAll(() => way.close());
 
-  it("creates, reads, changes and deletes, and says by kind of error what went wrong", async () => {
+  it("creates, reads, changes and deletes objects, and gives failures a kind of error", async () => {
     const created = await client.create(CONFIG_MAP, configMap("one", { a: "1" }));
     expect(created.metadata.uid).toMatch(/^[0-9a-f-]{36}$/);
     expect(Object.isFrozen(created.metadata)).toBe(true);
@@ -107,7 +107,7 @@ describe.each(Object.entries(ways))("kube client %s", (_, open) => {
     await expect(client.get(CONFIG_MAP, ref)).rejects.toSatisfy(isNotFound);
   });
 
-  it("patches in every way there is", async () => {
+  it("sends each type of patch", async () => {
     await client.create(CONFIG_MAP, configMap("patched", { a: "1", b: "1" }));
     const ref = { name: "patched", namespace: "default" };
     await client.patch(CONFIG_MAP, ref, { type: "merge", body: { data: { a: null, c: "1" } } });
@@ -128,7 +128,7 @@ describe.each(Object.entries(ways))("kube client %s", (_, open) => {
     expect(after.metadata.labels).toEqual({ x: "y" });
   });
 
-  it("joins the pages of a list and stamps each item with its kind", async () => {
+  it("joins the pages of a list and sets each item's kind", async () => {
     for (let i = 0; i < 7; i++) await client.create(CONFIG_MAP, configMap(`page-${i}`));
     const list = await client.list(CONFIG_MAP, { namespace: "default", limit: 3 });
     const names = list.items
@@ -153,7 +153,7 @@ describe.each(Object.entries(ways))("kube client %s", (_, open) => {
     expect(seen).toEqual(["ADDED watched", "MODIFIED watched", "DELETED watched"]);
   });
 
-  it("learns that a version is too old from the watch", async () => {
+  it("reports that a version is too old for the watch", async () => {
     const node = (await client.create(NODE, {
       apiVersion: "v1",
       kind: "Node",
@@ -184,7 +184,7 @@ describe.each(Object.entries(ways))("kube client %s", (_, open) => {
     expect([200, 410]).toContain(outcome.code);
   });
 
-  it("mirrors a kind, sees its own writes at once, and other people's soon", async () => {
+  it("mirrors a kind, sees its own writes at once and those of other clients soon", async () => {
     const clock = new SystemClock();
     const mirrors = new LiveMirrors({ client, clock, random: new Random(2), log: SILENT });
     const maps = mirrors.of(CONFIG_MAP);
@@ -200,7 +200,7 @@ describe.each(Object.entries(ways))("kube client %s", (_, open) => {
     mirrors.close();
   });
 
-  it("patches only what differs, locks lists, and takes gone for done", async () => {
+  it("patches only differences, locks lists, and accepts that an object is already gone", async () => {
     const before = await client.create(NODE, {
       apiVersion: "v1",
       kind: "Node",
@@ -219,7 +219,7 @@ describe.each(Object.entries(ways))("kube client %s", (_, open) => {
     expect(await patchObject(client, NODE, before, stale)).toBeUndefined();
   });
 
-  it("keeps an object with a finalizer until the finalizer is off", async () => {
+  it("keeps an object until its finalizer is removed", async () => {
     const node = await client.create(NODE, {
       apiVersion: "v1",
       kind: "Node",
@@ -233,7 +233,7 @@ describe.each(Object.entries(ways))("kube client %s", (_, open) => {
     await expect(client.get(NODE, { name: "held" })).rejects.toSatisfy(isNotFound);
   });
 
-  it("elects one leader, and the next when it lets go", async () => {
+  it("elects one leader, and another when the first releases the lease", async () => {
     const deps = {
       client,
       clock: new PacedClock(20),

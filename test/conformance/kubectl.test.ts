@@ -42,9 +42,9 @@ const known = new Set(
 );
 
 describe.skipIf(asked.length === 0)(
-  "kubectl, held against what it prints of a real cluster",
+  "kubectl's output for the sandbox, compared with that for a real cluster",
   () => {
-    it.each(asked)("$version, $name", async ({ name, path, version, wanted }) => {
+    it.each(asked)("is the same: $version, $name", async ({ name, path, version, wanted }) => {
       const script = SCRIPTS[name];
       const folder = mkdtempSync(join(tmpdir(), "karpenter-kubectl-"));
       const sandbox = await serveSandbox(folder, {
@@ -75,7 +75,7 @@ describe.skipIf(asked.length === 0)(
       }
     });
 
-    it("knows only differences of lines that are typed", () => {
+    it("may differ only in lines of listed kinds", () => {
       expect([...known].filter((line) => !Object.values(SCRIPTS).flat().includes(line))).toEqual(
         [],
       );
@@ -83,7 +83,7 @@ describe.skipIf(asked.length === 0)(
   },
 );
 
-it("takes what is listed in another order for the same, and only there", () => {
+it("the comparison ignores the order only where it is listed", () => {
   const [one, other] = ["a=1\nb={}\n\n", "b={}\n\na=1\n"];
   const list = "annotate pod alone --list";
   expect(withoutChance(one, list)).toBe(withoutChance(other, list));
@@ -91,7 +91,7 @@ it("takes what is listed in another order for the same, and only there", () => {
   expect(withoutChance(one, "get pods")).not.toBe(withoutChance(other, "get pods"));
 });
 
-it("does not tell one day from the next, in whatever column an age stands", () => {
+it("the comparison ignores ages in whatever column they stand", () => {
   const event = (age: string): string => `LAST SEEN TYPE\n${age} Warning FailedScheduling\n`;
   expect(withoutChance(event("326d"), "get events")).toBe(
     withoutChance(event("325d"), "get events"),

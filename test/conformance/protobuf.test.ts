@@ -55,10 +55,10 @@ function isNothing(value: unknown): boolean {
   return value === null || value === "" || (Array.isArray(value) && value.length === 0);
 }
 
-describe("protobuf", () => {
+describe("the protobuf encoding of objects", () => {
   const objects = recordedObjects();
 
-  it("gives back every recorded object", () => {
+  it("decodes to every recorded object", () => {
     expect(objects.length).toBeGreaterThan(150);
     for (const [what, object] of objects) {
       const back = decodeProtobuf(encodeProtobuf(object));
@@ -74,7 +74,7 @@ describe("protobuf", () => {
     expect(frame.includes(Buffer.from(body))).toBe(true);
   });
 
-  it("leaves kinds of other groups alone, whatever they are called", () => {
+  it("is not used for kinds of other groups, whatever their names", () => {
     expect(isEncodable("apps/v1", "Deployment")).toBe(true);
     expect(isEncodable("apps.example.com/v1", "Deployment")).toBe(false);
     expect(isEncodable("karpenter.sh/v1", "NodePool")).toBe(false);

@@ -90,7 +90,7 @@ function faults(
   });
 }
 
-describe("the scheduler, held against recorded decisions of kube-scheduler", () => {
+describe("the simulated scheduler, compared with recorded decisions of kube-scheduler", () => {
   it("finds the same nodes feasible", () => {
     const different = faults((real, { feasible }) => {
       const wanted = "refused" in real ? [] : Object.keys(real.scores ?? { [real.node]: 0 }).sort();
@@ -100,7 +100,7 @@ describe("the scheduler, held against recorded decisions of kube-scheduler", () 
     if (first === 0) expect(answers).toHaveLength(CASES);
   });
 
-  it("says the same of a pod that fits nowhere", () => {
+  it("gives the same message for a pod that fits nowhere", () => {
     const different = faults((real, { refused }) => {
       if (!("refused" in real) || real.refused === refused) return undefined;
       return { real: real.refused, ours: refused };
@@ -108,7 +108,7 @@ describe("the scheduler, held against recorded decisions of kube-scheduler", () 
     expect(different).toEqual([]);
   });
 
-  it("sends the same pods away for a more important one", () => {
+  it("preempts the same pods", () => {
     const different = faults((real, { preemption }) => {
       if (!("refused" in real)) return undefined;
       const mine = preemption?.kind === "preempt" ? preemption.candidate : undefined;
@@ -126,7 +126,7 @@ describe("the scheduler, held against recorded decisions of kube-scheduler", () 
     );
   });
 
-  it("gives each feasible node the same score, and so chooses among the same best", () => {
+  it("gives each feasible node the same score, and so the same best nodes", () => {
     const different = faults((real, { scores }) => {
       if (!("node" in real) || real.scores === undefined) return undefined;
       const same = Object.entries(real.scores).every(([name, score]) => scores[name] === score);

@@ -57,7 +57,7 @@ async function openStage(): Promise<Stage & { close(): Promise<void> }> {
   };
 }
 
-describe("workloads, held against kube-controller-manager's doings", () => {
+describe("simulated workloads, compared with kube-controller-manager", () => {
   // One server for all stories, as in the recording: each story has its own namespace.
   let stage: Stage & { close(): Promise<void> };
   beforeAll(async () => {
