@@ -50,7 +50,7 @@ let world: TestWorld;
 afterEach(() => world.close());
 
 describe("a drifted node whose pods a PodDisruptionBudget keeps until its grace period ends", () => {
-  it("finds its replacement there: it is not taken for empty meanwhile", async () => {
+  it("waits for its replacement there: the new node, without pods so far, is not removed as empty", async () => {
     world = await openWorld({ provider: "kwok" });
     await world.apply(CLUSTER);
     await world.apply(pool("first"));
@@ -126,7 +126,7 @@ spec:
 `;
 
 describe("a drifted node whose pods a PodDisruptionBudget lets go one after the other, in a pool at its limits", () => {
-  it("stays while a pod waits that would take their room, says so, and goes once there is room for all", async () => {
+  it("is kept while a pending pod would take its pods' room, with a message, and is removed once all have room", async () => {
     world = await openWorld({ provider: "kwok" });
     await world.apply(CLUSTER.split("---")[0] as string);
     await world.apply(limited("first", 2));
@@ -166,8 +166,8 @@ describe("a drifted node whose pods a PodDisruptionBudget lets go one after the 
   });
 });
 
-describe("a node that is deleted under a pod that two PodDisruptionBudgets keep", () => {
-  it("brings no other: the eviction API never lets the pod go, and the new node would stand idle as long", async () => {
+describe("a deleted node whose pod is covered by two PodDisruptionBudgets", () => {
+  it("gets no replacement: the eviction API never evicts such a pod, so a new node would stand idle", async () => {
     world = await openWorld({ provider: "kwok" });
     const second = CLUSTER.split("---")[2]?.replace("{name: web}", "{name: others}") ?? "";
     const both = `${CLUSTER}---${second}`.replaceAll("maxUnavailable: 0", "maxUnavailable: 1");
@@ -199,7 +199,7 @@ spec:
 `;
 
 describe("a drifted node of a static pool that its limits keep from having one more", () => {
-  it("stays where its drain would never end, says so, and goes once there may be one more", async () => {
+  it("is kept while its drain could not end, with a message, and is replaced once the limits allow one node more", async () => {
     const flags = { "feature-gates": "StaticCapacity=true,TerminateFirstDrift=true" };
     world = await openWorld({ provider: "kwok", flags });
     await world.apply(CLUSTER.split("---")[0] as string);

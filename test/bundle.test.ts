@@ -8,7 +8,7 @@ import { expect, it } from "vitest";
 import { withRootHere } from "../scripts/bundle/programs.ts";
 import { ROOT, readSources } from "./tidy/sources.ts";
 
-it("names files from the project's root in every source that goes into the bundle", () => {
+it("source maps of the bundle name files relative to the project's root", () => {
   const naming = readSources("src")
     .map(({ path }) => path)
     .filter((path) => !path.endsWith(".test.ts"))
@@ -17,7 +17,7 @@ it("names files from the project's root in every source that goes into the bundl
   for (const path of naming) withRootHere(path, readFileSync(join(ROOT, path), "utf8"));
 });
 
-it("refuses a name that begins elsewhere", () => {
+it("source maps of the bundle refuse a name that begins elsewhere", () => {
   expect(() => withRootHere("src/a/b.ts", 'new URL("./c", import.meta.url)')).toThrow("src/a/b.ts");
   expect(withRootHere("src/a/b.ts", 'new URL("../../data/x", u)')).toBe('new URL("./data/x", u)');
 });

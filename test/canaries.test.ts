@@ -98,8 +98,8 @@ function shapes(secret: string): readonly string[] {
   return [secret, ...cut];
 }
 
-describe("secrets", () => {
-  it("reach no log, no trace, no event and no status, whatever goes wrong", async () => {
+describe("secrets that the controller can read", () => {
+  it("appear in no log, trace, event or status, whatever fails", async () => {
     world = await openWorld({
       sells: isUsual,
       flags: { "interruption-queue": "karpenter-demo" },

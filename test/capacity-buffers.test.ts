@@ -82,7 +82,7 @@ const read = (name = "spare") =>
 const reason = async (type: string, name?: string) => condition(await read(name), type)?.reason;
 
 describe("CapacityBuffers", () => {
-  it("keep room that a pod takes at once, and that is filled up again", async () => {
+  it("keep room that a pod can take at once, and restore it afterwards", async () => {
     await open();
     await world.apply(CLUSTER + buffer("{podTemplateRef: {name: room}, replicas: 2}"));
     await world.advance(120_000);
@@ -106,7 +106,7 @@ describe("CapacityBuffers", () => {
     expect(await reason("Provisioning")).toBe("FitsExistingCapacity");
   });
 
-  it("let their nodes go once they are deleted", async () => {
+  it("release their nodes once they are deleted", async () => {
     await open();
     await world.apply(CLUSTER + buffer("{podTemplateRef: {name: room}, replicas: 3}"));
     await world.advance(120_000);
@@ -116,7 +116,7 @@ describe("CapacityBuffers", () => {
     expect(await nodes()).toEqual([]);
   });
 
-  it("follow a share of a workload", async () => {
+  it("follow a percentage of a workload's replicas", async () => {
     await open();
     await world.apply(CLUSTER + web(4, "100m"));
     await world.apply(
@@ -132,7 +132,7 @@ describe("CapacityBuffers", () => {
     expect((await read()).status?.replicas).toBe(6);
   });
 
-  it("give way under a limit to pods that somebody created", async () => {
+  it("yield the limit of a pool to pods that users created", async () => {
     await open();
     const limited = CLUSTER.replace("  disruption:", "  limits: {cpu: 4}\n  disruption:");
     await world.apply(limited + web(2) + buffer("{podTemplateRef: {name: room}, replicas: 2}"));
@@ -145,7 +145,7 @@ describe("CapacityBuffers", () => {
     });
   });
 
-  it("are bounded by ResourceQuotas of their namespace", async () => {
+  it("are limited by ResourceQuotas of their namespace", async () => {
     await open();
     const quota = `
 ---
@@ -162,7 +162,7 @@ spec: {hard: {requests.cpu: "4"}}
     );
   });
 
-  it("say why limits alone come to no pods", async () => {
+  it("say why their limits alone lead to no pods", async () => {
     await open();
     await world.apply(
       CLUSTER + buffer("{podTemplateRef: {name: room}, limits: {nvidia.com/gpu: 3}}"),
@@ -175,7 +175,7 @@ spec: {hard: {requests.cpu: "4"}}
     });
   });
 
-  it("are stored as v1beta1 when they come as v1alpha1", async () => {
+  it("are stored as v1beta1 when they are created as v1alpha1", async () => {
     await open();
     const alpha = buffer("{podTemplateRef: {name: room}, replicas: 1}").replace(
       "v1beta1",
@@ -187,7 +187,7 @@ spec: {hard: {requests.cpu: "4"}}
     expect((await read()).status?.provisioningStrategy).toBe("buffer.x-k8s.io/active-capacity");
   });
 
-  it("are no reason to keep a dear node: a cheaper one has the same room", async () => {
+  it("do not keep an expensive node: a cheaper one has the same room", async () => {
     await open();
     const wide = CLUSTER.replace(
       "[c-4x-amd64-linux]",
@@ -205,7 +205,7 @@ spec: {hard: {requests.cpu: "4"}}
     expect((await nodes()).map(({ metadata }) => metadata.name)).toEqual([first?.metadata.name]);
   });
 
-  it("get new nodes before their drifted nodes go", async () => {
+  it("get new nodes before their drifted nodes are removed", async () => {
     await open();
     await world.apply(CLUSTER + buffer("{podTemplateRef: {name: room}, replicas: 3}"));
     await world.advance(120_000);
@@ -225,7 +225,7 @@ spec: {hard: {requests.cpu: "4"}}
     expect(after.filter((name) => before.includes(name))).toEqual([]);
   });
 
-  it("are nobody to be near to: a pod that wants such company gets no node for it", async () => {
+  it("do not meet a pod's affinity: a pod that requires such a neighbour gets no node", async () => {
     await open();
     const near = `
 ---
@@ -269,7 +269,7 @@ spec:
     expect(await nodes()).toEqual([]);
   });
 
-  it("let go of a node that is still being launched when they are deleted", async () => {
+  it("release a node that is still being launched when they are deleted", async () => {
     await open();
     await world.apply(CLUSTER + buffer("{podTemplateRef: {name: room}, replicas: 3}"));
     const claims = () => world.list("NodeClaim", "karpenter.sh/v1");
@@ -291,7 +291,7 @@ spec:
     expect(await reason("Provisioning", "b")).toBe("FitsExistingCapacity");
   });
 
-  it("keep no pod waiting when the controller may not read them", async () => {
+  it("do not delay pods when the controller may not read buffers", async () => {
     const rights = rightsOf("kwok").filter(
       ({ group, resources }) =>
         group !== "autoscaling.x-k8s.io" &&
@@ -311,7 +311,7 @@ spec:
       expect(told.filter((line) => line.includes(`"kind": "${kind}"`))).toHaveLength(1);
   });
 
-  it("may come after the controller: their definition is looked for", async () => {
+  it("may be installed after the controller: it looks for their definition again", async () => {
     await open();
     const name = "capacitybuffers.autoscaling.x-k8s.io";
     const definition = customResourceDefinitions().find(({ metadata }) => metadata.name === name);
@@ -331,7 +331,7 @@ spec:
     expect(await nodes()).toHaveLength(2);
   });
 
-  it("have no effect while their gate is shut", async () => {
+  it("have no effect while their feature gate is off", async () => {
     await open("CapacityBuffer=false");
     await world.apply(CLUSTER + buffer("{podTemplateRef: {name: room}, replicas: 2}"));
     await world.advance(60_000);

@@ -41,7 +41,7 @@ function usesOf(text: string): readonly string[] {
   });
 }
 
-describe("the chart", () => {
+describe("the Helm chart", () => {
   it("describes every value, and uses it", () => {
     const uses = usesOf(everything);
     const generic = /^(settings\.featureGates|controller\.securityContext)\./;
@@ -68,7 +68,7 @@ describe("the chart", () => {
     expect([...new Set(unknown)]).toEqual([]);
   });
 
-  it("names no image that nobody publishes, and the guides' commands name one", () => {
+  it("names no unpublished image, and the guides' commands set one", () => {
     const repository = values.find(({ name }) => name === "controller.image.repository");
     expect(repository?.default).toBe("");
     expect(everything).toContain('fail "controller.image.repository is empty:');
@@ -79,7 +79,7 @@ describe("the chart", () => {
     expect(commands.filter((one) => !one.includes("controller.image.repository="))).toEqual([]);
   });
 
-  it("hands over every kind that it brings, as the guide's command says", () => {
+  it("adopts every kind that it installs, as the guide's command says", () => {
     const [, pattern = "none"] = /kubectl get crds -o name \| grep -E '([^']+)'/.exec(
       read("docs/guide/install.md"),
     ) as RegExpExecArray;
@@ -154,7 +154,7 @@ describe("the chart", () => {
     expect(gates.sort()).toEqual(OPTIONS.featureGates.default.split(",").sort());
   });
 
-  it("names an older value once, and where it goes", () => {
+  it("warns once of an older value, and names its successor", () => {
     const names = OLDER_VALUES.map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length);
     expect(names.filter((name) => values.some((value) => value.name === name))).toEqual([]);
@@ -164,7 +164,7 @@ describe("the chart", () => {
     expect(targets.filter((to) => !values.some(({ name }) => name === to))).toEqual([]);
   });
 
-  it("takes the values of seed S4 (s4-03)", () => {
+  it("accepts the values of seed S4 (s4-03)", () => {
     const given = parse(read("test/fixtures/seeds/s4-03-helm-values.yaml"));
     const schema = JSON.parse(read("deploy/charts/karpenter/values.schema.json"));
     const unknown: string[] = [];
@@ -185,10 +185,10 @@ describe("the chart", () => {
   });
 });
 
-describe("the image", () => {
+describe("the container image", () => {
   const recipe = read("deploy/image/Containerfile");
 
-  it("copies only what is there and what its ignore file lets through", () => {
+  it("copies only files that exist and that its ignore file admits", () => {
     const copied = [...recipe.matchAll(/^COPY (?!--)(.*)$/gm)].flatMap(([, line = ""]) =>
       line.split(" ").slice(0, -1),
     );
@@ -200,7 +200,7 @@ describe("the image", () => {
     for (const path of [...BUNDLE_DATA, "LICENSE"]) expect(copied).toContain(path);
   });
 
-  it("starts as the one that the guide makes of a release's bundle", () => {
+  it("starts as the image that the guide builds from a release's bundle", () => {
     const entry = /^ENTRYPOINT .*$/m.exec(recipe)?.[0] ?? "none";
     expect(read("docs/guide/install.md")).toContain(`\n${entry}\n`);
   });
@@ -216,12 +216,12 @@ describe("the image", () => {
     expect(last).toContain("COPY --from=build --chown=0:0 /bundle");
   });
 
-  it("has the Node that the benches run ours with, and its flags", () => {
+  it("has the Node.js version and flags with which the benches run our controller", () => {
     expect(recipe).toContain(`library/node:${IMAGE_NODE_VERSION.split(".")[0]}-`);
     expect(imageFlags().join(" ")).toMatch(/^--\S+=\d+( --\S+=\d+)*$/);
   });
 
-  it("has the code cache made by the Node that runs it, with the flags that it runs with", () => {
+  it("has a code cache made by its own Node.js with its own flags", () => {
     expect(recipe).toContain("COPY --from=run /nodejs/bin/node /usr/local/bin/node-of-run");
     expect(recipe).toContain("--code-cache /usr/local/bin/node-of-run");
     // The Node flags are read from this file.

@@ -43,7 +43,7 @@ const LABELS = [
   "karpenter.sh/nodepool",
 ] as const;
 
-it("have what Argo CD's health scripts and Headlamp's plug-in read", async () => {
+it("objects have the fields that Argo CD's health scripts and Headlamp's plug-in read", async () => {
   world = await openWorld({ sells: isUsual });
   await world.apply(read("v1/nodepool.yaml"));
   await world.apply(

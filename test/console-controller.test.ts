@@ -61,7 +61,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: karpente
 subjects: [{kind: ServiceAccount, name: viewer, namespace: default}]
 `;
 
-it("lets in whose token the API server knows and whose user may get /console, and nobody else", async () => {
+it("the console admits a token only if the API server knows it and its user may get /console", async () => {
   world = await openWorld({ sells: isUsual });
   await world.apply(PEOPLE);
   const asked: string[] = [];
@@ -78,7 +78,7 @@ it("lets in whose token the API server knows and whose user may get /console, an
   ]);
 });
 
-it("sees the fleet with the controller's rights, writes nothing, and names what it may not see", async () => {
+it("the console shows the fleet with the controller's rights, writes nothing, and names what it may not read", async () => {
   world = await openWorld({ isAsked: true, sells: isUsual });
   for (const file of ["v1/nodepool.yaml", "inflate.yaml"])
     await world.apply(readFileSync(join(ROOT, "examples", file), "utf8"));

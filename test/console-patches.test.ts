@@ -92,7 +92,7 @@ async function running(name: string): Promise<number> {
   return pods.filter(({ status }) => status?.phase === "Running").length;
 }
 
-it("a pod without a workload gets a toleration, and for more a word on what to do", async () => {
+it("the console offers a patch of a toleration for a pod without a workload, and otherwise says what to do", async () => {
   const pod = (name: string, spec: object) =>
     ({
       apiVersion: "v1",
@@ -113,7 +113,7 @@ it("a pod without a workload gets a toleration, and for more a word on what to d
 });
 
 it.each(CASES)(
-  "a pod that waits for %s gets its place by the patch of %s",
+  "a pod that waits because of %s is placed after the patch of %s",
   async (name, of, spec) => {
     await world.apply(deployment(name, spec));
     await world.advance(15_000);

@@ -31,7 +31,7 @@ async function stepsWith(nodes: number): Promise<number> {
   return count;
 }
 
-it("takes more steps for more nodes", async () => {
+it("a simulation in the console takes more steps for more nodes", async () => {
   const few = await stepsWith(128);
   const many = await stepsWith(512);
   // A step of most loops covers 64 nodes, and at least ten loops visit all nodes.

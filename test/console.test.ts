@@ -59,7 +59,7 @@ async function sceneOf(of: TestWorld, transport: Transport): Promise<ConsoleScen
   }
 }
 
-it("says what explain and plan say of the same moment", async () => {
+it("the console shows what explain and plan say of the same moment", async () => {
   world = await busyWorld();
   const { clock, box } = world;
   const scene = await sceneOf(world, box.sandbox.transport);
@@ -103,7 +103,7 @@ it("says what explain and plan say of the same moment", async () => {
   expect(leastMicroUsdPerHour).toBeGreaterThan(0);
 });
 
-it("shows a NodePool to be edited with the annotations that its owner wrote, not with Karpenter's", async () => {
+it("the console shows a NodePool for editing with its owner's annotations, without Karpenter's", async () => {
   const example = readFileSync(join(ROOT, "examples/v1/nodepool.yaml"), "utf8");
   const annotations = `annotations:
     karpenter.sh/disruption-paused: "true"
@@ -121,7 +121,7 @@ it("shows a NodePool to be edited with the annotations that its owner wrote, not
   expect(written).toEqual([`  ${annotations}`]);
 });
 
-it("simulates an edited NodePool, replicas and prices, and says how to ask the same in a terminal", async () => {
+it("the console simulates edited NodePools, replicas and prices, and gives the command for a terminal", async () => {
   world = await busyWorld();
   const scene = await sceneOf(world, world.box.sandbox.transport);
   const { pools, workloads, types } = await scene.editable();
@@ -180,7 +180,7 @@ async function inTerminal(of: TestWorld, pools: string, scale: string): Promise<
   return simulation(modelOf(before), modelOf(changed), nothing, changed.settings).answer;
 }
 
-it("keeps by watches what a new reading finds, however the cluster changes", async () => {
+it("the console's watches lead to the same objects as a new list, however the cluster changes", async () => {
   world = await busyWorld();
   const source = sourceOf(world, world.box.sandbox.transport);
   const close = source.open();
@@ -199,7 +199,7 @@ it("keeps by watches what a new reading finds, however the cluster changes", asy
   }
 }, 120_000);
 
-it("writes nothing, and reads no Secret and no ConfigMap but Karpenter's facts", async () => {
+it("the console writes nothing, and reads no Secret and of ConfigMaps only Karpenter's facts", async () => {
   world = await busyWorld();
   const asked: string[] = [];
   const { transport } = world.box.sandbox;
@@ -217,7 +217,7 @@ it("writes nothing, and reads no Secret and no ConfigMap but Karpenter's facts",
   expect(maps.filter((one) => !one.includes("karpenter-facts"))).toEqual([]);
 });
 
-it("names what it may not see, and shows the rest", async () => {
+it("the console names what it may not read, and shows the rest", async () => {
   world = await busyWorld();
   const { transport } = world.box.sandbox;
   const scene = await sceneOf(world, {

@@ -142,7 +142,7 @@ async function expectSettled(drill: Drill, count: number): Promise<void> {
 const NODES = 5;
 let kills = 0;
 
-describe("two replicas, the leader killed at any write", () => {
+describe("two replicas, with the leader killed at any write", () => {
   const seeds = Array.from({ length: RUNS }, (_, index) => FIRST + index);
 
   afterAll(() => {
@@ -151,7 +151,7 @@ describe("two replicas, the leader killed at any write", () => {
   });
 
   it.each(seeds)(
-    "seed %i: the other takes over; nothing is lost, doubled or left",
+    "seed %i: the other replica takes over; no instance is lost, doubled or left",
     async (seed) => {
       const drill = await openDrill(seed);
       const { world, random } = drill;

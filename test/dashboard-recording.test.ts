@@ -17,8 +17,8 @@ function recorded(count: number, nodes?: number): readonly Moment[] {
   return moments;
 }
 
-describe("moments", () => {
-  it("are kept while there are few, and found by time", () => {
+describe("recorded moments of the dashboard", () => {
+  it("are all kept while they are few, and found by time", () => {
     const moments = recorded(10);
     expect(moments).toHaveLength(10);
     expect(momentAt(moments, 3_500)?.atMs).toBe(3_000);
@@ -27,7 +27,7 @@ describe("moments", () => {
     expect(momentAt([], 1)).toBeUndefined();
   });
 
-  it("are thinned out when they are many: the first and the newest stay", () => {
+  it("are thinned out when they are many: the first and the newest are kept", () => {
     const moments = recorded(5_000);
     expect(moments.length).toBeLessThanOrEqual(720);
     expect([moments[0]?.atMs, moments.at(-1)?.atMs]).toEqual([1_000, 5_000_000]);
@@ -40,11 +40,11 @@ describe("moments", () => {
     ).toBe(true);
   });
 
-  it("of a large cluster are fewer", () => {
+  it("are fewer for a large cluster", () => {
     expect(recorded(200, 10_000).length).toBeLessThanOrEqual(60);
   });
 
-  it("in which nothing changed are not kept twice, and time that was set back drops what came after", () => {
+  it("are kept once if nothing changed, and dropped if the clock is set back before them", () => {
     const first = moment(1_000);
     const again = { ...first, atMs: 2_000 };
     expect(withMoment([first], again)).toEqual([first]);

@@ -8,11 +8,11 @@ import { ROOT } from "./tidy/sources.ts";
 const BUILT = join(ROOT, "data/dashboard");
 
 describe("the built dashboard", () => {
-  it("is made from the sources beside it: npm run dashboard makes it again", () => {
+  it("equals what npm run dashboard builds from the sources", () => {
     expect(readFileSync(join(BUILT, "source.sha256"), "utf8").trim()).toBe(sourceHash());
   });
 
-  it("has no inline script or style, which the console's policy would refuse", () => {
+  it("has no inline script or style, which the console's content security policy would refuse", () => {
     const page = readFileSync(join(BUILT, "index.html"), "utf8");
     expect(page).not.toMatch(/<script(?![^>]*\bsrc=)/);
     expect(page).not.toMatch(/<style|\sstyle=|\son\w+=/);
@@ -20,7 +20,7 @@ describe("the built dashboard", () => {
       expect(existsSync(join(BUILT, file ?? ""))).toBe(true);
   });
 
-  it("writes text nodes only", () => {
+  it("writes text only as text nodes", () => {
     const script = readFileSync(join(BUILT, "app.js"), "utf8");
     expect(script).not.toMatch(/dangerouslySetInnerHTML:\s*\{\s*__html:\s*[a-z]/);
     expect(script).not.toMatch(/\beval\(|new Function\(/);

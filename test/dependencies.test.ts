@@ -21,7 +21,7 @@ const LICENCES = ["Apache-2.0", "MIT", "ISC", "0BSD", "BSD-2-Clause", "BSD-3-Cla
 
 const names = (some: readonly RuntimePackage[]) => some.map(({ name }) => name);
 
-describe("packages at run time", () => {
+describe("packages that the product needs at run time", () => {
   it("are those of package.json, each with a reason", () => {
     const { dependencies, optionalDependencies } = JSON.parse(read("package.json"));
     const given = { ...dependencies, ...optionalDependencies };
@@ -46,7 +46,7 @@ describe("packages at run time", () => {
     expect(small.length).toBeLessThanOrEqual(30);
   });
 
-  it("have licences that may be passed on", () => {
+  it("have licences that allow redistribution", () => {
     const isKnown = ({ license }: RuntimePackage) =>
       license
         .replace(/[()]/g, "")
@@ -65,7 +65,7 @@ describe("packages at run time", () => {
 });
 
 describe("a lock file", () => {
-  it("is read from the inside out, as Node looks for packages", () => {
+  it("is resolved from inner folders to outer ones, as Node looks for packages", () => {
     const lock = JSON.stringify({
       packages: {
         "": { dependencies: { a: "1" }, devDependencies: { d: "1" } },
@@ -88,15 +88,15 @@ describe("a lock file", () => {
   });
 });
 
-describe("an audit", () => {
+describe("an audit of packages", () => {
   const answer = (vulnerabilities: object) =>
     JSON.stringify({ auditReportVersion: 2, vulnerabilities });
 
-  it("is clean where the registry knows of nothing", () => {
+  it("is clean if the registry reports nothing", () => {
     expect(auditVerdict(answer({}))).toEqual({ kind: "clean" });
   });
 
-  it("names each package with its fault", () => {
+  it("names each package with its vulnerability", () => {
     const via = [{ title: "reads too much", url: "https://a.example/1" }, "undici"];
     const verdict = auditVerdict(answer({ undici: { name: "undici", severity: "high", via } }));
     expect(verdict).toEqual({
@@ -110,7 +110,7 @@ describe("an audit", () => {
     ['{"message": "404 Not Found"}', "404 Not Found"],
     ["<html>", "its answer is no JSON"],
     ["{}", "its answer is no report"],
-  ])("was not made when the registry answers %s", (text, reason) => {
+  ])("fails when the registry answers %s", (text, reason) => {
     expect(auditVerdict(text)).toEqual({ kind: "not-asked", reason });
   });
 });

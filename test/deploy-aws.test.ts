@@ -60,8 +60,8 @@ const STATEMENTS = POLICIES.flatMap((one) => one.Statement);
 let world: AwsWorld;
 afterEach(() => world?.stop());
 
-describe("deploy/aws", () => {
-  it("grants each call of api.ts, and no action that no call needs", () => {
+describe("the policies and modules of deploy/aws", () => {
+  it("grant each call of api.ts, and no action that no call needs", () => {
     const credentials = { accessKeyId: "a", secretAccessKey: "b" };
     const api = createSdkApi({ region: "us-east-1", credentials });
     const calls = Object.entries(api).flatMap(([service, methods]) =>
@@ -74,7 +74,7 @@ describe("deploy/aws", () => {
     expect([...new Set(granted)].sort()).toEqual([...new Set(needed)].sort());
   });
 
-  it("makes each call of api.ts somewhere", () => {
+  it("contain each call of api.ts somewhere", () => {
     const credentials = { accessKeyId: "a", secretAccessKey: "b" };
     const api = createSdkApi({ region: "us-east-1", credentials });
     const source = sources("../src/providers/aws") + sources("../src/cli");
@@ -85,7 +85,7 @@ describe("deploy/aws", () => {
     expect(never).toEqual([]);
   });
 
-  it("keeps each policy within IAM's size, and each statement's name its own", () => {
+  it("keep each policy within IAM's size, and the names of statements unique", () => {
     for (const { file } of CONTROLLER_POLICIES) {
       expect(policyText(file).replaceAll(/\s/g, "").length, file).toBeLessThanOrEqual(6_144);
     }
@@ -93,7 +93,7 @@ describe("deploy/aws", () => {
     expect(new Set(names).size).toBe(names.length);
   });
 
-  it("says the same in Terraform: policies, node policies, queue and rules", () => {
+  it("have the same policies, node policies, queue and rules in Terraform", () => {
     const text = readFileSync(`${FOLDER}terraform/main.tf`, "utf8");
     for (const { file, name } of CONTROLLER_POLICIES) {
       expect(text).toMatch(new RegExp(`${name}\\s+= "${file}"`));
@@ -111,8 +111,8 @@ describe("deploy/aws", () => {
   });
 });
 
-describe("the policies", () => {
-  it("allow all that a class, a launch and its end send", async () => {
+describe("the policies of deploy/aws", () => {
+  it("allow all requests that a node class, a launch and a termination send", async () => {
     await liveOnce();
     expect(refused()).toEqual([]);
     const made = new Set(world.aws.journal.calls({}).map((one) => one.action));
@@ -132,7 +132,7 @@ describe("the policies", () => {
     );
   });
 
-  it("allow what a Machine of alpha sends, unless former generations are not served", async () => {
+  it("allow the requests of a v1alpha5 Machine, unless former generations are not served", async () => {
     world = await awsWorld({ defaultInstanceProfile: `KarpenterNodeInstanceProfile-${CLUSTER}` });
     await world.kube.create(AWS_NODE_TEMPLATE, {
       metadata: { name: "default" },
@@ -152,7 +152,7 @@ describe("the policies", () => {
     expect(refused(without).join("\n")).toContain("ec2:CreateFleet");
   });
 
-  it("refuse each of these calls, were it about what another cluster owns or nobody does", async () => {
+  it("refuse each of these calls for resources of another cluster or of no owner", async () => {
     await liveOnce();
     const about = recorded().filter(({ resourceTags }) => Object.keys(resourceTags).length > 0);
     expect([...new Set(about.map(({ action }) => action))].sort()).toEqual([
@@ -173,7 +173,7 @@ describe("the policies", () => {
     expect(wrong.filter((request) => evaluate(STATEMENTS, request))).toEqual([]);
   });
 
-  it("refuse each of these calls, were it to make something in another cluster's name", async () => {
+  it("refuse each of these calls that would create something in another cluster's name", async () => {
     await liveOnce();
     const isOwned = (tags: Table) => `kubernetes.io/cluster/${CLUSTER}` in tags;
     const making = recorded().filter(({ requestTags }) => isOwned(requestTags));
@@ -185,7 +185,7 @@ describe("the policies", () => {
     expect(wrong.filter((request) => evaluate(STATEMENTS, request))).toEqual([]);
   });
 
-  it("refuse what belongs to another cluster", () => {
+  it("refuse calls for resources that belong to another cluster", () => {
     const instance = "arn:aws:ec2:us-east-1:123456789012:instance/i-1";
     const tags = (cluster: string) => ({
       [`kubernetes.io/cluster/${cluster}`]: "owned",

@@ -43,7 +43,7 @@ describe("links of the pages", () => {
 });
 
 describe("pictures of the pages", () => {
-  it("name no box by a word that Mermaid keeps for itself", () => {
+  it("use no reserved word of Mermaid as the name of a box", () => {
     const boxes = PAGES.flatMap((page) =>
       blocks(read(page), "mermaid").flatMap((code) =>
         [...code.matchAll(/(?:^|[\s|>])(\w+)[[({]/g)].map(([, id = ""]) => `${page}: ${id}`),
@@ -55,14 +55,14 @@ describe("pictures of the pages", () => {
   });
 });
 
-describe("manifests of tasks", () => {
+describe("manifests of tasks in the pages", () => {
   const tasks = PAGES.filter((page) => blocks(read(page), "yaml").length > 0 && /tasks/.test(page));
 
-  it("are there", () => {
+  it("exist", () => {
     expect(tasks.length).toBeGreaterThan(5);
   });
 
-  it.each(tasks)("give a node to every pod: %s", async (page) => {
+  it.each(tasks)("lead to a node for every pod: %s", async (page) => {
     const file = join(mkdtempSync(join(tmpdir(), "docs-")), "page.yaml");
     writeFileSync(file, blocks(read(page), "yaml").join("\n---\n"));
     const said: string[] = [];
@@ -120,7 +120,7 @@ function optionProblem(command: Command, words: readonly string[]): string | und
   return unknown === undefined ? undefined : `${words[0]} has no ${unknown}`;
 }
 
-describe("command lines of the pages", () => {
+describe("command lines of the documentation", () => {
   it("name commands and flags that exist", () => {
     const wrong: string[] = [];
     let asked = 0;
@@ -161,7 +161,7 @@ describe("docs/guide/what-it-says.md", () => {
       .map(([, reason = ""]) => reason),
   );
 
-  it("has every reason of an event", () => {
+  it("lists every reason of an event", () => {
     const reasons = [...read("docs/reference/events.md").matchAll(/^\| \w+ \| `(\w+)` \|/gm)];
     expect(reasons.length).toBeGreaterThan(50);
     expect(reasons.map(([, reason = ""]) => reason).filter((one) => !explained.has(one))).toEqual(
@@ -169,7 +169,7 @@ describe("docs/guide/what-it-says.md", () => {
     );
   });
 
-  it("has every reason that controllers and providers write into a condition", () => {
+  it("lists every reason that controllers and providers write into a condition", () => {
     const written = ["src/controllers", "src/providers", "src/core/nodeclaim"]
       .flatMap((folder) =>
         readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" }).map((name) =>

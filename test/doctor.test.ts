@@ -93,7 +93,7 @@ const controllerPod = (name: string, status: object) =>
     spec: { containers: [] },
     status,
   }) as unknown as Pod;
-describe("on a cluster", () => {
+describe("karpenter doctor and bundle on a cluster", () => {
   let world: TestWorld;
   const sent: KubeRequest[] = [];
   const client = () =>
@@ -132,7 +132,7 @@ describe("on a cluster", () => {
   });
   afterAll(() => world?.close());
 
-  it("the doctor finds nothing to do where all is well, and asks for every right", async () => {
+  it("the doctor finds no fault in a sound cluster, and checks every right", async () => {
     const facts = await real();
     expect(open(judged(facts))).toEqual([]);
     expect(facts.rights.length).toBeGreaterThan(100);
@@ -161,7 +161,7 @@ describe("on a cluster", () => {
     }
   });
 
-  it("the doctor knows a sandbox, whose Karpenter needs no Lease and no pod behind its webhooks", async () => {
+  it("the doctor recognises a sandbox, whose Karpenter needs no Lease and no pod behind its webhooks", async () => {
     const facts = await gathered();
     expect(facts).toMatchObject({ isSandbox: true, leases: [] });
     expect(facts.webhooks.filter(({ ready }) => ready === 0).length).toBeGreaterThan(1);
@@ -215,7 +215,7 @@ describe("on a cluster", () => {
     await world.client.delete(DEPLOYMENT_KIND, { name: "karpenter", namespace: "karpenter" });
   });
 
-  it("the doctor names a namespace that is not there, and where a Lease is", async () => {
+  it("the doctor names a missing namespace, and the namespace in which it finds a Lease", async () => {
     const facts = await gathered("nope");
     const remedy = (of: DoctorFacts) =>
       judged(of).find(({ area, state }) => area === "namespace" && state === "todo")?.remedy;
@@ -224,7 +224,7 @@ describe("on a cluster", () => {
     expect(remedy(await real())).toBeUndefined();
   });
 
-  it("the doctor asks for another account's rights, and names those that are missing", async () => {
+  it("the doctor checks the rights of another account, and names those that are missing", async () => {
     const of = (serviceAccount: string) =>
       gatherDoctor(client(), world.clock, {
         provider: "aws",
@@ -372,7 +372,7 @@ describe("on a cluster", () => {
       (facts) => ({ ...facts, tried: [{ what: "SSM", problem: "ENOTFOUND" }] }),
       "reachable: SSM",
     ],
-  ])("the doctor sees %s", async (_, broken, what) => {
+  ])("the doctor finds %s", async (_, broken, what) => {
     const checks = judged(broken(await real()));
     expect(open(checks)).toContain(what);
     expect(checks.filter(({ state, remedy }) => state === "todo" && remedy === undefined)).toEqual(
@@ -419,7 +419,7 @@ describe("on a cluster", () => {
     expect(limits("0", "0")).toHaveLength(1);
   });
 
-  it("the doctor tells what works less well without a fault", async () => {
+  it("the doctor reports as different what limits Karpenter without a fault", async () => {
     const facts = await real();
     const class1 = (status: object) => facts.classes.map((one) => withStatus(one, status));
     const amd64 = { id: "ami-1", requirements: [arch("amd64")] };
@@ -441,7 +441,7 @@ describe("on a cluster", () => {
     expect(differing({ tried })).toMatchObject([{ says: "ENOTFOUND; the catalogue is used" }]);
   });
 
-  it("the doctor says how near a quota of vCPUs is, and what to do at nine tenths of it", async () => {
+  it("the doctor shows how much of a vCPU quota is used, and gives a remedy from nine tenths on", async () => {
     const { ec2 } = world.box.sandbox.aws.api;
     const about = (facts: DoctorFacts) =>
       judged(facts).filter(({ area, item }) => area === "quotas" && item !== "others");
@@ -471,7 +471,7 @@ describe("on a cluster", () => {
     ]);
   });
 
-  it("the doctor tells a name that does not resolve, and a queue that is not there", async () => {
+  it("the doctor names a host name that does not resolve, and a queue that does not exist", async () => {
     const unknown = await tryName("API server", "https://[::1]:6443", () =>
       Promise.reject(new Error("ENOTFOUND")),
     )();
@@ -486,7 +486,7 @@ describe("on a cluster", () => {
     expect((await about(""))?.skipped).toContain("--interruption-queue");
   });
 
-  it("a bundle has the objects and events, and none of the secrets", async () => {
+  it("a bundle has the objects and events, and no secrets", async () => {
     const { files, missing } = await collectBundle(client(), {
       namespace: "karpenter",
       version: "1.2.3",
@@ -522,7 +522,7 @@ describe("on a cluster", () => {
     expect(read("versions.json")).toMatchObject({ karpenter: "1.2.3" });
   });
 
-  it("nothing was changed: only questions about rights are sent by POST", () => {
+  it("both change nothing: only access reviews are sent by POST", () => {
     const others = sent.filter(({ method }) => method !== "GET");
     expect(others.length).toBeGreaterThan(100);
     expect(others.filter(({ path }) => !/\/(self)?subjectaccessreviews$/.test(path))).toEqual([]);

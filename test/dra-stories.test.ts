@@ -109,8 +109,8 @@ interface KarpenterEvent {
   readonly source?: { readonly component?: string };
 }
 
-describe("a GPU", () => {
-  it("is shared by as many claims as the node class's annotation says", async () => {
+describe("a simulated GPU", () => {
+  it("can be shared by as many claims as the node class's annotation says", async () => {
     const key = "karpenter.k8s.aws/nvidia-consumable-capacity";
     await open(
       POOL.replace(
@@ -125,7 +125,7 @@ describe("a GPU", () => {
     expect(await nodes()).toHaveLength(2);
   });
 
-  it("is monitored by claims of a namespace that may, beside the claim that uses it", async () => {
+  it("can be monitored by claims of a permitted namespace, beside the claim that uses it", async () => {
     await open();
     const admin = one({ adminAccess: true }, "gpu.nvidia.com");
     await expect(template("watch", admin)).rejects.toThrow(/admin-access: true` label/);
@@ -141,7 +141,7 @@ describe("a GPU", () => {
     expect(await nodes()).toHaveLength(1);
   });
 
-  it("is kept free by a buffer, taken at once, and kept free again", async () => {
+  it("is kept free by a CapacityBuffer, taken at once, and kept free again", async () => {
     await open();
     await template("gpu", one({}, "gpu.nvidia.com"));
     await world.apply(BUFFER);
@@ -171,8 +171,8 @@ metadata: {name: spare, namespace: default}
 spec: {podTemplateRef: {name: room}, replicas: 1}
 `;
 
-describe("devices of a network", () => {
-  it("are parts of a whole that their counters keep", async () => {
+describe("simulated network devices", () => {
+  it("are parts of a device, limited by its shared counters", async () => {
     await open();
     const part = (name: string, memory: number): Device => ({
       name,
@@ -221,7 +221,7 @@ describe("devices of a network", () => {
     expect(await why("any")).toContain("2 tainted");
   });
 
-  it("go to no pod by a claim that is being deleted, and to the next one by a new claim", async () => {
+  it("are given to no pod through a claim under deletion, and to the next pod through a new claim", async () => {
     await open();
     await network([{ name: "d-0" }]);
     const shared = {

@@ -83,7 +83,7 @@ const PODS = [0, 1, 2].flatMap((number) => [
   pod(`shared-${number}`, { resourceClaimName: "shared" }),
 ]);
 
-it("runs pods with all kinds of claims, on nodes that have published their devices", async () => {
+it("the sandbox runs pods with all kinds of device claims, on nodes that have published their devices", async () => {
   const world = await openWorld({
     sells: (type: string) => /^(m5|g5|g4dn|g6|p4d|p5)\./.test(type),
     dra: true,

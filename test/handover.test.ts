@@ -99,7 +99,7 @@ describe("a handover between two Deployments", () => {
     expect(await replicas("old")).toBe(2);
   });
 
-  it("waits for a lease that was not given back, and says the way back where nobody takes it", async () => {
+  it("waits for a lease that was not released, and names the way back if nobody acquires it", async () => {
     await hold(`${await podName("old")}_1`);
     const startMs = world.clock.now();
     const lines: string[] = [];
@@ -120,7 +120,7 @@ describe("a handover between two Deployments", () => {
     expect([await replicas("old"), await replicas("new")]).toEqual([0, 1]);
   });
 
-  it("ends once a pod of the other holds the lease", async () => {
+  it("ends once a pod of the other Deployment holds the lease", async () => {
     await hold(`${await podName("new")}_2`);
     const asked = ask("default/new", "default/old");
     await world.clock.advance(40_000);
@@ -131,7 +131,7 @@ describe("a handover between two Deployments", () => {
     expect([await replicas("new"), await replicas("old")]).toEqual([0, 1]);
   });
 
-  it("that is asked for again ends at once, as the other leads already", async () => {
+  it("ends at once when repeated, because the other Deployment already leads", async () => {
     const lines: string[] = [];
     const asked = ask("default/new", "default/old", lines);
     await world.clock.advance(1_000);
@@ -141,7 +141,7 @@ describe("a handover between two Deployments", () => {
     expect(lines.at(-1)).toBe(`${leader} leads`);
   });
 
-  it("goes by the Lease that each Deployment names, and believes no leader of an earlier day", async () => {
+  it("reads the Lease that each Deployment names, and ignores a leader of an earlier day", async () => {
     await hold("renamed-1-aaaaa_4", "renamed-lease");
     await world.clock.advance(3_600_000);
     await world.apply(deployment("renamed", 0, ["--leader-election-name=renamed-lease"]));

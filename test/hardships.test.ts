@@ -40,8 +40,8 @@ async function claimed(): Promise<readonly string[]> {
   return claims.map((one) => one.status?.providerID?.split("/").at(-1) ?? "").sort();
 }
 
-describe("an AWS with a quota of spot, that knows late of what is new and boots slowly,", () => {
-  it("is told of, asked again once the quota is raised, and waited for: no machine too many, none lost", async () => {
+describe("the controller, with a spot quota of 0, delayed knowledge of new resources and slow boots,", () => {
+  it("reports the quota, launches once it is raised, and ends with no instance too many or lost", async () => {
     world = await openWorld({ sells: isUsual });
     const { faults } = world.box.sandbox.aws;
     const raise = faults.limitQuota({ capacityType: "spot", vcpus: 0 });

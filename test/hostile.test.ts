@@ -27,7 +27,7 @@ const away: Fault = async () => {
   throw new Error("connect ECONNREFUSED");
 };
 
-describe("an API server that misbehaves", () => {
+describe("the controller, with an API server that misbehaves,", () => {
   let world: TestWorld;
   let karpenter: Replica;
 
@@ -67,20 +67,17 @@ describe("an API server that misbehaves", () => {
     expect(ids.length).toBeLessThanOrEqual(3);
   }
 
-  it.runIf(EVERYTHING)(
-    "whose connections are cut again and again is worked with in between",
-    async () => {
-      await world.scale("inflate", 12);
-      for (let n = 0; n < 8; n++) {
-        await world.advance(700);
-        karpenter.cut();
-      }
-      await untilRunning(12);
-      await expectSound();
-    },
-  );
+  it.runIf(EVERYTHING)("works between connections that are cut again and again", async () => {
+    await world.scale("inflate", 12);
+    for (let n = 0; n < 8; n++) {
+      await world.advance(700);
+      karpenter.cut();
+    }
+    await untilRunning(12);
+    await expectSound();
+  });
 
-  it("that is away for a minute: nothing is decided, the lead is given up", async () => {
+  it("decides nothing and gives up the lead while the server is unreachable for a minute", async () => {
     await world.scale("inflate", 12);
     karpenter.meet(away);
     karpenter.cut();
@@ -99,7 +96,7 @@ describe("an API server that misbehaves", () => {
   });
 
   it.runIf(EVERYTHING)(
-    "that answers every third request with 429, 500 or 504 slows down and breaks nothing",
+    "slows down and breaks nothing while every third request is answered with 429, 500 or 504",
     async () => {
       const random = new Random("errors");
       const refusals = [
@@ -120,7 +117,7 @@ describe("an API server that misbehaves", () => {
     },
   );
 
-  it("whose versions are gone is listed again", async () => {
+  it("lists again when its versions are too old", async () => {
     let expired = 0;
     karpenter.meet(async ({ path }) =>
       path.includes("watch=true") && expired++ < 30 ? refusal(410, "Expired") : undefined,
@@ -132,7 +129,7 @@ describe("an API server that misbehaves", () => {
     await expectSound();
   });
 
-  it("whose stream of pods falls silent: noticed after 75 s, and nothing is bought twice", async () => {
+  it("notices after 75 s that the watch of pods is silent, and launches nothing twice", async () => {
     karpenter.silence("pods");
     await world.scale("inflate", 12);
     await world.advance(MINUTE);
@@ -147,7 +144,7 @@ describe("an API server that misbehaves", () => {
     await expectSound();
   });
 
-  it("that takes requests and never answers costs the lead, not the cluster", async () => {
+  it("loses the lead, and no node, while requests are accepted and never answered", async () => {
     await world.scale("inflate", 12);
     karpenter.meet(never);
     const second = startReplica(world, "second");

@@ -28,8 +28,8 @@ const IMAGE: ImageConfig = {
 const ON = { root: "/root-of-it", seccomp: { defaultAction: "SCMP_ACT_ERRNO" } };
 const folder = (): string => mkdtempSync(join(tmpdir(), "image-run-"));
 
-describe("the container", () => {
-  it("is what the image and the chart's security context say", () => {
+describe("the container of an image under test", () => {
+  it("has what the image and the chart's security context set", () => {
     expect(runtimeConfig(IMAGE, { ...POD, environment: { A: "b=c" } }, ON)).toMatchObject({
       process: {
         user: { uid: 65_532, gid: 65_532, additionalGids: [65_532] },
@@ -56,7 +56,7 @@ describe("the container", () => {
     expect(config.linux).not.toHaveProperty("seccomp");
   });
 
-  it("has a memory limit, mounts and the machine's network where they are asked for", () => {
+  it("has a memory limit, mounts and the host's network if they are requested", () => {
     const asked = { memoryBytes: 1 << 28, isHostNetwork: true, mounts: { "/etc/hosts": "/tmp/h" } };
     const text = JSON.stringify(runtimeConfig(IMAGE, asked, ON));
     expect(text).toContain('"memory":{"limit":268435456,"swap":268435456}');
@@ -87,14 +87,14 @@ describe("the container", () => {
   it.each([
     ["0:0", {}, "runAsNonRoot is asked for, and the image runs as root"],
     ["nonroot", {}, 'the image\'s user is "nonroot", and not a number'],
-  ])("is not made of an image that runs as %s", (User, more, why) => {
+  ])("is refused for an image that runs as %s", (User, more, why) => {
     const image = { ...IMAGE, config: { ...IMAGE.config, User } };
     const asked = { securityContext: { runAsNonRoot: true, ...more } };
     expect(() => runtimeConfig(image, asked, ON)).toThrow(why);
   });
 });
 
-it("takes a platform of the release, and no other", () => {
+it("the container can be made for a platform of the release, and for no other", () => {
   expect(["linux/amd64", "linux/arm64"].map(architectureOf)).toEqual(["amd64", "arm64"]);
   for (const platform of ["arm64", "linux/s390x", "linux/arm64/v8"])
     expect(() => architectureOf(platform)).toThrow(
@@ -102,7 +102,7 @@ it("takes a platform of the release, and no other", () => {
     );
 });
 
-it("leaves rules out of the seccomp profile that need a capability or another processor", () => {
+it("the seccomp profile omits rules that need a capability or another processor", () => {
   const rule = (name: string, more: object = {}) => ({
     names: [name],
     action: "SCMP_ACT_ALLOW",
@@ -130,7 +130,7 @@ it("leaves rules out of the seccomp profile that need a capability or another pr
   expect(syscalls[0]).not.toHaveProperty("args");
 });
 
-describe("unpacking", () => {
+describe("unpacking an image of a release", () => {
   const base = (): Readonly<Record<"amd64" | "arm64", string>> => {
     const root = folder();
     mkdirSync(join(root, "tmp"), { mode: 0o777 });
@@ -148,7 +148,7 @@ describe("unpacking", () => {
   };
 
   it.runIf(["x64", "arm64"].includes(process.arch))(
-    "gives the root file system of an image of the release, and its configuration",
+    "writes its root file system and its configuration",
     async () => {
       const into = folder();
       const { config } = unpackImage(await image(), into);
@@ -158,13 +158,13 @@ describe("unpacking", () => {
     },
   );
 
-  it("takes the layers of the platform that is asked for", async () => {
+  it("uses the layers of the requested platform", async () => {
     const [made, into] = [await image(), folder()];
     expect(unpackImage(made, into, "arm64").architecture).toBe("arm64");
     expect(unpackImage(made, folder(), "amd64").architecture).toBe("amd64");
   });
 
-  it("takes away what a layer hides", () => {
+  it("removes files that an upper layer hides", () => {
     const [root, layer] = [folder(), folder()];
     mkdirSync(join(root, "etc/old"), { recursive: true });
     for (const name of ["gone", "stays", "old/a"]) writeFileSync(join(root, "etc", name), "below");
@@ -182,7 +182,7 @@ describe("unpacking", () => {
     ]);
   });
 
-  it("says what is not there", () => {
+  it("names what is missing", () => {
     expect(() => unpackImage("none.oci.tar", folder())).toThrow(
       "none.oci.tar is not there: npm run release makes it",
     );

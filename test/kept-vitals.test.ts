@@ -5,7 +5,7 @@ import { VirtualClock } from "../src/base/virtual-clock.ts";
 import { keepVitals } from "../src/cli/console/kept-vitals.ts";
 import { createMetrics } from "../src/operator/metrics/metrics.ts";
 
-it("a reading that fails leaves a gap in what the console draws, and is followed by others", async () => {
+it("a failed reading leaves a gap in the console's chart, and later readings follow", async () => {
   const clock = new VirtualClock();
   const lines: string[] = [];
   const metrics = createMetrics([], "1", "abc");

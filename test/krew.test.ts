@@ -18,12 +18,12 @@ const FILLED: Readonly<Record<string, string>> = {
 const filled = TEXT.replace(/\$\{(\w+)\}/g, (whole, name: string) => FILLED[name] ?? whole);
 const plugin = parse(filled);
 
-it("leaves no placeholder that a release does not know", () => {
+it("the krew manifest has no placeholder that a release cannot fill", () => {
   expect(filled).not.toContain("$");
   for (const name of Object.keys(FILLED)) expect(TEXT).toContain(`\${${name}}`);
 });
 
-it("names the plug-in, its version and what it does, as krew asks", () => {
+it("the krew manifest names the plug-in, its version and its purpose, as krew requires", () => {
   expect(Object.keys(plugin)).toEqual(["apiVersion", "kind", "metadata", "spec"]);
   expect([plugin.apiVersion, plugin.kind]).toEqual([
     "krew.googlecontainertools.github.com/v1alpha2",
@@ -44,7 +44,7 @@ it("names the plug-in, its version and what it does, as krew asks", () => {
   expect(spec.caveats).toContain(`Node.js ${engines.node.replace(">=", "")} or newer`);
 });
 
-it("has one archive for each system, whose program the bundle holds", () => {
+it("the krew manifest has one archive for each system, with a program that the bundle contains", () => {
   const { platforms } = plugin.spec;
   expect(platforms).toHaveLength(1);
   const [{ selector, uri, sha256, files, bin: program }] = platforms;

@@ -138,8 +138,8 @@ async function liftsTaint(): Promise<void> {
   }
 }
 
-describe("a claim that takes too long", () => {
-  it("goes when each launch is refused for five minutes", async () => {
+describe("a NodeClaim that takes too long", () => {
+  it("is deleted when its launches are refused for five minutes", async () => {
     await onePod();
     const undo = world.box.sandbox.aws.faults.failCalls({
       action: "CreateFleet",
@@ -162,7 +162,7 @@ describe("a claim that takes too long", () => {
   it.each([
     ["never", () => new Promise(() => undefined)],
     ["twenty minutes later", () => world.clock.sleep(20 * MINUTE)],
-  ])("goes when its launch is answered %s", async (_when, answer) => {
+  ])("is deleted when its launch is answered %s", async (_when, answer) => {
     await onePod(answer);
     const claim = await firstClaim();
     await world.advance(4 * MINUTE + 30 * SECOND);
@@ -175,7 +175,7 @@ describe("a claim that takes too long", () => {
     await isReplaced(claim, 2);
   });
 
-  it("goes when its machine does not join within fifteen minutes", async () => {
+  it("is deleted when its instance does not join within fifteen minutes", async () => {
     await onePod();
     world.box.sandbox.aws.faults.neverJoin({ times: 1 });
     const claim = await firstClaim();
@@ -189,7 +189,7 @@ describe("a claim that takes too long", () => {
     await isReplaced(claim, 2);
   });
 
-  it("goes when its node is not usable within half an hour of registering, and its pod gets another", async () => {
+  it("is deleted when its node is not usable within half an hour after registration, and its pod gets another", async () => {
     await onePod(undefined, { pool: WITH_AGENT });
     const claim = await firstClaim();
     await world.advance(29 * MINUTE);
@@ -217,7 +217,7 @@ describe("a claim that takes too long", () => {
     expect(condition(pool as NodePool, "NodeRegistrationHealthy")?.status).toBe("True");
   });
 
-  it("stays when its node is not usable for hours, and a pod runs there", async () => {
+  it("is kept when its node is not usable for hours and a pod runs on it", async () => {
     await onePod(undefined, { pool: WITH_AGENT, tolerations: [{ ...AGENT, operator: "Exists" }] });
     const claim = await firstClaim();
     await world.until("the pod runs", runs, 10 * MINUTE);

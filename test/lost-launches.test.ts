@@ -85,8 +85,8 @@ async function named(): Promise<readonly string[]> {
     .sort();
 }
 
-describe("a process that ends while its launches are unanswered", () => {
-  it("leaves no instance of claims that are deleted then", async () => {
+describe("a controller that is killed while its launches are unanswered", () => {
+  it("leaves no instance of claims that are deleted meanwhile", async () => {
     await world.scale("inflate", 0);
     for (const { metadata } of await claims())
       await world.client.delete(NODE_CLAIM, { name: metadata.name });
@@ -99,7 +99,7 @@ describe("a process that ends while its launches are unanswered", () => {
     expect(karpenter.log.join("\n")).not.toContain("not ended, there is a doubt");
   });
 
-  it("has bought what the next one gives to the claims that wait", async () => {
+  it("leaves instances that its successor assigns to the pending claims", async () => {
     const before = instances();
     await restart();
     await world.advance(5 * MINUTE);
@@ -108,7 +108,7 @@ describe("a process that ends while its launches are unanswered", () => {
     expect(launched()).toHaveLength(6);
   });
 
-  it("buys nothing twice where claims wait with others by then", async () => {
+  it("leads to no second instance if other claims are pending by then", async () => {
     const before = instances();
     const [gone] = await claims();
     await world.client.delete(NODE_CLAIM, { name: gone?.metadata.name ?? "" });

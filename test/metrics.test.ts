@@ -111,7 +111,7 @@ async function day(): Promise<ReadonlyMap<string, Family>> {
   return seen;
 }
 
-describe("metrics of a Karpenter at work", () => {
+describe("the metrics of a controller at work", () => {
   it("have upstream's names, types and labels", async () => {
     world = await openWorld({ sells: isUsual });
     const seen = await day();

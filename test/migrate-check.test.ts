@@ -55,7 +55,7 @@ describe("migrate check on a cluster", () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it("finds definitions and objects, none of which would drift or lose a field", async () => {
+  it("finds definitions and objects, and nothing that would drift or lose a field", async () => {
     const all = await check();
     expect(all.filter(({ state }) => state === "todo" || state === "drift")).toEqual([]);
     expect(states(all, "definitions")).toMatchObject({
@@ -67,7 +67,7 @@ describe("migrate check on a cluster", () => {
     expect(states(all, "under way")).toEqual({ nothing: "ready" });
   });
 
-  it("sees a template that was changed under the eyes of a Karpenter that stands still", async () => {
+  it("reports a template that was changed while the old Karpenter was stopped", async () => {
     await world.box.operator.stop();
     await world.apply(
       OBJECTS.replace(
@@ -82,7 +82,7 @@ describe("migrate check on a cluster", () => {
     await world.box.restart();
   });
 
-  it("sees who leads by a Lease of another name, which the Deployment's variables give", async () => {
+  it("finds the leader in a Lease of another name, which the Deployment's variables set", async () => {
     const labels = { "app.kubernetes.io/name": "karpenter" };
     const env = [
       { name: "LEADER_ELECTION_NAME", value: "mine" },
@@ -109,7 +109,7 @@ describe("migrate check on a cluster", () => {
     expect(leases).toMatchObject([{ item: "lease kube-system/mine", says: "held by me" }]);
   });
 
-  it("reads values and policies from files, and names the file that is at fault", async () => {
+  it("reads values and policies from files, and names a faulty file", async () => {
     const values = join(folder, "values.yaml");
     const policy = join(folder, "policy.json");
     writeFileSync(values, "settings: {clusterName: demo, preset: upstream-compatible}\n");
@@ -130,7 +130,7 @@ describe("migrate check on a cluster", () => {
     await expect(check({ values })).rejects.toThrow(`--values ${values}: wanted one YAML object`);
   });
 
-  it("has sent nothing but GET", () => {
+  it("sends only GET requests", () => {
     expect(sent.length).toBeGreaterThan(10);
     expect(sent.filter(({ method }) => method !== "GET")).toEqual([]);
   });

@@ -42,7 +42,7 @@ const OWN = [
   ),
 ];
 
-it("reads only metrics that are served, by labels that they have", () => {
+it("dashboards and alerts use only metrics and labels that the controller serves", () => {
   expect(SERVED.size).toBeGreaterThan(100);
   for (const { where, expr } of OWN) {
     const names = expr.replaceAll(/"[^"]*"/g, '""').match(OF_METRICS) ?? [];
@@ -72,7 +72,7 @@ it("reads only metrics that are served, by labels that they have", () => {
   }
 });
 
-it("serves what upstream's published dashboards ask for, panel by panel", () => {
+it("the controller serves what each panel of upstream's published dashboards queries", () => {
   const { source: _, ...boards } = JSON.parse(
     read("test/fixtures/upstream-dashboards.json"),
   ) as Record<string, Readonly<Record<string, readonly string[]>>>;
@@ -85,7 +85,7 @@ it("serves what upstream's published dashboards ask for, panel by panel", () => 
     });
 });
 
-it("has a section for each alert in its runbook, with what it means, what to look at and what to do", () => {
+it("the runbook has a section for each alert: its meaning, what to look at and what to do", () => {
   const pages = readdirSync(new URL("docs/runbooks", ROOT)).filter((name) => name !== "README.md");
   const sections = new Map(
     pages.flatMap((page) =>

@@ -59,7 +59,7 @@ async function condition(world: TestWorld, name: string): Promise<Condition | un
 }
 
 describe("NodeOverlays", () => {
-  it("change what is launched, what takes its place, and which resources there are", async () => {
+  it("change which instances are launched, how nodes are replaced, and which resources exist", async () => {
     const world = await openWorld({
       provider: "kwok",
       logLevel: "info",

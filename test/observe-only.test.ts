@@ -39,7 +39,7 @@ const web = (replicas: number) =>
     },
   });
 
-describe("a controller that only observes", () => {
+describe("a controller in observer mode", () => {
   let world: TestWorld;
   let observer: Operator;
   const requests: KubeRequest[] = [];
@@ -106,7 +106,7 @@ describe("a controller that only observes", () => {
     await world?.close();
   });
 
-  it("says for which pods it would create a claim, while the working one is away", async () => {
+  it("reports for which pods it would create a claim, while the working controller is stopped", async () => {
     await world.box.operator.stop();
     const before = (await claims()).map(({ metadata }) => metadata.name);
     await world.apply(web(60));
@@ -125,7 +125,7 @@ describe("a controller that only observes", () => {
     await world.box.restart();
   });
 
-  it("says which nodes it would disrupt, and lets them be", async () => {
+  it("reports which nodes it would disrupt, and disrupts none", async () => {
     await world.until("the working one makes room", async () => {
       const all = await pods();
       return all.length === 60 && all.every(({ spec }) => spec.nodeName !== undefined);
@@ -147,7 +147,7 @@ describe("a controller that only observes", () => {
     expect((await claims()).map(({ metadata }) => metadata.name)).toEqual(before);
   });
 
-  it("has sent no write but events, takes no lease, and has asked AWS only to read", () => {
+  it("writes only events, acquires no lease, and sends AWS only read requests", () => {
     const written = requests.filter(({ method }) => method !== "GET");
     expect(written.length).toBeGreaterThan(0);
     expect(
@@ -159,7 +159,7 @@ describe("a controller that only observes", () => {
   });
 });
 
-describe("the wall before the API server", () => {
+describe("the filter of an observer's requests to the API server", () => {
   const send = async (method: KubeRequest["method"], path: string) => {
     let sent = 0;
     const wall = observing({
@@ -189,7 +189,7 @@ describe("the wall before the API server", () => {
     ["DELETE", "/api/v1/namespaces/default/events/web.1"],
     ["POST", "/api/v1/namespaces/events/pods/events/eviction"],
     ["PATCH", "/api/v1/namespaces/default/events/web.1/status"],
-  ] as const)("keeps %s %s from being sent", async (method, path) => {
+  ] as const)("blocks %s %s", async (method, path) => {
     expect(await send(method, path)).toEqual([403, 0]);
   });
 });

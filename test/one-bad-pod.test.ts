@@ -40,7 +40,7 @@ const RANK = "example.com/rank";
 let world: TestWorld;
 afterEach(() => world.close());
 
-describe("of two pods that would share a node the good one gets it", () => {
+describe("if one of two pods cannot be placed, the other gets the node they would share", () => {
   it.each<[Kind, NodeSelectorRequirement["operator"], string, string]>([
     ["required", "NotIn", RANK, "bad value!"],
     ["required", "Lt", RANK, "99999999999999999999999"],
@@ -51,7 +51,7 @@ describe("of two pods that would share a node the good one gets it", () => {
     ["preferred", "Lt", RANK, "99999999999999999999999"],
     ["preferred", "NotIn", "karpenter.sh/nope", "x"],
     ["preferred", "NotIn", "karpenter.k8s.aws/nope", "x"],
-  ])("where the other has %s %s on %s of %s", async (kind, operator, key, value) => {
+  ])("for a first pod with %s %s on %s of %s", async (kind, operator, key, value) => {
     world = await openWorld({ provider: "kwok" });
     await world.apply(POOL);
     const bad = podNamed("bad", asking(kind, { key, operator, values: [value] }));
@@ -95,13 +95,13 @@ spec: {providerRef: {name: default}}
 /** A label that v1alpha5 pools know and newer claims do not carry. */
 const PODS = "karpenter.k8s.aws/instance-pods";
 
-describe("a label that only alpha's nodes have", () => {
+describe("a pod's requirement on a label that only v1alpha5 nodes have", () => {
   it.each<[Kind, NodeSelectorRequirement["operator"], boolean]>([
     ["required", "NotIn", true],
     ["required", "Gt", false],
     ["preferred", "NotIn", true],
     ["preferred", "Gt", true],
-  ])("%s with %s keeps nobody else from a node of v1", async (kind, operator, hasNode) => {
+  ])("%s with %s, lets another pod have a v1 node", async (kind, operator, hasNode) => {
     world = await openWorld({ sells: isUsual });
     await world.apply(`${CLASS}---${CURRENT}`);
     const bad = podNamed("bad", asking(kind, { key: PODS, operator, values: ["8"] }));
@@ -115,7 +115,7 @@ describe("a label that only alpha's nodes have", () => {
     expect(await world.list("NodeClaim", "karpenter.sh/v1")).toHaveLength(1);
   });
 
-  it("leads to a node of alpha's, beside a pool of v1 that is tried first", async () => {
+  it("leads to a v1alpha5 node, although a v1 pool is tried first", async () => {
     world = await openWorld({ sells: isUsual });
     await world.apply(`${CLASS}---${CURRENT}---${FORMER}`);
     const { nodeSelector: _, ...spec } = podNamed("web").spec;

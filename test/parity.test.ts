@@ -8,29 +8,29 @@ import { upstreamFacts } from "../scripts/parity/upstream-facts.ts";
 const theirs = upstreamFacts();
 const compared = compare(theirs, ourFacts());
 
-describe("parity with upstream", () => {
-  it.each(compared)("explains each lack: $title", ({ lacks }) => {
+describe("the record of parity with upstream", () => {
+  it.each(compared)("explains each missing part: $title", ({ lacks }) => {
     expect(lacks.filter(({ lack }) => lack === undefined).map(({ name }) => name)).toEqual([]);
   });
 
-  it("lists nothing as lacking that is here, or that upstream has not", () => {
+  it("lists nothing as missing that exists here, or that upstream has not", () => {
     const used = new Set<Lack | undefined>(
       compared.flatMap(({ lacks }) => lacks.map(({ lack }) => lack)),
     );
     expect(LACKS.filter((one) => !used.has(one)).map(({ names }) => names.source)).toEqual([]);
   });
 
-  it("has recorded every area of upstream", () => {
+  it("covers every area of upstream", () => {
     for (const { title, same } of compared) expect(same.length, title).toBeGreaterThan(5);
   });
 
-  it("would notice a name that upstream adds", () => {
+  it("fails if upstream adds a name", () => {
     const withMore = { ...theirs, metrics: [...theirs.metrics, "karpenter_new_total"] };
     const metrics = compare(withMore, ourFacts()).find(({ area }) => area === "metrics");
     expect(metrics?.lacks).toContainEqual({ name: "karpenter_new_total", lack: undefined });
   });
 
-  it("would notice a flag that is taken away here", () => {
+  it("fails if a flag is removed here", () => {
     const { flags, ...rest } = ourFacts();
     const fewer = { ...rest, flags: flags.filter((name) => name !== "log-level") };
     const found = compare(theirs, fewer).find(({ area }) => area === "flags");

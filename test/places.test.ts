@@ -52,23 +52,23 @@ function told(file: string) {
   return play(readScenario(FOLDER + file), FOLDER, options, () => undefined);
 }
 
-describe("daemons that run in some places only", () => {
-  it("take no room from a pod in another zone than theirs", async () => {
+describe("daemons that run only in some places", () => {
+  it("need no room beside a pod in another zone", async () => {
     expect(await outline("daemons-zonepin.yaml")).toEqual(["c6i.xlarge in us-east-1a: p1"]);
     expect(await outline("daemons-poolpin.yaml")).toEqual(["c6i.xlarge in us-east-1a: p1"]);
   });
 
-  it("hold no host port on nodes of another capacity type", async () => {
+  it("block no host port on nodes of another capacity type", async () => {
     expect(await outline("daemons-capport.yaml")).toEqual(["c6i.large in us-east-1a: broker"]);
   });
 
-  it("take no room where a label of the NodePool has another value", async () => {
+  it("need no room if the NodePool's label has another value", async () => {
     expect(await outline("daemons-custom.yaml")).toEqual(["c6i.large in us-east-1a: tier-a-pod"]);
   });
 });
 
 describe("limits of a NodePool", () => {
-  it("leave room for two small nodes where one large one might use them up", async () => {
+  it("are obeyed with two small nodes if one large node would use them up", async () => {
     const files = ["gpu-pools.yaml", "gpu-job.yaml"];
     expect(await outline(...files)).toEqual([
       "g6.2xlarge in us-east-1a: train-0",
@@ -77,8 +77,8 @@ describe("limits of a NodePool", () => {
   });
 });
 
-describe("a small pod that would make a planned node dear", () => {
-  it("opens a node of its own", async () => {
+describe("a small pod that would make a planned node expensive", () => {
+  it("gets a node of its own", async () => {
     const instanceTypes = `${FOLDER}dear-join-types.json`;
     const { newNodeClaims, totals } = await plan(["dear-join.json"], { instanceTypes });
     expect(totals).toMatchObject({ pods: 20, placed: 20 });
@@ -90,8 +90,8 @@ describe("a small pod that would make a planned node dear", () => {
   });
 });
 
-describe("pods that need each other", () => {
-  it("go to the zone, or host, that all of them can use", async () => {
+describe("pods with affinity to each other", () => {
+  it("are planned in the zone, or on the node, that all of them can use", async () => {
     for (const file of ["aff.yaml", "aff-sel.yaml", "aff-host.yaml", "aff-host-sel.yaml"])
       expect({ file, nodes: await outline(file) }).toEqual({
         file,
@@ -101,7 +101,7 @@ describe("pods that need each other", () => {
   });
 
   it.each(["exp-story.yaml", "drift-story.yaml", "drift-c-story.yaml"])(
-    "find their place again when their node goes: %s",
+    "find places again when their node is replaced: %s",
     async (file) => {
       expect((await told(file)).broken).toEqual([]);
     },

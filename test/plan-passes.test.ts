@@ -38,19 +38,19 @@ function launchedBy({ newNodeClaims }: Plan): Readonly<Record<string, number>> {
 const RESERVED = { "reserved/a": 2, "reserved/b": 2, "reserved/c": 2 };
 const TYPES = { instanceTypes: `${FIXTURES}/reserved-types.json` };
 
-describe("a plan", () => {
-  it("counts what a RuntimeClass adds to a daemon that has no pod yet", async () => {
+describe("a plan of one pass", () => {
+  it("adds a RuntimeClass's overhead to a daemon that has no pod yet", async () => {
     const { plan } = await planned("runtime-class-daemon.yaml");
     const types = plan.newNodeClaims.map(({ cheapest }) => cheapest.instanceType);
     expect(types).toEqual(["c-4x-amd64-linux"]);
   });
 });
 
-describe("a plan that takes several passes", () => {
+describe("a plan of several passes", () => {
   it.each([
     ["reserved-64.yaml", 2],
     ["reserved-140.yaml", 12],
-  ])("uses up all reservations of %s before it buys", async (file, bought) => {
+  ])("uses all reservations of %s before it buys", async (file, bought) => {
     const { plan, notes, exitCode } = await planned(file, TYPES);
     expect(launchedBy(plan)).toEqual({ ...RESERVED, "on-demand/a": bought });
     expect(plan.totals.priceMicroUsdPerHour).toBe(bought * 400_000);
@@ -60,7 +60,7 @@ describe("a plan that takes several passes", () => {
     keepsToSchema(pageSchema("plan"), plan, { passes: 0 });
   });
 
-  it("has no place for pods beyond a limit of nodes, and a fix for all of them", async () => {
+  it("places no pods beyond a limit of nodes, and names one remedy for all of them", async () => {
     const { plan, exitCode } = await planned("node-limit.yaml");
     expect(plan.newNodeClaims.map(({ pods }) => pods.length)).toEqual([1, 1, 1]);
     const fixes = plan.unschedulable.map(({ fix }) => fix?.text);
@@ -69,7 +69,7 @@ describe("a plan that takes several passes", () => {
     expect(exitCode).toBe(2);
   });
 
-  it("counts what is launched against a limit of cores, not what may be", async () => {
+  it("counts the launched type against a limit of cores, not the largest permitted type", async () => {
     const { plan, exitCode } = await planned("cpu-limit.yaml");
     expect(plan.newNodeClaims.map(({ cheapest }) => cheapest.instanceType)).toEqual(
       Array.from({ length: 4 }, () => "c6g.large"),
@@ -78,8 +78,8 @@ describe("a plan that takes several passes", () => {
   });
 });
 
-describe("explain pod", () => {
-  it("says which node each pod gets after all passes", async () => {
+describe("karpenter explain pod", () => {
+  it("names the node that each pod gets after all passes", async () => {
     const { plan } = await planned("reserved-64.yaml", TYPES);
     const capacityTypes: string[] = [];
     for (const { pods } of plan.newNodeClaims) {

@@ -86,7 +86,7 @@ function unserved(
   });
 }
 
-it("gives every pod of a new node its devices, whichever is bound first", () => {
+it("a plan gives every pod of a new node its devices, in whatever order pods are bound", () => {
   let shared = 0;
   fc.assert(
     fc.property(world, ({ types, claims, pods, order }) => {
@@ -171,7 +171,7 @@ function wantsAll({ requests = [] }: DeviceClaim): boolean {
     .some((one) => one?.allocationMode === "All");
 }
 
-it("promises no devices of a pool that kube-scheduler 1.34 refuses to allocate from", () => {
+it("a plan allocates no devices from a pool that kube-scheduler 1.34 refuses to use", () => {
   let [here, there] = [0, 0];
   fc.assert(
     fc.property(mixedWorld, ({ pools, claims, pods: all, hasNodes }) => {

@@ -18,7 +18,7 @@ describe("README.md", () => {
       expect([path, existsSync(join(ROOT, path))]).toEqual([path, true]);
   });
 
-  it("has no figure that bench/README.md does not have", () => {
+  it("has only figures that bench/README.md has", () => {
     const bench = read("bench/README.md");
     const row = (start: string): readonly string[] =>
       (bench.split("\n").find((line) => line.startsWith(`| ${start} |`)) ?? "")
@@ -37,7 +37,7 @@ describe("README.md", () => {
     expect(README).toContain(`| 0 to ${most(1)} % | 0 to ${most(2)} % |`);
   });
 
-  it("opens with a picture of the page as it is: npm run picture makes it again", () => {
+  it("opens with a picture of the current page, which npm run picture draws", () => {
     const folder = join(ROOT, "dashboard/src");
     const page = readdirSync(folder, { recursive: true, encoding: "utf8" })
       .filter((name) => name.endsWith(".tsx"))

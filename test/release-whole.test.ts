@@ -15,7 +15,7 @@ const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const VERSION = "99.0.0";
 const IMAGE = "registry.example/karpenter";
 
-describe.skipIf(process.env["RELEASE"] !== "whole")("a whole release", () => {
+describe.skipIf(process.env["RELEASE"] !== "whole")("the files of a whole release", () => {
   let folder: string;
   let helm: string;
   const out = (name: string): string => join(folder, name);
@@ -40,7 +40,7 @@ describe.skipIf(process.env["RELEASE"] !== "whole")("a whole release", () => {
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  it("holds all that is published, with its sums", () => {
+  it("contain all that is published, with checksums", () => {
     expect(readdirSync(out("first")).sort()).toEqual(
       [
         "SHA256SUMS",
@@ -68,20 +68,20 @@ describe.skipIf(process.env["RELEASE"] !== "whole")("a whole release", () => {
     }
   });
 
-  it("has a package for npm without the bundle, which is a file of its own", () => {
+  it("contain an npm package without the bundle, which is a separate file", () => {
     const names = run("tar", "-tzf", join(out("first"), `karpenter-ts-${VERSION}.tgz`));
     expect(names).toContain("package/dist/cli/main.js");
     expect(names).not.toContain("package/dist/bundle");
   });
 
-  it("has a program that says its version", () => {
+  it("contain a program that prints its version", () => {
     const into = out("bundle");
     mkdirSync(into);
     run("tar", "-xzf", join(out("first"), `karpenter-bundle-${VERSION}.tar.gz`), "-C", into);
     expect(run("node", join(into, "karpenter.mjs"), "--version").trim()).toBe(VERSION);
   });
 
-  it.each(["karpenter", "karpenter-crd"])("has a chart %s as helm packs it", (name) => {
+  it.each(["karpenter", "karpenter-crd"])("contain a chart %s as helm packs it", (name) => {
     const file = join(out("first"), `${name}-${VERSION}.tgz`);
     const theirs = out(`helm-${name}`);
     run(helm, "package", join(ROOT, "deploy/charts", name), "--destination", theirs);
@@ -100,7 +100,7 @@ describe.skipIf(process.env["RELEASE"] !== "whole")("a whole release", () => {
     expect(run(helm, "show", "chart", file)).toContain(`version: ${VERSION}`);
   });
 
-  it("is the same bytes the second time", () => {
+  it("are the same bytes when built again", () => {
     release("second");
     const names = readdirSync(out("first"));
     expect(readdirSync(out("second"))).toEqual(names);

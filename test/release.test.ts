@@ -33,8 +33,8 @@ const entry = (path: string, text: string, isExecutable = false): ArchiveEntry =
   isExecutable,
 });
 
-describe("archives", () => {
-  it("are the same bytes in whatever order the files come, and on whatever day", async () => {
+describe("archives of a release", () => {
+  it("are the same bytes, whatever the order of files and the day", async () => {
     const [a, b] = [entry("bin/x", "1", true), entry("lib/a/b", "2")];
     const one = gzipped(await tarOf([a, b], AT_MS));
     await new Promise((resolve) => setTimeout(resolve, 5));
@@ -114,8 +114,8 @@ function checked(
   );
 }
 
-describe("the image", () => {
-  it("is a whole OCI layout for both platforms, the same each time", async () => {
+describe("the image of a release", () => {
+  it("is a complete OCI layout for both platforms, the same each time", async () => {
     const base = scratchBase();
     const [first, second] = [folder(), folder()];
     const digest = await writeImage(first, optionsWith(base));
@@ -128,7 +128,7 @@ describe("the image", () => {
     expect(names(second)).toEqual(names(first));
   });
 
-  it("says of which root file system it could not start", () => {
+  it("is checked for its program, and the error names the root file system without it", () => {
     const base = scratchBase();
     mkdirSync(join(base.amd64, "nodejs/bin"), { recursive: true });
     writeFileSync(join(base.amd64, "nodejs/bin/node"), "");
@@ -138,7 +138,7 @@ describe("the image", () => {
     expect(missingPrograms("layout", ["/nodejs/bin/node"])).toEqual([]);
   });
 
-  it("stands on the layers of another layout", async () => {
+  it("can be built on the layers of another layout", async () => {
     const under = folder();
     await writeImage(under, optionsWith(scratchBase()));
     const out = folder();
@@ -146,7 +146,7 @@ describe("the image", () => {
     for (const { layers } of checked(out)) expect(layers).toHaveLength(3);
   });
 
-  it("is based on the image in a layout that a digest names", async () => {
+  it("can be built on one image of a layout, chosen by digest", async () => {
     const under = folder();
     const digest = await writeImage(under, optionsWith(scratchBase()));
     const out = folder();
@@ -156,7 +156,7 @@ describe("the image", () => {
     await expect(writeImage(folder(), optionsWith(other))).rejects.toThrow("is missing");
   });
 
-  it("keeps a root file system's links and empty folders", async () => {
+  it("keeps the links and empty folders of a root file system", async () => {
     const root = folder();
     mkdirSync(join(root, "usr/lib"), { recursive: true });
     writeFileSync(join(root, "usr/lib/libc.so"), "c");
@@ -175,7 +175,7 @@ describe("the image", () => {
     expect(found[1]?.mode).toBe(0o1777);
   });
 
-  it("says what a base lacks", async () => {
+  it("is refused on an incomplete base, and the error names what is missing", async () => {
     await expect(writeImage(folder(), optionsWith(folder()))).rejects.toThrow("no OCI layout");
     const damaged = folder();
     await writeImage(damaged, optionsWith(scratchBase()));
@@ -185,7 +185,7 @@ describe("the image", () => {
   });
 });
 
-describe("charts", () => {
+describe("the charts of a release", () => {
   it("get the version, and the image with its digest", () => {
     const chart = folder();
     writeFileSync(
@@ -216,7 +216,7 @@ describe("the changelog", () => {
   const note = (kind: string, text: string) =>
     parseNote("n.md", `---\n"karpenter-ts": ${kind}\n---\n\n${text}\n`);
 
-  it("gets the notes by kind, below what is not released", () => {
+  it("gets the release notes by kind, below the unreleased section", () => {
     const notes = [
       note("patch", "B is\nmended."),
       note("minor", "A is new."),
@@ -232,11 +232,11 @@ describe("the changelog", () => {
     );
   });
 
-  it("takes no note that does not say what kind it is", () => {
+  it("refuses a note without a kind", () => {
     expect(() => parseNote("n.md", "A is new.")).toThrow("n.md: wanted a front matter");
   });
 
-  it("ends with a sentence for a flag that it does not know", () => {
+  it("the release script ends with one sentence for an unknown flag", () => {
     const { status, stderr } = spawnSync(
       process.execPath,
       ["--import", "tsx", "scripts/release.ts", "--bogus"],
@@ -257,7 +257,7 @@ describe("the changelog", () => {
     ["0.2.0", ["minor", "major"], undefined],
     ["1.0.0", ["major"], undefined],
   ] as const)(
-    "says what is wrong with version %s after 0.1.0 and notes %j",
+    "names the fault of version %s after 0.1.0 with notes %j",
     (version, kinds, problem) => {
       const notes = kinds.map((kind) => ({ kind }));
       const found = versionProblem(version, ["0.1.0"], notes);
@@ -267,13 +267,13 @@ describe("the changelog", () => {
   );
 });
 
-describe("statements", () => {
+describe("signed statements of a release", () => {
   const files = [{ name: "a.txt", content: Buffer.from("a") }];
   const origin = { version: "1.2.3", commit: "c0ffee", atMs: AT_MS };
   const maker = { id: "https://b.example", programs: {}, lockFile: Buffer.from("a") };
   const SUM = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb";
 
-  it("name each file with its sum", () => {
+  it("name each file with its checksum", () => {
     expect(sumsOf(files)).toBe(`${SUM}  a.txt\n`);
     const provenance = JSON.parse(provenanceOf(files, origin, maker));
     expect(provenance.subject).toEqual([{ name: "a.txt", digest: { sha256: SUM } }]);
@@ -285,7 +285,7 @@ describe("statements", () => {
     ]);
   });
 
-  it("of npm lose what differs from run to run", () => {
+  it("of npm contain nothing that differs from run to run", () => {
     const bill = (serial: string) =>
       steadyBill(
         JSON.stringify({

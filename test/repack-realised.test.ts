@@ -23,12 +23,12 @@ import { quietModel } from "../src/testing/quiet-model.ts";
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-describe("a cluster in which what repack saves does not come true", () => {
-  it("is repacked again where nobody looks at what came of it", () => {
+describe("a cluster in which the savings of a repack are not realised", () => {
+  it("is repacked again and again if the results are not evaluated", () => {
     expect(play("careless", 6 * HOUR_MS).repackedAfterHours).toEqual([0, 1, 2, 3, 4, 5]);
   });
 
-  it("becomes quiet, and does not end dearer than when it was first quiet", () => {
+  it("settles, and costs no more at the end than when it first settled", () => {
     const { repackedAfterHours, firstQuietMicroUsd, endMicroUsd } = play("learns", 6 * HOUR_MS);
     expect(repackedAfterHours).toEqual([0]);
     expect(endMicroUsd).toBeLessThanOrEqual(firstQuietMicroUsd);

@@ -10,9 +10,9 @@ import { planOf } from "../src/cli/plan/plan.ts";
 import type { NodeView } from "../src/core/state/node-view.ts";
 import { validate } from "./validator/validate.ts";
 
-describe("repack", () => {
+describe("consolidation by repack", () => {
   it.each(["C-families"])(
-    "settles %s for less, within budgets, and every pod has a place",
+    "makes %s cheaper until nothing changes, within budgets, with a place for every pod",
     (name) => {
       const made = scenariosC(30).find((one) => one.name === name);
       if (made === undefined) throw new Error(`there is no scenario ${name}`);

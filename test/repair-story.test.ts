@@ -28,7 +28,7 @@ async function tell(setting: readonly string[]) {
   return { outcome, lines };
 }
 
-it("repair reboots one machine and replaces another, and nothing else", async () => {
+it("node repair reboots one instance and replaces another, and does nothing else", async () => {
   const { outcome, lines } = await tell(GATES);
   expect(outcome.broken).toEqual([]);
   const of = (words: RegExp) => lines.filter((line) => words.test(line)).length;
@@ -36,13 +36,13 @@ it("repair reboots one machine and replaces another, and nothing else", async ()
   expect(of(/ec2 +terminated/)).toBe(1);
 });
 
-it("without the gate of reboots the first machine is replaced", async () => {
+it("node repair replaces the first instance if the gate for reboots is off", async () => {
   const { outcome, lines } = await tell(GATES.slice(0, 1));
   expect(outcome.broken.join()).toContain("Rebooting");
   expect(lines.filter((line) => /\brebooted\b/.test(line))).toEqual([]);
 });
 
-it("pods that stop slowly wait for their machine to reboot, too: none is launched for them", async () => {
+it("node repair waits for pods that stop slowly before it reboots, and launches no node for them", async () => {
   const story = readScenario(`${FOLDER}slow-reboot.yaml`);
   const options = {
     seed: 1,

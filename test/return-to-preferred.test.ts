@@ -72,8 +72,8 @@ const isOne = (world: TestWorld, wanted: string) => async () => {
 const FIRST = nodePool({ name: "first", weight: 10, capacityTypes: "spot", asked: "" });
 const SECOND = nodePool({ name: "second", capacityTypes: "on-demand", asked: "nodepool" });
 
-describe("return to what is preferred, in a cluster that does not consolidate", () => {
-  it("happens once a reservation has room again, an hour after the launch", async () => {
+describe("the return to preferred nodes, in a cluster without consolidation", () => {
+  it("moves a node to a reservation with room again, an hour after the launch", async () => {
     await play(async (world) => {
       const manifests = `${CLASS}${nodePool({ name: "default", capacityTypes: "on-demand, reserved", asked: "capacity-type" })}${POD}`;
       await world.apply(manifests);
@@ -91,7 +91,7 @@ describe("return to what is preferred, in a cluster that does not consolidate", 
     });
   });
 
-  it("goes to the NodePool of higher weight once spot is available again, and stays there", async () => {
+  it("moves to the NodePool with more weight once spot is available again, and then stops", async () => {
     await play(async (world) => {
       const undo = world.box.sandbox.aws.faults.limitCapacity({ capacityType: "spot" });
       await world.apply(`${CLASS}${FIRST}---${SECOND}${POD}`);

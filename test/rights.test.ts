@@ -210,7 +210,7 @@ function callsInCode(provider: ProviderName): readonly string[] {
 
 describe("the rights of the controller", () => {
   it.each(["aws", "kwok"] as const)(
-    "cover every call in the code of %s that names its kind, those after mishaps too",
+    "cover every call in the code of %s with the kinds it names, also calls after errors",
     (provider) => {
       const granted = new Set(
         [...rightsOf(provider, EVERYWHERE, GATES), ...webhookRights()].flatMap(
@@ -227,7 +227,7 @@ describe("the rights of the controller", () => {
     },
   );
 
-  it("are what a life on AWS needs, of both generations, and not more", async () => {
+  it("are exactly those that a run on AWS with both generations uses", async () => {
     const { refused, unused } = await liveThrough("aws", async (world) => {
       await world.apply(VPA_CRD);
       await world.apply(EC2_NODE_CLASS);
@@ -261,7 +261,7 @@ describe("the rights of the controller", () => {
     expect(unused.filter((one) => SELDOM[one] === undefined)).toEqual([]);
   });
 
-  it("are what a life on kwok needs", async () => {
+  it("are exactly those that a run on kwok uses", async () => {
     const { refused, unused } = await liveThrough("kwok", async (world) => {
       const group = "karpenter.kwok.sh";
       await world.apply(
@@ -287,7 +287,7 @@ describe("the rights of the controller", () => {
     ).toEqual([]);
   });
 
-  it("patch no Deployment but in namespaces that were named for it", () => {
+  it("allow a patch of Deployments only in the namespaces named for it", () => {
     const may = (namespaces: readonly string[], path: string, isOn = true): boolean => {
       const access = accessOf({ method: "PATCH", path: `/apis/apps/v1/${path}` });
       const rights = rightsOf("aws", { isOn, namespaces });
@@ -305,7 +305,7 @@ describe("the rights of the controller", () => {
     expect(may(["*"], inShop, false)).toBe(false);
   });
 
-  it("do not reach beyond their namespaces and names", () => {
+  it("are limited to their namespaces and names", () => {
     const may = (method: "GET" | "PUT" | "POST", path: string): boolean => {
       const access = accessOf({ method, path });
       return access === undefined || coveredBy(access, rightsOf("aws"), "karpenter") !== undefined;

@@ -164,7 +164,7 @@ function nodeClass(name: string, spec: Record<string, unknown> = {}): KubeObject
 }
 
 describe("pools and classes that cannot be used", () => {
-  it("a pool that names a missing class says so, and other pools continue", async () => {
+  it("a pool whose class is missing says so, and other pools work on", async () => {
     await cluster();
     await world.apply(pool("astray", { weight: 100 }, "nowhere"));
     await world.scale("inflate", 3);
@@ -191,7 +191,7 @@ describe("pools and classes that cannot be used", () => {
       { securityGroupSelectorTerms: [{ tags: { no: "such" } }] },
     ],
     ["AMIsReady", "AMINotFound", { amiFamily: "AL2023", amiSelectorTerms: [{ name: "no-such" }] }],
-  ])("a class with nothing behind its selector has %s=False", async (type, reason, spec) => {
+  ])("a class whose selector matches nothing has %s=False", async (type, reason, spec) => {
     await cluster();
     await world.apply(nodeClass("empty", spec));
     await world.apply(pool("empty", { weight: 100 }, "empty"));
@@ -203,7 +203,7 @@ describe("pools and classes that cannot be used", () => {
     expect(await poolCondition("empty", "NodeClassReady")).toBe("False");
   });
 
-  it("a class whose role is not there says so in its conditions", async () => {
+  it("a class whose role is missing says so in its conditions", async () => {
     await cluster();
     await world.apply(nodeClass("no-role", { role: "NoSuchRole" }));
     await world.advance(MINUTE);
@@ -222,7 +222,7 @@ describe("pools and classes that cannot be used", () => {
     });
   });
 
-  it("user data that cannot be merged is said in the class, launches nothing, and heals when it is mended", async () => {
+  it("a class with user data that cannot be merged says so, launches nothing, and works once it is corrected", async () => {
     await cluster();
     const bottlerocket = { amiSelectorTerms: [{ alias: "bottlerocket@latest" }] };
     await world.apply(nodeClass("default", { ...bottlerocket, userData: "[settings" }));
@@ -239,7 +239,7 @@ describe("pools and classes that cannot be used", () => {
     await untilRunning(1);
   });
 
-  it("a pool whose requirements contradict themselves makes no node and stalls nobody", async () => {
+  it("a pool with contradictory requirements creates no node and blocks no other pool", async () => {
     await cluster();
     const odd = pool("odd", { weight: 100 });
     const spec = odd as unknown as {
@@ -258,8 +258,8 @@ describe("pools and classes that cannot be used", () => {
   });
 });
 
-describe("a cloud that does not deliver", () => {
-  it("a sold-out offering is avoided, and said", async () => {
+describe("a cloud that fails to deliver", () => {
+  it("a sold-out offering is avoided", async () => {
     await cluster();
     const undo = world.box.sandbox.aws.faults.limitCapacity({ capacityType: "spot" });
     await world.scale("inflate", 3);
@@ -269,7 +269,7 @@ describe("a cloud that does not deliver", () => {
     expect(node?.metadata.labels?.["karpenter.sh/capacity-type"]).toBe("on-demand");
   });
 
-  it("nothing to be had at all: each claim ends with an event, and pods run once there is", async () => {
+  it("without any capacity each claim ends with an event, and pods run once there is some", async () => {
     await cluster();
     const undo = world.box.sandbox.aws.faults.limitCapacity({});
     await world.scale("inflate", 3);
@@ -280,7 +280,7 @@ describe("a cloud that does not deliver", () => {
     await untilRunning(3, 10 * MINUTE);
   });
 
-  it("an instance that never joins is given up after fifteen minutes, and its pods planned again", async () => {
+  it("an instance that never joins is terminated after fifteen minutes, and its pods are planned again", async () => {
     await cluster();
     world.box.sandbox.aws.faults.neverJoin({ times: 1 });
     await world.scale("inflate", 2);
@@ -294,7 +294,7 @@ describe("a cloud that does not deliver", () => {
     expect(world.log().join("\n")).toContain("terminating due to timeout");
   });
 
-  it("a denied launch is said in Launched, backs off, and heals when the right is given", async () => {
+  it("a denied launch is reported in Launched, retried with backoff, and succeeds once the right is granted", async () => {
     await cluster();
     const undo = world.box.sandbox.aws.faults.deny("CreateFleet");
     await world.scale("inflate", 2);
@@ -310,7 +310,7 @@ describe("a cloud that does not deliver", () => {
     await untilRunning(2);
   });
 
-  it("an AWS that throttles for a minute is waited out", async () => {
+  it("an AWS that throttles for a minute is waited for", async () => {
     await cluster();
     const undo = world.box.sandbox.aws.faults.throttle();
     await world.scale("inflate", 2);
@@ -320,7 +320,7 @@ describe("a cloud that does not deliver", () => {
     expect((await claims()).length).toBe(1);
   });
 
-  it("an AWS out of reach for ten minutes ends no node that is there, and then all continues", async () => {
+  it("an AWS that is unreachable for ten minutes ends no node, and work continues afterwards", async () => {
     await cluster();
     await world.scale("inflate", 2);
     await untilRunning(2);
@@ -337,8 +337,8 @@ describe("a cloud that does not deliver", () => {
   });
 });
 
-describe("hands from outside", () => {
-  it("a Node deleted by hand is drained, its instance ended, its pods placed elsewhere", async () => {
+describe("changes by users and other programs", () => {
+  it("a Node deleted by hand is drained, its instance terminated, its pods placed elsewhere", async () => {
     await cluster();
     await world.scale("inflate", 2);
     await untilRunning(2);
@@ -352,7 +352,7 @@ describe("hands from outside", () => {
     expect((await claims()).length).toBe(1);
   });
 
-  it("a claim whose instance ended behind our back goes, and its pods run elsewhere", async () => {
+  it("a claim whose instance was terminated elsewhere is deleted, and its pods run on other nodes", async () => {
     await cluster();
     await world.scale("inflate", 2);
     await untilRunning(2);
@@ -367,7 +367,7 @@ describe("hands from outside", () => {
     expect(running().length).toBe(1);
   });
 
-  it("an instance that no claim names is ended", async () => {
+  it("an instance without a claim is terminated", async () => {
     await cluster();
     await world.scale("inflate", 2);
     await untilRunning(2);
@@ -388,7 +388,7 @@ describe("hands from outside", () => {
     expect((await claims()).length).toBe(1);
   });
 
-  it("a claim made by hand launches, joins and ends", async () => {
+  it("a claim created by hand is launched, joins and is removed", async () => {
     await cluster();
     await world.apply({
       apiVersion: V1,
@@ -411,7 +411,7 @@ describe("hands from outside", () => {
     expect(running()).toEqual([]);
   });
 
-  it("claims of no class, and with nothing in them, hold nobody up", async () => {
+  it("claims without a class, or without any field, delay no others", async () => {
     await cluster();
     const crd = await world.get("CustomResourceDefinition", "nodeclaims.karpenter.sh", CRD_V1);
     await world.client.update(CUSTOM_RESOURCE_DEFINITION, withoutSchemas(crd));
@@ -428,7 +428,7 @@ describe("hands from outside", () => {
     await untilRunning(2);
   });
 
-  it("Karpenter restarted in the middle of launches, joins and drains buys nothing twice", async () => {
+  it("a controller restarted during launches, joins and drains launches nothing twice", async () => {
     await cluster();
     await world.scale("inflate", 10);
     // The claim's status is stored, and the machine still boots.
@@ -456,7 +456,7 @@ describe("hands from outside", () => {
   it.each([
     [false, "is stored later, and nothing is bought twice"],
     [true, "is swept when Karpenter restarts meanwhile"],
-  ])("an instance whose claim cannot be written (restart: %s) %s", async (restart) => {
+  ])("an instance whose claim cannot be updated (restart: %s) %s", async (restart) => {
     await cluster();
     await world.scale("inflate", 2);
     while ((await claims()).length === 0) await world.advance(10);
@@ -477,7 +477,7 @@ describe("hands from outside", () => {
     if (!restart) expect(created()).toBe(1);
   });
 
-  it("a pool that is deleted takes its three nodes along; no instance stays", async () => {
+  it("a deleted pool deletes its three nodes; no instance remains", async () => {
     await cluster();
     await world.apply(pool("three", { weight: 100 }));
     await ready("three");
@@ -500,8 +500,8 @@ describe("hands from outside", () => {
   });
 });
 
-describe("pods that cannot be served", () => {
-  it("a pod that asks for more than any machine has reads why, and others run", async () => {
+describe("pods that cannot be placed", () => {
+  it("a pod that requests more than any instance has gets an event with the reason, and others run", async () => {
     await cluster();
     await world.apply(
       INFLATE.replaceAll("inflate", "giant")
@@ -516,7 +516,7 @@ describe("pods that cannot be served", () => {
     expect((await claims()).length).toBe(1);
   });
 
-  it("a pod that planning leaves out reads why, unless it asked to be left alone", async () => {
+  it("a pod that planning ignores gets an event with the reason, unless it asked to be ignored", async () => {
     await cluster();
     const manifest = INFLATE.replace("replicas: 0", "replicas: 1");
     const volume = "volumes: [{ name: data, persistentVolumeClaim: { claimName: gone } }]";
@@ -544,7 +544,7 @@ describe("pods that cannot be served", () => {
     );
   });
 
-  it("pods beyond a pool's limits wait with a reason; raised limits let them run", async () => {
+  it("pods beyond a pool's limits wait with an event, and run once the limits are raised", async () => {
     await cluster();
     await world.apply(POOL.replace("cpu: 2000", "cpu: 4"));
     await world.scale("inflate", 12);
@@ -562,7 +562,7 @@ describe("pods that cannot be served", () => {
     await untilRunning(12);
   });
 
-  it("a webhook that fails stops claims with a reason on the pods, and its removal heals", async () => {
+  it("a failing webhook blocks claims, with the reason on the pods, until it is removed", async () => {
     await cluster();
     await world.apply(brokenWebhook("nodeclaims", "CREATE"));
     await world.scale("inflate", 2);
@@ -579,7 +579,7 @@ describe("pods that cannot be served", () => {
 });
 
 describe("pods that must not be disturbed", () => {
-  it("a PodDisruptionBudget holds while all nodes are deleted at once (60 pods)", async () => {
+  it("a PodDisruptionBudget is obeyed while all nodes are deleted at once (60 pods)", async () => {
     await cluster();
     await world.apply(
       `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: inflate}, spec: {maxUnavailable: 5, selector: {matchLabels: {app: inflate}}}}`,
@@ -602,7 +602,7 @@ describe("pods that must not be disturbed", () => {
     expect(fewest).toBeGreaterThanOrEqual(55);
   });
 
-  it("a do-not-disrupt pod keeps an empty node, and says so; without it the node goes", async () => {
+  it("a do-not-disrupt pod keeps its otherwise empty node, with an event, until it is gone", async () => {
     await cluster();
     await world.apply(AGENT.replace("ANNOTATION", "karpenter.sh/do-not-disrupt"));
     await world.scale("inflate", 1);
@@ -617,8 +617,8 @@ describe("pods that must not be disturbed", () => {
   });
 });
 
-describe("what is told", () => {
-  it("each step of a claim's life is logged once, and the pool's registration health becomes True", async () => {
+describe("what the controller reports", () => {
+  it("each step in the life of a claim is logged once, and the pool's registration health becomes True", async () => {
     await cluster();
     await world.scale("inflate", 5);
     await untilRunning(5);
@@ -632,7 +632,7 @@ describe("what is told", () => {
     expect(world.log().filter((line) => line.includes("Reconciler error"))).toEqual([]);
   });
 
-  it("conditions of nodes and classes that change are events too", async () => {
+  it("changes of the conditions of nodes and classes are events too", async () => {
     await cluster();
     await world.scale("inflate", 1);
     await untilRunning(1);
@@ -645,7 +645,7 @@ describe("what is told", () => {
     expect(told("EC2NodeClass").join("\n")).toContain("Type: SubnetsReady, Status: True -> False");
   });
 
-  it("what only tells can be left out", async () => {
+  it("events that only inform can be turned off", async () => {
     world = await openWorld({
       sells: isUsual,
       flags: { "disable-cluster-state-observability": "true" },
@@ -665,7 +665,7 @@ describe("what is told", () => {
     expect(gauges).toContain("karpenter_nodeclaims_created_total{");
   });
 
-  it("a field that nothing acts on is said once for each object", async () => {
+  it("a field without effect is reported once for each object", async () => {
     await cluster();
     await world.apply(pool("fixed", { replicas: 0 }));
     await world.advance(MINUTE);
@@ -674,7 +674,7 @@ describe("what is told", () => {
     expect(told[0]).toContain("spec.replicas");
   });
 
-  it("three hundred pods that cannot be placed give one event each, told again after five minutes", async () => {
+  it("three hundred pods that cannot be placed get one event each, repeated after five minutes", async () => {
     await cluster();
     await world.apply(
       INFLATE.replace("cpu: 1", "cpu: 9000").replace("replicas: 0", "replicas: 300"),

@@ -20,17 +20,17 @@ async function typesLaunched(input: string, flags: BoxOptions["flags"] = {}) {
   return nodes.map(({ metadata }) => metadata.labels?.["node.kubernetes.io/instance-type"]);
 }
 
-describe("a RuntimeClass with overhead", () => {
-  it("counts for a daemon that has no pod yet", async () => {
+describe("the overhead of a RuntimeClass", () => {
+  it("is added for a daemon that has no pod yet", async () => {
     expect(await typesLaunched(INPUT)).toEqual(["c-4x-amd64-linux"]);
   });
 
-  it("counts nothing for a daemon that does not name it", async () => {
+  it("is not added for a daemon that does not name it", async () => {
     const plain = INPUT.replace("      runtimeClassName: gvisor\n", "");
     expect(await typesLaunched(plain)).toEqual(["c-2x-amd64-linux"]);
   });
 
-  it("counts for the pods of a CapacityBuffer", async () => {
+  it("is added for the pods of a CapacityBuffer", async () => {
     const [classes] = INPUT.split("apiVersion: apps/v1");
     const buffer = `
 apiVersion: v1

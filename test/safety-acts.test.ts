@@ -6,10 +6,10 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { CLAIM_ACTS, INSTANCE_ACTS, PROVIDER_ACTS } from "../src/core/safety/acts.ts";
 
-describe("the table of acts", () => {
+describe("the table of safety rules", () => {
   const acts = [...Object.values({ ...CLAIM_ACTS, ...INSTANCE_ACTS }), ...PROVIDER_ACTS];
 
-  it.each(acts)("$what, for $why: its test is there", ({ test }) => {
+  it.each(acts)("$what, because of $why: names a test that exists", ({ test }) => {
     const [file = "", title = ""] = test.split(": ");
     expect(title).not.toBe("");
     const text = readFileSync(new URL(`../${file}`, import.meta.url), "utf8");

@@ -116,7 +116,7 @@ describe("a kind that is not served for a while", () => {
     );
   });
 
-  it("ends nothing when the controller starts meanwhile, and says what it waits for", async () => {
+  it("ends nothing when the controller starts meanwhile, and logs what it waits for", async () => {
     await expectNothingEnds(
       async () => {
         await serve("nodeclaims.karpenter.sh", false);
@@ -132,7 +132,7 @@ describe("a kind that is not served for a while", () => {
   });
 });
 
-describe("a cloud that answers less than there is", () => {
+describe("a cloud that reports less than exists", () => {
   const notFound = () => {
     throw new AwsError("InvalidInstanceID.NotFound", "The instance ID does not exist");
   };
@@ -183,11 +183,11 @@ describe("a clock that is wrong", () => {
   );
 });
 
-describe("a person meddles", () => {
+describe("changes by a user", () => {
   it.each([
     ["some", ["karpenter.sh/nodepool", "karpenter.sh/cluster-uid"]],
     ["all", undefined],
-  ] as const)("takes %s tags off instances: ends nothing", async (_, keys) => {
+  ] as const)("remove %s tags from instances: nothing ends", async (_, keys) => {
     const { tags } = world.box.sandbox.aws.state;
     const before = instances().map((id) => [id, new Map(tags.get(id))] as const);
     await expectNothingEnds(
@@ -203,7 +203,7 @@ describe("a person meddles", () => {
     );
   });
 
-  it("makes a second Node and a second claim of one instance, and deletes them: ends nothing", async () => {
+  it("create a second Node and a second claim of one instance, and delete them: nothing ends", async () => {
     const [claim] = await world.list<NodeClaim>("NodeClaim", "karpenter.sh/v1");
     const [node] = await world.list<Node>("Node", "v1", "karpenter.sh/nodepool");
     const { labels = {} } = claim?.metadata ?? {};
@@ -243,7 +243,7 @@ describe("a person meddles", () => {
 });
 
 describe("the definition of NodeClaims is deleted", () => {
-  it("ends nothing until a person confirms it", async () => {
+  it("ends nothing until a user confirms it", async () => {
     const before = instances();
     const pods = await running();
     const name = "nodeclaims.karpenter.sh";
@@ -307,7 +307,7 @@ describe("status checks that fail everywhere", () => {
 });
 
 describe("claims that are gone", () => {
-  it("another cluster of our name: its instance is left alone", async () => {
+  it("with an instance of another cluster with the same name: the instance is kept", async () => {
     await world.box.sandbox.aws.api.ec2.createTags({
       Resources: instances(),
       Tags: [{ Key: "karpenter.sh/cluster-uid", Value: "another-cluster" }],
@@ -320,7 +320,7 @@ describe("claims that are gone", () => {
     expect(instances()).toEqual(expect.arrayContaining([...before]));
   });
 
-  it("before and after a restart of the controller: the brake continues counting", async () => {
+  it("before and after a restart of the controller: the brake counts both together", async () => {
     const before = await manyNodes();
     const left = () => before.filter((id) => instances().includes(id));
     const claims = await world.list<NodeClaim>("NodeClaim", "karpenter.sh/v1");
@@ -340,7 +340,7 @@ describe("claims that are gone", () => {
     expect((await running()).length).toBe(16);
   });
 
-  it("after a restore of etcd: their nodes are drained, and no more than the brake allows", async () => {
+  it("after a restore of etcd: their nodes are drained, no more than the brake allows", async () => {
     const before = await manyNodes();
     await forgetClaims();
     await world.advance(LONG_ENOUGH);

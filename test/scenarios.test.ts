@@ -48,8 +48,8 @@ async function tellStory(
   return { outcome, text: `${lines.join("\n")}\n` };
 }
 
-describe("stories", () => {
-  it.each(STORIES)("%s keeps its promises and tells what its transcript says", async (file) => {
+describe("the example stories", () => {
+  it.each(STORIES)("%s keeps its promises and prints its transcript", async (file) => {
     const { outcome, text } = await tell(file);
     expect(outcome.broken).toEqual([]);
     expect(outcome.kept).toBeGreaterThan(0);
@@ -60,7 +60,7 @@ describe("stories", () => {
     if (TWICE.includes(file)) expect((await tell(file)).text).toBe(text);
   });
 
-  it("kwok-families.yaml: without repack nothing goes, and the cluster stays as dear", async () => {
+  it("kwok-families.yaml: without repack no node is removed, and the cluster costs as much as before", async () => {
     const { outcome, text } = await tell("kwok-families.yaml", ["consolidation-repack=false"]);
     expect(outcome.broken.join()).toContain("karpenter.kwok.sh/instance-family=c");
     expect(text).not.toContain("cordoned");
@@ -68,7 +68,7 @@ describe("stories", () => {
     expect(outcome.hints).toEqual([]);
   });
 
-  it("kwok-story.yaml: with the other provider its promises are broken, and the flag is named", async () => {
+  it("kwok-story.yaml: with the other provider its promises fail, and a hint names the flag", async () => {
     const { outcome } = await tell("kwok-story.yaml", [], "aws");
     expect(outcome.broken).not.toEqual([]);
     expect(outcome.hints).toEqual([
@@ -89,7 +89,7 @@ describe("stories", () => {
       { apply: [{ apiVersion: "v1", kind: "Pod", metadata: { name: "bare" }, spec: {} }] },
       /^step 1 \(apply\): refused: Pod "bare" is invalid: spec\.containers: Required value/,
     ],
-  ])("%o ends the story, in the words of the refusal", async (step, sentence) => {
+  ])("%o ends the story with the words of the refusal", async (step, sentence) => {
     const scenario = parseScenario(
       { name: "refused", story: "A step is refused.", steps: [step] },
       "story.yaml",

@@ -85,7 +85,7 @@ describe("SCHEDULER_CONFIG", () => {
     expect(await zones({ "scheduler-config": CONFIG }, ofController)).toBe(2);
   });
 
-  it("that makes no sense keeps the controller from starting, by field", async () => {
+  it("with an unknown field keeps the controller from starting, and the error names the field", async () => {
     await expect(zones({ "scheduler-config": "podTopologySpread: {x: 1}" })).rejects.toThrow(
       "invalid --scheduler-config: podTopologySpread.x: unknown field",
     );

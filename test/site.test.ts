@@ -58,7 +58,7 @@ describe("links of the site", () => {
   });
 });
 
-describe("the site", () => {
+describe("the documentation site", () => {
   it("lists its versions, newest first", () => {
     expect(versionsIn(["0.9.0", "0.10.0", "assets", "0.10.2", "1.0"])).toEqual([
       "0.10.2",
@@ -71,11 +71,11 @@ describe("the site", () => {
     ]);
   });
 
-  it("begins with a page that leads to the newest version, from wherever it lies", () => {
+  it("opens with a page that redirects to the newest version, at any base path", () => {
     expect(firstPage("0.3.0")).toContain('url=./0.3.0/"');
   });
 
-  it("is asked questions, each answered by pages that are there", () => {
+  it("has for each test question pages that exist", () => {
     expect(new Set(QUESTIONS.map(({ typed }) => typed)).size).toBe(QUESTIONS.length);
     expect(QUESTIONS.length).toBeGreaterThanOrEqual(74);
     const missing = QUESTIONS.flatMap(({ pages }) => pages).filter(
@@ -84,7 +84,7 @@ describe("the site", () => {
     expect(missing).toEqual([]);
   });
 
-  it("has answered a question when a page for it is among the first three hits", () => {
+  it("answers a test question if one of its pages is among the first three hits", () => {
     const hit = (place: string): Hit => ({ place, heading: place });
     const found = ["/0.1.0/a.html#x", "/0.1.0/guide/b.html", "/0.1.0/guide/c.html", "/d.html"].map(
       hit,
@@ -98,7 +98,7 @@ describe("the site", () => {
     ]);
   });
 
-  it("searches for words without their endings, and not for those of every question", () => {
+  it("searches for word stems, and ignores the words of every question", () => {
     const words = "How do I keep a node from being disrupted".split(" ").map(searchWord);
     expect(words.filter((word) => word !== null)).toEqual(["keep", "node", "disrupt"]);
     expect(searchWord("disruptions")).toBe(searchWord("disrupted"));
@@ -107,7 +107,7 @@ describe("the site", () => {
     );
   });
 
-  it("sends its search to the browser as functions that need nothing else", () => {
+  it("sends its search to the browser as self-contained functions", () => {
     const alone = new Function(`return (${searchWord})("Evictions") + (${searchWeight})("/a")`);
     expect(alone()).toBe("evict1");
   });

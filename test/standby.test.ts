@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { startReplica } from "./replicas.ts";
 import { isUsual, openWorld } from "./world.ts";
 
-it("a replica that waits for the lead is ready, takes it when it is free, and is not ready once it stopped", async () => {
+it("a replica that waits for the lead is ready, leads when the lease is free, and is not ready once it stops", async () => {
   const world = await openWorld({ sells: isUsual });
   await world.box.operator.stop();
   const first = startReplica(world, "first");

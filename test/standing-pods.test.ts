@@ -12,7 +12,7 @@ function pod(name: string, cpu: string): KubeObject {
   } as KubeObject;
 }
 
-it("a pod that has no place is reported once, when something changes, and once an hour", async () => {
+it("an unschedulable pod is reported once, again when something changes, and once an hour", async () => {
   const world = await openWorld({ provider: "kwok" });
   for (const object of [
     {

@@ -320,14 +320,14 @@ const ONCE: ReadonlySet<string> = new Set([
   "kinds are served in two versions without conversion",
 ]);
 
-describe("what a start waits for", () => {
-  it("is on the page, row by row", () => {
+describe("a message about what the start waits for", () => {
+  it("is a row of the page", () => {
     const rows = rowsOf(MESSAGES).map(({ message }) => message);
     expect(rows.length).toBeGreaterThan(20);
     expect(rows.sort()).toEqual(Object.keys(PROVOKED).sort());
   });
 
-  it.each(rowsOf(MESSAGES))("is said: $message", async ({ message, last }) => {
+  it.each(rowsOf(MESSAGES))("is logged: $message", async ({ message, last }) => {
     const { log, ready } = await (PROVOKED[message] as () => Promise<Outcome>)();
     const told = log
       .map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>)
@@ -344,7 +344,7 @@ describe("what a start waits for", () => {
   });
 });
 
-describe("what a start ends with", () => {
+describe("a sentence with which a start fails", () => {
   const MAIN = fileURLToPath(new URL("../dist/cli/main.js", import.meta.url));
 
   /** Another program may use the default ports. */
@@ -391,12 +391,12 @@ describe("what a start ends with", () => {
     "validating cli flags / env vars": () => ends(["--batch-idle-duration", "soon"]),
   };
 
-  it("is on the page, sentence by sentence", () => {
+  it("is a row of the page", () => {
     const rows = rowsOf(SENTENCES).map(({ message }) => message);
     expect(rows.sort()).toEqual(Object.keys(ENDED).sort());
   });
 
-  it.each(rowsOf(SENTENCES))("is one sentence: $message", async ({ message }) => {
+  it.each(rowsOf(SENTENCES))("is printed in one line: $message", async ({ message }) => {
     const said = await (ENDED[message] as () => Promise<string>)();
     expect(said).toMatch(/^1 karpenter: [^\n]*\n$/);
     expect(said).toContain(message);

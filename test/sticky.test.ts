@@ -30,22 +30,22 @@ async function claimsOf(file: string, seed: number): Promise<number> {
 }
 
 describe("pods that wait for nodes which are starting", () => {
-  it.each([2, 4])("get no second node while one comes up (seed %d)", async (seed) => {
+  it.each([2, 4])("get no second node while the first one starts (seed %d)", async (seed) => {
     expect(await claimsOf("field-21/s.yaml", seed)).toBe(2);
   });
 
-  it("get as many nodes as the plan says", async () => {
+  it("get exactly the nodes of the plan", async () => {
     expect(await claimsOf("field-21/s2.yaml", 1)).toBe(8);
   });
 
-  it("share the nodes that were planned for them: the story counts them", async () => {
+  it("share the planned nodes in a story", async () => {
     // Two of these are for the arm pool while its pods wait. Consolidation may replace nodes later.
     expect(await claimsOf("runaway/story.yaml", 1)).toBeLessThanOrEqual(12);
   });
 });
 
 describe("a running Job", () => {
-  it("is not moved, and no node that waits for its pods is removed", async () => {
+  it("is not moved, and a node with room for its pending pods is not removed", async () => {
     expect(await claimsOf("gpu-job/story.yaml", 1)).toBe(2);
   });
 });

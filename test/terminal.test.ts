@@ -36,7 +36,7 @@ describe("hostile text in objects", () => {
   let world: TestWorld | undefined;
   afterEach(() => world?.close());
 
-  it("forges no line of the trace and none of the log", async () => {
+  it("creates no line in the trace or the log", async () => {
     world = await openWorld({ sells: isUsual });
     const { client } = world;
     await client.create(EVENT, {
@@ -77,7 +77,7 @@ describe("hostile text in files", () => {
   const folder = mkdtempSync(join(tmpdir(), "karpenter-terminal-"));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  it("is shown in answers, and means the same in JSON", async () => {
+  it("is escaped in answers, and unchanged in JSON", async () => {
     const pod = snapshotPod("evil", { node: "a" }) as KubeObject & { readonly spec: object };
     const volumes = [{ name: "v", persistentVolumeClaim: { claimName: EVIL } }];
     const items = [
@@ -99,7 +99,7 @@ describe("hostile text in files", () => {
     expect(JSON.parse(said.at(-1) as string).ties).toEqual([`volume claim ${EVIL}`]);
   });
 
-  it("is shown in errors, and so are names of files and of commands", () => {
+  it("is escaped in errors, as are the names of files and of commands", () => {
     const main = fileURLToPath(new URL("../dist/cli/main.js", import.meta.url));
     const file = join(folder, `${ESC}[31m.json`);
     const pod = { ...snapshotPod("w"), metadata: { name: EVIL, namespace: "n" } };

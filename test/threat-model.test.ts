@@ -26,7 +26,7 @@ function granted(): readonly string[] {
   return [...new Set(all)].sort();
 }
 
-it("a stolen token can do what the threat model says", () => {
+it("a stolen token has exactly the rights that the threat model lists", () => {
   const [, section = ""] = PAGE.split("## What a stolen controller token can do");
   const rows = [...section.matchAll(/^\| ((?:`[^`]+` ?)+)\| ([\w, ]+) \| .+ \|$/gm)];
   const told = rows.flatMap(([, resources = "", verbs = ""]) =>

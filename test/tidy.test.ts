@@ -118,12 +118,12 @@ const TIMER_FILES = ["virtual", "system", "paced"].map((kind) => `src/base/${kin
 const NODE_FILES =
   /^src\/(providers\/aws\/(sdk|catalogue)|listen\/|sandbox\/|operator\/|cli\/|kube\/(transport\/connections|kubeconfig\/))/;
 
-describe("floors", () => {
-  it("import only downwards", () => {
+describe("the floors of the source tree", () => {
+  it("import only lower floors", () => {
     expect(product.flatMap(wrongImports)).toEqual([]);
   });
 
-  it("within core import only leftwards", () => {
+  it("have core folders that import only earlier ones", () => {
     const wrong = product.flatMap((file) => {
       const from = coreFolder(file.path);
       if (from === undefined) return [];
@@ -138,11 +138,11 @@ describe("floors", () => {
     expect(wrong).toEqual([]);
   });
 
-  it("have no cycles, types included", () => {
+  it("have no import cycles, types included", () => {
     expect(findCycles([...product, ...tools])).toEqual([]);
   });
 
-  it("keep npm packages and Node out of deciding and reconciling code", () => {
+  it("keep npm packages and Node.js out of deciding and reconciling code", () => {
     const wrong = product
       .filter((file) => /^src\/(base|apis|core|controllers|providers\/kwok)\//.test(file.path))
       .flatMap((file) =>
@@ -151,7 +151,7 @@ describe("floors", () => {
     expect(wrong).toEqual([]);
   });
 
-  it("leave the parsers of users' texts to the readers, which bound them", () => {
+  it("leave the parsing of users' texts to src/readers, which limits it", () => {
     const parsers = /^(?:js-yaml|yaml|smol-toml|toml|ini|mailparser|postal-mime)(?:\/|$)/;
     const wrong = product
       .filter((file) => !file.path.startsWith("src/readers/"))
@@ -163,7 +163,7 @@ describe("floors", () => {
     expect(wrong).toEqual([]);
   });
 
-  it("name Node's modules only where the outside is met", () => {
+  it("import Node.js modules only in files that talk to the outside", () => {
     const wrong = product
       .filter((file) => !NODE_FILES.test(file.path))
       .flatMap((file) =>
@@ -176,7 +176,7 @@ describe("floors", () => {
 });
 
 describe("listeners", () => {
-  it("are opened in one place, which holds their limits", () => {
+  it("are opened in one file, which has their limits", () => {
     const wrong = product
       .filter((file) => !file.path.startsWith("src/listen/"))
       .flatMap((file) =>
@@ -190,8 +190,8 @@ describe("listeners", () => {
   });
 });
 
-describe("JSON of others", () => {
-  it("is parsed within limits where it comes from annotations, ConfigMaps and requests", () => {
+describe("JSON from other programs", () => {
+  it("is parsed within limits if it comes from annotations, ConfigMaps and requests", () => {
     const wrong = product
       .filter((file) => /^src\/(apis|core|controllers|operator|listen)\//.test(file.path))
       .flatMap((file) => linesMatching(file, /\bJSON\.parse\(/, "use base/bounded-json.ts"));
@@ -200,13 +200,13 @@ describe("JSON of others", () => {
 });
 
 describe("promises", () => {
-  it("have an owner, also where the linter does not know their types", () => {
+  it("are awaited or handled, also those whose types the linter cannot see", () => {
     expect(product.flatMap(ownerlessPromises)).toEqual([]);
   });
 });
 
-describe("words", () => {
-  it("ask no machine for time or chance outside the doors", () => {
+describe("the source text", () => {
+  it("reads the time and random numbers only through World.clock and World.random", () => {
     const banned =
       /\b(Date\.now\(|new Date\(\)|Math\.random\(|setTimeout\(|setInterval\(|performance\.now\()/;
     const wrong = product
@@ -215,7 +215,7 @@ describe("words", () => {
     expect(wrong).toEqual([]);
   });
 
-  it("of deciding floors take no number whose last digit the engine chooses", () => {
+  it("on deciding floors uses no Math function whose last digit depends on the engine", () => {
     // Powers of two and square roots are exact everywhere. These functions differ between versions of V8.
     const banned =
       /\bMath\.(pow|exp|expm1|log\w*|cbrt|hypot|a?(sin|cos|tan)h?|atan2)\(|(?<!\b(2|\d+n)) \*\* /;
@@ -225,7 +225,7 @@ describe("words", () => {
     expect(wrong).toEqual([]);
   });
 
-  it("reach what cannot be taken back only through its own door", () => {
+  it("calls irreversible operations only in the files made for them", () => {
     const doors: readonly (readonly [RegExp, RegExp, string])[] = [
       [
         /\bcloud\.delete\(/,
@@ -258,7 +258,7 @@ describe("words", () => {
     expect(wrong).toEqual([]);
   });
 
-  it("keep async out of core", () => {
+  it("has no async functions in core", () => {
     const wrong = product
       .filter(
         (file) => file.path.startsWith("src/core/") && !file.path.endsWith("cloud-provider.ts"),
@@ -269,7 +269,7 @@ describe("words", () => {
     expect(wrong).toEqual([]);
   });
 
-  it("leave nothing behind from debugging", () => {
+  it("has no debugging statements", () => {
     const banned = /\bconsole\.(log|error|debug)\(|\bdebugger\b|\b(TODO|FIXME|XXX)\b|\.only\(/;
     const wrong = files
       .filter((file) => !file.path.startsWith("src/cli/"))
@@ -277,7 +277,7 @@ describe("words", () => {
     expect(wrong).toEqual([]);
   });
 
-  it("reach the streams of the process by one way out, where text is made safe for a terminal", () => {
+  it("writes to the streams of the process in one file only, which makes text safe for a terminal", () => {
     const exits = ["src/cli/program/output.ts", "src/operator/logging/log-outputs.ts"];
     const banned =
       /\bprocess\.(stdout|stderr)\b|\bprocess\[|\bconsole\.(?!ts")|\{ ?(stdout|stderr)\b.*= process/;
@@ -292,14 +292,14 @@ describe("words", () => {
     expect(made).toEqual([]);
   });
 
-  it("have no drawers without a name", () => {
+  it("has no folders or files named utils, helpers, common, types or misc", () => {
     const drawers = files.filter((file) =>
       /\/(utils|helpers|common|types|misc|index)(\.ts|\/)/.test(file.path),
     );
     expect(drawers.map((file) => `${file.path}: put each thing with its subject`)).toEqual([]);
   });
 
-  it("of pure floors do not name the process", () => {
+  it("on pure floors does not use the process", () => {
     const wrong = product
       .filter((file) => PURE_FLOORS.some((floor) => file.path.startsWith(floor)))
       .flatMap((file) =>
@@ -309,8 +309,8 @@ describe("words", () => {
   });
 });
 
-describe("files", () => {
-  it("open by saying what they are for", () => {
+describe("source files", () => {
+  it("begin with a comment about their purpose", () => {
     const silent = [...product, ...tools].filter(
       (file) => !/^(#!.*\n)?\/(\*\*|\/)/.test(file.text),
     );
@@ -319,7 +319,7 @@ describe("files", () => {
     );
   });
 
-  it("of more than 500 lines say why in their head comment", () => {
+  it("of more than 500 lines give the reason in their head comment", () => {
     const long = product.filter(
       (file) =>
         file.text.split("\n").length > 500 &&
@@ -330,7 +330,7 @@ describe("files", () => {
     ).toEqual([]);
   });
 
-  it("are imported by somebody", () => {
+  it("are each imported by another file", () => {
     const used = new Set(everything.flatMap((file) => file.imports));
     const entries = ["main", "ec2-spot-interrupter", "karpenter-convert", "kubectl-karpenter"].map(
       (name) => `src/cli/${name}.ts`,
@@ -339,20 +339,20 @@ describe("files", () => {
     expect(orphans.map((file) => `${file.path}: nobody imports it`)).toEqual([]);
   });
 
-  it("export nothing that nobody takes", () => {
+  it("export nothing that no other file imports", () => {
     expect(unusedExports(everything)).toEqual([]);
   });
 
-  it("keep functions within 70 lines, but for a list that only shrinks", () => {
+  it("keep functions within 70 lines, except for a list that may only shrink", () => {
     expect(longFunctions(everything)).toEqual([]);
   });
 
-  it("speak plainly, but for counts that only shrink", () => {
+  it("keep the style counts within ceilings that may only shrink", () => {
     expect(brokenCeilings(everything)).toEqual([]);
   });
 });
 
-describe("documents", () => {
+describe("the documents", () => {
   it("name and link only paths that exist", () => {
     const missing = PAGES.flatMap((page) => {
       const text = readFileSync(join(ROOT, page), "utf8");

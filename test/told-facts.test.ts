@@ -7,8 +7,8 @@ import type { ConfigMap } from "../src/apis/core/kinds.ts";
 import { FACTS, type Facts, factsOf } from "../src/apis/karpenter/facts.ts";
 import { isUsual, openWorld } from "./world.ts";
 
-describe("a Karpenter that runs", () => {
-  it("tells its settings, and the prices of its cloud", async () => {
+describe("a running controller", () => {
+  it("publishes its settings and the prices of its cloud in a ConfigMap", async () => {
     const flags = { "feature-gates": "SpotToSpotConsolidation=true", "surge-timeout": "90s" };
     const world = await openWorld({ sells: isUsual, flags, isAsked: true });
     const facts = async (): Promise<Facts | undefined> =>

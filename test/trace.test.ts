@@ -55,15 +55,15 @@ async function withNode(): Promise<{ world: TestWorld; node: string }> {
   return { world, node };
 }
 
-describe("the trace", () => {
-  it("names a single pod by its own name, and prices what kwok launches", async () => {
+describe("the trace of the sandbox", () => {
+  it("names a single pod by its own name, and shows prices of what kwok launches", async () => {
     const { world } = await withNode();
     expect(world.trace.join("\n")).toMatch(/running +pod default\/web-[a-z0-9]+-[a-z0-9]{5} /);
     expect(world.trace.join("\n")).toMatch(/launched +nodeclaim .* \$\d+\.\d{4}\/h/);
     await world.close();
   });
 
-  it("warns of no drain that goes as usual, and of one that takes long once", async () => {
+  it("has no warning for a usual drain, and one for a drain that takes long", async () => {
     const { world, node } = await withNode();
     await world.apply({
       apiVersion: "policy/v1",
@@ -81,7 +81,7 @@ describe("the trace", () => {
     await world.close();
   });
 
-  it("says what a consolidation saves", async () => {
+  it("shows what a consolidation saves", async () => {
     const { world } = await withNode();
     await world.apply(deployment(0));
     await world.until("it is removed", () =>

@@ -108,7 +108,7 @@ function loaded(): readonly string[] {
 }
 
 describe("without OpenTelemetry's variables", () => {
-  it("nothing is loaded, and nobody takes notes", async () => {
+  it("no OpenTelemetry module is loaded, and no spans are recorded", async () => {
     const { log } = collectLog();
     const doors = { clock: new SystemClock(), log, version: "1" };
     expect(await openSpans({}, doors)).toBeUndefined();
@@ -120,7 +120,7 @@ describe("without OpenTelemetry's variables", () => {
     expect(loaded()).toEqual([]);
   });
 
-  it("one file alone names the SDK, and is imported when it is wanted", () => {
+  it("only one file imports the SDK, and that only on demand", () => {
     const files = readSources("src").filter(({ isTest }) => !isTest);
     const naming = files.filter(({ packages }) =>
       packages.some((name) => name.startsWith("@opentelemetry/")),
@@ -145,7 +145,7 @@ async function exportTo(endpoint: string, more: Readonly<Record<string, string>>
 }
 
 describe("traces of a run in the sandbox", () => {
-  it("tell the way of pods to a new node, and the command that ends it", async () => {
+  it("follow pods to a new node, and show the command that removes it", async () => {
     const received = await collector();
     const { spans } = await exportTo(received.endpoint, {
       OTEL_SERVICE_NAME: "ours",
@@ -241,8 +241,8 @@ function checkCommand(all: readonly Received[], claims: readonly NodeClaim[]): v
   expect(ended.sort()).toEqual(claims.map(({ metadata }) => metadata.name).sort());
 }
 
-describe("a collector that fails", () => {
-  it("costs a line a minute, and holds nothing up", async () => {
+describe("an OpenTelemetry collector that fails", () => {
+  it("causes one log line a minute, and delays nothing", async () => {
     const { spans, lines } = await exportTo("http://127.0.0.1:9", {
       OTEL_BSP_MAX_QUEUE_SIZE: "10",
       OTEL_BSP_MAX_EXPORT_BATCH_SIZE: "5",
@@ -259,7 +259,7 @@ describe("a collector that fails", () => {
     expect(lines.filter((line) => line.includes("could not be exported")).length).toBeLessThan(3);
   });
 
-  it("of a protocol that we do not speak is told, with what to set", async () => {
+  it("or has an unsupported protocol is logged, with the value to set", async () => {
     const { log, lines } = collectLog();
     const env = {
       OTEL_EXPORTER_OTLP_ENDPOINT: "http://x:4317",

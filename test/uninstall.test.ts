@@ -13,7 +13,7 @@ import { isUsual, openWorld, type TestWorld } from "./world.ts";
 const OBJECTS = `${awsPoolManifest()}---${webManifest(8)}`;
 const FOREGROUND = { propagationPolicy: "Foreground" } as const;
 
-describe("an end of Karpenter", () => {
+describe("the uninstallation of Karpenter", () => {
   let world: TestWorld;
 
   const claims = () => world.list<NodeClaim>("NodeClaim", "karpenter.sh/v1");
@@ -31,7 +31,7 @@ describe("an end of Karpenter", () => {
   });
   afterEach(() => world?.close());
 
-  it("in order: NodePools go with their nodes, and nothing is left at AWS", async () => {
+  it("in order: NodePools are deleted with their nodes, and nothing is left in AWS", async () => {
     await world.client.delete(NODE_POOL as Kind, { name: "default" }, FOREGROUND);
     const gone = async () => (await claims()).length + (await nodes()).length === 0;
     await world.until("claims and nodes are gone", gone, 1_800_000);
@@ -44,7 +44,7 @@ describe("an end of Karpenter", () => {
     expect(profiles.length).toBeGreaterThan(0);
   });
 
-  it("without the controller: objects stay, and continue once it is installed again", async () => {
+  it("without the controller: objects stay, and their deletion continues once it is installed again", async () => {
     await world.box.operator.stop();
     for (const { metadata } of await claims())
       await world.client.delete(NODE_CLAIM as Kind, { name: metadata.name });
@@ -58,7 +58,7 @@ describe("an end of Karpenter", () => {
     await world.until("they have ended", async () => (await left()).length === 0, 1_800_000);
   });
 
-  it("without the controller: finalizers that are taken off by hand leave the instances to you", async () => {
+  it("without the controller: instances remain for the user to terminate if finalizers are removed by hand", async () => {
     await world.box.operator.stop();
     const before = instances();
     for (const { metadata } of await claims())

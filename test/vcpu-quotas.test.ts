@@ -26,7 +26,7 @@ spec:
 let world: TestWorld;
 afterEach(() => world?.close());
 
-it("a batch beyond the quota creates what fits, fails no launch, and continues once there is room", async () => {
+it("a batch beyond the vCPU quota creates the nodes that fit, fails no launch, and continues once there is room", async () => {
   world = await openWorld({
     provider: "aws",
     sells: isUsual,

@@ -14,14 +14,14 @@ const run = (more: Partial<Run>): Run => ({
 const rowOf = (page: string, start: string) =>
   page.split("\n").find((line) => line.startsWith(`| ${start}`));
 
-it("fills the cells of what ran, and no others", () => {
+it("the page of tested versions shows the runs that happened, and no others", () => {
   const page = versionsPage([run({}), run({ node: "20.20.2", tests: ["karpenter", "helm"] })]);
   expect(rowOf(page, "1.34 ")).toBe("| 1.34 | `helm`, `karpenter` | not run | not run | `helm` |");
   expect(rowOf(page, "1.33 ")).toBe("| 1.33 | not run | not run | not run | not run |");
   expect(page).toContain("- Kubernetes 1.34.4, Node.js 26.10.0: 2026-01-05");
 });
 
-it("names each version of Karpenter in Go from 0.16 to 1.15, run or not", () => {
+it("the page of tested versions has a row for each version of Karpenter in Go from 0.16 to 1.15, tested or not", () => {
   const rows = versionsPage([run({ upstream: "1.14.1" })])
     .split("\n")
     .filter((line) => /^\| \d[\d.]*( to [\d.]+)? \| [^|]+ \|$/.test(line));
@@ -32,7 +32,7 @@ it("names each version of Karpenter in Go from 0.16 to 1.15, run or not", () => 
   ]);
 });
 
-it("takes a later run of the same versions into the earlier, with the older day", () => {
+it("a later run of the same versions is merged into the earlier one, with the earlier day", () => {
   const runs = withRun(
     [run({})],
     run({ tests: ["karpenter"], on: "2026-02-01", upstream: "1.14.1" }),
@@ -44,7 +44,7 @@ it("takes a later run of the same versions into the earlier, with the older day"
   expect(first?.node).toBe("20.20.2");
 });
 
-it("has recorded only tests that exist, on whole versions", () => {
+it("the recorded runs name only existing tests and full version numbers", () => {
   const runs = recordedRuns();
   expect(runs.length).toBeGreaterThan(0);
   for (const { tests, kubernetes, node, on } of runs) {

@@ -64,7 +64,7 @@ async function typesPlanned(input: readonly string[], reads: boolean) {
 }
 
 describe("a VerticalPodAutoscaler of a DaemonSet", () => {
-  it("counts on new nodes, of the controller, of plan and of What if", async () => {
+  it("is applied to new nodes by the controller, by plan and by What if", async () => {
     const input = [CRD, AUTOSCALER, INPUT];
     expect(await typesLaunched(input, "true")).toEqual([LARGE]);
     expect((await typesPlanned(input, true)).types).toEqual([LARGE]);
@@ -80,7 +80,7 @@ describe("a VerticalPodAutoscaler of a DaemonSet", () => {
     expect(launched.map(({ instanceType }) => instanceType)).toEqual([LARGE]);
   });
 
-  it("counts nothing by default", async () => {
+  it("is ignored by default", async () => {
     const input = [CRD, AUTOSCALER, INPUT];
     expect(await typesLaunched(input, "false")).toEqual([SMALL]);
     const planned = await typesPlanned(input, false);
@@ -88,7 +88,7 @@ describe("a VerticalPodAutoscaler of a DaemonSet", () => {
     expect(planned.notes).toContain("VerticalPodAutoscalers have no effect");
   });
 
-  it("is not missed where the kind is not installed", async () => {
+  it("causes no warning if its kind is not installed", async () => {
     expect(await typesLaunched([INPUT], "true")).toEqual([SMALL]);
     expect(world.log().filter((line) => line.includes("VerticalPodAutoscaler"))).toEqual([]);
   });

@@ -7,8 +7,8 @@ import { wholeMachines } from "../bench/whole-machines.ts";
 import { Random } from "../src/base/random.ts";
 import type { Bin, Packing } from "../src/core/planner/packing/packing.ts";
 
-describe("the least price of whole machines", () => {
-  it("is what the cheapest of all divisions of the pods costs", () => {
+describe("the lowest price for whole instances", () => {
+  it("is the price of the cheapest division of the pods over instances", () => {
     const random = new Random("whole machines");
     for (let round = 0; round < 60; round++) {
       const packing = drawn(random);
@@ -16,14 +16,14 @@ describe("the least price of whole machines", () => {
     }
   });
 
-  it("buys a small machine for what is left, where parts of a large one would cost less", () => {
+  it("includes a whole instance for the last pod, where a fraction would cost less", () => {
     const bins = [bin(2, 3), bin(8, 8)];
     const rows = [{ amounts: Float64Array.of(3), count: 3 }];
     // Two pods on one large machine and one on another: 16. In fractions, 9 of 8 cores would cost less.
     expect(wholeMachines({ rows, bins, dimensions: 1 })).toBe(16);
   });
 
-  it("is not known of a pod that fits nowhere, nor of pods that divide in too many ways", () => {
+  it("is undefined for a pod that fits nowhere, and for pods with too many divisions", () => {
     const bins = [bin(4, 1)];
     expect(
       wholeMachines({ rows: [{ amounts: Float64Array.of(5), count: 1 }], bins, dimensions: 1 }),

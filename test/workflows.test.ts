@@ -41,12 +41,12 @@ const workflows = readdirSync(FOLDER)
 const OTHERS =
   /^(npm ci --ignore-scripts|skopeo copy --all \S+ oci:dist\/base|sudo apt-get install --yes [\w -]+|rm -f "\$RUNNER_TEMP\/sign-key\.pem")$/;
 
-describe("workflows", () => {
-  it("are those for changes, nights and releases", () => {
+describe("the workflows of GitHub Actions", () => {
+  it("exist for changes, nights and releases", () => {
     expect(workflows.map(({ file }) => file)).toEqual(["ci.yaml", "nightly.yaml", "release.yaml"]);
   });
 
-  it("run the image of a release on both platforms before its files are kept", () => {
+  it("run a release's image on both platforms before they keep its files", () => {
     const release = workflows.find(({ file }) => file === "release.yaml");
     const steps = Object.values(release?.workflow.jobs ?? {}).flatMap((job) => job.steps);
     const at = (text: string) =>
@@ -74,7 +74,7 @@ describe("workflows", () => {
       expect(strange).toEqual([]);
     });
 
-    it("uses others' actions by their digest, with the version beside it", () => {
+    it("pins others' actions by digest, with the version in a comment", () => {
       const uses = [...text.matchAll(/uses: (.*)$/gm)].map(([, one = ""]) => one);
       expect(uses.length).toBeGreaterThan(1);
       const loose = uses.filter(
@@ -83,7 +83,7 @@ describe("workflows", () => {
       expect(loose).toEqual([]);
     });
 
-    it("may read the checkout and nothing else, and keeps no credentials in it", () => {
+    it("may only read the checkout, and keeps no credentials in it", () => {
       expect(workflow.permissions).toEqual({ contents: "read" });
       expect(jobs.filter((job) => job.permissions !== undefined)).toEqual([]);
       const checkouts = steps.filter(({ uses }) => uses?.startsWith("actions/checkout@"));
@@ -91,7 +91,7 @@ describe("workflows", () => {
       for (const one of checkouts) expect(one.with).toEqual({ "persist-credentials": false });
     });
 
-    it("ends when it hangs, and hands no expression to a shell", () => {
+    it("has a timeout for each job, and passes no expression to a shell", () => {
       for (const job of jobs) expect(job["timeout-minutes"]).toBeGreaterThan(0);
       expect(steps.filter(({ run }) => run?.includes("${{"))).toEqual([]);
     });

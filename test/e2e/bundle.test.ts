@@ -37,7 +37,7 @@ const DEPLOYMENT = {
   },
 };
 
-describe("the bundle", () => {
+describe("the bundled program", () => {
   let folder: string;
 
   beforeAll(() => {
@@ -56,7 +56,7 @@ describe("the bundle", () => {
       env: { PATH: process.env["PATH"] },
     });
 
-  it("knows its version, and whose work is in it", () => {
+  it("prints its version and the licences of its packages", () => {
     const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
     expect(run("--version").trim()).toBe(version);
     const licences = readFileSync(join(folder, "THIRD-PARTY-LICENSES.txt"), "utf8");
@@ -64,7 +64,7 @@ describe("the bundle", () => {
     expect(licences).toContain("@aws-sdk/client-ec2");
   });
 
-  it("has a plug-in of kubectl and its completer, which run through links as krew makes them", () => {
+  it("has a kubectl plug-in and its completer, which run through links as krew creates them", () => {
     for (const [name, given, answer] of [
       ["kubectl-karpenter", "--help", /^Usage: kubectl karpenter /],
       ["kubectl_complete-karpenter", "expl", /^explain\t.*\n:4\n$/],
@@ -75,7 +75,7 @@ describe("the bundle", () => {
     }
   });
 
-  it("has the AWS SDK and OpenTelemetry's in files of their own, read where they are wanted", () => {
+  it("has the AWS SDK and OpenTelemetry in files of their own, loaded only when needed", () => {
     const parts = readdirSync(folder);
     expect(
       parts.filter((one) => /^(programs|aws-sdk|selfsigned|opentelemetry)-\w+\.cjs$/.test(one)),
@@ -87,17 +87,17 @@ describe("the bundle", () => {
     );
   });
 
-  it("plans from the catalogue that lies beside it", () => {
+  it("plans with the bundled catalogue of instance types", () => {
     writeFileSync(join(folder, "web.json"), JSON.stringify(DEPLOYMENT));
     expect(run("plan", "-f", "examples/v1/nodepool.yaml", "-f", "web.json")).toMatch(/default/);
   });
 
-  it("plays a story, with the API server's data and our kinds beside it", () => {
+  it("plays a story, with the API server's data and Karpenter's kinds from the bundle", () => {
     const story = "examples/kwok-story.yaml";
     expect(run("sandbox", "--provider", "kwok", "--scenario", story)).toContain("story kept");
   });
 
-  it("serves a sandbox over HTTPS, with a certificate that it makes", async () => {
+  it("serves a sandbox over HTTPS, with a certificate that it creates", async () => {
     const args = ["sandbox", "--provider", "kwok", "--port", "0", "--kubeconfig", "box/kubeconfig"];
     const child = spawn(process.execPath, ["karpenter.mjs", ...args], {
       cwd: folder,
@@ -125,7 +125,7 @@ describe("the bundle", () => {
     }
   });
 
-  it("starts a controller for AWS, with the SDK inside", async () => {
+  it("starts a controller for AWS, with the bundled SDK", async () => {
     // A server that answers every request with 404. The promise resolves when the controller asks for EC2NodeClasses.
     let asked: () => void = () => undefined;
     const wanted = new Promise<void>((resolve) => {
@@ -187,7 +187,7 @@ describe("a bundle's code cache", () => {
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  it("is taken by the Node that made it, with the same flags, and by no other", async () => {
+  it("is accepted only by the Node.js that made it, with the same flags", async () => {
     await makeCodeCache(built, folder, { node, commandLines: [["small", "you"]] });
     const [same, other] = [run("--stack-size=900"), run()];
     expect([same.stdout, other.stdout]).toEqual([
@@ -198,7 +198,7 @@ describe("a bundle's code cache", () => {
     expect(other.stderr).toContain("refused");
   });
 
-  it("is not made of a run that fails", async () => {
+  it("is not made from a run that fails", async () => {
     const commandLines = [["nothing of that name"]];
     await expect(makeCodeCache(built, folder, { node, commandLines })).rejects.toThrow(
       "warming up",

@@ -124,7 +124,7 @@ async function watchPods(name: string, port: string): Promise<{ closed: Promise<
 }
 
 describe("the command line", () => {
-  it("says in one sentence what is wrong, where to look if it was asked wrongly, and fails", async () => {
+  it("prints one sentence about an error, refers a misuse to the help, and exits with an error", async () => {
     writeFileSync(join(folder, "broken.yaml"), "name: [");
     const cases: readonly (readonly [readonly string[], RegExp])[] = [
       [["frob"], /^karpenter: unknown command 'frob'\n\(--help says what can be given\)\n$/],
@@ -180,7 +180,7 @@ describe("the command line", () => {
     }
   });
 
-  it("does not take it for success when nothing happens and the command has not ended", async () => {
+  it("fails if the event loop is empty before the command has ended", async () => {
     const module = new URL("../../dist/cli/program/run-program.js", import.meta.url).href;
     const stuck = `
       import { Command } from "commander";
@@ -192,7 +192,7 @@ describe("the command line", () => {
     expect(running.err()).toBe("stuck: unexpected failure: ended before it was done\n");
   });
 
-  it("helps on every command", async () => {
+  it("prints help for every command", async () => {
     const [all, sandbox, version] = await Promise.all([
       run("--help"),
       run("sandbox", "--help"),
@@ -207,8 +207,8 @@ describe("the command line", () => {
   });
 });
 
-describe("a live sandbox", () => {
-  it("keeps its port to itself, and Ctrl-C ends it within two seconds, open watches and all", async () => {
+describe("a running sandbox", () => {
+  it("refuses a second sandbox on its port, and ends within two seconds at Ctrl-C, with watches open", async () => {
     const sandbox = await startSandbox("one");
     expect(sandbox.out()).toContain(`export KUBECONFIG=`);
     expect(sandbox.out()).toMatch(
@@ -233,7 +233,7 @@ describe("a live sandbox", () => {
     expect(sandbox.err()).toBe(oldNode === undefined ? "" : `${oldNode}\n`);
   });
 
-  it("ends at once at the second Ctrl-C, whatever is still being closed", async () => {
+  it("ends at once at the second Ctrl-C, even while it is closing", async () => {
     const module = new URL("../../dist/cli/program/interrupted.js", import.meta.url).href;
     const stubborn = `
       import { interrupted } from "${module}";
@@ -251,7 +251,7 @@ describe("a live sandbox", () => {
     expect(await running.ended).toBe(130);
   });
 
-  it("writes events as JSON and all else beside them", async () => {
+  it("writes events as JSON to stdout and all other text to stderr", async () => {
     const sandbox = await startSandbox("json", "--output", "json");
     expect(sandbox.err()).toContain("export KUBECONFIG=");
     await sandbox.says(/"verb":"running"/);

@@ -91,9 +91,9 @@ grep -vxE 'ready|done' $HOME/offered
 rm $HOME/offered
 `;
 
-describe("completion", () => {
+describe("shell completion", () => {
   describe.skipIf(lacks("completion in bash", "bash"))("in bash", () => {
-    it.each(CASES)("of %j offers %j", (line, offered) => {
+    it.each(CASES)("completes %j with %j", (line, offered) => {
       expect([...lines(run("bash", "--norc", "-c", BASH, "bash", line))].sort()).toEqual(offered);
     });
   });
@@ -110,7 +110,7 @@ describe("completion", () => {
   });
 
   describe.skipIf(lacks("completion in fish", "fish"))("in fish", () => {
-    it.each(KINDS)("of %j offers %j", (line, offered) => {
+    it.each(KINDS)("completes %j with %j", (line, offered) => {
       const script = "source complete.fish; complete -C $argv[1]";
       const told = lines(run("fish", "--no-config", "-c", script, line))
         .map((one) => (one.split("\t", 1)[0] as string).replace(/^--[a-z]+=/, ""))
@@ -129,7 +129,7 @@ describe.skipIf(lacks("kubectl plug-in", "kubectl"))("kubectl karpenter", () => 
     expect(run("kubectl", "karpenter", "--version").trim()).toBe(manifest.version);
   });
 
-  it("completes what follows, with kubectl's own completion", () => {
+  it("completes commands and flags through kubectl's own completion", () => {
     const answer = lines(
       run("kubectl", "__complete", "karpenter", "plan", "--preference-policy", ""),
     );

@@ -73,8 +73,8 @@ async function holder(): Promise<string | undefined> {
   return lease?.spec.holderIdentity;
 }
 
-describe("the controller's start", () => {
-  it("ends with one sentence where a port is taken, before it asks for anything", async () => {
+describe("the start of the controller", () => {
+  it("ends with one sentence if a port is taken, before any request", async () => {
     const taken = createServer().listen(0);
     await once(taken, "listening");
     const { port } = taken.address() as AddressInfo;
@@ -93,11 +93,11 @@ describe("the controller's start", () => {
   });
 });
 
-describe("a failure that nobody caught", () => {
+describe("an uncaught failure", () => {
   it.each([
     ["unhandledRejection", "Promise.reject(new Error('injected'))"],
     ["uncaughtException", "throw new Error('injected')"],
-  ])("of kind %s is logged, gives the lease back and ends the process", async (kind, bug) => {
+  ])("of kind %s is logged, releases the lease and ends the process", async (kind, bug) => {
     const running = start({}, bug);
     const { child, free } = await running.spawned;
     await expect.poll(running.out).toContain("acquired lease");
@@ -126,7 +126,7 @@ describe("a failure that nobody caught", () => {
     expect(await holder()).toBe("");
   });
 
-  it("ends a sandbox with its ports closed", async () => {
+  it("ends a sandbox and closes its ports", async () => {
     const preload = `data:text/javascript,process.on("SIGUSR2",()=>{throw new Error("injected")})`;
     const flags = ["--port", "0", "--kubeconfig", join(sandbox.folder, "another/kubeconfig")];
     const args = ["--import", preload, MAIN, "sandbox", ...flags];

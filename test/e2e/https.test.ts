@@ -123,14 +123,14 @@ describe("bad requests over HTTPS", () => {
     ["OPTIONS", "/api/v1/pods", undefined, 405, /OPTIONS/],
     ["TRACE", "/api/v1/pods", undefined, 405, /TRACE/],
     ["POST", "/api/v1/nodes/x/status", "{}", 405, /./],
-  ])("%s %s %s is a Status of %i", async (method, path, body, status, message) => {
+  ])("%s %s %s get a Status with code %i", async (method, path, body, status, message) => {
     const answer = await call(path, { method, ...(body === undefined ? {} : { body }) });
     expect(answer.json).toMatchObject({ kind: "Status", status: "Failure", code: status });
     expect(answer.status).toBe(status);
     expect(answer.json.message).toMatch(message);
   });
 
-  it("refuses wrong tokens, oversized bodies and bodies that stop half-way", async () => {
+  it("with wrong tokens, oversized bodies or incomplete bodies are refused", async () => {
     const stranger = await call("/api/v1/pods", { headers: { authorization: "Bearer nobody" } });
     expect(stranger.json).toMatchObject({ code: 401, reason: "Unauthorized" });
     const body = configMap("big", { a: "x".repeat(4_000_000) });
@@ -149,13 +149,13 @@ describe("bad requests over HTTPS", () => {
     await expect.poll(async () => (await call("/readyz")).bytes.toString()).toBe("ok");
   });
 
-  it("knows no group that is not served", async () => {
+  it("for a group that is not served are refused", async () => {
     const answer = await call("/apis/nowhere.example.com/v1/things");
     expect(answer.status).toBe(404);
     expect(answer.bytes.toString()).toMatch(/404 page not found|could not find the requested/);
   });
 
-  it("outlives what is not HTTP at all", async () => {
+  it("that are not HTTP do not end the server", async () => {
     const { port } = sandbox.https;
     await new Promise<void>((resolve) => {
       const socket = createConnection({ port, host: "127.0.0.1" }, () => {
@@ -167,7 +167,7 @@ describe("bad requests over HTTPS", () => {
     expect((await call("/readyz")).status).toBe(200);
   });
 
-  it("warns of a field in any script, and not of too many", async () => {
+  it("with unknown fields in any script get a warning, of limited length", async () => {
     const fields = Object.fromEntries(Array.from({ length: 9_000 }, (_, i) => [`field${i}`, 1]));
     const many = JSON.stringify({ metadata: { name: "many" }, ...fields });
     expect((await call(CONFIG_MAPS, { method: "POST", body: many })).status).toBe(201);
@@ -180,7 +180,7 @@ describe("bad requests over HTTPS", () => {
 });
 
 describe("good requests over HTTPS", () => {
-  it("answers HEAD without a body and compresses long answers when asked", async () => {
+  it("get answers to HEAD without a body, and long answers compressed if they ask", async () => {
     const head = await call("/api/v1/nodes", { method: "HEAD" });
     expect(head).toMatchObject({ status: 200, bytes: Buffer.alloc(0) });
     expect(Number(head.headers["content-length"])).toBeGreaterThan(1_000);
@@ -191,7 +191,7 @@ describe("good requests over HTTPS", () => {
     expect(gunzipSync(packed.bytes).equals(plain.bytes)).toBe(true);
   });
 
-  it("serves two hundred watches at once and forgets them when they go", async () => {
+  it("can open two hundred watches at once, which are released when their clients leave", async () => {
     const before = sandbox.openStreams();
     const path = `${CONFIG_MAPS}?watch=true&resourceVersion=0&fieldSelector=metadata.name=shared`;
     const watches = await Promise.all(Array.from({ length: 200 }, () => watch(path)));

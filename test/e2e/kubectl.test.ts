@@ -102,8 +102,8 @@ const played = stage(async () => {
   return { namespace, deployment, rolledOut };
 });
 
-describe.skipIf(newest === undefined)("kubectl with a pool of nodes", () => {
-  it("finds the cluster as a real one", async () => {
+describe.skipIf(newest === undefined)("kubectl against a sandbox with a pool of nodes", () => {
+  it("finds the cluster like a real one", async () => {
     expect(await k.ok("version")).toMatch(/Server Version: v1\.34\./);
     expect(await k.ok("cluster-info")).toContain("Kubernetes control plane is running at https://");
     expect(await k.ok("get all")).toMatch(/service\/kubernetes +ClusterIP +\S+ +<none> +443\/TCP/);
@@ -125,7 +125,7 @@ describe.skipIf(newest === undefined)("kubectl with a pool of nodes", () => {
     expect(await k.ok("top nodes")).toMatch(/^NAME +CPU\(cores\) +CPU\S+ +MEMORY\(bytes\)/);
   });
 
-  it("shows usage, and an autoscaler that acts on it", async () => {
+  it("shows resource usage, and an autoscaler that reacts to it", async () => {
     await k.ok(`apply -f ${inFolder("web.yaml")}`);
     await k.ok("rollout status deployment web --timeout=20s");
     await k.ok("annotate deployment web karpenter-ts.sandbox/cpu-load=150m");
@@ -148,7 +148,7 @@ describe.skipIf(newest === undefined)("kubectl with a pool of nodes", () => {
     await k.ok("delete hpa/web deployment/web");
   });
 
-  it("applies both ways, twice, and tells what changes", async () => {
+  it("applies on the client and on the server, twice, and reports what changes", async () => {
     const made = await applied();
     expect(made).toContain("nodepool.karpenter.sh/default created");
     expect(made).toContain("ec2nodeclass.karpenter.k8s.aws/default created");
@@ -175,7 +175,7 @@ describe.skipIf(newest === undefined)("kubectl with a pool of nodes", () => {
     expect(await k.ok(forced, { stdin })).toContain("serverside-applied (server dry run)");
   });
 
-  it("shows nodes come, in a watch that Ctrl-C ends", async () => {
+  it("shows new nodes in a watch that Ctrl-C ends", async () => {
     const { scaled, rolledOut, watched } = await running();
     expect(scaled).toBe("deployment.apps/inflate scaled\n");
     expect(rolledOut).toMatch(/deployment "inflate" successfully rolled out\n$/);
@@ -189,7 +189,7 @@ describe.skipIf(newest === undefined)("kubectl with a pool of nodes", () => {
     expect(waited).toContain("nodepool.karpenter.sh/default condition met");
   });
 
-  it("describes what stands and what happened", async () => {
+  it("describes objects with their conditions and events", async () => {
     await running();
     const pool = await k.ok("describe nodepool default");
     expect(pool).toMatch(/Reason: +NodeClassReady\n/);
@@ -216,7 +216,7 @@ describe.skipIf(newest === undefined)("kubectl with a pool of nodes", () => {
     );
   });
 
-  it("finds objects by short names, full names, labels and in any format", async () => {
+  it("finds objects by short names, full names and labels, in any output format", async () => {
     await running();
     for (const name of ["nodepool", "nodepools.karpenter.sh", "nodepool.v1beta1.karpenter.sh"]) {
       expect(await k.ok(`get ${name} -o name`)).toBe("nodepool.karpenter.sh/default\n");
@@ -267,7 +267,7 @@ describe.skipIf(newest === undefined)("kubectl with a pool of nodes", () => {
     );
   });
 
-  it("explains fields of any version", async () => {
+  it("explains fields of any API version", async () => {
     expect(await k.ok("explain nodepool.spec.disruption.budgets")).toMatch(
       /^GROUP: +karpenter.sh\nKIND: +NodePool\nVERSION: +v1\n\nFIELD: budgets <\[\]Object>/,
     );
@@ -280,7 +280,7 @@ describe.skipIf(newest === undefined)("kubectl with a pool of nodes", () => {
     expect(await k.fails("explain nodepool.spec.nope")).toContain('field "nope" does not exist');
   });
 
-  it("reads logs", async () => {
+  it("prints the logs of pods", async () => {
     await running();
     expect(await k.ok("-n karpenter logs karpenter-0 --tail=1")).toMatch(/^[^\n]+\n$/);
     const all = await k.ok("logs -l app=inflate --tail=1 --prefix");
@@ -292,7 +292,7 @@ describe.skipIf(newest === undefined)("kubectl with a pool of nodes", () => {
     expect(await k.fails("exec deploy/inflate -- ls")).toContain("the sandbox runs no containers");
   });
 
-  it("refuses what is misspelt, where and as kube-apiserver does", async () => {
+  it("refuses misspelt fields where kube-apiserver does, and in its words", async () => {
     await applied();
     const file = inFolder("strict.yaml");
     expect(await k.fails(`apply -f ${file}`)).toBe(
@@ -320,8 +320,8 @@ describe.skipIf(newest === undefined)("kubectl with a pool of nodes", () => {
   });
 });
 
-describe.skipIf(newest === undefined)("kubectl with workloads", () => {
-  it("makes, changes and rolls out a Deployment", async () => {
+describe.skipIf(newest === undefined)("kubectl with workloads in a sandbox", () => {
+  it("creates, changes and rolls out a Deployment", async () => {
     const { namespace, deployment, rolledOut } = await played();
     expect(namespace).toBe("namespace/play created\n");
     expect(await k.fails("create namespace play")).toBe(
@@ -351,7 +351,7 @@ describe.skipIf(newest === undefined)("kubectl with workloads", () => {
     expect(await k.ok("-n play get deploy,rs,pods")).toMatch(/deployment.apps\/web +2\/2 +2 +2 /);
   });
 
-  it("patches in each language and edits", async () => {
+  it("patches with each patch type, and edits", async () => {
     await played();
     const patch = (type: string, body: string): Promise<string> =>
       k.ok(`-n play patch deploy web --type=${type} -p '${body}'`);
@@ -403,7 +403,7 @@ describe.skipIf(newest === undefined)("kubectl with workloads", () => {
     );
   });
 
-  it("takes manifests of every generation", async () => {
+  it("accepts manifests of every generation of the API", async () => {
     const files: readonly (readonly [string, string])[] = [
       ["v1beta1/nodepool", "nodepool.karpenter.sh/default"],
       ["v1alpha5/provisioner", "provisioner.karpenter.sh/custom"],
@@ -427,7 +427,7 @@ describe.skipIf(newest === undefined)("kubectl with workloads", () => {
     );
   });
 
-  it("makes the usual small things", async () => {
+  it("creates the small kinds with its create commands", async () => {
     await played();
     expect(await k.ok("-n play create configmap one --from-literal=a=b")).toBe(
       "configmap/one created\n",
@@ -453,7 +453,7 @@ describe.skipIf(newest === undefined)("kubectl with workloads", () => {
     );
   });
 
-  it("deletes with each cascade, and namespaces with all that is in them", async () => {
+  it("deletes with each kind of cascade, and deletes namespaces with their objects", async () => {
     await k.ok("create namespace going");
     await k.ok(`-n going create -f ${inFolder("web.yaml")}`);
     await k.ok("-n going create job once --image=busybox");
@@ -477,7 +477,7 @@ describe.skipIf(newest === undefined)("kubectl with workloads", () => {
     expect(await k.fails("get namespace going")).toContain('namespaces "going" not found');
   });
 
-  it("deletes by file, and the nodes go with their pool", async () => {
+  it("deletes by file, and a pool's nodes with the pool", async () => {
     await running();
     expect(await k.ok(`delete -f ${INFLATE} -f ${NODEPOOL} --timeout=15s`)).toMatch(
       /^deployment.apps "inflate" deleted.*\nnodepool.karpenter.sh "default" deleted.*\nec2nodeclass.karpenter.k8s.aws "default" deleted/,
@@ -489,8 +489,8 @@ describe.skipIf(newest === undefined)("kubectl with workloads", () => {
   });
 });
 
-describe.skipIf(newest === undefined)("each kubectl", () => {
-  it.each(asked)("$version does what users do every day", async (found) => {
+describe.skipIf(newest === undefined)("each supported kubectl", () => {
+  it.each(asked)("$version does the daily tasks of users", async (found) => {
     const user = kubectlOf(found, sandbox);
     const space = `v${found.version.replace(".", "-")}`;
     const here = `-n ${space}`;

@@ -76,7 +76,7 @@ describe("the npm package", () => {
     expect(answer).toMatch(/^explain\t.*\n:4\n$/);
   });
 
-  it("says that it is not built where dist is missing", () => {
+  it("reports that it is not built if dist is missing", () => {
     const bare = join(folder, "bare");
     cpSync(join(ROOT, "bin"), join(bare, "bin"), { recursive: true });
     writeFileSync(join(bare, "package.json"), JSON.stringify({ type: "module" }));
@@ -92,12 +92,12 @@ describe("the npm package", () => {
     expect(run("sandbox", "--provider", "kwok", "--scenario", story)).toContain("story kept");
   });
 
-  it("carries of dist what tsc writes, and not the bundle or another release", () => {
+  it("contains the part of dist that tsc writes, without the bundle and other releases", () => {
     const floors = readdirSync(join(ROOT, "src")).filter((name) => !name.includes("."));
     expect(readdirSync(join(home, "dist")).filter((name) => !floors.includes(name))).toEqual([]);
   });
 
-  it("carries no tests, sources or build leftovers", () => {
+  it("contains no tests, sources or build leftovers", () => {
     expect(existsSync(join(home, "src"))).toBe(false);
     expect(existsSync(join(home, "test"))).toBe(false);
     expect(existsSync(join(home, "LICENSE"))).toBe(true);

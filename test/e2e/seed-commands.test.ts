@@ -48,7 +48,7 @@ const deployed = stage(async () => {
 });
 
 describe.skipIf(newest === undefined)("the commands of seed S0", () => {
-  it("create the Ubuntu template and its provisioner, flag before or after the verb (S0-21, S0-22, S0-27)", async () => {
+  it("create the Ubuntu template and its provisioner, with flags before or after the verb (S0-21, S0-22, S0-27)", async () => {
     const template = seedFile("s0-03-custom_ami_node_template.yaml");
     expect(await created()).toEqual([
       "awsnodetemplate.karpenter.k8s.aws/custom created\n",
@@ -58,7 +58,7 @@ describe.skipIf(newest === undefined)("the commands of seed S0", () => {
     expect(await k.ok("get provisioners")).toMatch(/^NAME +TEMPLATE *\ncustom +custom *\n$/);
   });
 
-  it("show the machine, its node and what the controller said of it (S0-24, S0-28, S0-29, S0-36)", async () => {
+  it("show the machine, its node and the controller's messages about it (S0-24, S0-28, S0-29, S0-36)", async () => {
     await deployed();
     expect(await k.ok("get pods -o name")).toMatch(/^(?:pod\/inflate-\S+\n){5}$/);
     expect(await k.ok("get nodes -l eks-immersion-team=default --no-headers")).toMatch(
@@ -70,7 +70,7 @@ describe.skipIf(newest === undefined)("the commands of seed S0", () => {
     );
   });
 
-  it("delete in the seed's order, and find nothing the second time (S0-02, S0-03, S0-04, S0-37)", async () => {
+  it("delete in the seed's order, and report not found the second time (S0-02, S0-03, S0-04, S0-37)", async () => {
     await deployed();
     created.forget();
     deployed.forget();
@@ -82,7 +82,7 @@ describe.skipIf(newest === undefined)("the commands of seed S0", () => {
     expect(await k.ok("get machines", {})).toBe("");
   });
 
-  it("apply provisioner and template of one file, then the application (S0-43, S0-52, S0-55, S0-56, S0-59)", async () => {
+  it("apply provisioner and template from one file, then the application (S0-43, S0-52, S0-55, S0-56, S0-59)", async () => {
     const both = seedFile("s0-07-basic-deploy-blockdevice.yaml");
     expect(await k.ok(`apply -f ${both}`)).toBe(
       "provisioner.karpenter.sh/default created\nawsnodetemplate.karpenter.k8s.aws/default created\n",

@@ -106,8 +106,8 @@ function mostTogether({ key, pods, scenario: { manifests, instanceTypes } }: Kin
   return Math.max(0, ...counts);
 }
 
-describe("pods that need each other", () => {
-  it("settle where most of them can be, and the scheduler lets them", () => {
+describe("the planner, for pods with affinity to each other", () => {
+  it("places as many as can be together, as the simulated scheduler agrees", () => {
     let [split, all] = [0, 0];
     for (let seed = 0; seed < SEEDS; seed++) {
       const kin = drawKin(seed);

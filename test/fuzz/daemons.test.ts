@@ -93,8 +93,8 @@ function leastPrice({ manifests, instanceTypes }: Scenario): number | undefined 
   return prices.length === 0 ? undefined : Math.min(...prices);
 }
 
-describe("daemons that run in some places only", () => {
-  it("leave a pod alone the cheapest machine with room for it", () => {
+describe("the planner, for daemons that run only in some places", () => {
+  it("gives a single pod the cheapest instance with room for it and the daemons", () => {
     let [placed, pending] = [0, 0];
     for (let seed = 0; seed < SEEDS; seed++) {
       const scenario = onePod(seed);
@@ -108,7 +108,7 @@ describe("daemons that run in some places only", () => {
     expect(pending).toBeGreaterThan(SEEDS / 10);
   });
 
-  it("have room wherever a batch's nodes come up", () => {
+  it("leaves the daemons room on every node of a batch, wherever it starts", () => {
     for (let seed = 0; seed < SEEDS_OF_BATCHES; seed++) {
       const faults = faultsOf(withPlacedDaemons(drawScenario(seed), seed));
       expect({ seed, faults }).toEqual({ seed, faults: [] });

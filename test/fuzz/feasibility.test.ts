@@ -44,8 +44,8 @@ function eachClass(ask: (base: Base, podClass: PodClass, variant: Variant) => vo
       for (const variant of hardestVariants(podClass, base)) ask(base, podClass, variant);
 }
 
-describe("a new node", () => {
-  it("takes a pod exactly if no stage of the explanation refuses it", () => {
+describe("the planner's new node", () => {
+  it("accepts a pod exactly if no stage of the explanation refuses it", () => {
     const answers = { takes: 0, refuses: 0 };
     eachClass((base, podClass, variant) => {
       for (const template of base.templates) {
@@ -65,7 +65,7 @@ describe("a new node", () => {
     expect(Math.min(answers.takes, answers.refuses)).toBeGreaterThan(100);
   });
 
-  it("gives another answer without the object of the refusal", () => {
+  it("gives another answer once the object that a refusal names is removed", () => {
     const stages = new Set<string>();
     eachClass((base, podClass, variant) => {
       for (const template of base.templates) {
@@ -88,8 +88,8 @@ describe("a new node", () => {
   });
 });
 
-describe("an instance type", () => {
-  it("refuses a pod exactly if a column of the table leaves it out", () => {
+describe("the planner's instance type", () => {
+  it("refuses a pod exactly if one column of the table excludes it", () => {
     const stages = new Set<string>();
     const volumes = Requirements.NONE;
     eachClass(({ templates, context: { space } }, { requests }, variant) => {
@@ -111,8 +111,8 @@ describe("an instance type", () => {
   });
 });
 
-describe("an existing node", () => {
-  it("gives another answer without the object of the refusal", () => {
+describe("the planner's existing node", () => {
+  it("gives another answer once the object that a refusal names is removed", () => {
     const stages = new Set<string>();
     eachClass((base, podClass, variant) => {
       for (const node of base.nodes) {

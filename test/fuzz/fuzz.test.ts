@@ -46,7 +46,7 @@ const LESS_OF_ANOTHER = 51_853;
 const OTHERS_ELSEWHERE = [700_744, 700_762, 702_625];
 
 describe("plans of random scenarios", () => {
-  it("stand before the validator, the scheduler and the rules", () => {
+  it("satisfy the validator, the simulated scheduler and the placement rules", () => {
     for (let seed = 0; seed < QUICK; seed++) {
       const scenario = withNamedDaemons(
         withLimits(withVolumes(drawScenario(seed), seed), seed),
@@ -57,8 +57,8 @@ describe("plans of random scenarios", () => {
   });
 });
 
-describe("the fixes that plans name", () => {
-  it("place the pods they are for when they are made, and nothing smaller of their kind does", () => {
+describe("the remedies that plans name for pods without a place", () => {
+  it("place their pods when they are applied, and no smaller change of the same kind does", () => {
     let fixed = 0;
     const limited = [TWO_LIMITS, THREE_LIMITS, LARGE_AT_FIRST, TWO_OF_MANY];
     const known = [...limited, FEWER_TYPES, LESS_OF_ANOTHER, ...OTHERS_ELSEWHERE];
@@ -70,19 +70,19 @@ describe("the fixes that plans name", () => {
     expect(fixed).toBeGreaterThan(5);
   });
 
-  it("are small where all pools may have three limits", () => {
+  it("are small even if all pools have three limits", () => {
     const { faults } = fixVerdict(
       limitedAnyway(withVolumes(drawScenario(MORE_NODES), MORE_NODES), MORE_NODES),
     );
     expect(faults).toEqual([]);
   });
 
-  it("are those of other pods where the search for their own takes all its plans", () => {
+  it("are those of other pods once the search for their own has used all its plans", () => {
     const verdict = fixVerdict(limitedAnyway(withVolumes(drawScenario(LENT), LENT), LENT));
     expect(verdict).toEqual({ faults: [], fixed: 12, unfixed: 0 });
   });
 
-  it("are there for each of many kinds of pods that limits keep out, and small", () => {
+  it("exist, and are small, for each of many kinds of pods that limits exclude", () => {
     const { faults } = fixVerdict(
       withLimits(withVolumes(drawScenario(MANY_KINDS), MANY_KINDS), MANY_KINDS),
     );
@@ -100,7 +100,7 @@ function crowded() {
   }
 }
 
-describe("the validator", () => {
+describe("the validator of plans", () => {
   const { scenario, plan, at } = crowded();
   const claim = plan.newNodeClaims[at] as (typeof plan.newNodeClaims)[number];
   const changed = (other: object) => ({
@@ -108,7 +108,7 @@ describe("the validator", () => {
     newNodeClaims: plan.newNodeClaims.with(at, { ...claim, ...other }),
   });
 
-  it("finds a pod that is missing", () => {
+  it("finds a missing pod", () => {
     expect(validate(scenario, changed({ pods: claim.pods.slice(1) })).join()).toContain("0 times");
   });
 
@@ -117,12 +117,12 @@ describe("the validator", () => {
     expect(validate(scenario, changed({ pods })).join()).toContain("2 times");
   });
 
-  it("finds a price that is not the cheapest", () => {
+  it("finds a price that is not the lowest", () => {
     const cheapest = { ...claim.cheapest, priceMicroUsdPerHour: 1 };
     expect(validate(scenario, changed({ cheapest })).join()).toContain("the cheapest costs");
   });
 
-  it("finds a type that is too small for the pods", () => {
+  it("finds a type that is too small for its pods", () => {
     const small = {
       name: "tiny",
       capacity: { cpu: "1m", memory: "1Mi", pods: "1" },
@@ -135,7 +135,7 @@ describe("the validator", () => {
   });
 });
 
-describe("the validator, of daemons that name nodes", () => {
+describe("the validator of plans, for daemons that name nodes", () => {
   const requests = { cpu: "1500m" };
   const container = { name: "main", resources: { requests } };
   const pod = {
@@ -161,7 +161,7 @@ describe("the validator, of daemons that name nodes", () => {
   const nodes = (operator: string) => [{ key: "metadata.name", operator, values: ["other"] }];
   const planFor = (scenario: ReturnType<typeof scenarioWith>) => planned(scenario, GREEDY_PLANNER);
 
-  it("knows that a new node is none of those named, whatever its labels are", () => {
+  it("treats a new node as none of the named ones, whatever its labels", () => {
     const linux = [{ key: "kubernetes.io/os", operator: "In", values: ["linux"] }];
     const scenario = scenarioWith({ matchExpressions: linux, matchFields: nodes("In") });
     const plan = planFor(scenario);
@@ -169,7 +169,7 @@ describe("the validator, of daemons that name nodes", () => {
     expect(validate(scenario, plan)).toEqual([]);
   });
 
-  it("finds that room is missing for one that only leaves names out", () => {
+  it("finds missing room for a daemon that only excludes names", () => {
     const scenario = scenarioWith({ matchFields: nodes("NotIn") });
     const plan = planFor(scenario);
     expect(plan.newNodeClaims[0]?.cheapest.instanceType).toBe("large");
@@ -194,15 +194,15 @@ function disksApart() {
   throw new Error("the validator finds no disk apart in a hundred scenarios");
 }
 
-describe("the validator, of volumes", () => {
-  it("finds a node that cannot be where a disk is, and has nothing against the plan itself", () => {
+describe("the validator of plans, for volumes", () => {
+  it("finds a node that cannot be in the zone of a disk, and accepts the original plan", () => {
     const { scenario, plan } = disksApart();
     expect(validate(scenario, plan)).toEqual([]);
   });
 });
 
-describe("the scheduler's word on a plan", () => {
-  it("is asked again without those whom it refuses: others counted on them (seed 7631473)", () => {
+describe("the simulated scheduler's check of a plan", () => {
+  it("is repeated without the pods that it refuses, because others counted on them (seed 7631473)", () => {
     const zone = "topology.kubernetes.io/zone";
     const { manifests, instanceTypes } = drawScenario(0);
     const pool = manifests.find(({ kind }) => kind === "NodePool");
@@ -250,8 +250,8 @@ describe("the scheduler's word on a plan", () => {
   });
 });
 
-describe("shrinking", () => {
-  it("leaves what makes a scenario fail", () => {
+describe("the shrinking of a failing scenario", () => {
+  it("keeps only the objects that make it fail", () => {
     const scenario = drawScenario(3);
     const name = scenario.manifests.find(({ kind }) => kind === "Pod")?.metadata.name;
     const small = shrink(scenario, ({ manifests }) =>

@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { faultOf, inputOf, shrunk } from "./inputs/check.ts";
 import { TARGETS } from "./inputs/targets.ts";
 
-describe("hostile inputs", () => {
-  it.each(TARGETS)("are refused in words, or taken: $name", async (target) => {
+describe("hostile texts as input", () => {
+  it.each(TARGETS)("are accepted, or refused with a message: $name", async (target) => {
     for (let seed = 0; seed < target.quick; seed++) {
       const text = inputOf(target, seed);
       expect({ seed, fault: await faultOf(target, text) }).toEqual({ seed, fault: undefined });
@@ -11,7 +11,7 @@ describe("hostile inputs", () => {
   });
 });
 
-describe("the check of inputs", () => {
+describe("the check of input texts", () => {
   const target = (run: (text: string) => unknown) => ({
     name: "test",
     quick: 0,
@@ -20,7 +20,7 @@ describe("the check of inputs", () => {
     expected: [SyntaxError],
   });
 
-  it("finds an error that is no answer, and makes its input small", async () => {
+  it("finds an error that is not a refusal, and shrinks its input", async () => {
     const broken = target((text) => {
       if (text.includes("!!")) (undefined as unknown as string[]).push(text);
     });
@@ -39,7 +39,7 @@ describe("the check of inputs", () => {
     }
   });
 
-  it("takes expected errors, and complaints for what they are", async () => {
+  it("accepts expected errors, and reports complaints as faults", async () => {
     expect(await faultOf(target(JSON.parse as () => unknown), "{")).toBeUndefined();
     expect(
       await faultOf(
@@ -49,7 +49,7 @@ describe("the check of inputs", () => {
     ).toBe("is odd");
   });
 
-  it("gives the same input for the same seed", () => {
+  it("creates the same input from the same seed", () => {
     for (const one of TARGETS) expect(inputOf(one, 5)).toBe(inputOf(one, 5));
   });
 });

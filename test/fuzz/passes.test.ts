@@ -25,8 +25,8 @@ function movedOn(first: ReadonlySet<string>, { newClaims }: SchedulingResult): s
   return newClaims.flatMap(({ pods }) => pods.map(keyOf)).filter((key) => first.has(key));
 }
 
-describe("passes while the nodes of the first one come up", () => {
-  it("launch nothing for pods that keep their place, and let topology rules alone take it", () => {
+describe("planning passes while the nodes of the first pass start", () => {
+  it("launch nothing for pods that keep their places, which only topology rules may change", () => {
     let [forgetful, kept, all] = [0, 0, 0];
     fc.assert(
       fc.property(seeds, (seed) => {
@@ -54,8 +54,8 @@ describe("passes while the nodes of the first one come up", () => {
   });
 });
 
-describe("pods that kube-scheduler binds elsewhere than planned", () => {
-  it("cost at most one more node for each pod that lost its room", () => {
+describe("planning after kube-scheduler bound pods elsewhere than planned", () => {
+  it("launches at most one more node for each pod that lost its room", () => {
     let stranded = 0;
     fc.assert(
       fc.property(seeds, fc.infiniteStream(fc.nat()), (seed, numbers) => {

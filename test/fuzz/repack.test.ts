@@ -4,8 +4,8 @@ import { repackVerdict } from "./repack.ts";
 /** The first seeds of `npm run fuzz -- repack`, and seeds where a pending pod once joined two pool groups. */
 const SEEDS = [...Array.from({ length: 20 }, (_, seed) => seed), 71, 145];
 
-describe("repack of clusters drawn by lot", () => {
-  it("leaves each pod a place, is cheaper whatever is launched, keeps to budgets, minds no stranger", async () => {
+describe("repack of random clusters", () => {
+  it("keeps a place for each pod, costs less whatever is launched, obeys budgets and ignores other nodes", async () => {
     const moved: { out: number; in: number }[] = [];
     for (const seed of SEEDS) {
       const verdict = await repackVerdict(seed);

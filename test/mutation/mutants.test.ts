@@ -12,8 +12,8 @@ function mutated(source: string): Record<string, string> {
   );
 }
 
-describe("the mutants of a file", () => {
-  it("change operators, conditions, numbers and calls", () => {
+describe("the generator of mutants of a file", () => {
+  it("changes operators, conditions, numbers and calls", () => {
     expect(mutated("a = b < 2;")).toEqual({
       "left out": ";",
       "< to <=": "a = b <= 2;",
@@ -31,13 +31,13 @@ describe("the mutants of a file", () => {
     });
   });
 
-  it("leave types, assertions and the lengths of steps as they are", () => {
+  it("leaves types, assertions and step sizes unchanged", () => {
     expect(mutated("type A = 1 | 2; interface B { readonly c: 3 }")).toEqual({});
     expect(mutated("const PODS_PER_STEP = 64;")).toEqual({});
     expect(mutated('assert(a > 0, "b");')).toEqual({ "left out": ";" });
   });
 
-  it("are told apart where no answer can change by them", () => {
+  it("marks mutants that can change no result", () => {
     const harmless = (source: string) =>
       mutationsOf("a.ts", source).flatMap((one) =>
         one.harmless ? [[one.harmless, one.kind]] : [],
@@ -58,7 +58,7 @@ describe("the mutants of a file", () => {
     expect(harmless(`// Speed only:\n${shortcut}`)).toEqual([]);
   });
 
-  it("are drawn without return, and the same for one seed", () => {
+  it("draws each mutant at most once, and the same ones for one seed", () => {
     const all = mutationsOf("a.ts", "a(1); b(2); c(3);");
     const some = drawn(all, 4, new Random(7));
     expect(new Set(some).size).toBe(4);

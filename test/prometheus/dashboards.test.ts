@@ -143,7 +143,7 @@ async function turn(user: User, look: () => Promise<void>): Promise<void> {
   await look();
 }
 
-it("returns data for each query of each panel", async () => {
+it("each query of each panel of the dashboards returns data", async () => {
   const user = createUser(box.sandbox.client, { settle: async () => undefined }, "karpenter-demo");
   await user.apply(POOL);
   await user.apply(INFLATE);

@@ -29,13 +29,13 @@ beforeAll(async () => {
 
 const isTooFast = ({ small, large }: Growth) => large > MOST_GROWTH * small + START;
 
-describe("the steps of reading a hostile text", () => {
-  it("grow with the text and no faster", () => {
+describe("the number of steps for reading a hostile text", () => {
+  it("grows linearly with the text", () => {
     expect(counted.found.length).toBeGreaterThan(30);
     expect(counted.found.filter(isTooFast)).toEqual([]);
   });
 
-  it("are counted: a loop in a loop is found", () => {
+  it("is counted, so that a nested loop is detected", () => {
     expect(isTooFast(counted.squared)).toBe(true);
     // The counter works: every text of 1,000 characters takes at least that many steps.
     expect(counted.found.filter(({ small }) => small < 1_000)).toEqual([]);

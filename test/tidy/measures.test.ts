@@ -11,20 +11,20 @@ import { crowdedFunctions } from "./parameters.ts";
 
 const words = (count: number): string => Array.from({ length: count }, () => "word").join(" ");
 
-describe("long sentences", () => {
-  it("have more than 25 words", () => {
+describe("the count of long sentences", () => {
+  it("includes sentences of more than 25 words", () => {
     expect(longSentences(words(25))).toEqual([]);
     expect(longSentences(words(26))).toHaveLength(1);
     expect(longSentences(`${words(20)}. ${words(20)}.`)).toEqual([]);
   });
 
-  it("run over lines, not over tables and citations", () => {
+  it("joins lines of a sentence, and ignores tables and citations", () => {
     expect(longSentences(`${words(14)}\n${words(14)}`)).toHaveLength(1);
     expect(longSentences(`    ${words(40)}`)).toEqual([]);
     expect(longSentences(`${words(20)} upstream: ${words(20)}`)).toEqual([]);
   });
 
-  it("are looked for in blocks and in lines that follow each other", () => {
+  it("reads block comments and consecutive line comments", () => {
     const text = "/** One.\n * Two. */\nconst a = 1;\n// Three.\n// Four.\nconst b = 'http://c';\n";
     expect(commentsOf({ text }).map((one) => one.trim())).toEqual([
       "One.\n Two.",
@@ -33,12 +33,12 @@ describe("long sentences", () => {
   });
 });
 
-it("long lines of comments have more than 120 columns, links aside", () => {
+it("the count of long comment lines includes those over 120 columns, without links", () => {
   const text = `// ${"a".repeat(118)}\n// ${"a".repeat(117)}\n// https://${"a".repeat(118)}\n`;
   expect(longCommentLines({ text })).toHaveLength(1);
 });
 
-it("exported functions are silent without a comment above them", () => {
+it("the count of silent functions includes exported functions without a comment", () => {
   const text =
     "/** Told. */\nexport function told() {}\n\nexport function* silent() {}\nfunction own() {}\n";
   expect(silentExports({ text })).toEqual(["silent"]);
@@ -50,7 +50,7 @@ it("the share of documented exports counts functions, values and types", () => {
   expect(documentedPercent([{ text }])).toBe(50);
 });
 
-it("functions are crowded with more than three positional parameters", () => {
+it("the count of crowded functions includes those with more than three positional parameters", () => {
   const text = [
     "function three({ a, b }: X, c: Map<string, number>, d: (e: f, g: h) => void): void {",
     "export function* four(",

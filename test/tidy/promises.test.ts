@@ -12,7 +12,7 @@ describe("promises without an owner", () => {
     "function f() {\n  work()\n    .catch(told)\n    .then(({ status }) => {\n      write(status);\n    });\n}",
     "if (a) {\n  b();\n}\nwork().then(end);",
     'import { setTimeout as sleep } from "node:timers/promises";\nfunction f() {\n  sleep(5);\n}',
-  ])("are found: %s", (text) => {
+  ])("are reported: %s", (text) => {
     expect(found(text)).toBe(1);
   });
 
@@ -28,7 +28,7 @@ describe("promises without an owner", () => {
     "Promise.race([work().then(end), other]).catch(told);",
     'import { setTimeout as sleep } from "node:timers/promises";\nfunction f() {\n  await sleep(5);\n}',
     "// work().then(end);",
-  ])("are not: %s", (text) => {
+  ])("are not reported: %s", (text) => {
     expect(found(text)).toBe(0);
   });
 });

@@ -30,7 +30,7 @@ describe("the walks of ARCHITECTURE.md", () => {
   });
 
   it.each(walks)(
-    "$title: at most 15 files, none twice, each reached from an earlier one",
+    "$title: names at most 15 files, none twice, each reached from an earlier one",
     ({ rows }) => {
       const stops = rows.map(stopOf);
       const files = stops.map(({ file }) => file);

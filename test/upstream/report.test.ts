@@ -32,28 +32,28 @@ const HANGS: KnownFailure = {
   isFlaky: false,
 };
 
-describe("reports of upstream's suites", () => {
-  it("have an outcome for each spec, whatever way it failed", () => {
+describe("reports of upstream's test suites", () => {
+  it("have an outcome for each spec, however it failed", () => {
     const states = outcomesOf(REPORT).map(({ name, state }) => `${name}: ${state}`);
     const failed = ["Drift hangs: failed", "Drift breaks: failed"];
     expect(states).toEqual(["Drift works: passed", ...failed, "Drift waits: skipped"]);
     expect(outcomesOf(REPORT)[1]?.message).toBe("Timed out after 900s.");
   });
 
-  it("are bad if a spec fails that is not listed", () => {
+  it("fail if an unlisted spec fails", () => {
     const { unlisted, lines } = verdictOf(outcomesOf(REPORT), [HANGS]);
     expect(unlisted).toEqual(["Drift breaks"]);
     expect(lines).toContain("        not built yet");
     expect(lines.at(-1)).toBe("1 of 3 specs pass; 1 skipped or not in focus");
   });
 
-  it("tell of listed specs that pass, unless they are flaky", () => {
+  it("name listed specs that pass, unless they are flaky", () => {
     const works = { ...HANGS, spec: /^Drift works$/ };
     expect(verdictOf(outcomesOf(REPORT), [works]).mended).toEqual(["Drift works"]);
     expect(verdictOf(outcomesOf(REPORT), [{ ...works, isFlaky: true }]).mended).toEqual([]);
   });
 
-  it("show what upstream's own operator did", () => {
+  it("show the result of upstream's own operator beside ours", () => {
     const { lines } = verdictOf(outcomesOf(REPORT), [], outcomesOf(REPORT));
     expect(lines[0]).toMatch(/^passed +2 s {2}upstream: passed +Drift works$/);
   });
