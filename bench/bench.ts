@@ -1,5 +1,6 @@
 /**
- * `npm run bench -- <what> [options]`: runs one bench of this folder by its name. The code of the others is not loaded.
+ * `npm run bench -- <what> [options]`: runs one bench of this folder by its name. The code of the other benches is not
+ * loaded.
  */
 import { isAsUsersRun, runAsUsersDo } from "./image-node.ts";
 

@@ -1,10 +1,10 @@
 /**
  * `npm run bench -- consolidation [N …] [--mix] [--ours]`: cost of asking whether a node can be removed or replaced by
  * a cheaper one. The disruption loop asks this about each node in a sweep. The cluster has N nodes with ten pods each,
- * over upstream's 400 fake types. `--mix`: pods of all topology kinds; otherwise they are generic.
- * Upstream's SimulateScheduling is asked about a few nodes of the same cluster, in its own process. `--ours` skips it.
- * Our question includes prices, upstream's does not.
- * Set-up is paid once for each sweep. `follow` is paid instead if 1 % of the nodes changed since the last sweep.
+ * over upstream's 400 fake types. `--mix`: pods of all topology kinds; otherwise they are generic. Upstream's
+ * SimulateScheduling is asked about a few nodes of the same cluster, in its own process. `--ours` skips it. The answer
+ * of karpenter-ts includes prices, upstream's does not. The column `set-up` is the cost at the start of a sweep.
+ * `follow` is its cost if only 1 % of the nodes changed since the last sweep.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -12,13 +12,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Pod } from "../src/apis/core/pod.ts";
 import { Random } from "../src/base/random.ts";
-import type { Candidate } from "../src/core/disruption/candidates.ts";
 import type * as Candidates from "../src/core/disruption/candidates.ts";
+import type { Candidate } from "../src/core/disruption/candidates.ts";
 import type * as Consolidation from "../src/core/disruption/consolidation.ts";
 import type * as Simulate from "../src/core/disruption/simulate.ts";
 import type { SchedulingInput } from "../src/core/provisioning/scheduling-input.ts";
-import type { NodeView } from "../src/core/state/node-view.ts";
 import type * as Views from "../src/core/state/node-view.ts";
+import type { NodeView } from "../src/core/state/node-view.ts";
 import { freeRound } from "./round.ts";
 import { buildUpstream } from "./upstream-program.ts";
 import { inputOf, type Workload } from "./workload.ts";
@@ -28,7 +28,23 @@ const SIZES = [1_000, 5_000, 10_000];
 const PODS = 10;
 /** Number of nodes about which upstream is asked. One question can take a second. */
 const ASKED_OF_UPSTREAM = 20;
-const HEAD = ["nodes  ", "set-up ms", "follow ms", "sweep ms", "mean us", "p50 us", "p99 us", "cpu us", "delete", "replace", "RSS MB", "upstream p50 ms", "cpu ms", "ratio p50", "ratio cpu"];
+const HEAD = [
+  "nodes  ",
+  "set-up ms",
+  "follow ms",
+  "sweep ms",
+  "mean us",
+  "p50 us",
+  "p99 us",
+  "cpu us",
+  "delete",
+  "replace",
+  "RSS MB",
+  "upstream p50 ms",
+  "cpu ms",
+  "ratio p50",
+  "ratio cpu",
+];
 
 export const built = async <T>(path: string): Promise<T> =>
   (await import(new URL(`../dist/${path}`, import.meta.url).href)) as T;
@@ -67,7 +83,9 @@ export async function draw(count: number, mix: boolean): Promise<Drawn> {
   const groups = mix ? workload.pods : workload.pods.slice(0, Math.ceil(workload.pods.length / 5));
   const templates = inputOf({ ...workload, pods: groups }).pods;
   const random = new Random("consolidation");
-  const chosen = Array.from({ length: count }, () => Array.from({ length: PODS }, () => random.int(templates.length)));
+  const chosen = Array.from({ length: count }, () =>
+    Array.from({ length: PODS }, () => random.int(templates.length)),
+  );
   const views = chosen.map((own, index) => {
     const name = nameOf(index);
     const pods = own.map((template, at): Pod => {
@@ -82,7 +100,13 @@ export async function draw(count: number, mix: boolean): Promise<Drawn> {
     });
     return viewOf(nodeView, name, pods, index);
   });
-  return { workload, templates, views, chosen, input: { ...inputOf({ ...workload, pods: [] }), nodes: views } };
+  return {
+    workload,
+    templates,
+    views,
+    chosen,
+    input: { ...inputOf({ ...workload, pods: [] }), nodes: views },
+  };
 }
 
 const nameOf = (index: number): string => `node-${String(index).padStart(6, "0")}`;
@@ -121,7 +145,9 @@ async function measure({ input, views }: Drawn): Promise<Measured> {
   const { user, system } = process.cpuUsage(cpu);
   // New views of 1 % of the nodes, as events would cause them.
   const changed = views.map((view, index) => (index % 100 === 0 ? { ...view } : view));
-  const [followMs] = timed(() => createSimulator({ ...input, nodes: changed }, simulator).without([candidates[1] as Candidate]));
+  const [followMs] = timed(() =>
+    createSimulator({ ...input, nodes: changed }, simulator).without([candidates[1] as Candidate]),
+  );
   times.sort((a, b) => a - b);
   const percentile = (share: number) => times[Math.floor(share * (times.length - 1))] as number;
   const cpuUs = (user + system) / candidates.length;
@@ -160,9 +186,16 @@ function oppose(program: string, folder: string, drawn: Drawn, ours: Measured): 
   }));
   const bare = templates.map(({ metadata: { labels }, spec }) => ({ metadata: { labels }, spec }));
   writeFileSync(file, JSON.stringify({ nodePools: workload.nodePools, templates: bare, nodes }));
-  const { status, stdout, stderr } = spawnSync(program, ["-candidates", String(ASKED_OF_UPSTREAM), file], { encoding: "utf8" });
+  const { status, stdout, stderr } = spawnSync(
+    program,
+    ["-candidates", String(ASKED_OF_UPSTREAM), file],
+    { encoding: "utf8" },
+  );
   if (status !== 0) throw new Error(`upstream failed: ${stderr}`);
-  const { ms, cpuMs } = JSON.parse(stdout) as { readonly ms: readonly number[]; readonly cpuMs: number };
+  const { ms, cpuMs } = JSON.parse(stdout) as {
+    readonly ms: readonly number[];
+    readonly cpuMs: number;
+  };
   const median = ms.toSorted((a, b) => a - b)[Math.floor(ms.length / 2)] as number;
   const cpuEach = cpuMs / ms.length;
   return [
@@ -174,10 +207,25 @@ function oppose(program: string, folder: string, drawn: Drawn, ours: Measured): 
 }
 
 /** A node of the smallest type that has 10 % more room than the pods need. */
-function viewOf(build: typeof Views.nodeView, name: string, pods: readonly Pod[], index: number): NodeView {
-  const cpu = pods.reduce((sum, { spec }) => sum + amount(spec.containers[0]?.resources?.requests?.["cpu"]), 0);
-  const memory = pods.reduce((sum, { spec }) => sum + amount(spec.containers[0]?.resources?.requests?.["memory"]), 0);
-  const size = Math.max(1, Math.ceil((1.1 * cpu) / 1_000 + 0.1), Math.ceil((1.1 * memory) / 2 / 1_024));
+function viewOf(
+  build: typeof Views.nodeView,
+  name: string,
+  pods: readonly Pod[],
+  index: number,
+): NodeView {
+  const cpu = pods.reduce(
+    (sum, { spec }) => sum + amount(spec.containers[0]?.resources?.requests?.["cpu"]),
+    0,
+  );
+  const memory = pods.reduce(
+    (sum, { spec }) => sum + amount(spec.containers[0]?.resources?.requests?.["memory"]),
+    0,
+  );
+  const size = Math.max(
+    1,
+    Math.ceil((1.1 * cpu) / 1_000 + 0.1),
+    Math.ceil((1.1 * memory) / 2 / 1_024),
+  );
   const labels = {
     "karpenter.sh/nodepool": "default",
     "karpenter.sh/registered": "true",
@@ -190,7 +238,11 @@ function viewOf(build: typeof Views.nodeView, name: string, pods: readonly Pod[]
     "kubernetes.io/os": "linux",
   };
   const amounts = { cpu: String(size), memory: `${2 * size}Gi`, pods: String(10 * size) };
-  const allocatable = { cpu: `${size * 1_000 - 100}m`, memory: `${2_048 * size - 10}Mi`, pods: String(10 * size) };
+  const allocatable = {
+    cpu: `${size * 1_000 - 100}m`,
+    memory: `${2_048 * size - 10}Mi`,
+    pods: String(10 * size),
+  };
   const metadata = { name, labels };
   return build({
     node: {
@@ -206,7 +258,15 @@ function viewOf(build: typeof Views.nodeView, name: string, pods: readonly Pod[]
       status: {
         providerID: `bench://${name}`,
         nodeName: name,
-        conditions: [{ type: "Consolidatable", status: "True", reason: "Consolidatable", message: "", lastTransitionTime: "2026-01-01T00:00:00Z" }],
+        conditions: [
+          {
+            type: "Consolidatable",
+            status: "True",
+            reason: "Consolidatable",
+            message: "",
+            lastTransitionTime: "2026-01-01T00:00:00Z",
+          },
+        ],
       },
     },
     pods,

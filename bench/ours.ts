@@ -5,10 +5,11 @@
  * `--greedy`: only upstream's greedy rules. `--validate`: then checks the plan with the validator (test/validator), and
  * reports its faults. It is bundled before it runs, as the image is (`ours-program.ts`).
  */
-import { planBatch } from "../src/core/planner/plan-batch.ts";
-import { DEFAULT_PLANNER, GREEDY_PLANNER } from "../src/core/planner/planner-options.ts";
+
 import { readFileSync } from "node:fs";
 import { planOf } from "../src/cli/plan/plan.ts";
+import { planBatch } from "../src/core/planner/plan-batch.ts";
+import { DEFAULT_PLANNER, GREEDY_PLANNER } from "../src/core/planner/planner-options.ts";
 import { validate } from "../test/validator/validate.ts";
 import { inputOf, readWorkload } from "./workload.ts";
 
@@ -17,7 +18,7 @@ if (path === undefined) throw new Error("one workload file is needed");
 const options = modes.includes("--greedy") ? GREEDY_PLANNER : DEFAULT_PLANNER;
 const workload = readWorkload(path);
 const input = inputOf(workload);
-// As in upstream's program: collects garbage before the clock starts.
+// As upstream's program does: collects garbage before the time is measured.
 globalThis.gc?.();
 const threadBefore = threadMs();
 const cpuBefore = process.cpuUsage();
@@ -32,7 +33,10 @@ const report = {
   setupMs: 0,
   solveMs,
   cpuMs: (cpu.user + cpu.system) / 1_000,
-  threadMs: threadAfter === undefined || threadBefore === undefined ? undefined : threadAfter - threadBefore,
+  threadMs:
+    threadAfter === undefined || threadBefore === undefined
+      ? undefined
+      : threadAfter - threadBefore,
   nodes: result.newClaims.length,
   priceMicroUsdPerHour: result.newClaims.reduce((sum, one) => sum + one.cheapest.priceMicroUsd, 0),
   unschedulable: result.unschedulable.length,
@@ -63,7 +67,9 @@ function faultsOf(): string[] {
  */
 function threadMs(): number | undefined {
   try {
-    const [nanoseconds] = readFileSync(`/proc/self/task/${process.pid}/schedstat`, "utf8").split(" ");
+    const [nanoseconds] = readFileSync(`/proc/self/task/${process.pid}/schedstat`, "utf8").split(
+      " ",
+    );
     return Number(nanoseconds) / 1e6;
   } catch {
     return undefined;

@@ -45,7 +45,7 @@ const THEIRS = /src\/sandbox\/|src\/operator\/rights\.ts|test\/|bench\//;
 const SHARED = /src\/kube\//;
 /** The client side of a request. */
 const DOORS = /src\/kube\/(client|transport)\//;
-/** The acts themselves. They happen with and without a proof. */
+/** The functions that perform irreversible acts. They run with and without proofs. */
 const ACTS = /^(endInstance|deleteSame|deleteNode)$/;
 
 /** Counts the requests of one story, profiles `--rounds` further ones, and prints a table. */
@@ -140,7 +140,7 @@ async function countRequests(pods: number): Promise<Requests> {
   return { nodes, all, ofProofs, kinds };
 }
 
-/** The innermost function of a proof on the stack. Undefined if the request is the act itself. */
+/** The innermost function of a proof on the stack. Undefined if the request is the irreversible operation itself. */
 function proofOn(stack: string): string | undefined {
   for (const line of stack.split("\n")) {
     const [, name = "", file = ""] = /at (?:async )?(?:\S+\.)?(\S+) \(?(.*?)\)?$/.exec(line) ?? [];
@@ -171,7 +171,7 @@ interface Samples {
 
 async function profile(pods: number, rounds: number): Promise<Samples> {
   const world = await openStory();
-  // A first story compiles the code and fills the caches. It is not measured.
+  // A first run of the story compiles the code and fills the caches. It is not measured.
   await story(world, pods);
   const session = new Session();
   session.connect();

@@ -1,11 +1,9 @@
 /**
- * The consolidation scenarios, `C-*`. Deployments on the kwok catalogue are scaled to `up` replicas and then to
- * `down`. Then nothing else happens, and the cluster settles. The score is its cost then, divided by the lower
- * bound.
- * The scenarios are used on a control plane (bench/settled), and in memory (`npm run bench -- repack`), where
- * `survivors` says which pods remain. If OPENB_CSV names the file of a public trace (workloads.ts), `T-openb` is
- * one more.
- * `nodes` is an approximate size: about ten pods for each node. Instance types have at most 32 cores, except in
+ * The consolidation scenarios, `C-*`. Deployments on the kwok catalogue are scaled to `up` replicas and then to `down`.
+ * Then nothing else happens, and the cluster settles. The score is its cost after that, divided by the lower bound. The
+ * scenarios are used on a control plane (bench/settled), and in memory (`npm run bench -- repack`), where `survivors`
+ * says which pods remain. If OPENB_CSV names the file of a public trace (workloads.ts), the scenario `T-openb` is
+ * added. `nodes` is an approximate size: about ten pods for each node. Instance types have at most 32 cores, except in
  * `T-openb`.
  */
 import type { Deployment as AppsDeployment } from "../src/apis/apps/kinds.ts";
@@ -36,7 +34,11 @@ const HOST = "kubernetes.io/hostname";
 
 /** The scenarios, each with about `nodes` nodes. All names begin with `C-`. */
 export function scenariosC(nodes: number): readonly ScenarioC[] {
-  return Object.entries(MAKERS).map(([name, { make, ...rest }]) => ({ name: `C-${name}`, ...rest, ...make(nodes, new Random(`C-${name}`)) }));
+  return Object.entries(MAKERS).map(([name, { make, ...rest }]) => ({
+    name: `C-${name}`,
+    ...rest,
+    ...make(nodes, new Random(`C-${name}`)),
+  }));
 }
 
 /**
@@ -45,15 +47,23 @@ export function scenariosC(nodes: number): readonly ScenarioC[] {
  */
 export function chosenC(names: readonly string[], nodes: number): readonly ScenarioC[] {
   const trace = process.env["OPENB_CSV"];
-  const all = [...scenariosC(nodes), ...(trace === undefined ? [] : [openbDayAfter(trace, nodes * PODS_PER_NODE)])];
+  const all = [
+    ...scenariosC(nodes),
+    ...(trace === undefined ? [] : [openbDayAfter(trace, nodes * PODS_PER_NODE)]),
+  ];
   for (const name of names)
     if (!all.some((one) => one.name === name))
-      throw new Error(`no scenario ${name}; there are ${all.map((one) => one.name).join(", ")}${trace === undefined ? "; T-openb where OPENB_CSV names its file" : ""}`);
+      throw new Error(
+        `no scenario ${name}; there are ${all.map((one) => one.name).join(", ")}${trace === undefined ? "; T-openb where OPENB_CSV names its file" : ""}`,
+      );
   return all.filter(({ name }) => names.length === 0 || names.includes(name));
 }
 
 /** The pods at the start or the end of the scenario, as a workload for plans and bounds. */
-export function workloadOf({ name, pools, deployments }: ScenarioC, phase: "up" | "down"): Workload {
+export function workloadOf(
+  { name, pools, deployments }: ScenarioC,
+  phase: "up" | "down",
+): Workload {
   return {
     name,
     preferencePolicy: "Respect",
@@ -87,12 +97,20 @@ function openbDayAfter(path: string, pods: number): ScenarioC {
   const atS = busiest(traced);
   const up = traced.filter(({ fromS, untilS }) => fromS <= atS && untilS > atS);
   const copies = Math.max(1, Math.round(pods / up.length));
-  const deployments = [...alike(up.map((one) => ({ ...one, gpus: 0 })))].map(([{ cpuMilli, memoryMi }, list], index) => {
-    const stay = list.filter(({ untilS }) => untilS > atS + DAY_S).length;
-    const requests = { cpu: `${cpuMilli}m`, memory: `${memoryMi}Mi` };
-    return deployment(`openb-${index}`, list.length * copies, stay * copies, requests);
-  });
-  return { name: "T-openb", about: "a trace's busiest moment, and a day later", pools: [pool(AFTER, [ON_DEMAND])], deployments, bound: "quick" };
+  const deployments = [...alike(up.map((one) => ({ ...one, gpus: 0 })))].map(
+    ([{ cpuMilli, memoryMi }, list], index) => {
+      const stay = list.filter(({ untilS }) => untilS > atS + DAY_S).length;
+      const requests = { cpu: `${cpuMilli}m`, memory: `${memoryMi}Mi` };
+      return deployment(`openb-${index}`, list.length * copies, stay * copies, requests);
+    },
+  );
+  return {
+    name: "T-openb",
+    about: "a trace's busiest moment, and a day later",
+    pools: [pool(AFTER, [ON_DEMAND])],
+    deployments,
+    bound: "quick",
+  };
 }
 
 const DAY_S = 24 * 60 * 60;
@@ -124,32 +142,64 @@ const MAKERS: Readonly<Record<string, Maker>> = {
       const large = { cpu: "14", memory: "24Gi" };
       const few = Math.max(2, Math.round(nodes / 2));
       const mixed = classes(nodes * 5, nodes / 2, random, (up) => up);
-      return one([...mixed, deployment("ends", few, 0, large), deployment("ends-too", few, 0, { cpu: "7", memory: "50Gi" })]);
+      return one([
+        ...mixed,
+        deployment("ends", few, 0, large),
+        deployment("ends-too", few, 0, { cpu: "7", memory: "50Gi" }),
+      ]);
     },
   },
   delete: {
     about: "every Deployment goes down to a half: nodes can go, their pods on others",
-    make: (nodes, random) => one(classes(nodes * PODS_PER_NODE, nodes, random, (up) => Math.ceil(up * 0.5))),
+    make: (nodes, random) =>
+      one(classes(nodes * PODS_PER_NODE, nodes, random, (up) => Math.ceil(up * 0.5))),
   },
   replace: {
-    about: "one pod stays on each node, apart from its like: large machines must give way to small ones",
+    about:
+      "one pod stays on each node, apart from its like: large machines must give way to small ones",
     make: (nodes, random) => {
-      const anchors = deployment("anchor", nodes, nodes, { cpu: "800m", memory: "2Gi" }, { spec: apart("anchor") });
-      return one([anchors, ...classes(nodes * PODS_PER_NODE, nodes / 2, random, (up) => Math.floor(up * 0.1))]);
+      const anchors = deployment(
+        "anchor",
+        nodes,
+        nodes,
+        { cpu: "800m", memory: "2Gi" },
+        { spec: apart("anchor") },
+      );
+      return one([
+        anchors,
+        ...classes(nodes * PODS_PER_NODE, nodes / 2, random, (up) => Math.floor(up * 0.1)),
+      ]);
     },
   },
   families: {
     about: "what asked for cores goes, what asks for memory stays: other families would do",
     make: (nodes, random) => {
       const half = (nodes * PODS_PER_NODE) / 2;
-      const cores = classes(half, nodes / 4, random, (up) => Math.ceil(up * 0.1), { milliCpu: [1_000, 3_000], gib: [1, 3], name: "cores" });
-      const memory = classes(half, nodes / 4, random, (up) => up, { milliCpu: [300, 900], gib: [3, 9], name: "memory" });
+      const cores = classes(half, nodes / 4, random, (up) => Math.ceil(up * 0.1), {
+        milliCpu: [1_000, 3_000],
+        gib: [1, 3],
+        name: "cores",
+      });
+      const memory = classes(half, nodes / 4, random, (up) => up, {
+        milliCpu: [300, 900],
+        gib: [3, 9],
+        name: "memory",
+      });
       return one([...cores, ...memory]);
     },
   },
   "anti-affinity": {
     about: "one pod a node, all apart from each other: nothing can be merged",
-    make: (nodes) => one([deployment("apart", nodes, Math.ceil(nodes * 0.8), { cpu: "1", memory: "1500Mi" }, { spec: apart("apart") })]),
+    make: (nodes) =>
+      one([
+        deployment(
+          "apart",
+          nodes,
+          Math.ceil(nodes * 0.8),
+          { cpu: "1", memory: "1500Mi" },
+          { spec: apart("apart") },
+        ),
+      ]),
   },
   spread: {
     about: "Deployments spread over zones, some over hosts too, go down to 40 percent",
@@ -167,13 +217,23 @@ const MAKERS: Readonly<Record<string, Maker>> = {
     make: (nodes, random) => teams(20, nodes * PODS_PER_NODE, Math.max(2, nodes / 40), random),
   },
   many: {
-    about: "fifteen NodePools for each node of the size, each with a few pods of its own, down to 60 percent",
+    about:
+      "fifteen NodePools for each node of the size, each with a few pods of its own, down to 60 percent",
     bound: "quick",
     make: (nodes, random) => teams(nodes * 15, nodes * 75, 2, random),
   },
   rollouts: {
     about: "Deployments of many sizes go down by anything between nothing and nine tenths",
-    make: (nodes, random) => one(classes(nodes * PODS_PER_NODE, nodes / 2, random, (up) => Math.ceil(up * (0.1 + 0.9 * random.fraction())), { milliCpu: [200, 7_000] })),
+    make: (nodes, random) =>
+      one(
+        classes(
+          nodes * PODS_PER_NODE,
+          nodes / 2,
+          random,
+          (up) => Math.ceil(up * (0.1 + 0.9 * random.fraction())),
+          { milliCpu: [200, 7_000] },
+        ),
+      ),
   },
 };
 
@@ -190,7 +250,9 @@ function teams(count: number, pods: number, kinds: number, random: Random): Made
 }
 
 function withSpec(object: KubeObject, spec: object): KubeObject {
-  const { spec: outer } = object as KubeObject & { readonly spec: { readonly template: { readonly spec: object } } };
+  const { spec: outer } = object as KubeObject & {
+    readonly spec: { readonly template: { readonly spec: object } };
+  };
   const template = { ...outer.template, spec: { ...outer.template.spec, ...spec } };
   return { ...object, spec: { ...outer, template } } as KubeObject;
 }
@@ -219,8 +281,20 @@ function classes(
   return Array.from({ length: kinds }, (_, index) => {
     const up = Math.max(1, Math.round((pods / kinds) * (0.5 + random.fraction())));
     const cpu = Math.round((least + (most - least) * random.fraction() ** 2) / 50) * 50;
-    const perPod = gib === undefined ? (cpu / 1_000) * (1 + 7 * random.fraction() ** 2) : gib[0] + (gib[1] - gib[0]) * random.fraction();
-    const requests = { cpu: `${cpu}m`, memory: `${Math.max(128, Math.round((perPod * 1_024) / 64) * 64)}Mi` };
-    return deployment(`${name}-${index}`, up, Math.min(up, down(up)), requests, spec === undefined ? {} : { spec });
+    const perPod =
+      gib === undefined
+        ? (cpu / 1_000) * (1 + 7 * random.fraction() ** 2)
+        : gib[0] + (gib[1] - gib[0]) * random.fraction();
+    const requests = {
+      cpu: `${cpu}m`,
+      memory: `${Math.max(128, Math.round((perPod * 1_024) / 64) * 64)}Mi`,
+    };
+    return deployment(
+      `${name}-${index}`,
+      up,
+      Math.min(up, down(up)),
+      requests,
+      spec === undefined ? {} : { spec },
+    );
   });
 }

@@ -52,27 +52,42 @@ async function each(times: number, change: (index: number) => void): Promise<voi
 }
 const touchNode = (index: number, patch: unknown) =>
   server.change(NODE as Kind, nodes[index]?.metadata.name as string, patch);
-const annotateNode = (index: number, touched: string) => touchNode(index, { metadata: { annotations: { touched } } });
+const annotateNode = (index: number, touched: string) =>
+  touchNode(index, { metadata: { annotations: { touched } } });
 const annotateClaim = (index: number, annotations: Readonly<Record<string, string>>) =>
-  server.change(NODE_CLAIM as Kind, claims[index]?.metadata.name as string, { metadata: { annotations } });
+  server.change(NODE_CLAIM as Kind, claims[index]?.metadata.name as string, {
+    metadata: { annotations },
+  });
 const tenth = Math.floor(count / 10);
 
 // Rounds of the cluster state.
 
-const HEAD = [`${count} nodes`.padEnd(58), "   thread ms", "longest turn", "  over 50 ms", "      writes"];
+const HEAD = [
+  `${count} nodes`.padEnd(58),
+  "   thread ms",
+  "longest turn",
+  "  over 50 ms",
+  "      writes",
+];
 console.log(HEAD.join("  "));
 const FED = ["nodes", "nodeclaims", "daemonsets", "pods"];
 const feeders = await Promise.all(FED.map((one) => controllers(`state/${one}`)));
-// These files also export feeds of the cluster state, such as `nodeFeed`, which are no controllers.
-const makers = feeders.flatMap((room) => Object.entries(room).filter(([name]) => name.startsWith("state")));
+// These files also export functions that feed the cluster state, such as `nodeFeed`. Those are no controllers.
+const makers = feeders.flatMap((room) =>
+  Object.entries(room).filter(([name]) => name.startsWith("state")),
+);
 const picture = makers.map(([, make]) => make(world));
 let fed: Running | undefined;
 const feed = async () => {
   fed = await running(...picture);
 };
 await (wanted.length > 0 ? feed() : round("the picture is fed", feed));
-const { catchUp } = await built<{ catchUp: (given: World) => Promise<void> }>("controllers/state/catch-up.js");
-await (wanted.length > 0 ? catchUp(world) : round("the picture's first look", () => catchUp(world)));
+const { catchUp } = await built<{ catchUp: (given: World) => Promise<void> }>(
+  "controllers/state/catch-up.js",
+);
+await (wanted.length > 0
+  ? catchUp(world)
+  : round("the picture's first look", () => catchUp(world)));
 
 await round("poolUsage after a node has changed, 100 times", async () => {
   for (let index = 0; index < 100; index++) {
@@ -99,13 +114,17 @@ await played("nodepool.counter", nodePoolCounter?.(world) as Controller, {
   },
 });
 const { nodePoolReadiness } = await controllers("nodepool/readiness");
-await played("nodepool.readiness", nodePoolReadiness?.(world) as Controller, { "the class has changed": countClass });
+await played("nodepool.readiness", nodePoolReadiness?.(world) as Controller, {
+  "the class has changed": countClass,
+});
 const { nodePoolHash } = await controllers("nodepool/hash");
 await played("nodepool.hash, made another way before", nodePoolHash?.(world) as Controller);
 
 // Rounds of controllers of claims and Nodes.
 
-const { claimGarbageCollection, instanceGarbageCollection } = await controllers("nodeclaim/garbage-collection");
+const { claimGarbageCollection, instanceGarbageCollection } = await controllers(
+  "nodeclaim/garbage-collection",
+);
 await played("nodeclaim.garbagecollection", claimGarbageCollection?.(world) as Controller);
 await played("instance.garbagecollection", instanceGarbageCollection?.(world) as Controller);
 lose(Math.floor(count / 100));
@@ -119,20 +138,26 @@ await played("nodeclaim.expiration", expiration?.(world) as Controller, {
 const { consistency } = await controllers("nodeclaim/consistency");
 await played("nodeclaim.consistency", consistency?.(world) as Controller);
 const { nodeHealth } = await controllers("node/health");
-const BROKEN = { status: { conditions: [{ type: "Ready", status: "False", lastTransitionTime: CREATED }] } };
+const BROKEN = {
+  status: { conditions: [{ type: "Ready", status: "False", lastTransitionTime: CREATED }] },
+};
 await played("node.health", nodeHealth?.(world) as Controller, {
   "one in ten is broken": () => each(tenth, (index) => touchNode(index * 10, BROKEN)),
 });
 const { lifecycle } = await controllers("nodeclaim/lifecycle/controller");
 const { createRegistrationTracker } = await controllers("registration-tracker");
-await played("nodeclaim.lifecycle", lifecycle?.(world, createRegistrationTracker?.()) as Controller);
+await played(
+  "nodeclaim.lifecycle",
+  lifecycle?.(world, createRegistrationTracker?.()) as Controller,
+);
 const { nodeClaimDisruption } = await controllers("nodeclaim/disruption");
 const BETA = { "compatibility.karpenter.sh/generation": "v1beta1" };
 await played("nodeclaim.disruption", nodeClaimDisruption?.(world) as Controller, {
   "pool's status": countPool,
   "class' status": countClass,
   "pool's template: all drift": editPool,
-  "one in ten claims is of v1beta1": () => each(tenth, (index) => annotateClaim(index * 10 + 1, BETA)),
+  "one in ten claims is of v1beta1": () =>
+    each(tenth, (index) => annotateClaim(index * 10 + 1, BETA)),
 });
 
 // Rounds of controllers of NodePools with static capacity, and of metrics.
@@ -142,7 +167,8 @@ const { staticDeprovisioning } = await controllers("static/deprovisioning");
 const statics = [staticProvisioning?.(world), staticDeprovisioning?.(world)] as Controller[];
 const replicas = Math.floor(count * 0.9);
 await played("static.provisioning and deprovisioning", statics, {
-  "the pool becomes static": () => server.change(NODE_POOL as Kind, poolKey, { spec: { replicas } }),
+  "the pool becomes static": () =>
+    server.change(NODE_POOL as Kind, poolKey, { spec: { replicas } }),
 });
 const meters = async (): Promise<readonly Controller[]> => {
   const { nodeMetrics } = await controllers("metrics/nodes");

@@ -1,7 +1,7 @@
 /**
  * Stand-ins for the two base images of `deploy/image/Containerfile`, for machines that reach Debian's and npm's
- * packages but no image registry. They have the same Debian, and the same Node at the same path, and nothing else
- * of the real ones. They are only good to check the recipe. Needs debootstrap and root.
+ * packages but no image registry. They have the same Debian, and the same Node at the same path, and nothing else. They
+ * are used only to check the Containerfile. Needs debootstrap and root.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { copyFileSync, cpSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * Counts the acceptance rows of the five seed documents that a test names by id (`S0-23`): tested/total for each
- * seed. `--missing` lists the other rows. Rows that ask nothing of a program are listed with their reason.
+ * Counts the acceptance rows of the five seed documents that a test names by id (`S0-23`): tested/total for each seed.
+ * `--missing` lists the other rows. Rows that do not concern a program are listed with their reason.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

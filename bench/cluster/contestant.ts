@@ -63,7 +63,10 @@ async function upstream(tell: (line: string) => void): Promise<Contestant> {
   return { name: "upstream", command: [await upstreamOperator(tell)] };
 }
 
-/** Upstream's operator, then ours, or `only` one of them. `nodeFlags`: for ours, separated by spaces. */
+/**
+ * Upstream's operator, then karpenter-ts, or `only` one of them. `nodeFlags`: Node.js flags for karpenter-ts, separated
+ * by spaces.
+ */
 export async function contestantsOf(
   only: string | undefined,
   nodeFlags: string,

@@ -3,7 +3,7 @@ import type { Point } from "./play.ts";
 
 export interface Panel {
   readonly name: string;
-  /** Upstream's course, then ours. */
+  /** The price over time of upstream, then of karpenter-ts. */
   readonly courses: readonly (readonly Point[])[];
   /** Lower bound of the cost of the remaining pods, $/h. */
   readonly bound: number;
@@ -41,7 +41,8 @@ function drawnPanel({ name, courses, bound }: Panel): string {
   const all = courses.flat();
   const lastSecond = Math.max(60, ...all.map(({ second }) => second)) + 15;
   const most = Math.max(bound, ...all.map(({ dollarsPerHour }) => dollarsPerHour)) * 1.05;
-  const x = (second: number) => (((second + LEAD_SECONDS) / (lastSecond + LEAD_SECONDS)) * WIDTH).toFixed(1);
+  const x = (second: number) =>
+    (((second + LEAD_SECONDS) / (lastSecond + LEAD_SECONDS)) * WIDTH).toFixed(1);
   const y = (dollars: number) => (HEIGHT - (dollars / most) * HEIGHT).toFixed(1);
   const lines = courses.map((course, at) => {
     const path = stepsOf(course, lastSecond, x, y);
@@ -51,7 +52,9 @@ function drawnPanel({ name, courses, bound }: Panel): string {
     const last = course.at(-1);
     return last === undefined
       ? []
-      : [`<text x="${WIDTH - 4 - 50 * at}" y="${Number(y(last.dollarsPerHour)) - 5}" text-anchor="end" style="fill:${COLOURS[at]}">${last.dollarsPerHour.toFixed(2)}</text>`];
+      : [
+          `<text x="${WIDTH - 4 - 50 * at}" y="${Number(y(last.dollarsPerHour)) - 5}" text-anchor="end" style="fill:${COLOURS[at]}">${last.dollarsPerHour.toFixed(2)}</text>`,
+        ];
   });
   return (
     `<rect class="f" width="${WIDTH}" height="${HEIGHT}"/>` +
@@ -74,6 +77,7 @@ function stepsOf(
   const [first] = shown;
   if (first === undefined) return "";
   let path = `M${x(Math.max(-LEAD_SECONDS, first.second))} ${y(first.dollarsPerHour)}`;
-  for (const { second, dollarsPerHour } of shown.slice(1)) path += `H${x(second)}V${y(dollarsPerHour)}`;
+  for (const { second, dollarsPerHour } of shown.slice(1))
+    path += `H${x(second)}V${y(dollarsPerHour)}`;
   return `${path}H${x(lastSecond)}`;
 }

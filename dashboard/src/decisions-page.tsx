@@ -110,10 +110,7 @@ export function Feed() {
   );
 }
 
-/**
- * Joins events that say the same at the same time about several objects into one row, with the number of the
- * others.
- */
+/** Joins events with the same text and time about several objects into one row, with the number of other objects. */
 function merged(rows: readonly Row[]): readonly Row[] {
   const last = new Map<
     string,

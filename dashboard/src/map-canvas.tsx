@@ -1,6 +1,6 @@
 /**
- * The map as a picture. While the person pans or zooms, the last drawn picture is copied and scaled; after that
- * it is drawn again. Arrows, hover, selection and the keyboard's mark are on a canvas of their own.
+ * The map as a picture. While the person pans or zooms, the last drawn picture is copied and scaled; after that it is
+ * drawn again. Arrows, hover, selection and the mark for keyboard use are on a second canvas.
  */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { arrowsOf, drawArrow } from "./arrows.ts";

@@ -87,7 +87,7 @@ export const about = signal<About | undefined>(undefined);
 /** `shut`: the server does not accept the page's token or cookie. */
 export const connection = signal<"opening" | "live" | "lost" | "shut">("opening");
 type Wants = "address" | "token";
-/** What the page asks the person for, to get access. */
+/** What the page asks the user for before it shows the cluster. */
 export const wants = signal<Wants>("address");
 /** Why the server's last update failed, so that the page shows older data. */
 export const problem = signal<string | undefined>(undefined);

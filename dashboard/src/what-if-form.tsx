@@ -276,7 +276,7 @@ function Price({ prices, types }: { prices: readonly string[]; types: readonly s
   );
 }
 
-/** Maximum number of instance types in the choice. Nobody reads a list of hundreds. */
+/** Maximum number of instance types in the choice, because a longer list is hard to read. */
 const MOST_TYPES = 50;
 
 function matching(types: readonly string[], text: string): readonly string[] {

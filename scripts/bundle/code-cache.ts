@@ -16,7 +16,7 @@ import type { Task } from "./warm-up.ts";
 export interface WarmUp {
   /** The program's path, then its flags. */
   readonly node: readonly string[];
-  /** Each: the name of a program of the bundle, then its arguments. */
+  /** For each run: the name of a program of the bundle, then its arguments. */
   readonly commandLines: readonly (readonly string[])[];
 }
 

@@ -103,8 +103,8 @@ async function buildFile(name: string, text: string, out: string, plugins: reado
 }
 
 /**
- * The code with only ASCII characters: load-program.ts reads a bundle as Latin 1. esbuild escapes strings itself,
- * but leaves regular expressions unchanged, and these know the same escapes.
+ * The code with only ASCII characters: load-program.ts reads a bundle as Latin 1. esbuild escapes strings itself, but
+ * leaves regular expressions unchanged. In these the same escapes are valid, so this function adds them.
  */
 function inAscii(code: string): string {
   const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
@@ -126,7 +126,7 @@ function exported(id: string): string {
   return `exports[${JSON.stringify(id)}] = require(${JSON.stringify(id)});`;
 }
 
-/** Leaves packages with files of their own out of the bundle, and notes their names in `asked`. */
+/** Leaves packages that get files of their own out of the bundle, and collects their names in `asked`. */
 function laterOnes(asked: Set<string>): Plugin {
   return {
     name: "later-ones",

@@ -35,7 +35,7 @@ interface Role {
 
 export function roleFiles(folder: string): readonly GeneratedFile[] {
   const core = RIGHTS.filter(({ provider }) => provider === undefined);
-  // The chart brings the Secret and the configurations, so nobody needs to create them.
+  // The chart contains the Secret and the configurations, so the controller need not create them.
   const webhooks = webhookRights(FULLNAME).filter(({ verbs }) => !verbs.includes("create"));
   const at = (where: Right["where"], rights: readonly Right[]): string =>
     rulesOf(rights.filter((one) => one.where === where));

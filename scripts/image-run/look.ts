@@ -92,7 +92,7 @@ interface End {
   readonly said: string;
 }
 
-/** Starts the sandbox in a network namespace of its own, and tells it to end when it serves. */
+/** Starts the sandbox in a network namespace of its own, and sends it SIGTERM when it serves. */
 function endOf(folder: string): Promise<End> {
   const [program, ...args] = containerCommand(folder, {
     ...POD,

@@ -1,7 +1,7 @@
 /**
- * A root file system for the image, made from this machine: Node, the libraries that Node is linked with, trusted
- * CA certificates, and the user's name. It stands in for the distroless base if no image registry can be reached.
- * It is good to check the image, not for a cluster.
+ * A root file system for the image, made from this machine: Node, the libraries that Node is linked with, trusted CA
+ * certificates, and the user's name. It stands in for the distroless base if no image registry can be reached. It is
+ * used to check the image, not in a cluster.
  */
 import { execFileSync } from "node:child_process";
 import { chmodSync, copyFileSync, existsSync, mkdirSync, writeFileSync } from "node:fs";

@@ -77,7 +77,7 @@ export function runtimeConfig(image: ImageConfig, asked: ContainerAsk, on: RunsO
       ],
       env: environmentOf(config.Env ?? [], asked.environment ?? {}),
       cwd: config.WorkingDir ?? "/",
-      // As a runtime does: a user other than root has no capability in force before an exec.
+      // As a container runtime does: a user other than root has no effective capability before an exec.
       capabilities: {
         bounding: capabilities,
         permitted: user.uid === 0 ? capabilities : [],

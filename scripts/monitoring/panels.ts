@@ -11,7 +11,7 @@ export interface Query {
 
 export interface GrafanaPanel {
   readonly title: string;
-  /** What one must know to read the panel. */
+  /** What a reader must know to understand the panel. */
   readonly description: string;
   /** A number now, a line over time, or a row for each series. */
   readonly kind: "stat" | "timeseries" | "table";

@@ -8,7 +8,7 @@ export type Area = Exclude<keyof UpstreamFacts, "core" | "aws">;
 
 export interface Lack {
   readonly area: Area;
-  /** Matches whole names. A field's name begins with its kind: `NodePool spec.replicas`. */
+  /** Matches whole names. The name of a field begins with its kind: `NodePool spec.replicas`. */
   readonly names: RegExp;
   /** `accepted`: the name exists here, and has no effect. */
   readonly is: "lacking" | "accepted" | "not needed";

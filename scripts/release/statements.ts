@@ -43,7 +43,7 @@ export function steadyBill(text: string, { version, atMs }: Origin): string {
   return `${JSON.stringify(bill, null, 2)}\n`;
 }
 
-/** What made the release, besides the commit. */
+/** The builder of the release: everything that made it besides the commit. */
 export interface Maker {
   /** A URI that identifies who ran the release. */
   readonly id: string;

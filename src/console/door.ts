@@ -39,7 +39,7 @@ export interface ReviewDoorOptions {
   /** Asks the API server by TokenReview and SubjectAccessReview whether the bearer may see the page. */
   readonly review: (token: string) => Promise<boolean>;
   readonly clock: Pick<Clock, "elapsedMs">;
-  /** Returns a random value that nobody can guess. */
+  /** Returns a random value that cannot be guessed. */
   readonly draw: () => string;
 }
 

@@ -11,7 +11,7 @@ const BEAT_MS = 15_000;
 
 /** A response of server-sent events. */
 export interface EventStream {
-  /** Whether the client has read everything that was sent before. */
+  /** Whether the client has read everything that was sent before, so that more may be sent. */
   readonly isReady: boolean;
   /** Sends one event. `data` must be one line, such as JSON. */
   send(event: string, data: string): void;

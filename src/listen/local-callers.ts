@@ -1,7 +1,7 @@
 /**
- * Keeps web pages away from a plain HTTP listener on loopback. Any web page can make a browser call
- * 127.0.0.1, and with DNS rebinding even read the answers. Then `Host` has the page's site, and `Origin` or
- * `Sec-Fetch-Site` tell where the call comes from.
+ * Keeps web pages away from a plain HTTP listener on loopback. Any web page can make a browser call 127.0.0.1, and with
+ * DNS rebinding even read the answers. Such a call has the page's site in `Host`, or another origin in `Origin` or
+ * `Sec-Fetch-Site`, and is refused.
  */
 import type { IncomingHttpHeaders } from "node:http";
 

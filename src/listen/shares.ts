@@ -15,7 +15,7 @@ export class Shares {
     this.#perAddress = Math.ceil((total * sharePercent) / 100);
   }
 
-  /** Takes an amount. False if it is not available; then nothing is taken. */
+  /** Reserves an amount for the address. Returns false, and reserves nothing, if the amount is not available. */
   take(address: string, amount: number): boolean {
     const held = (this.#held.get(address) ?? 0) + amount;
     if (held > this.#perAddress || this.#sum + amount > this.#total) return false;

@@ -3,7 +3,7 @@ import type { TextLimits } from "./limits.ts";
 
 /** The text to read: its name for error messages, and its limits. */
 export interface TextSource {
-  /** The file or field, as the user knows it: `pods.yaml`, `spec.userData`. */
+  /** The name of the file or field for the user: `pods.yaml`, `spec.userData`. */
   readonly source: string;
   readonly limits: TextLimits;
 }

@@ -48,7 +48,7 @@ export interface SandboxOptions {
   readonly region: string;
   /** Whether the region sells an instance type; absent: it sells all. */
   readonly sells?: (instanceType: string) => boolean;
-  /** Such as `1.34`. */
+  /** The minor version, such as `1.34`. */
   readonly kubernetesVersion: string;
   /**
    * Whether machines have drivers that publish their devices. Such drivers also publish the devices of
@@ -146,8 +146,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
         manager.add(draDriverController(kubelets));
       }
       await createBaseState(client, aws.nodeGroup[0]?.nodeName ?? "");
-      // `narrate` opens mirrors of its own. They are opened here, so that `manager.start` waits
-      // until they have synced.
+      // `narrate` opens more mirrors. It is called here, so that `manager.start` waits until they have synced.
       stopTelling = narrate({
         mirrors,
         clock,

@@ -16,7 +16,7 @@ import type { Trace } from "./trace.ts";
 /** The dependencies of a part of the sandbox. */
 export interface PartDeps {
   readonly clock: Clock;
-  /** The source of random numbers. Each part forks its own stream. */
+  /** The source of random numbers. Each part derives its own stream from it. */
   readonly random: Random;
   /** A client whose writes are in the mirrors at once. */
   readonly kube: KubeClient;

@@ -10,11 +10,11 @@ export interface TraceEvent {
   readonly atMs: number;
   /** Who did it: `scheduler`, `kubelet`, `karpenter`, `ec2`, `user`. */
   readonly actor: string;
-  /** What happened, in one word: `pending`, `created`, `launched`, `ready`, `bound`. */
+  /** One word for what happened: `pending`, `created`, `launched`, `ready`, `bound`. */
   readonly verb: string;
   /** `pod default/inflate-x`, `nodeclaim default-abcde`. */
   readonly object: string;
-  /** Details in a few words. */
+  /** Details, in a few words. */
   readonly what: string;
   /** The reason, if the event was a decision. */
   readonly why?: string;

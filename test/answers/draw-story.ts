@@ -166,10 +166,10 @@ function requiring(pool: PoolObject, key: string, values: readonly string[]): Po
 }
 
 /**
- * What the apps of a story may have.
+ * Rules that the apps of a story may have.
  * - `guards`: PodDisruptionBudgets and do-not-disrupt. A simulation that removes nodes by hand ignores them.
  * - `spreads`: topology spread. kube-scheduler counts only the zones of existing nodes, a plan also counts zones that
- * new nodes may have.
+ *   new nodes may have.
  */
 interface Rules {
   readonly guards: boolean;

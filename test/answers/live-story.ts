@@ -37,7 +37,7 @@ const READ: readonly (readonly [kind: string, apiVersion: string])[] = [
   ["NodeClaim", "karpenter.sh/v1"],
 ];
 
-/** The provider of a story, and its reserved instances. */
+/** The provider of a story, and its reserved capacity. */
 export interface StoryGround {
   readonly provider: "aws" | "kwok";
   readonly reservations: readonly SoldReservation[];
@@ -215,7 +215,10 @@ function inWords(known: ReadonlySet<string>): (line: string) => string {
   };
 }
 
-/** For example `blue/c-4x-amd64-linux/test-zone-a/spot`. Undefined: not a node of Karpenter. */
+/**
+ * The node's pool, type, zone and capacity type, such as `blue/c-4x-amd64-linux/test-zone-a/spot`. Undefined: not a
+ * node of Karpenter.
+ */
 export function machineOf(node: KubeObject): string | undefined {
   if (node.metadata.labels?.[POOL] === undefined) return undefined;
   return [POOL, TYPE, ZONE, CAPACITY_TYPE].map((key) => labelOf(node, key)).join("/");

@@ -24,7 +24,7 @@ interface Verdict {
   readonly more: readonly string[];
 }
 
-/** Plays the wave for a seed and judges the result. */
+/** Plays the wave for a seed and classifies the result. */
 export async function planVerdict(
   seed: number,
   kind: WaveKind = "plain",

@@ -159,7 +159,7 @@ export const QUESTIONS: Readonly<Record<string, (side: Side) => Promise<unknown>
     const { TerminatingInstances } = await api.ec2.terminateInstances({
       InstanceIds: [instance?.InstanceId ?? ""],
     });
-    // How long an instance stays pending or shutting-down may differ.
+    // How long an instance is pending or shutting-down may differ.
     return TerminatingInstances.map((one) => ({ ...one, PreviousState: {} }));
   },
   "deleting the launch template": ({ api }) => api.ec2.deleteLaunchTemplate(TEMPLATE),
@@ -280,7 +280,7 @@ const SIMULATED: ReadonlySet<string> = new Set(
   [...EC2_RESPONSES.values(), ...IAM_RESPONSES.values()].flat().map((member) => member.name),
 );
 
-/** Each difference as a line: `path: ours …, moto …`. */
+/** Each difference as a line: `path: ours …, moto …`. `ours` is the answer of the simulated AWS. */
 export function differences(ours: unknown, theirs: unknown, path = ""): readonly string[] {
   if (isTable(ours) && isTable(theirs)) {
     const keys = [...new Set([...Object.keys(ours), ...Object.keys(theirs)])].sort();

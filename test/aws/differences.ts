@@ -1,5 +1,5 @@
 /**
- * Where the simulated AWS and moto answer differently, and why the simulated answer stays. `where` matches
+ * Where the simulated AWS and moto answer differently, and why the simulated answer is kept. `where` matches
  * `<question>: <path>: ours …, moto …`. Each entry must match a difference, and each difference an entry.
  */
 export interface KnownDifference {

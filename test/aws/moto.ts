@@ -67,7 +67,7 @@ export async function awsCli(endpoint: string, words: readonly string[]): Promis
   });
 }
 
-/** As `awsCli`, and parses its JSON. Throws with the CLI's error text. */
+/** Runs `awsCli` and parses its JSON. Throws with the CLI's error text. */
 export async function awsJson<T>(endpoint: string, words: readonly string[]): Promise<T> {
   const { code, stdout, stderr } = await awsCli(endpoint, [...words, "--output", "json"]);
   if (code !== 0) throw new Error(`aws ${words.join(" ")}: ${stderr.trim()}`);

@@ -9,8 +9,8 @@ export interface AppFacts {
   readonly pool: string;
   readonly manifests: readonly KubeObject[];
   /**
-   * Its pods have do-not-disrupt, some for a limited time. It is removed when faults end; otherwise the cluster could
-   * not settle.
+   * Whether its pods have do-not-disrupt, some of them for a limited time. The annotation is removed when faults end;
+   * otherwise the cluster could not settle.
    */
   readonly held: boolean;
   /** The Deployment asks to be moved without downtime (`surge`). It has at most one replica. */

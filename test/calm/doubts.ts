@@ -1,5 +1,5 @@
 /**
- * A cluster at rest whose Karpenter gets false answers (lies.ts), from its start or later. Nobody requests anything. So
+ * A cluster at rest whose Karpenter gets false answers (lies.ts), from its start or later. No user changes anything. So
  * no instance may end, no node or claim with pods may be deleted, no pod may move, and no claim may be created without
  * need. The checks read the cluster and the cloud account directly, not the misled process.
  */
@@ -157,7 +157,7 @@ export class DoubtStage {
     return this.playFault({ ...this.#misled(about, lie), moment }, forMs);
   }
 
-  /** As `play`, with any other fault. */
+  /** Plays a fault that is not about one kind, as `play` does. */
   async playFault(
     { met, told, moment, begin, end, ahead = 0 }: OddFault,
     forMs = FAULT_MS,

@@ -39,7 +39,7 @@ export function isLeaving({ metadata }: KubeObject): boolean {
   return metadata.deletionTimestamp !== undefined;
 }
 
-/** Whether the node takes no more pods, in any generation. */
+/** Whether the node has a taint that keeps new pods away, in any generation of the API. */
 export function isClosed({ spec }: Node): boolean {
   const keys = ["karpenter.sh/disrupted", "karpenter.sh/disruption"];
   const isTainted = spec?.taints?.some(

@@ -132,7 +132,7 @@ export class Hand {
       this.#note(`${missed} is deleted under ${pod.metadata.name}`);
       void this.#world.remove("Node", missed);
     });
-    // After the faults nobody deletes nodes: a PodDisruptionBudget would keep the pod of one replica forever.
+    // After the faults no scene deletes nodes, because a PodDisruptionBudget would keep the pod of one replica forever.
     this.#undo.push(hearNodes, hearPods);
   }
 

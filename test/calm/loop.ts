@@ -64,7 +64,7 @@ async function play(world: TestWorld, loop: Loop, steps: readonly unknown[], rou
 export interface Tried {
   readonly made: number;
   readonly evicted: number;
-  /** Conditions of the story that were not met. */
+  /** Expectations of the story that were not met. */
   readonly broken: readonly unknown[];
   readonly most: { readonly made: number; readonly evicted: number };
   readonly told: string;

@@ -54,7 +54,7 @@ export interface Mutant extends Change {
   readonly loop?: string;
   /** Title of the test in doubts.test.ts that fails. */
   readonly doubt?: string;
-  /** Whether that day has something that shows the fault. Absent: every day has. */
+  /** Whether a day has an event that can show the fault. Absent: every day has. */
   readonly needs?: (story: Story) => boolean;
 }
 
@@ -196,7 +196,8 @@ export const MUTANTS: readonly Mutant[] = [
     file: "src/controllers/disruption/roll-back.ts",
     from: "  await Promise.all(candidates.map((candidate) => reopen(world, candidate)));\n",
     to: "",
-    // Without this the process would soon find its own marks, like those of a process that ended.
+    // With NO_MEMORY too. Otherwise the process would soon continue its own unfinished commands, as it continues those
+    // of a process that ended.
     also: NO_MEMORY,
     loop: "out-of-stock.yaml",
   },

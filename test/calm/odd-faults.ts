@@ -271,8 +271,8 @@ function skipping(of: Collection): OddFault {
 }
 
 /**
- * Karpenter's clock jumps; the API server's stays right. Not with `busy` if it jumps ahead: a node that lost its pod
- * would reach its consolidateAfter by that clock, and a pod of another node may then move there.
+ * Karpenter's clock jumps, and the API server's does not. Not with `busy` for a jump ahead: by that clock, a node that
+ * just lost its pod would have passed its consolidateAfter. A pod of another node may be bound to it then.
  */
 function jump(ahead: number): OddFault {
   return { moment: ahead < 0 ? "busy" : "mid-run", met: {}, told: () => 1, ahead };

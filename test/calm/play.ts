@@ -200,8 +200,8 @@ class Day {
 
   /** After settling, consolidation and drift may take a while. Then nothing may be written. */
   async #rest(): Promise<void> {
-    // With NodePools whose nodes expire, the cluster never rests. Then time only passes until each node was replaced
-    // once. A PodDisruptionBudget may hold one back forever.
+    // With NodePools whose nodes expire, the cluster never becomes idle. So the story only waits until each node was
+    // replaced once. A PodDisruptionBudget may hold one back forever.
     if (this.#story.pools.some(({ expires }) => expires))
       return this.#advanceTo(this.world.clock.now() + EXPIRING_MS);
     const { witness, world } = this;

@@ -29,7 +29,10 @@ export type Act =
   | { readonly do: "delete pod"; readonly pick: number }
   /** Deletes the claim and removes its finalizer. Its instance then has no claim. */
   | { readonly do: "force claim away"; readonly pick: number }
-  /** Deletes the Node, and its instance ends at the same moment. Karpenter can learn that only from the cloud. */
+  /**
+   * Deletes the Node, and terminates its instance at the same moment. Karpenter can learn of the end only from the
+   * cloud.
+   */
   | { readonly do: "force node away"; readonly pick: number }
   | { readonly do: "reclaim spot"; readonly pick: number }
   | { readonly do: "lose instance"; readonly pick: number }
@@ -149,7 +152,7 @@ export function drawStory(seed: number): Story {
     pools,
     clusterBudgets,
     apps,
-    // Without an interruption queue Karpenter does not learn of a stopped instance. The instance stays, unless node
+    // Without an interruption queue Karpenter is not informed of a stopped instance. The instance remains, unless node
     // repair is on.
     scenes: scenes
       .filter(({ act }) => hasQueue || act.do !== "stop instance")
@@ -190,8 +193,8 @@ function drawPause(random: Random, pools: readonly PoolFacts[], untilMs: number)
 }
 
 /**
- * A budget that allows nothing for a while, soon after the start or after a change of clocks. A controller with a wrong
- * time zone would disrupt too early or too late.
+ * A budget that allows nothing for a while, soon after the start or after a change of clocks. A controller that
+ * computes with a wrong time zone would disrupt nodes too early or too late.
  */
 function drawNight(random: Random, startMs: number, place: string | undefined): BudgetFacts[] {
   if (place === undefined || random.int(3) === 0) return [];

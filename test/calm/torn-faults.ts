@@ -189,7 +189,7 @@ function flapping({ box }: TestWorld, of: Collection): OddFault {
   return { ...idle(), ...requests(fault) };
 }
 
-/** The watch delivers each object once more, as being deleted. */
+/** The watch delivers each object once more, with a deletion timestamp. */
 export function deletedByWatch(of: Collection): OddFault {
   let events: readonly unknown[] = [];
   const fault: Fault = async (request) => {
@@ -219,7 +219,7 @@ export function deletedByWatch(of: Collection): OddFault {
   };
 }
 
-/** Each object has the value of this field from the object after it. */
+/** Each object gets this field's value from the object after it. */
 function rotated(of: Collection, part: "spec" | "status", field: string): OddFault {
   return bodyOf(of, (body) => {
     const items = (body["items"] ?? []) as readonly Body[];

@@ -117,8 +117,8 @@ function waitsOf({ apps, claims, pools, wanted, ...seen }: Seen) {
 }
 
 /**
- * Whether the node can stay forever. A PodDisruptionBudget or do-not-disrupt keeps its pods until others run. Those
- * others wait for room, and the limit counts this node until it is gone. Upstream also stays so until a person raises
+ * Whether the node may remain forever: a PodDisruptionBudget or do-not-disrupt keeps its pods until other pods run.
+ * Those pods wait for room, and the limit counts this node until it is gone. Upstream also waits until a user raises
  * the limit or removes the protection.
  */
 function isKeptForGood(pods: readonly Pod[], isKept: (pod: Pod) => boolean): boolean {

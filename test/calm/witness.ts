@@ -248,7 +248,8 @@ export class Witness {
     const reason = reasonOf(claim);
     if (reason === undefined || reasonOf(before) !== undefined) return;
     this.onMarked(claim);
-    // Each mark counts as a decision of this moment, also one that a new leader takes over.
+    // Each disruption mark counts as a decision at this moment, even if a new leader only continues an earlier
+    // decision.
     this.#checkBudget(claim, reason);
     this.#checkRoom(claim, reason);
     this.#checkHolds(claim, reason);

@@ -71,9 +71,9 @@ export function lackingRights(
 }
 
 /**
- * The right that a request needs: verb and path, and for a list or watch of one object its name. kube-apiserver
- * takes that name out of the field selector (upstream: k8s.io/apiserver, pkg/endpoints/request/requestinfo.go).
- * For a create the name is left out: the log has it only if the request was allowed.
+ * The right that a request needs: verb and path, and for a list or watch of one object its name. kube-apiserver reads
+ * that name from the field selector (upstream: k8s.io/apiserver, pkg/endpoints/request/requestinfo.go). For a create
+ * the name is left out: the log has it only if the request was allowed.
  */
 function rightOf({ verb, uri, name }: AuditedRequest): string {
   const path = uri.split("?")[0] ?? "";

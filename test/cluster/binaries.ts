@@ -156,7 +156,7 @@ export async function built(
   mkdirSync(half, { recursive: true });
   try {
     await make(half);
-    // Two builders at the same time: the first to finish wins, the other throws its own away.
+    // If two processes build at the same time, the first to finish wins, and the other one deletes its result.
     if (!existsSync(folder)) renameSync(half, folder);
   } finally {
     rmSync(half, { recursive: true, force: true });

@@ -23,7 +23,7 @@ const KWOK_LABEL = "kwok.x-k8s.io/node";
 const POOL_LABEL = "karpenter.sh/nodepool";
 /** Longer than one round of the disruption loop: an allowed command would have begun. */
 const ONE_LOOK_MS = 14_000;
-/** Longer than a requested eviction takes to show, also on a busy machine. */
+/** Longer than the time until a requested eviction is visible, also on a busy machine. */
 const ONE_EVICTION_MS = 6_000;
 /** Consolidation of a node takes 10 s until it counts as quiet, 10 s until the next round, and 15 s of validation. */
 export const ONE_CONSOLIDATION_MS = 50_000;
@@ -37,7 +37,7 @@ export interface Story {
   edit(body: object): Promise<void>;
   /** Changes the pool's template, so that every node drifts. */
   drift(): Promise<void>;
-  /** A Deployment named after the story; resolves when its pods run. `suffix`: for a second Deployment. */
+  /** Creates a Deployment named after the story; resolves when its pods run. `suffix`: for a second Deployment. */
   deploy(parts: PauseParts & { readonly replicas: number }, suffix?: string): Promise<void>;
   remove(suffix: string): Promise<void>;
   scale(replicas: number): Promise<void>;
@@ -179,10 +179,10 @@ export async function podsStay(
   } while (performance.now() < until);
 }
 
-/** Actions on the cluster that belong to no one story. */
+/** Actions on the cluster that do not belong to a single story. */
 export interface Hands {
   annotate(kind: string, name: string, key: string, value: string | null): Promise<void>;
-  /** A PodDisruptionBudget of the story's name, for pods with the label `guarded: <story>`. */
+  /** Creates a PodDisruptionBudget with the story's name, for pods with the label `guarded: <story>`. */
   guard(story: Story, spec: object): Promise<void>;
   unguard(story: Story): Promise<void>;
   /** Messages of events about an object, as `kubectl describe` shows them. */

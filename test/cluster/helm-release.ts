@@ -146,7 +146,7 @@ export function containerIn(objects: readonly Rendered[]): Container {
   };
 }
 
-/** The environment that a kubelet gives to the container. Knows only the sources that the chart uses. */
+/** The environment that a kubelet gives to the container. Supports only the sources that the chart uses. */
 export function environmentOf(container: Container, namespace: string): Record<string, string> {
   const entries = container.env.map(({ name, value, valueFrom }): [string, string] => {
     if (value !== undefined) return [name, value];

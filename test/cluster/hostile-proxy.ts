@@ -1,7 +1,7 @@
 /**
- * A proxy between Karpenter and kube-apiserver, with the server's own certificate. On request it misbehaves as
- * networks and overloaded servers do: it cuts connections, answers with errors, delays watches, lets a stream fall
- * silent, or says that versions are gone.
+ * A proxy between Karpenter and kube-apiserver, with the server's own certificate. On request it misbehaves as networks
+ * and overloaded servers do: it cuts connections, answers with errors, delays watches, sends nothing more on a stream,
+ * or answers that versions are too old.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -24,7 +24,7 @@ export interface HostileProxy {
   silence(plural: string): void;
   /** Ends all open streams, and answers as many of the next watches with 410 (version gone). */
   expire(): void;
-  /** Ends all faults but silence: a silent stream stays silent. */
+  /** Ends all faults but silent streams: those stay silent. */
   heal(): void;
   readonly requests: number;
   readonly faults: number;

@@ -75,7 +75,7 @@ function resolver(): string {
   return realpathSync("/etc/resolv.conf");
 }
 
-/** A folder of these files, readable by every user, because the container's user is not ours. */
+/** A folder of these files that every user can read, because the container runs as another user than this test. */
 function mountedFolder(kubeconfig: string, files: Readonly<Record<string, string>>): string {
   const folder = `${kubeconfig}.mounted`;
   mkdirSync(folder, { recursive: true });

@@ -168,7 +168,7 @@ function describeNode({ metadata, spec, status }: Node): string {
   return `Node ${metadata.name}: ready ${ready}, taints ${taints}, since ${metadata.creationTimestamp}`;
 }
 
-/** Throws unless there are `count` claims, and each has its own machine, which is a Node. */
+/** Throws unless there are `count` claims, and each has its own instance with a Node. */
 function expectPairs(
   claims: readonly (string | undefined)[],
   nodes: readonly (string | undefined)[],

@@ -82,7 +82,7 @@ export interface LiveOptions {
   readonly bare?: boolean;
   /** Flags of the controller, added to those of every test. */
   readonly flags?: readonly string[];
-  /** The test takes rights away: refused requests do not fail it. */
+  /** The test removes rights, so refused requests do not fail it. */
   readonly isRefused?: boolean;
   /**
    * Arguments of kube-apiserver; `directory` is the cluster's folder. By default kube-apiserver keeps an audit

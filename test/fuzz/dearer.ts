@@ -50,7 +50,8 @@ const CLASSES: readonly DearerClass[] = [
     applies: (one) => one.ourPrice(one.scenario) <= one.theirPrice(one.scenario),
   },
   {
-    // Upstream ignores matchLabelKeys and mismatchLabelKeys. So it keeps pods apart, or together, that need not be.
+    // Upstream ignores matchLabelKeys and mismatchLabelKeys. So it separates pods, or keeps them together, where that
+    // is not required.
     name: "label keys of affinity terms: without them ours costs no more",
     applies: (one) => {
       const plain = withoutLabelKeys(one.scenario);

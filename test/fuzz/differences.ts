@@ -32,8 +32,8 @@ export interface Difference {
    */
   readonly refused: ReadonlySet<string>;
   /**
-   * As `refused`, if all nodes of upstream's plan exist before any pod is bound. A node that does not exist yet is
-   * no domain.
+   * As `refused`, if all nodes of upstream's plan exist before any pod is bound. Before a node exists, its zone or host
+   * is no topology domain.
    */
   readonly refusedWhenAllAreUp: () => ReadonlySet<string>;
   /**
@@ -45,7 +45,7 @@ export interface Difference {
   readonly refusedByLabels: () => readonly ReadonlySet<string>[] | undefined;
   /** The places of all pods in upstream's plan. */
   readonly theirFacts: Facts;
-  /** Our plan for another scenario, by the greedy rules. */
+  /** The plan of karpenter-ts for another scenario, by the greedy rules. */
   readonly oursFor: (scenario: Scenario) => Plan;
   /** Whether karpenter-ts places the pod in another scenario. */
   readonly oursPlaces: (scenario: Scenario) => boolean;
@@ -199,8 +199,8 @@ export function asTheyLimitIt(one: Pick<Difference, "scenario" | "theirs">): Sce
 }
 
 /**
- * Whether some run of upstream, which picks randomly among equals, leaves this pod pending, and in all no fewer pods
- * than ours.
+ * Whether some run of upstream leaves this pod pending, with no fewer pending pods than karpenter-ts. Upstream picks
+ * randomly among equals, so its runs differ.
  */
 function isLeftBySomeRun({ pod, theirRuns, oursLeaves }: Difference, scenario: Scenario): boolean {
   const least = oursLeaves(scenario);
@@ -211,7 +211,7 @@ function isLeftBySomeRun({ pod, theirRuns, oursLeaves }: Difference, scenario: S
 
 const CLASSES: readonly DifferenceClass[] = [
   {
-    // Ours counts the nodes that the batch opens.
+    // For karpenter-ts, a limit of nodes also counts nodes that the batch creates.
     name: "upstream opens more nodes than a NodePool's limit of nodes",
     applies: (one) => {
       const scenario = asTheyLimitIt(one);
@@ -244,7 +244,7 @@ const CLASSES: readonly DifferenceClass[] = [
     applies: (one) => keepsOutAsMany(one, one.refusedWhenAllAreUp()),
   },
   {
-    // Whichever zones the nodes with an open zone get, their pods count for a spread rule.
+    // The pods of nodes whose zone is still open count for a spread rule in whichever zone the node is launched.
     name: "the scheduler refuses it, or one like it, wherever the nodes come up that upstream leaves open",
     applies: (one) => {
       const ways = one.refusedInEachWay() ?? [];
@@ -352,8 +352,8 @@ const CLASSES: readonly DifferenceClass[] = [
     },
   },
   {
-    // Upstream counts a pod on a planned node by the node's requirements only. karpenter-ts also knows that its types
-    // leave a single domain.
+    // Upstream counts a pod on a planned node by the node's requirements only. karpenter-ts also uses the fact that the
+    // node's types allow only one domain.
     name: "it is the first of its kind only if it comes before those that are elsewhere: without them ours places it",
     applies: (one) => {
       const elsewhere = new Set(elsewhereOf(one.pod, one.theirFacts).map(keyOf));
@@ -371,7 +371,7 @@ const CLASSES: readonly DifferenceClass[] = [
     },
   },
   {
-    // Those pods take room that others would have had.
+    // Those pods take room that other pods would have had.
     name: "upstream leaves it too, in every run, where pods that its own rule would not allow are not there",
     applies: (one) => {
       const ahead = aheadOfTheirRule(one);
@@ -387,7 +387,7 @@ const CLASSES: readonly DifferenceClass[] = [
     applies: (one) => !one.reason.includes("limits") && one.oursLater(),
   },
   {
-    // Upstream drops preferences that karpenter-ts meets, so other room is left.
+    // Upstream drops preferences that karpenter-ts satisfies, so other room is left.
     name: "ours meets wishes of others: without any ours places it",
     applies: (one) => {
       const wishless = withoutWishes(one.scenario);

@@ -19,7 +19,7 @@ const PLANNER = {
   minPods: 0,
 };
 
-/** Sentences about what is wrong. Empty: nothing. */
+/** Sentences about the faults of the plan; empty if there are none. */
 export function faultsOf(scenario: Scenario): string[] {
   const plan = planned(scenario, PLANNER);
   const byRules = planned(scenario, GREEDY_PLANNER);

@@ -16,7 +16,7 @@ import { daemonPods, HOSTNAME, outcomesOf, ZONE } from "../validator/places.ts";
 import { keyOf, type Scenario } from "../validator/validate.ts";
 import { DRIVER, ephemeralClaims } from "./draw-volumes.ts";
 
-/** The parts of a plan that the check needs, of ours or of upstream's. */
+/** The parts of a plan that the check needs, for plans of karpenter-ts and of upstream. */
 export interface Promised {
   readonly newNodeClaims: readonly Pick<
     Plan["newNodeClaims"][number],
@@ -71,7 +71,7 @@ export function refusals(
       place.pods.map((pod, turn): [string, number] => [pod, turn]),
     ),
   );
-  // Another order: node by node, as planned.
+  // A second order: node by node, as planned.
   const orders = [
     ...ORDERS,
     (pod: Json) => -(turns.get(keyOf(pod)) as number),

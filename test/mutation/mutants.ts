@@ -164,7 +164,7 @@ function isPause({ type, ...node }: Syntax): boolean {
   return what === "YieldExpression" && (argument ?? undefined) === undefined && !node["alternate"];
 }
 
-/** Whether the node has the form `… ? -1 : 1`, or the other way round. */
+/** Whether the syntax node has the form `… ? -1 : 1`, or `… ? 1 : -1`. */
 function isSigns({ type, ...node }: Syntax): boolean {
   if (type !== "ConditionalExpression") return false;
   const signs = [node["consequent"], node["alternate"]].map((one) => signOf(one as Syntax));

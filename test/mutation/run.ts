@@ -4,14 +4,14 @@
  *
  *     npx tsx test/mutation/run.ts --count 500 --seed 1 --out mutants.jsonl
  *
- * Each line of the output is one mutant and its fate: `killed` and by which test, `hung` (counts as killed) or
- * `survived`. A run that was stopped goes on where it ended.
+ * Each line of the output is one mutant and its outcome: `killed` with the test that failed, `hung` (counts as killed)
+ * or `survived`. A run that was stopped goes on where it ended.
  *
  * - `--from N` leaves out the first N mutants.
  * - `--files TEXT` tries only mutants of files whose path contains the text.
  * - `--lots N` asks fewer tests. 1: the fast tests of the core; 2: its slow tests, too; 3: tests of controllers and
  *   commands, too; 4, which is the default: suites of whole programs, too.
- * - `--only survivors` tries the survivors of an earlier output again.
+ * - `--only survivors` tries the mutants again that survived in an earlier output.
  */
 import { type ChildProcess, execFileSync, fork } from "node:child_process";
 import { once } from "node:events";
@@ -133,7 +133,7 @@ function textOf(file: string): string {
   return core.find(({ path }) => path === file)?.text ?? "";
 }
 
-/** Runs the tests in the other process. Undefined: they hang. */
+/** Runs the tests in the other process. Undefined if they hang. */
 async function answerTo(question: AskedTests): Promise<Answer | undefined> {
   asker ??= await startAsker();
   asker.send(question);
@@ -206,7 +206,10 @@ function readTried(path: string): readonly Tried[] {
   return lines.map((line) => JSON.parse(line) as Tried);
 }
 
-/** The survivors' mutants, found again by file, kind and text, because lines move. */
+/**
+ * The mutants that survived in an earlier output, found in the current source by file, kind and text, because lines
+ * move.
+ */
 function survivorsAmong(tried: readonly Tried[]): readonly SourceMutation[] {
   return tried.filter(isSurvivor).flatMap((one) => {
     const alike = all.filter(

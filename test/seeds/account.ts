@@ -65,7 +65,7 @@ interface AwsView {
   volumes(instanceId: string): Promise<readonly VolumeView[]>;
 }
 
-/** A world as a user with kubectl and the AWS CLI sees it. */
+/** A cluster and its AWS account as a user with kubectl and the AWS CLI sees them. */
 export interface Account extends Requests, AwsView {
   readonly world: TestWorld;
   /** Creates a Deployment whose pods request `cpu`. */

@@ -46,7 +46,7 @@ function isBegun(before: string): boolean {
     else if ("([{".includes(char)) {
       if (depth === 0) return char === "{" && isStatement(before.slice(at + 1));
       depth--;
-      // Only the text after the previous statement belongs to the expression.
+      // Only the text after the previous statement belongs to the current expression.
     } else if (depth === 0 && char === ";") return isStatement(before.slice(at + 1));
   }
   return isStatement(before);

@@ -66,7 +66,7 @@ function fields(): Readonly<Record<string, readonly string[]>> {
   for (const folder of folders) {
     for (const file of readdirSync(folder).sort()) {
       const { kind, names } = crdFields(parse(readFileSync(join(folder, file), "utf8")));
-      // The AWS provider has its own copies of core's CRDs, with more rules: join their fields.
+      // The AWS provider has its own copies of core's CRDs, with further validation rules. Their fields are joined.
       all.set(kind, sorted([...(all.get(kind) ?? []), ...names]));
     }
   }

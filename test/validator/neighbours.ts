@@ -148,7 +148,10 @@ export function isKeptOff(pod: Json, facts: Facts): boolean {
   );
 }
 
-/** Each pod is near a pod that its affinity names. If it names the pod's own kind, the pod may be the first one. */
+/**
+ * Checks that each pod is near a pod that its affinity names. If the affinity matches the pod itself, the pod may be
+ * the first of its group.
+ */
 function togetherFaults(placed: readonly Placed[], crowds: Crowds, facts: Facts): string[] {
   const faults: string[] = [];
   const firsts = new Map<string, string>();
@@ -189,7 +192,7 @@ export function counts(rule: Json, owner: Json, other: Json): boolean {
 /** No domain in which this batch placed pods exceeds the emptiest one by more than maxSkew. */
 function spreadFaults(placed: readonly Placed[], facts: Facts): string[] {
   const faults = new Set<string>();
-  /** Groups that were checked. False: pods of other rules unbalance the group, so it cannot be judged. */
+  /** Groups that were checked, and whether their balance could be judged: not if pods of other rules unbalance them. */
   const known = new Map<string, boolean>();
   for (const { pod, isNew, place } of placed) {
     if (!isNew) continue;
@@ -309,7 +312,7 @@ function universe(
 ): Set<string> {
   const found = new Set<string>();
   if (rule.topologyKey === HOSTNAME) return found;
-  // The plan follows one of several terms, so domains of the others need no node.
+  // The plan satisfies one of several terms, so domains of the other terms need no node.
   for (const pool of ofPools ? pools : []) {
     const taints: readonly Json[] = pool.spec.template.spec.taints ?? [];
     if (rule.nodeTaintsPolicy === "Honor" && repelledBy(taints, pod.spec) !== undefined) continue;

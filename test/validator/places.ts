@@ -101,7 +101,7 @@ function combinations(
   let found: Record<string, string>[] = [{}];
   for (const [key, values] of Object.entries(own)) {
     if (values.length === 0 || OFFERED.has(key)) continue;
-    // If no rule uses the key, one value stands for all.
+    // If no rule uses the key, one value represents all.
     const some = asked.has(key) ? values : values.slice(0, 1);
     found = found.flatMap((one) => some.map((value) => ({ ...one, [key]: value })));
   }

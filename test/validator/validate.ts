@@ -1,7 +1,7 @@
 /**
  * Checks a plan (the JSON of `karpenter plan`) against the manifests and the catalogue that it was made from. Every
- * promise of the plan must hold, whichever of the claim's types is launched. Returns sentences about what is wrong.
- * Empty: the plan is valid.
+ * promise of the plan must hold, whichever of the claim's types is launched. Returns sentences about its faults; none
+ * if the plan is valid.
  */
 import {
   type Amounts,
@@ -130,7 +130,7 @@ function named(
   });
 }
 
-/** Each pod is listed once, and the sums are right. */
+/** Checks that each pod is listed once, and that the sums are right. */
 function tally({ pods, places }: Facts, plan: Json): string[] {
   const seen = new Map<string, number>();
   const note = (name: string) => seen.set(name, (seen.get(name) ?? 0) + 1);

@@ -251,7 +251,7 @@ function whileIdle({ input, pools, foreign }: PlanningInput): string {
   return ` while ${idle.join(", ")} ${idle.length === 1 ? "is" : "are"} not ready`;
 }
 
-/** Keeps only this pod as unschedulable. A search for fixes takes long if many kinds of pods have no place. */
+/** Keeps only this pod as unschedulable, because searching fixes for many kinds of pods takes long. */
 function onlyAbout(key: string, result: SchedulingResult): SchedulingResult {
   const own = result.unschedulable.find(({ pod }) => keyOf(pod) === key);
   return {

@@ -288,7 +288,7 @@ export function pictureOf(
   };
 }
 
-/** One function for all calls, because results are cached by its identity. */
+/** One function object for all calls, because results are cached by its identity. */
 const NONE_FIRST = (): boolean => false;
 
 /** Pools (by id) that get no replacements now because some failed, and until when. */

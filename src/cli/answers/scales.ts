@@ -49,7 +49,7 @@ function scaled(found: readonly Found[], { workload, replicas }: ReplicaCount): 
   const { spec, ...rest } = own.object as Deployment;
   const { live: _, ...place } = own;
   const surplus = new Set(surplusPods(podsOf(found, workload), replicas));
-  // Not marked as read from the cluster, because missing pods are created only for workloads that were not.
+  // Not marked as read from the cluster: missing pods are created only for workloads from manifests.
   const changed: Found = {
     ...place,
     object: { ...rest, spec: { ...spec, replicas } } as Deployment,
@@ -65,7 +65,7 @@ function podsOf(found: readonly Found[], workload: string): readonly Pod[] {
     .filter((pod) => pod.kind === "Pod" && isActive(pod) && deploymentOf(pod) === workload);
 }
 
-/** The Deployment of a pod as `namespace/name`. */
+/** The Deployment of a pod as `namespace/name`. Undefined if the pod has none. */
 function deploymentOf(pod: Pod): string | undefined {
   const name = deploymentNameOf(pod);
   return name && `${pod.metadata.namespace ?? "default"}/${name}`;

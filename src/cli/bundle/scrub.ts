@@ -45,7 +45,7 @@ export function scrubbed(object: KubeObject): KubeObject {
   return cleaned({ ...object, metadata: kept }, own) as KubeObject;
 }
 
-/** A text with everything removed that looks like a secret. */
+/** The text without everything that looks like a secret. */
 export function scrubbedText(text: string): string {
   return text.replaceAll(LOOKS, REMOVED);
 }

@@ -17,7 +17,7 @@ import { printed } from "../program/manifest-text.ts";
  */
 export type CheckState = "ready" | "differs" | "drift" | "todo" | "unknown";
 
-/** One item that was checked. */
+/** An item of a command's report that was checked. */
 export interface CheckedItem {
   readonly area: string;
   readonly item: string;

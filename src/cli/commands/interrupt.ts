@@ -68,7 +68,7 @@ function idList(text: string, before: readonly string[] = []): readonly string[]
   return [...new Set([...before, ...ids])];
 }
 
-/** Longest delay in milliseconds. FIS allows 2 to 15 minutes in all, and the notice takes two of them. */
+/** Longest delay in milliseconds. FIS allows 2 to 15 minutes in total, and the last two are the notice. */
 const LONGEST_DELAY_MS = 780_000;
 
 function delay(text: string): number {

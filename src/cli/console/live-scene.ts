@@ -120,7 +120,7 @@ export async function readScene(doors: SceneDoors, early = false): Promise<Conso
   };
   const kept: Kept = {
     state,
-    // Only unbound pods are needed to find the region: a bound pod is in the zone of its node.
+    // Only unbound pods are needed to find the region, because the zone of a bound pod is that of its node.
     cloud: (of, facts) => cloud({ ...of, pods: state.unboundPods() }, facts),
     podOf: (key) => cluster.object(POD, key),
   };
@@ -270,7 +270,7 @@ function* poolsOf(
 function* costsOf({ picture, planning }: ReadPicture, fleet: Fleet): Steps<ConsoleCosts> {
   const { workloads, demand } = yield* costsInSteps({ picture }, fleet);
   yield;
-  // These nodes exist already, so they cost nothing more.
+  // These nodes exist already, so they cost nothing additional.
   const nodes = picture.nodes.filter(({ claim }) => claim === undefined);
   const pools = planning.pools.filter(({ instanceTypes }) => instanceTypes.length > 0);
   const least = leastPriceOf({ ...picture.scheduling, nodes, pools }, demand);

@@ -25,7 +25,7 @@ export interface ServeOptions {
   /** 0 means any free port. */
   readonly port: number;
   readonly log: Logger;
-  /** Whether the bearer of a token may read here. Absent: everybody with the printed address may. */
+  /** Whether the bearer of a token may read the console; if absent, all who know the printed address may. */
   readonly review?: (token: string) => Promise<boolean>;
 }
 

@@ -227,7 +227,7 @@ function isDeleted({ metadata }: KubeObject): boolean {
   return metadata.deletionTimestamp !== undefined;
 }
 
-/** The first names, and the number of the others. */
+/** The first names, and how many others there are. */
 export function some(names: readonly string[]): string {
   const more = names.length - MOST_NAMES;
   const shown = [...names].sort().slice(0, MOST_NAMES).join(", ");

@@ -42,7 +42,7 @@ export async function gatherMigration(
   nowMs: number,
   files: GivenFiles,
 ): Promise<MigrationFacts> {
-  // Files are read first, so that a wrong name is reported without waiting for the cluster.
+  // Files are read first, so that a wrong file name is reported without waiting for the cluster.
   const given = {
     ...(files.values === undefined ? {} : { values: valuesIn(files.values) }),
     ...(files.policy === undefined ? {} : { allowed: files.policy.flatMap(allowedIn) }),

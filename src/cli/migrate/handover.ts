@@ -47,7 +47,10 @@ export async function handOver(
   const [oldLease, nextLease] = [leaseOf(from), leaseOf(to)];
   const holderNow = (await leaseAt(client, oldLease))?.spec.holderIdentity ?? "";
   const isDone = before === 0 || (await podsOf(client, to)).some((pod) => isOf(holderNow, pod));
-  /** The leader that must end. Undefined: an earlier handover got as far as this. */
+  /**
+   * The leader that must end. Undefined if it has ended already, because an earlier handover was interrupted after
+   * that.
+   */
   const heldBefore = isDone ? undefined : holderNow;
   const renewedBefore = (await leaseAt(client, nextLease))?.spec.renewTime;
   await scale(client, old, 0);
@@ -71,7 +74,7 @@ export async function handOver(
   const notLed = `${options.to} took no lease ${lease} ${late}; read its log, or ${wayBack}`;
   await until(clock, { timeoutMs, problem: notLed }, async () => {
     const spec = (await leaseAt(client, nextLease))?.spec;
-    // An earlier leader may be named in a Lease that nobody renews.
+    // A Lease that is no longer renewed may still name an earlier leader.
     const isNew = spec?.renewTime !== renewedBefore && spec?.holderIdentity !== heldBefore;
     holder = isNew ? spec?.holderIdentity || undefined : undefined;
     return holder !== undefined;

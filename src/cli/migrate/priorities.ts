@@ -15,7 +15,7 @@ export const EXPANDER = "cluster-autoscaler-priority-expander";
 /** The largest weight of a NodePool. */
 const MOST = 100;
 
-/** Weights of NodePools by the name of the group, and what a person must know. */
+/** Weights of NodePools by the name of the group, and notes that the user must read. */
 export interface Priorities {
   readonly weights: ReadonlyMap<string, number>;
   readonly notes: readonly string[];

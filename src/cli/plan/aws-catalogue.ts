@@ -140,7 +140,7 @@ export async function awsCatalogue(
   };
 }
 
-/** A clock that stands still. A wait on it ends at once. */
+/** A clock that does not advance. A wait on it ends at once. */
 function stoppedClock(): Clock {
   const stopped = new VirtualClock();
   return {

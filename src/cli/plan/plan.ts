@@ -26,7 +26,7 @@ export interface Plan {
   readonly newNodeClaims: readonly PlannedNode[];
   /** Existing nodes that take pods. Nodes that only keep room are in `headroom`. */
   readonly existingNodes: readonly { readonly node: string; readonly pods: readonly string[] }[];
-  /** Room for CapacityBuffers, by buffer. Absent: the input has none. Their pods are counted only here. */
+  /** Room for CapacityBuffers, by buffer. Absent: the input has none. The pods of buffers are counted only here. */
   readonly headroom?: readonly PlannedHeadroom[];
   readonly unschedulable: readonly Unplaced[];
   readonly totals: {

@@ -53,7 +53,9 @@ function addObject(kind: string, name: string): VolumeFix {
   };
 }
 
-/** The fix that sets a class: in the StatefulSet's template if the claim comes from one. */
+/**
+ * The fix that sets a storage class: in the StatefulSet's template if the claim comes from one, otherwise in the claim.
+ */
 function nameClass(pod: Pod, claim: PersistentVolumeClaim): VolumeFix {
   const owner = controllerOf(pod);
   const { name } = claim.metadata;

@@ -5,7 +5,7 @@ const MOST_PROBLEMS = 20;
 export class CliError extends Error {
   override readonly name = "CliError";
   readonly exitCode: number;
-  /** One sentence for each problem. The message lists them, one on each line. */
+  /** The sentences of the message, one for each problem and each on a line of its own. */
   readonly problems: readonly string[];
 
   /** At most {@link MOST_PROBLEMS} problems are listed; the others are counted. */

@@ -1,6 +1,6 @@
 /**
- * Handles errors that nobody caught: it logs the error with its place, closes everything, and exits with code 1
- * after `EXIT_WITHIN_MS` at the latest. Continuing would mean to decide with state that may be inconsistent.
+ * Handles uncaught errors: it logs the error with its place, closes everything, and exits with code 1 after
+ * `EXIT_WITHIN_MS` at the latest. Continuing would mean to decide with state that may be inconsistent.
  */
 import { errorText } from "../../base/error-text.ts";
 

@@ -15,8 +15,8 @@ export function toStderr(text: Printed): void {
 }
 
 /**
- * For text beside an answer: to standard error if standard output has data for a program, otherwise to standard
- * output.
+ * Returns a function that prints text beside an answer: to standard error if `data` is true, because standard output
+ * then has data for a program, otherwise to standard output.
  */
 export function besides(data: boolean): (text: Printed) => void {
   return data ? toStderr : toStdout;

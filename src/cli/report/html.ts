@@ -13,7 +13,7 @@ import { svgReport } from "./svg.ts";
 /** Maximum number of pods that are named for one reason. The others are counted. */
 const NAMED = 20;
 
-/** The whole page. */
+/** The complete HTML page. */
 export function htmlReport(report: Report): string {
   const { title, says, figures, maps, unplaced, sections } = report;
   const body = [

@@ -8,7 +8,7 @@ import type { Report, ReportMap, ReportNode, ReportPool, ReportSection } from ".
 /** Maximum number of pods that are named. The others are counted. */
 const NAMED = 5;
 
-/** The whole report, a Markdown document. */
+/** The complete report, a Markdown document. */
 export function markdownReport(report: Report): string {
   const { title, says, figures, maps, unplaced, sections } = report;
   return [

@@ -10,7 +10,7 @@ interface Page {
   readonly body: readonly string[];
 }
 
-/** A whole page of HTML under its title. */
+/** A complete HTML page with a title. */
 export function htmlPage({ title, style, script, body }: Page): string {
   const hash = createHash("sha256")
     .update(script ?? "")

@@ -73,7 +73,7 @@ export interface Box {
   stop(): Promise<void>;
 }
 
-/** Starts everything. Resolves when Karpenter works. */
+/** Starts the API server, the cloud and Karpenter. Resolves when Karpenter works. */
 export async function openBox(options: BoxOptions): Promise<Box> {
   const { clock, clusterName, region } = options;
   const random = new Random(options.seed);

@@ -65,7 +65,10 @@ export async function runSandbox(flags: SandboxFlags): Promise<void> {
   }
 }
 
-/** Opens everything, prints how to use it, and waits for an interruption. `parts` collects what to close. */
+/**
+ * Opens the sandbox, prints how to use it, and waits for an interruption. `parts` collects what must be closed at the
+ * end.
+ */
 async function serve(
   flags: SandboxFlags,
   clock: PacedClock,

@@ -16,7 +16,7 @@ export interface StoryFacts {
   readonly ended: string;
 }
 
-/** The whole page. The same events give the same bytes. */
+/** The complete page. The same events give the same bytes. */
 export function storyPage(
   { name, story, ended }: StoryFacts,
   events: readonly TraceEvent[],

@@ -132,7 +132,7 @@ export interface ListedNodes {
   readonly rows: Readonly<Record<string, MapRow>>;
 }
 
-/** The first of the nodes that are asked for, and the number of all of them. */
+/** The first of the matching nodes, and the number of all matching nodes. */
 export function* listedNodesInSteps(
   { nodes }: Pick<Fleet, "nodes">,
   { group, filter }: NodeQuestion,

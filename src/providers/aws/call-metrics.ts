@@ -11,7 +11,7 @@ import { overFields } from "./named-calls.ts";
 
 /** One attempt of a call, or a whole call. */
 export interface AwsCall {
-  /** As AWS names it: `EC2`, `SSM`, `Pricing`. */
+  /** The service's name in AWS: `EC2`, `SSM`, `Pricing`. */
   readonly service: string;
   /** `DescribeSubnets`. */
   readonly action: string;
@@ -51,7 +51,7 @@ export function callObserver(metrics: Pick<Metrics, "count" | "observe">): CallO
 
 const SERVICES: Readonly<Record<string, string>> = { pricing: "Pricing" };
 
-/** For an AWS without the SDK: each call is one attempt. */
+/** Observes the calls of an AWS without the SDK, where each call is one attempt. */
 export function observedCalls(api: AwsApi, clock: Clock, observer: CallObserver): AwsApi {
   return overFields(api, (calls, name) =>
     overFields(calls as object, (call, action) =>

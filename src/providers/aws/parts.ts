@@ -113,7 +113,7 @@ export interface AwsParts {
   readonly placementGroups: PlacementGroups;
   readonly trials: Trials;
   readonly shifts: ZonalShifts;
-  /** Without quota awareness it knows no quota, so it refuses nothing. */
+  /** Without quota awareness this object has no quotas, so it refuses nothing. */
   readonly quotas: Quotas;
   readonly seen: SeenTypes;
   /** UIDs of claims whose instance EC2 said that it will take back. The interruption controller keeps this set. */

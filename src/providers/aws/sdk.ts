@@ -26,7 +26,7 @@ const CONNECTION_TIMEOUT_MS = 10_000;
 /** Region, endpoint and timeouts of all AWS clients. */
 export interface SdkOptions {
   readonly region: string;
-  /** One endpoint for every service, of an emulator or the sandbox. */
+  /** One endpoint for all services: an emulator or the sandbox. */
   readonly endpoint?: string;
   /** Used instead of the default chain, because the sandbox has no credentials to find. */
   readonly credentials?: { readonly accessKeyId: string; readonly secretAccessKey: string };

@@ -134,7 +134,7 @@ export function createKwokProvider(deps: KwokDeps): KwokProvider {
     quotaRoom: () => new Map(),
     labelsOfRunning: async () => ({}),
     isDrifted: async () => undefined,
-    // There is nothing to take over: a repeated launch of a claim finds its Node by name.
+    // There is nothing to take over, because a repeated launch of a claim finds its Node by name.
     takeOver: async () => undefined,
     isTakenBack: () => false,
     stop: () => booting.stop(),

@@ -71,7 +71,7 @@ export interface ApiServerOptions {
   readonly webhooks: WebhookCaller;
   /** `v1.34.4`. */
   readonly kubernetesVersion: string;
-  /** Asked in order for everything that is not a resource. */
+  /** Handlers for paths that are not resources, tried in order. */
   readonly extraRoutes?: readonly ExtraRoute[];
   /** A store of the caller, for tests and for tools that read it. */
   readonly store?: Store;
@@ -288,7 +288,7 @@ function doorOf({ group, plural }: ResourceDefinition, subresource: string): Doo
   return group === "" && plural === "pods" ? POD_DOORS.get(subresource) : undefined;
 }
 
-/** A subresource whose answer is the whole object, such as `status`. */
+/** Answers a subresource that returns the whole object, such as `status`. */
 async function answerPart(call: Call, subresource: string, door?: Door): Promise<KubeResponse> {
   if (call.method === "GET") return shown(call, await getObject(call));
   if (call.method === "PUT") {

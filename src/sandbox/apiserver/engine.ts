@@ -1,6 +1,6 @@
 /**
  * What every verb needs: the parts of one API server (`Engine`), and one request with everything found out about it
- * (`Call`). Nothing here acts.
+ * (`Call`). Defines types and readers only: it changes no state.
  */
 
 import type { Clock } from "../../base/clock.ts";

@@ -98,7 +98,7 @@ export interface Pruned {
   readonly wrong?: WrongValue;
 }
 
-/** Such as `status` or `scale`. */
+/** A subresource, such as `status` or `scale`. */
 export interface Subresource {
   readonly name: string;
   readonly group: string;

@@ -31,7 +31,7 @@ export interface BaseOptions {
   readonly random: Random;
   readonly region: string;
   readonly clusterName: string;
-  /** Such as `1.34` or `v1.34.2`. Images are published for the minor version. */
+  /** The version, such as `1.34` or `v1.34.2`. Images are published for the minor version. */
   readonly kubernetesVersion: string;
   readonly accountId?: string;
   readonly clusterEndpoint?: string;
@@ -196,11 +196,11 @@ function addNetwork(state: AwsState): void {
 export interface SubnetSeed {
   readonly id?: string;
   readonly zone: string;
-  /** Such as `10.0.32.0/19`. */
+  /** The address range, such as `10.0.32.0/19`. */
   readonly cidr: string;
   readonly vpcId?: string;
   readonly isPublic?: boolean;
-  /** The number of free addresses at first, whatever the size. Default: what the size allows. */
+  /** The number of free addresses at first. Default: as many as the subnet can have. */
   readonly freeAddresses?: number;
 }
 

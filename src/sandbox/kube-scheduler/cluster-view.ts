@@ -30,7 +30,7 @@ import { Snapshot, type Surroundings } from "./snapshot.ts";
 
 const SCHEDULER_NAME = "default-scheduler";
 
-/** Filters whose verdict may change when a pod is placed on a node; ON_POD_GONE: when a pod is removed from one. */
+/** Filters whose result may change when a pod is placed on a node; ON_POD_GONE: when a pod is removed from one. */
 const ON_POD_PLACED: readonly FilterName[] = ["InterPodAffinity", "PodTopologySpread"];
 const ON_POD_GONE: readonly FilterName[] = [
   "InterPodAffinity",

@@ -145,7 +145,10 @@ function guardedPods(pods: readonly PodInfo[], snapshot: Snapshot): ReadonlySet<
   return guarded;
 }
 
-/** The candidate with the smallest value wins; the next function decides among equal ones. */
+/**
+ * Functions from most to least important. The candidate with the smallest value of the first function is best; the next
+ * one decides among equal candidates.
+ */
 const LOSSES: readonly ((candidate: Candidate) => number)[] = [
   ({ violations }) => violations,
   ({ victims }) => victims[0]?.priority ?? Number.NEGATIVE_INFINITY,
@@ -161,7 +164,7 @@ const LOSSES: readonly ((candidate: Candidate) => number)[] = [
     ),
 ];
 
-/** The candidates with the least loss. The real scheduler takes any of them; this one takes the first by name. */
+/** The candidates with the least loss. The real scheduler picks any of them; this one picks the first by name. */
 function bestCandidates(candidates: readonly Candidate[]): readonly Candidate[] {
   let best = candidates;
   for (const loss of LOSSES) {

@@ -40,7 +40,7 @@ export class SchedulingQueue {
   readonly #groupOf = new Map<string, string>();
   /** The number of attempts that failed. */
   #turn = 0;
-  /** No pod is due before this time, unless something changes. */
+  /** Time before which no pod's backoff ends, so that nothing need be retried unless something changes. */
   #nothingDueBeforeMs = Number.POSITIVE_INFINITY;
 
   get size(): number {
@@ -65,7 +65,7 @@ export class SchedulingQueue {
     });
   }
 
-  /** Takes over a new version of a pending pod whose change cannot help it. It stays in its part of the queue. */
+  /** Stores a new version of a pending pod whose change cannot help it. The pod stays in its part of the queue. */
   refresh(pod: PodInfo): void {
     const stuck = this.#stuck(pod.key);
     if (stuck !== undefined) this.#park({ ...stuck, pod });

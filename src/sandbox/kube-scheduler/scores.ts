@@ -61,7 +61,7 @@ export function scoreNodes(
   return totals;
 }
 
-/** The node with the best score. Among equal ones the first by name; kube-scheduler takes a random one. */
+/** The node with the best score. Among equal scores, the first by name; kube-scheduler picks a random one. */
 export function bestNode(
   pod: PodInfo,
   nodes: readonly NodeInfo[],

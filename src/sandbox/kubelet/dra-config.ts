@@ -17,7 +17,7 @@ import type { Device } from "../../apis/resource/kinds.ts";
 export interface DraPool {
   readonly name: string;
   readonly nodeSelectorTerms: readonly NodeSelectorTerm[];
-  /** Each one becomes a ResourceSlice on each of these nodes. */
+  /** Each entry becomes a ResourceSlice on each of these nodes. */
   readonly resourceSlices: readonly { readonly devices: readonly Device[] }[];
 }
 

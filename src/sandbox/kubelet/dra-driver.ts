@@ -21,7 +21,7 @@ import { isSameSpec, MANAGED_BY, MANAGER, slicesWanted, type WantedSlice } from 
 import type { Kubelets } from "./machines.ts";
 
 const RETRY_MS = 30_000;
-/** One request stands for all configs, because a sandbox has few. */
+/** One reconcile request stands for all configs, because a sandbox has few of them. */
 const ALL = { kind: "DRAConfig", name: "all" };
 
 /** Creates, updates and deletes the slices. */

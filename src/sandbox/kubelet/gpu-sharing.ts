@@ -26,7 +26,10 @@ export async function sharedAsAsked(
   );
 }
 
-/** `asked`: a number of claims, `memory` or `unlimited`. Any other text: one claim has the whole GPU. */
+/**
+ * The device shared as `asked` says: a number of claims, `memory` or `unlimited`. With any other text, one claim gets
+ * the whole GPU.
+ */
 function shared(device: Device, asked: string): Device {
   const count = /^[1-9]\d*$/.test(asked) ? asked : undefined;
   if (count === undefined && asked !== "memory" && asked !== "unlimited") return device;

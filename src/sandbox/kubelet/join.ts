@@ -25,7 +25,7 @@ export const LEASE_NAMESPACE = "kube-node-lease";
 export const NOT_READY_TAINT_KEY = "node.kubernetes.io/not-ready";
 export const UNREACHABLE_TAINT_KEY = "node.kubernetes.io/unreachable";
 
-/** What a kubelet knows about its machine. */
+/** Facts about its machine that a kubelet reports. */
 export interface InstanceNode {
   readonly name: string;
   /** `aws:///us-east-1a/i-0abc…`, `kwok://…`. */

@@ -20,7 +20,7 @@ import {
 } from "./join.ts";
 import { PodLogs } from "./pod-logs.ts";
 
-/** Which Nodes have a simulated kubelet, and how long its work takes. */
+/** Options of the simulated kubelets: which Nodes have one, and how long its work takes. */
 export interface KubeletOptions {
   /** Whether a Node has a simulated kubelet. Default: by the scheme of its providerID, or by label. */
   readonly isSimulated?: (node: Node) => boolean;

@@ -27,7 +27,7 @@ export function applyCloudFault(aws: SimulatedAws, fault: CloudFault): void {
   if (fault.outOfCapacity !== undefined) aws.faults.limitCapacity(named(fault.outOfCapacity));
 }
 
-/** Removes the fields with `*`, which match anything. */
+/** Removes fields with the value `*`, because a missing field matches everything. */
 function named(match: Readonly<Record<string, string>>): PoolMatch {
   return Object.fromEntries(Object.entries(match).filter(([, value]) => value !== "*"));
 }
@@ -50,7 +50,7 @@ function checkIsThere(
 }
 
 /**
- * Interrupts spot instances. Throws if none matches, because the scenario would report something that did not
+ * Interrupts spot instances. Throws if none matches, because the scenario would then report something that did not
  * happen.
  */
 function reclaimSpot(aws: SimulatedAws, wanted: CloudFault["reclaimSpot"] & object): void {

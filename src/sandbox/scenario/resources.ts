@@ -17,7 +17,7 @@ export interface Resources {
   kind(apiVersion: string, kind: string): Promise<Kind>;
 }
 
-/** Reads discovery when a kind is first asked for, and keeps the answer. */
+/** Reads discovery when a kind is first requested, and keeps the answer. */
 export function discoverResources(client: KubeClient): Resources {
   const known = new Map<string, Kind>();
   return {

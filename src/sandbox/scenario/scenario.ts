@@ -17,7 +17,7 @@ export interface Scenario {
 
 /** One step of a scenario. */
 export type Step =
-  /** Applies the files (which are beside the scenario), then the objects. */
+  /** Applies files from the scenario's folder, then the objects. */
   | {
       readonly do: "apply";
       readonly files: readonly string[];

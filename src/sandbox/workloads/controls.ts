@@ -114,7 +114,7 @@ export function availableAtMs(pod: Pod, minReadySeconds: number | undefined): nu
   return (fromRfc3339(ready?.lastTransitionTime) ?? 0) + (minReadySeconds ?? 0) * 1_000;
 }
 
-/** Asks for a reconcile when the next ready pod becomes available. */
+/** Schedules a reconcile for the time at which the next ready pod becomes available. */
 export function untilAvailable(
   pods: readonly Pod[],
   minReadySeconds: number | undefined,

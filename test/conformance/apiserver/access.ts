@@ -458,7 +458,7 @@ export const ACCESS_CHECKS: readonly Check[] = [
   ),
 ];
 
-/** A rule that only lets the status of these resources be read. */
+/** A rule that allows only reading the status of these resources. */
 function statusOf(...resources: readonly string[]): object {
   const named = resources.map((resource) =>
     resource.includes("/") ? resource : `${resource}/status`,

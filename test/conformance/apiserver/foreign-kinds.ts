@@ -1,4 +1,4 @@
-/** Kinds that a user brings: what a CustomResourceDefinition may say, and which definitions are refused. */
+/** Kinds that a user defines: what a CustomResourceDefinition may contain, and which definitions are refused. */
 import {
   AS_TABLE,
   apply,

@@ -115,7 +115,7 @@ function fill(value: unknown, answers: ReadonlyMap<string, unknown>): unknown {
     return value.replaceAll(/<<([^>]+)>>/g, (_, path: string) => valueAt(path, answers));
   if (Array.isArray(value)) return value.map((item) => fill(item, answers));
   if (typeof value !== "object" || value === null) return value;
-  // As JSON does: a field without a value is left out.
+  // Leaves out fields without a value, as JSON does.
   const fields = Object.entries(value).filter(([, field]) => field !== undefined);
   return Object.fromEntries(fields.map(([key, field]) => [key, fill(field, answers)]));
 }

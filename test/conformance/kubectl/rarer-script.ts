@@ -408,7 +408,7 @@ export const RARER_SCRIPT: readonly string[] = [
   "delete configmap first --as=jo",
   "create deployment no --image=a --as=jo",
   "get pods --as=jo --as-group=system:masters -o name",
-  // Lines about what the sandbox cannot do, or does in its own way.
+  // Lines about commands that the sandbox does not support, or answers differently.
   "debug bound --image=app:2 --container=look -- sleep 1",
   "get pod bound -o jsonpath={.spec.ephemeralContainers[*].name}",
   "debug node/NS-1 --image=app:2 --dry-run=client",

@@ -49,7 +49,7 @@ export interface Pace {
   isRight?(at: number, text: string): boolean;
 }
 
-/** Stands for the output of a skipped line. */
+/** Recorded in place of the output of a skipped line. */
 export const SKIPPED = "(skipped)";
 
 /** Commands that only read, and can run at the same time. */

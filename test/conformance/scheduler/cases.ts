@@ -126,7 +126,7 @@ function node(random: Random, name: string): Node {
   } as unknown as Node;
 }
 
-/** One taint, or one for each key. */
+/** One taint for all nodes, or one for each key. */
 function taints(random: Random): Taint[] {
   const keys = random.int(4) === 0 ? TAINT_KEYS : [random.pick(TAINT_KEYS)];
   return keys.map((key) => ({

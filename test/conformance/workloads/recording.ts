@@ -1,4 +1,4 @@
-/** What the real controllers made of each story: the state after each step, as lines. */
+/** The result of the real controllers for each story: the state after each step, as lines. */
 import { fileURLToPath } from "node:url";
 
 export interface Told {

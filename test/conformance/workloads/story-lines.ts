@@ -1,4 +1,6 @@
-/** How a story writes down the objects of a control plane: one line each, without random names and times. */
+/**
+ * Writes the objects of a control plane as lines for a story: one line for each object, without random names and times.
+ */
 import type { Pod } from "../../../src/apis/core/pod.ts";
 import type { Condition, KubeObject } from "../../../src/apis/meta.ts";
 import { canonicalJson } from "../../../src/base/json.ts";

@@ -18,7 +18,7 @@ import {
 } from "./story-lines.ts";
 
 export type Step =
-  /** Creates an object in the story's namespace, or a Node. */
+  /** Creates an object in the story's namespace, or creates a Node. */
   | { readonly create: object }
   /** Merge patch: `deployments/web`, or `pods/x-0/status`. */
   | { readonly patch: string; readonly with: object }
@@ -85,7 +85,7 @@ const RANDOM_NAME = /\bweb-(?:\d{8}-)?[bcdfghjklmnpqrstvwxz2456789]{5}\b/g;
 const REFUSED_POD = /(@app:\d+)-[bcdfghjklmnpqrstvwxz2456789]{5}\b/g;
 /** The controller lists the autoscalers in the order of a Go map. */
 const MANY_AUTOSCALERS = /(controlled by multiple HPAs: \[)([^\]]+)/g;
-/** A ReplicaSet that is deleted, so that its image is not known. */
+/** The name of a ReplicaSet that was deleted, so its image is unknown. */
 const GONE_SET = /\bweb-[bcdfghjklmnpqrstvwxz2456789]{8,10}\b/g;
 
 const METRICS = "/apis/metrics.k8s.io/v1beta1";

@@ -119,8 +119,8 @@ export const apiTargets: readonly Target[] = [
           ADMIN,
         );
         answer.stream?.close();
-        // Kubernetes itself answers some patches with 500. "Internal error occurred" marks an error that nobody
-        // foresaw.
+        // Kubernetes itself answers some patches with 500. Only "Internal error occurred" marks an error that the
+        // server's code did not expect.
         const text = JSON.stringify(answer.body) ?? "";
         return answer.status >= 500 && text.includes("Internal error") ? text : undefined;
       } finally {

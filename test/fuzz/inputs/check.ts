@@ -21,8 +21,8 @@ export function inputOf(target: Target, seed: number): string {
 }
 
 /**
- * What is wrong. Undefined: nothing. `isAlone`: nothing else runs in this process, so its CPU time is that of the
- * input.
+ * The fault of the input; undefined if there is none. `isAlone`: nothing else runs in this process, so its CPU time is
+ * that of the input.
  */
 export async function faultOf(
   target: Target,

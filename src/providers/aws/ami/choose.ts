@@ -63,7 +63,7 @@ export function tagRequirements(image: Image): readonly RequirementSpec[] {
   );
 }
 
-/** One image for each set of requirements; newest first, then by id. */
+/** One image for each set of requirements, the newest one. Sorted from newest to oldest, then by id. */
 export function newestOfEach(amis: readonly Ami[]): readonly Ami[] {
   const best = new Map<string, Ami>();
   for (const ami of amis) {

@@ -14,7 +14,7 @@ import type { SsmApi } from "./ssm.ts";
 import type { StsApi } from "./sts.ts";
 import type { ZonalShiftApi } from "./zonal-shift.ts";
 
-/** All of AWS that the provider knows. */
+/** All AWS services that the provider calls. */
 export interface AwsApi {
   readonly ec2: Ec2Api;
   readonly ssm: SsmApi;

@@ -1,6 +1,6 @@
 /** The calls of EKS: the cluster. */
 
-/** The members are lower-case on the wire, as in the SDK. */
+/** Names of members are lower-case in requests and responses, as in the SDK. */
 export interface EksCluster {
   readonly name: string;
   readonly arn?: string;

@@ -125,7 +125,7 @@ export interface DeleteLaunchTemplateInput {
   readonly LaunchTemplateId?: string;
 }
 
-/** One type in one subnet. A lower `Priority` is tried first. */
+/** One instance type in one subnet. A lower `Priority` is tried first. */
 export interface FleetOverride {
   readonly InstanceType: string;
   readonly SubnetId: string;

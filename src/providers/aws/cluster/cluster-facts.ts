@@ -80,7 +80,7 @@ export class ClusterFacts {
     try {
       return (await this.#cluster("the CA", "--cluster-ca-bundle")).certificateAuthority?.data;
     } catch {
-      // Not an EKS cluster: the CA is then part of the nodes' image.
+      // The cluster is not on EKS. The CA is then part of the nodes' image.
       return undefined;
     }
   }
@@ -108,7 +108,7 @@ export class ClusterFacts {
     });
   }
 
-  /** The ARN of the cluster, by which other AWS services know it. */
+  /** The ARN of the cluster, which identifies it in other AWS services. */
   async arn(): Promise<string> {
     const { arn } = await this.#cluster("the ARN", undefined);
     if (arn === undefined) throw new ResolutionError("EKS tells no ARN of this cluster");

@@ -117,7 +117,7 @@ function config(
   };
 }
 
-/** Each `code: message` once, in the order of first appearance. */
+/** Each error once as `code: message`, in the order of first appearance. */
 export function describeFleetErrors(errors: readonly FleetError[]): string {
   const texts = errors.map((one) => describeRefusal(one.ErrorCode, one.ErrorMessage));
   return [...new Set(texts)].join("; ");

@@ -32,7 +32,8 @@ export function taggingController(deps: AwsDeps, parts: AwsParts): Controller {
         const tags = parts.batches
           .instance(one)
           .then((instance) => (instance === undefined ? undefined : fromTagList(instance.Tags)));
-        // Callers that await the promise see the failure. If nobody awaits it, it must not end the process.
+        // Callers that await the promise see the failure. Without this handler, a failure that no caller awaits would
+        // end the process.
         tags.catch(() => undefined);
         lookedUp.set(one, tags);
       }

@@ -126,8 +126,8 @@ function shown(resources: Resources, efaCount: number): Resources {
 }
 
 /**
- * A claim without name, capacity and the labels that only its class knows. `deletionTimestamp` is set if the instance
- * is being terminated.
+ * A claim without name and capacity, and without labels that are known only with its class. `deletionTimestamp` is set
+ * if the instance is being terminated.
  */
 export function instanceClaim(instance: Instance, nowText: string): NodeClaim {
   const zone = instance.Placement.AvailabilityZone;

@@ -50,7 +50,7 @@ export function capacityController(deps: AwsDeps, { instanceTypes }: AwsParts): 
   };
 }
 
-/** The stage of a claim: its node is read once when registered, and again when initialized. */
+/** How far a claim is: its node is read once when registered, and again when initialized. */
 function progress(native: KubeObject): string {
   const claim = toClaim(native);
   const reached = ["Registered", "Initialized"].filter(

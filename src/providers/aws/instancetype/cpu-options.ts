@@ -5,7 +5,7 @@
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";
 import type { InstanceTypeInfo } from "../api/images-and-types.ts";
 
-/** The choice as EC2 takes it at launch. */
+/** The CPU options in the form of EC2's launch request. */
 export interface CpuChoice {
   readonly CoreCount: number;
   readonly ThreadsPerCore: number;

@@ -26,7 +26,9 @@ export type Leaf =
   | "signed duration"
   | "text";
 
-/** Settings that every image family passes on, each in its own form. upstream: the typed block of v1.14 */
+/**
+ * Kubelet settings that every image family passes on, each family in its own form. upstream: the typed block of v1.14
+ */
 export const EVERYWHERE: ReadonlySet<string> = new Set([
   "clusterDNS",
   "cpuCFSQuota",

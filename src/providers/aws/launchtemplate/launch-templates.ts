@@ -91,7 +91,7 @@ export class LaunchTemplates {
       for (const name of await this.#names()) {
         if (!this.#usedMs.has(name)) this.#usedMs.set(name, this.#clock.elapsedMs());
       }
-      // Without the UID, templates of another cluster could not be told apart from this cluster's, so the next sweep
+      // Without the UID, this cluster's templates cannot be distinguished from another cluster's, so the next sweep
       // lists again.
       this.#hydrated = this.#clusterUid() !== undefined;
     }
@@ -152,7 +152,7 @@ export class LaunchTemplates {
       this.#log.debug("deleted launch template", { "launch-template-name": name });
     } catch (error) {
       if (isNotFound(error)) return undefined;
-      // Counts as used now, so that a later sweep looks at it again.
+      // The template counts as used now, so that a later sweep checks it again.
       this.#usedMs.set(name, this.#clock.elapsedMs());
       return error instanceof Error ? error : new Error(String(error));
     }

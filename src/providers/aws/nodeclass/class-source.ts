@@ -71,7 +71,7 @@ function found(native: EC2NodeClass | AWSNodeTemplate | Provisioner): FoundClass
   return result;
 }
 
-/** `ec2nodeclasses.karpenter.k8s.aws "default" not found`, as the API server words it. */
+/** `ec2nodeclasses.karpenter.k8s.aws "default" not found`, the API server's error text. */
 export function notFoundText(ref: NodeClassReference): string {
   const kind = ref.kind === AWS_NODE_TEMPLATE.kind ? AWS_NODE_TEMPLATE : EC2_NODE_CLASS;
   return `${kind.plural}.${kind.group} "${ref.name}" not found`;

@@ -50,12 +50,12 @@ import {
 } from "./status.ts";
 import type { Refusal } from "./trials.ts";
 
-/** Subnets are read again each minute. Other answers are cached for as long. */
+/** Subnets are read again each minute. All other answers are cached for the same time. */
 const REFRESH_MS = 60_000;
 const VALIDATION = "ValidationSucceeded";
 /** A deleted claim wakes this controller. This interval is for a change that was missed. */
 const WAIT_FOR_CLAIMS_MS = 600_000;
-/** No event tells when an instance without a claim ends, so this is asked at this interval. */
+/** Interval of checks for instances without a claim, because no event reports their end. */
 const WAIT_FOR_INSTANCES_MS = 60_000;
 
 /** Status, conditions and finalizer of EC2NodeClasses. */

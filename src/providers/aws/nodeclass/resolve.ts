@@ -25,7 +25,7 @@ export interface Resolved {
   readonly placementGroup: FoundPlacementGroup | undefined;
 }
 
-/** Stands for the image of a launch template that the class names itself. Nothing is known about it. */
+/** A placeholder for the image of a launch template that the class names itself. Nothing is known about this image. */
 const TEMPLATE_IMAGE: Ami = {
   id: "",
   name: "",

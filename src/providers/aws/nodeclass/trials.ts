@@ -18,7 +18,7 @@ import { clusterTag, EKS_CLUSTER_TAG, NODECLASS_TAG, toTagList } from "../tags/t
 
 const KEEP_MS = 30 * 60_000;
 
-/** What the trial calls use. */
+/** The input of the trial calls. */
 export interface TrialInput {
   readonly nodeClass: AwsClass;
   readonly subnets: readonly Subnet[];

@@ -36,7 +36,7 @@ export type Settle = (launched: boolean) => void;
 
 /** What AWS returned at one time. */
 export interface QuotaReading {
-  /** When EC2 was asked, by the clock's elapsed time. */
+  /** When EC2 was last asked, as elapsed time of the clock. */
   readonly askedMs: number;
   /** The quotas, by code. */
   readonly quotas: ReadonlyMap<string, { readonly name: string; readonly vcpus: number }>;

@@ -30,7 +30,7 @@ export interface Bootstrap {
   readonly caBundle: string | undefined;
   /** Service CIDR: AL2023 only. */
   readonly clusterCidr: string | undefined;
-  /** Address of kube-dns, when known. */
+  /** Address of kube-dns. Undefined if it is not known. */
   readonly dnsIp: string | undefined;
   readonly kubelet: KubeletConfiguration | undefined;
   /** The limit of the class, else the pods that the planner counts for the launched type. */
@@ -116,7 +116,7 @@ function mapFlag(
   return `--${name}="${keys.map((key) => `${key}${sign}${map[key]}`).join(",")}"`;
 }
 
-/** Durations as Go writes them. Text that is not a duration stays unchanged. */
+/** Durations in Go's format. Text that is not a duration is left unchanged. */
 export function durations(
   map: Readonly<Record<string, string>> | undefined,
 ): Readonly<Record<string, string>> | undefined {

@@ -80,7 +80,7 @@ interface Refusal extends Denial {
   readonly binding?: Binding;
 }
 
-/** A policy or binding with a wrong configuration. */
+/** The error for a policy or binding whose configuration is wrong. */
 class ConfigurationError extends Error {
   override readonly name = "ConfigurationError";
 }

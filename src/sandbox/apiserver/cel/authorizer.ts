@@ -52,8 +52,8 @@ export class Authorizer {
 }
 
 /**
- * A question that an expression builds in several calls. The CEL engine tells the stages apart by their
- * classes.
+ * A question to the authorizer, which an expression builds in several calls. Each stage is a class of its own, because
+ * the CEL engine distinguishes types by class.
  */
 class Check<About> {
   readonly authorizer: Authorizer;

@@ -56,7 +56,7 @@ function compiled(source: string): Program | string {
 /**
  * Rewrites two forms that the engine handles differently from Kubernetes:
  * - `has(device.attributes["d"].name)`: the engine allows no index inside `has`;
- * - `in device.attributes`: the map in {@link answeringAll} answers for every key, so the plain map is asked.
+ * - `in device.attributes`: the map of {@link answeringAll} contains every key, so the plain map is used.
  */
 function inWordsOfEngine(source: string): string {
   return source

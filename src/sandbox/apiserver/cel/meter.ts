@@ -67,9 +67,8 @@ let parts: unknown[] | undefined;
 const exceeded = new TooCostlyError();
 
 /**
- * Wraps the evaluator of an environment. The engine does not export its evaluator. So `reach` is an
- * expression that calls a function of ours, and the engine passes the evaluator to that function ({@link
- * tellEvaluator}).
+ * Wraps the evaluator of an environment. The engine does not export its evaluator. So `reach` is an expression that
+ * calls a function defined here, and the engine passes the evaluator to that function ({@link tellEvaluator}).
  */
 export function meter(environment: Environment, reach: string): void {
   let found: Evaluator | undefined;

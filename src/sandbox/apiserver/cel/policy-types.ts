@@ -23,7 +23,7 @@ export interface PolicyNames {
 /** The type of an expression, or why it does not compile. */
 export type PolicyType = { readonly type: string } | { readonly problem: string };
 
-/** Object types by Kubernetes' names. A type stands after the types that it uses. */
+/** Object types by Kubernetes' names. Each type is listed after the types that it uses. */
 const OBJECTS: Readonly<Record<string, ObjectSchema>> = {
   "kubernetes.GroupVersionKind": { group: "string", version: "string", kind: "string" },
   "kubernetes.GroupVersionResource": { group: "string", version: "string", resource: "string" },

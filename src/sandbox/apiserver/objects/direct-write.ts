@@ -32,7 +32,7 @@ interface ConditionShape {
   readonly reason?: string;
   readonly message?: string;
   readonly lastTransitionTime?: string;
-  /** Only conditions of pods have this field; it is mostly null. */
+  /** Only conditions of pods have this field; it is usually null. */
   readonly lastProbeTime?: string | null;
   readonly observedGeneration?: number;
 }

@@ -199,7 +199,7 @@ export function checkUpdate(call: Call, next: KubeObject, current: KubeObject): 
   }
   if (resourceVersion === undefined || resourceVersion === "") {
     if (call.method === "PUT" && (isCustom(definition) || NEEDS_VERSION.has(definition.kind))) {
-      // Only this error names the resource instead of the kind.
+      // Unlike other errors, this one names the resource instead of the kind.
       throw invalid({ group: definition.group, kind: definition.plural }, name, [
         {
           field: "metadata.resourceVersion",

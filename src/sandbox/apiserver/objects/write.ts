@@ -59,7 +59,7 @@ export interface Change {
   readonly subresource?: string | undefined;
   /** The rules of the subresource, if it has rules that the kind has not. */
   readonly door?: Door;
-  /** How admission sees the object, if admission does not see the whole object. */
+  /** The part of the object that admission sees, if it does not see the whole object. */
   readonly shown?: Shown;
   /** The body was made by the server, so unknown fields are not reported. */
   readonly internal?: boolean;

@@ -106,8 +106,8 @@ function mergeItems(
 }
 
 /**
- * Adds new items to a list. Items of the patch take the patch's order. An item that is not in the patch stays
- * before each patched item that it preceded.
+ * Adds new items to a list. Items of the patch take the patch's order. An item that is not in the patch remains before
+ * every patched item that it preceded in the list.
  * upstream: apimachinery pkg/util/strategicpatch normalizeElementOrder
  */
 function interleaved(

@@ -233,7 +233,7 @@ export function merge(live: unknown, config: unknown, schema: Schema | undefined
   );
 }
 
-/** The value without the members of `gone` and everything below them. A container that becomes empty disappears. */
+/** The value without the members of `gone` and everything below them. A container that becomes empty is removed too. */
 export function without(value: unknown, gone: FieldSet, schema: Schema | undefined): unknown {
   if (isEmpty(gone)) return value;
   const parts = partsOf(value, schema);

@@ -73,7 +73,7 @@ function unrecognized(why: string, body: Uint8Array): ApiError {
   return badRequest(`the object provided is unrecognized: ${why} (${shown})`);
 }
 
-/** The problem of the bytes, in the words of Go's decoder where it has a fixed text. */
+/** The error for invalid bytes, with the text of Go's decoder if that is fixed. */
 function problemOf(error: unknown): string {
   if (error instanceof SyntaxError) return "a part of it is no JSON";
   if (error instanceof DepthError) return error.message;

@@ -141,7 +141,7 @@ function allocatedIds({ status }: Raw): ReadonlySet<string> {
   return new Set(((status?.allocation?.devices?.results ?? []) as readonly Raw[]).map(idOf));
 }
 
-/** As Go prints a SharedDeviceID. */
+/** The device's identity as Go prints a SharedDeviceID. */
 function idOf({ driver, pool, device, shareID }: Raw): string {
   return [driver, pool, device, ...(shareID === undefined ? [] : [shareID])].join("/");
 }

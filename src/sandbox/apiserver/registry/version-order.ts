@@ -7,7 +7,7 @@ import { compareText } from "../../../base/text-order.ts";
 const GRAMMAR = /^v(\d+)(?:(alpha|beta)(\d+))?$/;
 const STAGE: Readonly<Record<string, number>> = { alpha: 0, beta: 1 };
 
-/** For sorting: negative when `a` is preferred. upstream: apimachinery pkg/version/helpers.go */
+/** Compares two versions for sorting: negative when `a` is preferred. upstream: apimachinery pkg/version/helpers.go */
 export function compareVersions(a: string, b: string): number {
   const left = GRAMMAR.exec(a);
   const right = GRAMMAR.exec(b);

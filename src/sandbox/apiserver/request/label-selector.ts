@@ -14,7 +14,7 @@ interface Token {
   readonly text: string;
 }
 
-/** A longer symbol comes before a shorter one that it begins with. */
+/** A longer symbol stands before a shorter one that is its beginning, because the first match is used. */
 const SYMBOLS = ["==", "!=", "(", ")", ",", "!", "=", ">", "<"] as const;
 const OPERATORS: Readonly<Record<string, NodeSelectorRequirement["operator"]>> = {
   in: "In",

@@ -11,7 +11,7 @@ export type MetaVersion = "v1" | "v1beta1";
 /** How an answer shows objects: whole, as rows, or metadata only. */
 export type Representation = "Object" | "Table" | "PartialObjectMetadata";
 
-/** What the Accept header asked for. */
+/** The form of the answer that the Accept header requested. */
 export interface Negotiated {
   readonly as: Representation;
   /** Version of a Table or of metadata: `v1`, or `v1beta1` if the client asked for it. */

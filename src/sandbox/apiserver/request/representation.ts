@@ -1,7 +1,4 @@
-/**
- * How an object is shown: itself, a row of a Table (what `kubectl get` asks for) or its metadata
- * alone.
- */
+/** The representation of an object: itself, a row of a Table (which `kubectl get` requests) or its metadata alone. */
 import type { KubeObject } from "../../../apis/meta.ts";
 import { type Call, type Engine, groupVersionOf, isCustom } from "../engine.ts";
 import type { ResourceDefinition } from "../resource-definition.ts";

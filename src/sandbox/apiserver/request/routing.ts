@@ -3,7 +3,7 @@
  * `/api/v1/...` is the core group, `/apis/<group>/<version>/...` all others.
  */
 
-/** A path about objects, taken apart. */
+/** The parts of a path that addresses objects: group, version, resource, namespace, name and subresource. */
 export interface ResourcePath {
   readonly group: string;
   readonly version: string;
@@ -17,7 +17,7 @@ export interface ResourcePath {
   readonly rest: readonly string[];
 }
 
-/** Where a request goes. */
+/** The resource and the operation that a request addresses. */
 export interface Target {
   readonly path: string;
   readonly query: URLSearchParams;

@@ -15,7 +15,7 @@ export function invalid(field: string, value: unknown, detail: string): FieldErr
   };
 }
 
-/** The value has the wrong JSON type. */
+/** The error for a value with the wrong JSON type. */
 export function typeInvalid(field: string, value: unknown, detail: string): FieldError {
   return { ...invalid(field, value, detail), reason: "FieldValueTypeInvalid" };
 }
@@ -51,7 +51,7 @@ export function notSupported(
   };
 }
 
-/** The value names something that does not exist. */
+/** The error for a value that names something that does not exist. */
 export function notFound(field: string, value: unknown): FieldError {
   return { field, reason: "FieldValueNotFound", message: `Not found: ${show(value)}` };
 }

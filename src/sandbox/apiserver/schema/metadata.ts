@@ -164,7 +164,7 @@ export function nameProblems(name: string, grammar: NameGrammar): string[] {
   const problems: string[] = [];
   if (name.length > limit) problems.push(`must be no more than ${limit} characters`);
   if (pattern.test(name)) return problems;
-  // The name is a valid subdomain, so only its dots are wrong.
+  // The name is a valid subdomain, so the only fault is its dots.
   if (grammar === "label" && DNS_SUBDOMAIN.test(name)) problems.push("must not contain dots");
   else problems.push(text);
   return problems;

@@ -284,7 +284,7 @@ function lowerBound(keys: readonly string[], key: string): number {
   return low;
 }
 
-/** The slice of sorted keys that lies in one namespace ("0" follows "/" in ASCII). */
+/** The part of the sorted keys that belongs to one namespace ("0" follows "/" in ASCII). */
 function keysOf(keys: readonly string[], namespace: string): readonly string[] {
   return keys.slice(lowerBound(keys, `${namespace}/`), lowerBound(keys, `${namespace}0`));
 }

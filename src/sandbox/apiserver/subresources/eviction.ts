@@ -91,7 +91,7 @@ function passesByBudgets(pod: PodShape): boolean {
   );
 }
 
-/** The refusal. Undefined: the eviction is allowed, and counted unless it is a dry run. */
+/** The refusal of an eviction. Undefined: the eviction is allowed, and it was counted unless it is a dry run. */
 function askBudget(call: Call, pod: PodShape, options: DeleteOptions): KubeResponse | undefined {
   const { namespace } = pod.metadata;
   const all = call.engine.store.list(BUDGETS, namespace).objects as readonly unknown[];
@@ -133,7 +133,7 @@ function isUnprotected(budget: PodDisruptionBudget, pod: PodShape): boolean {
   return currentHealthy >= desiredHealthy && desiredHealthy > 0;
 }
 
-/** The budget with this eviction counted. Throws 429 if it allows no more. */
+/** The budget with this eviction counted. Throws 429 if the budget allows no further eviction. */
 function decrement(call: Call, budget: PodDisruptionBudget, podName: string): PodDisruptionBudget {
   const { name, generation = 0 } = budget.metadata;
   const { status = {} } = budget;

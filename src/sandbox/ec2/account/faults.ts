@@ -36,9 +36,9 @@ export interface QuotaFault {
 
 /** Calls that fail, are throttled, or get no answer. */
 export interface CallFault {
-  /** Such as `CreateFleet`. Absent: every call of the service, or of all services. */
+  /** The name of the call, such as `CreateFleet`. Absent: every call of the service, or of all services. */
   readonly action?: string;
-  /** Such as `ec2`, `ssm` or `zonalShift`. Absent: all services. */
+  /** The name of the service, such as `ec2`, `ssm` or `zonalShift`. Absent: all services. */
   readonly service?: string;
   readonly code: string;
   readonly message: string;

@@ -13,7 +13,7 @@ export type CallOutcome =
 export interface JournalEntry {
   readonly sequence: number;
   readonly atMs: number;
-  /** Such as `ec2`, `ssm` or `zonalShift`. */
+  /** The name of the service, such as `ec2`, `ssm` or `zonalShift`. */
   readonly service: string;
   /** The name as AWS spells it, such as `CreateFleet`. */
   readonly action: string;
@@ -26,7 +26,7 @@ export interface JournalEntry {
 export interface JournalQuery {
   readonly service?: string;
   readonly action?: string;
-  /** Only entries after this sequence number. */
+  /** Only entries with a larger sequence number. */
   readonly after?: number;
   readonly failed?: boolean;
 }

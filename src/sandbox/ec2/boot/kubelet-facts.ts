@@ -26,7 +26,7 @@ export interface KubeletFacts {
   readonly osImage: string;
   readonly operatingSystem: "linux" | "windows";
   readonly architecture: "amd64" | "arm64";
-  /** Such as `v1.34.0-eks-simulated`. */
+  /** The version, such as `v1.34.0-eks-simulated`. */
   readonly kubeletVersion: string;
 }
 

@@ -46,7 +46,7 @@ export interface BootSettings {
   readonly raid0?: boolean;
 }
 
-/** The settings, or in a few words why the kubelet cannot start. */
+/** The kubelet's settings, or a few words on why the kubelet cannot start. */
 export type BootResult =
   | { readonly ok: true; readonly settings: BootSettings }
   | { readonly ok: false; readonly problem: string };

@@ -30,7 +30,7 @@ interface Row {
   readonly usd?: number;
 }
 
-/** What booting and pricing need to know about a type. */
+/** Facts of an instance type that booting and pricing need. */
 export interface TypeFacts {
   readonly name: string;
   readonly vcpus: number;

@@ -12,7 +12,7 @@ import { awsTime } from "../account/state.ts";
 interface StartInput {
   readonly resourceIdentifier: string;
   readonly awayFrom: string;
-  /** Such as `30m` or `3h`; at most three days. */
+  /** The duration, such as `30m` or `3h`; at most three days. */
   readonly expiresIn: string;
   readonly comment: string;
 }

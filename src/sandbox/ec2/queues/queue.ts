@@ -48,7 +48,7 @@ export interface Receive {
   readonly signal: AbortSignal | undefined;
 }
 
-/** An SQS queue: a received message comes back after its visibility timeout unless it is deleted. */
+/** An SQS queue. A received message becomes visible again after its visibility timeout, unless it is deleted before. */
 export class Queue {
   settings: QueueSettings;
   readonly createdMs: number;

@@ -1,7 +1,7 @@
 /** The query protocol of IAM and STS as tables, in the notation of `ec2-shapes.ts`. */
 import { compileShapes } from "./shape.ts";
 
-// Both services spell members the same in requests and responses.
+// In these services, names of members are the same in requests and responses.
 const asIs = (name: string): string => name;
 
 /** Structures of requests, by form keys. Lists are `Tags.member.1.Key`. */

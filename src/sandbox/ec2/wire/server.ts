@@ -22,7 +22,7 @@ import { encodeXml, escapeXml } from "./xml.ts";
 
 /** The account over HTTP, for the AWS CLI and the SDKs. */
 export interface AwsEndpoint {
-  /** Such as `http://127.0.0.1:<port>`, the value for AWS_ENDPOINT_URL. */
+  /** The address, such as `http://127.0.0.1:<port>`: the value for AWS_ENDPOINT_URL. */
   readonly url: string;
   close(): Promise<void>;
 }

@@ -6,7 +6,7 @@ import { deviceId } from "./pools.ts";
 export interface DevicesInUse {
   /** Devices that belong to one claim alone. */
   readonly whole: ReadonlySet<string>;
-  /** For shared devices: what all claims hold together, in nano units by capacity. */
+  /** For shared devices: the amounts that all claims together use, in nano units by capacity. */
   readonly parts: ReadonlyMap<string, ReadonlyMap<string, bigint>>;
 }
 

@@ -22,7 +22,7 @@ export interface OfferedDevice {
 export interface Pool {
   /** In the form `driver/pool`. */
   readonly id: string;
-  /** There are not as many slices for the node as the pool says it has. */
+  /** Whether the node has fewer slices than the pool's `resourceSliceCount`. */
   readonly isIncomplete: boolean;
   /** A name that two devices have. Such a pool is invalid. */
   readonly twice: string | undefined;

@@ -60,7 +60,9 @@ export const interPodAffinity: Filter = {
 
 interface Attraction {
   readonly terms: readonly { readonly key: string; readonly values: ReadonlySet<string> }[];
-  /** No pod matches yet, but the pod matches its own terms: it may be the first of its group. */
+  /**
+   * Whether the pod may be the first of its group: no pod matches its affinity terms yet, and it matches them itself.
+   */
   readonly first: boolean;
 }
 

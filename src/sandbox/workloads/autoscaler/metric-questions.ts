@@ -26,7 +26,7 @@ export interface MetricsAnswer {
    * pods.
    */
   readonly desired: { readonly replicas: number; readonly name: string } | undefined;
-  /** For status.currentMetrics. A metric that could not be read has an empty entry. */
+  /** The values for status.currentMetrics. A metric that could not be read has an empty entry. */
   readonly metrics: readonly unknown[];
   /** Why some or all metrics could not be read. */
   readonly problem: string | undefined;

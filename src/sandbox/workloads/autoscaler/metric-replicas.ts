@@ -43,7 +43,7 @@ export interface MetricFailure {
   readonly told: string;
 }
 
-/** The replicas that one metric asks for, or why it could not be read. */
+/** The number of replicas that one metric demands, or why the metric could not be read. */
 export function answerMetric(
   metric: AutoscalerMetric,
   measured: MeasuredPods,
@@ -199,7 +199,7 @@ function adapterMissing(metric: AutoscalerMetric, namespace: string): MetricFail
   return { reason: "InvalidMetricSourceType", problem, told: problem };
 }
 
-/** A failure of one metric. `wrapped`: the problem as `told` quotes it, if that differs from `problem`. */
+/** A failure of one metric. `wrapped`: the problem as the HPA's condition quotes it, if that differs from `problem`. */
 function failure(
   what: string,
   {

@@ -1,6 +1,6 @@
 /**
- * How many replicas a metric asks for: usage divided by the target. Pods that are not ready or have no sample
- * are counted so that they never make the change larger. All amounts are in thousandths.
+ * How many replicas a metric demands: the usage divided by the target of one replica. Pods that are not ready or have
+ * no sample are counted so that they never make the change larger. All amounts are in thousandths.
  * upstream: pkg/controller/podautoscaler/replica_calculator.go
  */
 import type { Container, Pod } from "../../../apis/core/pod.ts";
@@ -45,7 +45,7 @@ export interface Problem {
 /** Usage within 10 % of the target changes nothing. upstream: --horizontal-pod-autoscaler-tolerance */
 const TOLERANCE = 0.1;
 /**
- * For this long after a pod's start, its CPU usage counts only if the pod is ready. upstream:
+ * Milliseconds after a pod's start during which its CPU usage counts only if the pod is ready. upstream:
  * --horizontal-pod-autoscaler-cpu-initialization-period
  */
 const CPU_INITIALIZATION_MS = 300_000;

@@ -107,7 +107,7 @@ function scaleInProportion(
   const [only] = active;
   if (active.length <= 1) {
     const target = only ?? current;
-    // Only an old set has pods. The new size goes to that set, and not yet to the current one.
+    // The only set with pods is an old one. The new size is given to it, and not yet to the current set.
     if (target === undefined || (older.length > 0 && target !== current)) {
       return resizedBy(target, wanted);
     }

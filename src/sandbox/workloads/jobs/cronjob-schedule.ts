@@ -36,7 +36,7 @@ export interface Due {
   readonly lookAgainMs?: number;
 }
 
-/** What is due now. `active`: whether a Job of this CronJob runs. */
+/** The Jobs that are due now. `active`: whether a Job of this CronJob runs. */
 export function dueOf(cronJob: CronJob, active: boolean, nowMs: number): Due {
   const { schedule, timeZone, suspend, concurrencyPolicy } = cronJob.spec;
   if (cronJob.metadata.deletionTimestamp !== undefined || suspend === true) return { news: [] };

@@ -64,7 +64,7 @@ function countsShown(
   };
 }
 
-/** Conditions to add for the verdict. Complete and Failed are set when no pod is left. */
+/** Conditions to add for the outcome of the Job. Complete and Failed are set when no pod is left. */
 function conditionsOf(
   verdict: Verdict,
   known: readonly Condition[],
