@@ -1,6 +1,6 @@
 /**
- * A replacement node still exists when its pods arrive, however long the drain of the old node takes. No
- * replacement is launched where other pods would take its room first.
+ * A replacement node still exists when its pods arrive, however long the drain of the old node takes. No replacement is
+ * launched if other pods would use its room first.
  */
 import { afterEach, describe, expect, it } from "vitest";
 import type { Event } from "../src/apis/core/kinds.ts";
@@ -126,7 +126,7 @@ spec:
 `;
 
 describe("a drifted node whose pods a PodDisruptionBudget lets go one after the other, in a pool at its limits", () => {
-  it("is kept while a pending pod would take its pods' room, with a message, and is removed once all have room", async () => {
+  it("is kept, with an event, while a pending pod would take its pods' room, and is removed once all have room", async () => {
     world = await openWorld({ provider: "kwok" });
     await world.apply(CLUSTER.split("---")[0] as string);
     await world.apply(limited("first", 2));
@@ -199,7 +199,7 @@ spec:
 `;
 
 describe("a drifted node of a static pool that its limits keep from having one more", () => {
-  it("is kept while its drain could not end, with a message, and is replaced once the limits allow one node more", async () => {
+  it("is kept, with an event, while its drain could not end, and is replaced once the limits allow one node more", async () => {
     const flags = { "feature-gates": "StaticCapacity=true,TerminateFirstDrift=true" };
     world = await openWorld({ provider: "kwok", flags });
     await world.apply(CLUSTER.split("---")[0] as string);

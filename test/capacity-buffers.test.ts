@@ -132,7 +132,7 @@ describe("CapacityBuffers", () => {
     expect((await read()).status?.replicas).toBe(6);
   });
 
-  it("yield the limit of a pool to pods that users created", async () => {
+  it("give up their room under a pool's limit for pods that users created", async () => {
     await open();
     const limited = CLUSTER.replace("  disruption:", "  limits: {cpu: 4}\n  disruption:");
     await world.apply(limited + web(2) + buffer("{podTemplateRef: {name: room}, replicas: 2}"));
@@ -162,7 +162,7 @@ spec: {hard: {requests.cpu: "4"}}
     );
   });
 
-  it("say why their limits alone lead to no pods", async () => {
+  it("say why they have no pods if their limits give no number", async () => {
     await open();
     await world.apply(
       CLUSTER + buffer("{podTemplateRef: {name: room}, limits: {nvidia.com/gpu: 3}}"),
@@ -242,7 +242,7 @@ spec:
 `;
     await world.apply(CLUSTER + near + buffer("{podTemplateRef: {name: room}, replicas: 2}"));
     await world.advance(120_000);
-    // Only the buffer's node: kube-scheduler could not bind the pod to a second one.
+    // Only the buffer's node exists: kube-scheduler could not bind the pod to a second one.
     expect(await nodes()).toHaveLength(1);
     const events = await world.list<KubeObject & { readonly reason: string }>("Event", "v1");
     const reasons = events.filter((one) => eventOn(one) === "near").map((one) => one.reason);

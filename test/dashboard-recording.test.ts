@@ -44,7 +44,7 @@ describe("recorded moments of the dashboard", () => {
     expect(recorded(200, 10_000).length).toBeLessThanOrEqual(60);
   });
 
-  it("are kept once if nothing changed, and dropped if the clock is set back before them", () => {
+  it("are stored once while nothing changes, and dropped if the clock is set back before them", () => {
     const first = moment(1_000);
     const again = { ...first, atMs: 2_000 };
     expect(withMoment([first], again)).toEqual([first]);

@@ -60,7 +60,7 @@ const STATEMENTS = POLICIES.flatMap((one) => one.Statement);
 let world: AwsWorld;
 afterEach(() => world?.stop());
 
-describe("the policies and modules of deploy/aws", () => {
+describe("the IAM policies of deploy/aws", () => {
   it("grant each call of api.ts, and no action that no call needs", () => {
     const credentials = { accessKeyId: "a", secretAccessKey: "b" };
     const api = createSdkApi({ region: "us-east-1", credentials });
@@ -74,7 +74,7 @@ describe("the policies and modules of deploy/aws", () => {
     expect([...new Set(granted)].sort()).toEqual([...new Set(needed)].sort());
   });
 
-  it("contain each call of api.ts somewhere", () => {
+  it("contain each call of api.ts at least once", () => {
     const credentials = { accessKeyId: "a", secretAccessKey: "b" };
     const api = createSdkApi({ region: "us-east-1", credentials });
     const source = sources("../src/providers/aws") + sources("../src/cli");
@@ -93,7 +93,7 @@ describe("the policies and modules of deploy/aws", () => {
     expect(new Set(names).size).toBe(names.length);
   });
 
-  it("have the same policies, node policies, queue and rules in Terraform", () => {
+  it("are the same in Terraform: policies, node policies, queue and rules", () => {
     const text = readFileSync(`${FOLDER}terraform/main.tf`, "utf8");
     for (const { file, name } of CONTROLLER_POLICIES) {
       expect(text).toMatch(new RegExp(`${name}\\s+= "${file}"`));
@@ -111,7 +111,7 @@ describe("the policies and modules of deploy/aws", () => {
   });
 });
 
-describe("the policies of deploy/aws", () => {
+describe("the IAM policies of deploy/aws, evaluated on requests,", () => {
   it("allow all requests that a node class, a launch and a termination send", async () => {
     await liveOnce();
     expect(refused()).toEqual([]);

@@ -102,7 +102,7 @@ function lines(page: string): readonly string[] {
   );
 }
 
-/** What is wrong with the words after `karpenter`; undefined if nothing is. */
+/** The fault of the command line after `karpenter`; undefined if it is valid. */
 function problemOf(words: readonly string[]): string | undefined {
   const command = commandOf(words);
   if (command === undefined)

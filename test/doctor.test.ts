@@ -522,7 +522,7 @@ describe("karpenter doctor and bundle on a cluster", () => {
     expect(read("versions.json")).toMatchObject({ karpenter: "1.2.3" });
   });
 
-  it("both change nothing: only access reviews are sent by POST", () => {
+  it("doctor and bundle change nothing: only access reviews are sent by POST", () => {
     const others = sent.filter(({ method }) => method !== "GET");
     expect(others.length).toBeGreaterThan(100);
     expect(others.filter(({ path }) => !/\/(self)?subjectaccessreviews$/.test(path))).toEqual([]);

@@ -10,7 +10,7 @@ import { Random } from "../src/base/random.ts";
 import { type Fault, type Replica, refusal, startReplica } from "./replicas.ts";
 import { isUsual, openWorld, type TestWorld } from "./world.ts";
 
-/** True in `npm run crashes`. Plain `npm test` covers cuts and refusals in test/calm. */
+/** True in `npm run crashes`. Plain `npm test` leaves out cuts and refusals here, because test/calm covers them. */
 const EVERYTHING = process.env["CRASH_RUNS"] !== undefined;
 const V1 = "karpenter.sh/v1";
 const MINUTE = 60_000;

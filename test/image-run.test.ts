@@ -29,7 +29,7 @@ const ON = { root: "/root-of-it", seccomp: { defaultAction: "SCMP_ACT_ERRNO" } }
 const folder = (): string => mkdtempSync(join(tmpdir(), "image-run-"));
 
 describe("the container of an image under test", () => {
-  it("has what the image and the chart's security context set", () => {
+  it("has the user, rights and limits that the image and the chart's security context set", () => {
     expect(runtimeConfig(IMAGE, { ...POD, environment: { A: "b=c" } }, ON)).toMatchObject({
       process: {
         user: { uid: 65_532, gid: 65_532, additionalGids: [65_532] },

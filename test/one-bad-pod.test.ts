@@ -92,7 +92,7 @@ metadata: {name: former}
 spec: {providerRef: {name: default}}
 `;
 
-/** A label that v1alpha5 pools know and newer claims do not carry. */
+/** A label that v1alpha5 pools support, and that NodeClaims of later generations do not have. */
 const PODS = "karpenter.k8s.aws/instance-pods";
 
 describe("a pod's requirement on a label that only v1alpha5 nodes have", () => {

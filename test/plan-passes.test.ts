@@ -50,7 +50,7 @@ describe("a plan of several passes", () => {
   it.each([
     ["reserved-64.yaml", 2],
     ["reserved-140.yaml", 12],
-  ])("uses all reservations of %s before it buys", async (file, bought) => {
+  ])("uses all reservations of %s before it uses on-demand", async (file, bought) => {
     const { plan, notes, exitCode } = await planned(file, TYPES);
     expect(launchedBy(plan)).toEqual({ ...RESERVED, "on-demand/a": bought });
     expect(plan.totals.priceMicroUsdPerHour).toBe(bought * 400_000);

@@ -162,8 +162,8 @@ function publishedBy(
 }
 
 /**
- * Whether a request wants all devices of a pool. kube-scheduler takes pools in random order, and an invalid pool
- * makes an attempt fail. Any other request succeeds in a later attempt, which meets a valid pool first.
+ * Whether a request wants all devices of a pool. kube-scheduler visits pools in random order, and an invalid pool makes
+ * an attempt fail. Any other request succeeds in a later attempt, which meets a valid pool first.
  */
 function wantsAll({ requests = [] }: DeviceClaim): boolean {
   return requests
@@ -209,7 +209,8 @@ it("a plan allocates no devices from a pool that kube-scheduler 1.34 refuses to 
         pools.flatMap(({ lacks }, at) => (lacks > 0 ? [`${DRIVER}/pool-${at}`] : [])),
       );
       const canAll = (node: NodeFacts, own: readonly { readonly metadata: object }[]) => {
-        // Each node is checked alone: which devices of a shared pool it takes depends on the order of binding.
+        // Each node is checked alone, because the devices it uses of a shared pool depend on the order in which pods
+        // are bound.
         const whole = new Set<string>();
         for (const one of own) {
           const key = keyOf(one as Parameters<typeof keyOf>[0]);

@@ -216,7 +216,7 @@ describe("the changelog", () => {
   const note = (kind: string, text: string) =>
     parseNote("n.md", `---\n"karpenter-ts": ${kind}\n---\n\n${text}\n`);
 
-  it("gets the release notes by kind, below the unreleased section", () => {
+  it("gets the release notes by kind, below the section Unreleased", () => {
     const notes = [
       note("patch", "B is\nmended."),
       note("minor", "A is new."),
@@ -232,11 +232,11 @@ describe("the changelog", () => {
     );
   });
 
-  it("refuses a note without a kind", () => {
+  it("refuses a change note without a kind", () => {
     expect(() => parseNote("n.md", "A is new.")).toThrow("n.md: wanted a front matter");
   });
 
-  it("the release script ends with one sentence for an unknown flag", () => {
+  it("is not written after an unknown flag: the release script ends with one sentence", () => {
     const { status, stderr } = spawnSync(
       process.execPath,
       ["--import", "tsx", "scripts/release.ts", "--bogus"],
@@ -257,7 +257,7 @@ describe("the changelog", () => {
     ["0.2.0", ["minor", "major"], undefined],
     ["1.0.0", ["major"], undefined],
   ] as const)(
-    "names the fault of version %s after 0.1.0 with notes %j",
+    "refuses version %s after 0.1.0 with notes %j, and names the fault",
     (version, kinds, problem) => {
       const notes = kinds.map((kind) => ({ kind }));
       const found = versionProblem(version, ["0.1.0"], notes);

@@ -1,6 +1,6 @@
 /**
- * Repack from outside: clusters on which it comes to an end. Each command is checked, and the last state is
- * checked by the validator, which shares no code with it.
+ * Repack as seen by a user: each command is checked on clusters where repack settles. The last state is checked by the
+ * validator, which shares no code with repack.
  */
 import { describe, expect, it } from "vitest";
 import { settle, startOf } from "../bench/repack.ts";

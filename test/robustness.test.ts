@@ -645,7 +645,7 @@ describe("what the controller reports", () => {
     expect(told("EC2NodeClass").join("\n")).toContain("Type: SubnetsReady, Status: True -> False");
   });
 
-  it("events that only inform can be turned off", async () => {
+  it("events and gauges that only inform can be turned off", async () => {
     world = await openWorld({
       sells: isUsual,
       flags: { "disable-cluster-state-observability": "true" },

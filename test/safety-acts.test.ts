@@ -1,12 +1,12 @@
 /**
- * The table of irreversible acts (src/core/safety/acts.ts): each row names an existing test that takes the act's
- * proof away.
+ * The table of irreversible acts (src/core/safety/acts.ts): each row names an existing test in which the proof for the
+ * act is missing.
  */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { CLAIM_ACTS, INSTANCE_ACTS, PROVIDER_ACTS } from "../src/core/safety/acts.ts";
 
-describe("the table of safety rules", () => {
+describe("the table of irreversible acts", () => {
   const acts = [...Object.values({ ...CLAIM_ACTS, ...INSTANCE_ACTS }), ...PROVIDER_ACTS];
 
   it.each(acts)("$what, because of $why: names a test that exists", ({ test }) => {

@@ -1,6 +1,6 @@
 /**
- * No machine ends on a doubtful view. Each test removes or falsifies something that an irreversible act relies on,
- * while pods run. From outside, every instance and every pod must still be there. The table of acts is
+ * No instance is terminated on uncertain information. Each test removes or falsifies something that an irreversible act
+ * relies on, while pods run. From outside, every instance and every pod must still be there. The table of acts is
  * docs/explanation/safety.md.
  */
 import { readFileSync } from "node:fs";
@@ -260,7 +260,7 @@ describe("the definition of NodeClaims is deleted", () => {
   });
 });
 
-/** Launches more small nodes than the brake lets end. */
+/** Launches more small nodes than the brake allows to be removed. */
 async function manyNodes(): Promise<readonly string[]> {
   await world.scale("inflate", 0);
   await world.until("no node is left", () => instances().length === 0, 30 * MINUTE);

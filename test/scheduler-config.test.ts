@@ -76,12 +76,12 @@ async function zones(
 }
 
 describe("SCHEDULER_CONFIG", () => {
-  it("spreads the pods of a ReplicaSet that asks for nothing", async () => {
+  it("spreads the pods of a ReplicaSet without constraints of their own", async () => {
     expect(await zones({})).toBe(1);
     expect(await zones({ "scheduler-config": CONFIG })).toBe(2);
   });
 
-  it("spreads those of a ReplicationController, too", async () => {
+  it("spreads the pods of a ReplicationController, too", async () => {
     expect(await zones({ "scheduler-config": CONFIG }, ofController)).toBe(2);
   });
 

@@ -312,7 +312,7 @@ const PROVOKED: Readonly<Record<string, () => Promise<Outcome>>> = {
   },
 };
 
-/** Messages that are logged once: the controller works without the thing that is missing. */
+/** Messages that are logged once, because the controller works without the missing object. */
 const ONCE: ReadonlySet<string> = new Set([
   "not allowed to watch, going on without",
   "cannot read the settings of older generations; flags and defaults count",
@@ -321,7 +321,7 @@ const ONCE: ReadonlySet<string> = new Set([
 ]);
 
 describe("a message about what the start waits for", () => {
-  it("is a row of the page", () => {
+  it("has a row on the page", () => {
     const rows = rowsOf(MESSAGES).map(({ message }) => message);
     expect(rows.length).toBeGreaterThan(20);
     expect(rows.sort()).toEqual(Object.keys(PROVOKED).sort());
@@ -391,7 +391,7 @@ describe("a sentence with which a start fails", () => {
     "validating cli flags / env vars": () => ends(["--batch-idle-duration", "soon"]),
   };
 
-  it("is a row of the page", () => {
+  it("has a row on the page", () => {
     const rows = rowsOf(SENTENCES).map(({ message }) => message);
     expect(rows.sort()).toEqual(Object.keys(ENDED).sort());
   });

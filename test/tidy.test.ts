@@ -24,7 +24,7 @@ const PAGES = [
 const WITHOUT_README = [
   // A README would change the hash of the built page; dashboard/README.md describes this folder.
   "dashboard/src",
-  // A test plays each file of this folder; test/calm/README.md describes it.
+  // A test plays each file of this folder, and test/calm/README.md describes the folder.
   "test/calm/loops",
   // Leaves of test/fixtures/seeds, described in its README.
   "test/fixtures/seeds/fragments",
@@ -199,7 +199,7 @@ describe("JSON from other programs", () => {
   });
 });
 
-describe("promises", () => {
+describe("promises in the source", () => {
   it("are awaited or handled, also those whose types the linter cannot see", () => {
     expect(product.flatMap(ownerlessPromises)).toEqual([]);
   });
@@ -352,7 +352,7 @@ describe("source files", () => {
   });
 });
 
-describe("the documents", () => {
+describe("the documents of the project", () => {
   it("name and link only paths that exist", () => {
     const missing = PAGES.flatMap((page) => {
       const text = readFileSync(join(ROOT, page), "utf8");
@@ -383,7 +383,7 @@ describe("the documents", () => {
     expect(missing).toEqual([]);
   });
 
-  it("exist in each folder of src", () => {
+  it("include a README in each folder of src", () => {
     const folders = readdirSync(join(ROOT, "src"), { withFileTypes: true }).filter((item) =>
       item.isDirectory(),
     );
@@ -394,7 +394,7 @@ describe("the documents", () => {
     expect(missing.map((folder) => `src/${folder.name}: write its README`)).toEqual([]);
   });
 
-  it("exist in each folder outside src with more than six files", () => {
+  it("include a README in each folder outside src with more than six files", () => {
     const large = ["test", "scripts", "bench", "dashboard/src", "dashboard/test", "examples"]
       .flatMap(foldersIn)
       .filter((folder) => filesIn(folder).length > 6);

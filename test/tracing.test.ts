@@ -120,7 +120,7 @@ describe("without OpenTelemetry's variables", () => {
     expect(loaded()).toEqual([]);
   });
 
-  it("only one file imports the SDK, and that only on demand", () => {
+  it("only one file imports OpenTelemetry's SDK, and only when it is needed", () => {
     const files = readSources("src").filter(({ isTest }) => !isTest);
     const naming = files.filter(({ packages }) =>
       packages.some((name) => name.startsWith("@opentelemetry/")),
@@ -259,7 +259,7 @@ describe("an OpenTelemetry collector that fails", () => {
     expect(lines.filter((line) => line.includes("could not be exported")).length).toBeLessThan(3);
   });
 
-  it("or has an unsupported protocol is logged, with the value to set", async () => {
+  it("or whose protocol is not supported is logged, with the value to set", async () => {
     const { log, lines } = collectLog();
     const env = {
       OTEL_EXPORTER_OTLP_ENDPOINT: "http://x:4317",

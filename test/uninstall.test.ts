@@ -1,6 +1,6 @@
 /**
- * The recipes of docs/guide/uninstall.md: a proper uninstall that leaves nothing, and objects that stay because
- * nobody removes their finalizers. test/safety.test.ts covers deleted definitions and a restored etcd.
+ * The recipes of docs/guide/uninstall.md: a proper uninstall that leaves nothing, and objects that remain because their
+ * finalizers are not removed. test/safety.test.ts covers deleted definitions and a restored etcd.
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { NODE } from "../src/apis/core/node.ts";

@@ -54,7 +54,7 @@ describe("a CEL selector of devices", () => {
     expect(answer(`true${" ".repeat(11_000)}`)).toContain("compile: it is longer than");
     const loop = `device.attributes["a"].all(a, true)`;
     expect(answer(Array(4).fill(loop).join(" && "))).toContain("compile: it has 4 loops");
-    // Loops are counted however they are spaced, but not inside a string.
+    // The count of loops does not depend on white space, and ignores text inside a string.
     for (const gap of [" ", "\n", " // all\n"]) {
       const spread = `device.attributes["a"].${gap}all${gap}(a, true)`;
       expect(answer(Array(4).fill(spread).join(" && "))).toContain("compile: it has 4 loops");

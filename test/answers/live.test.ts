@@ -41,7 +41,7 @@ import { OFFSETS_MS, TWISTS, type Twist, twisted } from "./twists.ts";
 const ONE = process.env["ANSWERS_SEED"];
 const COUNT = Number(process.env["ANSWERS_SEEDS"] ?? 60);
 const SEEDS = ONE === undefined ? Array.from({ length: COUNT }, (_, seed) => seed) : [Number(ONE)];
-/** Seeds that failed once, which are played in addition. Each twist plays a third of the other seeds. */
+/** Seeds that failed once. They are played in addition to the other seeds, of which each twist plays a third. */
 const ONCE_WRONG: Partial<Record<Twist, readonly number[]>> = {
   leaving: [74, 130],
   windows: [59, 205],
@@ -120,7 +120,7 @@ function kindOf(done: readonly string[]): string {
   return `${reason} ${shape(gone)} -> ${shape(come)}`;
 }
 
-/** Each method must occur, otherwise the test proves little. */
+/** Expects that each consolidation method occurred, otherwise the test proves little. */
 function expectVariety(kinds: ReadonlyMap<string, number>): void {
   const few = ["Drifted", "Empty", "Expired", "Underutilized 1 -> 0"];
   const many = ["Underutilized 1 -> 1", "Underutilized n -> 0", "Underutilized n -> 1"];

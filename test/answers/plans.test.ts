@@ -59,7 +59,7 @@ describe("the nodes of a plan for pods with disks and reservations", () => {
   );
 });
 
-describe("the classification of what a wave of pods led to", () => {
+describe("the comparison of planned and launched nodes finds that", () => {
   const machine = (name: string, atMs = 1) => ({ machine: name, atMs });
   const stray = { pod: "default/a", node: "b", atMs: 2 };
   const told = ["pods lost the node that was planned for them"];
@@ -73,31 +73,39 @@ describe("the classification of what a wave of pods led to", () => {
   const late = [...both.created, machine("y", 3)];
 
   it.each<[what: string, played: Partial<Played>, kind: PlanClass]>([
-    ["the same machines", {}, "agrees"],
-    ["the same machines, and a stray pod", { strays: [stray] }, "agrees"],
-    ["one machine fewer", { created: [machine("x")] }, "fault"],
+    ["the planned nodes agree", {}, "agrees"],
+    ["the planned nodes, and a pod bound elsewhere, agree", { strays: [stray] }, "agrees"],
+    ["one node fewer is a fault", { created: [machine("x")] }, "fault"],
     [
-      "another spot machine that the claim allows",
+      "another spot instance that the claim allows is a choice of the cloud",
       { created: [machine("x"), machine("z")] },
       "pickedByCloud",
     ],
-    ["such a machine more", { created: [...both.created, machine("z")] }, "fault"],
+    ["one spot instance more is a fault", { created: [...both.created, machine("z")] }, "fault"],
     [
-      "another machine after a pod of the batch was bound elsewhere",
+      "another node after a pod of the batch was bound elsewhere is caused by kube-scheduler",
       { created: [machine("x"), machine("y")], strays: [{ ...stray, atMs: 1 }] },
       "boundMeanwhile",
     ],
-    ["another machine", { created: [machine("x"), machine("y")] }, "fault"],
-    ["one more after a stray pod", { created: late, strays: [stray], told }, "strandedByScheduler"],
-    ["one more that the log does not explain", { created: late, strays: [stray] }, "fault"],
-    ["one more without a stray pod", { created: late, told }, "fault"],
+    ["another node is a fault", { created: [machine("x"), machine("y")] }, "fault"],
     [
-      "one more before the stray pod",
+      "one node more after a pod was bound elsewhere is caused by kube-scheduler",
+      { created: late, strays: [stray], told },
+      "strandedByScheduler",
+    ],
+    [
+      "one node more without an explanation in the log is a fault",
+      { created: late, strays: [stray] },
+      "fault",
+    ],
+    ["one node more without a pod bound elsewhere is a fault", { created: late, told }, "fault"],
+    [
+      "one node more before a pod was bound elsewhere is a fault",
       { created: [...both.created, machine("y")], strays: [stray], told },
       "fault",
     ],
     [
-      "more machines than stray pods",
+      "more additional nodes than pods bound elsewhere are a fault",
       { created: [...late, machine("y", 4)], strays: [stray], told },
       "fault",
     ],

@@ -1,9 +1,8 @@
 /**
- * Our operator takes over from Karpenter in Go, on moto: objects, instances, a launch template and an instance
- * profile. The change itself launches no instance and ends none. Afterwards a deleted claim and a drifted claim
- * end properly.
- * upstream (v1.15.2): pkg/utils/utils.go (GetTags), pkg/providers/launchtemplate, pkg/providers/instanceprofile,
- * pkg/apis/v1/labels.go.
+ * Karpenter-ts takes over from Karpenter in Go, on moto: its objects, instances, a launch template and an instance
+ * profile. The change itself launches no instance and ends none. Afterwards a deleted claim and a drifted claim end
+ * properly. upstream (v1.15.2): pkg/utils/utils.go (GetTags), pkg/providers/launchtemplate,
+ * pkg/providers/instanceprofile, pkg/apis/v1/labels.go.
  */
 import { isDeepStrictEqual } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

@@ -68,7 +68,7 @@ describe("the witness of a simulated day", () => {
   let world: TestWorld;
   let witness: Witness;
 
-  // A fresh cluster for each test, so that a witness does not see the acts of the test before.
+  // A fresh cluster for each test, so that a witness does not see events of the previous test.
   beforeEach(async () => {
     world = await openWorld({ logLevel: "error", sells: isUsual });
     await world.box.operator.stop();

@@ -63,7 +63,7 @@ const each = (
   lies: readonly Lie[],
 ): readonly Misleading[] => lies.map((lie) => ({ about, lie, moment }));
 
-/** Acts of the quick set; each takes a few seconds. */
+/** The clusters of the quick set; each takes a few seconds. */
 const QUICK: readonly Act[] = [
   {
     title: "mid-run",
@@ -123,7 +123,7 @@ describe("a controller with false readings removes no node with a running pod", 
 });
 
 describe("the observer outside the controller", () => {
-  it("knows every kind that the controller watches, and sees each end", async () => {
+  it("sees every kind that the controller watches, and each node, claim and pod that ends", async () => {
     const stage = await DoubtStage.open();
     try {
       expect(stage.collections).toEqual(WATCHED);

@@ -19,7 +19,7 @@ const ONCE_HARMFUL = [
   "a list of NodeClaims has no items",
   "NodeClaims are read without their status",
 ];
-/** Nodes that were in no list, and whose instances the cloud then does not know. */
+/** Nodes that were missing in every list, and whose instances the cloud then does not know. */
 const UNSEEN_NODES = [
   "a list of Nodes in pages skips an object at each page's beginning",
   "EC2 says of every instance that it is shutting down",

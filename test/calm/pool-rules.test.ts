@@ -112,7 +112,7 @@ function guard(disruptionsAllowed: number): PodDisruptionBudget {
 }
 
 describe("the witness's rules about pools", () => {
-  it("report a drifted claim unless its pool has changed since the claim was created", () => {
+  it("report a claim marked as Drifted, unless its pool has changed since the claim was created", () => {
     const rules = rulesOf();
     rules.poolChanged("pool-0", "1");
     const drifted = claim("a", { conditions: ["Drifted"] });
@@ -123,7 +123,7 @@ describe("the witness's rules about pools", () => {
     expect(faults.join()).toContain("a is Drifted, and pool-0 has not changed since it came");
   });
 
-  it("report a claim of an old template that is not Drifted when the cluster has settled", () => {
+  it("report a claim from an old template that is not marked as Drifted when the cluster has settled", () => {
     const rules = rulesOf();
     claims = [claim("a"), claim("b", { conditions: ["Drifted"] })];
     rules.atRest();
@@ -153,7 +153,7 @@ describe("the witness's rules about pools", () => {
     expect(faults).toHaveLength(2);
   });
 
-  it("report nodes that a static pool loses, and used nodes that a WhenEmpty pool loses", () => {
+  it("report a static pool that loses a node, and a WhenEmpty pool that loses a node with pods", () => {
     rulesOf({ onlyEmpty: true }).marked(claim("a"), "Empty");
     rulesOf({ replicas: 1 }).marked(claim("a"), "Drifted");
     expect(faults).toEqual([]);
@@ -165,7 +165,7 @@ describe("the witness's rules about pools", () => {
     ]);
   });
 
-  it("report consolidation where it is turned off, once pending commands had time to end", () => {
+  it("report consolidation in a pool that turned it off, after commands already under way could end", () => {
     const rules = rulesOf();
     rules.leftAlone("pool-0");
     nowMs += 20_000;
@@ -193,7 +193,7 @@ describe("the witness's rules about pools", () => {
     },
   );
 
-  it("report more nodes than the limit, without those that leave", () => {
+  it("report more nodes than the limit of nodes, not counting nodes that leave", () => {
     const rules = rulesOf();
     claims = [claim("a"), claim("b"), claim("c", { reason: "Drifted" })];
     rules.look();

@@ -51,7 +51,7 @@ describe("the report of what has not settled in a cluster", () => {
     expect(unsettled(stuck)).toEqual([]);
   });
 
-  it("omits that node's claim if it is disrupted for a reason, and names one that is to be disrupted and is not deleted", () => {
+  it("omits the claim of such a node, and names a claim that is marked for disruption and never deleted", () => {
     const [claim] = stuck.claims as [NodeClaim];
     const types = ["Initialized", "DisruptionReason"];
     const conditions = types.map((type) => ({ type, status: "True" as const, reason: "Drifted" }));
@@ -63,7 +63,7 @@ describe("the report of what has not settled in a cluster", () => {
     ]);
   });
 
-  it("omits a node with do-not-disrupt pods while their successors wait for such room", () => {
+  it("omits a node with do-not-disrupt pods while the pods that replace them wait for room", () => {
     const [first, second] = stuck.pods as [Pod, Pod];
     const annotations = { "karpenter.sh/do-not-disrupt": "true" };
     const staying = { ...first, metadata: { ...first.metadata, annotations } };
@@ -71,7 +71,7 @@ describe("the report of what has not settled in a cluster", () => {
     expect(unsettled({ ...stuck, apps, pods: [staying, second] })).toEqual([]);
   });
 
-  it("names that node if one of these conditions is not met", () => {
+  it("names such a node as soon as one reason to omit it is missing", () => {
     const [first, second] = stuck.pods as [Pod, Pod];
     const where = (change: Partial<Seen>) => unsettled({ ...stuck, ...change });
     expect(where({ apps: [app("app-1", false)] })).toEqual(LEAVES);
@@ -111,7 +111,7 @@ describe("the check of writes in a settled cluster", () => {
       expect(beyond([asking("a"), other])).toEqual([other]);
   });
 
-  it("reports evictions if the pod can go or need not be kept, or if its node stays or has a deadline", () => {
+  it("reports evictions if the pod can be evicted, or if its node stays or has a deadline", () => {
     const [first, second] = stuck.pods as [Pod, Pod];
     const [node] = stuck.nodes as [Node];
     const { deletionTimestamp: _, ...metadata } = node.metadata;

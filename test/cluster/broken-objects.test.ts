@@ -193,7 +193,7 @@ describe("one broken object does not stop the controller's other work", () => {
     for (const { metadata } of broken) await cluster.remove("NodePool", metadata.name, V1);
   });
 
-  it("the process has not ended meanwhile", () => {
+  it("and the controller's process has not ended", () => {
     const log = cluster.log();
     expect(log.filter((line) => /TypeError|AssertionError|unhandled/i.test(line))).toEqual([]);
     expect(log.filter((line) => line.includes("successfully acquired lease")).length).toBe(1);

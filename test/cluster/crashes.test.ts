@@ -13,7 +13,9 @@ import { type ReplicaProcess, startReplicaProcess } from "./replica.ts";
 const RUNS = Number(process.env["CRASH_RUNS"] ?? 3);
 const FIRST = Number(process.env["CRASH_FIRST_SEED"] ?? 1);
 const NODES = 8;
-/** A Lease expires after 15 s, and a replica that looks every 2 s takes it. A busy machine needs much longer. */
+/**
+ * A Lease expires after 15 s, and a replica that checks every 2 s then acquires it. A busy machine needs much longer.
+ */
 const LIMIT_MS = 300_000;
 /** Lines of each replica's log in the error when a wait ends without success. */
 const LAST_LINES = 40;

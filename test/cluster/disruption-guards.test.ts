@@ -235,7 +235,8 @@ describe("guards against disruption on a real control plane", { timeout: 300_000
     const played = await asked<{ steps: { removed: string[] }[] }>("simulate", "--consolidate");
     expect(played.steps.flatMap(({ removed }) => removed)).not.toContain(before[0]);
     await hands.annotate("NodePool", story.name, PAUSED, null);
-    // During the pause the nodes have been quiet for long enough, so the same question now has another answer.
+    // During the pause the nodes have been quiet for long enough for consolidation, so the same question gets another
+    // answer than before.
     const then = await asked<{ steps: { removed: string[]; launched: { nodePool: string }[] }[] }>(
       ...["simulate", "--consolidate", "--horizon", "10m"],
     );

@@ -330,14 +330,14 @@ describe("a Helm release on a real control plane", () => {
     }
   });
 
-  it("made no request beyond its rights", () => {
+  it("sent no request beyond its rights", () => {
     const asked = auditedRequests(cluster.directory).filter(({ user }) => user === ACCOUNT);
     expect(asked.length).toBeGreaterThan(50);
     expect(refusedRequests(cluster.directory, ACCOUNT)).toEqual([]);
     expect(log()).not.toContain("forbidden");
   });
 
-  it("used the rights for webhooks", () => {
+  it("used each right that its webhooks need", () => {
     const used = new Set(
       auditedRequests(cluster.directory).map(({ verb, resource }) => `${verb} ${resource}`),
     );
@@ -355,7 +355,7 @@ describe("a Helm release on a real control plane", () => {
     );
   });
 
-  it("names the missing right and the remedy where it has none", async () => {
+  it("logs the missing right and the remedy if a right is missing", async () => {
     const poor = await tokenFile(cluster.client, cluster.kubeconfig, NAMESPACE, "default");
     const child = start(APART, poor, logs("poor.log"));
     await cluster.until("it is told", async () =>
@@ -369,7 +369,7 @@ describe("a Helm release on a real control plane", () => {
       ),
     );
     await endContainer(child);
-    // The audit log does show refusals. So their absence in the test above means something.
+    // The audit log also records refusals. Therefore their absence in the test above is meaningful.
     const poorly = auditedRequests(cluster.directory).filter(({ user }) => user !== ACCOUNT);
     expect(poorly.some(({ allowed, status }) => !allowed && status === 403)).toBe(true);
     expect(readFileSync(logs("poor.log"), "utf8")).toContain(

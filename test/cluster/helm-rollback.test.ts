@@ -1,6 +1,6 @@
 /**
- * `helm upgrade` from upstream's release to ours and `helm rollback`, with the operators running, while claims are
- * launching and one node is draining. The change itself replaces no node and evicts no pod. Budgets of the
+ * `helm upgrade` from upstream's release to karpenter-ts, and `helm rollback`, with the controllers running, while
+ * claims are launching and one node is draining. The change itself replaces no node and evicts no pod. Budgets of the
  * NodePools allow all nodes, so drift that the change caused would disrupt them.
  */
 import { readFileSync } from "node:fs";

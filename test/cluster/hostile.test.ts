@@ -90,7 +90,7 @@ describe("the controller works on with an API server that", { timeout: 400_000 }
     expect(karpenter.alive).toBe(true);
   }
 
-  /** How long Karpenter decided nothing, by its own log from line `known` on. */
+  /** How long Karpenter's log shows no decision, from line `known` on. */
   function staleFor(known: number): string {
     const found = karpenter
       .log()

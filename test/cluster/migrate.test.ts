@@ -1,7 +1,7 @@
 /**
- * From upstream's operator to ours, and back, while claims are launching, one node is draining and drift is
- * pending. The change itself replaces no node, launches nothing twice and evicts no pod. Upstream's operators, of
- * the two newest minor versions, are built from its Go module; their CRDs stay.
+ * A migration from upstream's operator to karpenter-ts, and back, while claims are launching, one node is draining and
+ * drift is pending. The change itself replaces no node, launches nothing twice and evicts no pod. Upstream's operators,
+ * of the two newest minor versions, are built from its Go module; their CRDs stay.
  */
 import { execFile, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";

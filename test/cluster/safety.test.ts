@@ -18,7 +18,7 @@ const RBAC = "rbac.authorization.k8s.io/v1";
 const CLAIMS = "nodeclaims.karpenter.sh";
 /** Three sweeps of the garbage collectors, which first run every ten seconds. */
 const LONG_ENOUGH_MS = 35_000;
-/** More nodes than the brake lets end. */
+/** More nodes than the brake allows to be removed. */
 const NODES = 7;
 
 interface Definition extends KubeObject {

@@ -122,7 +122,7 @@ for (const [group, checks] of Object.entries(CHECKS)) {
       async (id, _, check) => {
         const wanted = recorded[id];
         if (wanted === undefined) throw new Error(`${id} is not recorded: npm run cluster:record`);
-        // Both targets in parallel: most of a check's time is waiting.
+        // Both targets are tested in parallel, because most of a check's time is waiting.
         await Promise.all(
           targets.map(async (target) => {
             const { how, takesBytes } = target;

@@ -1,6 +1,6 @@
 /**
- * One suite for the Kubernetes client, run over each transport: the sandbox's API server as a function call, and
- * the same server over HTTPS.
+ * One suite for the Kubernetes client, run with each transport: function calls to the sandbox's API server, and HTTPS
+ * to the same server.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -75,7 +75,7 @@ describe.skipIf(asked.length === 0)(
       }
     });
 
-    it("may differ only in lines of listed kinds", () => {
+    it("differs only in lines of the listed kinds", () => {
       expect([...known].filter((line) => !Object.values(SCRIPTS).flat().includes(line))).toEqual(
         [],
       );
@@ -83,7 +83,7 @@ describe.skipIf(asked.length === 0)(
   },
 );
 
-it("the comparison ignores the order only where it is listed", () => {
+it("the comparison of kubectl's output ignores the order of lines only where that is listed", () => {
   const [one, other] = ["a=1\nb={}\n\n", "b={}\n\na=1\n"];
   const list = "annotate pod alone --list";
   expect(withoutChance(one, list)).toBe(withoutChance(other, list));
@@ -91,7 +91,7 @@ it("the comparison ignores the order only where it is listed", () => {
   expect(withoutChance(one, "get pods")).not.toBe(withoutChance(other, "get pods"));
 });
 
-it("the comparison ignores ages in whatever column they stand", () => {
+it("the comparison of kubectl's output ignores ages, in whatever column", () => {
   const event = (age: string): string => `LAST SEEN TYPE\n${age} Warning FailedScheduling\n`;
   expect(withoutChance(event("326d"), "get events")).toBe(
     withoutChance(event("325d"), "get events"),

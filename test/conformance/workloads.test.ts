@@ -19,7 +19,7 @@ import { METRICS_KIND, type Stage, tell } from "./workloads/story.ts";
 
 const { stories: recorded } = JSON.parse(readFileSync(RECORDING, "utf8")) as Told;
 
-/** Known differences, from the table of that page. */
+/** Known differences, from the table of docs/reference/differences.md. */
 const known = new Set(
   [
     ...readFileSync(

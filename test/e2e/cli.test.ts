@@ -124,7 +124,7 @@ async function watchPods(name: string, port: string): Promise<{ closed: Promise<
 }
 
 describe("the command line", () => {
-  it("prints one sentence about an error, refers a misuse to the help, and exits with an error", async () => {
+  it("prints one sentence about an error, points to the help after wrong usage, and exits with an error", async () => {
     writeFileSync(join(folder, "broken.yaml"), "name: [");
     const cases: readonly (readonly [readonly string[], RegExp])[] = [
       [["frob"], /^karpenter: unknown command 'frob'\n\(--help says what can be given\)\n$/],

@@ -18,7 +18,7 @@ function limitsIf(opened: readonly string[]): readonly unknown[] {
   return asTheyLimitIt({ scenario, theirs }).manifests.map(({ spec }) => spec.limits);
 }
 
-it("the comparison ignores node limits that upstream exceeds, of any pool, and no other limit", () => {
+it("the comparison with upstream ignores node limits that upstream exceeds, of any pool, and no other limit", () => {
   const whole = { nodes: "1", cpu: "10" };
   expect(limitsIf(["a", "b"])).toEqual([whole, whole]);
   expect(limitsIf(["a", "a", "b"])).toEqual([{ cpu: "10" }, whole]);

@@ -44,7 +44,7 @@ function eachClass(ask: (base: Base, podClass: PodClass, variant: Variant) => vo
       for (const variant of hardestVariants(podClass, base)) ask(base, podClass, variant);
 }
 
-describe("the planner's new node", () => {
+describe("a new node in the planner", () => {
   it("accepts a pod exactly if no stage of the explanation refuses it", () => {
     const answers = { takes: 0, refuses: 0 };
     eachClass((base, podClass, variant) => {
@@ -65,7 +65,7 @@ describe("the planner's new node", () => {
     expect(Math.min(answers.takes, answers.refuses)).toBeGreaterThan(100);
   });
 
-  it("gives another answer once the object that a refusal names is removed", () => {
+  it("gives another answer without the object that a refusal names", () => {
     const stages = new Set<string>();
     eachClass((base, podClass, variant) => {
       for (const template of base.templates) {
@@ -88,7 +88,7 @@ describe("the planner's new node", () => {
   });
 });
 
-describe("the planner's instance type", () => {
+describe("an instance type in the planner", () => {
   it("refuses a pod exactly if one column of the table excludes it", () => {
     const stages = new Set<string>();
     const volumes = Requirements.NONE;
@@ -111,8 +111,8 @@ describe("the planner's instance type", () => {
   });
 });
 
-describe("the planner's existing node", () => {
-  it("gives another answer once the object that a refusal names is removed", () => {
+describe("an existing node in the planner", () => {
+  it("gives another answer without the object that a refusal names", () => {
     const stages = new Set<string>();
     eachClass((base, podClass, variant) => {
       for (const node of base.nodes) {

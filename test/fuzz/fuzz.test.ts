@@ -24,8 +24,8 @@ const MORE_NODES = 84_002_009;
 /** Seed: 19 kinds of pods are pending because of three limits. A fix is found for each before any is made smaller. */
 const MANY_KINDS = 84_002_341;
 /**
- * Seed with three limits on all NodePools: one kind of pod has used up its budget of trial plans before the fix of
- * another kind is tried for it.
+ * Seed with three limits on all NodePools. The search for one kind of pod uses up its budget of trial plans before the
+ * fix of another kind is tried for it.
  */
 const LENT = 84_003_098;
 /** Seed: a planned node must keep several types (minValues), and no type may be added. Fewer types are enough. */
@@ -70,19 +70,19 @@ describe("the remedies that plans name for pods without a place", () => {
     expect(fixed).toBeGreaterThan(5);
   });
 
-  it("are small even if all pools have three limits", () => {
+  it("are as small as possible even if all pools have three limits", () => {
     const { faults } = fixVerdict(
       limitedAnyway(withVolumes(drawScenario(MORE_NODES), MORE_NODES), MORE_NODES),
     );
     expect(faults).toEqual([]);
   });
 
-  it("are those of other pods once the search for their own has used all its plans", () => {
+  it("may be those of other pods, after the search for their own has used up its trial plans", () => {
     const verdict = fixVerdict(limitedAnyway(withVolumes(drawScenario(LENT), LENT), LENT));
     expect(verdict).toEqual({ faults: [], fixed: 12, unfixed: 0 });
   });
 
-  it("exist, and are small, for each of many kinds of pods that limits exclude", () => {
+  it("exist for each of many kinds of pods that limits exclude, and are as small as possible", () => {
     const { faults } = fixVerdict(
       withLimits(withVolumes(drawScenario(MANY_KINDS), MANY_KINDS), MANY_KINDS),
     );
@@ -202,7 +202,7 @@ describe("the validator of plans, for volumes", () => {
 });
 
 describe("the simulated scheduler's check of a plan", () => {
-  it("is repeated without the pods that it refuses, because others counted on them (seed 7631473)", () => {
+  it("is repeated without the pods that it refuses, because other pods relied on them (seed 7631473)", () => {
     const zone = "topology.kubernetes.io/zone";
     const { manifests, instanceTypes } = drawScenario(0);
     const pool = manifests.find(({ kind }) => kind === "NodePool");

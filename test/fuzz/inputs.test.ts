@@ -39,7 +39,7 @@ describe("the check of input texts", () => {
     }
   });
 
-  it("accepts expected errors, and reports complaints as faults", async () => {
+  it("accepts expected errors, and reports what a target finds wrong", async () => {
     expect(await faultOf(target(JSON.parse as () => unknown), "{")).toBeUndefined();
     expect(
       await faultOf(

@@ -164,7 +164,7 @@ describe("drift", () => {
             expect(going.length).toBeLessThan(2);
             for (const name of going) {
               left.add(name);
-              // One ready replacement for each machine that left or is leaving.
+              // One ready replacement exists for each machine that left or is leaving.
               const claims = await account.items(CLAIMS);
               expect(claims).toHaveLength(left.size);
               for (const one of claims) expect(conditionOf(one, "Ready")?.status).toBe("True");

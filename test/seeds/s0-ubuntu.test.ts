@@ -39,7 +39,7 @@ describe("an Ubuntu node for seed S0's inflate", () => {
   });
   afterAll(() => account.world.close());
 
-  it("follows two of five pods on the base nodes, with three unschedulable (S0-28)", async () => {
+  it("is launched for three of five pods; the other two fit the base nodes (S0-28)", async () => {
     await account.world.advance(500);
     const pods = await account.items(PODS);
     expect(pods).toHaveLength(5);
@@ -167,7 +167,7 @@ describe("an Ubuntu node for seed S0's inflate", () => {
     expect((await account.read(`${PROVISIONERS}/custom`)).status.resources.cpu).toBe("4");
   });
 
-  it("comes from a controller whose pod in namespace karpenter has its log (S0-29)", async () => {
+  it("is logged by a controller whose pod in namespace karpenter has that log (S0-29)", async () => {
     const selected = `${KARPENTER_PODS}?labelSelector=app.kubernetes.io%2Fname%3Dkarpenter`;
     const pods = await account.items(selected);
     expect(pods).toHaveLength(1);
@@ -279,7 +279,7 @@ describe("cleaning up seed S0", () => {
       });
     }));
 
-  it("deletes the template at once; its machine stays and can still be terminated (S0-04)", () =>
+  it("deletes the template at once, while its machine stays and can still be terminated (S0-04)", () =>
     inAccount(async (account) => {
       const machine = await start(account);
       await account.send("DELETE", `${TEMPLATES}/custom`);
@@ -294,7 +294,7 @@ describe("cleaning up seed S0", () => {
       expect(await account.instances()).toEqual([]);
     }));
 
-  it("leaves nothing in the seed's order, template before provisioner (S0-37)", () =>
+  it("leaves nothing behind in the seed's order, template before provisioner (S0-37)", () =>
     inAccount(async (account) => {
       await start(account);
       const { world } = account;

@@ -36,7 +36,7 @@ function grown(pod: Json): Json {
 }
 
 describe("S2: do-not-disrupt", () => {
-  it("protects nodes under either name as a pod's annotation, never as a label (S2-24)", () =>
+  it("protects nodes by either name of the annotation on a pod, never by a label (S2-24)", () =>
     inAccount(async (account) => {
       const { world } = account;
       await world.applySeed("s2-03-ec2nodeclass.yaml");
@@ -70,7 +70,7 @@ describe("S2: do-not-disrupt", () => {
       const labelledNode = await nodeOf("labelled");
       expect(new Set([...guardedNodes, labelledNode]).size).toBe(3);
 
-      // This makes every node drift.
+      // This change makes every node drift.
       await account.patch(`${POOLS}/default`, {
         spec: { template: { metadata: { labels: { team: "team-b" } } } },
       });

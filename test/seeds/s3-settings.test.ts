@@ -60,8 +60,8 @@ describe("S3: the batching of pods", () => {
     }));
 });
 
-describe("S3: the cluster's settings", () => {
-  it("put endpoint and name into user data, tags and profile, and EKS is asked for missing ones (S3-76, S3-77)", async () => {
+describe("S3: settings about the cluster", () => {
+  it("set endpoint and name in user data, tags and profile, and EKS gives missing ones (S3-76, S3-77)", async () => {
     const endpoint = "https://0123456789abcdef.gr7.ap-northeast-1.eks.amazonaws.com";
     const story = async (account: Account): Promise<string> => {
       await account.world.apply(
@@ -210,7 +210,7 @@ describe("S3 and S4: the interruption queue", () => {
 });
 
 describe("S3: config-logging", () => {
-  it("changes the controller's level while it runs, and overrides the level of the document (S3-84)", () =>
+  it("changes the controller's level while it runs, and overrides zap-logger-config (S3-84)", () =>
     inAccount(
       async (account) => {
         const { world } = account;

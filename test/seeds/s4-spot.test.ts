@@ -49,8 +49,8 @@ describe("S4: the unchanged spot.yaml and spot-deploy.yaml", () => {
       const [node, ...others] = await account.items(TEAM);
       expect(others).toEqual([]);
       expect(node.metadata.name).toBe(instance?.PrivateDnsName);
-      // As the CLI's describe-instances --query "Reservations[].Instances[?PrivateDnsName == '…'].InstanceId" selects
-      // it.
+      // The condition that the CLI's describe-instances evaluates with --query
+      // "Reservations[].Instances[?PrivateDnsName == '…'].InstanceId".
       const { Reservations } = await world.box.sandbox.aws.api.ec2.describeInstances({});
       const named = Reservations.flatMap(({ Instances }) =>
         Instances.filter(({ PrivateDnsName }) => PrivateDnsName === node.metadata.name),

@@ -95,7 +95,7 @@ describe("settings of the controller", () => {
     },
   );
 
-  it("that only the program reads all exist", () => {
+  it("that only the program itself reads are in the table of settings", () => {
     const known = new Set(Object.values(OPTIONS).map(({ flag }) => flag as string));
     expect(OF_THE_PROCESS.filter((flag) => !known.has(flag))).toEqual([]);
   });

@@ -46,7 +46,7 @@ function shown(type: string, className = "default") {
   return condition(world.kube.find(EC2_NODE_CLASS, className) as EC2NodeClass, type);
 }
 
-/** What Warning events said of class `default`. */
+/** The messages of Warning events about class `default`. */
 function warned(): readonly string[] {
   return world.events
     .filter(({ type, object }) => type === "Warning" && object.metadata.name === "default")

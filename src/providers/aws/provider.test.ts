@@ -629,7 +629,7 @@ describe("EC2NodeClass", () => {
     const { metadata } = other;
     const annotation = "karpenter.k8s.aws/instance-profile-name";
     expect(metadata.annotations?.[annotation]).toBe(second);
-    // The second profile is in use again. It stays while a node has it, and is deleted after that.
+    // The profile of the second role is in use again. It is kept while a node has it, and deleted after that.
     await world.kube.create(NODE_CLAIM, { ...claim, metadata: { ...metadata, name: "d" } });
     const role = `KarpenterNodeRole-${CLUSTER}`;
     world.kube.change(EC2_NODE_CLASS, "default", { spec: { role } });

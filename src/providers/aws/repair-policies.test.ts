@@ -14,7 +14,7 @@ function treated(reason: string, policies = CURRENT): readonly (readonly [string
 }
 
 describe("repair policies of the AWS provider", () => {
-  it("are complete for each set", () => {
+  it("pass the check that each set is complete", () => {
     expect(repairPoliciesProblem(CURRENT)).toBeUndefined();
     expect(repairPoliciesProblem(KWOK_REPAIR_POLICIES)).toBeUndefined();
     expect(CURRENT).toHaveLength(9);

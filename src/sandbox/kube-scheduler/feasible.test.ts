@@ -48,15 +48,15 @@ const WEB = { app: "web" };
 
 describe("the nodes that kube-scheduler's filters accept", () => {
   it.each<[title: string, pod: Pod, expected: string, placed?: readonly Pod[]]>([
-    ["leave out untolerated taints", testPod("p"), "a b"],
+    ["have no taint that the pod does not tolerate", testPod("p"), "a b"],
     [
-      "include tolerated ones",
+      "may have taints that the pod tolerates",
       testPod("p", { tolerations: [{ key: "team", operator: "Exists" }] }),
       "a b c",
     ],
-    ["obey the node selector", testPod("p", { nodeSelector: { [ZONE]: "b" } }), "b"],
+    ["match the pod's node selector", testPod("p", { nodeSelector: { [ZONE]: "b" } }), "b"],
     [
-      "obey a pinned name",
+      "have the name that the pod's spec sets",
       testPod("p", {
         affinity: {
           nodeAffinity: {
@@ -71,7 +71,7 @@ describe("the nodes that kube-scheduler's filters accept", () => {
       "a",
     ],
     [
-      "have the cpu",
+      "have enough free cpu",
       testPod("p", { requests: { cpu: "3" } }),
       "b",
       [
@@ -80,9 +80,13 @@ describe("the nodes that kube-scheduler's filters accept", () => {
         }),
       ],
     ],
-    ["have the extended resource", testPod("p", { requests: { "nvidia.com/gpu": "1" } }), ""],
     [
-      "have the host port free",
+      "have the requested extended resource",
+      testPod("p", { requests: { "nvidia.com/gpu": "1" } }),
+      "",
+    ],
+    [
+      "have the requested host port free",
       testPod("p", { containers: [{ name: "m", ports: [{ containerPort: 80, hostPort: 80 }] }] }),
       "b",
       [
@@ -91,52 +95,65 @@ describe("the nodes that kube-scheduler's filters accept", () => {
         }),
       ],
     ],
-    ["keep the skew", testPod("p", spread(), WEB), "b", [on("a", "x", "web")]],
     [
-      "ignore pods that the selector does not match for the skew",
+      "keep the topology spread within its maximum skew",
+      testPod("p", spread(), WEB),
+      "b",
+      [on("a", "x", "web")],
+    ],
+    [
+      "count for the skew only pods that the selector matches",
       testPod("p", spread(), WEB),
       "a b",
       [on("a", "x", "other")],
     ],
     [
-      "count tainted nodes for the skew unless told otherwise",
+      "count tainted nodes for the skew by default",
       testPod("p", spread(), WEB),
       "",
       [on("a", "x", "web"), on("b", "y", "web")],
     ],
     [
-      "do not count tainted nodes when taints are honoured",
+      "do not count tainted nodes for the skew if nodeTaintsPolicy is Honor",
       testPod("p", spread({ nodeTaintsPolicy: "Honor" }), WEB),
       "a b",
       [on("a", "x", "web"), on("b", "y", "web")],
     ],
     [
-      "count as if a domain were empty while there are fewer than minDomains",
+      "count for the skew as if a domain were empty, while there are fewer than minDomains",
       testPod("p", spread({ minDomains: 5 }), WEB),
       "b",
       [on("a", "x", "web"), on("c", "z", "web")],
     ],
-    ["lack no topology label", testPod("p", spread({ topologyKey: "rack" }), WEB), ""],
     [
-      "share the zone that affinity asks for",
+      "have the label that the topology spread uses",
+      testPod("p", spread({ topologyKey: "rack" }), WEB),
+      "",
+    ],
+    [
+      "are in the zone that pod affinity requires",
       testPod("p", { affinity: near("db") }),
       "b",
       [on("b", "x", "db")],
     ],
     [
-      "are all when a group's first pod looks for itself",
+      "are all nodes if the first pod of a group has affinity to itself",
       testPod("p", { affinity: near("p") }),
       "a b",
     ],
-    ["are none when affinity finds nobody", testPod("p", { affinity: near("db") }), ""],
     [
-      "avoid the zone that anti-affinity forbids",
+      "are none if no pod matches the required affinity",
+      testPod("p", { affinity: near("db") }),
+      "",
+    ],
+    [
+      "are not in the zone that anti-affinity excludes",
       testPod("p", { affinity: far("db") }),
       "b",
       [on("a", "x", "db")],
     ],
     [
-      "avoid pods that keep us away",
+      "have no pod whose anti-affinity matches the new pod",
       testPod("p", {}, { app: "p" }),
       "b",
       [on("a", "x", "db", { affinity: far("p", HOSTNAME) })],

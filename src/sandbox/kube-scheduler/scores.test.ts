@@ -23,17 +23,17 @@ describe("the node that kube-scheduler scores highest", () => {
   it.each<
     [title: string, pod: Pod, nodes: readonly Node[], placed: readonly Pod[], expected: string]
   >([
-    ["is the first by name among equals", testPod("p"), TWO, [], "a"],
-    ["is the emptier one", testPod("p"), TWO, [on("a", "x", "x", "2")], "b"],
+    ["is the first by name among equal nodes", testPod("p"), TWO, [], "a"],
+    ["is the node with more free room", testPod("p"), TWO, [on("a", "x", "x", "2")], "b"],
     [
-      "avoids taints that prefer no pods",
+      "has no taint PreferNoSchedule, if there is one without",
       testPod("p"),
       [testNode("a", { taints: [{ key: "k", effect: "PreferNoSchedule" }] }), testNode("b")],
       [],
       "b",
     ],
     [
-      "is where node affinity would rather be",
+      "matches the preferred node affinity",
       testPod("p", {
         affinity: {
           nodeAffinity: {
@@ -51,7 +51,7 @@ describe("the node that kube-scheduler scores highest", () => {
       "b",
     ],
     [
-      "is near the pods that affinity prefers",
+      "is in the place of the pods that affinity prefers",
       testPod("p", {
         affinity: { podAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [preferDb] } },
       }),
@@ -60,7 +60,7 @@ describe("the node that kube-scheduler scores highest", () => {
       "b",
     ],
     [
-      "is away from the pods that anti-affinity would rather avoid",
+      "is away from the pods that preferred anti-affinity names",
       testPod("p", {
         affinity: {
           podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [preferDb] },
@@ -71,7 +71,7 @@ describe("the node that kube-scheduler scores highest", () => {
       "b",
     ],
     [
-      "spreads by a soft constraint even where resources say otherwise",
+      "satisfies a soft topology spread, even with less free room",
       testPod(
         "p",
         {

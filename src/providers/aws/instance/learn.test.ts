@@ -55,7 +55,7 @@ describe("an error of a launch into a reservation", () => {
     ["InvalidCapacityReservationState.Unavailable", [3, 3], [true, false]],
     ["InternalError", [3, 3], [false, false]],
   ])(
-    "%s leaves these free counts, and marks these reservations as unavailable",
+    "%s leads to these free counts, and to these reservations marked as unavailable",
     async (code, left, out) => {
       expect(await after(code)).toEqual({ left, out, outOnDemand: false });
     },

@@ -15,7 +15,7 @@ describe("the learned memory of nodes", () => {
     expect(memory.learn("m5.large", "ami-1", 100, 100)).toBe(false);
     expect(memory.of("m5.large", "ami-1")).toBeUndefined();
     expect(memory.learn("m5.large", "ami-1", 110, 100)).toBe(true);
-    // A node that reports exactly the promised memory, which is less than another node of its kind has.
+    // A node that reports exactly the promised memory, which is less than another node of its type and image has.
     expect(memory.learn("m5.large", "ami-1", 100, 100)).toBe(true);
     expect(memory.learn("m5.large", "ami-1", 105, 100)).toBe(false);
     expect(memory.of("m5.large", "ami-1")).toBe(100);

@@ -10,7 +10,7 @@ const QueueUrl = `https://sqs.us-east-1.amazonaws.com/123456789012/${CLUSTER}`;
 let world: AwsWorld;
 afterEach(async () => {
   const stopped = world.stop();
-  // Other controllers may be in the middle of a batch.
+  // Other controllers may be in the middle of a batch of calls.
   await world.clock.advance(1_000);
   await stopped;
 });

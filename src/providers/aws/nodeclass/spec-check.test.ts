@@ -29,25 +29,25 @@ const BOTTLEROCKET = { amiSelectorTerms: [{ alias: "bottlerocket@latest" }] };
 describe("an EC2NodeClass with a fault in its fields is not ready", () => {
   it.each<[string, Partial<EC2NodeClass["spec"]>, Partial<AwsSettings>, string]>([
     [
-      "expressions while the gate is shut",
+      "for expressions while their feature gate is off",
       { kubelet: { maxPods: "vcpus * 8", kubeReserved: { cpu: "vcpus" } } },
       {},
       "KubeletExpressionsDisabled: spec.kubelet.maxPods, spec.kubelet.kubeReserved.cpu: expressions need the gate",
     ],
     [
-      "an expression that cannot be read",
+      "for an invalid expression",
       { kubelet: { maxPods: "cores * 8" } },
       OPEN,
       "KubeletExpressionInvalid: spec.kubelet.maxPods: Unknown variable: cores",
     ],
     [
-      "an expression without a number for some type",
+      "for an expression without a result for some instance type",
       { kubelet: { maxPods: "58 / (vcpus - 2)" } },
       OPEN,
       "KubeletExpressionEvaluationFailed: spec.kubelet.maxPods: division by zero (c5.large)",
     ],
     [
-      "kubelet settings that no kubelet knows or would read, each told",
+      "for each kubelet setting that is unknown or ignored",
       {
         kubelet: { maxPod: 10, seccompDefault: "yes", shutdownGracePeriod: "-5s" },
       },
@@ -55,13 +55,13 @@ describe("an EC2NodeClass with a fault in its fields is not ready", () => {
       'InvalidKubeletConfiguration: spec.kubelet.maxPod: KubeletConfiguration v1beta1 has no such field; mind its spelling; spec.kubelet.seccompDefault: "yes" is not true or false; spec.kubelet.shutdownGracePeriod: "-5s" is not a duration such as 1m30s',
     ],
     [
-      "a DNS server without an address",
+      "for a DNS server without an address",
       { kubelet: { clusterDNS: ["10.0.0.10", "fd01::a", "10.0.0.300"] } },
       {},
       'InvalidKubeletConfiguration: spec.kubelet.clusterDNS[2]: "10.0.0.300" is not an IP address',
     ],
     [
-      "volumes that EBS does not have, each told",
+      "for each volume that EBS cannot create",
       {
         blockDeviceMappings: [
           { deviceName: "/dev/xvda", ebs: { volumeType: "gp2", volumeSize: "50Gi", iops: 3_000 } },
@@ -76,13 +76,13 @@ describe("an EC2NodeClass with a fault in its fields is not ready", () => {
       "BlockDeviceMappingsInvalid: spec.blockDeviceMappings[0].ebs.iops: 3000, but volumes of type gp2 take none; remove it, or use gp3; spec.blockDeviceMappings[1].ebs.throughput: 125, but volumes of type io2 take none; remove it, or use gp3; spec.blockDeviceMappings[1].ebs.iops: volumes of type io2 need it; give a number",
     ],
     [
-      "a tag that AWS keeps to itself",
+      "for a tag that is reserved for AWS",
       { tags: { "aws:owner": "me" } },
       {},
       'TagValidationFailed: "aws:owner" tag does not pass tag validation requirements: spec.tags may not hold /^aws:/i; remove the key',
     ],
     [
-      "kubelet settings that are wrong further in",
+      "for invalid nested kubelet settings",
       {
         kubelet: {
           authentication: { webhook: { enabeld: true } },
@@ -105,19 +105,19 @@ describe("an EC2NodeClass with a fault in its fields is not ready", () => {
       ].join("; "),
     ],
     [
-      "taints that only the pool may give",
+      "for taints that only the NodePool may set",
       { kubelet: { registerWithTaints: [{ key: "a", effect: "NoSchedule" }] } },
       {},
       "InvalidKubeletConfiguration: spec.kubelet.registerWithTaints: taints come from the NodePool",
     ],
     [
-      "kubelet settings that its images do not read",
+      "for kubelet settings that its images ignore",
       { ...BOTTLEROCKET, kubelet: { seccompDefault: true } },
       {},
       "UnsupportedKubeletConfiguration: spec.kubelet.seccompDefault: Bottlerocket does not read it",
     ],
     [
-      "a threshold and a grace that cannot be read",
+      "for an invalid threshold and an invalid grace period",
       {
         kubelet: {
           evictionHard: { "memory.available": "150%", "nodefs.available": "lots" },
@@ -129,25 +129,25 @@ describe("an EC2NodeClass with a fault in its fields is not ready", () => {
       'InvalidKubeletConfiguration: spec.kubelet.evictionHard[memory.available]: "150%" is neither',
     ],
     [
-      "podsPerCore for Bottlerocket",
+      "for podsPerCore with Bottlerocket",
       { ...BOTTLEROCKET, kubelet: { podsPerCore: 4 } },
       {},
       "UnsupportedKubeletConfiguration: spec.kubelet.podsPerCore: Bottlerocket does not read it",
     ],
     [
-      "two DNS servers for a family that reads one",
+      "for two DNS servers with an image family that reads one",
       { ...BOTTLEROCKET, kubelet: { clusterDNS: ["10.0.0.10", "10.0.0.11"] } },
       {},
       "UnsupportedKubeletConfiguration: spec.kubelet.clusterDNS: Bottlerocket reads one address only",
     ],
     [
-      "user data that cannot be merged",
+      "for user data that cannot be merged",
       { ...BOTTLEROCKET, userData: "[settings" },
       {},
       "UserDataInvalid: ",
     ],
     [
-      "user data that EC2 does not take",
+      "for user data that is too long for EC2",
       { userData: `#!/bin/sh\n# ${"x".repeat(16_384)}` },
       {},
       "UserDataSizeLimitExceeded: spec.userData: ",

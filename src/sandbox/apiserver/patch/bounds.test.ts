@@ -54,7 +54,9 @@ describe("a list of 40,000 items", () => {
     expect(both.list).toHaveLength(2 * LENGTH);
   });
 
-  it("of plain values is too", { timeout: LIMIT_MS }, () => {
+  it("of plain values is also merged by a strategic patch in linear time", {
+    timeout: LIMIT_MS,
+  }, () => {
     const plain: Schema = { type: "array", "x-kubernetes-patch-strategy": "merge" };
     const values = names.map(({ name }) => name);
     const patch = { list: values.toReversed() };

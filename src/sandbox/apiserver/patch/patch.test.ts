@@ -88,7 +88,7 @@ describe("a strategic merge patch", () => {
   };
   const cases: readonly [string, unknown, unknown][] = [
     [
-      "merges items by key",
+      "merges items of a list by key",
       { list: [{ name: "b", y: 3 }] },
       {
         list: [
@@ -98,25 +98,33 @@ describe("a strategic merge patch", () => {
       },
     ],
     [
-      "deletes an item",
+      "deletes an item of a list",
       { list: [{ name: "a", $patch: "delete" }] },
       { list: [{ name: "b", x: 2 }] },
     ],
     [
-      "replaces a list",
+      "replaces a list if asked",
       { list: [{ $patch: "replace" }, { name: "c" }] },
       { list: [{ name: "c" }] },
     ],
-    ["joins sets of words", { words: ["r", "p"] }, { words: ["p", "q", "r"] }],
-    ["deletes words", { "$deleteFromPrimitiveList/words": ["p"] }, { words: ["q"] }],
-    ["replaces plain lists", { plain: ["9"] }, { plain: ["9"] }],
     [
-      "keeps only named keys",
+      "joins lists of texts with the merge strategy",
+      { words: ["r", "p"] },
+      { words: ["p", "q", "r"] },
+    ],
+    [
+      "deletes texts from such a list",
+      { "$deleteFromPrimitiveList/words": ["p"] },
+      { words: ["q"] },
+    ],
+    ["replaces lists without a merge strategy", { plain: ["9"] }, { plain: ["9"] }],
+    [
+      "keeps only the keys that it names",
       { $retainKeys: ["plain"], plain: ["9"] },
       { list: undefined, words: undefined, plain: ["9"] },
     ],
     [
-      "orders items",
+      "orders the items of a list",
       { "$setElementOrder/list": [{ name: "b" }, { name: "a" }], list: [{ name: "a", x: 5 }] },
       {
         list: [
@@ -125,7 +133,7 @@ describe("a strategic merge patch", () => {
         ],
       },
     ],
-    ["removes by null", { plain: null }, { plain: undefined }],
+    ["removes a field with null", { plain: null }, { plain: undefined }],
   ];
   it.each(cases)("%s", (_title, patch, expected) => {
     const result = applyStrategicPatch(target, patch, schema) as Record<string, unknown>;

@@ -52,8 +52,7 @@ type Send = (input: unknown) => Promise<unknown>;
 type Command = new (input: never) => object;
 
 describe("the simulated AWS over HTTP, called by the AWS SDK", () => {
-  // Two accounts with the same seed: one is called over the wire, the other in process. Equal calls
-  // must keep them equal.
+  // Two accounts with the same seed: one is called over HTTP, the other in process. Equal calls must keep them equal.
   const wired = create();
   const twin = create();
   let endpoint: AwsEndpoint;

@@ -103,17 +103,17 @@ describe("a pod with a volume claim fits", () => {
     ],
     ["where its bound volume is", { claims: [bound()], volumes: [volume("pv-data", "b")] }, "b"],
     [
-      "nowhere when its volume is elsewhere",
+      "nowhere if its volume is in another place than all nodes",
       { claims: [bound()], volumes: [volume("pv-data", "z")] },
       CONFLICT,
     ],
     [
-      "anywhere when its volume will be made",
+      "anywhere if its volume will be created",
       { claims: [claim()], classes: [storageClass()] },
       "a b",
     ],
     [
-      "where the class allows volumes to be made",
+      "where the storage class allows a volume to be created",
       {
         claims: [claim()],
         classes: [
@@ -125,7 +125,7 @@ describe("a pod with a volume claim fits", () => {
       "b",
     ],
     [
-      "where a free volume is when none can be made",
+      "where a free volume is, if none can be created",
       {
         claims: [claim()],
         classes: [storageClass({ provisioner: "kubernetes.io/no-provisioner" })],
@@ -134,7 +134,7 @@ describe("a pod with a volume claim fits", () => {
       "b",
     ],
     [
-      "nowhere when none can be made and none is free",
+      "nowhere if no volume is free and none can be created",
       {
         claims: [claim()],
         classes: [storageClass({ provisioner: "kubernetes.io/no-provisioner" })],
@@ -151,7 +151,7 @@ describe("a pod with a volume claim fits", () => {
       "b",
     ],
     [
-      "where the zone label of its volume says",
+      "in the zone that the label of its volume names",
       {
         claims: [bound()],
         volumes: [

@@ -57,46 +57,51 @@ function question({ usages, resource = "cpu", ageMs = 60_000, ...given }: Given)
   return { resource, container: undefined, currentReplicas, pods, samples, nowMs: NOW };
 }
 
-describe("replicas for a target in percent of the requests", () => {
+describe("the wanted replicas, for a target in percent of the requests", () => {
   it.each<[string, number, Given, number]>([
-    ["above the target it grows in proportion", 30, { usages: [300, 500, 700] }, 5],
-    ["below the target it shrinks in proportion", 50, { usages: [100, 300, 500, 250, 250] }, 3],
-    ["within a tenth of the target nothing changes", 100, { usages: [1_010, 1_030, 1_020] }, 3],
-    ["at exactly a tenth above nothing changes", 100, { usages: [1_100, 1_100] }, 2],
-    ["just over a tenth it changes", 100, { usages: [1_110, 1_110] }, 3],
+    ["grow in proportion above the target", 30, { usages: [300, 500, 700] }, 5],
+    ["shrink in proportion below the target", 50, { usages: [100, 300, 500, 250, 250] }, 3],
+    ["stay the same within a tenth of the target", 100, { usages: [1_010, 1_030, 1_020] }, 3],
+    ["stay the same at exactly a tenth above the target", 100, { usages: [1_100, 1_100] }, 2],
+    ["grow at slightly more than a tenth above the target", 100, { usages: [1_110, 1_110] }, 3],
     [
-      "pods that are not ready count as idle on the way up",
+      "grow as if pods that are not ready were idle",
       30,
       { usages: [300, 500, 700], unready: [0] },
       4,
     ],
-    ["so many of them keep it as it is", 30, { usages: [400, 500, 700], unready: [1, 2] }, 3],
     [
-      "pending pods count as idle on the way up",
+      "stay the same with enough pods that are not ready",
       30,
-      { usages: [600, 600, undefined], pending: [2] },
-      4,
+      { usages: [400, 500, 700], unready: [1, 2] },
+      3,
     ],
+    ["grow as if pending pods were idle", 30, { usages: [600, 600, undefined], pending: [2] }, 4],
     [
-      "pending pods do not count on the way down",
+      "shrink without counting pending pods",
       50,
       { usages: [100, 100, undefined], pending: [2] },
       1,
     ],
     [
-      "failed pods count for nothing",
+      "do not depend on failed pods",
       50,
       { usages: [500, 700, 9_000], failed: [2], currentReplicas: 2 },
       3,
     ],
-    ["missing samples count as idle on the way up", 50, { usages: [950, 950, undefined] }, 4],
+    ["grow as if pods without a sample were idle", 50, { usages: [950, 950, undefined] }, 4],
     [
-      "missing samples count as the whole request on the way down",
+      "shrink as if pods without a sample used their whole request",
       50,
       { usages: [100, 400, undefined] },
       3,
     ],
-    ["they never turn down into up", 50, { usages: [240, 240, undefined] }, 3],
+    [
+      "do not grow by missing samples if the usage is below the target",
+      50,
+      { usages: [240, 240, undefined] },
+      3,
+    ],
   ])("%s", (_name, target, given, replicas) => {
     expect(replicasForUtilization(question(given), target)).toMatchObject({ replicas });
   });
@@ -138,11 +143,16 @@ describe("replicas for a target in percent of the requests", () => {
   });
 });
 
-describe("replicas for a target that is an average amount", () => {
+describe("the wanted replicas, for a target that is an average amount", () => {
   it.each<[string, number, Given, number]>([
-    ["it grows", 500, { usages: [600, 1_200] }, 4],
-    ["it shrinks", 500, { usages: [100, 200, 300] }, 2],
-    ["missing samples count as the target on the way down", 500, { usages: [100, undefined] }, 2],
+    ["grow above the target", 500, { usages: [600, 1_200] }, 4],
+    ["shrink below the target", 500, { usages: [100, 200, 300] }, 2],
+    [
+      "shrink as if pods without a sample used exactly the target",
+      500,
+      { usages: [100, undefined] },
+      2,
+    ],
   ])("%s", (_name, target, given, replicas) => {
     expect(replicasForAverage(question(given), target)).toMatchObject({ replicas });
   });
