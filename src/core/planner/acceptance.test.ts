@@ -9,7 +9,7 @@ import { DEFAULT_PLANNER } from "./planner-options.ts";
 const pods = (count: number, cpu = "1800m") =>
   Array.from({ length: count }, (_, at) => pod({ name: `p-${at}`, cpu, memory: "1Gi" }));
 
-/** Pool → its pods. */
+/** The number of pods on new nodes of each NodePool, by the name of the NodePool. */
 function shares({ newClaims }: ReturnType<typeof solve>): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const claim of newClaims)
@@ -62,7 +62,7 @@ describe("the conditions for one plan to replace another", () => {
     readonly relaxed?: boolean;
   }
   const left = pods(3);
-  /** A plan of these nodes; the pods with these numbers are left without a place. */
+  /** A plan with these new nodes. The pods with the numbers in `unplaced` have no place. */
   const plan = (nodes: readonly Node[], ...unplaced: readonly number[]) =>
     ({
       newClaims: nodes.map(({ price, pods: count = 1, weight = 0, relaxed = false }) => ({

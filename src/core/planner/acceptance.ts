@@ -1,6 +1,6 @@
 /**
- * The acceptance rule: when one plan of a batch replaces another one. It is a table of conditions. A plan source or an
- * improvement states what its plans must save, and whether they are asked about stranded pods.
+ * The acceptance rule: the conditions under which one plan of a batch replaces another one. A plan source or an
+ * improvement states how much its plans must save, and whether they may strand more pods.
  */
 import type { Steps } from "../../base/steps.ts";
 import { rankOf } from "../provisioning/pools/rank.ts";
@@ -11,7 +11,7 @@ import type { PlannerOptions } from "./planner-options.ts";
 import { SAVING_OF_A_MISTAKE } from "./settings.ts";
 import { strandsMore } from "./stranding.ts";
 
-/** What a plan must do to replace another one, by name, in the order in which it is asked. */
+/** The conditions that a plan must meet to replace another one, by name. They are checked in this order. */
 export const CONDITIONS = {
   costsLess: "The new nodes cost less per hour.",
   savesEnough:
@@ -26,7 +26,7 @@ export const CONDITIONS = {
 
 export type ConditionName = keyof typeof CONDITIONS;
 
-/** Shares of the known plan's price that a plan must save. */
+/** The shares of the replaced plan's price that a rule may require a plan to save. */
 export const SAVINGS = {
   anything: "any amount",
   setting: "`--planner-min-saving`",
@@ -55,7 +55,7 @@ export function* firstFailure(
   return (yield* strandsMore(batch, found, known, options)) ? "strandsNoMorePods" : undefined;
 }
 
-/** The share of the known plan's price that the rule asks for. */
+/** The share of the known plan's price that a plan must save under this rule. */
 export function minSavingOf(
   { saves }: Pick<AcceptanceRule, "saves">,
   { minSaving }: PlannerOptions,
@@ -64,7 +64,7 @@ export function minSavingOf(
   return saves === "setting" ? minSaving : Math.max(SAVING_OF_A_MISTAKE, minSaving);
 }
 
-/** Like {@link firstFailure}, without the question about stranded pods. `minSaving`: a share of the known price. */
+/** Like {@link firstFailure}, but does not check stranded pods. `minSaving`: a share of the price of `known`. */
 export function failureByPrice(
   found: SchedulingResult,
   known: SchedulingResult,
@@ -73,7 +73,7 @@ export function failureByPrice(
 ): ConditionName | undefined {
   const price = priceMicroUsd(found);
   const knownPrice = priceMicroUsd(known);
-  // Asked apart from the saving: a plan with fewer nodes may still have a higher price than upstream's plan.
+  // The next check alone would accept a more expensive plan with fewer nodes, because each node saved counts as money.
   if (price >= knownPrice) return "costsLess";
   const nodeCost = (found.newClaims.length - known.newClaims.length) * nodeMicroUsdPerHour;
   if (price + nodeCost > knownPrice * (1 - minSaving)) return "savesEnough";
@@ -84,9 +84,9 @@ export function failureByPrice(
 }
 
 /**
- * A NodePool of a lower weight serves only the pods that the heavier ones cannot serve, however cheap it is. So for
- * each weight, the pools of that weight and above must get as many pods as in `known`. Pods on existing nodes need no
- * pool.
+ * Upstream uses a NodePool of lower weight only for pods that no heavier pool can serve, even if it is cheaper. So for
+ * each weight, the pools of that weight and above must get as many pods as in `known`. Pods on existing nodes count for
+ * every weight.
  */
 function keepsPoolWeights(found: SchedulingResult, known: SchedulingResult): boolean {
   const ranks = new Set([...found.newClaims, ...known.newClaims].map(({ pool }) => rankOf(pool)));

@@ -1,6 +1,6 @@
 /**
- * Repeats nodes of a plan in a further plan of the same batch: the same pods on a node like the planned one, as far
- * as the rules allow. Improvements change one node and repeat the others.
+ * Repeats nodes of a plan in another plan of the same batch: the same pods on a node of the same kind, as far as the
+ * rules allow. Improvements change one node and repeat the others.
  */
 import { eachInSteps, type Steps } from "../../base/steps.ts";
 import type { QueuedPod } from "../provisioning/batch/queue.ts";
@@ -11,9 +11,9 @@ import { type Batch, planByCheapestNode } from "../provisioning/solve.ts";
 import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
 import { typesFor } from "./packing/place-packed.ts";
 
-/** What callers need that cannot use a plan once a pod has lost its planned node. */
+/** What a repeated plan has lost so far. A caller that cannot use a plan without all planned nodes stops early. */
 interface Kept {
-  /** A pod has lost its planned node: no further pod is placed. */
+  /** Set once a pod did not fit on its planned node. No further pod is placed then. */
   isLost: boolean;
   /** The number of preferences that pods gave up. */
   preferencesGivenUp: number;
@@ -22,11 +22,14 @@ interface Kept {
 /** A plan that repeats the nodes of another one. */
 export interface Repeated {
   readonly result: SchedulingResult;
-  /** The number of preferences that pods gave up for it. */
+  /** The number of preferences that pods gave up in this plan. */
   readonly preferencesGivenUp: number;
 }
 
-/** Puts the pods of these nodes on nodes like them. Returns all other pods, in order. */
+/**
+ * Places the pods of these planned nodes on new nodes of the same kind. Returns the queued pods that are left, in
+ * order.
+ */
 export function* asPlanned(
   pass: Pass,
   queued: readonly QueuedPod[],
@@ -48,7 +51,7 @@ export function* asPlanned(
   return rest;
 }
 
-/** The plan with these nodes in place of its own. Undefined: one of their pods does not fit on its node. */
+/** The plan with `claims` as its new nodes. Undefined: a pod has no place on its planned node, or none at all. */
 export function* withNodes(
   batch: Batch,
   { unschedulable }: SchedulingResult,
@@ -65,7 +68,7 @@ export function* withNodes(
   return { result, preferencesGivenUp: kept.preferencesGivenUp };
 }
 
-/** Puts the pod on an existing node with all its preferences met. False: no existing node can take it so. */
+/** Places the pod on an existing node that meets all its preferences. False: no existing node does. */
 export function fitsExisting(pass: Pass, { pod, podClass }: QueuedPod): boolean {
   const variant = pass.classes.variant(podClass, 0);
   return variant !== undefined && onExistingNode(pass, { pod, podClass, variant });
@@ -78,7 +81,9 @@ interface Repeating {
   readonly kept: Kept | undefined;
 }
 
-/** Puts the pod on the node that repeats its planned one, and gives up as few of its preferences as possible. */
+/**
+ * Places the pod on the new node that repeats `home`, the pod's planned node. Gives up as few preferences as possible.
+ */
 function placeOn(
   home: PlannedClaim,
   { pod, podClass }: QueuedPod,
@@ -104,7 +109,7 @@ function placeOn(
 }
 
 /**
- * A node without pods that has the labels of the planned one, because topology spread depends on them. Undefined: the
+ * An empty node with the same labels as the planned one, because topology spread depends on labels. Undefined: the
  * limits of the NodePool allow no such node any more.
  */
 function nodeLike(
@@ -123,8 +128,8 @@ function nodeLike(
 }
 
 /**
- * Narrows the labels of the pool to each value that these requirements settle. Undefined: no node can have all these
- * labels.
+ * The NodePool's requirements, with each label fixed to its value if `requirements` allow only one. Undefined: no node
+ * can have all these labels.
  */
 export function setAsPlanned(
   space: RequirementSpace,

@@ -18,7 +18,7 @@ function batch(pods: number, hasReserved = false): Batch {
   return { queued: Array(pods).fill({}), classes: new Set(), base: { templates } } as never;
 }
 
-/** A plan of one node at this price, and of some pods without a place. */
+/** A plan of one node at this price. `left` pods have no place. */
 function plan(priceMicroUsd: number, left = 0): SchedulingResult {
   const claim = { cheapest: { priceMicroUsd }, pool: { weight: 0 }, pods: [] };
   const unschedulable = Array.from({ length: left }, (_, at) => ({ pod: pod({ name: `${at}` }) }));

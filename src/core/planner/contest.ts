@@ -20,11 +20,14 @@ export class Contest {
   readonly options: PlannerOptions;
   /** Whether the batch is large enough, and simple enough, to be packed by price. */
   readonly mayPack: boolean;
-  /** Whether a plan by price must save at least `SAVING_OF_A_MISTAKE`. True for small batches. */
+  /**
+   * Whether sources whose rule is `--planner-min-saving` must save `SAVING_OF_A_MISTAKE` instead. True for small
+   * batches.
+   */
   readonly #onlyMistakes: boolean;
   /** Set while the greedy source races against the packing source. Absent: there is no race. */
   race?: Race | undefined;
-  /** No plan can save enough over the best one: no source and no improvement is asked any more. */
+  /** Set once no plan can save enough over the best one. No further source or improvement is run then. */
   isSettled = false;
   #best: SchedulingResult | undefined;
   #beaten: SchedulingResult | undefined;
@@ -32,7 +35,7 @@ export class Contest {
   #improvements: readonly ImprovementName[] = [];
   readonly #considered: Considered[] = [];
 
-  /** `anySaving`: also in a small batch a plan by price must save only the share in the settings. */
+  /** `anySaving`: `--planner-min-saving` is enough also in a small batch, in place of `SAVING_OF_A_MISTAKE`. */
   constructor(batch: Batch, options: PlannerOptions, anySaving = false) {
     this.batch = batch;
     this.options = options;
@@ -40,7 +43,7 @@ export class Contest {
     this.#onlyMistakes = !this.mayPack && !anySaving;
   }
 
-  /** Whether the planner uses this part. Only the benchmark of heuristics leaves a part out. */
+  /** Whether the planner uses this source or heuristic. Only the benchmark of heuristics leaves one out. */
   uses(name: SourceName | Heuristic): boolean {
     return name === "greedy" || uses(this.options, name);
   }
@@ -55,8 +58,8 @@ export class Contest {
   }
 
   /**
-   * The plan that the best one had to beat under the rule of its source. The first plan had to beat none, so it is
-   * returned itself.
+   * The plan that the best one had to beat under the rule of its source. The first plan had none to beat, so this is
+   * the first plan itself.
    */
   get beaten(): SchedulingResult {
     return this.#beaten ?? this.best;
@@ -81,8 +84,8 @@ export class Contest {
   }
 
   /**
-   * Whether pods may be placed again by price. Not with reservations: a price does not show what a reserved instance
-   * saves. Not if pods must keep their domains: such a plan ignores where pods run.
+   * Whether a source may place all pods again by price. Not with reservations: the price of a node does not show what a
+   * reserved instance saves. Not if running pods should keep their domains: plans by price ignore where pods run.
    */
   get mayRearrange(): boolean {
     const { batch, options } = this;
@@ -90,7 +93,10 @@ export class Contest {
     return !hasReservations(batch) && options.domainNow === undefined;
   }
 
-  /** Offers the plan of a source. It must be cheaper than the best plan, and beat `known` under the source's rule. */
+  /**
+   * Offers the plan of a source. The plan must beat `known` under the source's rule, and must be cheaper than the best
+   * plan.
+   */
   *offer(
     source: SourceName,
     plan: SchedulingResult,
@@ -106,7 +112,7 @@ export class Contest {
     this.#improvements = [];
   }
 
-  /** Offers the best plan with an improvement. `known`: the plan that it must beat under the rule. */
+  /** Offers an improved form of the best plan. `known`: the plan that it must beat under the rule. */
   *offerImproved(
     improvement: ImprovementName,
     plan: SchedulingResult,
@@ -141,7 +147,8 @@ export class Contest {
   }
 
   /**
-   * The first failed condition. In a small batch a plan by price must save so much that the greedy plan was a mistake.
+   * The first failed condition. In a small batch, `--planner-min-saving` is replaced by the saving that proves a
+   * mistake of the greedy plan.
    */
   #failureAgainst(
     known: SchedulingResult,
@@ -170,7 +177,7 @@ export class Contest {
 function mayPack(batch: Batch, { policy, minPods }: PlannerOptions): boolean {
   const { queued, classes } = batch;
   if (policy === "greedy") return false;
-  // An instance of a reservation can be promised only once, and only the greedy rules count the promises.
+  // Each instance of a reservation can be used by one node only. A packing does not count them; the greedy rules do.
   if (hasReservations(batch)) return false;
   if (queued.length >= minPods) return true;
   return countDivided(queued, classes) >= Math.max(1, minPods * MIN_SPREAD_SHARE);

@@ -1,9 +1,9 @@
 /**
  * The parts of the planner by name: plan sources, improvements and the steps of the packing. `npm run bench --
- * heuristics` plans without each of them in turn and prints what it is worth. Nothing else leaves a part out.
+ * heuristics` plans without each part in turn and prints how much the part saves. Nothing else leaves a part out.
  */
 
-/** The plan sources, in the order in which they are asked, and what each one does. */
+/** The plan sources in the order in which they run, each with a description. */
 export const SOURCES = {
   greedy:
     "The largest pod first, each on the first node that takes it. The main difference from upstream: the zones of pods with a spread or an affinity.",
@@ -18,7 +18,7 @@ export const SOURCES = {
 
 export type SourceName = keyof typeof SOURCES;
 
-/** The ways to improve the best plan, in the order in which they are asked. */
+/** The improvements of the best plan in the order in which they run, each with a description. */
 export const IMPROVEMENTS = {
   openZones:
     "After cheapestNodeWithoutZone: nodes whose pods accept any zone may be launched in every zone again.",
@@ -28,7 +28,7 @@ export const IMPROVEMENTS = {
 
 export type ImprovementName = keyof typeof IMPROVEMENTS;
 
-/** The steps of the packing source, with what each does. */
+/** The steps of the packing source, each with a description. */
 const PACKING_STEPS = {
   race: "The greedy rules stop once their plan costs more than a packing is expected to cost.",
   evenPatterns: "Each node gets the same share of every kind of pod.",
@@ -50,7 +50,7 @@ export type Heuristic =
   | PackingStep
   | "hostGroupsFirst";
 
-/** All names, in the order in which a plan uses them. */
+/** The names of all parts, in the order in which the planner uses them. */
 export const HEURISTICS: readonly Heuristic[] = [
   ...(Object.keys(SOURCES) as SourceName[]).filter((name) => name !== "greedy"),
   "hostGroupsFirst",

@@ -10,7 +10,7 @@ import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
 import { solve } from "../provisioning/solve.ts";
 import { leastPriceMicroUsd } from "./least-price.ts";
 
-/** The bound, and what the plan costs. */
+/** The lower bound on the price, and the price of the plan. */
 function bound(options: Partial<SchedulingInput>): [least: number, price: number] {
   const input = schedulingInput(options);
   const result = solve(input);

@@ -1,8 +1,8 @@
 /**
- * A proven lower bound on the price of new nodes for the pods of a plan. Each resource gets a dual price, such that
- * no instance type has resources worth more than it costs. The pods' requests at these prices are then no more than
- * any plan must pay. What existing nodes and reservations have free is taken off first. Labels, zones and rules
- * between pods are left out, which can only lower the bound.
+ * A proven lower bound on the price of new nodes for the pods of a plan. Each resource gets a dual price, such that no
+ * instance type has resources worth more than it costs. So every plan costs at least what the pods' requests are worth
+ * at these prices. Room on existing nodes and reservations is subtracted from the requests first. Labels, zones and
+ * rules between pods are ignored, which can only lower the bound.
  */
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import { CAPACITY_TYPE_LABEL_KEY, WELL_KNOWN_LABELS } from "../../apis/karpenter/labels.ts";
@@ -18,7 +18,7 @@ import { Requirements } from "../scheduling/requirements.ts";
 import type { Bin } from "./packing/packing.ts";
 import { resourcePrices } from "./packing/resource-prices.ts";
 
-/** Reserved instances cost nothing more. They are subtracted from the demand instead. */
+/** Excludes reserved instances: they add no cost. They are subtracted from the demand instead. */
 const BOUGHT = Requirements.fromSpecs([
   { key: CAPACITY_TYPE_LABEL_KEY, operator: "NotIn", values: ["reserved"] },
 ]);
@@ -40,13 +40,14 @@ export function leastPriceOf(input: SchedulingInput, demand: Resources): number 
   if (bins.length === 0) return 0;
   const packing = { rows: [{ amounts, count: 1 }], bins, dimensions: names.length };
   const { leastCost } = resourcePrices(packing, [1]);
-  // Any demand needs at least one whole node.
+  // However small the demand is, at least one whole node must be bought.
   const one = Math.min(...bins.map(({ price }) => price));
-  // Prices are integers, so the bound is rounded up. Before that it is lowered by what floating point may have added.
+  // Prices are integers, so the bound may be rounded up. Before that, it is lowered by the largest possible rounding
+  // error of floating point.
   return Math.max(one, Math.ceil(leastCost * (1 - 1e-9)));
 }
 
-/** Resources that cost nothing more: what existing nodes have free, and what open reservations could give. */
+/** Resources that add no cost: free room of existing nodes, and the resources of unused reservations. */
 function paidFor({ nodes, pools }: SchedulingInput): Resources {
   let total: Resources = {};
   for (const { deleting, available } of nodes) {
@@ -76,8 +77,8 @@ function paidFor({ nodes, pools }: SchedulingInput): Resources {
 }
 
 /**
- * Each instance type of each NodePool at its lowest price. What daemons take is subtracted; each resource is a
- * dimension.
+ * Each instance type of each NodePool as a bin, at the lowest price of its offerings. Each resource is a dimension; the
+ * requests of daemon pods are subtracted.
  */
 export function cheapestBins(
   input: Pick<SchedulingInput, "pools" | "daemonPods" | "options">,

@@ -35,7 +35,7 @@ it("is nothing where limits have room, or keep pods out", () => {
 });
 
 it("is nothing where other nodes within the limits cost as little", () => {
-  // Five small nodes cost 500_000. The greedy rules fill one large node first, which costs 650_000 in all.
+  // Five small nodes cost 500_000. The greedy rules open one large node first, and their plan costs 650_000.
   const types = [
     instanceType({ name: "one", cpu: 1, offerings: [offering(100_000)] }),
     instanceType({ name: "four", cpu: 4, offerings: [offering(550_000)] }),

@@ -1,6 +1,6 @@
 /**
- * The cost of NodePool limits: the batch is planned again without them. That takes as long as the first plan, so it is
- * done only if limits kept instance types out of the plan.
+ * How much NodePool limits add to the price of a plan. To find out, the batch is planned again without limits. That
+ * takes as long as the first plan, so it is done only if limits excluded instance types from the plan.
  */
 import { NO_RESOURCES, type Resources, subtractResources } from "../../apis/resources.ts";
 import type { Steps } from "../../base/steps.ts";
@@ -10,15 +10,15 @@ import type { Batch } from "../provisioning/solve.ts";
 import { bitIndices, hasBit } from "../scheduling/bits.ts";
 import { priceMicroUsd } from "./plan-price.ts";
 
-/** A cheaper plan of the same batch that ignores the limits of these NodePools. */
+/** A cheaper plan of the same batch, made without the limits of these NodePools. */
 export interface FreePlan {
   readonly poolIds: readonly string[];
   readonly microUsdPerHour: number;
 }
 
 /**
- * The cheaper plan that limits of NodePools prevent. Undefined: limits cost nothing, or change which pods find a place.
- * `plan`: the function that planned the batch.
+ * The cheaper plan that the limits of NodePools prevent. Undefined: without limits the plan is not cheaper, or places a
+ * different number of pods. `plan`: the function that planned the batch.
  */
 export function* planWithoutLimits(
   batch: Batch,
@@ -36,7 +36,7 @@ export function* planWithoutLimits(
   return { poolIds, microUsdPerHour: priceMicroUsd(free) };
 }
 
-/** How much more the plan costs than the plan without limits. Undefined: no more. */
+/** How much more this plan costs than the plan without limits. Undefined: it costs no more. */
 export function limitCost(
   { poolIds, microUsdPerHour: least }: FreePlan,
   plan: SchedulingResult,
@@ -45,7 +45,7 @@ export function limitCost(
   return microUsdPerHour > 0 ? { poolIds, microUsdPerHour } : undefined;
 }
 
-/** Whether the limits would keep some instance type from one more node, after the nodes of the plan. */
+/** Whether the limits leave too little for one more node of some instance type, after all nodes of the plan. */
 function keepsTypesOut(template: Template, { newClaims }: SchedulingResult): boolean {
   const own = newClaims.filter(({ pool }) => pool.id === template.pool.id);
   const used = own.map(({ instanceTypes: [cheapest] }) => ({ ...cheapest?.capacity, nodes: 1 }));

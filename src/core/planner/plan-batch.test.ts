@@ -10,11 +10,11 @@ import { planBatch } from "./plan-batch.ts";
 import { priceMicroUsd } from "./plan-price.ts";
 import { DEFAULT_PLANNER, GREEDY_PLANNER } from "./planner-options.ts";
 
-/** Options that accept any saving for any number of pods. */
+/** Planner options with which any saving is enough, in batches of any size. */
 const EAGER = { ...DEFAULT_PLANNER, minPods: 0, minSaving: 0, nodeMicroUsdPerHour: 0 };
 const TYPES = [2, 4, 8, 16, 48].map((cpu) => instanceType({ cpu }));
 
-/** Pods of a few shapes. Some have host anti-affinity, some spread over zones. */
+/** Pods of a few sizes. Some have host anti-affinity, some are spread over zones. */
 function batch(seed: number, count: number) {
   const random = new Random(seed);
   return Array.from({ length: count }, (_, index) => {
@@ -108,7 +108,7 @@ describe("planBatch", () => {
     const pods = Array.from({ length: 30 }, (_, index) =>
       pod({ name: `p-${index}`, cpu: "1900m" }),
     );
-    // The large machine costs more for each core.
+    // The large instance type costs more for each core.
     const types = [instanceType({ cpu: 2 }), instanceType({ cpu: 64, priceMicroUsd: 9_000_000 })];
     const one = schedulingInput({ pods, pools: [poolInput({}, types)] });
     expect(solve(one).newClaims.length).toBe(1);
@@ -167,7 +167,7 @@ describe("planBatch", () => {
     const web = ["a", "b"].map((name) =>
       pod({ name, labels, cpu: "1", memory: "5Gi", spec: { affinity, topologySpreadConstraints } }),
     );
-    // Without these pods in each zone, all others could go to the other zone.
+    // Without a pod in each zone, all other pods could go to the same zone.
     const others = ["zone-b", "zone-a"].map((zone, at) =>
       pod({ name: `c-${at}`, memory: "12Gi", spec: { nodeSelector: { [key]: zone } } }),
     );
@@ -262,7 +262,8 @@ describe("planBatch", () => {
     const cheapZone = instanceType({ cpu: 4, zones: ["zone-a"] });
     const types = [cheapZone, instanceType({ cpu: 16, zones: ["zone-b"] })];
     const one = schedulingInput({ pods, pools: [poolInput({}, types)] });
-    // The preference to be apart does not count against the room that the group needs, so the greedy rules place it.
+    // The preferred anti-affinity does not count against the room that the host group needs. So the greedy rules place
+    // it.
     expect(solve(one).unschedulable).toEqual([]);
     const planned = planBatch(one, DEFAULT_PLANNER);
     expect(planned.unschedulable).toEqual([]);
@@ -313,7 +314,7 @@ describe("planBatch", () => {
     const busy = plan("900m", "512Mi");
     expect(busy.length).toBeGreaterThan(1);
     expect(busy.filter(({ types }) => types.includes("t"))).toEqual([]);
-    // Pods that use little cpu and much memory fill such a node: four of 100m each, although the memory would hold
+    // Such a node is filled by pods with little cpu and much memory: four of 100m each, although the memory would hold
     // five.
     const idle = plan("100m", "1500Mi");
     expect(idle.filter(({ types }) => types[0] === "t").length).toBe(50);
@@ -386,7 +387,7 @@ describe("planBatch", () => {
         },
       },
     };
-    // Each pod fills its node, so another pod on it makes it more expensive.
+    // Each of these pods fills its node. One more pod on the node would need a larger, more expensive type.
     const full = Array.from({ length: 150 }, (_, at) =>
       pod({ name: `x-${at}`, labels: { app: "x" }, cpu: `${7_800 - at}m`, spec: apart }),
     );
@@ -413,7 +414,7 @@ describe("planBatch", () => {
   it("leaves small batches to the rules unless told otherwise", () => {
     const one = input(5, 40);
     const { newClaims, ...rest } = withoutRecord(planBatch(one, DEFAULT_PLANNER));
-    // Only the planner decides which nodes should fill last.
+    // `solve` does not set `fillsLast`; only the planner decides which nodes should fill last.
     const plain = newClaims.map(({ fillsLast: _, ...claim }) => claim);
     expect({ newClaims: plain, ...rest }).toEqual(solve(one));
   });

@@ -1,8 +1,7 @@
 /**
  * The planner. Each plan source makes a plan of the batch, the acceptance rule keeps the best one, and improvements
- * change it. The greedy rules are the first source, so no batch costs more than by these rules unless more pods get a
- * place. Every plan is carried out by the same checks, whatever made it. How to read the result:
- * docs/guide/planner.md.
+ * change it. The greedy rules are the first source. So no plan costs more than theirs, unless more pods get a place.
+ * All sources place pods by the same checks. How to read the result: docs/guide/planner.md.
  */
 import { atOnce, type Steps } from "../../base/steps.ts";
 import { withinQuotas } from "../provisioning/nodes/within-quotas.ts";
@@ -60,8 +59,8 @@ interface BestPlan {
 }
 
 /**
- * The best plan, and what limits add to its price. Limits may leave only expensive nodes to the greedy rules. So if
- * limits cost money, other plans within the limits are accepted for a smaller saving.
+ * The best plan, and how much limits add to its price. Limits may leave only expensive nodes for the greedy rules. So
+ * if limits add to the price, other plans within the limits are accepted for a smaller saving.
  */
 function* planWithinLimits(
   batch: Batch,
@@ -78,8 +77,8 @@ function* planWithinLimits(
 }
 
 /**
- * The best plan of the batch. If it leaves out pods that must share a host, plans again with these pods first, and
- * keeps that plan if it places more pods.
+ * The best plan of the batch. If pods that must share a host have no place, plans again with these pods first. That
+ * plan is kept if it places more pods.
  */
 function* bestPlan(batch: Batch, options: PlannerOptions, anySaving = false): Steps<BestPlan> {
   const best = yield* contest(batch, options, anySaving);
@@ -91,7 +90,7 @@ function* bestPlan(batch: Batch, options: PlannerOptions, anySaving = false): St
   return { plan: other.plan, record: { ...other.record, hostGroupsFirst: true } };
 }
 
-/** Asks each source for a plan, then each improvement. */
+/** Runs each plan source, then each improvement. */
 function* contest(batch: Batch, options: PlannerOptions, anySaving: boolean): Steps<BestPlan> {
   const run = new Contest(batch, options, anySaving);
   const isGreedy = options.policy === "greedy";
@@ -104,8 +103,8 @@ function* contest(batch: Batch, options: PlannerOptions, anySaving: boolean): St
 }
 
 /**
- * Marks the nodes that must fill last, because pods of other nodes could take their room. Large batches are not marked,
- * because it takes too long.
+ * Marks the nodes that should fill last, because pods of other nodes could take their room. Large batches are not
+ * marked, because that takes too long.
  */
 function* withFillingOrder(
   batch: Batch,

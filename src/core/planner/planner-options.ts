@@ -3,29 +3,40 @@ import type { WithoutHeuristics } from "./heuristics.ts";
 import type { DomainNow } from "./packing/domains.ts";
 
 export interface PlannerOptions extends WithoutHeuristics {
-  /** `greedy`: only upstream's rules. */
+  /** `cost`: the cheapest plan of all sources. `greedy`: only the greedy rules. */
   readonly policy: "cost" | "greedy";
-  /** The cost of a node beyond its machine (disk, address, agents), in micro-dollars an hour. */
+  /** The cost of a node beyond its instance (disk, address, agents), in micro-dollars an hour. */
   readonly nodeMicroUsdPerHour: number;
-  /** The fewest pods of a batch that is packed. A fifth of this is enough if so many pods have a zone spread. */
+  /**
+   * The fewest pods of a batch that is packed. If pods have a zone spread, a fifth of this number of such pods is
+   * enough.
+   */
   readonly minPods: number;
   /** Share of the greedy plan's price that a packing must save to replace it. */
   readonly minSaving: number;
   /** Steps of search for a batch of any size, some nanoseconds each. */
   readonly baseWork: number;
-  /** Steps of search for each pod. The larger of this total and `baseWork` counts. */
+  /** Steps of search for each pod. The planner uses pods × this number or `baseWork`, whichever is larger. */
   readonly workPerPod: number;
-  /** How many orders greedy filling by dual prices tries. They use no steps of the budget. Absent: one. */
+  /**
+   * How many orders of rows are tried by greedy filling with dual prices. These steps are not charged to the budget.
+   * Absent: one.
+   */
   readonly dualPriceOrders?: number;
-  /** More steps, to search for a better division of spread pods over zones (packing/domain-search.ts). Absent: none. */
+  /**
+   * Extra steps to search for a better division of spread pods over zones (packing/domain-search.ts). Absent: no
+   * search.
+   */
   readonly domainSearchWork?: number;
-  /** The zone in which a spread pod runs now. The pod keeps it if the spread stays even. Absent: no pod runs yet. */
+  /**
+   * The zone in which a spread pod runs now. The pod keeps this zone if the spread stays even. Absent: no pod runs yet.
+   */
   readonly domainNow?: DomainNow;
 }
 
 /**
- * Chosen by `bench -- cost` and `bench -- speed` together. With twenty times the work T-openb costs 2.0 % less. 20,000
- * micro-dollars an hour are about the disk and the address of a node on AWS.
+ * The default options. They were chosen by `bench -- cost` and `bench -- speed` together. Twenty times the work saves
+ * 2.0 % on T-openb. 20,000 micro-dollars an hour are about the disk and the address of a node on AWS.
  */
 export const DEFAULT_PLANNER: PlannerOptions = {
   policy: "cost",
@@ -36,10 +47,10 @@ export const DEFAULT_PLANNER: PlannerOptions = {
   workPerPod: 120,
 };
 
-/** Makes the options from the settings `--planner-*`. */
+/** Makes the planner's options from the values of the `--planner-*` flags. */
 export function plannerOptions(settings: {
   readonly policy: string;
-  /** Factor by which the default work is multiplied. */
+  /** The factor by which the default work is multiplied. */
   readonly effort: number;
   readonly nodeUsdPerHour: number;
   readonly minSavingPercent: number;

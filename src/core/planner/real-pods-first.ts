@@ -1,7 +1,7 @@
 /**
- * Plans pods of CapacityBuffers together with stored pods (those in the API server), so that they share nodes. No
- * stored pod may be worse off for that. Plans more than once only if a stored pod has no place or needs other pods
- * beside it.
+ * Plans pods of CapacityBuffers together with stored pods (pods that exist in the API server), so that they share
+ * nodes. The buffers must not take room from a stored pod. So pods are planned again if a stored pod has no place or
+ * requires other pods near it.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";
@@ -10,9 +10,10 @@ import { isBufferPod } from "../buffers/pods.ts";
 import type { SchedulingResult, UnschedulablePod } from "../provisioning/result.ts";
 
 /**
- * - A stored pod without a place may need the room of a buffer: then the buffers wait for a later pass.
- * - A stored pod with an affinity may be planned beside a buffer's pod, which kube-scheduler does not know. Such a pod
- *   has no place.
+ * Plans all pods, then corrects two cases:
+ * - A stored pod has no place, but gets one without the buffers. Then the buffers wait for a later pass.
+ * - A stored pod with an affinity is planned beside a buffer's pod, which does not exist for kube-scheduler. Then the
+ *   stored pod is unschedulable.
  */
 export function* realPodsFirst<T extends SchedulingResult>(
   pods: readonly Pod[],
@@ -38,12 +39,12 @@ export function* realPodsFirst<T extends SchedulingResult>(
   return { ...rest, unschedulable: [...rest.unschedulable, ...misled] };
 }
 
-/** Pods of the API server that the plan gives no place. */
+/** Stored pods that have no place in this plan. */
 function waitingIn({ unschedulable }: SchedulingResult): readonly UnschedulablePod[] {
   return unschedulable.filter(({ pod, ignored }) => ignored !== true && !isBufferPod(pod));
 }
 
-/** Whether the pod may only run near certain other pods. */
+/** Whether the pod requires other pods near it (required pod affinity). */
 function needsOthers({ spec }: Pod): boolean {
   const required = spec.affinity?.podAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
   return (required ?? []).length > 0;

@@ -34,15 +34,15 @@ const pods = (count: number, cpu: string, spec = {}, name = "p") =>
 const inputOf = (all: Input["pods"], ...types: ReturnType<typeof instanceType>[]) =>
   schedulingInput({ pods: all, pools: [poolInput({}, types)] });
 
-/** Zone-b sells the small type cheapest, and no large type. */
+/** Zone-b has the cheapest small type, but no large type. */
 const SMALL_IN_B = [
   sold("small-b", 4, "zone-b", 40_000),
   sold("small-c", 4, "zone-c", 41_000),
   sold("large-c", 16, "zone-c", 100_000),
 ];
-/** Four small nodes by the greedy rules, or one large node in zone-c. */
+/** The greedy rules use four small nodes. One large node in zone-c is cheaper. */
 const ZONE_CLOSED = inputOf(pods(8, "1900m", spread("other")), ...SMALL_IN_B);
-/** A node of zone-c that its pod does not ask for. */
+/** A node is planned in zone-c, although its pod does not require that zone. */
 const OPENED = (() => {
   const arch = (value: string) => ({ nodeSelector: { "kubernetes.io/arch": value } });
   const huge = instanceType({
@@ -86,13 +86,18 @@ const HOST_GROUP = (() => {
   return inputOf([...group, pod({ name: "between", cpu: "1500m" })], instanceType({ cpu: 4 }));
 })();
 
-/** Nine small nodes suffice. The greedy rules make one large, expensive node that grows with each pod. */
+/**
+ * Nine small nodes are cheapest. The greedy rules plan one node and make it larger and more expensive with each pod.
+ */
 const SMALL_NODES = inputOf(
   pods(9, "3500m"),
   sold("small", 4, "zone-a", 40_000),
   sold("large", 32, "zone-a", 900_000),
 );
-/** One node, and a zone where it may be large enough for both pods. The greedy rules take the cheaper zone. */
+/**
+ * The limit allows one node, which is large enough for both pods only in one zone. The greedy rules choose the cheaper
+ * zone.
+ */
 const ONE_NODE = schedulingInput({
   pods: pods(2, "3", spread("web", 2)),
   pools: [
@@ -102,7 +107,7 @@ const ONE_NODE = schedulingInput({
     ]),
   ],
 });
-/** One pod asks for a GPU. The greedy rules put the other pods beside it, on one large node at `price`. */
+/** One pod requests a GPU. The greedy rules put the other pods on its node, which becomes one large node at `price`. */
 const dearWish = (price: number) => {
   const gpu = (cpu: number, priceMicroUsd: number) =>
     instanceType({
@@ -117,7 +122,7 @@ const dearWish = (price: number) => {
   const plain = sold("plain", 4, "zone-a", 40_000);
   return inputOf([wish, ...pods(4, "1800m")], gpu(4, 300_000), gpu(16, price), plain);
 };
-/** GPUs only in the light NodePool: one node with two GPUs, or two nodes with one GPU each. */
+/** Only the NodePool of lower weight has GPUs: one node with two GPUs, or two nodes with one GPU each. */
 const TWO_POOLS = (() => {
   const gpus = (name: string, cpu: number, count: number, priceMicroUsd: number) =>
     instanceType({
@@ -137,7 +142,7 @@ const TWO_POOLS = (() => {
     pools: [poolInput({ name: "heavy", weight: 50 }, heavy), poolInput({ name: "light" }, light)],
   });
 })();
-/** Pods of team blue may lose their room on a blue node to small pods, which may also go to the green node. */
+/** Pods of team blue may lose their planned room: small pods that may also run on the green node can take it. */
 const STRANDED = (() => {
   const team = (name: string) => ({ nodeSelector: { team: name } });
   const pool = (name: string, types: ReturnType<typeof instanceType>[]) =>
@@ -149,7 +154,7 @@ const STRANDED = (() => {
   });
 })();
 
-/** The options of a case, and which plan wins. */
+/** The input, the options, and the source and improvements of the plan that is chosen. */
 type Winner = readonly [Input, PlannerOptions, SourceName, readonly ImprovementName[]];
 
 const WINNERS: readonly Winner[] = [
@@ -162,7 +167,7 @@ const WINNERS: readonly Winner[] = [
   [MOVED, DEFAULT_PLANNER, "greedy", ["moveNode"]],
 ];
 
-/** A plan that is rejected: of which source, and by which condition. */
+/** The condition that rejects a plan, the input, the options, and the source of the rejected plan. */
 type Rejected = readonly [ConditionName, Input, PlannerOptions, SourceName];
 
 const REJECTED: readonly Rejected[] = [
@@ -182,7 +187,7 @@ describe("the record of a plan", () => {
   it.each(WINNERS)("names the source and the improvements (%#)", (input, options, source, by) => {
     const { planner, newClaims } = planBatch(input, options);
     expect(planner).toMatchObject({ source, improvements: by });
-    // The last accepted plan is the result.
+    // The last accepted plan must be the result.
     const accepted = planner?.considered.filter((one) => one.rejectedBy === undefined).at(-1);
     expect(accepted?.microUsdPerHour).toBe(priceMicroUsd({ newClaims }));
   });

@@ -1,25 +1,28 @@
-/** Which source planned a batch, and why other plans were rejected. Shown as `planner` in `karpenter plan -o json`. */
+/**
+ * The record of the planner: which source made the plan, and why other plans were rejected. `karpenter plan -o json`
+ * shows it as `planner`.
+ */
 import type { ConditionName } from "./acceptance.ts";
 import type { ImprovementName, SourceName } from "./heuristics.ts";
 
-/** A plan that was offered. */
+/** A plan that was offered to replace the best one. */
 export interface Considered {
   readonly source: SourceName;
-  /** Absent: it is the plan of a source, not an improved one. */
+  /** The improvement that made the plan. Absent: the plan came directly from its source. */
   readonly improvement?: ImprovementName;
   /**
    * The price of the plan's new nodes. Absent: the source stopped early, because its plan already cost more than a
    * packing.
    */
   readonly microUsdPerHour?: number;
-  /** Number of pods without a place. Absent if the price is absent. */
+  /** Number of pods without a place. Absent: the price is absent, too. */
   readonly pending?: number;
   /** The condition that the plan failed. Absent: the plan was accepted, or its source stopped early. */
   readonly rejectedBy?: ConditionName;
 }
 
 export interface PlannerRecord {
-  /** The source of the plan that was taken. */
+  /** The source of the plan that was chosen. */
   readonly source: SourceName;
   readonly improvements: readonly ImprovementName[];
   /** Set if pods that must share a host were placed before all others. */

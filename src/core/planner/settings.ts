@@ -10,12 +10,15 @@
 export const LARGEST_REPLANNED_BATCH = 500;
 
 /**
- * Share of the price. A small batch is not packed, so a plan by price must save this much over the greedy plan. Then
- * the greedy plan made a mistake, such as one large expensive node because of one pod's preference.
+ * Share of the price. A small batch is not packed, so a plan by price must save this much over the greedy plan. A
+ * difference this large means that the greedy plan made a mistake. Example: one large expensive node because of one
+ * pod's preference.
  */
 export const SAVING_OF_A_MISTAKE = 0.25;
 
-/** Share of `--planner-min-pods`. If this many pods are spread over zones, the batch is packed. */
+/**
+ * Share of `--planner-min-pods`. A batch with this many zone-spread pods is packed, even if it has fewer pods in all.
+ */
 export const MIN_SPREAD_SHARE = 0.2;
 
 /**
@@ -23,13 +26,13 @@ export const MIN_SPREAD_SHARE = 0.2;
  */
 export const EXPECTED_PACKING_COST = 1.1;
 
-/** How many plans of the whole batch are made with one zone left out. */
+/** How many plans of the whole batch are made with one zone left out, at most. */
 export const MOST_ZONES_CLOSED = 4;
 
-/** How many plans of the whole batch are made with one node dropped. */
+/** How many plans of the whole batch are made with one node dropped, at most. */
 export const MOST_NODES_DROPPED = 8;
 
-/** How many plans of the whole batch are made with one node moved. */
+/** How many plans of the whole batch are made with one node moved, at most. */
 export const MOST_NODES_MOVED = 8;
 
 /** Rounds of packing: the pods that one round could not place are packed again. */
@@ -37,18 +40,21 @@ export const PACKING_ROUNDS = 3;
 
 // Steps
 
-/** Units of counted work between two steps of a search: 1 to 5 ms, within the 50 ms of a turn (`bench -- turns`). */
+/**
+ * Units of work in one step of a search. They take 1 to 5 ms; a turn of several steps may take 50 ms (`bench --
+ * turns`).
+ */
 export const WORK_PER_STEP = 200_000;
 
 // From pods to a packing problem
 
 /**
- * Number of sets of node requirements in one packing, those with most pods first. Pods of other sets go through the
- * greedy rules. Each set adds bins. Not measured.
+ * The most sets of node requirements in one packing. The sets with the most pods are packed; pods of other sets go
+ * through the greedy rules. Each set adds bins. Not measured.
  */
 export const MOST_REQUIREMENT_SETS = 48;
 
-/** Number of host rules that become dimensions of the packing. Each one makes filling a bin slower. Not measured. */
+/** The most host rules that become dimensions of the packing. Each one makes filling a bin slower. Not measured. */
 export const MOST_HOST_DIMENSIONS = 2;
 
 /** Share of the batch: a host rule becomes a dimension if its pods need at least this many hosts. Not measured. */
@@ -57,38 +63,42 @@ export const HOST_DIMENSION_SHARE = 0.02;
 // What is tried for a packing
 
 /**
- * Kinds of bins for each set of requirements that a packing starts with. Better ones join later. 24 save 0.7 % in half
- * as much time again.
+ * How many kinds of bins a packing starts with, for each set of requirements. Better kinds are added later. 24 kinds
+ * save 0.7 % and take 1.5 times as long.
  */
 export const MOST_BINS = 16;
 
-/** Share of the price: of packings that differ by no more, the one with fewest nodes is taken. Not measured. */
+/**
+ * Share of the price. If packings differ by no more than this, the one with the fewest nodes is chosen. Not measured.
+ */
 export const ABOUT_EQUAL = 0.005;
 
-/** Multiple of the lower bound. An even packing that costs no more ends the search, which could save at most 1 %. */
+/**
+ * Multiple of the lower bound. If an even packing costs no more than this, the search ends: it could save at most 1 %.
+ */
 export const GOOD_ENOUGH = 1.01;
 
 /**
- * Share of the pods under host dimensions. From this share on even patterns are skipped: in U-mix they find nothing,
- * and take a tenth of a plan of 1,000 pods.
+ * Share of the pods that are under host dimensions. From this share on, even patterns are skipped. In U-mix they find
+ * nothing, and take a tenth of the time for a plan of 1,000 pods.
  */
 export const MANY_HOST_RULES = 0.1;
 
 /**
- * Number of pods. Larger batches use column generation instead of reweighted greedy: from 7,000 pods on it saves 0.1 to
- * 1.6 % more.
+ * Number of pods. Larger batches use column generation instead of reweighted greedy: for 7,000 pods and more it saves
+ * 0.1 to 1.6 %.
  */
 export const MOST_REWEIGHTED = 6_000;
 
 /** Number of pods. Smaller batches use column generation and then reweighted greedy. Not measured. */
 export const FEW_PODS = 500;
 
-/** Steps of reweighted greedy for such a small batch: ten milliseconds at most. */
+/** Steps of reweighted greedy for a batch of at most `FEW_PODS` pods: ten milliseconds at most. */
 export const WORK_FOR_FEW_PODS = 2_000_000;
 
 /**
- * Steps for each pod that the first filling may take above the budget, 6 µs a pod; and the most steps in all. Without
- * them no packing was found for 10,000 pods of 500 Deployments that are spread over zones.
+ * Steps above the budget that the first filling may take: for each pod (6 µs), and the most in all. Without them no
+ * packing was found for 10,000 pods of 500 Deployments that are spread over zones.
  */
 export const LENT_WORK_PER_POD = 1_000;
 export const MOST_LENT_WORK = 10_000_000;
@@ -96,18 +106,18 @@ export const MOST_LENT_WORK = 10_000_000;
 // Even patterns
 
 /**
- * A pattern takes one of this many equal parts of the bins that would hold all items; then shares are worked out
- * again. Not measured.
+ * Consider the bins that would hold all items. One pattern is used for at most one part in this many of them; then
+ * shares are computed again. Not measured.
  */
 export const PARTS_OF_EVEN_BINS = 8;
 
 /**
- * Share of the items. Resources are priced again when no more are left than this share of those at the last pricing.
- * Not measured.
+ * Share of the items. Resources are priced again when fewer items are left than this share of the items at the last
+ * pricing. Not measured.
  */
 export const PRICED_AGAIN_AT = 0.95;
 
-/** Multiple of the lower bound for the items packed so far. Even patterns that cost more are dropped. */
+/** Multiple of the lower bound for the items packed so far. Even patterns that cost more are abandoned. */
 export const MOST_OVER_EVEN = 1.25;
 
 /** Units of work for one row when a bin is filled evenly: the row is counted, given its share, and topped up. */
@@ -116,7 +126,8 @@ export const EVEN_WORK_PER_ROW = 3;
 // Columns
 
 /**
- * Nodes of the search tree for one bin. Not measured: without any search (`branchAndBound`) A-basic costs 1.6 % more.
+ * Nodes of the search tree for one bin, at most. The number is not measured. Without any search (`branchAndBound`),
+ * A-basic costs 1.6 % more.
  */
 export const BRANCH_AND_BOUND_STEPS = 1_000;
 
@@ -124,57 +135,61 @@ export const BRANCH_AND_BOUND_STEPS = 1_000;
 export const ROUNDS_WITHOUT_GAIN = 5;
 export const LEAST_GAIN_OF_ROUNDS = 0.00005;
 
-/** Patterns that enter the linear program in one round. Not measured. */
+/** How many patterns may enter the linear program in one round. Not measured. */
 export const PATTERNS_PER_ROUND = 40;
 
 /**
- * When no pattern of the bins in use pays, all other bins are asked: this many of the best join, and at most this
- * many times. Not measured.
+ * If no bin in use has a pattern that lowers the cost, all other kinds of bins are tried. This many of the best are
+ * added, at most this many times. Not measured.
  */
 export const BINS_JOINING = 8;
 export const MOST_JOINS = 4;
 
 /**
- * Share of what a row's resources cost: the least value of an item for greedy filling by dual prices. A dual price of
- * zero or less would leave the item for the end, where it opens bins of its own.
+ * Share of what a row's resources cost: the lowest value of an item for greedy filling by dual prices. Items with a
+ * dual price of zero or less would be packed last, into bins of their own.
  */
 export const LEAST_DUAL_SHARE = 0.01;
 
 // Reweighted greedy
 
-/** Rounds. 12 cost 1.1 % more on U-mix and the same on A-mix. 24 save 0.3 % and take 1.5 times as long. */
+/**
+ * Number of rounds. 12 rounds cost 1.1 % more on U-mix and the same on A-mix. 24 rounds save 0.3 % and take 1.5 times
+ * as long.
+ */
 export const REWEIGHTED_ROUNDS = 16;
 
 /**
- * Every so many rounds fill by shape (cpu over memory, then memory over cpu). Rounds by value alone repeat
- * themselves. Not measured.
+ * Every third round fills by shape (cpu over memory, then memory over cpu). With rounds by value alone, solutions
+ * repeat. Not measured.
  */
 export const ROUNDS_PER_SHAPE = 3;
 
 // Merging bins
 
 /**
- * Bins that are tried for a merge, the cheapest first. Without any merge U-mix-5k costs 0.6 % more; the number is not
- * measured.
+ * How many bins are tried for a merge, the cheapest first. The number is not measured. Without any merge, U-mix-5k
+ * costs 0.6 % more.
  */
 export const MOST_MERGES_TRIED = 16;
 
 // Placing pods as the packing says
 
 /**
- * Classes of a row that may refuse a node before the class with fewest rules is asked. 12 save 0.1 to 0.2 % against
- * 6.
+ * How many classes of a row a node may refuse before the class with the fewest rules is tried. Against 6, 12 save 0.1
+ * to 0.2 %.
  */
 export const MOST_REFUSALS = 12;
 
 // Leftovers
 
 /**
- * Share of the batch. If no more pods than this are left over, they are not packed again: the greedy rules place them.
+ * Share of the batch. If no more pods than this have no place after a packing, they are not packed again: the greedy
+ * rules place them.
  */
 export const FEW_LEFTOVERS = 0.02;
 
-// A better division over zones (repack)
+// A better division of pods over zones (used by repack)
 
 /** Share of the price. A pod moves to another zone only if the packing then costs less by this share. Not measured. */
 export const LEAST_GAIN_OF_DOMAIN = 0.001;

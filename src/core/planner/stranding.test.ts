@@ -50,9 +50,10 @@ it("counts nodes that pods from elsewhere may fill before those who can go nowhe
   ).toEqual([100_000]);
   expect(priceMicroUsd(byRules)).toBe(400_000);
   expect(atOnce(strandingNodes(batch, byRules)).size).toBe(0);
-  // If kube-scheduler puts all small pods on the large node, one more large node still costs less than the greedy plan.
+  // If kube-scheduler puts all small pods on the large node, a second large node is needed. Both together still cost
+  // less than the greedy plan.
   expect(priceMicroUsd(planBatch(input, DEFAULT_PLANNER))).toBe(120_000);
-  // The plan saves 280,000. One more node costs 100,000 and `nodeMicroUsdPerHour` beyond its instance.
+  // The plan saves 280,000. One more node costs 100,000 for the instance, and `nodeMicroUsdPerHour`.
   const dear = (nodeMicroUsdPerHour: number) =>
     atOnce(strandsMore(batch, byPrice, byRules, { nodeMicroUsdPerHour }));
   expect([dear(179_000), dear(181_000)]).toEqual([false, true]);
@@ -83,7 +84,7 @@ describe("pods that claim devices", () => {
     dynamicResources: templates(gpus(devices)),
   });
   const POOL = poolInput({}, [gpuType(1, 10_000), gpuType(4, 100_000)]);
-  /** Devices of each node that should fill last. */
+  /** For each node that should fill last: the devices that its pods claim. */
   const last = (...names: readonly string[]) => {
     const pods = names.map((name, index) =>
       pod({ name: `${name}-${index}`, cpu: "100m", spec: claimsOf(`template:${name}`) }),
@@ -133,6 +134,6 @@ it("knows a machine by its offering where others of its type come with another c
   const batch = atOnce(prepare(schedulingInput({ pods, pools })));
   const plan = atOnce(planByCheapestNode(batch, 20_000));
   expect(plan.newClaims.map(({ cheapest }) => cheapest.priceMicroUsd)).toEqual([100_000, 20_000]);
-  // A pod that loses the small node gets the large one instead.
+  // A pod that loses its room on the small node gets the room on the large node instead.
   expect(atOnce(strandingNodes(batch, plan)).size).toBe(0);
 });

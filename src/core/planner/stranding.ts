@@ -1,7 +1,7 @@
 /**
- * Stranded pods. kube-scheduler does not know the plan: the first pending pod gets the first node that is ready. A
- * pod that may run on many nodes may take the room of a pod that may run on few. Then one more node is launched for
- * the latter, and later an empty node is removed.
+ * Stranded pods. kube-scheduler does not know the plan: the first pending pod gets the first node that is ready. A pod
+ * that may run on many nodes may take the room of a pod that may run on few. Then one more node is launched for the
+ * second pod, and later an empty node is removed.
  */
 
 import { CAPACITY_TYPE_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
@@ -21,20 +21,20 @@ import type { PlannerOptions } from "./planner-options.ts";
 
 type Base = Batch["base"];
 
-/** Planned nodes with equal labels and of one instance type, the cheapest that each may be of. */
+/** Planned nodes with equal labels and the same cheapest instance type. */
 interface AlikeNodes {
   readonly template: Template;
   /** The index of the instance type in the table of the NodePool. */
   readonly type: number;
   readonly set: SetId;
-  /** The classes of all pods that are planned on them. */
+  /** The classes of all pods that are planned on these nodes. */
   readonly planned: Set<PodClass>;
   /** Each node, with the classes of the pods that are planned on it. */
   readonly nodes: { readonly claim: PlannedClaim; readonly own: ReadonlySet<PodClass> }[];
 }
 
 /**
- * Whether `plan` may strand pods of more nodes than `known` does, and replacing these nodes may cost as much as the
+ * Whether `plan` may strand pods of more nodes than `known` does, and the nodes to replace them may cost as much as the
  * plan saves.
  */
 export function* strandsMore(
@@ -53,14 +53,16 @@ export function* strandsMore(
   return cost >= priceMicroUsd(known) - priceMicroUsd(plan);
 }
 
-/** The price of these nodes together. In the worst case, each is launched once more for stranded pods. */
+/**
+ * The price of these nodes together. In the worst case, one more node like each of them is launched for stranded pods.
+ */
 function priceOfNodes(claims: ReadonlySet<PlannedClaim>): number {
   return priceMicroUsd({ newClaims: [...claims] });
 }
 
 /**
- * The new nodes whose pods may be stranded: pods that are planned elsewhere may take their room, and their own pods may
- * not run elsewhere instead. Rules between pods are not checked.
+ * The new nodes whose pods may be stranded: pods that are planned for other nodes may take their room, and the stranded
+ * pods may not run on those other nodes. Rules between pods are not checked.
  */
 export function* strandingNodes(
   { base, queued }: Batch,
@@ -90,7 +92,7 @@ export function* strandingNodes(
     // If one node can hold every pod that may run there, no pod is stranded.
     const isRoomy = hasBit(template.table.holding(totalRequests(counts, classes)), type);
     if (isRoomy && hasDevicesForAll(base, { counts, classes }, group)) continue;
-    // A pod from elsewhere leaves its own planned room free. Checks whether all pods of this node may run in that room.
+    // A pod that takes room here leaves its own planned room free. Checks whether all pods of this node may run there.
     const left = [...guests].filter(([{ planned }]) => haveOneOf(planned, classes));
     const isStranding = (own: ReadonlySet<PodClass>) =>
       left.some(([, mayRunThere]) => ![...own].every((podClass) => mayRunThere.has(podClass)));
@@ -104,7 +106,7 @@ function haveOneOf<T>(some: ReadonlySet<T>, others: ReadonlySet<T>): boolean {
   return false;
 }
 
-/** Does nothing if no NodePool or instance type like the planned one is left. */
+/** Adds the planned node to its group. Does nothing if the NodePool or the instance type no longer exists. */
 function addNode(
   groups: Map<string, AlikeNodes>,
   { templates, context: { space } }: Base,
@@ -120,7 +122,7 @@ function addNode(
     { key: CAPACITY_TYPE_LABEL_KEY, operator: "In", values: [capacityType] },
   ]);
   if (set === undefined) return;
-  // Several types of the table may share a name, because their offerings differ in capacity.
+  // Several types of the table may have the same name, because their offerings differ in capacity.
   const launchable = template.table.compatible(set);
   const type = template.table.types.findIndex(
     ({ name }, at) => name === instanceType && hasBit(launchable, at),
@@ -139,8 +141,8 @@ function addNode(
 }
 
 /**
- * Whether a pod of the class may run on an empty node. Preferences do not count, because kube-scheduler does not
- * require them.
+ * Whether a pod of the class may run on an empty node of this group. Preferences do not count, because kube-scheduler
+ * does not require them.
  */
 function mayRunOn(base: Base, podClass: PodClass, to: AlikeNodes): boolean {
   const { context, classes } = base;
@@ -157,7 +159,7 @@ function mayRunOn(base: Base, podClass: PodClass, to: AlikeNodes): boolean {
   return false;
 }
 
-/** Whether an empty node has the devices that a pod of the class claims. */
+/** Whether an empty node of this group has the devices that a pod of the class claims. */
 function mayHaveDevices(
   { context: { devices } }: Base,
   podClass: PodClass,
@@ -170,7 +172,7 @@ function mayHaveDevices(
   return devices.ofNewNodes.fits(needs, { holder: {}, set, types, table }).length > 0;
 }
 
-/** Whether one node has devices for every pod of these classes, whichever of them kube-scheduler takes. */
+/** Whether one node has devices for all pods of these classes together. */
 function hasDevicesForAll(
   { context: { devices } }: Base,
   {

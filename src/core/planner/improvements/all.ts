@@ -1,4 +1,4 @@
-/** The improvements, in the order in which they are asked. */
+/** The improvements, in the order in which they run. */
 import { dropNode } from "./drop-node.ts";
 import type { Improvement } from "./improvement.ts";
 import { moveNode } from "./move-node.ts";

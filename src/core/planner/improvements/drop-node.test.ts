@@ -9,7 +9,7 @@ import { priceMicroUsd } from "../plan-price.ts";
 import { DEFAULT_PLANNER } from "../planner-options.ts";
 import { dropNode } from "./drop-node.ts";
 
-/** Large enough to be packed. */
+/** Options under which every batch is large enough to be packed. */
 const OPTIONS = { ...DEFAULT_PLANNER, minPods: 1 };
 
 const ZONE = "topology.kubernetes.io/zone";
@@ -24,13 +24,15 @@ const spec = {
     },
   ],
 };
-/** One pod for each zone, and two pods without rules, which have room beside the others. */
+/** One pod for each zone, and two pods without rules. The two have room on the nodes of the other three. */
 const PODS = [
   ...["w-0", "w-1", "w-2"].map((name) => pod({ name, labels, cpu: "2", spec })),
   ...["o-0", "o-1"].map((name) => pod({ name, cpu: "1" })),
 ];
 
-/** The greedy plan, if it had put the last two pods on a node of their own. */
+/**
+ * The plan that the greedy rules would have made with one node too many: the last two pods have a node of their own.
+ */
 function withOneTooMany(types = [instanceType({ cpu: 4 })]) {
   const input = schedulingInput({ pods: PODS, pools: [poolInput({}, types)] });
   const alone = (names: readonly string[]) =>
@@ -107,7 +109,7 @@ describe("a batch that is not packed", () => {
       "g-1",
     ]);
     expect(planner).toMatchObject({ source: "greedy", improvements: ["dropNode"] });
-    // By price alone, the small pod would go to a node of the lighter pool.
+    // By price alone, the small pod would go to a node of the NodePool with lower weight.
     expect(planner?.considered).toContainEqual({
       source: "cheapestNode",
       microUsdPerHour: 1_100_000,

@@ -14,12 +14,13 @@ import type { Improvement } from "./improvement.ts";
 export const dropNode: Improvement = {
   name: "dropNode",
   rule: { saves: "setting", strandsNoMorePods: false, mayPlaceMore: false },
-  // A node of a burstable type is cheap because of CPU credits. Pods that join it might live on these credits.
+  // A burstable type is cheap because of CPU credits, which run out. Pods that join such a node might depend on them.
   applies: (contest) => contest.mayRearrange && !contest.best.newClaims.some(isBurstable),
   improve: function* (contest) {
     const { batch, options, best: before } = contest;
     const { nodeMicroUsdPerHour } = options;
-    // In a batch that is not packed, this step only corrects mistakes: fewer nodes matter more than small savings.
+    // A batch that is too small to be packed is only corrected if a plan was a mistake. So here any fewer node counts,
+    // even for a small saving.
     const stepSaving = contest.mayPack ? 0 : minSavingOf({ saves: "mistake" }, options);
     let best = before;
     const tried = new Set<PlannedClaim["pods"][number]>();
@@ -39,8 +40,8 @@ export const dropNode: Improvement = {
 };
 
 /**
- * The node with the fewest pods, because they find room most easily. Among equal nodes, the most expensive one. Each
- * node is tried once.
+ * The node with the fewest pods, because few pods find other room most easily. Among equal nodes, the most expensive
+ * one. Each node is tried once.
  */
 function nodeToDrop(
   { newClaims }: SchedulingResult,

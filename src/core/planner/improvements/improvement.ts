@@ -1,4 +1,4 @@
-/** What every improvement looks like. Each is a file beside this one; all.ts lists them in order. */
+/** The interface of every improvement. Each improvement is a file beside this one; all.ts lists them in order. */
 import type { Steps } from "../../../base/steps.ts";
 import type { AcceptanceRule } from "../acceptance.ts";
 import type { Contest } from "../contest.ts";
@@ -10,6 +10,6 @@ export interface Improvement {
   readonly rule: AcceptanceRule;
   /** Whether the best plan so far may be improved in this way. */
   applies(contest: Contest): boolean;
-  /** Changes the best plan and offers the result. Every rule between pods and nodes stays kept. */
+  /** Changes the best plan and offers the result. The new plan keeps every scheduling rule. */
   improve(contest: Contest): Steps<void>;
 }

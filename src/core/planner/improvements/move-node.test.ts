@@ -19,7 +19,7 @@ const TYPES = [
   instanceType({ name: "large-c", memoryGi: 64, zones: ["zone-c"], priceMicroUsd: 400_000 }),
 ];
 
-/** Each pod gets a node of its own: it requests two of four cores. The large pods come last. */
+/** Each pod gets a node of its own, because it requests two of four cores. The large pods come last in the batch. */
 function batchOf(
   count: number,
   constraint: Partial<TopologySpreadConstraint>,

@@ -1,6 +1,6 @@
 /**
- * Moves one node of the plan, with its pods, to another zone or capacity type. The first pod on a node settles both.
- * Pods that join later may need an instance type that is cheaper elsewhere.
+ * Moves one node of the plan, with its pods, to another zone or capacity type. The first pod on a node decides its zone
+ * and capacity type. Pods that join later may need an instance type that is cheaper elsewhere.
  */
 import {
   CAPACITY_TYPE_LABEL_KEY,
@@ -30,7 +30,7 @@ interface Move {
 export const moveNode: Improvement = {
   name: "moveNode",
   rule: { saves: "anything", strandsNoMorePods: true, mayPlaceMore: false },
-  // A node of a burstable type is cheap because of CPU credits. Pods that join it might live on these credits.
+  // A burstable type is cheap because of CPU credits, which run out. Pods that join such a node might depend on them.
   applies: (contest) => contest.mayRearrange && !contest.best.newClaims.some(isBurstable),
   improve: function* (contest) {
     const { batch, best: plan } = contest;
@@ -48,7 +48,7 @@ export const moveNode: Improvement = {
   },
 };
 
-/** The moves in order of their saving, largest first, computed as if there were no rules between pods. */
+/** All possible moves, the largest saving first. The savings are computed as if there were no rules between pods. */
 function movesOf({ base, queued }: Batch, { newClaims }: SchedulingResult): readonly Move[] {
   const classOf = new Map(queued.map(({ pod, podClass }) => [pod, podClass]));
   const moves = newClaims.flatMap((claim, at) => {
@@ -60,7 +60,7 @@ function movesOf({ base, queued }: Batch, { newClaims }: SchedulingResult): read
   return moves.sort((a, b) => b.savedMicroUsd - a.savedMicroUsd).slice(0, MOST_NODES_MOVED);
 }
 
-/** The other values of a label that the plan settles for the node, where instance types for its pods cost less. */
+/** The moves of one node: other values of its zone or capacity type at which instance types for its pods cost less. */
 function movesOfOne(
   base: Batch["base"],
   { set: ofPool, taints, table, usable, steady = usable }: Template,
@@ -70,7 +70,7 @@ function movesOfOne(
   const { space } = base.context;
   const { requirements, cheapest } = claim;
   const here = setAsPlanned(space, ofPool, requirements);
-  // A volume is bound to its zone.
+  // A volume exists in one zone only, so a node whose pods have volumes is not moved.
   if (here === undefined || own.some(({ hasVolumes }) => hasVolumes)) return [];
   const wanted = [...new Set(own)].map((podClass) =>
     wantedBy(base, podClass, { taints, set: here }),
@@ -93,7 +93,7 @@ function movesOfOne(
   });
 }
 
-/** What a pod of the class requires of a node, without the preferences that this node cannot meet. */
+/** The requirements of a pod of this class, without the preferences that this node cannot meet. */
 function wantedBy(
   { context: { space }, classes }: Batch["base"],
   podClass: PodClass,

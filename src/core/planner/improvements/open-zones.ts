@@ -1,6 +1,6 @@
 /**
- * Lets nodes be launched in every zone again if a zone was left out only to find a cheaper plan. A zone may be short of
- * machines, so a node whose pods accept any zone should be open to all.
+ * Lets nodes be launched in every zone again. A plan source may leave out a zone only because the plan is cheaper then.
+ * But a zone may run out of instances, so a node should allow all zones that its pods allow.
  */
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import type { Steps } from "../../../base/steps.ts";
@@ -18,13 +18,16 @@ export const openZones: Improvement = {
     const { batch, best, beaten } = contest;
     const open = yield* inAllZones(batch, best);
     if (open === undefined) return;
-    // The plan with all zones costs at least as much as the one without a zone. It must still beat the plan that the
-    // latter beat.
+    // `open` costs at least as much as the plan without the zone. It must still beat `beaten`, the plan that lost to
+    // that one.
     yield* contest.offerImproved("openZones", open, openZones.rule, beaten);
   },
 };
 
-/** The plan with all zones allowed. Undefined: it would cost more, need other nodes, or meet fewer preferences. */
+/**
+ * The same plan with all zones allowed. Undefined: it would cost more, use more or fewer nodes, or meet fewer
+ * preferences.
+ */
 function* inAllZones(batch: Batch, plan: SchedulingResult): Steps<SchedulingResult | undefined> {
   const zoneless = new Set(batch.queued.filter(acceptsAnyZone).map(({ pod }) => pod));
   const claims = plan.newClaims.map((claim) =>

@@ -1,7 +1,7 @@
 /**
- * Fills one bin again and again. Searches fill thousands of bins and drop most of them, so the last content is kept
- * as plain numbers, and only {@link BinFiller.content} makes lists of it. Amounts are divided by the greatest common
- * divisor of all rows: small whole numbers, which V8 stores without boxing them.
+ * Fills one bin again and again. Searches fill thousands of bins and discard most of them. So the last content is kept
+ * as plain numbers, and only {@link BinFiller.content} makes lists of them. Amounts are divided by the greatest common
+ * divisor of all rows, because V8 stores small integers without boxing them.
  */
 import { within } from "../../../base/within.ts";
 import type { Bin, Packing, Pattern } from "./packing.ts";
@@ -15,18 +15,18 @@ export class BinFiller {
   /** The amounts of all rows, one row after the other. */
   readonly #amounts: Numbers;
   readonly #perBin: Int32Array;
-  /** For each dimension, the smallest amount of any row. A bin with less left is full. */
+  /** For each dimension, the smallest amount of any row. A bin that has less left takes no further item. */
   readonly #least: Numbers;
-  /** The amounts of an empty bin, by kind of bin. */
+  /** What an empty bin has of each dimension, by kind of bin. */
   readonly #rooms = new Map<Bin, Numbers>();
   readonly #numbers: (from: readonly number[]) => Numbers;
   readonly #free: Numbers;
   readonly #rows: number[] = [];
   readonly #times: number[] = [];
-  /** Number of rows that the last filling holds. */
+  /** Number of rows that the content of the last fill has. */
   #size = 0;
 
-  /** The only filler of this packing. Read its content before the next filling, which replaces it. */
+  /** The one filler of this packing. The next fill replaces the content, so read it before that. */
   static of(packing: Packing): BinFiller {
     return within(fillers, packing, () => new BinFiller(packing));
   }
@@ -54,8 +54,8 @@ export class BinFiller {
   }
 
   /**
-   * Fills an empty bin: for each row in the given order, as many items as have room. `counts`: the items of each row
-   * that are left. Returns the value of the content.
+   * Fills an empty bin: for each row in the given order, as many items as fit. `counts`: the items of each row that are
+   * left to pack. Returns the value of the content.
    */
   fill(
     bin: Bin,
@@ -79,7 +79,7 @@ export class BinFiller {
       for (let d = 0; d < dimensions && most > 0; d++) {
         const amount = amounts[start + d] as number;
         const room = free[d] as number;
-        // A division is slower than two comparisons, and it is seldom needed.
+        // Two comparisons are faster than a division, which is seldom needed.
         if (amount > room) most = 0;
         else if (amount * most > room) most = Math.floor(room / amount);
       }
@@ -107,7 +107,7 @@ export class BinFiller {
     return room;
   }
 
-  /** The last content, as a pattern of this kind of bin, in new lists. */
+  /** The content of the last fill as a pattern, in new lists. `bin`: the index of the kind of bin. */
   content(bin: number): Pattern {
     return { bin, rows: this.#rows.slice(0, this.#size), times: this.#times.slice(0, this.#size) };
   }
@@ -117,7 +117,7 @@ type Numbers = Int32Array | Float64Array;
 
 const MOST_INT32 = 2 ** 31 - 1;
 
-/** The greatest common divisor; of zero and a number, the number. */
+/** The greatest common divisor of two numbers. If one is zero, the other one. */
 function commonDivisor(a: number, b: number): number {
   let larger = a;
   let smaller = b;

@@ -1,8 +1,7 @@
 /**
- * The pricing problem of column generation, solved by branch and bound: the content of one bin with the greatest
- * value. Rows are tried by value over resource cost, most items of each row first. A branch is cut when even its
- * upper bound does not exceed the best value so far. Cut short after a number of steps, the search still gives a
- * proven upper bound.
+ * The pricing problem of column generation, solved by branch and bound: the content of one bin with the greatest value.
+ * Rows are tried in the order of value over resource cost, most items of each row first. A branch is skipped if its
+ * upper bound does not exceed the best value so far. If the search stops early, its upper bound is still proven.
  */
 import { type Bin, dot, mostInBin, type Packing, type Row } from "./packing.ts";
 
@@ -22,10 +21,10 @@ export class BranchAndBound {
   readonly #times: Int32Array;
   #best: Int32Array | undefined;
   #mostSteps = 0;
-  /** The greatest upper bound of the branches that were left because the steps ran out. */
+  /** The greatest upper bound of the branches that were not searched, because the search ran out of steps. */
   #unsearched = 0;
 
-  /** `counts`: the items of each row; `values`: the value of one item of each row. */
+  /** `counts`: how many items of each row are left. `values`: the value of one item of each row. */
   constructor(
     packing: Packing,
     bin: Bin,
@@ -53,7 +52,7 @@ export class BranchAndBound {
     this.#times = new Int32Array(this.#rows.length);
   }
 
-  /** The best content that the search finds; undefined: none is worth more than `floor`. */
+  /** The most valuable content that the search finds. Undefined: it found none that is worth more than `floor`. */
   best(floor: number, mostSteps: number): { rows: number[]; times: number[] } | undefined {
     this.value = floor;
     this.#mostSteps = mostSteps;
@@ -67,12 +66,12 @@ export class BranchAndBound {
     };
   }
 
-  /** Valid after {@link best}: no content of the bin is worth more than this. */
+  /** An upper bound on the value of any content of the bin. Valid after {@link best}. */
   get bound(): number {
     return Math.max(this.value, this.#unsearched);
   }
 
-  /** Tries the rows from position `at` on. `value`: of the items that are in the bin so far. */
+  /** Tries the rows from position `at` on. `value`: the value of the items that are in the bin already. */
   #descend(at: number, value: number): void {
     this.steps++;
     if (value > this.value) {
@@ -103,7 +102,7 @@ export class BranchAndBound {
     this.#times[at] = 0;
   }
 
-  /** Adds items to the bin; with negative `times`, takes them out. */
+  /** Adds items to the bin. A negative `times` takes them out again. */
   #add(amounts: Float64Array, times: number): void {
     for (let d = 0; d < this.#free.length; d++) {
       this.#free[d] = (this.#free[d] as number) - times * (amounts[d] as number);

@@ -4,16 +4,16 @@ import type { QueuedPod } from "../../provisioning/batch/queue.ts";
 import type { Template } from "../../provisioning/pools/pool-template.ts";
 import type { SetId } from "../../scheduling/requirement-space.ts";
 
-/** Pods of one class, or those of them that go to one zone. */
+/** Pods of one class. If the class is divided over zones, only those for one zone. */
 export interface ClassPods {
   readonly podClass: PodClass;
-  /** The number of preferences that are given up, because no node of any NodePool could meet them. */
+  /** The number of preferences that these pods give up, because no NodePool has nodes that meet them. */
   readonly step: number;
   /** The class without these preferences. */
   readonly variant: Variant;
   /** The pods that are not placed yet. A pod is removed when it is placed. */
   readonly items: QueuedPod[];
-  /** How many rules between pods restrict where such a pod may go, weighted. */
+  /** How much the rules between pods restrict where these pods may go: a weighted number of rules. */
   readonly hardness: number;
 }
 

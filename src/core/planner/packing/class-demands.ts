@@ -12,14 +12,14 @@ type NodePoolAndSet = Pick<ClassDemand, "template" | "set">;
 export class ClassDemands {
   /** The demand of each class that is packed, in the order of their first pods. */
   readonly demands: ClassDemand[] = [];
-  /** Pods that are not packed, for the greedy rules. */
+  /** Pods that are not packed. The greedy rules place them. */
   readonly others: QueuedPod[] = [];
   readonly #pass: Pass;
-  /** Undefined: the class is not packed. */
+  /** The demand of each class. Undefined: the class is not packed. */
   readonly #byClass = new Map<PodClass, ClassDemand | undefined>();
   /** The NodePool and the requirement set for each variant. Classes of a variant share them. */
   readonly #byVariant = new Map<Variant, NodePoolAndSet | undefined>();
-  /** Undefined: no two NodePools have the same rank, so prices need not choose between them. */
+  /** Undefined: all NodePools differ in rank, so no choice by price is needed. */
   readonly #floors: PoolPriceFloors | undefined;
 
   constructor(pass: Pass) {
@@ -41,15 +41,15 @@ export class ClassDemands {
     else demand.pods.items.push(item);
   }
 
-  /** All classes, packed or not. */
+  /** All classes of the batch, packed or not. */
   podClasses(): Iterable<PodClass> {
     return this.#byClass.keys();
   }
 
-  /** The demand of a class, with its first pod. Undefined: it is not packed. */
+  /** The demand of the class of this pod, with this pod in it. Undefined: the class is not packed. */
   #demandOf(item: QueuedPod): ClassDemand | undefined {
     const { podClass } = item;
-    // Packings ignore the prices of devices, so the greedy rules place these pods.
+    // Packings ignore devices of ResourceClaims, so the greedy rules place pods that claim devices.
     if (podClass.claimsDevices) return undefined;
     for (let step = 0; ; step++) {
       const variant = this.#pass.classes.variant(podClass, step);
@@ -68,8 +68,8 @@ export class ClassDemands {
   }
 
   /**
-   * The NodePool of the highest rank that can launch a node for the pod; of equal ranks, the one where the pod costs
-   * least.
+   * The NodePool of the highest rank that can launch a node for the pod. Among pools of equal rank, the one where the
+   * pod costs least.
    */
   #poolFor({ requests }: PodClass, variant: Variant): NodePoolAndSet | undefined {
     const { templates, context } = this.#pass;
@@ -96,7 +96,9 @@ function mustShareHost({ hostRules }: Variant): boolean {
   return hostRules.some(({ group }) => group.type === "affinity");
 }
 
-/** Affinity restricts most, then spread over domains, then host rules and host ports. */
+/**
+ * A weighted number of rules. Affinity restricts pods most, then spread over domains, then host rules and host ports.
+ */
 function hardnessOf({ ports }: PodClass, { narrowingRules, hostRules }: Variant): number {
   let hardness = narrowingRules.length * 10 + hostRules.length + ports.length;
   for (const { group } of narrowingRules) if (group.type === "affinity") hardness += 100;

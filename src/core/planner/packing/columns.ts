@@ -1,8 +1,8 @@
 /**
  * Column generation (Gilmore and Gomory, 1961). A linear program finds the cheapest mix of patterns that packs every
- * item, where fractions of a bin are allowed. It starts with few patterns. Its dual prices say what one more item of
- * each row would cost; a pattern whose content is worth more than its bin at these prices enters the program. The
- * mix, rounded down, is most of a packing; the items that are left are packed in the same way.
+ * item; the mix may use fractions of bins. It starts with few patterns. The dual price of a row says what one more item
+ * would cost. A pattern whose content is worth more than its bin at these prices joins the program. The mix, rounded
+ * down, is most of a packing; the items that are left are packed in the same way.
  */
 import type { Steps } from "../../../base/steps.ts";
 import {
@@ -16,8 +16,8 @@ import type { Bin, Packing, Pattern, PatternUse, WorkBudget } from "./packing.ts
 import { type ColumnTask, PatternPricing } from "./pattern-pricing.ts";
 
 /**
- * The cheapest mix that the budget allows. Undefined: a row fits none of the bins. `counts`: for each row, the items
- * to pack.
+ * The cheapest mix that is found within the work budget. Undefined: the items of some row fit no bin. `counts`: for
+ * each row, the number of items to pack.
  */
 export function* bestMix(
   task: ColumnTask,
@@ -61,18 +61,18 @@ function priceOfBin({ bins }: Packing, { bin }: Pattern): number {
   return (bins[bin] as Bin).price;
 }
 
-/** What column generation packed. */
+/** The result of column generation. */
 export interface PackedByColumns {
   readonly solution: readonly PatternUse[];
-  /** The dual prices of the first mix, which was of all items. */
+  /** The dual prices of the first mix, which packs all items. */
   readonly dualPrices: Float64Array;
-  /** For each row: the items that are not packed. */
+  /** For each row: the number of items that are not packed. */
   readonly left: Float64Array;
 }
 
 /**
- * Rounds the mix down, and again the mix of what is left, until all is packed or the budget is spent. Undefined: a
- * row fits no bin.
+ * Rounds the mix down, then makes a mix of the items that are left, and so on. Ends when all items are packed or the
+ * budget is spent. Undefined: the items of some row fit no bin.
  */
 export function* packByColumns(
   task: ColumnTask,
@@ -109,8 +109,8 @@ export function* packByColumns(
 }
 
 /**
- * One pattern for one bin, when every pattern of the mix fills less than one bin. Chosen is the pattern with the most
- * value and the largest fraction, cut to the items that are left.
+ * One pattern for one bin, used if the mix has less than one whole bin of every pattern. It is the pattern with the
+ * most value and the largest fraction, reduced to the items that are left.
  */
 function nearestToWhole(
   packing: Packing,
@@ -143,7 +143,7 @@ function nearestToWhole(
   return best;
 }
 
-/** Whether enough items are left for this number of bins of the pattern. */
+/** Whether the items that are left are enough to fill this number of bins by the pattern. */
 function isEnough(left: Float64Array, { rows, times }: Pattern, bins: number): boolean {
   return rows.every((row, at) => (left[row] as number) >= (times[at] as number) * bins);
 }

@@ -1,8 +1,8 @@
 /**
  * Makes a packing problem of the pods of a batch. Pods with equal requests and equal node requirements are one row.
- * An instance type is a kind of bin, once for each set of requirements that some row has. Pods with topology spread
- * are divided over their domains before that (domains.ts). Affinity between pods is left out: it is checked when pods
- * are placed.
+ * Each instance type is one kind of bin for each set of requirements that some row has. Pods with topology spread are
+ * first divided over their domains (domains.ts). Affinity between pods is ignored here and checked when pods are
+ * placed.
  */
 import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import type { Resources } from "../../../apis/resources.ts";
@@ -39,19 +39,19 @@ export interface PodRow extends Row {
 export interface PackingDemand extends Packing {
   readonly rows: readonly PodRow[];
   readonly bins: readonly NodeBin[];
-  /** The dual prices of all rows as they are. */
+  /** Dual prices of resources for all rows. */
   readonly resourcePrices: ResourcePrices;
-  /** Pods that are not packed. */
+  /** Pods that are not packed. The greedy rules place them. */
   readonly others: readonly QueuedPod[];
 }
 
 export interface DemandOptions extends WithoutHeuristics {
   readonly nodeMicroUsdPerHour: number;
-  /** Absent: the pods run nowhere yet. */
+  /** The domain where a pod runs now. Absent: no pod of the batch runs yet. */
   readonly domainNow?: DomainNow | undefined;
 }
 
-/** `queued`: in the order in which the greedy rules would place them. */
+/** The packing problem of these pods. `queued`: in the order in which the greedy rules would place them. */
 export function* packingDemandOf(
   pass: Pass,
   queued: readonly QueuedPod[],
@@ -81,7 +81,7 @@ export function* packingDemandOf(
   return { rows, bins, dimensions, hostDimensions: hosts.length, resourcePrices: prices, others };
 }
 
-/** A host rule that is a dimension of the packing. */
+/** A host rule (spread or anti-affinity over hosts) that is a dimension of the packing. */
 interface HostDimension {
   readonly group: object;
   /** The most pods of the rule on one host. */
@@ -114,7 +114,7 @@ function hostDimensionsOf(demands: readonly ClassDemand[], batchPods: number): H
     .map(([group, { perHost }]) => ({ group, perHost }));
 }
 
-/** The resources that pods request: cpu, memory, then the others by name. */
+/** The names of the resources that pods request: cpu, memory, then the others in alphabetical order. */
 function resourceNames(demands: readonly ClassDemand[]): string[] {
   const names = new Set(["cpu", "memory"]);
   for (const { pods } of demands) {
@@ -125,10 +125,10 @@ function resourceNames(demands: readonly ClassDemand[]): string[] {
   return [cpu as string, memory as string, ...more.sort()];
 }
 
-/** Larger than any number of sets, so that a NodePool and a set combine into one unique number. */
+/** Larger than any set id. So NodePool index × this number + set id is unique. */
 const ABOVE_ALL_SETS = 2 ** 32;
 
-/** The demands of the sets with most pods. Pods of all other sets are added to `others`. */
+/** The demands of the requirement sets with the most pods. The pods of all other sets are added to `others`. */
 function ofLargestSets(
   demands: readonly ClassDemand[],
   others: QueuedPod[],
@@ -151,7 +151,7 @@ function ofLargestSets(
 }
 
 interface RowDraft {
-  /** The first of the demands that make up the row. */
+  /** The first of the demands that this row combines. */
   readonly demand: ClassDemand;
   readonly amounts: Float64Array;
   readonly classes: ClassPods[];
@@ -173,19 +173,19 @@ function rowsOf({ demands, resources, hosts, isDivided, isHardestFirst }: RowInp
   const byVariant = new Map<Variant, RowDraft>();
   for (const demand of demands) {
     const { podClass, variant } = demand.pods;
-    // Classes that share a variant ask for the same.
+    // Classes of one variant have equal requirements, and these two have the same NodePool, so they share the row.
     const alike = byVariant.get(variant);
     if (alike?.demand.template === demand.template && alike.demand.set === demand.set) {
       alike.classes.push(demand.pods);
       continue;
     }
     const { requests } = podClass;
-    // Many classes share one requests object, so its text is made once.
+    // Many classes share one requests object, so the text of each object is cached.
     const text = within(texts, requests, () => resources.map((name) => requests[name] ?? 0).join());
     const perHost = hosts.map(({ group }) =>
       variant.hostRules.some((rule) => rule.self && rule.group === group) ? 1 : 0,
     );
-    // One zone has few nodes, so every host rule matters. Elsewhere more rows would only add work.
+    // Within one zone there are few nodes, so every host rule matters. Elsewhere more rows would only cost time.
     const otherRules = isDivided ? otherHostRules(hosts, variant) : [];
     const groups = otherRules.map(({ group }) => group.index);
     const key = `${demand.template.index} ${demand.set} ${text} ${perHost.join()} ${groups.join()}`;
@@ -215,7 +215,7 @@ function smallest(numbers: readonly number[]): number | undefined {
   return numbers.length === 0 ? undefined : Math.min(...numbers);
 }
 
-/** The rules that limit the pods on one host and are no dimension of the packing. */
+/** The rules that limit pods on one host but are not a dimension of the packing. */
 function otherHostRules(hosts: readonly HostDimension[], { hostRules }: Variant): readonly Rule[] {
   return hostRules.filter(
     ({ group, self }) => self && !group.inverse && !hosts.some((host) => host.group === group),

@@ -1,9 +1,8 @@
 /**
- * Searches for a better division of pods with topology spread over domains. domains.ts divides them before they are
- * packed, and which of the domains gets an odd pod is arbitrary then, though it may decide how large a node is needed
- * there. This search moves one pod of a class to a domain that has fewer pods of its groups, if packing both domains
- * again costs less. It takes the move that saves most, and starts again, until no move saves enough or the budget is
- * spent.
+ * Searches for a better division of pods with topology spread over domains. domains.ts divides pods before they are
+ * packed. If they do not divide evenly, it is arbitrary which domain gets one pod more, but that pod may need a larger
+ * node there. This search moves one pod to a domain with fewer pods, if packing both domains again costs less. It makes
+ * the move that saves most, and repeats until no move saves enough or the budget is spent.
  */
 import { assert } from "../../../base/assert.ts";
 import { ITEMS_PER_STEP, type Steps } from "../../../base/steps.ts";
@@ -26,7 +25,7 @@ export interface PackedDemand {
   readonly solution: readonly PatternUse[];
 }
 
-/** The demand with its pods divided better, and its packing. Moves the pods between the rows. */
+/** Returns the demand with its pods divided better, and its packing. Moves pods between the rows of the demand. */
 export function* withBetterDomains(
   { demand, solution }: PackedDemand,
   options: PlannerOptions,
@@ -109,7 +108,7 @@ function movesOf(divided: DividedClass): readonly Move[] {
   );
 }
 
-/** For each group, the pods in each domain, those of the division included. */
+/** For each topology group, the number of pods in each domain, including the pods of this division. */
 class GroupCounts {
   readonly #counts = new Map<TopologyGroup, Map<string, number>>();
 
@@ -119,7 +118,7 @@ class GroupCounts {
         for (const group of counting) this.#add(group, domain, pods.items.length);
   }
 
-  /** Whether the move is to a domain with fewer pods of every group: then no spread becomes less even. */
+  /** Whether the new domain has fewer pods of every group that counts the pod. Then no spread becomes less even. */
   allow({ divided, from, to }: Move): boolean {
     return divided.counting.every(
       (group) => this.#of(group, to.domain) < this.#of(group, from.domain),
@@ -143,7 +142,7 @@ class GroupCounts {
   }
 }
 
-/** The packing of one part. */
+/** The packing of one independent part. */
 interface PackedPart {
   readonly solution: readonly PatternUse[];
   readonly price: number;
@@ -152,19 +151,19 @@ interface PackedPart {
 /** The packing of all parts. */
 interface PackedWhole {
   readonly price: number;
-  /** Made only for the move that is taken. */
+  /** Computed only for the move that is made. */
   readonly solution: () => readonly PatternUse[];
 }
 
 interface KnownPart extends PackingPart {
-  /** Parts with equal rows and bins, whatever their counts, have the same number. */
+  /** Parts with equal rows and bins have the same number, even if their counts differ. */
   readonly shape: number;
 }
 
-/** Packs the parts that a move changes and remembers each packing: most parts are the same for most moves. */
+/** Packs the parts that a move changes, and caches each packing: most moves leave most parts as they are. */
 class Packings {
   readonly #parts: readonly KnownPart[];
-  /** Keyed by shape and counts. */
+  /** The packings so far, by shape of the part and counts of its rows. */
   readonly #known = new Map<string, PackedPart | undefined>();
   readonly #resourcePrices: ResourcePrices;
   readonly #budget: WorkBudget;
@@ -183,7 +182,9 @@ class Packings {
     this.#options = options;
   }
 
-  /** The packing after the move. `rowCounts`: the pods of each row before it. Undefined: a part cannot be packed. */
+  /**
+   * The whole packing after the move. `rowCounts`: the pods of each row before it. Undefined: a part cannot be packed.
+   */
   *after(move: Move, rowCounts: readonly number[]): Steps<PackedWhole | undefined> {
     const found: PackedPart[] = [];
     let price = 0;
@@ -225,7 +226,7 @@ function textOf({ rows, bins }: Packing): string {
   ]);
 }
 
-/** Prefers a pod that runs in the new domain already, then one that does not run in its old domain. */
+/** Moves one pod. Prefers a pod that already runs in the new domain, then one that does not run in the old domain. */
 function movePod({ from, to }: Move, domainNow: DomainNow = () => undefined): void {
   const { items } = from.pods;
   const now = items.map(({ pod }) => domainNow(pod, from.domain.key));

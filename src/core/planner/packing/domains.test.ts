@@ -44,7 +44,7 @@ function plan(pods: readonly Pod[], options: PlannerOptions = PLANNER) {
   return { priceMicroUsd: priceMicroUsd(result), zoneOf: new Map(zones) };
 }
 
-/** Pods of several sizes. Planned zone by zone, they need other machines than planned together. */
+/** Pods of several sizes. Planned for each zone alone, they need other instance types than planned together. */
 const PODS = [
   ...spreadPods("large", 9, "2500m"),
   ...spreadPods("middle", 12, "1100m"),
@@ -123,7 +123,7 @@ describe("pods that are spread over zones", () => {
       return { ...one, spec: { ...spec, topologySpreadConstraints: wide } };
     });
     const requirements = [{ key: ZONE, operator: "NotIn" as const, values: ["zone-c"] }];
-    // Another pool knows zone-c, but has no room for them.
+    // Another NodePool has zone-c, but its nodes are too small for these pods.
     const tiny = [instanceType({ cpu: 0.1, zones: ZONES })];
     const pools = [poolInput({ requirements }, TYPES), poolInput({ name: "tiny" }, tiny)];
     const { newClaims, unschedulable } = planBatch(schedulingInput({ pods, pools }), PLANNER);

@@ -1,8 +1,8 @@
 /**
- * Divides pods with topology spread over their domains (zones, mostly) before they are packed. A packing knows no
- * domains: it would put pods together that the spread rule then refuses. Each domain gets as many pods as keep the
- * spread even. Pods that run already stay in their domain as far as that allows: kube-scheduler lets a pod change the
- * zone only for one with fewer.
+ * Divides pods with topology spread over their domains (mostly zones) before they are packed. A packing ignores
+ * domains, so it would put pods together that the spread rule then refuses. Each domain gets as many pods as keep the
+ * spread even. Running pods stay in their domain if the spread allows it: kube-scheduler moves a pod only to a zone
+ * with fewer pods.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { assert } from "../../../base/assert.ts";
@@ -15,12 +15,14 @@ import { allows } from "../../scheduling/requirement.ts";
 import type { SetId } from "../../scheduling/requirement-space.ts";
 import type { ClassDemand } from "./class-demand.ts";
 
-/** The value of the label on the node where the pod runs. Undefined: it runs nowhere, or that is not known. */
+/**
+ * The value of the label `key` on the node where the pod runs. Undefined: the pod does not run, or its node is unknown.
+ */
 export type DomainNow = (pod: Pod, key: string) => string | undefined;
 
 /**
- * Replaces each demand of pods with topology spread by one demand for each domain that gets pods. All others stay as
- * they are; the same list comes back if there are none with spread. `classes`: of all pods of the batch.
+ * Replaces each demand of pods with topology spread by one demand for each domain that gets pods. Other demands stay
+ * unchanged. If no pod has topology spread, the same list is returned. `classes`: the classes of all pods of the batch.
  */
 export function dividedByDomain(
   pass: Pass,
@@ -62,14 +64,14 @@ interface Spread {
   readonly key: string;
   /** The groups whose rules the pods must keep. */
   readonly groups: readonly TopologyGroup[];
-  /** The groups that count the pods. */
+  /** The groups that count these pods. */
   readonly counting: readonly TopologyGroup[];
-  /** The domains that the pods may go to, by name, each with the requirements of a node there. */
+  /** The names of the domains that the pods may go to, each with the requirements of a node there. */
   readonly domains: readonly { readonly domain: string; readonly set: SetId }[];
   readonly pods: number;
 }
 
-/** The number of pods that would be divided over domains. `classes`: the classes of these pods. */
+/** How many of the queued pods would be divided over domains. `classes`: the classes of these pods. */
 export function countDivided(queued: readonly QueuedPod[], classes: ReadonlySet<PodClass>): number {
   const withOtherPods = groupsWithOtherPods(classes);
   const divided = new Set<PodClass>();
@@ -83,14 +85,14 @@ export function countDivided(queued: readonly QueuedPod[], classes: ReadonlySet<
 }
 
 /**
- * The groups that count pods which do not have their rule: a selector matches pods without this spread. The domain of
- * these pods is not known, so an even division of the others would not make the spread even.
+ * The groups that also count pods without this spread rule, because the selector matches them. The domain of such pods
+ * is not known. So an even division of the other pods would not make the spread even.
  */
 function groupsWithOtherPods(classes: Iterable<PodClass>): ReadonlySet<TopologyGroup> {
   const found = new Set<TopologyGroup>();
   for (const { countedBy, variants } of classes) {
     const rules = variants[0]?.narrowingRules ?? NO_RULES;
-    // Loops by index: there may be as many classes as pods, and V8 has not optimised this code yet.
+    // A loop by index is faster: there may be as many classes as pods, and V8 has not optimised this code yet.
     for (let at = 0; at < countedBy.length; at++) {
       const group = countedBy[at] as TopologyGroup;
       if (!found.has(group) && !isAmong(rules, group)) found.add(group);
@@ -107,8 +109,8 @@ function isAmong(rules: readonly Rule[], group: TopologyGroup): boolean {
 const NO_RULES: readonly Rule[] = [];
 
 /**
- * The spread groups of the pods, if all are over one label. Empty: the pods have no spread rule, or also other topology
- * rules.
+ * The spread groups of the pods, if all of them use the same label. Empty: the pods have no spread rule, or have other
+ * topology rules as well.
  */
 function spreadGroups(
   { narrowingRules }: Variant,
@@ -123,7 +125,9 @@ function spreadGroups(
 
 const NO_GROUPS: readonly TopologyGroup[] = [];
 
-/** How the pods spread over domains. Undefined: they are not divided, and get their domains when they are placed. */
+/**
+ * The spread of these pods over domains. Undefined: the pods are not divided, and get a domain when they are placed.
+ */
 function spreadOf(
   { context: { space } }: Pass,
   demand: ClassDemand,
@@ -154,14 +158,14 @@ export function countingOf({ countedBy }: PodClass, key: string): readonly Topol
   return countedBy.filter((group) => group.key === key && !group.inverse);
 }
 
-/** For each group, the pods in each domain: those that run there and those that the division has sent there. */
+/** For each group, the number of pods in each domain: running pods, and pods that the division has sent there. */
 class DomainCounts {
   readonly #counts = new Map<TopologyGroup, Map<string, number>>();
-  /** For each group: the pods that are not divided yet. */
+  /** For each group: how many of its pods are not divided yet. */
   readonly #expected = new Map<TopologyGroup, number>();
   /**
-   * The cpu of all pods sent to each domain so far. It breaks ties; otherwise the odd pod of every group would go to
-   * the first domain.
+   * The cpu of all pods sent to each domain so far. It breaks ties. Without it, the first domain would get the odd pod
+   * of every group.
    */
   readonly #cpu = new Map<string, number>();
 
@@ -171,7 +175,7 @@ class DomainCounts {
   }
 
   /**
-   * Keeps the pod in its domain and returns that. Undefined: the domain has its even share already, or is not
+   * Keeps the pod in the domain `now` and returns that domain. Undefined: the domain is full for an even spread, or not
    * allowed.
    */
   keep(spread: Spread, now: string | undefined, cpu: number): string | undefined {
@@ -181,7 +185,7 @@ class DomainCounts {
     return now;
   }
 
-  /** Sends a pod to the domain with the fewest pods and returns that. */
+  /** Sends a pod to the domain with the fewest pods, and returns that domain. */
   sendToEmptiest(spread: Spread, cpu: number): string {
     const { domains, groups } = spread;
     let [best, least, lightest] = [undefined as string | undefined, 0, 0];
@@ -197,7 +201,9 @@ class DomainCounts {
     return best;
   }
 
-  /** Whether the domain has less than its even share. If pods do not divide evenly, some domains get one more. */
+  /**
+   * Whether the domain has less than its even share of pods. If pods do not divide evenly, some domains get one more.
+   */
   #hasRoom(group: TopologyGroup, { domains }: Spread, now: string): boolean {
     const counts = this.#of(group);
     const here = domains.map(({ domain }) => counts.get(domain) ?? 0);

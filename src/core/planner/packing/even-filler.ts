@@ -1,4 +1,4 @@
-/** Fills one bin again and again, each time with its even share of the items that are left. */
+/** Fills one bin again and again. Each time, every row gets its even share of the items that are left. */
 import type { Steps } from "../../../base/steps.ts";
 import { within } from "../../../base/within.ts";
 import { EVEN_WORK_PER_ROW, PARTS_OF_EVEN_BINS, WORK_PER_STEP } from "../settings.ts";
@@ -19,24 +19,24 @@ export class EvenFiller {
   work = 0;
   /** The kind of bin that was filled last; -1: none. */
   bin = -1;
-  /** A lower bound on the price of bins for all items that were left at the last pricing. */
+  /** A lower bound on the price of bins for all items that were left when resources were last priced. */
   leastCost = 0;
   readonly #packing: Packing;
-  /** For each row: the items that are left. The caller changes it. */
+  /** For each row: the number of items that are left. The caller changes this array. */
   readonly #left: Float64Array;
   /**
-   * The order in which shares are rounded. What rounding takes from a row goes to the next row, which has nearly the
-   * same shape.
+   * The order in which shares are rounded. What one row loses by rounding, the next row gets, which has nearly the same
+   * ratio of cpu to memory.
    */
   readonly #byShape: readonly number[];
   #byValue: readonly number[] = [];
   readonly #values: Float64Array;
   readonly #times: Float64Array;
   readonly #free: Float64Array;
-  /** For each row: 1 if the bin at hand may hold it. */
+  /** For each row: 1 if the bin that is being filled may hold it. */
   readonly #isAllowed: Uint8Array;
   readonly #allowed = new Map<readonly number[], ReadonlySet<number>>();
-  /** How many bins of this kind would hold all items that it may hold. */
+  /** How many bins of this kind would hold all items that such a bin may hold. */
   #binsForAll = 1;
 
   constructor(packing: Packing, left: Float64Array) {
@@ -50,8 +50,8 @@ export class EvenFiller {
   }
 
   /**
-   * Prices resources for the items that are left. Returns, for each kind of bin, the value of its content over its
-   * price.
+   * Computes prices of resources for the items that are left. Returns the value over price of each kind of bin in
+   * `among`, when filled.
    */
   *price(among: readonly number[]): Steps<Float64Array> {
     const { rows, bins } = this.#packing;
@@ -77,7 +77,8 @@ export class EvenFiller {
   }
 
   /**
-   * Fills a bin: first the even share of each row, then items by value while there is room. Returns value over price.
+   * Fills a bin of this kind: first the even share of each row, then items by value while there is room. Returns value
+   * over price.
    */
   fill(index: number): number {
     const { rows, bins } = this.#packing;
@@ -88,7 +89,8 @@ export class EvenFiller {
     this.#times.fill(0);
     this.#binsForAll = this.#countBins(bin, allowed);
     let value = 0;
-    // Shares are fractions. What is owed carries over from row to row; 0.5 rounds to the nearest.
+    // Shares are fractions. The rest after rounding carries over to the next row. Starting at 0.5 rounds to the nearest
+    // integer.
     let owed = 0.5;
     for (const row of allowed) {
       owed += (this.#left[row] as number) / this.#binsForAll;
@@ -99,11 +101,11 @@ export class EvenFiller {
     for (const row of this.#byValue)
       if (this.#isAllowed[row] === 1) value += this.#add(row, this.#left[row] as number);
     this.work += EVEN_WORK_PER_ROW * rows.length;
-    // Avoids 0 / 0, for items and bins that cost nothing.
+    // Avoids 0 / 0 if both the items and the bin cost nothing.
     return value > 0 ? value / bin.price : 0;
   }
 
-  /** The last content, and for how many bins it is used before shares are worked out again. */
+  /** The last content, and the number of bins to fill in this way before shares are computed again. */
   content(): PatternUse {
     const rows = this.#byShape.filter((row) => (this.#times[row] as number) > 0);
     const times = rows.map((row) => this.#times[row] as number);
@@ -115,7 +117,9 @@ export class EvenFiller {
     return { pattern, bins };
   }
 
-  /** The rows with items left of which one fits into the empty bin, by shape. Sets `#isAllowed` for them. */
+  /**
+   * The rows that have items left and of which one item fits into the empty bin, by shape. Sets `#isAllowed` for them.
+   */
   #allowedRows({ rows, amounts }: Bin): readonly number[] {
     const own = within(this.#allowed, rows, () => new Set(rows));
     this.#isAllowed.fill(0);
@@ -129,7 +133,7 @@ export class EvenFiller {
     });
   }
 
-  /** How many bins all items of these rows fill, if items could be cut: the scarcest dimension decides. */
+  /** How many bins all items of these rows fill, if items could be split. The scarcest dimension decides. */
   #countBins({ amounts: size }: Bin, allowed: readonly number[]): number {
     const wanted = new Float64Array(size.length);
     for (const row of allowed) {
@@ -144,7 +148,7 @@ export class EvenFiller {
     return bins;
   }
 
-  /** Adds items of the row, `most` or as many as are left and have room. Returns their value. */
+  /** Adds up to `most` items of the row, as far as items are left and fit. Returns their value. */
   #add(row: number, most: number): number {
     const { amounts, perBin = Number.POSITIVE_INFINITY } = this.#packing.rows[row] as Row;
     const known = this.#times[row] as number;

@@ -12,8 +12,8 @@ const KINDS = 25;
 const UNLIMITED = { units: Number.POSITIVE_INFINITY };
 
 /**
- * Rows that need mainly cores, and rows that need mainly memory, in many sizes and a few items each. Together they need
- * eight units of memory for each core, as the cheapest bins have. Bins with less memory save little.
+ * Half of the rows need mostly cpu, the other half mostly memory, in many sizes and with few items each. Together they
+ * need eight units of memory for each core, as the cheapest bins have. Bins with less memory save little.
  */
 function families(each: number): Packing {
   const rows = Array.from({ length: KINDS * 2 }, (_, index) => {
@@ -139,7 +139,7 @@ describe("bins that are filled alike", () => {
   });
 
   it("are given up where they come to over a quarter more than the least", () => {
-    // One in each bin, whose rest is of no use.
+    // Each bin holds one item, and no other item fits into the rest of the bin.
     const ofSize = (amount: number) => {
       const rows = [{ amounts: Float64Array.of(amount), count: 100 }];
       const bins = [{ amounts: Float64Array.of(100), price: 100, rows: [0] }];
@@ -157,7 +157,7 @@ describe("bins that are filled alike", () => {
   });
 });
 
-/** Some rows, with rules for some, and bins of which some welcome all. */
+/** A random packing problem: some rows have a limit for each bin, and some kinds of bins may hold all rows. */
 function drawn(random: Random): Packing {
   const upTo = (most: number) => 1 + Math.floor(random.fraction() * most);
   const rows = Array.from({ length: upTo(8) }, () => ({

@@ -1,6 +1,6 @@
 /**
- * Greedy filling: each kind of bin is filled in a fixed order of rows, the kind with the most value for its price is
- * taken as often as the items last, and then the same starts again with the items that are left.
+ * Greedy filling. Each kind of bin is filled in a fixed order of rows. The kind with the most value for its price is
+ * used as often as enough items are left. Then all kinds are filled again with the remaining items.
  */
 import type { Steps } from "../../../base/steps.ts";
 import { within } from "../../../base/within.ts";
@@ -8,12 +8,12 @@ import { WORK_PER_STEP } from "../settings.ts";
 import { BinFiller } from "./bin-filler.ts";
 import type { Bin, Packing, Pattern, PatternUse, WorkBudget } from "./packing.ts";
 
-/** What greedy filling fills, and with what. */
+/** The input of greedy filling. */
 export interface GreedyTask {
   readonly packing: Packing;
-  /** The kinds of bins that it may use, as indices. */
+  /** Indices of the kinds of bins that may be used. */
   readonly bins: readonly number[];
-  /** For each row: the items to pack. */
+  /** For each row: the number of items to pack. */
   readonly counts: ArrayLike<number>;
   /** For each row: the value of one item. */
   readonly values: Float64Array;
@@ -22,26 +22,26 @@ export interface GreedyTask {
 }
 
 /**
- * `all`: every kind of bin whose last filling needs more items than are left. `ahead`: of these only the kinds whose
- * last filling was better than the best one so far, which takes a tenth of the work.
+ * `all`: every kind of bin whose last filling needs more items than are left. `ahead`: only those among them whose last
+ * filling was better than the best filling so far. `ahead` takes a tenth of the work.
  */
 export type Refilled = "all" | "ahead";
 
-/** Packs all items; undefined: an item fits no bin, or the budget is spent. */
+/** Packs all items. Undefined: an item fits no bin, or the budget is spent. */
 export function* packByGreed(
   task: GreedyTask,
   order: readonly number[],
   budget: WorkBudget,
 ): Steps<PatternUse[] | undefined> {
   const { packing, bins: among, counts, values, refilled = "all" } = task;
-  // Int32Array: V8 boxes each element that it reads from a Float64Array in code that is not optimised yet.
+  // Int32Array, because V8 boxes each number that unoptimised code reads from a Float64Array.
   const left = Int32Array.from(counts);
   const filler = BinFiller.of(packing);
   const solution: PatternUse[] = [];
   let rest = left.reduce((sum, count) => sum + count, 0);
   const orders = ordersOf(packing, among, order);
   const lists = new Set(orders);
-  // Rows without items are skipped, but they are charged to the budget. So every order may take equally many steps.
+  // Rows without items are skipped but still count as work. So each order may take the same number of steps.
   const perRound = orders.reduce((sum, { length }) => sum + length, 0);
   const known: (Pattern | undefined)[] = among.map(() => undefined);
   /**
@@ -98,7 +98,7 @@ export function* packByGreed(
   return solution;
 }
 
-/** For each kind of bin: the rows that it may hold, in order. Kinds that may hold the same rows share the list. */
+/** For each kind of bin: the rows that it may hold, in order. Kinds that may hold the same rows share one list. */
 function ordersOf(
   { rows, bins }: Packing,
   among: readonly number[],
@@ -114,7 +114,7 @@ function ordersOf(
   });
 }
 
-/** Drops rows without items, in place: a new list each time would be much garbage. */
+/** Removes rows without items in place: a new list each time would cost much garbage collection. */
 function dropEmptyRows(list: number[], left: Int32Array): void {
   let kept = 0;
   for (let at = 0; at < list.length; at++) {
@@ -124,7 +124,7 @@ function dropEmptyRows(list: number[], left: Int32Array): void {
   list.length = kept;
 }
 
-/** Whether enough items are left for the pattern. Then filling the bin again gives the same pattern. */
+/** Whether enough items are left for the pattern. If so, filling the bin again would give the same pattern. */
 function lasts({ rows, times }: Pattern, left: Int32Array): boolean {
   for (let at = 0; at < rows.length; at++)
     if ((left[rows[at] as number] as number) < (times[at] as number)) return false;

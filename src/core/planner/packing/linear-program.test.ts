@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { LinearProgram } from "./linear-program.ts";
 import { packingPrice } from "./packing.ts";
 
-/** Rows of these sizes and counts, and bins of room 10; a bin holds items of all rows. */
+/** A packing with rows of these sizes and counts. A bin has room for size 10 and may hold items of all rows. */
 function packingOf(rows: readonly (readonly [size: number, count: number])[], prices = [1]) {
   const all = rows.map((_, index) => index);
   return {
@@ -26,7 +26,7 @@ const column = (times: readonly number[], price = 1) => {
 };
 const WORK = { units: 1_000 };
 
-/** `row×times … = bins` of each pattern of the mix. */
+/** The mix as text: `row×times … = bins` for each of its patterns. */
 const mixOf = (program: LinearProgram) =>
   program
     .mix()

@@ -9,11 +9,11 @@ import {
   type WorkBudget,
 } from "./packing.ts";
 
-/** Rounding of the simplex method: a number of this size counts as zero. */
+/** Numbers up to this size count as zero, because the simplex method rounds. */
 export const ZERO = 1e-9;
 /**
- * Share of the price. A pattern enters only if its content is worth more than its price by this share, or rounding
- * could go in circles.
+ * Share of the price. A pattern joins the program only if its content is worth more than its price by this share.
+ * Otherwise rounding errors could make patterns enter and leave for ever.
  */
 export const ENTRY_MARGIN = 1e-6;
 
@@ -26,28 +26,28 @@ export interface PatternColumn {
 
 /** A solution of the linear program. */
 export interface PatternMix {
-  /** The number of bins of each pattern, a fraction. */
+  /** The number of bins of each pattern. It may be a fraction. */
   readonly columns: readonly { readonly pattern: Pattern; readonly bins: number }[];
-  /** For each row: the price of one more item. */
+  /** For each row: the dual price of one more item. */
   readonly dualPrices: Float64Array;
 }
 
 /**
- * The restricted master problem: the cheapest mix of the patterns that have entered so far. Solved by the revised
- * simplex method, which keeps the inverse of the basis.
+ * The restricted master problem of column generation: the cheapest mix of the patterns that are known so far. It is
+ * solved by the revised simplex method, which keeps the inverse of the basis.
  */
 export class LinearProgram {
   readonly #rows: readonly number[];
-  /** For each row of the packing: its position in `#rows`; -1: it has no items. */
+  /** For each row of the packing: its index in `#rows`. -1: the row has no items. */
   readonly #at: Int32Array;
-  /** The columns of the basis; undefined: the surplus of a row (more items packed than there are). */
+  /** The columns of the basis. Undefined stands for the surplus of a row: more items are packed than exist. */
   readonly #basis: (PatternColumn | undefined)[];
   readonly #inverse: Float64Array[];
   /** For each column of the basis: the number of bins, or of surplus items. */
   readonly #amount: Float64Array;
-  /** For each row of the packing: the price of one more item, kept up to date with the basis. */
+  /** For each row of the packing: the dual price of one more item. Updated with each change of the basis. */
   readonly #dualPrices: Float64Array;
-  /** Scratch of {@link #pivot}: the positions where the line that leaves is not zero. */
+  /** Scratch memory of {@link #pivot}: the indices at which the leaving line is not zero. */
   readonly #filled: Int32Array;
 
   private constructor(
@@ -77,8 +77,8 @@ export class LinearProgram {
   }
 
   /**
-   * Starts with one pattern for each row: its items alone, in the bin that is cheapest for them. Undefined: a row
-   * fits no bin.
+   * Starts with one pattern for each row: only items of that row, in the bin that is cheapest for them. Undefined: the
+   * items of some row fit no bin.
    */
   static start(
     packing: Packing,
@@ -105,7 +105,7 @@ export class LinearProgram {
     return new LinearProgram(packing, rows, basis, counts);
   }
 
-  /** For each row of the packing: the price of one more item. A copy. */
+  /** For each row of the packing: the dual price of one more item. A copy. */
   get dualPrices(): Float64Array {
     return this.#dualPrices.slice();
   }
@@ -117,7 +117,7 @@ export class LinearProgram {
     return price;
   }
 
-  /** Enters those of the columns that lower the price, one by one, until none does. Returns whether any did. */
+  /** Adds the columns that lower the price, one by one, until no column does. Returns whether any did. */
   improve(columns: readonly PatternColumn[], budget: WorkBudget): boolean {
     let changed = false;
     const dualPrices = this.#dualPrices;
@@ -160,8 +160,8 @@ export class LinearProgram {
   }
 
   /**
-   * Enters the column, or the surplus of a row. `gain`: how much one bin of it changes the price, negative. False: it
-   * is unbounded.
+   * Enters the column, or the surplus of a row. `gain`: by how much one bin of it changes the price, a negative number.
+   * False: the program is unbounded.
    */
   #pivot(column: PatternColumn | undefined, surplus: number, gain: number): boolean {
     const size = this.#rows.length;
@@ -192,7 +192,7 @@ export class LinearProgram {
     if (leaving < 0) return false;
     const pivoted = this.#inverse[leaving] as Float64Array;
     const by = direction[leaving] as number;
-    // Most of the line stays zero for many rounds, so only the others are noted.
+    // Most numbers of the line stay zero for many rounds, so only the indices of the other numbers are stored.
     const [filled, rows] = [this.#filled, this.#rows];
     let count = 0;
     for (let to = 0; to < size; to++) {

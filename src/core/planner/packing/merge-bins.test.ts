@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { mergeBins } from "./merge-bins.ts";
 import type { Packing } from "./packing.ts";
 
-/** Items of one resource, of 2 and of 3; bins of 4, 6 and 8. */
+/** Items of one resource, with sizes 2 and 3, and bins of sizes 4, 6 and 8. */
 function packing(prices: readonly [number, number, number]): Packing {
   const amounts = (amount: number) => Float64Array.of(amount);
   const [small, middle, large] = prices;

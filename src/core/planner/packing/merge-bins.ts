@@ -1,6 +1,6 @@
 /**
- * Merges two bins into one larger bin where that costs no more than the two. The last patterns of a solution are
- * often two halves: patterns are found one after the other and rounded down.
+ * Replaces two bins by one larger bin that costs no more than the two. The last patterns of a solution are often two
+ * halves, because patterns are found one after the other and rounded down.
  */
 import { MOST_MERGES_TRIED } from "../settings.ts";
 import {
@@ -12,7 +12,9 @@ import {
   type Row,
 } from "./packing.ts";
 
-/** Tries the bins whose pattern is used once, the cheapest first; each is merged with the bin where that saves most. */
+/**
+ * Tries the bins whose pattern is used once, the cheapest first. Each is merged with the bin with which it saves most.
+ */
 export function mergeBins(packing: Packing, uses: readonly PatternUse[]): readonly PatternUse[] {
   let merged = [...uses];
   const price = ({ pattern }: PatternUse) => (packing.bins[pattern.bin] as Bin).price;
@@ -71,7 +73,7 @@ function mayHold({ rows }: Bin, ...uses: readonly PatternUse[]): boolean {
   return uses.every(({ pattern }) => pattern.rows.every((row) => rows.includes(row)));
 }
 
-/** Whether one bin may hold these numbers of items. */
+/** Whether one bin may hold these numbers of items under the `perBin` limits of the rows. */
 function isWithinPerBin({ rows: all }: Packing, { rows, times }: Omit<Pattern, "bin">): boolean {
   return rows.every((row, at) => {
     const { perBin } = all[row] as Row;
@@ -79,7 +81,7 @@ function isWithinPerBin({ rows: all }: Packing, { rows, times }: Omit<Pattern, "
   });
 }
 
-/** The items of both patterns together. */
+/** The items of all these patterns together. */
 function contentOf(...patterns: readonly Pattern[]): Omit<Pattern, "bin"> {
   const times = new Map<number, number>();
   for (const pattern of patterns)

@@ -1,6 +1,6 @@
 /**
- * The kinds of bins of a packing: instance types at the price of their cheapest offering, for each set of
- * requirements.
+ * The kinds of bins of a packing: for each set of requirements, each instance type at the price of its cheapest
+ * offering.
  */
 import type { InstanceType } from "../../cloudprovider/instance-type.ts";
 import type { Pass } from "../../provisioning/place.ts";
@@ -17,21 +17,21 @@ export interface NodeBin extends Bin {
   readonly set: SetId;
   /** The domain of the node, if topology spread divides some of its pods over domains. */
   readonly domain?: Domain | undefined;
-  /** The bit of the instance type in the NodePool's table. */
+  /** The index of the instance type in the NodePool's table. */
   readonly type: number;
 }
 
 type RowOfPods = Row & Pick<NodeBin, "template" | "set" | "domain">;
 
 interface BinOptions {
-  /** The resources that are the first dimensions. */
+  /** The names of the resources, which are the first dimensions. */
   readonly resources: readonly string[];
   /** For each dimension of a host rule: the most pods of the rule on one host. */
   readonly perHost: readonly number[];
   readonly nodeMicroUsdPerHour: number;
 }
 
-/** The price of a bin includes what a node costs beyond its machine. */
+/** The kinds of bins for these rows. The price of a bin includes the cost of a node beyond its instance. */
 export function nodeBins(
   { context: { space } }: Pass,
   rows: readonly RowOfPods[],
@@ -63,7 +63,7 @@ export function nodeBins(
   });
 }
 
-/** What a node of the type has for pods. A burstable type counts with its baseline: CPU credits run out. */
+/** The amounts that a node of the type has for pods. For a burstable type, cpu is the baseline: CPU credits run out. */
 function amountsOf(
   { table }: Template,
   type: number,
@@ -81,13 +81,13 @@ function amountsOf(
   return amounts;
 }
 
-/** Drops each kind of bin for which another one has as much of everything and costs no more. */
+/** Removes each kind of bin for which another kind has at least as much of everything and costs no more. */
 function withoutDominated(bins: NodeBin[]): NodeBin[] {
   const kept: NodeBin[] = [];
   const most = new Float64Array(bins[0]?.amounts.length ?? 0);
   bins.sort((a, b) => a.price - b.price || cpuOf(b) - cpuOf(a) || a.type - b.type);
   for (const bin of bins) {
-    // A kind with more of some resource than all cheaper kinds cannot be redundant.
+    // A kind with more of some resource than every cheaper kind must be kept.
     if (holds(most, bin.amounts) && kept.some(({ amounts }) => holds(amounts, bin.amounts)))
       continue;
     kept.push(bin);

@@ -1,4 +1,4 @@
-/** Packs pods by price and places them on new nodes, before the greedy rules place the pods that are left. */
+/** Packs pods by price and places them on new nodes. The greedy rules place the remaining pods afterwards. */
 import { filterInSteps, type Steps } from "../../../base/steps.ts";
 import type { QueuedPod } from "../../provisioning/batch/queue.ts";
 import type { Pass } from "../../provisioning/place.ts";
@@ -13,11 +13,11 @@ import { placePacked } from "./place-packed.ts";
 
 interface PackingTerms {
   readonly options: PlannerOptions;
-  /** The demand of all queued pods, if it is known already. */
+  /** The demand of all queued pods, if the caller has computed it. */
   readonly ofAll?: PackingDemand | undefined;
 }
 
-/** Places the pods that it can and returns the rest, in order. */
+/** Packs and places pods. Returns the pods without a place, in order. */
 export function* packFirst(
   pass: Pass,
   queued: readonly QueuedPod[],
@@ -63,8 +63,8 @@ export function* packBelow(
 }
 
 /**
- * Places pods on existing nodes, which cost nothing more. Returns the rest, in order; the same list if there are no
- * such nodes.
+ * Places pods on existing nodes, which cost nothing more. Returns the remaining pods, in order. If there are no
+ * existing nodes, returns the same list.
  */
 function* withoutPlaced(pass: Pass, queued: readonly QueuedPod[]): Steps<readonly QueuedPod[]> {
   if (pass.nodes.length === 0) return queued;

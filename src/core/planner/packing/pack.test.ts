@@ -9,7 +9,7 @@ import { resourcePrices } from "./resource-prices.ts";
 const SHAPES = 60;
 const EACH = 3;
 
-/** Few items of each of many shapes, and bins that hold about six of them. */
+/** Many shapes with few items each. A bin holds about six items. */
 function packingOf(shapes: number, each: number): Packing {
   return {
     rows: Array.from({ length: shapes }, (_, index) => ({
@@ -61,13 +61,13 @@ describe("pack", () => {
     const steps = pack(packingOf(1_000, 3), prices, { units: 1 }, {});
     let turns = 1;
     while (steps.next().done !== true) turns++;
-    // One yield for each order of filling, and one at the end. All others occur during the first filling.
+    // One step for each order of filling, and one at the end. More than that means that the first filling yielded, too.
     expect(turns).toBeGreaterThan(6);
   });
 
   it("does not fill bins alike where items keep apart on hosts: that is spared", () => {
     const unitsFor = (count: number, perHost: number, hostDimensions: number) => {
-      // Half of the items take a second dimension, too.
+      // Half of the items also take one unit of a second dimension.
       const rows = [1, 0].map((apart) => ({ amounts: Float64Array.of(10, apart), count }));
       const bins = [{ amounts: Float64Array.of(40, perHost), price: 40, rows: [0, 1] }];
       const budget = { units: 1e7 };
@@ -99,7 +99,7 @@ describe("pack", () => {
     const [near, far] = [found(100), found(60)];
     expect(near.alike).toBeLessThan(1.01);
     expect(near.best).toBe(near.alike);
-    // Even with such a large budget, hardly more steps are spent than this filling needs.
+    // Even with such a large budget, the search takes hardly more steps than even patterns need.
     expect(near.spent).toBeLessThan(20_000);
     expect(far.alike).toBeGreaterThan(1.01);
     expect(far.best).toBeLessThan(far.alike - 0.005);
@@ -107,8 +107,8 @@ describe("pack", () => {
   });
 
   it("finishes what columns began though they hold more of some row than there is", () => {
-    // That row has a dual price of zero or less, if the budget ended first. So bins with it alone were never filled,
-    // and the whole solution was lost.
+    // If the budget ends early, the row has a dual price of zero or less. Before, no bin was filled with this row
+    // alone, and the whole solution was lost.
     const shapes = [1, 2, 4].flatMap((cpu) =>
       [1, 4, 16, 40].flatMap((memory) => [0, 1].map((apart) => [cpu, memory, apart])),
     );

@@ -4,9 +4,9 @@
  * 1. Even patterns. If they cost hardly more than the lower bound, the search ends.
  * 2. Greedy filling in five orders, which takes little work.
  * 3. Column generation, which starts from the patterns of steps 1 and 2, and greedy filling by its dual prices.
- * 4. In place of step 3, where many items are under host rules: reweighted greedy.
+ * 4. If many items are under host rules: reweighted greedy, in place of step 3.
  *
- * The cheapest solution is taken. At last two of its bins become one where that costs no more.
+ * The cheapest solution is chosen. At the end, two of its bins become one where that costs no more.
  */
 import type { Steps } from "../../../base/steps.ts";
 import { within } from "../../../base/within.ts";
@@ -59,7 +59,7 @@ export function* pack(
   let rest = parts.reduce((sum, { count }) => sum + count, 0);
   const found: Solution[] = [];
   for (const { packing: part, count, inWhole } of parts) {
-    // Each part gets a share by its number of items. Steps that a part does not use go to later parts.
+    // Each part gets a share of the steps by its number of items. Steps that a part does not use go to later parts.
     const share = rest === 0 ? 0 : (budget.units * count) / rest;
     const own = { units: share };
     rest -= count;
@@ -116,7 +116,7 @@ function* cheapestSolution(
   if (isEven) {
     const own = { units: budget.units + lent };
     const even = yield* packEvenly(packing, bins, counts, own);
-    // Only the steps beyond the lent ones count.
+    // The lent steps are free. Only steps beyond them are charged to the budget.
     budget.units = Math.min(budget.units, own.units);
     if (even !== undefined) {
       const least = counts.reduce((sum, count, row) => sum + count * (values[row] as number), 0);
@@ -127,7 +127,7 @@ function* cheapestSolution(
   const refilled = hasColumns ? "all" : "ahead";
   const greedy: GreedyTask = { packing, bins, counts, values, refilled };
   const orders = fillingOrders(packing, values);
-  // Reweighted rounds end far from their start, so the first order is as good a start as the best of five.
+  // Reweighted rounds move far away from their start. So the first order is as good a start as the best of all five.
   const isOneOrder = !hasColumns || !uses(options, "fillingOrders");
   for (const order of isOneOrder ? orders.slice(0, 1) : orders) {
     yield;
@@ -151,15 +151,15 @@ function* cheapestSolution(
 
 interface ColumnStep {
   readonly greedy: GreedyTask;
-  /** The kinds of bins of all steps. Those that column generation finds better join them. */
+  /** The kinds of bins that all steps use. Column generation adds further kinds that it finds better. */
   readonly bins: number[];
   readonly prices: Float64Array;
   readonly isEven: boolean;
 }
 
 /**
- * Solutions by the cheapest mix of patterns. The items that the mix leaves are packed evenly or greedily. Also one
- * solution with all items packed greedily by the dual prices of the mix.
+ * Two kinds of solutions. One is the cheapest mix of patterns, with the remaining items packed evenly or greedily. The
+ * other packs all items greedily by the dual prices of the mix.
  */
 function* solutionsByColumns(
   { greedy, bins, prices, isEven }: ColumnStep,
@@ -193,14 +193,15 @@ function* solutionsByColumns(
 }
 
 /**
- * If the mix packs more items of a row than there are, its dual price is zero, or negative if the budget ended first.
- * Greedy filling would then never fill a bin for the row, and the whole solution would fail for a few items.
+ * Raises dual prices to a small positive value. If the mix packs more items of a row than exist, the row's dual price
+ * is zero, or negative if the budget ended early. Greedy filling would never fill a bin for such a row, so the whole
+ * solution would fail.
  */
 function aboveZero(dualPrices: Float64Array, values: Float64Array): Float64Array {
   return dualPrices.map((one, row) => Math.max(one, (values[row] as number) * LEAST_DUAL_SHARE));
 }
 
-/** The share of the items that are under a host rule. */
+/** The share of items that are under a host rule. */
 function hostRuleShare({ rows, dimensions, hostDimensions = 0 }: Packing): number {
   let [all, under] = [0, 0];
   for (const { amounts, count } of rows) {
@@ -211,14 +212,14 @@ function hostRuleShare({ rows, dimensions, hostDimensions = 0 }: Packing): numbe
 }
 
 /**
- * More steps than a small budget has, for the first filling. Otherwise hundreds of rows with a few items each get no
- * packing.
+ * The steps that are lent to the first filling if the budget is small. Without them, hundreds of rows with a few items
+ * each get no packing.
  */
 function lentWork({ units }: WorkBudget, items: number): number {
   return Math.max(0, Math.min(items * LENT_WORK_PER_POD, MOST_LENT_WORK) - units);
 }
 
-/** The cheapest solution; of those that cost about the same, the one with the fewest bins. */
+/** The cheapest solution. Among solutions of about the same price, the one with the fewest bins. */
 function bestOf(packing: Packing, found: readonly Solution[]): Solution | undefined {
   const priced = found.map((solution) => ({
     solution,
@@ -231,8 +232,7 @@ function bestOf(packing: Packing, found: readonly Solution[]): Solution | undefi
 }
 
 /**
- * For each list of rows, the `most` kinds of bins with the most value for their price. Also the cheapest kind for each
- * row.
+ * For each list of rows: some kinds of bins with the most value for their price. Also the cheapest kind for each row.
  */
 function bestBuys(packing: Packing, prices: Float64Array): number[] {
   const ratios = packing.bins.map(({ amounts, price }) => dot(amounts, prices) / price);

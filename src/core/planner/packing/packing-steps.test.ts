@@ -1,4 +1,4 @@
-// The smallest packings that cost more, or are not found, without a step of the packing.
+// For each step of the packing: the smallest case that costs more, or is not packed at all, without that step.
 import { expect, it } from "vitest";
 import { atOnce } from "../../../base/steps.ts";
 import type { Heuristic } from "../heuristics.ts";
@@ -7,9 +7,12 @@ import { type Packing, packingPrice } from "./packing.ts";
 import { resourcePrices } from "./resource-prices.ts";
 
 interface PackingCase {
-  /** For each row: cpu, memory, how many of its host dimension an item takes, and the number of items. */
+  /**
+   * For each row: the cpu and memory of one item, the amount that it takes of its host dimension, and the number of
+   * items.
+   */
   readonly rows: readonly (readonly [number, number, number, number])[];
-  /** A bin of size n has n + 4 cpu and 2n + 6 memory, and costs n + 3. One item of each host rule fits in. */
+  /** A bin of size n has n + 4 cpu and 2n + 6 memory, and costs n + 3. It holds one item of each host rule. */
   readonly sizes: readonly number[];
   readonly price: number;
   readonly priceWithout: number;

@@ -1,26 +1,25 @@
 /**
- * The packing problem, free of Kubernetes: items of several kinds go into bins of several kinds, and the bins must
- * cost as little as possible. A pod is an item, an instance type is a kind of bin. Each resource is a dimension. A
- * rule that allows only so many pods on one host is a dimension, too: each item takes 1 of it, and a bin has as much
- * as the rule allows.
+ * The packing problem, without Kubernetes: items of several kinds go into bins of several kinds, and the bins must cost
+ * as little as possible. A pod is an item, an instance type is a kind of bin. Each resource is a dimension. A rule that
+ * limits pods on one host is a dimension, too: each item takes 1 of it, and a bin has as much as the rule allows.
  */
 
 /** Equal items: one row of the linear program. */
 export interface Row {
-  /** What one item takes of each dimension. */
+  /** How much one item takes of each dimension. */
   readonly amounts: Float64Array;
   readonly count: number;
-  /** The most items of the row in one bin; absent: as many as have room. */
+  /** The most items of the row in one bin. Absent: there is no such limit. */
   readonly perBin?: number | undefined;
 }
 
 /** One kind of bin. A packing may use any number of bins of a kind. */
 export interface Bin {
-  /** What one bin has of each dimension. */
+  /** How much one bin has of each dimension. */
   readonly amounts: Float64Array;
   /** The cost of one bin. */
   readonly price: number;
-  /** Indices of the rows whose items it may hold. Kinds of bins with equal lists share one array. */
+  /** Indices of the rows whose items such a bin may hold. Kinds of bins with equal lists share one array. */
   readonly rows: readonly number[];
 }
 
@@ -28,7 +27,7 @@ export interface Packing {
   readonly rows: readonly Row[];
   readonly bins: readonly Bin[];
   readonly dimensions: number;
-  /** The number of dimensions, counted from the last one, that stand for host rules. Absent: 0. */
+  /** How many of the last dimensions stand for host rules. Absent: 0. */
   readonly hostDimensions?: number;
 }
 
@@ -46,7 +45,7 @@ export interface PatternUse {
   readonly bins: number;
 }
 
-/** Steps of work that are left. Each search subtracts the steps that it takes. */
+/** The number of steps of work that are left. Each search subtracts the steps that it takes. */
 export interface WorkBudget {
   units: number;
 }

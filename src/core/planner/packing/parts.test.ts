@@ -11,7 +11,7 @@ const row = (cpu: number, count: number) => ({
   count,
 });
 
-/** Rows 0 and 2 may share bins, and so may 1 and 3; with `both` a bin takes all of them. */
+/** Rows 0 and 2 may share a bin, and so may rows 1 and 3. With `both`, a bin may hold all four rows. */
 function zones(both = false): Packing {
   const rows = [row(3, 4), row(1, 6), row(2, 4), row(5, 2)];
   const bin = (size: number, list: readonly number[]) => ({
@@ -60,7 +60,7 @@ describe("parts of a packing", () => {
         packed[index] = (packed[index] ?? 0) + bins * (pattern.times[at] ?? 0);
       });
     expect(packed).toEqual([4, 6, 4, 2]);
-    // No bin has unused room: four bins with items of 3 and 2, one with 5 and 5, one with six of 1.
+    // No bin has unused room: four bins hold 3 and 2, one holds 5 and 5, and one holds six items of size 1.
     expect(packingPrice(whole, uses)).toBe(4 * 50 + 100 + 60);
     expect(budget.units).toBeLessThan(100_000);
   });
@@ -71,7 +71,7 @@ describe("parts of a packing", () => {
     const worth = resourcePrices(whole, [4, 6, 4, 2]);
     const uses = atOnce(pack(whole, worth, { units: 100_000 }, {})) ?? [];
     for (const { pattern } of uses) expect(Math.max(...pattern.times)).toBe(1);
-    // The six items of 1 take six bins, although one would be enough.
+    // The six items of size 1 take six bins, although one bin has room for all.
     expect(packingPrice(whole, uses)).toBe(4 * 50 + 6 * 60);
   });
 

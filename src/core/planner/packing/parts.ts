@@ -1,22 +1,21 @@
 /**
- * Divides a packing into independent parts. Rows that no kind of bin may hold together, such as pods of different
- * zones, do not affect each other. Each part is packed alone, which takes far less work than all parts
- * together.
+ * Divides a packing into independent parts. Rows that no bin may hold together, such as pods of different zones, do not
+ * affect each other. Packing each part alone takes far less work than packing all parts together.
  */
 import { assert } from "../../../base/assert.ts";
 import type { Packing, PatternUse } from "./packing.ts";
 
 export interface PackingPart {
   readonly packing: Packing;
-  /** For each of its rows: the index in the whole packing. */
+  /** For each row of the part: its index in the whole packing. */
   readonly rows: readonly number[];
-  /** The number of its items. */
+  /** The number of items in this part. */
   readonly count: number;
-  /** A solution of the part as one of the whole packing. */
+  /** Translates a solution of the part into one of the whole packing. */
   readonly inWhole: (uses: readonly PatternUse[]) => readonly PatternUse[];
 }
 
-/** The parts. A packing that cannot be divided is its only part. */
+/** The independent parts of a packing. A packing that cannot be divided is its own only part. */
 export function partsOf(packing: Packing): readonly PackingPart[] {
   const firstRows = linked(packing);
   const firsts = [...new Set(firstRows)];
@@ -32,8 +31,8 @@ export function partsOf(packing: Packing): readonly PackingPart[] {
 }
 
 /**
- * For each row: the first row of its part. Two rows are of one part if a kind of bin may hold both, or through other
- * rows.
+ * For each row: the first row of its part. Two rows belong to one part if some bin may hold both, or if other rows
+ * connect them.
  */
 function linked({ rows, bins }: Packing): readonly number[] {
   const firstRows = rows.map((_, index) => index);
@@ -65,7 +64,7 @@ function partOf(
   };
 }
 
-/** The part with these rows and kinds of bins of the whole. */
+/** The part of the whole packing that has these rows and these kinds of bins. */
 function selected(whole: Packing, rows: readonly number[], bins: readonly number[]): PackingPart {
   const at = new Map(rows.map((row, index) => [row, index]));
   // Kinds of bins with equal rows share one array in the part, too.

@@ -1,6 +1,7 @@
 /**
- * The pricing step of column generation: patterns whose content is worth more than their bin costs at the dual
- * prices. Bins are filled greedily in four orders first; if that finds nothing, branch and bound searches.
+ * The pricing step of column generation: finds patterns whose content is worth more than the bin costs at the dual
+ * prices. Bins are first filled greedily in four orders. If no such pattern is found, branch and bound searches for
+ * one.
  */
 import { uses, type WithoutHeuristics } from "../heuristics.ts";
 import { BRANCH_AND_BOUND_STEPS, PATTERNS_PER_ROUND } from "../settings.ts";
@@ -10,13 +11,13 @@ import { ENTRY_MARGIN, type PatternColumn, ZERO } from "./linear-program.ts";
 import { type Bin, dot, type Packing, type Pattern, type Row, type WorkBudget } from "./packing.ts";
 import { largestKeyFirst } from "./row-orders.ts";
 
-/** What column generation works on. */
+/** The input of column generation. */
 export interface ColumnTask extends WithoutHeuristics {
   readonly packing: Packing;
   readonly resourcePrices: Float64Array;
-  /** The kinds of bins that are priced in every round, as indices. Kinds that turn out better join them. */
+  /** Indices of the kinds of bins that are priced in every round. Kinds that prove better are added. */
   readonly bins: number[];
-  /** Patterns to start with. */
+  /** Patterns that the linear program starts with. */
   readonly seeds?: readonly Pattern[];
 }
 
@@ -27,7 +28,7 @@ export class PatternPricing {
   readonly #orders: PricingOrders;
   readonly #filler: BinFiller;
 
-  /** `rows`: the rows that still have items; `counts`: how many items each has. */
+  /** `rows`: the rows that still have items. `counts`: how many items each row has. */
   constructor(
     task: ColumnTask,
     rows: readonly number[],
@@ -41,7 +42,7 @@ export class PatternPricing {
     this.#filler = BinFiller.of(task.packing);
   }
 
-  /** The best pattern of each kind of bin by greedy filling, those that are worth more than their price. */
+  /** For each kind of bin, the best pattern by greedy filling, if it is worth more than its price. */
   greedily(bins: readonly number[], dualPrices: Float64Array): PatternColumn[] {
     const { packing } = this.#task;
     const found: Found[] = [];
@@ -65,7 +66,7 @@ export class PatternPricing {
     return bestOf(found);
   }
 
-  /** Like {@link greedily}, by branch and bound. */
+  /** Like {@link greedily}, but searches by branch and bound. */
   bySearch(bins: readonly number[], dualPrices: Float64Array): PatternColumn[] {
     const { packing, resourcePrices } = this.#task;
     if (!uses(this.#task, "branchAndBound")) return [];
@@ -97,11 +98,13 @@ function bestOf(found: Found[]): PatternColumn[] {
   return found.slice(0, PATTERNS_PER_ROUND).map(({ column }) => column);
 }
 
-/** Four orders of the rows: by dual price over resource cost, over cpu, over memory, and over both together. */
+/**
+ * Four orders of the rows: by dual price divided by resource cost, by cpu, by memory, and by cpu and memory together.
+ */
 class PricingOrders {
-  /** For each order, for each row: what its dual price is divided by. */
+  /** For each order and each row: the number by which the row's dual price is divided. */
   readonly #divisors: readonly Float64Array[];
-  /** The last result of each order: nearly sorted already for the next dual prices. */
+  /** The last result of each order. It is nearly sorted for the next dual prices, so sorting it again is fast. */
   readonly #last: readonly number[][];
   readonly #keys: Float64Array;
 
@@ -117,7 +120,7 @@ class PricingOrders {
       (totals[d] as number) === 0
         ? 0
         : ((packing.rows[row] as Row).amounts[d] as number) / (totals[d] as number);
-    // Slightly more than zero, so that nothing is divided by zero.
+    // A tiny number is added to avoid a division by zero.
     const divisors = (of: (row: number) => number) =>
       Float64Array.from(packing.rows, (_, row) => of(row) + 1e-15);
     this.#divisors = [
@@ -129,7 +132,7 @@ class PricingOrders {
     this.#last = this.#divisors.map(() => [...rows]);
   }
 
-  /** The four orders, without rows whose dual price is zero or less. */
+  /** The rows in four orders. Rows whose dual price is zero or less are left out. */
   by(dualPrices: Float64Array): number[][] {
     const keys = this.#keys;
     return this.#divisors.map((divisors, index) => {

@@ -1,4 +1,4 @@
-// The smallest batches that cost more without a step that places the pods of a packing.
+// For each step that places the pods of a packing: the smallest batch that costs more without that step.
 import { expect, it } from "vitest";
 import { instanceType, pod, poolInput, schedulingInput } from "../../../testing/builders.ts";
 import type { Heuristic } from "../heuristics.ts";
@@ -34,7 +34,7 @@ const RULES = {
 };
 
 interface PlacingCase {
-  /** The number of pods of each app, their cpu, and their rule. */
+  /** For each app: the number of pods, the cpu of each pod, and the rule between them. */
   readonly apps: readonly (readonly [number, string, keyof typeof RULES])[];
   readonly sizes: readonly number[];
   readonly zones: readonly string[];

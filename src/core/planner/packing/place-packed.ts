@@ -1,7 +1,6 @@
 /**
- * Places pods as a packing says. Every pod is checked by the same rules as always, so the plan keeps every rule,
- * whatever the packing left out. Pods that their planned nodes refuse are left for the next round of packing or for the
- * greedy rules.
+ * Places pods as a packing says. Every pod is checked by all scheduling rules, so the plan keeps rules that the packing
+ * ignored. Pods that their planned nodes refuse are left for the next round of packing or for the greedy rules.
  */
 import { eachInSteps, ITEMS_PER_STEP, type Steps } from "../../../base/steps.ts";
 import { within } from "../../../base/within.ts";
@@ -20,11 +19,11 @@ interface PlannedNode {
   readonly bin: NodeBin;
 }
 
-/** The classes of a row that still have pods without a place, in the order of the row. */
+/** The classes of a row that still have pods without a place. They have the order of the row. */
 type RowQueue = ClassPods[];
 
 /**
- * Places pods on new nodes and takes them out of the rows of the demand. Returns the pods that are left in the rows.
+ * Places pods on new nodes and removes them from the rows of the demand. Returns the pods that are left in the rows.
  */
 export function* placePacked(
   pass: Pass,
@@ -49,7 +48,7 @@ export function* placePacked(
   return demand.rows.flatMap(({ classes }) => classes.flatMap(({ items }) => items));
 }
 
-/** A planned node without pods for the bin. Undefined: the limits of the NodePool allow no such node any more. */
+/** An empty planned node for the bin. Undefined: the limits of the NodePool allow no such node any more. */
 function emptyNode({ claims, context }: Pass, bin: NodeBin): PlannedNode | undefined {
   const { template, domain } = bin;
   const { within, exhausted } = template.budget;
@@ -63,12 +62,12 @@ function emptyNode({ claims, context }: Pass, bin: NodeBin): PlannedNode | undef
   return { claim, bin };
 }
 
-/** For each set of types: its types that are not burstable. The set changes only with limits. */
+/** For each set of types: those of its types that are not burstable. The set changes only if limits change it. */
 const STEADY = new WeakMap<Bits, Bits>();
 
 /**
- * The instance types that a node may be of: of burstable types only the planned one. A cheaper burstable type has the
- * capacity for the pods, so it would be launched, but its baseline is too small for them.
+ * The instance types that a node may have. Burstable types are excluded, except the planned one. A cheaper burstable
+ * type has the capacity for the pods and would be launched, but its baseline cpu is too small for them.
  */
 export function typesFor(
   { template: { steady }, type }: Pick<NodeBin, "template" | "type">,
@@ -82,7 +81,7 @@ export function typesFor(
   return withPlanned;
 }
 
-/** A node, and the items of its pattern that are not placed on it yet. */
+/** A planned node, and the items of its pattern that are not placed on it yet. */
 interface UnfilledNode {
   readonly bin: NodeBin;
   readonly wanted: { readonly queue: RowQueue; count: number }[];
@@ -103,8 +102,8 @@ function unfilled(
 }
 
 /**
- * Fills nodes whose pods have topology spread. No domain may be more than maxSkew pods ahead. So the nodes take turns:
- * each takes the pods that it may have now, until no node takes any more.
+ * Fills nodes whose pods have topology spread. No domain may be more than maxSkew pods ahead of the others. So the
+ * nodes take turns: each takes the pods that the spread allows now, until no node takes any more.
  */
 function* fillInTurns(pass: Pass, nodes: readonly UnfilledNode[]): Steps<void> {
   let tries = 0;
@@ -121,7 +120,7 @@ function wantsMore({ wanted }: UnfilledNode): boolean {
   return wanted.some(({ queue, count }) => count > 0 && queue.length > 0);
 }
 
-/** Places the pods that the node may have now; returns whether there were any. */
+/** Places the pods that the rules allow on the node now. Returns whether any pod was placed. */
 function takesMore(pass: Pass, one: UnfilledNode): boolean {
   const node = one.node ?? emptyNode(pass, one.bin);
   if (node === undefined) return false;
@@ -134,8 +133,8 @@ function takesMore(pass: Pass, one: UnfilledNode): boolean {
 }
 
 /**
- * Places up to `wanted` pods of the row. The classes with the most rules between pods come first. After some refusals
- * the class with the fewest rules is tried. Returns the number of pods placed.
+ * Places up to `wanted` pods of the row. The classes with the most rules between pods are tried first. After some
+ * refusals, the class with the fewest rules is tried. Returns the number of pods placed.
  */
 function placeSome(pass: Pass, node: PlannedNode, classes: RowQueue, wanted: number): number {
   let left = wanted;
@@ -155,14 +154,14 @@ function placeSome(pass: Pass, node: PlannedNode, classes: RowQueue, wanted: num
   return wanted - left;
 }
 
-/** Places up to `most` pods of the class, until one is refused; returns the number placed. */
+/** Places up to `most` pods of the class, and stops at the first refusal. Returns the number of pods placed. */
 function placeOfClass(pass: Pass, node: PlannedNode, pods: ClassPods, most: number): number {
   let placed = 0;
   while (placed < most && pods.items.length > 0 && placeNext(pass, node, pods)) placed++;
   return placed;
 }
 
-/** Places the next pod of the class, if the node may still be of its planned type then. */
+/** Places the next pod of the class, unless the node could no longer be of its planned type with it. */
 function placeNext(pass: Pass, { claim, bin }: PlannedNode, pods: ClassPods): boolean {
   const { podClass, variant, items } = pods;
   const item = items.at(-1) as QueuedPod;

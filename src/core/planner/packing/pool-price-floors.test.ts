@@ -36,7 +36,7 @@ describe("of pools that only their names tell apart", () => {
 describe("what pods cost at the least in a pool", () => {
   const GIB = 2 ** 30;
   const space = new RequirementSpace(new Set(WELL_KNOWN_LABELS));
-  // 0.10 $ for 2 cpu and 8 GiB; each cpu costs twice as much, and each GiB half as much.
+  // 0.10 $ for 2 cpu and 8 GiB. The large type costs twice as much for each cpu, and half as much for each GiB.
   const small = instanceType({ name: "small", cpu: 2, priceMicroUsd: 100_000 });
   const large = instanceType({ name: "large", cpu: 2, memoryGi: 32, priceMicroUsd: 200_000 });
   const template = (index: number, name: string) =>

@@ -1,4 +1,4 @@
-/** A lower bound on what pods cost in each NodePool, used to choose between NodePools of equal rank. */
+/** A lower bound on the cost of pods in each NodePool. It is used to choose between NodePools of equal rank. */
 import type { Resources } from "../../../apis/resources.ts";
 import { within } from "../../../base/within.ts";
 import type { Template } from "../../provisioning/pools/pool-template.ts";
@@ -15,7 +15,7 @@ export class PoolPriceFloors {
     this.#space = space;
   }
 
-  /** Micro-dollars an hour for these requests, on nodes with these requirements that are filled to the last unit. */
+  /** The bound for these requests in micro-dollars an hour, if nodes with these requirements are filled completely. */
   of(template: Template, set: SetId, requests: Resources): number {
     const key = `${template.index} ${set}`;
     const floor = within(this.#floors, key, () => {

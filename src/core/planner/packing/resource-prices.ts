@@ -1,7 +1,7 @@
 /**
- * Dual prices of resources: a price for one unit of each dimension, such that the content of no bin is worth more
- * than the bin costs. The demand at these prices is then a lower bound on the price of every packing (linear
- * programming duality), and the kinds of bins whose content is worth most for their price are good buys.
+ * Dual prices of resources: a price for one unit of each dimension, such that no bin's content is worth more than the
+ * bin costs. So the demand at these prices is a lower bound on the price of every packing (linear programming duality).
+ * Kinds of bins whose content is worth most for their price are good buys.
  */
 import type { Packing } from "./packing.ts";
 import { maximise } from "./simplex.ts";
@@ -13,7 +13,7 @@ export interface ResourcePrices {
   readonly leastCost: number;
 }
 
-/** `counts`: for each row, the items that are to be packed. */
+/** The dual prices for these items. `counts`: for each row, the number of items to pack. */
 export function resourcePrices(packing: Packing, counts: ArrayLike<number>): ResourcePrices {
   const { dimensions, rows, bins } = packing;
   const demand = new Float64Array(dimensions);
@@ -23,8 +23,8 @@ export function resourcePrices(packing: Packing, counts: ArrayLike<number>): Res
     }
   });
   const wanted = [...demand.keys()].filter((d) => (demand[d] as number) > 0);
-  // Amounts become shares of the demand: bytes and cores are then numbers of similar size, which keeps the simplex
-  // method exact.
+  // Amounts become shares of the demand. Bytes and cores are then numbers of similar size, so the simplex method rounds
+  // less.
   const table = bins.map(({ amounts }) =>
     wanted.map((d) => Math.max(0, (amounts[d] as number) / (demand[d] as number))),
   );
@@ -36,8 +36,7 @@ export function resourcePrices(packing: Packing, counts: ArrayLike<number>): Res
   );
   const prices = new Float64Array(dimensions);
   if (shares === undefined) return { prices, leastCost: 0 };
-  // Rounding may leave a bin worth a little more than its price. Prices are scaled down until the bound is proven
-  // again.
+  // Rounding may make a bin worth slightly more than its price. Then prices are scaled down, so that the bound holds.
   let over = 1;
   table.forEach((row, at) => {
     const value = row.reduce((sum, share, d) => sum + share * (shares[d] as number), 0);

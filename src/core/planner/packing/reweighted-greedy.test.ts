@@ -9,7 +9,9 @@ import { fillingOrders } from "./row-orders.ts";
 
 const ENDLESS = { units: Number.POSITIVE_INFINITY };
 
-/** Pods of many shapes, a fifth of which keep apart on hosts: the last dimension, of which each bin has one. */
+/**
+ * Pods of many shapes. A fifth of them must not share a host: each takes 1 of the last dimension, and each bin has 1.
+ */
 function mixed(seed: number): Packing {
   const random = new Random(seed);
   const rows = Array.from({ length: 40 }, (_, at) => ({

@@ -1,7 +1,7 @@
 /**
- * Reweighted greedy: greedy filling is repeated, each time with higher values for the items that went into bins which
- * hold little value for their price. Such items are packed earlier in the next round, in better company. Where host
- * rules ask for many small bins, a few rounds find as much as column generation does, in a fraction of its time.
+ * Reweighted greedy: greedy filling is repeated. Each time, items have higher values if their last bins held little
+ * value for their price. Such items are packed earlier in the next round, into better bins. If host rules need many
+ * small bins, a few rounds find as much as column generation in a fraction of its time.
  */
 import type { Steps } from "../../../base/steps.ts";
 import { REWEIGHTED_ROUNDS, ROUNDS_PER_SHAPE } from "../settings.ts";
@@ -16,9 +16,9 @@ import {
 import { byKeys, ratioOrders } from "./row-orders.ts";
 
 /**
- * The solutions of all rounds, the first one reweighted from `start`. It ends when the budget is spent. Rounds by
- * value use only the kinds of bins that occur in a `known` solution: greedy filling spends most of its time on kinds
- * that it never takes.
+ * The solutions of all rounds, until the budget is spent. `start`: the solution that sets the first weights. Rounds by
+ * value use only the kinds of bins that occur in a `known` solution. Otherwise greedy filling spends most of its time
+ * on kinds that it never chooses.
  */
 export function* reweightedGreedy(
   task: Omit<GreedyTask, "refilled">,
@@ -49,8 +49,8 @@ export function* reweightedGreedy(
 }
 
 /**
- * Raises the value of each row whose bins hold less value for their price than all bins on average; lowers the
- * others.
+ * Raises the value of each row whose bins hold less value for their price than the average of all bins. Lowers the
+ * value of the other rows.
  */
 function reweight(
   { rows, bins }: Packing,
@@ -76,8 +76,8 @@ function reweight(
 }
 
 /**
- * The factor to the power of 3/8, from square roots. A square root is exact; the last digit of a power differs
- * between versions of V8.
+ * The factor to the power of 3/8, computed by square roots. Square roots are exact; the last digit of `Math.pow`
+ * differs between versions of V8.
  */
 function damped(factor: number): number {
   return Math.sqrt(Math.sqrt(factor * Math.sqrt(factor)));

@@ -18,7 +18,7 @@ it("sorts rows by key, the largest first and equal ones by index, however many t
 });
 
 it("orders rows by value, by cpu, by memory and by their ratio both ways", () => {
-  // Row: cpu, memory. The ratios are cpu over memory and one.
+  // The cpu and memory of three rows. The ratios are cpu over memory plus one.
   const amounts = [
     [1, 9],
     [4, 3],
@@ -46,7 +46,7 @@ it("orders rows by value, by cpu, by memory and by their ratio both ways", () =>
     [0, 1],
     [0, 1],
   ]);
-  // Without memory the ratio is still a number.
+  // The ratio of a row without memory is still a number.
   const bare = [Float64Array.of(1, 0), Float64Array.of(3, 1)].map((one) => ({
     amounts: one,
     count: 1,

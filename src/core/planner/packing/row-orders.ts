@@ -1,12 +1,12 @@
-/** Orders of rows in which greedy filling takes their items. */
+/** The orders of rows in which greedy filling takes their items. */
 import type { Packing } from "./packing.ts";
 
-/** From this number of rows on, the engine's sort is faster than insertion sort (`bench -- speed`). */
+/** With at least this many rows, the engine's sort is faster than insertion sort (`bench -- speed`). */
 const MANY_TO_SORT = 256;
 
 /**
- * Sorts rows in place by their keys, the largest first; equal keys by index. Insertion sort for few rows: it takes
- * little time where the rows are nearly in order, as they are when keys have changed a little since the last sort.
+ * Sorts rows in place by their keys, the largest first; equal keys by index. Few rows are sorted by insertion sort. It
+ * is fast for rows that are nearly in order, which is so if keys have changed little since the last sort.
  */
 export function largestKeyFirst(rows: number[], keys: Float64Array): number[] {
   if (rows.length >= MANY_TO_SORT)
@@ -26,7 +26,9 @@ export function largestKeyFirst(rows: number[], keys: Float64Array): number[] {
   return rows;
 }
 
-/** The five orders: by value, by each of the first two dimensions (cpu, memory), and by their ratio both ways. */
+/**
+ * Five orders of the rows: by value, by each of the first two dimensions (cpu, memory), and by their ratio both ways.
+ */
 export function fillingOrders(packing: Packing, values: Float64Array): number[][] {
   const by = (key: (amounts: Float64Array) => number) =>
     byKeys(packing.rows.map(({ amounts }) => key(amounts)));
@@ -45,13 +47,13 @@ export function ratioOrders({ rows }: Packing): [number[], number[]] {
   return [over(0, 1), over(1, 0)];
 }
 
-/** All rows by their keys, the largest first. */
+/** All rows in the order of their keys, the largest first. */
 export function byKeys(keys: ArrayLike<number>): number[] {
   const own = Float64Array.from(keys);
   return largestKeyFirst([...own.keys()], own);
 }
 
-/** All rows from the most memory for each cpu to the most cpu for each memory; equal shapes by index. */
+/** All rows, from the most memory for each cpu to the most cpu for each memory. Equal shapes by index. */
 export function byShape({ rows }: Packing): number[] {
   const shapes = rows.map(({ amounts }) => (amounts[0] as number) / ((amounts[1] as number) + 1));
   return [...rows.keys()].sort((a, b) => (shapes[a] as number) - (shapes[b] as number) || a - b);

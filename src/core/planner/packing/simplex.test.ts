@@ -5,7 +5,10 @@ import { maximise } from "./simplex.ts";
 const dot = (a: readonly number[], b: readonly number[]) =>
   a.reduce((sum, one, at) => sum + one * (b[at] as number), 0);
 
-/** The best corner of a program of two variables: where two limits, or a limit and an axis, meet. */
+/**
+ * The optimum of a program of two variables, found by trying every corner: two limits, or a limit and an axis, meet
+ * there.
+ */
 function bestCorner(
   objective: readonly number[],
   rows: readonly (readonly number[])[],
@@ -31,7 +34,7 @@ describe("a linear program", () => {
       const numbers = (count: number) => Array.from({ length: count }, () => random.int(6));
       const count = 1 + random.int(4);
       const rows = Array.from({ length: count }, () => numbers(2));
-      // A limit for the sum, so that nothing is unbounded.
+      // A limit for the sum of both variables, so that the program is bounded.
       rows.push([1, 1]);
       const limits = [...numbers(count), 1 + random.int(9)];
       const objective = numbers(2);
@@ -72,7 +75,7 @@ describe("a linear program", () => {
   });
 
   it("ends by Bland's rule where the steepest column goes in circles", () => {
-    // Beale's example: every step is of length zero.
+    // Beale's example, in which the simplex method may cycle: every step changes the objective by zero.
     const rows = [
       [0.25, -8, -1, 9],
       [0.5, -12, -0.5, 3],

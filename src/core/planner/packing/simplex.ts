@@ -1,11 +1,11 @@
 /**
- * The simplex method for small, dense linear programs: tens of variables. All limits are zero or more, so that x = 0
- * is a solution to start from. Equal input takes equal steps.
+ * The simplex method for small, dense linear programs of tens of variables. All limits are zero or more, so x = 0 is a
+ * feasible start. Equal input takes equal steps.
  */
 
 /**
- * Maximises `objective · x` with `rows[i] · x <= limits[i]` and `x >= 0`; limits are not negative.
- * Undefined: the objective is unbounded, or `maxPivots` steps were not enough.
+ * Maximises `objective · x` with `rows[i] · x <= limits[i]` and `x >= 0`. Limits must not be negative. Undefined: the
+ * objective is unbounded, or `maxPivots` steps were not enough.
  */
 export function maximise(
   objective: readonly number[],
@@ -18,7 +18,10 @@ export function maximise(
   const table = rows.map((row, at) => [...row, limits[at] as number]);
   table.push([...objective.map((one) => -one), 0]);
   const goal = table[rows.length] as number[];
-  /** The variable of each row and of each column: an x if below `columns`, else a slack. */
+  /**
+   * The variable that stands for each row and each column: an x if its number is below `columns`, else a slack
+   * variable.
+   */
   const inRow = rows.map((_, at) => columns + at);
   const inColumn = objective.map((_, at) => at);
   for (let step = 0; step < maxPivots; step++) {
@@ -42,7 +45,7 @@ export function maximise(
 
 const EPSILON = 1e-10;
 
-/** The column that raises the objective most for one unit; -1: none does, and the solution is optimal. */
+/** The column that raises the objective most for one unit. -1: no column does, so the solution is optimal. */
 function steepest(goal: readonly number[], columns: number): number {
   let best = -1;
   for (let at = 0; at < columns; at++) {
@@ -57,7 +60,7 @@ function first(goal: readonly number[], columns: number): number {
   return goal.findIndex((value, at) => at < columns && value < -EPSILON);
 }
 
-/** The row whose limit is reached first when the entering variable grows; -1: none is. */
+/** The row whose limit is reached first when the entering variable grows. -1: no limit is ever reached. */
 function tightest(
   table: readonly (readonly number[])[],
   entering: number,
@@ -80,7 +83,7 @@ function tightest(
   return best;
 }
 
-/** Exchanges the variable of the row for that of the column. */
+/** Exchanges the variable of the row with that of the column. */
 function pivot(table: readonly number[][], leaving: number, entering: number): void {
   const row = table[leaving] as number[];
   const by = row[entering] as number;

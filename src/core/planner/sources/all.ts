@@ -1,4 +1,4 @@
-/** The plan sources, in the order in which they are asked. */
+/** The plan sources, in the order in which they run. */
 import { cheapestNode } from "./cheapest-node.ts";
 import { greedy } from "./greedy.ts";
 import { packing } from "./packing.ts";

@@ -1,9 +1,10 @@
 /**
  * Cheapest-node greedy: each pod goes to the planned node whose price rises least, or to a new node if that is cheaper.
- * The greedy rules pay any price for a node that is already planned. So one
- * pod's preference for expensive instance types can make a large node expensive.
- * Then the batch is planned again without each of the zones in which the plan has nodes. The first pod chooses the zone
- * that is cheapest for itself, and later pods may find no instance type there that is large enough.
+ * The greedy rules always use a planned node that fits, even if its price rises much. For example, one pod's preference
+ * for expensive instance types can make a large node expensive.
+ *
+ * The batch is then planned again without each of the plan's zones in turn. The first pod chooses the zone that is
+ * cheapest for itself, and that zone may have no instance type that is large enough for later pods.
  */
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import type { SchedulingResult } from "../../provisioning/result.ts";
@@ -35,7 +36,7 @@ function withOneZoneClosed(batch: Batch, { newClaims }: SchedulingResult): reado
   return zones.slice(0, MOST_ZONES_CLOSED).map((zone) => withZoneClosed(batch, zone));
 }
 
-/** A NodePool that has only this zone keeps it. */
+/** The batch without this zone. A NodePool that has only this zone keeps it. */
 function withZoneClosed(batch: Batch, zone: string): Batch {
   const { base } = batch;
   const { space } = base.context;

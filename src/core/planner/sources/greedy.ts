@@ -1,6 +1,6 @@
 /**
- * The greedy rules: the largest pod first, each on the first node that takes it. Their plan is the one that every other
- * plan must beat, so no batch costs more than by these rules.
+ * The greedy rules: the largest pod first, each on the first node that accepts it. Every other plan must beat their
+ * plan, so no plan costs more than theirs.
  */
 import type { Steps } from "../../../base/steps.ts";
 import type { PodClass } from "../../provisioning/batch/pod-class.ts";
@@ -32,12 +32,12 @@ export const greedy: PlanSource = {
   },
 };
 
-/** Makes the greedy plan after all: the race stopped it, but the packing cost more than expected. */
+/** Finishes the greedy plan that the race had stopped, because the packing cost more than expected. */
 export function* finishGreedy(contest: Contest): Steps<void> {
   yield* contest.offer("greedy", yield* planOf(contest.batch), greedy.rule);
 }
 
-/** Whether the plan costs so little more than the lower bound for its pods that no other plan can save enough. */
+/** Whether the plan's price is so close to the lower bound for its pods that no other plan can save enough. */
 function isNearTheBound(
   { base, queued }: Batch,
   { newClaims, existing, unschedulable }: SchedulingResult,

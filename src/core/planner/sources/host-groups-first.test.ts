@@ -22,13 +22,15 @@ const spec = {
     },
   },
 };
-/** One pod of the group is large and is placed first. The others follow pods of sizes in between. */
+/**
+ * Five pods that must share a host. One is large and is placed first. Pods of other sizes are placed before the rest.
+ */
 const kin = ["2", "300m", "300m", "300m", "300m"].map((cpu, at) =>
   pod({ name: `kin-${at}`, labels, cpu, spec }),
 );
 const TYPES = [instanceType({ cpu: 4 })];
 
-/** Where each pod of the group is: a node, or the number of a planned one. */
+/** Where each pod of the group is placed: the name of a node, or the number of a planned node. */
 function homes({ newClaims, existing }: ReturnType<typeof solve>): string[] {
   const planned = newClaims.map(({ pods }, at) => ({ nodeName: `new ${at}`, pods }));
   return [...existing, ...planned].flatMap(({ nodeName, pods }) =>

@@ -1,6 +1,6 @@
 /**
- * Places pods that must share a host before all others. In order of size they are placed late, and larger pods may have
- * taken the room that the last pod of a group needs.
+ * Places pods that must share a host before all others. In the usual order, by size, small pods of a group are placed
+ * late. By then, larger pods may have taken the room that they need.
  */
 import type { Steps } from "../../../base/steps.ts";
 import type { SchedulingResult } from "../../provisioning/result.ts";
@@ -9,8 +9,8 @@ import { affinityGroupsOf } from "../../provisioning/together.ts";
 import { placesMore } from "../acceptance.ts";
 
 /**
- * The batch with those groups first of which the plan left pods out. Undefined: there are none, or no more pods find a
- * place that way.
+ * The batch in a new order: first the host groups that have pods without a place in this plan. Undefined: there are no
+ * such groups, or the new order places no more pods.
  */
 export function* withHostGroupsFirst(
   batch: Batch,
@@ -20,7 +20,7 @@ export function* withHostGroupsFirst(
   const together = yield* affinityGroupsOf(batch.queued, pending);
   if (together.size === 0) return undefined;
   const ahead = { ...batch, together };
-  // Most such pods fit nowhere together and are pending in each pass. So only one greedy plan is made to decide whether
-  // this helps.
+  // Most such groups fit on no node at all and are pending in each pass. So only one greedy plan is made, to see
+  // whether the new order helps.
   return placesMore(yield* planOf(ahead), plan) ? ahead : undefined;
 }

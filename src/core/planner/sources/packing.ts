@@ -1,4 +1,4 @@
-/** Packs the batch by price, then places each pod by the usual rules. */
+/** Packs the batch by price, then places each pod by the usual scheduling rules. */
 import type { Steps } from "../../../base/steps.ts";
 import type { SchedulingResult } from "../../provisioning/result.ts";
 import { planOf } from "../../provisioning/solve.ts";

@@ -1,7 +1,7 @@
 /**
- * A race between the greedy rules and a packing by price. The price of a greedy plan only grows while it is made.
- * Once it exceeds what a packing is expected to cost, the greedy rules stop, and the packing is made. If the packing
- * then costs as little as expected, the greedy plan could not have been taken and is never finished.
+ * A race between the greedy rules and a packing by price. The price of a greedy plan only grows while it is made. Once
+ * it exceeds the expected price of a packing, the greedy rules stop, and the packing is made. If the packing is as
+ * cheap as expected, the greedy plan would have lost and is never finished.
  */
 import type { Steps } from "../../../base/steps.ts";
 import type { NewNodeClaim } from "../../provisioning/nodes/new-nodeclaim.ts";
@@ -16,19 +16,18 @@ import type { PlannerOptions } from "../planner-options.ts";
 import { EXPECTED_PACKING_COST } from "../settings.ts";
 
 export interface Race {
-  /**
-   * Whether the greedy plan so far already costs more than a packing, even with the saving that a packing must show.
-   */
+  /** Whether the unfinished greedy plan already costs so much that a packing would save enough over it. */
   readonly isLost: (claims: OpenClaims) => boolean;
-  /** Whether the greedy plan, as far as it was made, proves that the packing would replace it. */
+  /** Whether the unfinished greedy plan proves that this packing would replace the finished one. */
   readonly isWonBy: (packed: SchedulingResult) => boolean;
-  /** The demand of the batch, for the packing. Placing pods removes them from it, so it can be used once. */
+  /** The packing demand of the batch. Placing pods removes them from it, so it can be used only once. */
   readonly demand: PackingDemand;
 }
 
 /**
- * Undefined: there is no race, and the greedy plan is finished. That is so if the cost of a packing cannot be
- * predicted: some pods are placed first, differ in priority or may use existing nodes, or NodePools differ in weight.
+ * The race of this batch. Undefined: the price of a packing cannot be predicted, so the greedy plan is finished first.
+ * That is so if some pods are placed first, pods differ in priority or may use existing nodes, or NodePools differ in
+ * weight.
  */
 export function* raceOf(
   { base, queued, isOfOnePriority, together }: Batch,

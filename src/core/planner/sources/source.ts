@@ -1,4 +1,4 @@
-/** What every plan source looks like. Each is a file beside this one; all.ts lists them in order. */
+/** The interface of every plan source. Each source is a file beside this one; all.ts lists them in order. */
 import type { Steps } from "../../../base/steps.ts";
 import type { AcceptanceRule } from "../acceptance.ts";
 import type { Contest } from "../contest.ts";
@@ -8,8 +8,8 @@ export interface PlanSource {
   readonly name: SourceName;
   /** The acceptance rule for the plans of this source. */
   readonly rule: AcceptanceRule;
-  /** Whether the source should plan this batch: it can, and the best plan so far leaves something to gain. */
+  /** Whether the source can plan this batch, and may find a better plan than the best one so far. */
   applies(contest: Contest): boolean;
-  /** Makes its plans and offers each of them. */
+  /** Makes the plans of this source and offers each of them. */
   plan(contest: Contest): Steps<void>;
 }

@@ -15,7 +15,7 @@ const TYPES = [
   sold("small-c", 4, "zone-c", 41_000),
   sold("large-c", 16, "zone-c", 100_000),
 ];
-/** Pods whose spread selector matches no pod, so they stay where they are placed first. */
+/** Pods whose spread selector matches no pod. So the spread never makes a later pod choose another zone. */
 const spec = {
   topologySpreadConstraints: [
     {
@@ -58,7 +58,7 @@ it("keeps only those out of it that go by zones", () => {
     capacityTypes: ["on-demand"],
     priceMicroUsd: 300_000,
   });
-  // These pods do not compete for places.
+  // These pods do not compete for nodes: they need different architectures.
   const arch = (value: string) => ({ nodeSelector: { "kubernetes.io/arch": value } });
   const arm = { ...huge, labels: { ...huge.labels, "kubernetes.io/arch": ["arm64"] } };
   const plain = pod({ name: "plain", cpu: "25", spec: arch("arm64") });
