@@ -1,6 +1,7 @@
 /**
- * All devices that a plan promises can be allocated. A separate checker, which shares no code with the allocator,
- * finds devices for all pods of the plan together, whichever of its instance types each planned node gets.
+ * A property: all devices that a plan promises can be allocated. A separate checker, which shares no code with the
+ * allocator, finds devices for all pods of the plan together. They must exist whichever of its instance types each
+ * planned node gets.
  */
 import fc from "fast-check";
 import { expect, it } from "vitest";
@@ -20,13 +21,13 @@ import { solve } from "./solve.ts";
 
 const ZONE = "topology.kubernetes.io/zone";
 
-/** A device as the checker sees it. */
+/** A device with the facts that the checker needs. */
 interface Free {
   readonly device: Device;
-  /** Devices of one pool share counters. */
+  /** The pool of the device. Devices of one pool share counters. */
   readonly pool: object;
   readonly counters: Readonly<Record<string, number>>;
-  /** Undefined: everywhere. */
+  /** The zones in which the device can be used. Undefined: in every zone. */
   readonly zones: readonly string[] | undefined;
 }
 
@@ -42,7 +43,7 @@ interface Wish {
 
 const number = (text: string | undefined) => Number((text ?? "0").replace("Gi", ""));
 
-/** Takes devices one by one, and tries every way. */
+/** Allocates devices one by one, and tries every combination. */
 class Checker {
   readonly #shared: readonly Free[];
   readonly #taken = new Map<Free, number[]>();

@@ -92,7 +92,7 @@ describe("a pod with claims", () => {
   it("shares a node until its devices are used up", () => {
     const pods = ["a", "b", "c"].map((name) => withGpus(name, 2));
     expect(planned(pods, { facts: TEMPLATES }).nodes).toEqual(["gpu-large a b", "gpu-large c"]);
-    // Each pod would find its device on a small node, and both on one large node.
+    // Each pod alone would fit on a small node. On one large node, both have their devices.
     expect(planned([withGpus("a", 1), withGpus("b", 1)], { facts: TEMPLATES }).nodes).toEqual([
       "gpu-large a b",
     ]);
@@ -224,7 +224,7 @@ describe("a claim of several pods", () => {
     const plan = planned(pods, { facts: { ...facts, slices }, types: [PLAIN] });
     expect(plan.nodes).toEqual(["plain a", "plain b"]);
     expect(plan.claims.map(zonesOf)).toEqual([["zone-b"], ["zone-b"]]);
-    // No node publishes these devices, so no node waits for them.
+    // These devices are not published by a node, so the claim does not wait for a node to publish them.
     expect(plan.claims[0]?.deviceDrivers).toBeUndefined();
   });
 });
@@ -271,7 +271,7 @@ describe("devices that only some nodes reach", () => {
     const facts = { slices, templates: [claimTemplate("gpus-1", deviceClaim({ selectors }))] };
     const local = type("local", 5_000, templates(gpus(1, () => model("nic"))));
     const plan = planned([withGpus("a", 1)], { facts, types: [PLAIN, local] });
-    // Both types can use the device in zone-a, and the first one in the order is taken.
+    // Both types can use the device in zone-a. The planner takes the first type in the order.
     expect(plan.nodes).toEqual(["local a"]);
     expect(plan.claims.map(zonesOf)).toEqual([["zone-a"]]);
   });
@@ -333,7 +333,7 @@ describe("allocated claims", () => {
     };
     const made = pod({ name: "b", spec: claimsOf("template:x"), status });
     expect(why(used, made)).toContain("was created for another pod");
-    // A pod that runs moves as another pod, which gets another claim or waits then.
+    // A running pod that is moved becomes a new pod. The new pod gets another claim, or waits for this one.
     const moving = pod({ name: "a", nodeName: "old", spec: claimsOf("mine") });
     expect(why(leaving, moving)).toBeUndefined();
   });
@@ -424,7 +424,7 @@ describe("existing nodes", () => {
   });
 
   it("keep what a pod may have whose devices cannot all be found there", () => {
-    // The claim does not appear as allocated yet, and one of its two devices was withdrawn.
+    // The status of the claim does not show the allocation yet, and one of the claim's two devices was withdrawn.
     const two = deviceClaim(
       {},
       {

@@ -1,7 +1,7 @@
 /**
- * A fork is a set of changes to the scheduling state that can be undone. Plans are compared, and what-if questions
- * asked, on one state. Each opens a fork, changes the state, reads the result, and undoes the changes, newest first.
- * Forks nest: an inner fork is undone before the outer one is used again.
+ * A fork is a set of changes to the scheduling state that can be undone. Alternative plans and what-if questions all
+ * use one state. Each opens a fork, changes the state, reads the result, and undoes the changes, newest first. Forks
+ * nest: an inner fork is undone before the outer one is used again.
  */
 import { assert } from "../../base/assert.ts";
 import type { DeviceAccess } from "./nodes/device-access.ts";
@@ -9,12 +9,12 @@ import type { ExistingNode, Saved } from "./nodes/existing-node.ts";
 import type { Budget, Template } from "./pools/pool-template.ts";
 import type { Topology } from "./topology/topology.ts";
 
-/** A point in time of a fork, for {@link Fork.backTo}. */
+/** A point in time of a fork, to return to by {@link Fork.backTo}. Each field is a number of changes until then. */
 export interface Moment {
   readonly placed: number;
   readonly gone: number;
   readonly counted: number;
-  /** Number of changes of the devices. */
+  /** Number of changes to devices. */
   readonly devices: number;
 }
 
@@ -22,9 +22,12 @@ export interface Moment {
 export interface ForkOptions {
   /** The templates whose limits the fork charges. */
   readonly templates: readonly Template[];
-  /** See {@link Topology.begin}. An inner fork uses the rules of the outer one. */
+  /**
+   * Whether topology domains are chosen as in upstream (see {@link Topology.begin}). An inner fork uses the value of
+   * the outer one.
+   */
   readonly asUpstream?: boolean;
-  /** Makes pod classes forget where they were refused. */
+  /** Clears what pod classes know about nodes that refused them. */
   readonly forget: () => void;
 }
 
@@ -32,7 +35,7 @@ export interface ForkOptions {
 export class Forks {
   readonly topology: Topology;
   readonly #devices: DeviceAccess | undefined;
-  /** Innermost last. */
+  /** The innermost fork is last. */
   readonly #open: Fork[] = [];
   #opened = 0;
 
@@ -41,24 +44,24 @@ export class Forks {
     this.#devices = devices;
   }
 
-  /** Number of changes of the devices so far. */
+  /** How often devices were changed so far. */
   get deviceChanges(): number {
     return this.#devices?.state.ledger.now() ?? 0;
   }
 
-  /** Undoes the changes of the devices after the first `changes`. */
+  /** Undoes all changes to devices, except the first `changes`. */
   rollBackDevices(changes: number): void {
     this.#devices?.state.ledger.backTo(changes);
   }
 
-  /** Opens a fork inside the innermost open one. */
+  /** Opens a fork inside the innermost open fork. */
   open(options: ForkOptions): Fork {
     const fork = new Fork(this, ++this.#opened, options);
     this.#open.push(fork);
     return fork;
   }
 
-  /** Opens a fork. No other fork may be open: an answer must not depend on an unfinished plan. */
+  /** Opens a fork for a question. No other fork may be open: the answer must not depend on an unfinished plan. */
   openFirst(options: ForkOptions): Fork {
     assert(this.#open.length === 0, "a question is asked once the one before is done");
     return this.open(options);
@@ -80,21 +83,21 @@ export class Forks {
 
 export class Fork {
   readonly #forks: Forks;
-  /** Unique among the forks of the state. A node stores the number of the fork that last placed a pod on it. */
+  /** Unique among the forks of this state. A node stores the number of the fork that last placed a pod on it. */
   readonly #number: number;
   readonly #templates: readonly Template[];
   readonly #budgets: readonly Budget[];
   readonly #forget: () => void;
-  /** The state of nodes before each pod that was placed on them. */
+  /** For each pod that was placed: the state of its node before that. */
   readonly #placed: Saved[] = [];
   readonly #gone: ExistingNode[] = [];
-  /** Number of topology changes that the outer fork had made before this one was opened. */
+  /** Number of topology changes when this fork was opened. */
   readonly #countedBefore: number;
-  /** The same for devices. */
+  /** Number of changes to devices when this fork was opened. */
   readonly #devicesBefore: number;
   readonly #isInner: boolean;
 
-  /** Use {@link Forks.open}. */
+  /** Call {@link Forks.open} instead. */
   constructor(
     forks: Forks,
     number: number,
@@ -122,7 +125,7 @@ export class Fork {
     };
   }
 
-  /** Undoes what happened after the moment. Charges against limits stay. */
+  /** Undoes the changes after this moment. Charges against limits are not undone. */
   backTo({ placed, gone, counted, devices }: Moment): void {
     assert(this.#forks.isInnermost(this), "an inner fork is undone before the outer one is used");
     while (this.#placed.length > placed) {
@@ -135,7 +138,7 @@ export class Fork {
     this.#forget();
   }
 
-  /** Undoes everything. The fork cannot be used again. */
+  /** Undoes all changes of the fork. The fork cannot be used again. */
   undo(): void {
     this.backTo({
       placed: 0,
@@ -150,7 +153,7 @@ export class Fork {
     this.#forks.close(this);
   }
 
-  /** Call it before an existing node gets a pod. */
+  /** Saves the node's state. Must be called before an existing node gets a pod. */
   touch(node: ExistingNode): void {
     this.#placed.push(node.save());
     node.trial = this.#number;
@@ -160,15 +163,15 @@ export class Fork {
     return node.trial === this.#number;
   }
 
-  /** Removes the node: it takes no pods until the fork is undone. */
+  /** Removes the node from planning: it takes no pods until the fork is undone. */
   remove(node: ExistingNode): void {
     node.gone = true;
     this.#gone.push(node);
   }
 
   /**
-   * Existing nodes that got pods since the moment, in order, with their state before. Absent: since the fork was
-   * opened.
+   * The existing nodes that got pods since the moment, in order, each with its state before that. `since` absent: since
+   * the fork was opened.
    */
   touched(since?: Pick<Moment, "placed">): readonly Saved[] {
     const first: Saved[] = [];

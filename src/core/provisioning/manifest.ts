@@ -32,12 +32,15 @@ import { Requirements } from "../scheduling/requirements.ts";
 import { plannedPodsAnnotation } from "../state/planned-pods.ts";
 import type { PlannedClaim } from "./result.ts";
 
-/** Longest start of a generated name. The API server cuts it here to make room for five random letters. */
+/**
+ * The most characters of a generated name before its random suffix. The API server cuts longer names here and appends
+ * five random letters.
+ */
 const MAX_NAME_STEM = 58;
 
 /**
- * The object in the API version of its pool, named `<pool>-<nameSuffix>`. It has no finalizer: the claim's controller
- * adds it.
+ * The object to create, in the API version of its pool, named `<pool>-<nameSuffix>`. It has no finalizer; the lifecycle
+ * controller of claims adds it.
  */
 export function claimManifest(planned: PlannedClaim, nameSuffix: string): KubeObject {
   const { pool } = planned;
@@ -76,14 +79,14 @@ export function claimManifest(planned: PlannedClaim, nameSuffix: string): KubeOb
   return fromClaim(withClaimKubelet(claim, pool.kubelet));
 }
 
-/** The API's pattern refuses trailing zero units: `720h`, not `720h0m0s`. */
+/** The duration in the form that the CRD accepts, without trailing zero units: `720h`, not `720h0m0s`. */
 function shortDuration(ms: number): string {
   return formatDuration(ms)
     .replace(/(?<=[hm])0s$/, "")
     .replace(/(?<=h)0m$/, "");
 }
 
-/** Labels of every node of the pool, whatever instance is launched. They are also requirements of the pool. */
+/** Labels that every node of the pool has, whatever instance is launched. They are also requirements of the pool. */
 export function poolLabels(pool: Pool): Record<string, string> {
   const { generation, classRef } = pool;
   const named = generation !== "alpha" && classRef.name !== "";
@@ -95,8 +98,8 @@ export function poolLabels(pool: Pool): Record<string, string> {
 }
 
 /**
- * Labels for keys that users defined and pods require: the lowest value that is still allowed. Well-known labels are
- * left out, because the launched instance sets them. A requirement that only forbids values needs no label.
+ * Labels for keys that users defined and pods require, each with the lowest allowed value. Well-known labels are left
+ * out, because the launched instance sets them. A requirement that only excludes values needs no label.
  */
 function claimLabels(planned: PlannedClaim): Record<string, string> {
   const labels: Record<string, string> = {};
@@ -138,7 +141,7 @@ function claimAnnotations(planned: PlannedClaim): Record<string, string> {
   return annotations;
 }
 
-/** The requirements of the claim, with its instance types and their capacity types. */
+/** The requirements of the claim, including its instance types and their capacity types. */
 function claimRequirements(planned: PlannedClaim): RequirementSpec[] {
   const narrowed = Requirements.fromSpecs(planned.requirements);
   const types = planned.instanceTypes;

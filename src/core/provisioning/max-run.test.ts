@@ -24,7 +24,7 @@ const input = (
   more: Partial<SchedulingInput> = {},
 ) => schedulingInput({ pods, pools: [poolInput(pool, TYPES)], ...more });
 
-/** Names of the pods of each planned node, and how long it may live, in minutes. */
+/** For each planned node: the names of its pods, and how many minutes the node may live. */
 function nodesFor(pods: readonly Pod[]) {
   return solve(input(pods))
     .newClaims.map(({ pods: own, maxRunMs }) => ({

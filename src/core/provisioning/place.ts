@@ -16,7 +16,7 @@ import type { Template } from "./pools/pool-template.ts";
 import { rankOf } from "./pools/rank.ts";
 import { revisionOf } from "./topology/topology-group.ts";
 
-/** The state that one plan works on. */
+/** The scheduling state on which one plan works. */
 export interface Pass {
   readonly context: PlanningContext;
   readonly templates: readonly Template[];
@@ -24,30 +24,35 @@ export interface Pass {
   readonly classes: Pick<PodClasses, "variant">;
   readonly claims: OpenClaims;
   readonly attempt: Attempt;
-  /** Called before an existing node gets a pod. Absent: changes are not undone. */
+  /** Called before an existing node gets a pod. Absent: changes are never undone. */
   readonly onTouch?: (node: ExistingNode) => void;
   /**
-   * Whether the node is as in the prepared state. Then a refusal by it holds for all what-if questions. Absent: there
-   * is only one plan.
+   * Whether the node is unchanged since the cluster was prepared. If so, its refusal holds for all what-if questions.
+   * Absent: only one plan is made.
    */
   readonly isUntouched?: (node: ExistingNode) => boolean;
-  /** Indices of existing nodes that take no pods. Absent: none. */
+  /** Indices of existing nodes that may not take pods. Absent: all may. */
   readonly closed?: Marks | undefined;
-  /** Cost of a node per hour beyond its instance. Absent: pods are placed without regard to prices. */
+  /**
+   * Cost of a node beyond its instance, in micro-dollars per hour. Absent: pods are placed without regard to prices.
+   */
   readonly nodeMicroUsd?: number | undefined;
 }
 
-/** A class without topology rules that was refused once is refused for the rest of the plan. */
+/**
+ * The value of `failedAt` for a class without topology rules that was refused: it stays refused for the rest of the
+ * plan.
+ */
 const HOPELESS = Number.POSITIVE_INFINITY;
 
-/** A pod with the preferences that are left to it. */
+/** A pod with the preferences that it still has. */
 interface TriedPod extends QueuedPod {
   readonly variant: Variant;
 }
 
 type Outcome = "placed" | "tryAgain" | "hopeless" | "deferred";
 
-/** Tries the pod as written, then with one preference less each time. */
+/** Tries the pod as written, then with one preference less each time. Places it on the first node that takes it. */
 export function place(pass: Pass, item: QueuedPod): Outcome {
   const { pod, podClass } = item;
   if (podClass.failedAt === HOPELESS) return "hopeless";
@@ -66,8 +71,8 @@ export function place(pass: Pass, item: QueuedPod): Outcome {
     if (joins && onOpenClaim(pass, tried, "acceptsBeside")) return "placed";
     if (onOpenClaim(pass, tried)) return "placed";
     const outcome = onNewClaim(pass, tried);
-    // A pod that waits for a reservation keeps its preferences and uses no other pool: the next pass may have the
-    // reservation.
+    // A pod that waits for a reservation keeps its preferences and uses no other pool: the reservation may be free in
+    // the next pass.
     if (outcome === "deferred") podClass.failedAt = progressOf(pass, podClass);
     if (outcome !== "none") return outcome;
     waiting ||= variant.rules.length > 0 || podClass.sharesClaims;
@@ -83,8 +88,8 @@ export function place(pass: Pass, item: QueuedPod): Outcome {
 }
 
 /**
- * Whether the class failed and nothing has changed since that could help. Pods with volumes differ from each other,
- * so they are always tried.
+ * Whether the class failed before, and nothing has changed since then that could help. Pods with volumes differ from
+ * each other, so they are always tried.
  */
 export function isStuck(pass: Pass, podClass: PodClass): boolean {
   const { failedAt, hasVolumes } = podClass;
@@ -92,8 +97,8 @@ export function isStuck(pass: Pass, podClass: PodClass): boolean {
 }
 
 /**
- * A number that grows when a class that failed may succeed: a planned node was opened, a topology group of the class
- * counted a pod, or shared resource claims got devices. All other events only use up room.
+ * A number that grows whenever a class that failed may succeed now: a planned node was opened, a topology group of the
+ * class counted a pod, or a shared resource claim got devices. All other changes only use up room.
  */
 function progressOf(pass: Pass, podClass: PodClass): number {
   let sum = pass.claims.size;
@@ -102,7 +107,7 @@ function progressOf(pass: Pass, podClass: PodClass): number {
   return sum;
 }
 
-/** Puts the pod on the first existing node that takes it. False: no node takes it. */
+/** Places the pod on the first existing node that accepts it. False: no node does. */
 export function onExistingNode(pass: Pass, { pod, podClass, variant }: TriedPod): boolean {
   const { nodes, isUntouched, closed } = pass;
   const { deadNodes, ruledOut = deadNodes } = variant;
@@ -123,7 +128,7 @@ export function onExistingNode(pass: Pass, { pod, podClass, variant }: TriedPod)
   return false;
 }
 
-/** Adds a pod to an existing node that takes it. */
+/** Places a pod on an existing node that has accepted it. */
 export function addTo(node: ExistingNode, pass: Pass, { pod, podClass }: QueuedPod): void {
   const { context, onTouch } = pass;
   onTouch?.(node);
@@ -131,7 +136,7 @@ export function addTo(node: ExistingNode, pass: Pass, { pod, podClass }: QueuedP
   for (const group of podClass.countedBy) context.topology.count(group, node);
 }
 
-/** Puts the pod on a planned node. `accepts`: the method by which the node is asked. */
+/** Places the pod on a planned node. `accepts`: the method of the planned node that checks the pod. */
 function onOpenClaim(
   pass: Pass,
   tried: TriedPod,
@@ -142,7 +147,7 @@ function onOpenClaim(
   let best: { readonly claim: NewNodeClaim; readonly fit: Fit } | undefined;
   let leastRise = Number.POSITIVE_INFINITY;
   pass.claims.find(variant.closed, (claim) => {
-    // Two calls: the first one runs so often that it must be compiled for one method.
+    // Two separate calls, so that V8 compiles the first one, which runs very often, for one method.
     const trial =
       accepts === "accepts"
         ? claim.accepts(pod, podClass, variant)
@@ -165,7 +170,7 @@ function onOpenClaim(
   return true;
 }
 
-/** Price per hour of the node that {@link onNewClaim} would open; infinite: it would open none. */
+/** Price per hour of the node that {@link onNewClaim} would open. Infinite: it would open none. */
 function priceOfNew(pass: Pass, tried: TriedPod): number {
   const opened = newFor(pass, tried);
   if (opened === undefined || opened === "deferred") return Number.POSITIVE_INFINITY;
@@ -173,7 +178,7 @@ function priceOfNew(pass: Pass, tried: TriedPod): number {
 }
 
 /**
- * Opens a node without pods. If pods are placed by price, it is of no burstable type, because the price of such a type
+ * A new planned node without pods. If pods are placed by price, burstable types are excluded, because their price
  * assumes CPU credits.
  */
 function newClaim({ claims, context, nodeMicroUsd }: Pass, template: Template): NewNodeClaim {
@@ -199,8 +204,8 @@ interface Opened {
 }
 
 /**
- * A new node of the first pool that can launch one. If pods are placed by price: the cheapest one among pools of the
- * same rank.
+ * A new node of the first pool that can launch one for the pod. If pods are placed by price: of the pools with that
+ * rank, the one where the node costs least.
  */
 function newFor(pass: Pass, { pod, podClass, variant }: TriedPod): Opened | "deferred" | undefined {
   const { strictReservations } = pass.context;

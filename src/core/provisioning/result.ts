@@ -1,4 +1,6 @@
-/** The plan for one batch. All of it can be printed as JSON, so CLI, journal and tests show it as it is. */
+/**
+ * The plan for one batch. It is plain data that can be printed as JSON, so CLI, journal and tests show it unchanged.
+ */
 
 import type { Pod } from "../../apis/core/pod.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
@@ -9,15 +11,18 @@ import type { InstanceType } from "../cloudprovider/instance-type.ts";
 /** A new NodeClaim. */
 export interface PlannedClaim {
   readonly pool: Pool;
-  /** The pool's requirements, narrowed by the pods. Instance types and capacity types are in other fields. */
+  /**
+   * The pool's requirements, narrowed by the pods. They do not name instance types and capacity types; see
+   * `instanceTypes`.
+   */
   readonly requirements: readonly RequirementSpec[];
   /**
-   * Instance types that may be launched: cheapest first, by the cheapest available offering that satisfies the
-   * requirements; then by name.
+   * The instance types that may be launched, the cheapest first. A type counts with its cheapest available offering
+   * that satisfies the requirements. Equal prices are sorted by name.
    */
   readonly instanceTypes: readonly InstanceType[];
   readonly pods: readonly Pod[];
-  /** Requests of `pods` and of the daemons. */
+  /** The requests of `pods` and of daemons together. */
   readonly requests: Resources;
   /** The cheapest offering of all instance types that satisfies the requirements. */
   readonly cheapest: {
@@ -27,28 +32,30 @@ export interface PlannedClaim {
     readonly priceMicroUsd: number;
   };
   readonly minValuesRelaxed: boolean;
-  /** How long the node may live, as its pods ask. Absent: as its pool says. */
+  /** How long the node may live, if its pods limit that. Absent: the pool decides. */
   readonly maxRunMs?: number;
-  /** Drivers whose devices the node will publish, and that its pods claim; sorted. Absent: none. */
+  /** DRA drivers whose devices the node will publish and its pods claim. Sorted. Absent: none. */
   readonly deviceDrivers?: readonly string[];
   /**
-   * Pods planned for other new nodes fit here, too, but not the other way round. So kube-scheduler should fill the
-   * other nodes first.
+   * Set if pods of other new nodes would also fit here, but these pods would not fit there. So kube-scheduler should
+   * fill the other nodes first.
    */
   readonly fillsLast?: true;
 }
 
-/** Why a pool did not take a pod: number of refused instance types for each reason, and upstream's message. */
+/** Why no node of a pool takes a pod: the number of refused instance types for each reason, and upstream's message. */
 export interface PoolRejection {
   readonly poolId: string;
   readonly message: string;
-  /** The message in our own words, if upstream's is vague. */
+  /** A clearer message of karpenter-ts, if upstream's is vague. */
   readonly why?: string;
-  /** Reason → number of the pool's instance types that it refused. Each type counts for its first reason only. */
+  /**
+   * Reason → number of the pool's instance types that were refused for it. Each type counts only for its first reason.
+   */
   readonly rejected: Readonly<Partial<Record<RejectionReason, number>>>;
-  /** Reasons that refused other required terms of the pod. The message is about the term that passed most stages. */
+  /** Reasons why other required terms of the pod failed. The message is about the term that passed the most stages. */
   readonly otherwise?: readonly RejectionReason[];
-  /** Set if at least one way to place the pod needs reservations that other planned nodes hold. */
+  /** Set if the pod could be placed into a reservation that other planned nodes hold. */
   readonly promised?: true;
 }
 
@@ -65,10 +72,10 @@ export type RejectionReason =
   | "minValues"
   | "noInstanceTypes";
 
-/** Existing nodes that do not take a pod, all for the same reason. */
+/** Existing nodes that refuse a pod for the same reason. */
 export interface NodesRefusal {
   readonly reason: RejectionReason;
-  /** In words: what the nodes lack, or what keeps the pod away. */
+  /** In words: what the nodes lack, or which rule keeps the pod away. */
   readonly says: string;
   /** Names, sorted. */
   readonly nodes: readonly string[];
@@ -79,43 +86,43 @@ export interface UnschedulablePod {
   /** The messages of all pools as one sentence, for the FailedScheduling event. */
   readonly message: string;
   readonly pools: readonly PoolRejection[];
-  /** Only for the pod that the input asks about. The nodes of the most frequent reason come first. */
+  /** The refusals of existing nodes, the most frequent reason first. Only for the pod that the input asks about. */
   readonly nodes?: readonly NodesRefusal[];
-  /** The pod was refused before planning, for example because of an invalid selector. No pool was asked. */
+  /** Set if the pod was refused before planning, for example because of an invalid selector. No pool was checked. */
   readonly ignored?: true;
-  /** The pod waits for reservations that other planned nodes hold. This is no failure: a later pass decides. */
+  /** Set if the pod waits for reservations that other planned nodes hold. This is no failure: a later pass decides. */
   readonly deferred?: true;
 }
 
-/** A sticky pod that did not keep its planned node. It was planned like any other pod. */
+/** A sticky pod that lost its planned node. It was planned like any other pod. */
 export interface Unstuck {
   readonly pod: Pod;
-  /** Name of the node or of its claim. */
+  /** The name of the planned node, or of its claim. */
   readonly target: string;
-  /** `gone`: the node is gone or is being removed. `priority`: pods of higher priority need its room. */
+  /**
+   * Why the pod lost it. `gone`: the node is gone or is being removed. `priority`: pods of higher priority need its
+   * room.
+   */
   readonly reason: RejectionReason | "gone" | "priority";
 }
 
 export interface SchedulingResult {
   readonly newClaims: readonly PlannedClaim[];
-  /** Existing nodes, and NodeClaims in flight, that will take pods. By node name. */
+  /** Existing nodes and in-flight NodeClaims that get pods, sorted by node name. */
   readonly existing: readonly { readonly nodeName: string; readonly pods: readonly Pod[] }[];
   readonly unschedulable: readonly UnschedulablePod[];
-  /** Number of instance types that each pool's limits exclude, for a debug log line. */
+  /** How many instance types each pool's limits exclude, for a debug log line. */
   readonly excludedByLimits: readonly {
     readonly poolId: string;
     readonly excluded: number;
     readonly total: number;
   }[];
-  /**
-   * The pods would cost this much less without the limits of these pools. Absent: nothing is saved, or it was not
-   * computed.
-   */
+  /** How much less the nodes would cost without the limits of these pools. Absent: no less, or it was not computed. */
   readonly limitCost?: { readonly poolIds: readonly string[]; readonly microUsdPerHour: number };
   /** Ids of pools whose own requirements leave no instance type that can be launched. Absent: none. */
   readonly withoutTypes?: readonly string[];
   /** Ids of pools whose instance types have too few values for the pool's own minValues. Absent: none. */
   readonly withTooFewTypes?: readonly string[];
-  /** Absent: every sticky pod kept its node. */
+  /** Sticky pods that lost their planned node. Absent: every sticky pod kept its node. */
   readonly unstuck?: readonly Unstuck[];
 }

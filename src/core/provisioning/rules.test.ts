@@ -19,7 +19,9 @@ const ARCH = "kubernetes.io/arch";
 
 const solved = (options: Partial<SchedulingInput>) => solve(schedulingInput(options));
 
-/** `pool: pods` per planned node, then `node <- pods`, then `pod!` for those left out. */
+/**
+ * The plan as text: `pool: pods` for each planned node, then `node <- pods`, then `pod!` for each pod without a place.
+ */
 function where(options: Partial<SchedulingInput>): string[] {
   const { newClaims, existing, unschedulable } = solved(options);
   const names = (list: readonly Pod[]) => list.map((one) => one.metadata.name).join(" ");
@@ -116,7 +118,7 @@ describe("daemons", () => {
       daemonPods: [daemon],
     });
     expect(small.newClaims[0]?.instanceTypes.map(({ name }) => name)).toEqual(["arm", "amd"]);
-    // The claim's requests cover the smaller overhead of the two types.
+    // The claim's requests include the smaller daemon overhead of the two types.
     for (const arch of ["arm64", "amd64"]) {
       const some = [
         pod({ name: "agent", cpu: "1", owner, spec: { nodeSelector: { [ARCH]: arch } } }),

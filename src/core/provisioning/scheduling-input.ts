@@ -1,6 +1,6 @@
 /**
- * All facts that one planning pass may use. Plain data: equal input gives an equal plan, whatever the order of the
- * lists.
+ * All facts that one planning pass may use. They are plain data. Equal input gives an equal plan, whatever the order of
+ * its lists is.
  */
 import type { VerticalPodAutoscaler } from "../../apis/autoscaling/vertical-pod-autoscaler.ts";
 import type { Namespace } from "../../apis/core/kinds.ts";
@@ -17,7 +17,7 @@ import type { DefaultSpread } from "./batch/default-spread.ts";
 export interface PoolInput {
   readonly pool: Pool;
   readonly instanceTypes: readonly InstanceType[];
-  /** Capacity of the pool's nodes and claims, those in `nodes` included. Compared with the pool's limits. */
+  /** The capacity of the pool's nodes and claims, including those in `nodes`. It is compared with the pool's limits. */
   readonly usage: Resources;
 }
 
@@ -25,45 +25,47 @@ export interface SchedulingOptions {
   /** `Ignore`: drop preferred terms and ScheduleAnyway spreads before planning. */
   readonly preferencePolicy: "Respect" | "Ignore";
   readonly minValuesPolicy: "Strict" | "BestEffort";
-  /** Largest number of instance types in a new claim, cheapest first. Upstream: 600. */
+  /** The most instance types that a new claim may name, the cheapest first. Upstream: 600. */
   readonly maxInstanceTypes: number;
-  /** Label keys, besides Karpenter's own, that a pod may require although the pool does not define them. */
+  /** Label keys that a pod may require although its pool does not define them, besides Karpenter's own. */
   readonly wellKnownLabels: readonly string[];
   /**
-   * What to do if other planned nodes hold all reservations that a pod could use. `strict`: the pod waits for a later
-   * pass, which knows the reservations that were not needed. `fallback` (default): use other capacity.
+   * What happens if other planned nodes hold all reservations that a pod could use. `strict`: the pod waits for a later
+   * pass, which knows which reservations were not needed. `fallback` (default): the pod uses other capacity.
    */
   readonly reservedCapacity?: "strict" | "fallback";
 }
 
 export interface SchedulingInput {
   readonly nowMs: number;
-  /** Key of a pod: if it has no place, the plan also says why no existing node takes it. Absent: of none. */
+  /**
+   * The key of a pod. If this pod has no place, the plan also says why each existing node refuses it. Absent: no pod.
+   */
   readonly askedPod?: string;
   /** Pods to place: pending pods, and pods of nodes that are being removed. */
   readonly pods: readonly Pod[];
-  /** Key of a sticky pod → name of the node or claim that an earlier plan chose for it. Absent: none. */
+  /** Sticky pods: key of the pod → name of the node or claim that an earlier plan chose for it. Absent: none. */
   readonly sticky?: ReadonlyMap<string, string>;
-  /** Ready pools with a dynamic number of nodes that are not being deleted, in any order. */
+  /** Pools that are ready, not static and not being deleted, in any order. */
   readonly pools: readonly PoolInput[];
-  /** Why `pools` is empty, for the reason of pods without a place. Absent: as upstream says it. */
+  /** The reason to report for pods without a place if `pools` is empty. Absent: upstream's sentence. */
   readonly withoutPools?: string;
-  /** All nodes of the cluster. Nodes with `deleting` take no pods, but topology counts the pods on them. */
+  /** All nodes of the cluster. Nodes with `deleting` take no pods, but topology rules count the pods on them. */
   readonly nodes: readonly NodeView[];
-  /** One pod for each DaemonSet: the overhead of new nodes. */
+  /** One pod for each DaemonSet. They are the daemon overhead of new nodes. */
   readonly daemonPods: readonly Pod[];
   readonly namespaces: readonly Namespace[];
   readonly volumes: VolumeObjects;
   /** The operator's default spread, for pods without a spread. Absent: none. */
   readonly defaultSpread?: DefaultSpread;
   /**
-   * VerticalPodAutoscalers, whose recommendations change the requests of pods that move, because those are created
-   * again. Absent: no pod changes.
+   * VerticalPodAutoscalers. A pod that moves is created again, with the requests that they recommend. Absent: requests
+   * do not change.
    */
   readonly autoscalers?: readonly VerticalPodAutoscaler[];
-  /** Quota of the cloud's account → units that may still be launched. Absent: not bounded. */
+  /** Quotas of the cloud account: name → units that may still be launched. Absent: no quotas are known. */
   readonly quotaRoom?: ReadonlyMap<string, number>;
-  /** Devices and claims (Dynamic Resource Allocation). Absent: pods with claims are refused. */
+  /** Devices and resource claims (Dynamic Resource Allocation). Absent: pods with resource claims are refused. */
   readonly devices?: DeviceFacts | undefined;
   readonly options: SchedulingOptions;
 }

@@ -1,4 +1,6 @@
-/** Rules that few pods use, and defects of upstream that this project does not have, each as one small batch. */
+/**
+ * Rules that few pods use, and upstream's defects that this project does not have. Each is tested with one small batch.
+ */
 import { describe, expect, it } from "vitest";
 import type { Pod, TopologySpreadConstraint } from "../../apis/core/pod.ts";
 import {
@@ -22,7 +24,9 @@ const ARCH = "kubernetes.io/arch";
 const TYPE = "node.kubernetes.io/instance-type";
 const WEB = { matchLabels: { app: "web" } };
 
-/** Pods by pool and zone of a planned node (`?`: open), by name of a node, or `left`; sorted. */
+/**
+ * The plan as sorted text: pods by `pool/zone` of a planned node (`?`: open), by name of an existing node, or `left`.
+ */
 function placed(input: Partial<SchedulingInput>): string[] {
   const { newClaims, existing, unschedulable } = solve(schedulingInput(input));
   const names = (list: readonly Pod[]) => list.map((one) => one.metadata.name).join(" ");
@@ -60,7 +64,7 @@ describe("topology", () => {
   ];
 
   it("counts for minDomains the zones that the node policies let it see", () => {
-    // Only two zones count if taints are honoured. That is fewer than minDomains, so a zone may have only one pod.
+    // With taints honoured, only two zones count. That is fewer than minDomains, so each zone may have only one pod.
     const three = spread({ minDomains: 3, nodeTaintsPolicy: "Honor" });
     expect(placed({ pods: pods(3, three), pools })).toEqual([
       "a/zone-a: pod-0",
@@ -72,7 +76,8 @@ describe("topology", () => {
       "a/zone-a: pod-0 pod-2",
       "a/zone-b: pod-1 pod-3",
     ]);
-    // All three zones count, but one cannot be reached. It stays empty, so the others may have only one pod each.
+    // All three zones count, but the pods cannot reach one of them. It stays empty, so the others may have only one pod
+    // each.
     expect(placed({ pods: pods(3, spread({ minDomains: 2 })), pools })).toEqual([
       "a/zone-a: pod-0",
       "a/zone-b: pod-1",
@@ -267,7 +272,7 @@ describe("reserved capacity", () => {
   it("is left alone when it has too few kinds of machines for minValues", () => {
     expect(claim(1)).toBe("kept reserved false");
     expect(claim(2)).toBe("x y spot false");
-    // The pool allows two capacity types, one of which is only reserved: never both.
+    // The pool allows two capacity types, but this instance type is only sold as reserved. So a claim never has both.
     expect(claim(2, [kept, others[0] as typeof kept])).toBe("undefined undefined undefined");
     const strict = { ...SCHEDULING_OPTIONS, reservedCapacity: "strict" as const };
     expect(claim(2, [kept, ...others], strict)).toBe("x y spot false");

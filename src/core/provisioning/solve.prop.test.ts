@@ -1,6 +1,6 @@
 /**
- * Plans for random clusters, checked from first principles. The checker shares no code with the engine. It compares
- * labels, taints and amounts as the kubelet and kube-scheduler would do when the nodes exist.
+ * Plans for random clusters are checked from first principles. The checker shares no code with the engine. It compares
+ * labels, taints and amounts as kubelet and kube-scheduler would do with the launched nodes.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -133,7 +133,7 @@ function toInput(drawn: Drawn): Scenario {
   return { input, deployments: drawn.deployments };
 }
 
-/** A possible result of a claim: one type, zone and capacity type that the claim allows. */
+/** One way in which a claim may be launched: a type, zone and capacity type that it allows. */
 interface Outcome {
   readonly labels: Labels;
   readonly cpuMilli: number;
@@ -216,9 +216,9 @@ function checkExisting(input: SchedulingInput, result: SchedulingResult): void {
 }
 
 interface Spot {
-  /** The zones it may be in. */
+  /** The zones in which the node may be launched. */
   readonly zones: ReadonlySet<string>;
-  /** Number of the app's pods, and of those that this plan placed. */
+  /** The number of the app's pods on the node, and how many of them this plan placed. */
   readonly count: number;
   readonly placed: number;
   /** Whether the pod's node selector allows the node. A spread counts only such nodes. */
@@ -281,7 +281,10 @@ function checkTopology(of: Deployment, input: SchedulingInput, result: Schedulin
   }
 }
 
-/** Zones with a node that meets the pods' selector, or where a pool could put one. */
+/**
+ * The zones that a spread of these pods counts: a node there matches the pods' selector, or a pool could launch one
+ * there.
+ */
 function eligibleZones(of: Deployment, input: SchedulingInput): string[] {
   return ZONES.filter((zone) => {
     const fits = (labels: Labels) =>
@@ -314,7 +317,7 @@ function checkLimits(input: SchedulingInput, result: SchedulingResult): void {
   }
 }
 
-/** A pod without rules about other pods may be left over only if no unlimited pool has a type for it. */
+/** Pods without rules about other pods may stay without a place only if no unlimited pool has a type for them. */
 function checkLeftOver(input: SchedulingInput, result: SchedulingResult): void {
   for (const { pod: left, message } of result.unschedulable) {
     expect(message).not.toBe("");
@@ -385,7 +388,7 @@ describe("solve, on random clusters", () => {
         const batch = atOnce(prepare(input));
         const first = atOnce(planOf(batch));
         expect(atOnce(wholePlan(batch, first))).toEqual(solve(input));
-        // Every second pod is skipped. Skipped pods must not influence the plan.
+        // This plan skips every second pod. That must not change the next plan.
         atOnce(planOf(batch, everySecond));
         expect(atOnce(planOf(batch))).toEqual(first);
       }),

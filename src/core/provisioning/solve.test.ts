@@ -17,7 +17,8 @@ const ZONE = "topology.kubernetes.io/zone";
 const HOSTNAME = "kubernetes.io/hostname";
 
 /**
- * A line per new claim: `pool: pods | zone … | cheapest`, then existing nodes, then what is left.
+ * The plan as text. One line for each new claim: `pool: pods | zone … | cheapest`. Then existing nodes, then pods
+ * without a place.
  */
 function plan(input: Partial<SchedulingInput>): string[] {
   return show(solve(schedulingInput(input)));
@@ -655,7 +656,7 @@ describe("solve", () => {
       const pools = [poolInput({ limits: { cpu: 64_000 } })];
       const [first] = plan({ pods: [important, ...others, huge], pools });
       expect(first).toContain("pod-0 pod-1 vital");
-      // The plan also stays if the important pod is too large for the limits on its own.
+      // The plan must not change if one of the important pods is too large for the limits.
       const wide = pod({ name: "wide", cpu: "15", spec: { priority: 1_000 } });
       const narrow = [poolInput({ limits: { cpu: 8_000 } })];
       const lines = plan({ pods: [important, ...others, wide], pools: narrow });

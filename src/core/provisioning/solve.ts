@@ -1,10 +1,11 @@
 /**
- * Plans one batch: takes pods and the state of the cluster, returns new NodeClaims, placements on existing nodes, and
- * a reason for each pod without a place. Pure: equal input gives an equal plan, whatever the order of its lists.
+ * Plans one batch. The input is pods and the state of the cluster. The result is new NodeClaims, placements on existing
+ * nodes, and a reason for each pod without a place. Equal input gives an equal plan, whatever the order of its lists
+ * is.
  *
- * Pods are placed one by one, largest first. place.ts looks for the place of one pod. If not all pods fit, the batch
- * is planned again with the pods of highest priority first. Planning is a generator that pauses often, so a large
- * batch does not block other controllers.
+ * Pods are placed one by one, the largest first. place.ts finds the place of one pod. If not all pods fit, the batch is
+ * planned again with the pods of highest priority first. Planning is a generator that pauses often, so a large batch
+ * does not block other controllers.
  * upstream: pkg/controllers/provisioning/scheduling/scheduler.go
  */
 
@@ -55,16 +56,19 @@ import type { MeetingPlace, TopologyGroup } from "./topology/topology-group.ts";
 
 const TRIES_PER_STEP = 64;
 /**
- * With {@link planByCheapestNode} one pod may ask every planned node, so steps also end after this number of answers.
+ * In {@link planByCheapestNode}, one pod may be checked on every planned node. So a step also ends after this number of
+ * checks.
  */
 const ASKED_PER_STEP = 1_024;
-/** Devices that searches try between two steps. */
+/** Number of devices that are tried in one step. */
 const DEVICES_PER_STEP = 4_096;
 
-/** Places some pods before the greedy rules do. Returns the pods that it did not place. */
+/** Places some pods before the greedy rules do. Returns the pods that are left. */
 export type Opening = (pass: Pass, queued: readonly QueuedPod[]) => Steps<readonly QueuedPod[]>;
 
-/** Plans one batch. Never throws for invalid pods, pools or volumes: their pods are in `unschedulable`. */
+/**
+ * Plans one batch. Never throws because of invalid pods, pools or volumes: the affected pods are in `unschedulable`.
+ */
 export function solve(input: SchedulingInput): SchedulingResult {
   return atOnce(
     importantPodsFirst(input, function* (whole) {
@@ -75,8 +79,8 @@ export function solve(input: SchedulingInput): SchedulingResult {
 }
 
 /**
- * Plans with sticky pods on their nodes. If a pod stays without a place while pods of lower priority have one, plans
- * again without sticky pods, because kube-scheduler would give their room to the more important pod.
+ * Plans with sticky pods kept on their nodes. If then a pod has no place while pods of lower priority have one, plans
+ * again without sticky pods. kube-scheduler would give the room to the pod of higher priority anyway.
  */
 export function* importantPodsFirst<R extends SchedulingResult>(
   input: SchedulingInput,
@@ -101,8 +105,8 @@ export function* importantPodsFirst<R extends SchedulingResult>(
 }
 
 /**
- * Adds the pods that were left out while the batch was prepared, and sorts all pods without a place by name. Plans
- * that are only compared need neither.
+ * Adds the pods that were left out before planning, and sorts all pods without a place by name. Plans that are only
+ * compared with each other need neither.
  */
 export function* wholePlan(batch: Batch, plan: SchedulingResult): Steps<SchedulingResult> {
   const { leftOut, unstuck } = batch;
@@ -110,25 +114,25 @@ export function* wholePlan(batch: Batch, plan: SchedulingResult): Steps<Scheduli
   return { ...plan, unschedulable, ...(unstuck.length > 0 ? { unstuck } : {}) };
 }
 
-/** A batch that is ready to be planned. Any number of plans can be made of it; none affects another. */
+/** A batch that is ready to be planned. Any number of plans can be made from it; no plan affects another. */
 export interface Batch {
   readonly input: SchedulingInput;
-  /** The state before any pod is placed, except sticky pods. */
+  /** The scheduling state before any pod is placed, except sticky pods. */
   readonly base: ReturnType<typeof createPass>;
-  /** Pods without a place, in the order in which they are placed. */
+  /** The pods to place, in the order in which the greedy rules place them. */
   readonly queued: readonly QueuedPod[];
   /** The classes of the queued pods. */
   readonly classes: ReadonlySet<PodClass>;
-  /** All pods have the same priority. */
+  /** Whether all pods have the same priority. */
   readonly isOfOnePriority: boolean;
-  /** Pods that were refused before planning or fit nowhere. No plan tries them. */
+  /** Pods that were refused before planning or that fit nowhere. No plan tries to place them. */
   readonly leftOut: readonly UnschedulablePod[];
   readonly notes: PoolNotes;
-  /** Sticky pods that did not keep their nodes. */
+  /** Sticky pods that lost their nodes. */
   readonly unstuck: readonly Unstuck[];
   /** Instance types and prices by kind of planned node, shared by all plans of the batch. */
   readonly kinds: Map<string, Kind>;
-  /** Group of pods with affinity to each other → the domains where all of them fit. */
+  /** For each group of pods with affinity to each other: the domains where all of them fit. */
   readonly meetings: ReadonlyMap<TopologyGroup, MeetingPlace>;
   /** Affinity groups whose pods are placed before all other pods. Absent: pods are placed by size only. */
   readonly together?: ReadonlySet<TopologyGroup>;
@@ -163,7 +167,10 @@ export function* prepare(input: SchedulingInput): Steps<Batch> {
   };
 }
 
-/** One plan by the greedy rules. `opening` places pods first. Pods in {@link Batch.leftOut} are not in the plan. */
+/**
+ * One plan by the greedy rules. `opening`: places some pods before them. Pods of {@link Batch.leftOut} are not in the
+ * plan.
+ */
 export function* planOf(batch: Batch, opening?: Opening): Steps<SchedulingResult> {
   const result = yield* orChargedAsLargest(batch, yield* completePlan(batch, { opening }));
   if (!isPriorityInverted(result)) return result;
@@ -172,8 +179,8 @@ export function* planOf(batch: Batch, opening?: Opening): Steps<SchedulingResult
 }
 
 /**
- * The greedy plan for pods of equal priority. Returns undefined as soon as `isEnough` says that the nodes planned so
- * far are too expensive to go on.
+ * The greedy plan, for pods of equal priority. Undefined: `isEnough` has found that the nodes planned so far are too
+ * expensive, so planning stopped.
  */
 export function* planUntil(batch: Batch, isEnough: Stop): Steps<SchedulingResult | undefined> {
   const plan = yield* planned(batch, { isEnough });
@@ -182,13 +189,13 @@ export function* planUntil(batch: Batch, isEnough: Stop): Steps<SchedulingResult
 
 /**
  * The plan by upstream's exact rules, which differ from the greedy rules of karpenter-ts:
- * - Among planned nodes with equally many pods, the node that got a pod last is asked first.
+ * - Among planned nodes with equally many pods, the node that got a pod last is tried first.
  * - A pod with anti-affinity leaves its planned node open to several domains.
- * - Affinity and spread try only the emptiest domain, and prices have no effect.
+ * - Affinity and spread try only the domain with the fewest pods, and prices have no effect.
  *
- * This plan often places fewer pods than {@link planOf} and drops more preferences. Sometimes it is cheaper, or it
- * gives a first pod a larger node on which its followers fit. Undefined: the plan needs a foreseen domain, which
- * upstream's rules do not have.
+ * This plan often places fewer pods than {@link planOf} and drops more preferences. Sometimes it is cheaper, or a first
+ * pod gets a larger node on which its followers fit. Undefined: kube-scheduler might refuse pods of this plan, because
+ * a spread counts a domain too late (latecomers.ts).
  */
 export function* planAsUpstream(batch: Batch): Steps<SchedulingResult | undefined> {
   const plan = yield* plannedOnce(batch, { asUpstream: true });
@@ -196,9 +203,9 @@ export function* planAsUpstream(batch: Batch): Steps<SchedulingResult | undefine
 }
 
 /**
- * The greedy plan, but each pod goes where it raises the price least: to a planned node, or to a new node if that is
- * cheaper. The greedy rules fill a planned node at any price, so one pod with a rare requirement can make a large
- * node expensive. `nodeMicroUsd`: cost of a node per hour beyond its instance. New nodes are not burstable types,
+ * The greedy plan, but each pod goes to the node where it raises the price least: a planned node, or a new one if that
+ * is cheaper. The greedy rules use a planned node at any price, so one pod with a rare requirement can make a large
+ * node expensive. `nodeMicroUsd`: cost of a node per hour beyond its instance. New nodes are not of burstable types,
  * whose price assumes CPU credits.
  */
 export function planByCheapestNode(
@@ -212,8 +219,9 @@ export function planByCheapestNode(
 type Stop = (claims: OpenClaims) => boolean;
 
 /**
- * If limits kept pods out, plans again and charges each planned node as its largest type, as upstream does. Then
- * early nodes may grow, and later nodes do not use up the limit. Returns the plan with fewer pods left.
+ * If pods have no place because of limits, plans again and charges each planned node as its largest type, as upstream
+ * does. Then early nodes may grow to larger types before later nodes use up the limit. Returns the plan that places
+ * more pods.
  */
 function* orChargedAsLargest(batch: Batch, plan: SchedulingResult): Steps<SchedulingResult> {
   const isShort = plan.unschedulable.some(({ pools }) => pools.some(isKeptOutByLimits));
@@ -226,7 +234,7 @@ function isKeptOutByLimits({ rejected }: PoolRejection): boolean {
   return rejected.limits !== undefined;
 }
 
-/** How a plan differs from the one by the greedy rules. */
+/** The settings in which a plan differs from the plain greedy plan. */
 interface GreedySettings {
   readonly opening?: Opening | undefined;
   readonly isEnough?: Stop;
@@ -234,10 +242,10 @@ interface GreedySettings {
   /** Places pods that have few domains to choose from first, see {@link hasFewDomains}. */
   readonly fewDomainsFirst?: boolean;
   readonly asUpstream?: boolean;
-  /** Charge limits with the largest type that a planned node may become. */
+  /** Whether limits are charged with the largest type that a planned node may become. */
   readonly chargesMost?: boolean;
   readonly nodeMicroUsd?: number;
-  /** Late domains and first pods that an earlier plan found, see latecomers.ts. */
+  /** Late domains and first pods that an earlier plan of this batch has found (see latecomers.ts). */
   readonly foreseen?: readonly Latecomer[];
 }
 
@@ -275,7 +283,7 @@ function* plannedWithForesight(batch: Batch, settings: GreedySettings): Steps<Pl
   return pendingBy(other) > pendingBy(first) ? first : other;
 }
 
-/** A plan, and domains that its topology spreads came to know only after they had placed pods (`late`). */
+/** A plan. `late`: domains that topology spreads began to count only after their pods were placed. */
 interface Planned {
   readonly result: SchedulingResult;
   readonly late: readonly Latecomer[];
@@ -349,7 +357,7 @@ function* byKey(pods: readonly UnschedulablePod[]): Steps<readonly Unschedulable
   if (pods.length <= MOST_AT_ONCE) {
     const namespace = pods[0]?.pod.metadata.namespace;
     const isOne = pods.every(({ pod }) => pod.metadata.namespace === namespace);
-    // If all pods are in one namespace, their names are enough. Making no new texts is faster.
+    // If all pods are in one namespace, pod names are enough as keys. That avoids creating new strings.
     const keys = pods.map(({ pod }) => (isOne ? pod.metadata.name : keyOf(pod)));
     return sortedByText(pods, keys, () => 0);
   }
@@ -358,7 +366,7 @@ function* byKey(pods: readonly UnschedulablePod[]): Steps<readonly Unschedulable
   return sorted.map(({ one }) => one);
 }
 
-/** Opens a fork of the batch's state, and a pass that works on it. */
+/** Opens a fork of the batch's scheduling state, and a pass that works on the fork. */
 function openPass(
   { base, classes }: Batch,
   {
@@ -386,7 +394,7 @@ function deferral({ pod, podClass }: QueuedPod): UnschedulablePod {
   return { pod, message: podClass.deferred ?? "", pools: [], deferred: true };
 }
 
-/** The state before any pod is placed. `idle`: there are no pods to place. */
+/** The scheduling state before any pod is placed. `idle`: there are no pods to place. */
 export function createPass(
   input: SchedulingInput,
   volumes: VolumeIndex,

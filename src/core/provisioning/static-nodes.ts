@@ -1,7 +1,7 @@
 /**
- * Plans the nodes of a static NodePool: a fixed number, spread over the zones that the pool may use. Each node is
- * requested by a placeholder pod that shares its node with no other placeholder. Upstream creates claims without
- * zones and takes the zones that the cloud picks.
+ * Plans the nodes of a static NodePool: a fixed number of nodes, spread over the zones that the pool allows. Each node
+ * is planned for one placeholder pod with anti-affinity to all other placeholders. Upstream creates claims without
+ * zones, and the cloud chooses the zones.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { HOSTNAME_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
@@ -20,13 +20,13 @@ const SELECTOR = { matchLabels: LABELS };
 /** New nodes of a static pool. */
 export interface StaticNodes {
   readonly newClaims: readonly PlannedClaim[];
-  /** Why there are fewer nodes than the replicas. Absent: there are enough. */
+  /** Why there are fewer nodes than `spec.replicas`. Absent: there are enough. */
   readonly lacks?: string;
 }
 
 /**
- * At most `count` nodes; fewer if limits, quotas or instance types allow fewer. Nodes named in `instead` will be
- * replaced by the new ones, so they do not count in their zone.
+ * Plans at most `count` nodes; fewer if limits, quotas or instance types do not allow them. `instead`: names of nodes
+ * that the new nodes will replace. These nodes do not count in their zone.
  */
 export function* planStaticNodes(
   input: SchedulingInput,

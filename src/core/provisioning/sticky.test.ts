@@ -30,7 +30,7 @@ interface Question {
 
 const POOLS = [poolInput({}, [instanceType({ cpu: 8 })])];
 
-/** Where each pod is planned, and why sticky pods are not planned where they should be. */
+/** Where each pod is placed, and why sticky pods lost their planned node. */
 function asked({ pods, sticky, nodes = [at("a"), at("b"), at("c")], pools = POOLS }: Question) {
   const keyed = Object.entries(sticky).map(([name, node]) => [`default/${name}`, node] as const);
   const input = schedulingInput({ pods, nodes, pools, sticky: new Map(keyed) });
@@ -105,7 +105,7 @@ describe("a pod with a planned node", () => {
 
   it("goes there once a pod that its spread waits for has its place", () => {
     const nodes = [at("a"), at("b", "zone-b"), at("c", "zone-c")];
-    // Two pods go to zone-a: the second one may follow only when both other zones have one.
+    // Two pods are planned in zone-a. The second one may be placed there only after both other zones have a pod.
     const pods = ["p1", "p2", "p3", "p4"].map((name) => spread(name));
     const sticky = { p1: "a", p2: "a", p3: "b", p4: "c" };
     expect(asked({ pods, sticky, nodes })).toEqual({

@@ -1,7 +1,7 @@
 /**
- * Puts pods on the nodes that an earlier plan chose for them, before any other pod is placed. Each pod must pass the
- * same check as any pod on an existing node. A pod that fails is planned like the others, with a reason in `unstuck`.
- * Design: docs/designs/003-sticky-placement.md
+ * Places sticky pods on the nodes that an earlier plan chose for them, before any other pod is placed. Each pod must
+ * pass the same check as any pod on an existing node. A pod that fails is planned like the others, with a reason in
+ * `unstuck`. Design: docs/designs/003-sticky-placement.md
  */
 import { keyOf } from "../../apis/meta.ts";
 import { eachInSteps, ITEMS_PER_STEP, type Steps } from "../../base/steps.ts";
@@ -20,19 +20,19 @@ interface Line {
   readonly target: string;
   readonly podClass: PodClass;
   readonly items: QueuedPod[];
-  /** Number of its pods that were placed or that have no place. */
+  /** How many of `items` were placed or have lost the node. */
   done: number;
 }
 
-/** The pods that were not placed. A placed pod is in neither list. */
+/** The pods that were not placed, and why. A placed pod is in neither list. */
 export interface Kept<T extends QueuedPod> {
   readonly rest: readonly T[];
   readonly unstuck: readonly Unstuck[];
 }
 
 /**
- * Places sticky pods. A pod may depend on another one by a spread or an affinity, so all lines are tried again until
- * no pod of any line is placed. `sticky`: see `SchedulingInput`.
+ * Places sticky pods. A pod may depend on another one by a spread or an affinity. So all lines are tried again until no
+ * further pod is placed. `sticky`: see `SchedulingInput`.
  */
 export function* keepPlaces<T extends QueuedPod>(
   pass: Pass,
@@ -62,7 +62,7 @@ export function* keepPlaces<T extends QueuedPod>(
   return { rest, unstuck };
 }
 
-/** The nodes by their own name and by the name of their claim. */
+/** The nodes by name, and by name of their claim. */
 function* nodesNamed(
   { nodes }: Pass,
   names: ReadonlySet<string>,
@@ -76,7 +76,7 @@ function* nodesNamed(
   return found;
 }
 
-/** One line for each class and node, in the order of their first pods. */
+/** The pods grouped into one line for each class and node, in the order of their first pods. */
 function linesOf(
   ordered: readonly QueuedPod[],
   sticky: ReadonlyMap<string, string>,
@@ -133,8 +133,8 @@ function isOpen({ items, done }: Line): boolean {
 }
 
 /**
- * Gives up the first pod of the line. Gives up the whole line if its pods have no volumes, because then they are
- * equal.
+ * The node is lost for the first pod of the line. If the pods have no volumes they are equal, so it is lost for all of
+ * them.
  */
 function giveUpFirst(pass: Pass, line: Line, refused: Refused[]): void {
   const { podClass, items, target, node } = line;

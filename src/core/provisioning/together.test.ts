@@ -6,7 +6,7 @@ import { affinityGroupsOf } from "./together.ts";
 
 const HOST = "kubernetes.io/hostname";
 
-/** A pod that must share its host with pods of the same app. */
+/** A pod that must run on the same host as the other pods of its app. */
 function companion(name: string, app: string) {
   const labelSelector = { matchLabels: { app } };
   const terms = [{ topologyKey: HOST, labelSelector }];

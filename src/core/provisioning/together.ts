@@ -1,6 +1,6 @@
 /**
- * Places affinity groups before all other pods. The first pod of such a group binds all others to its host or zone.
- * Pods are placed largest first, so otherwise large pods may take the room that the rest of the group needs there.
+ * Places affinity groups before all other pods. The first pod of such a group decides the host or zone of all others.
+ * In the usual order, largest pods first, other large pods may take the room that the rest of the group needs there.
  */
 import { eachInSteps, type Steps } from "../../base/steps.ts";
 import { within } from "../../base/within.ts";
@@ -23,16 +23,14 @@ export function* affinityGroupsOf(
   return groups;
 }
 
-/**
- * The first affinity rule by which the pod must be, or prefers to be, near pods like itself; undefined: it has none.
- */
+/** The pod's first affinity rule, required or preferred, that selects pods like itself. Undefined: it has none. */
 function affinityGroupOf({ variants: [asWritten] }: PodClass): TopologyGroup | undefined {
   return asWritten?.rules.find(({ self, group }) => self && group.type === "affinity")?.group;
 }
 
 /**
- * Places the pods of these groups. Returns all pods without a place: first those of the groups, then the others in
- * order.
+ * Places the pods of these groups. Returns all pods that have no place: first those of the groups, then all other pods
+ * in order.
  */
 export function* placeAffinityGroups(
   pass: Pass,

@@ -1,20 +1,20 @@
 /**
- * How long to wait before planning, so that pods created together are planned together. It only computes times. The
- * controller reports triggers and the time, and sleeps until the window closes.
+ * The batch window: how long to wait before planning, so that pods created together are planned together. This file
+ * only computes times. The controller reports triggers with the time, and sleeps until the window closes.
  * upstream: pkg/controllers/provisioning/batcher.go
  */
 
 export interface BatchDurations {
   /** Time without a trigger that ends a window (BATCH_IDLE_DURATION). */
   readonly idleMs: number;
-  /** Longest a window stays open (BATCH_MAX_DURATION). */
+  /** The longest time that a window stays open (BATCH_MAX_DURATION). */
   readonly maxMs: number;
 }
 
-/** One window after another: the first trigger opens it, `close` ends it. */
+/** One batch window after another. The first trigger opens a window, `close` ends it. */
 export class BatchWindow {
   readonly #durations: BatchDurations;
-  /** UIDs of the pods and nodes that triggered in this window. Each counts once. */
+  /** UIDs of the pods and nodes that triggered in this window. Each UID extends the window only once. */
   readonly #seen = new Set<string>();
   #openedAtMs: number | undefined;
   #extendedAtMs = 0;
@@ -23,7 +23,7 @@ export class BatchWindow {
     this.#durations = durations;
   }
 
-  /** Opens the window or extends the open one. A UID that has already triggered changes nothing. */
+  /** Opens a window, or extends the open one. A UID that has triggered in this window before changes nothing. */
   trigger(uid: string, nowMs: number): void {
     if (this.#seen.has(uid)) return;
     this.#seen.add(uid);
@@ -31,19 +31,19 @@ export class BatchWindow {
     this.#extendedAtMs = nowMs;
   }
 
-  /** When planning may start if there is no further trigger; undefined: no window is open. */
+  /** When planning may start if no further trigger arrives. Undefined: no window is open. */
   get closesAtMs(): number | undefined {
     if (this.#openedAtMs === undefined) return undefined;
     const { idleMs, maxMs } = this.#durations;
     return Math.min(this.#extendedAtMs + idleMs, this.#openedAtMs + maxMs);
   }
 
-  /** When the window opened; undefined: no window is open. */
+  /** When the window opened. Undefined: no window is open. */
   get openedAtMs(): number | undefined {
     return this.#openedAtMs;
   }
 
-  /** The window ends, because its batch is being planned. The next trigger opens a new window. */
+  /** Ends the window when its batch is planned. The next trigger opens a new window. */
   close(): void {
     this.#seen.clear();
     this.#openedAtMs = undefined;

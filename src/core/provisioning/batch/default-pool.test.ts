@@ -22,7 +22,7 @@ const POOLS = [
   poolInput(named("batch"), [dear as never]),
 ];
 
-/** Pool → names of the pods that it gets a node for. */
+/** The names of the pods on new nodes of each pool, by the name of the pool. */
 function planned(input: Partial<SchedulingInput>): Readonly<Record<string, readonly string[]>> {
   const { newClaims } = solve(schedulingInput({ pools: POOLS, ...input }));
   const all: Record<string, string[]> = {};

@@ -1,6 +1,6 @@
 /**
- * A pool for each namespace that names one: its pods that choose no pool themselves are planned there only. The choice
- * is ours, not the pod's: kube-scheduler may still bind the pod to any node that suits it.
+ * Default pools: a namespace can name a pool in an annotation. Its pods that select no pool themselves are then planned
+ * in this pool only. Only karpenter-ts keeps to this: kube-scheduler may still bind such a pod to any node that fits.
  */
 import type { Namespace } from "../../../apis/core/kinds.ts";
 import {
@@ -16,18 +16,21 @@ import {
 } from "../../../apis/karpenter/labels.ts";
 import { within } from "../../../base/within.ts";
 
-/** Prefix of a Provisioner's name. A name without it is a NodePool's. */
+/** Prefix of a Provisioner's name in the annotation. A name without the prefix is a NodePool's. */
 const OF_PROVISIONER = "provisioner/";
 
-/** For each spec that got the pool of its namespace: the sentence that says so. */
+/** For each spec that requires its namespace's pool: the sentence that explains it to users. */
 const saidOf = new WeakMap<PodSpec, string>();
 
-/** Why a pod is kept to one pool that it does not name itself; undefined: it is not. */
+/** Why the pod is planned in one pool only, although it names none itself. Undefined: it is not restricted so. */
 export function defaultPoolText(spec: PodSpec): string | undefined {
   return saidOf.get(spec);
 }
 
-/** Returns a copy of the pod that requires its namespace's pool; the pod itself where there is none. */
+/**
+ * Returns a function that copies a pod and adds the requirement of its namespace's pool. A pod of a namespace without a
+ * default pool is returned unchanged.
+ */
 export function defaultPooler(namespaces: readonly Namespace[]): (pod: Pod) => Pod {
   const choices = new Map(
     namespaces.flatMap(({ metadata: { name, annotations } }) => {
@@ -43,7 +46,7 @@ export function defaultPooler(namespaces: readonly Namespace[]): (pod: Pod) => P
   };
 }
 
-/** Equal specs give equal results, so that pods of a template are planned as one class. */
+/** Returns the same object for equal specs, so that pods of one template are planned as one class. */
 function choiceOf(namespace: string, value: string): (spec: PodSpec) => PodSpec {
   const isProvisioner = value.startsWith(OF_PROVISIONER);
   const name = isProvisioner ? value.slice(OF_PROVISIONER.length) : value;
@@ -61,7 +64,7 @@ function choiceOf(namespace: string, value: string): (spec: PodSpec) => PodSpec 
   };
 }
 
-/** Whether its node selector, or a required term of its affinity, is about the pool. */
+/** Whether the node selector or a required node affinity term has a label that names the pool. */
 function namesPool({ nodeSelector = {}, affinity }: PodSpec): boolean {
   const { nodeSelectorTerms = [] } =
     affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? {};

@@ -76,7 +76,8 @@ describe("default topology spread", () => {
 
   it("is kept by the plan, for each pod by its own controller, even if the pods look alike", () => {
     const hard = defaultConstraints(config({ ...ZONAL, whenUnsatisfiable: "DoNotSchedule" }));
-    // As in a mirror, these pods share one spec and one labels object.
+    // In production, the mirror lets pods of one template share the spec and labels objects. These pods share them,
+    // too.
     const { spec } = web;
     const labels = { app: "web" };
     const pods = ["gone", "web", "web", "web"].map((of, index) => {
@@ -90,7 +91,7 @@ describe("default topology spread", () => {
         one.pods.map(({ metadata }) => metadata.name).join(" "),
       ]);
     expect(zones({})).toEqual([["zone-a", "a b c d"]]);
-    // The first has a node whose zone is open: the last of the others may join it.
+    // The zone of the first pod's node is undecided, so the last of the other pods may join that node.
     expect(zones({ defaultSpread })).toEqual([
       ["zone-c", "a d"],
       ["zone-a", "b"],

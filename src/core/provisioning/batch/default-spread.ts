@@ -9,13 +9,16 @@ import { qualifiedNameProblem } from "../../../apis/karpenter/label-syntax.ts";
 import type { KubeObject, LabelSelector, LabelSelectorRequirement } from "../../../apis/meta.ts";
 import { isObject } from "../../../base/json.ts";
 
-/** The objects from which a pod's selector is made. Workloads: ReplicaSets, StatefulSets, ReplicationControllers. */
+/**
+ * The objects from which the selector of a default spread is made. Workloads: ReplicaSets, StatefulSets,
+ * ReplicationControllers.
+ */
 export interface SelectorFacts {
   readonly services: readonly Service[];
   readonly workloads: readonly KubeObject[];
 }
 
-/** The problems of a parsed configuration, with their field. */
+/** The problems of a parsed configuration, each with the field that has it. */
 export function defaultSpreadProblems(config: unknown): string[] {
   if (!isObject(config)) return ["wanted an object with podTopologySpread"];
   const problems = strangers(config, ["podTopologySpread"], "");
@@ -38,7 +41,7 @@ export function defaultSpreadProblems(config: unknown): string[] {
   return problems;
 }
 
-/** The configured constraints. The configuration must have no problems. */
+/** The constraints of a configuration that {@link defaultSpreadProblems} accepts. */
 export function defaultConstraints(config: unknown): readonly TopologySpreadConstraint[] {
   const spread = (config as { podTopologySpread?: { defaultConstraints?: unknown } } | undefined)
     ?.podTopologySpread;
@@ -50,7 +53,10 @@ export interface DefaultSpread extends SelectorFacts {
   readonly constraints: readonly TopologySpreadConstraint[];
 }
 
-/** Returns a copy of the pod with the default spread, or the pod itself if it has a spread. */
+/**
+ * Returns a function that copies a pod and adds the default spread. A pod with a spread of its own is returned
+ * unchanged.
+ */
 export function defaultSpreader(spread: DefaultSpread | undefined): (pod: Pod) => Pod {
   if (spread === undefined || spread.constraints.length === 0) return (pod) => pod;
   const { constraints, services } = spread;

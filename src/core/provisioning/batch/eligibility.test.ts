@@ -44,7 +44,7 @@ describe("refusal", () => {
     expect(refused(without(NODEPOOL))).toBe(left);
     expect(refused(without(PROVISIONER), [PROVISIONER, PROVISIONER])).toBe(left);
     expect(refused(without(NODEPOOL, PROVISIONER), [NODEPOOL, PROVISIONER])).toBe(left);
-    // One generation's label says nothing about the other's nodes.
+    // The label of NodePools does not occur on nodes of Provisioners, and the other way round.
     expect(refused(without(PROVISIONER))).toBe(undefined);
     expect(refused(without(NODEPOOL), [NODEPOOL, PROVISIONER])).toBe(undefined);
   });

@@ -1,6 +1,6 @@
 /**
- * Which pods are not planned, and the message for their owners. One invalid pod never delays the others. upstream:
- * pkg/controllers/provisioning/provisioner.go (Validate)
+ * Which pods of a batch are not planned, and the message for their owners. An invalid pod never delays the other pods.
+ * upstream: pkg/controllers/provisioning/provisioner.go (Validate)
  */
 import type { NodeSelectorRequirement, NodeSelectorTerm, Pod } from "../../../apis/core/pod.ts";
 import { AWS_KEYS, AWS_LABEL_DOMAIN } from "../../../apis/crds/shared-schema.ts";
@@ -21,30 +21,30 @@ import { allowsAbsence, forbidsAll, toRequirement } from "../../scheduling/requi
 import type { VolumeIndex } from "../../scheduling/volumes.ts";
 import type { SchedulingInput } from "../scheduling-input.ts";
 
-/** The pod excludes nodes of Karpenter. That is no error, so it gets no event. */
+/** Message for a pod that excludes Karpenter's nodes. That is no error, so the pod gets no event. */
 export const NOT_FOR_US = "configured to not run on a Karpenter provisioned node";
 
-/** Upstream's sentence, and the remedy. */
+/** Upstream's sentence, followed by the remedy. */
 const NO_DYNAMIC_RESOURCES =
   "pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter: to plan its claims, set " +
   "settings.enableDRA in the chart (--ignore-dra-requests=false, with AWS also the gates DRANVIDIAGPU and DRAEFA)";
 
 const OPERATORS: readonly string[] = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"];
 
-/** What pods are checked against. */
+/** The facts against which a pod is checked. */
 export interface EligibilityFacts {
   readonly volumes: VolumeIndex;
   readonly wellKnownLabels: readonly string[];
   /**
-   * The labels by which nodes of the pass's pools name their pool. A pod that excludes nodes of NodePools may still
-   * get a node of a Provisioner.
+   * The labels by which nodes name their pool, for the pools of this pass. A pod that excludes nodes of NodePools may
+   * still get a node of a Provisioner.
    */
   readonly ownerLabels: readonly string[];
-  /** Whether resource claims are planned. */
+  /** Whether devices are planned for resource claims (Dynamic Resource Allocation). */
   readonly plansClaims: boolean;
 }
 
-/** Why this pod is not planned; undefined: it is planned. */
+/** Why this pod is not planned. Undefined: it is planned. */
 export function refusal(
   pod: Pod,
   { volumes, wellKnownLabels, ownerLabels, plansClaims }: EligibilityFacts,
@@ -68,7 +68,7 @@ function requiredTerms({ spec }: Pod): readonly NodeSelectorTerm[] {
   return required?.nodeSelectorTerms ?? [];
 }
 
-/** Every problem of the node selector and the required node affinity, so that all can be corrected together. */
+/** Every problem of the node selector and the required node affinity, so that users can correct all of them at once. */
 function ruleProblems(pod: Pod, wellKnownLabels: readonly string[]): ReadonlySet<string> {
   const { nodeSelector } = pod.spec;
   const problems = new Set<string>();
@@ -85,8 +85,8 @@ function ruleProblems(pod: Pod, wellKnownLabels: readonly string[]): ReadonlySet
 }
 
 /**
- * The DaemonSet pods that count as overhead. If resource claims are ignored, pods with such claims are left out.
- * Otherwise their ordinary resources count.
+ * The DaemonSet pods that count as overhead. If resource claims are ignored, DaemonSet pods with such claims do not
+ * count. Otherwise their ordinary resources count.
  * upstream: IGNORE_DRA_REQUESTS
  */
 export function plannedDaemons({
@@ -107,7 +107,7 @@ export function isUsablePreference(
   return matchExpressions.every(
     (one) =>
       termRefusal(one) === undefined &&
-      // No new node has the label, but an existing one may.
+      // No new node can have this label, but an existing node may.
       (keyRefusal(one.key, wellKnownLabels) === undefined ||
         normalizedLabel(one.key) === HOSTNAME_LABEL_KEY ||
         !allowsAbsence(toRequirement(one))),
@@ -121,7 +121,7 @@ function expressionRefusal(
   return termRefusal(expression) ?? keyRefusal(expression.key, wellKnownLabels);
 }
 
-/** Whether operator and values are valid. The key is not checked. */
+/** The problem of a term's operator or values. The key is not checked. */
 function termRefusal({ key, operator, values = [] }: NodeSelectorRequirement): string | undefined {
   if (!OPERATORS.includes(operator)) {
     return `key ${key} has an unsupported operator ${operator} not in [${OPERATORS.join(" ")}]`;
@@ -130,7 +130,7 @@ function termRefusal({ key, operator, values = [] }: NodeSelectorRequirement): s
     return `key ${key} with operator ${operator} must have a value defined`;
   const problem = boundProblem(key, operator, values) ?? valuesProblem(key, values);
   if (problem !== undefined) return problem;
-  // `Lt 0` would become `at most -1`, which is not valid in a claim.
+  // `Lt 0` would be written to the claim as `at most -1`, which the API server refuses.
   return operator === "Lt" && Number(values[0]) === 0
     ? `key ${key} with operator Lt 0 is met by no label; ask for Lt 1 or more`
     : undefined;
@@ -149,8 +149,9 @@ function keyRefusal(key: string, wellKnownLabels: readonly string[]): string | u
 }
 
 /**
- * Whether the key is in AWS's label domain without being one of its labels. The CRD of claims refuses such keys for
- * every cloud. upstream: the AWS provider restricts its domain, pkg/apis/v1/labels.go
+ * Whether the key is in AWS's label domain, but is no label of the AWS provider. The CRD of claims refuses such keys,
+ * whatever the cloud is.
+ * upstream: the AWS provider restricts its domain, pkg/apis/v1/labels.go
  */
 function isUnknownToAws(key: string): boolean {
   return isDomainOrBelow(labelDomain(key), AWS_LABEL_DOMAIN) && !AWS_KEYS.includes(key);

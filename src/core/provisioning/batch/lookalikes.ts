@@ -1,7 +1,6 @@
 /**
- * Finds pods of a batch that differ only in their names. The mirror keeps one spec object and one label object for
- * all pods of a template, so equal pods share these objects. What planning must know before it starts is computed
- * once for them.
+ * Finds pods of a batch that differ only in their names. The mirror keeps one spec object and one label object for all
+ * pods of a template. So pods with the same two objects are equal, and facts about them are computed once.
  */
 import type { Pod, PodSpec } from "../../../apis/core/pod.ts";
 import { isResized } from "../../../apis/core/pod-resources.ts";
@@ -9,15 +8,18 @@ import { hasResourceClaims } from "../../../apis/resource/pod-claims.ts";
 import { within } from "../../../base/within.ts";
 import type { Labels } from "../topology/topology-group.ts";
 
-/** `T`: what is computed for each group of equal pods. */
+/** `T`: the facts that are computed once for each group of equal pods. */
 export class Lookalikes<T> {
   readonly #find: (sample: Pod) => T;
-  /** Keyed by labels first: there are fewer label objects than specs, so fewer inner maps. */
+  /**
+   * Results by namespace, labels and spec. There are fewer label objects than specs, so labels come before specs to
+   * have fewer inner maps.
+   */
   readonly #found = new Map<string | undefined, Map<Labels | undefined, Map<PodSpec, T>>>();
-  /** The last answer. Pods of a template mostly follow each other. */
+  /** The last result. Pods of one template mostly follow each other in a batch. */
   #last: { readonly pod: Pod; readonly found: T } | undefined;
 
-  /** `find` must not read names, owners or times of the pod. */
+  /** `find` must not read the name, the owner or the timestamps of the pod. */
   constructor(find: (sample: Pod) => T) {
     this.#find = find;
   }
@@ -51,8 +53,8 @@ function isLike(a: Pod, b: Pod): boolean {
 }
 
 /**
- * Whether the pod cannot share a result with others: its volume claims contain its name, a resize changed its own
- * status, or its resource claims are named in its status.
+ * Whether the pod cannot share a result with other pods. That is so if its volume claims contain its name, a resize
+ * changed its status, or its status names its resource claims.
  */
 function isOfItsOwn(pod: Pod): boolean {
   return (pod.spec.volumes?.length ?? 0) > 0 || isResized(pod) || hasResourceClaims(pod);

@@ -1,11 +1,11 @@
-/** The topology groups of a pod's own rules: spreads, affinities and anti-affinities. */
+/** Finds the topology groups of a pod's own rules: spreads, affinities and anti-affinities. */
 import type { Pod, PodAffinityTerm, Toleration } from "../../../apis/core/pod.ts";
 import { requiredAlternatives } from "../../scheduling/pod-requirements.ts";
 import type { Topology } from "../topology/topology.ts";
 import type { TopologyGroup } from "../topology/topology-group.ts";
 import type { Wishes } from "./preferences.ts";
 
-/** The pod that has the rules. */
+/** What a topology group needs to know of the pod that has the rule. */
 export interface Owner {
   readonly namespace: string;
   readonly labels: Readonly<Record<string, string>>;
@@ -16,20 +16,20 @@ export interface Owner {
 interface Asking {
   readonly pod: Pod;
   readonly owner: Owner;
-  /** Rule → its group. Filled on demand. */
+  /** The topology groups that are known already, by rule. Filled on demand. */
   readonly groups: Map<object, TopologyGroup>;
 }
 
 export const NO_GROUPS: readonly TopologyGroup[] = [];
 
-/** The topology groups of the pod's own spreads and affinities, each once. */
+/** The topology groups of the pod's own spreads and affinities, each group once. */
 export function ownedGroups(
   { owner, groups, pod }: Asking,
   wishes: Wishes,
   topology: Topology,
 ): readonly TopologyGroup[] {
   const found: TopologyGroup[] = [];
-  // One term object may be both an affinity and an anti-affinity, because of a YAML anchor.
+  // Because of a YAML anchor, one term object may be both an affinity and an anti-affinity.
   const find = (
     type: TopologyGroup["type"],
     constraint: object,
@@ -43,7 +43,7 @@ export function ownedGroups(
   const near = (type: "affinity" | "antiAffinity", terms: readonly PodAffinityTerm[]): void => {
     for (const term of terms) find(type, term, () => topology.affinity(term, type, owner));
   };
-  // A spread counts nodes that satisfy any required term, as in kube-scheduler.
+  // A spread counts nodes that satisfy any required term of the pod, as in kube-scheduler.
   for (const one of wishes.spreads)
     find("spread", one, () => topology.spread(one, owner, requiredAlternatives(pod.spec)));
   const { affinity, preferredAffinity, antiAffinity, preferredAntiAffinity } = wishes;

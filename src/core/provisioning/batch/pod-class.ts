@@ -1,7 +1,7 @@
 /**
  * A class is a set of pods that are equal for planning: same requests, rules, host ports and volume zones, counted by
- * the same topology groups. It is computed once, with one variant for each step of dropping preferences. A variant
- * remembers the nodes that can never take it.
+ * the same topology groups. Facts about a class are computed once. A class has one variant for each step of dropping
+ * preferences. A variant remembers the nodes that can never take it.
  */
 import { type HostPort, hostPorts } from "../../../apis/core/host-ports.ts";
 import { maxRunMs } from "../../../apis/core/max-run.ts";
@@ -26,32 +26,35 @@ import { NO_GROUPS, type Owner, ownedGroups } from "./owned-groups.ts";
 import { besideTemplate, goesByLabels, hasClaims, specText } from "./pod-text.ts";
 import { nodeRequirements, relax, type Wishes, wishesOf } from "./preferences.ts";
 
-/** The class after a number of dropped preferences. Nodes marked as dead stay so for the rest of the pass. */
+/**
+ * A class after some preferences were dropped. Nodes in `deadNodes` and `deadClaims` are skipped for the rest of the
+ * pass.
+ */
 export interface Variant {
   readonly requirements: Requirements;
-  /** The requirements without the preferred term. They decide which topology domains count. */
+  /** The requirements without the heaviest preferred term. They decide which topology domains count. */
   readonly strict: Requirements;
-  /** The requirements without the host name: a planned node has none. */
+  /** The requirements without the host name, because a planned node has no host name yet. */
   readonly set: SetId;
   readonly hostname: Requirement | undefined;
   readonly tolerations: readonly Toleration[];
   readonly rules: readonly Rule[];
-  /** The rules about hosts. They narrow no requirements, and are asked first. */
+  /** The rules about hosts. They never narrow a node's requirements, and are checked first. */
   readonly hostRules: readonly Rule[];
   readonly narrowingRules: readonly Rule[];
   readonly wishes: Wishes;
-  /** Existing nodes that refuse the variant in every what-if question. Absent: there is only one plan. */
+  /** Existing nodes that refuse the variant in every what-if question. Absent: only one plan is made. */
   readonly ruledOut?: Marks;
-  /** Nodes whose labels and taints are known to fit. These do not change within a pass. */
+  /** Nodes whose labels, taints and volume places are known to fit. They do not change within a pass. */
   readonly metNodes: Marks;
   readonly deadNodes: Marks;
   readonly deadClaims: Marks;
-  /** Sets of planned nodes to skip: those marked as dead, and those that an anti-affinity closes. */
+  /** Sets of planned nodes to skip: `deadClaims`, and the nodes that an anti-affinity excludes. */
   readonly closed: readonly Marks[];
   readonly deadTemplates: Marks;
   /**
-   * Requirements of a node that topology refused → the revision of the narrowing rules then. Absent: none was
-   * refused.
+   * Sets of node requirements that topology refused, each with the revision of the narrowing rules at that time.
+   * Absent: none.
    */
   refusedSets: Map<SetId, number> | undefined;
 }
@@ -60,59 +63,59 @@ export interface PodClass extends Pick<Draft, "requests" | "demand" | "ports" | 
   readonly sample: Pod;
   readonly draft: Draft;
   readonly hasVolumes: boolean;
-  /** How long a new node for its pods may live. Planned nodes take pods of one such time only. Absent: for ever. */
+  /**
+   * How long a new node for these pods may live. A planned node takes only pods with the same value. Absent: no limit.
+   */
   readonly maxRunMs: number | undefined;
-  /** The class has resource claims, which the scheduling state plans. */
+  /** Whether these pods have resource claims, for which devices are planned. */
   readonly claimsDevices: boolean;
-  /** Other pods may use the same claims, or the claims are already allocated. */
+  /** Whether other pods may use the same resource claims, or the claims already have devices. */
   readonly sharesClaims: boolean;
-  /** Groups that count a placed pod of this class. */
+  /** The topology groups that count a placed pod of this class. */
   readonly countedBy: readonly TopologyGroup[];
-  /** The class as written, then with one preference less each. Extended on demand. */
+  /** The class as written, then with one preference less in each entry. Extended on demand. */
   readonly variants: Variant[];
   /**
-   * The value of `progressOf` in place.ts when the class last failed. While it is unchanged, the class is not tried
-   * again.
+   * The value of `progressOf` (place.ts) when the class last failed. While that value is unchanged, the class is not
+   * tried again.
    */
   failedAt: number;
-  /** Why the class waits for a later pass. It is not tried again in this pass. */
+  /** Why these pods wait for a later pass. Set: the class is not tried again in this pass. */
   deferred?: string;
 }
 
 type Settings = Pick<SchedulingOptions, "preferencePolicy" | "wellKnownLabels">;
 
-/** What pods are read with. */
+/** The facts that are needed to sort pods into classes. */
 interface Known {
   readonly space: RequirementSpace;
   readonly topology: Topology;
   readonly volumes: VolumeIndex;
   readonly settings: Settings;
-  /** Some pool or node has a PreferNoSchedule taint. */
+  /** Whether some pool or node has a PreferNoSchedule taint. */
   readonly canTolerate: boolean;
-  /** Adds rules that the pod does not state, such as a default spread. */
+  /** Adds rules that the pod does not have itself, such as a default spread. */
   readonly complete: (pod: Pod) => Pod;
   /** Undefined: resource claims are ignored. */
   readonly devices: DeviceAccess | undefined;
 }
 
-/**
- * Sorts pods into classes. All groups of all pods must exist before the first class is asked for.
- */
+/** Sorts pods into classes. `announce` must have been called for all pods before the first call of `classOf`. */
 export class PodClasses {
   readonly #known: Known;
   readonly #drafts: Draft[] = [];
   /**
-   * Keyed by the preferences that the template does not contain, then by the template. Two short keys are cheaper than
-   * one long key.
+   * Drafts by what a pod requires beyond its template, then by the template. Two short keys are cheaper than one long
+   * key.
    */
   readonly #byWishes = new Map<string, Map<string, Draft>>();
-  /** Keyed by requests: many drafts have few different ones. */
+  /** Amounts by requests. Many drafts have equal requests. */
   readonly #amounts = new BoundedMap<string, Amounts>(MOST_AMOUNTS);
-  /** Keyed by namespace, and by requirements of volumes. */
+  /** Drafts by namespace and requirements of volumes, then by template. */
   readonly #ofTemplates = new Map<string, WeakMap<PodTemplate, Draft>>();
-  /** Keyed by the groups that count its pods. */
+  /** Classes by the groups that count their pods, then by draft. */
   readonly #classes = new Map<readonly TopologyGroup[], Map<Draft, PodClass>>();
-  /** Groups of rules that mean the same for every pod of the namespace. */
+  /** By namespace: the topology groups of rules that mean the same for every pod of the namespace. */
   readonly #ofNamespace = new Map<string, Map<object, TopologyGroup>>();
   readonly #counting = new Map<readonly TopologyGroup[], Counting>();
 
@@ -125,14 +128,14 @@ export class PodClasses {
     return this.#drafts.length;
   }
 
-  /** The class of each draft of which some pod is running (see {@link Draft.running}). */
+  /** The classes of all drafts that have a running pod (see {@link Draft.running}). */
   running(): readonly PodClass[] {
     return this.#drafts
       .filter(({ running }) => running > 0)
       .map((draft) => this.classOf(draft.pod, draft));
   }
 
-  /** First pass over the batch: registers the pod's topology groups. */
+  /** The first pass over the batch. Registers the pod's topology groups. */
   announce(written: Pod): Draft {
     const pod = this.#known.complete(written);
     const volumeSets = this.#volumeSets(pod);
@@ -180,7 +183,7 @@ export class PodClasses {
     return draft;
   }
 
-  /** Equal for pods that can have the same devices. */
+  /** A text about the pod's devices. Pods with equal texts can have the same devices. */
   #deviceText(pod: Pod): string {
     const needs = this.#known.devices?.needsOf(pod);
     return needs === undefined ? "" : ` devices ${pod.metadata.namespace} ${needs.text}`;
@@ -212,7 +215,7 @@ export class PodClasses {
     }));
   }
 
-  /** Second pass: the class, once every group is known. */
+  /** The second pass over the batch: returns the pod's class. All topology groups must be known by then. */
   classOf(pod: Pod, draft: Draft): PodClass {
     const { namespace = "default", labels = NO_LABELS } = pod.metadata;
     const selecting = this.#known.topology.selecting(namespace, labels);
@@ -220,7 +223,7 @@ export class PodClasses {
     return classes.get(draft) ?? within(classes, draft, () => this.#create(draft, selecting));
   }
 
-  /** The variant after `step` dropped preferences. Undefined: the class has fewer preferences. */
+  /** The class after `step` dropped preferences. Undefined: the class has fewer preferences. */
   variant(podClass: PodClass, step: number): Variant | undefined {
     const known = podClass.variants[step];
     if (known !== undefined) return known;
@@ -257,7 +260,8 @@ export class PodClasses {
       claimsDevices: needs !== undefined,
       sharesClaims: needs?.isPrivate === false,
       countedBy: held.length === 0 ? direct : [...new Set([...direct, ...held])],
-      // An array literal of one element is smaller than an array that grows, and nearly all classes have one variant.
+      // An array literal of one element needs less memory than an array that grows. Nearly all classes have one
+      // variant.
       variants: [this.#variant(draft, 0, draft.wishes, guards, selected)],
       failedAt: -1,
     };
@@ -310,12 +314,12 @@ export class PodClasses {
   }
 }
 
-/** The filtered list. In most cases nothing is filtered out, and the same list is returned. */
+/** The rules for which `isOne` is true. If that is so for all of them, returns the same list. */
 function those(rules: readonly Rule[], isOne: (rule: Rule) => boolean): readonly Rule[] {
   return rules.every(isOne) ? rules : rules.some(isOne) ? rules.filter(isOne) : NO_RULES;
 }
 
-/** The variants of the class, those with more preferences first. */
+/** The variants of the class, the one with the most preferences first. */
 export function* variantsOf(
   classes: Pick<PodClasses, "variant">,
   podClass: PodClass,
@@ -327,7 +331,7 @@ export function* variantsOf(
   }
 }
 
-/** The variant without anything that was learned by trying it. */
+/** A copy of the variant without the nodes that have refused it. */
 export function untried(variant: Variant): Variant & { readonly ruledOut: Marks } {
   const deadClaims = new Marks();
   const [, ...closing] = variant.closed;
@@ -343,7 +347,7 @@ export function untried(variant: Variant): Variant & { readonly ruledOut: Marks 
   };
 }
 
-/** Forgets what was learned by trying a variant. */
+/** Clears the nodes that have refused the variant. */
 function forgetTrials(variant: Variant): void {
   variant.deadNodes.clear();
   variant.deadClaims.clear();
@@ -351,7 +355,7 @@ function forgetTrials(variant: Variant): void {
   variant.refusedSets?.clear();
 }
 
-/** Forgets what a pass learned about the class. */
+/** Clears all that a pass has found out about the class by trying it. */
 export function forgetTries(podClass: PodClass): void {
   podClass.failedAt = -1;
   if (podClass.deferred !== undefined) delete podClass.deferred;
@@ -359,7 +363,7 @@ export function forgetTries(podClass: PodClass): void {
   for (let step = 0; step < variants.length; step++) forgetTrials(variants[step] as Variant);
 }
 
-/** The most different amounts that are kept, because a prepared cluster is used for days. */
+/** The most different amounts that are kept. A bound is needed because a prepared cluster is kept for days. */
 const MOST_AMOUNTS = 10_000;
 const NO_VOLUMES = new VolumeIndex({ claims: [], volumes: [], classes: [], csiNodes: [] });
 const NO_LABELS: Readonly<Record<string, string>> = {};
@@ -373,24 +377,21 @@ interface Amounts {
   readonly demand: Demand;
 }
 
-/** A class before it is known which groups count its pods. */
+/** Pods with equal specs, before it is known which topology groups count them. */
 export interface Draft extends Amounts {
   readonly pod: Pod;
   readonly ports: readonly HostPort[];
-  /** Requirements of volumes; one of them must be satisfied. Empty: volumes have none. */
+  /** Requirements of the pod's volumes, of which a node must satisfy one. Empty: volumes require nothing. */
   readonly volumeSets: readonly SetId[];
   readonly wishes: Wishes;
   readonly owner: Owner;
-  /** Rule → its group. Drafts for which the rules mean the same share this map. */
+  /** Rule → its topology group. Drafts share this map if the rules mean the same for them. */
   readonly groups: Map<object, TopologyGroup>;
-  /** All its topology rules, before any preference is dropped. */
+  /** The groups of all topology rules of the pod, before any preference is dropped. */
   owned: readonly TopologyGroup[];
-  /** How many of its pods the prepared cluster counts as running. The others are pending or gone. */
+  /** How many pods of this draft run in the prepared cluster. Its other pods are pending or gone. */
   running: number;
-  /**
-   * Keyed by dropped preferences, and by the topology groups that count or guard its pods. Equal keys mean equal
-   * variants.
-   */
+  /** Variants by number of dropped preferences and by rules. Equal keys mean equal variants. */
   readonly variants: Map<string, Variant>;
 }
 
@@ -398,7 +399,7 @@ export interface Draft extends Amounts {
 interface Counting {
   readonly direct: readonly TopologyGroup[];
   readonly selected: ReadonlySet<TopologyGroup>;
-  /** Anti-affinity terms of other pods that select this pod. */
+  /** Anti-affinity rules of other pods that select this pod. */
   readonly guards: readonly Rule[];
 }
 
@@ -412,8 +413,8 @@ function selectedSet(podClass: PodClass): ReadonlySet<TopologyGroup> {
 }
 
 /**
- * Computes ahead, once for each template, what a pass will need. Skips pods that are not planned, and pods with volume
- * claims: only the pass knows the volumes.
+ * Computes in advance, once for each template, what a pass will need. Skips pods that are not planned, and pods with
+ * volume claims, because volumes are known only in a pass.
  */
 export function readPod(pod: Pod, { preferencePolicy, wellKnownLabels }: Settings): void {
   const known = { volumes: NO_VOLUMES, wellKnownLabels, ownerLabels: [], plansClaims: false };

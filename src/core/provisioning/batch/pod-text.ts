@@ -1,6 +1,6 @@
 /**
- * The requests, rules and ports of a pod as a text. Pods with equal texts are equal for planning. The text of a
- * template is made once.
+ * Writes the requests, rules and ports of a pod as a text. Pods with equal texts are equal for planning. The text of
+ * each template is computed once.
  */
 import { hostPorts } from "../../../apis/core/host-ports.ts";
 import { maxRunMs } from "../../../apis/core/max-run.ts";
@@ -11,14 +11,15 @@ import type { SetId } from "../../scheduling/requirement-space.ts";
 
 /**
  * What the pod requires beyond its template, as a text. Pods of one template with equal texts are planned alike. Labels
- * are left out, because every pod of a StatefulSet has its own. Only labels that matchLabelKeys names are in the text.
+ * are not in the text, because every pod of a StatefulSet has a different one. But the text has all labels if rules
+ * refer to them by matchLabelKeys.
  */
 export function besideTemplate(pod: Pod, volumeSets: readonly SetId[]): string {
   const { spec, metadata } = pod;
   let text = hasClaims(spec) ? ` claims ${volumeSets.join()} ` : "";
   const runMs = maxRunMs(pod);
   if (runMs !== undefined) text += ` run ${runMs} `;
-  // During a resize the pod's status counts, too.
+  // During a resize, a pod's requests depend on its status, too.
   if (isResized(pod)) text += JSON.stringify([podRequests(pod), hostPorts(pod)]);
   const { affinity, topologySpreadConstraints } = spec;
   if (affinity === undefined && topologySpreadConstraints === undefined) return text;
@@ -31,12 +32,12 @@ function asksByLabels(text: string): boolean {
   return text.includes("atchLabelKeys");
 }
 
-/** Requests, rules and ports of a spec. */
+/** Requests, rules and ports of a spec as a text. */
 export const specText = perTemplate(writtenOut);
-/** Whether rules of the spec refer to the labels of its pod. */
+/** Whether rules of the spec refer to labels of its own pod, by matchLabelKeys or mismatchLabelKeys. */
 export const goesByLabels = perTemplate((spec) => asksByLabels(specText(spec)));
 
-/** Requests as a text, so that the requests of a template are summed up once. */
+/** The spec as a text with all fields that matter for planning. */
 function writtenOut(spec: PodSpec): string {
   const { containers, initContainers, overhead, resources, hostNetwork } = spec;
   const { nodeSelector, affinity, tolerations, topologySpreadConstraints } = spec;
@@ -53,7 +54,7 @@ function writtenOut(spec: PodSpec): string {
   ]);
 }
 
-/** Whether a volume of the pod is a claim. Only a pass knows the volumes. */
+/** Whether the pod uses a volume claim. Volumes are known only in a pass. */
 export function hasClaims({ volumes }: PodSpec): boolean {
   return (
     volumes?.some((one) => (one.persistentVolumeClaim ?? one.ephemeral) !== undefined) === true

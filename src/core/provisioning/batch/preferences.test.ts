@@ -68,7 +68,7 @@ describe("a pod that finds no place", () => {
     tolerations: [{ key: "own" }],
   } as unknown as PodSpec;
 
-  /** How many wishes of each kind are left, and the value that is asked of `zone`. */
+  /** The value that is required of `zone`, and how many preferences of each kind are left. */
   const left = (wishes: Wishes) => [
     nodeRequirements(wishes).strict.get("zone").values.join(),
     wishes.preferredAffinity.length,

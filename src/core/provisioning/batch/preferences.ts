@@ -1,6 +1,6 @@
 /**
- * A pod's rules about nodes and neighbours, as parts that can be dropped one by one. A pod that fits nowhere drops one
- * preference at a time, in upstream's order, and is tried again.
+ * A pod's rules about nodes and about other pods, as parts that can be dropped one by one. A pod that fits nowhere
+ * drops one preference at a time, in upstream's order, and is tried again.
  * upstream: pkg/controllers/provisioning/scheduling/preferences.go
  */
 import type {
@@ -15,14 +15,14 @@ import { Requirements } from "../../scheduling/requirements.ts";
 import { TOLERATE_PREFERENCES } from "../../scheduling/taints.ts";
 import { isUsablePreference } from "./eligibility.ts";
 
-/** Heaviest first. */
+/** Preferred terms, the heaviest first. */
 type Preferred<T> = readonly { readonly weight: number; readonly term: T }[];
 
 /** What a pod requires and prefers of its node: the rules that are left after some preferences were dropped. */
 export interface Wishes {
-  /** One entry for each required term, joined with nodeSelector. The pod must satisfy the first one. Never empty. */
+  /** One entry for each required term, joined with nodeSelector. Only the first entry is applied now. Never empty. */
   readonly required: readonly Requirements[];
-  /** Required terms that were dropped while the pod still had preferences. */
+  /** Required terms that were dropped before the last preference was dropped. */
   readonly givenUp: readonly Requirements[];
   readonly preferred: Preferred<Requirements>;
   readonly affinity: readonly PodAffinityTerm[];
@@ -40,10 +40,10 @@ interface Read {
   readonly wishes: Wishes;
 }
 
-/** The wishes of each template, as they were read last. */
+/** The last result for each template. */
 const readOf = new WeakMap<PodTemplate, Read>();
 
-/** All rules of the pod; with policy `Ignore` without its preferences. Read once for each template. */
+/** All rules of the pod. With policy `Ignore`, preferences are left out. Computed once for each template. */
 export function wishesOf(
   spec: PodSpec,
   policy: "Respect" | "Ignore",
@@ -94,8 +94,8 @@ function readWishes(
 }
 
 /**
- * The wishes without the next preference; undefined: none is left. `canTolerate`: some pool or node has a
- * PreferNoSchedule taint. Upstream looks at pools only.
+ * The wishes after one more preference is dropped. Undefined: no preference is left. `canTolerate`: some pool or node
+ * has a PreferNoSchedule taint. Upstream looks at pools only.
  */
 export function relax(wishes: Wishes, canTolerate: boolean): Wishes | undefined {
   const { required, givenUp } = wishes;
@@ -116,20 +116,20 @@ export function relax(wishes: Wishes, canTolerate: boolean): Wishes | undefined 
     const tolerations = [...wishes.tolerations, TOLERATE_PREFERENCES];
     return { ...wishes, tolerations, toleratesPreferences: true };
   }
-  // A preference may have ruled out the other required terms: try them again without it.
+  // A dropped preference may have been the reason why another required term failed, so these terms are tried again.
   if (givenUp.length > 0)
     return { ...wishes, required: givenUp.slice(0, 1), givenUp: givenUp.slice(1) };
   return undefined;
 }
 
-/** The requirements of the node for these wishes. `strict`: without the preferred term. */
+/** The requirements of a node for these wishes. `strict`: without the heaviest preferred term. */
 export function nodeRequirements(wishes: Wishes): { all: Requirements; strict: Requirements } {
   const strict = wishes.required[0] ?? Requirements.NONE;
   const heaviest = wishes.preferred[0];
   return { all: heaviest === undefined ? strict : strict.and(heaviest.term), strict };
 }
 
-/** Shared by pods without preferences, which are most pods. */
+/** Returns `NONE`, one shared list, for pods without preferences. Most pods have none. */
 function heaviestFirst<T, R>(
   terms: readonly T[] | undefined,
   read: (term: T) => { readonly weight: number; readonly term: R },

@@ -21,10 +21,10 @@ describe("the queue of a batch", () => {
       const all = Array.from({ length: count }, (_, at) =>
         item(`p${at}`, classes[random.int(3)] as PodClass),
       );
-      // For each pod, the number of the try that places it, if any.
+      // For each pod: the number of the try at which it is placed. Pods with a high number are never placed.
       const fits = new Map(all.map((one) => [one, random.int(5)]));
       const queue = new Queue(all);
-      // A model with one list: pods that were put back follow all others.
+      // A simple model of the queue with one list: a pod that is put back goes to the end.
       const model = { items: [...all], inVain: 0 };
       const tries = new Map<QueuedPod, number>();
       for (let one = queue.pop(); one !== undefined; one = queue.pop()) {
@@ -39,7 +39,7 @@ describe("the queue of a batch", () => {
         }
         expect(queue.length).toBe(model.items.length);
       }
-      // It ends when all are placed, or when a full round placed none.
+      // The queue ends when all pods are placed, or when a full round placed none.
       expect(model.items.length === 0 || model.inVain >= model.items.length).toBe(true);
       expect(names(queue.rest())).toEqual(names(model.items));
     }
@@ -50,7 +50,7 @@ describe("the queue of a batch", () => {
     const queue = new Queue([a, b]);
     queue.giveBack(queue.pop() as QueuedPod);
     expect(queue.pop()).toBe(b);
-    // The pod of b was placed, so a may be tried again. But the class of a is stuck.
+    // After the pod of b is placed, a could be tried again, but the class of a is stuck.
     expect(queue.pop((podClass) => podClass === classes[0])).toBeUndefined();
     expect([queue.length, names(queue.rest())]).toEqual([1, ["a"]]);
   });

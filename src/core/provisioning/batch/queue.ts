@@ -16,18 +16,18 @@ export interface QueuedPod {
   readonly podClass: PodClass;
 }
 
-/** Pods of one class that were put back one after the other. */
+/** Pods of one class that were put back right after each other. */
 interface Returned {
   readonly podClass: PodClass;
   readonly items: QueuedPod[];
-  /** How many of `items` the queue has handed out again. */
+  /** How many of `items` were popped again. */
   taken: number;
 }
 
 export class Queue {
   readonly #items: readonly QueuedPod[];
   #head = 0;
-  /** Pods that were put back, in this order. They follow the items. */
+  /** Pods that were put back, in this order. They are popped after `#items`. */
   #returned: Returned[] = [];
   #firstReturned = 0;
   #length: number;
@@ -55,8 +55,8 @@ export class Queue {
   }
 
   /**
-   * The next pod to try; undefined: all are placed, or a full round placed none. `stuck`: nothing has changed for
-   * this class since it was put back, so its pods are skipped.
+   * The next pod to try. Undefined: all pods are placed, or a full round placed none. `stuck`: whether nothing has
+   * changed for this class since its last try. Pods of a stuck class are skipped.
    */
   pop(stuck: (podClass: PodClass) => boolean = NOBODY): QueuedPod | undefined {
     if (this.#isOut) {
@@ -84,7 +84,7 @@ export class Queue {
     return undefined;
   }
 
-  /** Puts the pod back, to be tried again after the others. */
+  /** Puts the pod back. It is tried again after all other pods. */
   giveBack(item: QueuedPod): void {
     this.#isOut = false;
     this.#inVain++;
@@ -99,7 +99,7 @@ export class Queue {
     else this.#returned.push({ podClass: item.podClass, items: [item], taken: 0 });
   }
 
-  /** The pods without a place. */
+  /** The pods that have no place yet. */
   rest(): QueuedPod[] {
     const returned = this.#returned.slice(this.#firstReturned);
     return [
@@ -134,7 +134,7 @@ function byPriority(pods: readonly QueuedPod[]): QueuedPod[][] {
   return [...levels].sort(([a], [b]) => b - a).map(([, level]) => level);
 }
 
-/** Pods with equal requests and age, and their UIDs. */
+/** Pods with equal requests and creation time. */
 interface Level {
   readonly cpu: number;
   readonly memory: number;
@@ -148,7 +148,10 @@ export function inOrder<T extends QueuedPod>(pods: readonly T[]): T[] {
   return pods.length <= FEW ? pods.toSorted(largestFirst) : (atOnce(inOrderInSteps(pods)) as T[]);
 }
 
-/** Sorts a small list. A sweep of disruption does this many thousand times, each time for the pods of one node. */
+/**
+ * At most this many pods are sorted in the simple way. Disruption does so thousands of times, each time for the pods of
+ * one node.
+ */
 const FEW = 64;
 
 function largestFirst(a: QueuedPod, b: QueuedPod): number {
@@ -164,7 +167,7 @@ function oldestFirst(a: QueuedPod, b: QueuedPod): number {
   );
 }
 
-/** Like {@link inOrder}, for long lists. */
+/** Like {@link inOrder}, in steps, for long lists. */
 export function* inOrderInSteps(pods: readonly QueuedPod[]): Steps<QueuedPod[]> {
   const levels = new Levels();
   yield* eachInSteps(pods, (item) => levels.add(item));
@@ -176,10 +179,13 @@ export function* inOrderInSteps(pods: readonly QueuedPod[]): Steps<QueuedPod[]> 
   return sorted;
 }
 
-/** Reads every pod once, in memory order. With a million pods this read is most of the work. */
+/**
+ * Groups pods by requests and creation time. Reads every pod once, in memory order; with a million pods this is most of
+ * the work.
+ */
 class Levels {
   readonly #byText = new Map<string, Level>();
-  /** Keyed by requests. Pods with equal requests share the object. */
+  /** The last level by requests object. Pods with equal requests share the object. */
   readonly #ofRequests = new Map<Resources, Level>();
 
   add(item: QueuedPod): void {

@@ -113,7 +113,7 @@ describe("pods for which there is not room at once", () => {
     ];
     const key = "node.kubernetes.io/instance-type";
     const pools = [poolInput({ requirements: [{ key, operator: "Exists", minValues: 2 }] }, types)];
-    // The pod has anti-affinity in its zone, so each zone is tried separately.
+    // The pod has anti-affinity within its zone, so each zone is tried separately.
     const term = { topologyKey: ZONE, labelSelector: { matchLabels: { app: "web" } } };
     const affinity = {
       podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] },

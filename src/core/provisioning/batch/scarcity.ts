@@ -14,7 +14,10 @@ export function isPriorityInverted(result: SchedulingResult): boolean {
   return placed(result).some((pod) => priorityOf(pod) < most);
 }
 
-/** Whether `result` places more pods than `other` at the highest priority at which they differ. */
+/**
+ * Compares two plans. Takes the highest priority at which they place different numbers of pods. True: `result` places
+ * more there.
+ */
 export function placesHigherPriorities(result: SchedulingResult, other: SchedulingResult): boolean {
   const [own, others] = [countByPriority(result), countByPriority(other)];
   for (const priority of [...new Set([...own.keys(), ...others.keys()])].sort((a, b) => b - a)) {
@@ -25,8 +28,8 @@ export function placesHigherPriorities(result: SchedulingResult, other: Scheduli
 }
 
 /**
- * Whether other pods could have made room: the pod failed on limits, on reservations that other pods hold, or because
- * no instance type can be launched.
+ * Whether other pods could have made room for this one. That is so if it failed on limits, on reservations that other
+ * pods hold, or because no instance type can be launched.
  */
 function wantedRoom({ ignored, pools }: UnschedulablePod): boolean {
   return ignored !== true && (pools.length === 0 || pools.some(isBounded));

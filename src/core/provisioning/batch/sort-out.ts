@@ -1,6 +1,6 @@
 /**
- * Sorts a batch before planning: which pods can be planned, and which are equal. Facts about pods that differ only in
- * their names are computed once.
+ * Sorts the pods of a batch before planning: which can be planned, and which are equal. Facts about pods that differ
+ * only in their names are computed once.
  */
 import { maxRunProblem } from "../../../apis/core/max-run.ts";
 import type { Pod } from "../../../apis/core/pod.ts";
@@ -17,7 +17,7 @@ import { priorityOf } from "./queue.ts";
 /** Pods that differ only in their names, and what they have in common. */
 export interface Alike {
   readonly sample: Pod;
-  /** Why they are not planned; undefined: they are planned. */
+  /** Why these pods are not planned. Undefined: they are planned. */
   readonly refusal: string | undefined;
   readonly priority: number;
   draft?: Draft;
@@ -29,7 +29,7 @@ export interface BatchPod {
   readonly alike: Alike;
 }
 
-/** The pods that can be planned, and the others with a reason. */
+/** The pods that can be planned, and the pods that cannot, each with a reason. */
 export function* sortOut(
   input: SchedulingInput,
   volumes: VolumeIndex,

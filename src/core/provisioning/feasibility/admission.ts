@@ -1,6 +1,6 @@
 /**
- * The first stages of the feasibility check for a new node: taints, host name, labels, places of volumes. No placement
- * changes their answers. Placement and explanation ask the same stages in the same order.
+ * The first stages of the feasibility check for a new node: taints, host name, labels, places of volumes. Placing other
+ * pods never changes their results. Placement and explanation call these stages in the same order.
  */
 import type { Taint } from "../../../apis/core/node.ts";
 import { firstUntolerated } from "../../../apis/core/tolerations.ts";
@@ -9,17 +9,17 @@ import type { RequirementSpace, SetId } from "../../scheduling/requirement-space
 import type { Conflict } from "../../scheduling/requirements.ts";
 import type { PodClass, Variant } from "../batch/pod-class.ts";
 
-/** A planned node, or the template of a new one. */
+/** A planned node, or the template of a new node. */
 export interface Admitting {
   readonly taints: readonly Taint[];
-  /** The requirements of its labels. */
+  /** The requirements on the node's labels. */
   readonly set: SetId;
 }
 
-/** Stands for the host name of a node that does not exist yet. */
+/** The host name of a node that does not exist yet. No pod can select it. */
 const NEW_HOSTNAME = "hostname-placeholder-0000";
 
-/** The requirements of the node with the pod on it. Undefined: a stage refuses the pod. */
+/** The requirements of the node if it takes the pod. Undefined: a stage refuses the pod. */
 export function admittedSet(
   { taints, set }: Admitting,
   variant: Variant,
@@ -29,7 +29,10 @@ export function admittedSet(
   return space.join(set, variant.set);
 }
 
-/** The node's requirements in each place where all volumes of the pod can be reached. Empty: there is no such place. */
+/**
+ * The node's requirements, narrowed to each place where all volumes of the pod can be reached. Empty: there is no such
+ * place.
+ */
 export function volumePlaces(
   set: SetId,
   { volumeSets }: PodClass,
@@ -43,7 +46,10 @@ export type AdmissionRefusal =
   | { readonly stage: "hostname"; readonly hostname: Requirement }
   | { readonly stage: "requirements"; readonly conflicts: readonly Conflict[] };
 
-/** The stage that refuses the pod, with the object that it failed on. Undefined: {@link admittedSet} has a value. */
+/**
+ * The stage that refuses the pod, with the taint, label or requirement that causes it. Undefined: no stage does, so
+ * {@link admittedSet} returns a value.
+ */
 export function admissionRefusal(
   { taints, set }: Admitting,
   variant: Variant,
@@ -61,7 +67,7 @@ function untolerated(taints: readonly Taint[], { tolerations }: Variant): Taint 
   return taints.length === 0 ? undefined : firstUntolerated(tolerations, taints);
 }
 
-/** Whether the pod requires no host by name. */
+/** Whether the pod may run on a host whose name is not known yet. */
 function acceptsNewHost({ hostname }: Variant): boolean {
   return hostname === undefined || allows(hostname, NEW_HOSTNAME);
 }

@@ -1,6 +1,6 @@
 /**
- * One pod that is tried on existing nodes. While it is tried nothing is placed, so a rule about zones gives all nodes of
- * a zone the same answer.
+ * An attempt to place one pod on existing nodes. Nothing else is placed during the attempt. So a topology rule about
+ * zones has the same result for all nodes of a zone, and the result is cached.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
@@ -11,12 +11,12 @@ import type { DeviceAccess } from "../nodes/device-access.ts";
 import type { Topology } from "../topology/topology.ts";
 import { isAllowedIn, type Place, type Rule } from "../topology/topology-group.ts";
 
-/** Answers are kept only from this number of nodes on. Most pods are placed before that. */
+/** Results are cached only after this number of nodes was checked. Most pods are placed before that. */
 const ANSWERS_NOT_KEPT = 4;
 
-/** An existing node as a topology rule sees it. */
+/** What topology rules need to know of an existing node. */
 interface Host extends Place {
-  /** The one value of a label; undefined: the node does not have it. */
+  /** The value of the node's label `key`. Undefined: the node does not have the label. */
   domain(key: string): string | undefined;
 }
 
@@ -25,12 +25,12 @@ export class Attempt {
   readonly volumes: VolumeIndex;
   readonly devices: DeviceAccess | undefined;
   readonly #topology: Topology;
-  /** Set by {@link begin}, like the next two fields. */
+  /** Set by {@link begin}, like `podClass` and `variant`. */
   pod!: Pod;
   podClass!: PodClass;
   variant!: Variant;
   #asked = 0;
-  /** Whether a rule allows the pod in a domain, by rule and domain. */
+  /** Cached results: whether a rule allows the pod in a domain. */
   #answers: Map<Rule, Map<string, boolean>> | undefined;
 
   constructor(context: {
@@ -45,7 +45,7 @@ export class Attempt {
     this.#topology = context.topology;
   }
 
-  /** Begins with the next pod, and forgets the answers for the last one. */
+  /** Begins the attempt for another pod, and clears the results for the last one. */
   begin(pod: Pod, podClass: PodClass, variant: Variant): this {
     this.pod = pod;
     this.podClass = podClass;
@@ -55,7 +55,10 @@ export class Attempt {
     return this;
   }
 
-  /** The first topology rule that does not allow the node. Rules about hosts come first: their refusal may last. */
+  /**
+   * The first topology rule that does not allow the node. Rules about hosts are checked first, because their refusal
+   * may be final.
+   */
   brokenRule(node: Host): Rule | undefined {
     const { hostRules, narrowingRules } = this.variant;
     for (const rule of hostRules) if (!this.#allows(rule, node)) return rule;

@@ -1,4 +1,4 @@
-/** Why an existing node refuses a pod: the stage of the check, and the object that it failed on. */
+/** Why an existing node refuses a pod: the stage of the check, and the object that causes the refusal. */
 import type { HostPort } from "../../../apis/core/host-ports.ts";
 import type { Taint } from "../../../apis/core/node.ts";
 import type { Requirement } from "../../scheduling/requirement.ts";
@@ -6,7 +6,10 @@ import type { Requirements } from "../../scheduling/requirements.ts";
 import type { RejectionReason } from "../result.ts";
 import type { Rule } from "../topology/topology-group.ts";
 
-/** `never`: the node refuses every pod of this variant for the rest of the pass. */
+/**
+ * `notNow`: the node may take the pod later in the pass. `never`: it refuses every pod of this variant for the rest of
+ * the pass.
+ */
 export type Verdict = "yes" | "notNow" | "never";
 
 /** The node has less of the resource left than the pod requests. */
@@ -25,16 +28,16 @@ export type NodeRefusal =
   | { readonly stage: "requirements"; readonly requirement: Requirement }
   /** The node is in none of the places where the pod's volumes can be reached. */
   | { readonly stage: "volumes"; readonly places: readonly Requirements[] }
-  /** Another pod holds this host port of the pod. */
+  /** Another pod on the node uses this host port of the pod. */
   | { readonly stage: "hostPorts"; readonly port: HostPort }
-  /** The node has too few slots for volumes of these CSI drivers. */
+  /** The node cannot attach enough volumes of these CSI drivers. */
   | { readonly stage: "attachSlots"; readonly drivers: readonly string[] }
   /** The node does not have the devices that the pod claims. */
   | { readonly stage: "devices"; readonly why: string }
   /** The topology rule does not allow the node. */
   | { readonly stage: "topology"; readonly rule: Rule };
 
-/** The reason as plans report it. */
+/** The reason of a refusal, by the name that plans report. */
 export function reasonOf({ stage }: NodeRefusal): RejectionReason {
   return stage === "attachSlots" ? "volumes" : stage;
 }

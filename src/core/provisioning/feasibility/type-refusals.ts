@@ -1,6 +1,6 @@
 /**
- * Why an instance type refuses a pod: every stage that fails, with the value that failed. Placement checks the same
- * stages for all types together, as columns of the `TypeTable`. test/fuzz/feasibility.test.ts compares both.
+ * Why an instance type refuses a pod: every stage that fails, with the value that causes it. Placement checks the same
+ * stages for all types at once, as columns of the `TypeTable`. test/fuzz/feasibility.test.ts compares the two.
  */
 import type { Resources } from "../../../apis/resources.ts";
 import type { Offering } from "../../cloudprovider/instance-type.ts";
@@ -12,14 +12,14 @@ import type { TypeTable } from "../pools/instance-types.ts";
 import type { TypeRow } from "../pools/type-rows.ts";
 import type { ShortResource } from "./node-refusal.ts";
 
-/** What a pod asks of an instance type. */
+/** What a pod requires of an instance type. */
 export interface AskedType {
   readonly requests: Resources;
   /** The requirements of the pool, of the pod and of its volumes together. */
   readonly requirements: Requirements;
-  /** Where the pod's volumes are. */
+  /** The requirements of the pod's volumes. */
   readonly volumes: Requirements;
-  /** The types with enough attach slots for the volumes. Undefined: all have enough. */
+  /** The types that can attach the pod's volumes. Undefined: all types can. */
   readonly attaching: Bits | undefined;
 }
 
@@ -27,21 +27,21 @@ export type TypeRefusal =
   | ShortResource
   /** The type has these values of the label, and none of them is allowed. */
   | { readonly stage: "requirements"; readonly key: string; readonly values: readonly string[] }
-  /** The nearest offering has this value of the label, which is not allowed. */
+  /** The offering that comes closest has this value of the label, which is not allowed. */
   | { readonly stage: "offerings"; readonly key: string; readonly value: string }
-  /** No offering is available where the pod's volumes are. */
+  /** No available offering is at a place where the pod's volumes can be reached. */
   | { readonly stage: "noOffering" }
-  /** The type attaches fewer volumes than the pod has. */
+  /** The type can attach fewer volumes than the pod has. */
   | { readonly stage: "attachSlots" };
 
-/** The labels that an offering has, and not its type. */
+/** The labels that belong to an offering, not to its instance type. */
 export const OFFERED = ["topology.kubernetes.io/zone", "karpenter.sh/capacity-type"] as const;
 
 export function isOffered(key: string): boolean {
   return (OFFERED as readonly string[]).includes(key);
 }
 
-/** All refusals of the type in this row. Empty: it takes the pod. */
+/** All refusals of the type in this row of the table. Empty: the type accepts the pod. */
 export function typeRefusals(
   table: TypeTable,
   row: number,
@@ -78,7 +78,10 @@ function isWhere(volumes: Requirements, { zone, capacityType }: Offering): boole
   });
 }
 
-/** The labels that are not allowed, of the offering with the fewest such labels. Undefined: there is no offering. */
+/**
+ * The labels that are not allowed of the closest offering, which is the one with the fewest such labels. Undefined: the
+ * type has no offering.
+ */
 function nearestOffering(
   offerings: readonly Offering[],
   requirements: Requirements,

@@ -1,6 +1,7 @@
 /**
- * The stages of the check for a new node that take instance types away: host ports, attach slots and minValues. Placement
- * and explanation call the same functions. Requirements, resources and offerings are columns of the `TypeTable`.
+ * The stages of the check for a new node that exclude instance types: host ports, volume attachments and minValues.
+ * Placement and explanation call the same functions. Requirements, resources and offerings are columns of the
+ * `TypeTable`.
  */
 import { type HostPort, hostPortsConflict } from "../../../apis/core/host-ports.ts";
 import { type Bits, bitIndices, clearBit, commonBits } from "../../scheduling/bits.ts";
@@ -10,7 +11,7 @@ import type { VolumeUsage } from "../../scheduling/volumes.ts";
 import type { Template } from "../pools/pool-template.ts";
 import { withWholeTypes } from "../pools/whole-types.ts";
 
-/** The types on which no daemon holds one of these host ports. Returns `types` itself if it loses none. */
+/** The types on which no daemon uses one of these host ports. Returns `types` itself if all are left. */
 export function withFreePorts(
   { daemons }: Template,
   ports: readonly HostPort[],
@@ -27,7 +28,7 @@ export function withFreePorts(
   return left ?? types;
 }
 
-/** The types that can attach all these volumes. Returns `types` itself if it loses none. */
+/** The types that can attach all these volumes. Returns `types` itself if all are left. */
 export function withSlots({ slots }: Template, volumes: VolumeUsage, types: Bits): Bits {
   const holding = slots.holding(volumes);
   return holding === undefined ? types : commonBits(types, holding);
@@ -41,7 +42,7 @@ interface Launched {
   readonly isReserved: boolean;
 }
 
-/** For each requirement whose minValues is not reached: the number of values that the types have. */
+/** The requirements whose minValues is not reached, each with the number of values that the types have. */
 export function tooFewValues(
   { table }: Template,
   space: RequirementSpace,

@@ -1,4 +1,4 @@
-// Pods that must be near pods like themselves: all of them follow the first one.
+// Pods that require pods like themselves nearby: wherever the first one is placed, all others must follow.
 import { describe, expect, it } from "vitest";
 import type { Taint } from "../../../apis/core/node.ts";
 import type { Pod } from "../../../apis/core/pod.ts";
@@ -51,7 +51,10 @@ function nodesOf(rooms: readonly Room[]) {
   );
 }
 
-/** `node: pods` for each node with new pods; `left` for those without a place, `new ZONE` for new nodes. */
+/**
+ * The plan as text: `node: pods` for each node with new pods, `left: pods` for pods without a place. New nodes are
+ * named `new ZONE`.
+ */
 function placed(
   batch: readonly Pod[],
   rooms: readonly Room[],
@@ -123,7 +126,7 @@ describe("pods that must be in one zone", () => {
       { zone: "zone-b", cpu: "4200m" },
     ];
     expect(placed([first, ...others], rooms)).toEqual(["b: first p-0 p-1 p-2"]);
-    // Three pods need the first pod nearby, but it does not need them.
+    // Three pods require the first pod nearby, but the first pod does not require them.
     const lone = pods(3, { name: "p", cpu: "1", labels: { tier: "front" }, spec: { affinity } });
     const web = pod({ name: "first", cpu: "1100m", labels, spec: { affinity: near(WEB) } });
     expect(placed([web, ...lone], rooms)).toEqual(["a: first p-0", "left: p-1 p-2"]);
@@ -199,7 +202,7 @@ describe("pods that must be on one host", () => {
     ]);
   });
 
-  /** Pods that prefer to be alone in their zone, and to be where fewest pods with tier front are. */
+  /** Pods that prefer to be alone in their zone, and prefer the zone with the fewest pods of tier front. */
   const choosy = pods(3, {
     name: "p",
     cpu: "1",
@@ -253,7 +256,7 @@ describe("pods that must be on one host", () => {
       { zone: "zone-a", cpu: "2" },
       { zone: "zone-a", cpu: "3" },
     ];
-    // One with a port and one without: the first node has room for both.
+    // The first node has room for one pod with a port and one without.
     expect(placed([...held, ...three.slice(0, 1)], rooms)).toEqual([
       "a: p-0 port-0",
       "left: port-1",

@@ -1,8 +1,8 @@
 /**
- * Affinity groups: pods with a required affinity to pods like themselves, on one host or in one zone. kube-scheduler
- * lets the first pod choose a domain, and all others must follow. So the first pod may go only where all of them fit.
- * This file finds these domains from the selectors, volumes, tolerations, rules and requests of all pods of the
- * group. If no domain fits all, it takes the domains that fit most pods.
+ * Affinity groups: pods that require pods like themselves on the same host or in the same zone. The domain of the first
+ * pod is free, and all others must follow it. So the first pod may go only where all of them fit. This file finds these
+ * domains from the selectors, volumes, tolerations, rules and requests of all pods of the group. If no domain fits all
+ * pods, the domains that fit most pods are used.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
@@ -26,20 +26,23 @@ import { ExistingNode } from "./existing-node.ts";
 import { NewNodeClaim } from "./new-nodeclaim.ts";
 import type { PlanningContext } from "./trial.ts";
 
-/** The nodes where pods can be placed. */
+/** The nodes and pools where pods can be placed. */
 interface Places {
   readonly context: PlanningContext;
   readonly templates: readonly Template[];
   readonly nodes: readonly ExistingNode[];
 }
 
-/** Number of pods by class. */
+/** The number of pods of each class in an affinity group. */
 type Members = ReadonlyMap<PodClass, number>;
 
 const NO_RULES: readonly Rule[] = [];
 const HOSTNAME_ONLY: ReadonlySet<string> = new Set([HOSTNAME_LABEL_KEY]);
 
-/** The meeting place of each affinity group. It is computed when it is first asked for. */
+/**
+ * The meeting place of each affinity group: the domains where its first pod may go. It is computed when it is first
+ * needed.
+ */
 export function meetingPlaces(
   places: Places,
   queued: readonly QueuedPod[],
@@ -50,7 +53,7 @@ export function meetingPlaces(
   for (const [group, own] of owners) countedBy.set(group, othersOf(group, own, owners));
   for (const [group, own] of owners) {
     const members = new Map(own);
-    // One affinity may be written in two ways. Then the pods of both groups need each other.
+    // The same affinity may be written in two ways, as two groups. Then the pods of both groups need each other.
     for (const other of countedBy.get(group) ?? [])
       if (countedBy.get(other)?.has(group))
         for (const [podClass, pods] of owners.get(other) ?? []) members.set(podClass, pods);
@@ -59,7 +62,7 @@ export function meetingPlaces(
   return meetings;
 }
 
-/** The classes with a required affinity to pods like themselves, by topology group. */
+/** For each affinity group: the classes that have this affinity and are counted by it, with their numbers of pods. */
 function ownersOf(queued: readonly QueuedPod[]): ReadonlyMap<TopologyGroup, Map<PodClass, number>> {
   const counts = new Map<PodClass, number>();
   for (const { podClass } of queued)
@@ -72,7 +75,7 @@ function ownersOf(queued: readonly QueuedPod[]): ReadonlyMap<TopologyGroup, Map<
   return owners;
 }
 
-/** The class's required affinities that count its own pods. */
+/** The class's required affinities that select its own pods. */
 function neededRules({ draft, variants: [asWritten] }: PodClass): readonly Rule[] {
   const { affinity } = draft.wishes;
   if (affinity.length === 0 || asWritten === undefined) return NO_RULES;
@@ -82,7 +85,7 @@ function neededRules({ draft, variants: [asWritten] }: PodClass): readonly Rule[
   );
 }
 
-/** Affinity groups over the same key that count some of these pods. */
+/** Other affinity groups with the same topology key that count some of these pods. */
 function othersOf(
   { index, key }: TopologyGroup,
   own: Members,
@@ -96,11 +99,11 @@ function othersOf(
 }
 
 /**
- * Whether the pod would be the first of its group, but does not fit where the group can meet. Other pods are placed
- * before it.
+ * Whether the pod would be the first of its affinity group, but does not fit where the whole group fits. Then other
+ * pods of the group are placed before it.
  */
 export function waitsForMeeting({ draft, sample, variants: [asWritten] }: PodClass): boolean {
-  // Runs for every pod that is placed. Most pods have no affinity.
+  // Exits early: this runs for every pod that is placed, and most pods have no affinity.
   if (draft.wishes.affinity.length === 0) return false;
   return (asWritten?.rules ?? NO_RULES).some(
     ({ group, self }) =>
@@ -109,8 +112,8 @@ export function waitsForMeeting({ draft, sample, variants: [asWritten] }: PodCla
 }
 
 /**
- * Lets the first pod of the group choose any domain in which it fits. Called when no domain was found that fits all
- * pods of the group. False: the pod belongs to no such group.
+ * Lets the first pod of the group choose any domain in which it fits. Called if no domain fits all pods of the group.
+ * False: the pod belongs to no such group.
  */
 export function giveUpMeeting({ sample, variants: [asWritten] }: PodClass): boolean {
   let isGivenUp = false;
@@ -124,7 +127,7 @@ export function giveUpMeeting({ sample, variants: [asWritten] }: PodClass): bool
   return isGivenUp;
 }
 
-/** Pods that fit on one host together. */
+/** Pods that fit together on one host. */
 interface Company {
   readonly pods: number;
   readonly classes: ReadonlySet<PodClass>;
@@ -136,7 +139,7 @@ class Meeting implements MeetingPlace {
   readonly #members: Members;
   #domains: { readonly best: ReadonlySet<string> | undefined } | undefined;
   #company: Company | undefined;
-  /** Keyed by class: the requirements of its nodes, one set for each required term. */
+  /** For each class: the requirements of its nodes, one set for each required term. */
   readonly #wanted = new Map<PodClass, readonly SetId[]>();
 
   constructor(places: Places, group: TopologyGroup, members: Members) {
@@ -164,8 +167,8 @@ class Meeting implements MeetingPlace {
   }
 
   /**
-   * The most pods that fit on one host, existing or new. Large classes may take the room of others, so each class is
-   * tried first.
+   * The most pods of the group that fit on one host, existing or new. Pods of a large class may take all the room, so
+   * each class is tried as the first one.
    */
   #onOneHost(): Company {
     if (this.#company !== undefined) return this.#company;
@@ -188,7 +191,7 @@ class Meeting implements MeetingPlace {
     return best;
   }
 
-  /** The pods that fit on the host together, if classes are placed in this order. Counts at most `most` pods. */
+  /** The pods that fit together on the host, if classes are placed in this order. Stops after `most` pods. */
   #onHost(host: Place, most: number, order: Iterable<PodClass>): Company {
     if (!(host instanceof NewNodeClaim || host instanceof ExistingNode))
       return { pods: most, classes: new Set(order) };
@@ -212,7 +215,7 @@ class Meeting implements MeetingPlace {
         count++;
         taken = more;
       }
-      // No pod of the class is on the host, so the host need not satisfy its requirements.
+      // No pod of the class fits on the host, so the host need not satisfy the requirements of the class.
       if (!classes.has(podClass)) wanted.pop();
     }
     return { pods: count, classes };
@@ -222,7 +225,7 @@ class Meeting implements MeetingPlace {
     return [...this.#members.values()].reduce((sum, pods) => sum + pods, 0);
   }
 
-  /** The domains where most pods of the group fit. Undefined: all domains are equally good. */
+  /** The domains where the most pods of the group fit. Undefined: all domains are equally good. */
   #bestDomains(): ReadonlySet<string> | undefined {
     const { key, counts } = this.#group;
     if (key === HOSTNAME_LABEL_KEY || counts.size < 2 || this.#podsInAll() < 2) return undefined;
@@ -239,7 +242,7 @@ class Meeting implements MeetingPlace {
     return most === 0 || best.length === domains.length ? undefined : new Set(best);
   }
 
-  /** How many of `count` pods of the class fit in the domain, if it has no pods of other classes. */
+  /** How many of `count` pods of the class fit in the domain if no other class uses its room. */
   #podsIn(podClass: PodClass, count: number, domain: string): number {
     if (this.#canLaunch(podClass, domain)) return count;
     if (!this.#areRulesKept(podClass, domain)) return 0;
@@ -255,8 +258,8 @@ class Meeting implements MeetingPlace {
   }
 
   /**
-   * Whether a new node in the domain could take a pod of the class. Limits are ignored: they change while a plan is
-   * made.
+   * Whether a new node in the domain could take a pod of the class. Limits are ignored, because they change during
+   * planning.
    */
   #canLaunch(podClass: PodClass, domain: string): boolean {
     const { templates, context } = this.#places;
@@ -276,8 +279,8 @@ class Meeting implements MeetingPlace {
   }
 
   /**
-   * Whether the class's other rules over this key allow the domain, given the pods that are counted now. A rule that
-   * allows no domain yet is ignored: other pods may still satisfy it.
+   * Whether the class's other rules with the same topology key allow the domain now. A rule that allows no domain at
+   * all is ignored, because pods that are placed later may still satisfy it.
    */
   #areRulesKept({ variants: [asWritten] }: PodClass, domain: string): boolean {
     const { key, counts } = this.#group;
@@ -297,7 +300,10 @@ class Meeting implements MeetingPlace {
     );
   }
 
-  /** Requirements on new nodes. A term that names a host is left out: a new node cannot have that name. */
+  /**
+   * The requirements of new nodes for the class, one set for each required term and place of volumes. A term that
+   * requires a host name is left out, because no new node can have that name.
+   */
   #wantedWithVolumes(podClass: PodClass): readonly SetId[] {
     const { space } = this.#places.context;
     return podClass.draft.wishes.required.flatMap((one) => {
@@ -311,8 +317,8 @@ class Meeting implements MeetingPlace {
 }
 
 /**
- * The most pods of the class on one host by host ports and topology rules. A zone spread limits a host, too.
- * Preferences do not count, because a pod drops them before it stays without a place.
+ * The most pods of the class on one host, by host ports and topology rules. A zone spread also limits a host, because a
+ * host is in one zone. Preferences do not count: a pod drops them before it stays without a place.
  */
 function mostOnAnyHost({ ports, draft, variants: [asWritten] }: PodClass): number {
   let most = ports.length > 0 ? 1 : Number.POSITIVE_INFINITY;
@@ -336,7 +342,7 @@ function isTolerated({ draft }: PodClass, { taints }: Pick<Template, "taints">):
   return forbiddingTaints(draft.wishes.tolerations, taints).length === 0;
 }
 
-/** Whether labels and taints of the node allow a pod of the class. */
+/** Whether the node's labels and taints allow a pod of the class. */
 function meetsLabelsAndTaints(
   podClass: PodClass,
   wanted: readonly SetId[],

@@ -1,7 +1,7 @@
 /**
- * The planned nodes of a pass in upstream's order. Upstream sorts its list by number of pods before each pod. A node
- * that just got a pod comes before nodes that had this number already. Each step takes time in proportion to the
- * list, so this is not used for large batches.
+ * The planned nodes of a pass in upstream's order. Upstream sorts them by number of pods before each pod is placed. A
+ * node that just got a pod comes before nodes that had the same number of pods already. Each step takes time in
+ * proportion to the number of nodes, so this order is not used for large batches.
  * upstream: pkg/controllers/provisioning/scheduling/scheduler.go
  */
 import type { Marks } from "../../scheduling/bits.ts";
@@ -10,7 +10,7 @@ import type { NewNodeClaim } from "./new-nodeclaim.ts";
 import { type Answer, OpenClaims } from "./open-claims.ts";
 
 export class ClaimsAsMoved extends OpenClaims {
-  /** Fewest pods first. */
+  /** The planned nodes in order, those with the fewest pods first. */
   readonly #walk: NewNodeClaim[] = [];
 
   override open(claim: NewNodeClaim): void {
@@ -35,7 +35,7 @@ export class ClaimsAsMoved extends OpenClaims {
     );
   }
 
-  /** Inserts before the first element that is `later`. */
+  /** Inserts the node before the first node for which `later` is true. */
   #insert(claim: NewNodeClaim, later: (other: NewNodeClaim) => boolean): void {
     const at = this.#walk.findIndex(later);
     this.#walk.splice(at < 0 ? this.#walk.length : at, 0, claim);

@@ -1,6 +1,6 @@
 /**
- * The devices of a scheduling state, as the feasibility check asks for them: on planned nodes and on existing ones.
- * Absent where Dynamic Resource Allocation is ignored.
+ * The devices of Dynamic Resource Allocation in a scheduling state, for planned and existing nodes. The feasibility
+ * check calls this class. It does not exist if Dynamic Resource Allocation is ignored.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { INSTANCE_TYPE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
@@ -20,7 +20,7 @@ import type { Requirements } from "../../scheduling/requirements.ts";
 import { isThere, type NodeView } from "../../state/node-view.ts";
 import type { SchedulingInput } from "../scheduling-input.ts";
 
-/** An existing node that is asked. */
+/** An existing node that is checked for devices. */
 interface AskedPlace {
   readonly view: NodeView;
   readonly hostname: string;
@@ -30,11 +30,11 @@ interface AskedPlace {
 type Facts = Pick<SchedulingInput, "pods" | "pools" | "nodes"> & { readonly devices: DeviceFacts };
 
 export class DeviceAccess {
-  /** Whether later questions follow. In the next question, devices that are in use now may be free. */
+  /** Whether further what-if questions follow. In the next question, devices that are in use now may be free again. */
   isAskedAgain = false;
   readonly #space: RequirementSpace;
   #new!: NewNodeDevices;
-  /** Keyed by pool, then by name of the instance type. */
+  /** The devices of instance types, by pool id and name of the type. */
   #types!: ReadonlyMap<string, ReadonlyMap<string, DynamicResources>>;
 
   constructor(facts: Facts, space: RequirementSpace) {
@@ -42,7 +42,7 @@ export class DeviceAccess {
     this.follow(facts);
   }
 
-  /** Starts again with newer facts, and forgets all planned devices. */
+  /** Starts again with new facts, and forgets all planned devices. */
   follow({ devices, pods, pools, nodes }: Facts): void {
     const isPlain = (resource: string) =>
       nodes.some(({ allocatable }) => (allocatable[resource] ?? 0) > 0) ||
@@ -82,12 +82,12 @@ export class DeviceAccess {
     return this.state.isClaimed;
   }
 
-  /** The devices that the pod needs. Undefined: it needs none. */
+  /** The devices that the pod needs. Undefined: it needs no devices. */
   needsOf(pod: Pod): DeviceNeeds | undefined {
     return this.state.needsOf(pod);
   }
 
-  /** The pod's requests without the resources that devices serve. */
+  /** The pod's requests, except resources for which devices are allocated. */
   plainRequests(requests: Resources): Resources {
     const { extended } = this.state;
     if (!extended.isAny || !Object.keys(requests).some((name) => extended.isServed(name)))
@@ -97,7 +97,7 @@ export class DeviceAccess {
     );
   }
 
-  /** Why the existing node cannot have the pod's devices; undefined: it can. */
+  /** Why the existing node cannot give the pod its devices. Undefined: it can. */
   refusalOn(place: AskedPlace, needs: DeviceNeeds): string | undefined {
     const answer = fitOnExisting(this.state, needs, this.#nodeOf(place));
     return isFound(answer) ? undefined : (answer.problem ?? "its devices are not those, or in use");
@@ -116,15 +116,15 @@ export class DeviceAccess {
     return holdsAll(claiming, devices, this.state.matcher);
   }
 
-  /** Gives the pod its devices on the existing node. */
+  /** Allocates the pod's devices on the existing node. */
   commitOn(place: AskedPlace, pod: Pod): void {
     const needs = this.needsOf(pod);
     if (needs !== undefined) commitOnExisting(this.state, needs, this.#nodeOf(place));
   }
 
   /**
-   * A pod that counts as bound, while its claims are not allocated: an earlier plan of the pass has placed it. It gets
-   * devices again, so that no other pod is promised these.
+   * Allocates devices again for a pod that an earlier plan of this pass has placed. The pod counts as bound, but its
+   * claims are not allocated yet. Otherwise other pods would be promised the same devices.
    */
   hold(place: AskedPlace, pod: Pod): void {
     const needs = this.needsOf(pod);
@@ -148,7 +148,8 @@ export class DeviceAccess {
 }
 
 /**
- * Whether other nodes may count on the slice. A network's slice that a Node owns goes with that Node.
+ * Whether nodes can use the slice's devices. A slice for several nodes that is owned by one Node vanishes with that
+ * Node.
  * upstream: pkg/controllers/provisioning/dra.go
  */
 function isPublished(

@@ -4,7 +4,7 @@ import type { Pod } from "../../../apis/core/pod.ts";
 import { nodeClaim, nodeView, pod, schedulingInput } from "../../../testing/builders.ts";
 import { solve } from "../solve.ts";
 
-/** Whether a pod of 3 cores has a place on a node of 4, where a daemon of 2 does not run yet. */
+/** Whether a pod of 3 cores fits on a node of 4 cores, if the node may still get a daemon of 2 cores. */
 function hasPlace(
   daemon: Partial<Pod["spec"]>,
   { taints = [], tolerations = [] }: { taints?: Taint[]; tolerations?: object[] } = {},
@@ -83,7 +83,7 @@ describe("a node that reboots", () => {
   it("has the room of pods that still stop: it takes none before they are over", () => {
     expect(hasRoomFor(ending, "True")).toBe(true);
     expect(hasRoomFor(ending, "False")).toBe(false);
-    // A pod that cannot be evicted stays through the reboot.
+    // A pod that cannot be evicted stays on the node during the reboot.
     expect(hasRoomFor(stopping, "True")).toBe(false);
   });
 });

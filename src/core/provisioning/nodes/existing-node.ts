@@ -1,5 +1,5 @@
 /**
- * An existing node, or a claim of an earlier pass, and the pods that it can still take.
+ * An existing node, or a claim of an earlier pass, and its room for further pods.
  * upstream: pkg/controllers/provisioning/scheduling/existingnode.go
  */
 import { type HostPort, hostPorts, hostPortsConflict } from "../../../apis/core/host-ports.ts";
@@ -39,10 +39,10 @@ import { UNNUMBERED } from "../topology/host-numbers.ts";
 import { isPermanent, type Place, type Rule } from "../topology/topology-group.ts";
 import type { DeviceAccess } from "./device-access.ts";
 
-/** A stage of the check that refuses a pod. */
+/** The result of a stage that refuses a pod. */
 interface Refusing {
   readonly stage: NodeRefusal["stage"];
-  /** The node refuses every pod of the variant for the rest of the pass. */
+  /** Whether the node refuses every pod of this variant for the rest of the pass. */
   readonly lasts: boolean;
 }
 
@@ -51,15 +51,15 @@ const TAINTED: Refusing = { stage: "taints", lasts: true };
 const OTHER_LABELS: Refusing = { stage: "requirements", lasts: true };
 const VOLUMES_ELSEWHERE: Refusing = { stage: "volumes", lasts: true };
 const PORTS_HELD: Refusing = { stage: "hostPorts", lasts: true };
-/** Volumes are checked for each pod: pods of one variant may have different ones. */
+/** The refusal is valid for one pod only: pods of one variant may have different volumes. */
 const TOO_MANY_VOLUMES: Refusing = { stage: "attachSlots", lasts: false };
-/** Devices may be free in the next question. */
+/** The refusal is not final: the devices may be free in the next what-if question. */
 const NO_DEVICES_NOW: Refusing = { stage: "devices", lasts: false };
 const NO_DEVICES: Refusing = { stage: "devices", lasts: true };
 const RULED_OUT: Refusing = { stage: "topology", lasts: true };
 const RULED_OUT_NOW: Refusing = { stage: "topology", lasts: false };
 
-/** A DaemonSet's pod: on which nodes it runs, and what it requests. */
+/** A DaemonSet's pod: the nodes on which it runs, and what it requests there. */
 export interface Daemon {
   readonly requests: Resources;
   readonly ports: readonly HostPort[];
@@ -76,10 +76,10 @@ export function toDaemon(pod: Pod): Daemon {
   };
 }
 
-/** The state of a node at a moment of a trial, for {@link ExistingNode.restore}. */
+/** The state of a node at one moment of a fork, for {@link ExistingNode.restore}. */
 export interface Saved {
   readonly node: ExistingNode;
-  /** Number of pods that were placed on it. */
+  /** Number of pods that were placed on the node. */
   readonly pods: number;
   readonly remaining: Amounts;
   readonly ports: number;
@@ -89,7 +89,7 @@ export interface Saved {
 }
 
 export class ExistingNode implements Place {
-  /** Position among the targets. */
+  /** The position of the node in the list of target nodes. */
   index: number;
   readonly view: NodeView;
   readonly hostname: string;
@@ -97,17 +97,17 @@ export class ExistingNode implements Place {
   readonly taints: readonly Taint[];
   readonly #labels: NodeLabels;
   readonly pods: Pod[] = [];
-  /** The current question removes the node: it takes no pods. */
+  /** True: the current what-if question removes the node, so it takes no pods. */
   gone = false;
-  /** Number of the trial that last placed a pod on it; 0: none, or it was undone. */
+  /** Number of the fork that last placed a pod on the node. 0: no fork did, or its changes are undone. */
   trial = 0;
-  /** Resources that are left between questions. */
+  /** Resources that are left without the changes of an open fork. */
   #settled: Amounts;
   #remaining: Amounts;
   readonly #ports: HostPort[];
-  /** Pods that will still be on the node when it takes others. */
+  /** Pods that will still run on the node when new pods start there. */
   readonly #staying: readonly Pod[];
-  /** Volumes that its pods claim. Computed on demand. */
+  /** Number of volumes that the node's pods claim. Computed on demand. */
   #mounts = UNCOUNTED;
 
   constructor(view: NodeView, daemons: readonly Daemon[], index = 0) {
@@ -130,7 +130,7 @@ export class ExistingNode implements Place {
     return this.#labels.requirement(key);
   }
 
-  /** The one value of a label; undefined when the node does not have it. */
+  /** The value of the node's label `key`. Undefined: the node does not have the label. */
   domain(key: string): string | undefined {
     return this.#labels.value(key);
   }
@@ -139,20 +139,20 @@ export class ExistingNode implements Place {
     return this.#labels.accept(requirements);
   }
 
-  /** Whether the node takes the pod of the attempt. */
+  /** Whether the node accepts the pod of the attempt. */
   accepts(attempt: Attempt): Verdict {
     const refusing = this.#refusing(attempt);
     if (refusing === undefined) return "yes";
     return refusing.lasts ? "never" : "notNow";
   }
 
-  /** The stage that refuses the pod, with the object that it failed on. Undefined: {@link accepts} says yes. */
+  /** The stage that refuses the pod, with the object that causes it. Undefined: {@link accepts} returns `yes`. */
   refusal(attempt: Attempt): NodeRefusal | undefined {
     const refusing = this.#refusing(attempt);
     return refusing === undefined ? undefined : this.#evidence(refusing.stage, attempt);
   }
 
-  /** The one check, for placement and for explanation. Resources come first, because that stage is cheap. */
+  /** All stages of the check, for placement and explanation. The first stage is resources, because it is cheap. */
   #refusing(attempt: Attempt): Refusing | undefined {
     const { pod, podClass, variant } = attempt;
     const missing = this.#missing(podClass, variant, attempt.space);
@@ -166,7 +166,7 @@ export class ExistingNode implements Place {
     return isPermanent(rule.group) ? RULED_OUT : RULED_OUT_NOW;
   }
 
-  /** The object that the stage fails on. */
+  /** The object because of which the stage refuses the pod. */
   #evidence(stage: NodeRefusal["stage"], attempt: Attempt): NodeRefusal {
     const { pod, podClass, variant, volumes } = attempt;
     switch (stage) {
@@ -195,8 +195,8 @@ export class ExistingNode implements Place {
   }
 
   /**
-   * While one plan is made, devices only become fewer. But a shared claim may get devices elsewhere, and then its other
-   * pods may fit here.
+   * The refusal if the node lacks the pod's devices. During one plan, devices only become fewer, so the refusal is
+   * final. But the other pods of a shared claim may fit here once the claim has devices elsewhere.
    */
   #refusingByDevices(attempt: Attempt): Refusing | undefined {
     if (this.#lackOfDevices(attempt) === undefined) return undefined;
@@ -205,7 +205,7 @@ export class ExistingNode implements Place {
     return lasts ? NO_DEVICES : NO_DEVICES_NOW;
   }
 
-  /** Why it does not have the devices that the pod claims; undefined: it has them. */
+  /** Why the node cannot give the pod its devices. Undefined: it can. */
   #lackOfDevices({ pod, devices }: Attempt): string | undefined {
     const needs = devices?.needsOf(pod);
     return needs === undefined ? undefined : devices?.refusalOn(this, needs);
@@ -220,7 +220,10 @@ export class ExistingNode implements Place {
     return { resource: "pods", requested: 1, left: 0 };
   }
 
-  /** Resources, taints and labels: stages whose result holds until a pod is placed. */
+  /**
+   * Whether the first stages (resources, taints, labels, places of volumes) accept the pod. The result holds until
+   * another pod is placed.
+   */
   meetsFirstStages(podClass: PodClass, variant: Variant, space: RequirementSpace): boolean {
     return this.#missing(podClass, variant, space) === undefined;
   }
@@ -235,29 +238,29 @@ export class ExistingNode implements Place {
     return undefined;
   }
 
-  /** Whether it has these resources left. */
+  /** Whether the node has these resources left. */
   hasRoomFor(demand: Demand): boolean {
     return !this.gone && isWithin(demand, this.#remaining);
   }
 
-  /** How many times it has these resources left, at most `most`. */
+  /** How many times this demand fits into what is left on the node, at most `most`. */
   timesRoomFor(demand: Demand, most: number): number {
     let [times, left] = [0, this.#remaining];
     for (; times < most && isWithin(demand, left); times++) left = without(left, demand);
     return times;
   }
 
-  /** Whether it is at a place where all volumes of the pod can be reached. */
+  /** Whether the node is at a place where all volumes of the pod can be reached. */
   reachesVolumes({ volumeSets }: PodClass, space: RequirementSpace): boolean {
     return volumeSets.length === 0 || volumeSets.some((set) => this.canMeet(space.get(set)));
   }
 
-  /** The first of these ports that a pod on the node holds. */
+  /** The first of these ports that a pod on the node uses. */
   #heldOf(ports: readonly HostPort[]): HostPort | undefined {
     return ports.find((port) => this.#ports.some((own) => hostPortsConflict(own, port)));
   }
 
-  /** The state now, for {@link restore}. */
+  /** The current state of the node, for {@link restore}. */
   save(): Saved {
     return {
       node: this,
@@ -269,7 +272,7 @@ export class ExistingNode implements Place {
     };
   }
 
-  /** Undoes everything since the moment. */
+  /** Returns to a saved state of the node. */
   restore({ pods, remaining, ports, mounts, trial }: Saved): void {
     this.trial = trial;
     this.pods.length = pods;
@@ -278,17 +281,17 @@ export class ExistingNode implements Place {
     this.#mounts = mounts;
   }
 
-  /** Makes the changes permanent. */
+  /** Makes the changes permanent, so that {@link leftAt} includes them. */
   settle(): void {
     this.#settled = this.#remaining;
   }
 
-  /** What no pod has taken of the resource at this position of {@link Amounts}, without the changes of an open fork. */
+  /** What is left of the resource at this position of {@link Amounts}, without the changes of an open fork. */
   leftAt(position: number): number {
     return this.#settled[position] ?? 0;
   }
 
-  /** `devices`: those of the scheduling state, for pods with claims. */
+  /** Places the pod on the node. `devices`: the devices of the scheduling state, for pods with claims. */
   add(pod: Pod, podClass: PodClass, devices: DeviceAccess | undefined): void {
     if (podClass.claimsDevices) devices?.commitOn(this, pod);
     this.pods.push(pod);
@@ -297,7 +300,7 @@ export class ExistingNode implements Place {
     if (podClass.hasVolumes && this.#mounts !== UNCOUNTED) this.#mounts += mountsOf(pod);
   }
 
-  /** Reserves resources for daemons that will run here and do not run yet. */
+  /** Requests of daemons that should run on this node and do not run yet. */
   #daemonsToCome(own: readonly Daemon[]): Resources {
     const expected = own.reduce((sum, { requests }) => addResources(sum, requests), NO_RESOURCES);
     const missing: Record<string, number> = {};
@@ -327,7 +330,10 @@ export class ExistingNode implements Place {
     return true;
   }
 
-  /** Drivers of the pod's volumes that would have more volumes than slots. A volume of several pods counts once. */
+  /**
+   * CSI drivers of the pod's volumes for which the node would have too many volumes. A volume of several pods counts
+   * once.
+   */
   #fullDrivers(pod: Pod, volumes: VolumeIndex): readonly string[] {
     const limits = volumes.limits(this.view.name);
     const wanted = volumes.usage(pod);
@@ -348,22 +354,22 @@ const UNCOUNTED = -1;
 const NO_PODS: readonly Pod[] = [];
 
 /**
- * The pods that stay, and those that end before the node takes others. A node that reboots takes none until it is up
- * again, and its terminating pods are over then: their successors wait for the node, however slowly they stop.
+ * The pods that stay on the node, and those that will have ended before it takes new pods. A rebooting node takes no
+ * pods until it is up again. By then its terminating pods have ended, even if they take long to stop.
  */
 function stayingPods({ claim, pods }: NodeView): readonly [readonly Pod[], readonly Pod[]] {
   if (claim === undefined || !isRebooting(claim)) return [pods, NO_PODS];
   return [pods.filter((pod) => !isTerminating(pod)), pods.filter(isTerminating)];
 }
 
-/** Volumes that the pod claims. */
+/** Number of volumes that the pod claims. */
 function mountsOf(pod: Pod): number {
   let count = 0;
   for (const volume of pod.spec.volumes ?? []) if (claimName(pod, volume) !== undefined) count++;
   return count;
 }
 
-/** Nodes that can take pods: initialized nodes first, then by name. */
+/** Existing nodes that can take pods: initialized nodes first, then by name. */
 export function* targetNodes(
   views: readonly NodeView[],
   daemonPods: readonly Pod[],
@@ -373,14 +379,14 @@ export function* targetNodes(
   return merged([], yield* mapInSteps(staying, (view) => new ExistingNode(view, daemons)));
 }
 
-/** Nodes in order, each with its index. */
+/** Sorts the nodes in target order (see {@link targetNodes}), and sets the index of each. */
 export function* inTargetOrder(nodes: readonly ExistingNode[]): Steps<readonly ExistingNode[]> {
   const sorted = yield* sortInSteps(nodes, byTargetOrder);
   for (const [index, node] of sorted.entries()) node.index = index;
   return sorted;
 }
 
-/** Nodes in order and others that join them, each with its index. */
+/** Merges two lists of nodes into target order, and sets the index of each. The first list is sorted already. */
 export function merged(
   sorted: readonly ExistingNode[],
   others: readonly ExistingNode[],

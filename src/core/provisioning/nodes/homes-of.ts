@@ -1,4 +1,7 @@
-/** Where the pods of the batch were placed that have a topology rule. A rule also counts pods that do not have it. */
+/**
+ * Finds where pods of the batch with a topology rule were placed. The counts of a rule also contain pods that do not
+ * have it.
+ */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { eachInSteps, type Steps } from "../../../base/steps.ts";
 import type { PodClass } from "../batch/pod-class.ts";
@@ -15,9 +18,12 @@ interface Homes {
   readonly nodes: readonly Home[];
 }
 
-/** For one rule: the places of its own pods, and their numbers. A preferred rule counts even if it was dropped. */
+/**
+ * Returns a function that answers for one topology group: the nodes with pods that have its rule, and how many. A
+ * preferred rule counts even if the pod dropped it.
+ */
 export function homesOf(homes: Homes, queued: readonly QueuedPod[]): HomesOf {
-  // Computed on demand: most passes never ask, others ask for a thousand rules.
+  // Computed on demand: most passes never need it, others need it for a thousand rules.
   let known: ReadonlyMap<TopologyGroup, ReadonlyMap<Place, number>> | undefined;
   return function* placesOf(group) {
     known ??= yield* byRule(homes, queued);
@@ -25,7 +31,7 @@ export function homesOf(homes: Homes, queued: readonly QueuedPod[]): HomesOf {
   };
 }
 
-/** The same for all rules together, so that each pod is read once. */
+/** The nodes for all topology groups together, so that each pod is read once. */
 function* byRule(
   { claims, nodes }: Homes,
   queued: readonly QueuedPod[],

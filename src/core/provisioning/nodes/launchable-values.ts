@@ -1,6 +1,6 @@
 /**
- * The values of a label with which a planned node can be launched. Many topology groups need the same answer for one
- * node, so the last answers are kept.
+ * The values of a label with which a planned node can be launched. Many topology groups need this for the same node, so
+ * the last results are cached.
  */
 import { within } from "../../../base/within.ts";
 import { type Bits, haveCommonBits } from "../../scheduling/bits.ts";
@@ -23,7 +23,7 @@ export class LaunchableValues {
     this.#table = table;
   }
 
-  /** The `values` with which one of the node's types can be launched. */
+  /** Those of `values` with which one of the node's instance types can be launched. */
   among(values: readonly string[], key: string, state: State): readonly string[] {
     const answers = this.#answers(key, state);
     return values.filter((value) => {

@@ -1,6 +1,6 @@
 /**
- * Leaders: pods on a planned node of which one must be bound before a pod with affinity to them on the same host.
- * Without a leader the pod can be there only if it may be the first pod of its affinity.
+ * Leaders: pods on a planned node that another pod requires on its host by affinity. One of the leaders must be bound
+ * before that pod. A pod without leaders can join the node only if it may be the first pod of its affinity.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import type { Variant } from "../batch/pod-class.ts";
@@ -11,25 +11,25 @@ import {
   type TopologyGroup,
 } from "../topology/topology-group.ts";
 
-/** Pods on the node of which one must be there before the variant's pod; empty: it needs none. */
+/** The pods on the node of which one must be bound before the variant's pod. Empty: the pod needs none. */
 export function leadersOf(
   pods: readonly Pod[],
   { hostRules }: Pick<Variant, "hostRules">,
 ): readonly Pod[] {
   const near = hostRules.filter(({ group }) => group.type === "affinity");
-  // No pod of the affinity is elsewhere.
+  // No other host has pods of this affinity, so the pod may be the first one itself.
   if (near.every(({ group, self }) => self && group.perHost.size < 2)) return [];
   return pods.filter((pod) => near.every(({ group }) => isOf(group, pod)));
 }
 
-/** Whether the group counts every possible leader. */
+/** Whether the group counts all of the leaders, so whichever of them is bound first is counted. */
 export function isLedByOneOf(group: TopologyGroup, leaders: readonly Pod[]): boolean {
   return leaders.length > 0 && leaders.every((one) => isOf(group, one));
 }
 
 /**
- * Whether pods that wait on other planned nodes may raise the smallest count first. They cannot if minDomains keeps
- * that count at 0, or if they can only get the domain of this node.
+ * Whether the group's smallest count may rise because of pods that wait on other planned nodes. It cannot if minDomains
+ * keeps that count at 0, or if all these pods must go to the domain of this node.
  */
 export function isLiftedElsewhere(group: TopologyGroup, here: Place): boolean {
   if (group.counts.size < group.minDomains) return false;

@@ -1,6 +1,6 @@
 /**
- * The share of its pool's limits that a planned node is charged: the capacity of its cheapest instance type. So two
- * small nodes fit into a limit that one node would use up if it were charged as its largest type. At the end each
+ * What a planned node is charged against its pool's limits: the capacity of its cheapest instance type. So two small
+ * nodes fit into a limit that one node would use up if it were charged as its largest type. When planning ends, each
  * node drops the types for which the limits have no room (see {@link LimitShare.settled}). So the cloud cannot launch
  * more than the limits allow.
  */
@@ -17,9 +17,9 @@ interface State {
 
 export class LimitShare {
   readonly #template: Template;
-  /** False: the limits cannot be reached, so nothing is charged. */
+  /** False: the plan cannot reach the limits, so nothing is charged. */
   readonly isCounted: boolean;
-  /** Undefined: nothing is charged yet. */
+  /** The charge of this node. Undefined: nothing is charged yet. */
   #charged: Resources | undefined;
 
   constructor(template: Template) {
@@ -27,7 +27,7 @@ export class LimitShare {
     this.isCounted = template.isAmple !== true && isLimited(template);
   }
 
-  /** The types of `types` that the limits still allow. */
+  /** Those of `types` that the limits still allow. */
   within(types: Bits): Bits {
     if (this.#charged === undefined) return types;
     const paid = affordable(this.#template, this.#charged);
@@ -35,8 +35,8 @@ export class LimitShare {
   }
 
   /**
-   * Charges the capacity of the cheapest type. `isFixed`: charges the largest type, because the node must keep all
-   * its types.
+   * Charges the capacity of the cheapest type. `isFixed`: the node must keep all its types, so the largest type is
+   * charged.
    */
   pay({ set, types }: State, isFixed: boolean): void {
     if (!this.isCounted) return;
@@ -51,8 +51,8 @@ export class LimitShare {
   }
 
   /**
-   * The types that the limits leave to the node after all nodes of the plan were charged. Charges the node for the
-   * largest of them.
+   * The types that the limits still allow after all nodes of the plan were charged. Charges this node for the largest
+   * of them.
    */
   settled(types: Bits): Bits {
     if (this.#charged === undefined) return types;

@@ -1,4 +1,4 @@
-// What the next plan of a pass sees of the claims that the pass has already created.
+// How claims that a pass has created affect the next plan of the same pass.
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../../apis/core/pod.ts";
 import {
@@ -40,7 +40,7 @@ const pools = [
   ),
 ];
 
-/** The claim `made` for this pod, as a node before its launch. */
+/** The claim `made` with this pod, and the node view of that claim before its launch. */
 function made(first: Pod, status = {}) {
   const [plan] = solve(schedulingInput({ pods: [first], pools })).newClaims;
   const claim = { ...nodeClaim({ name: "made" }), status };
@@ -52,7 +52,7 @@ const away = pod({ name: "away", spec: { affinity: { podAntiAffinity: TERM } } }
 const near = pod({ name: "near", labels: LABELS, spec: { affinity: { podAffinity: TERM } } });
 const other = pod({ name: "other", spec: { affinity: { podAffinity: TERM } } });
 
-/** Which pods may be planned beside a pod whose claim allows these zones. */
+/** Which other pods may be planned in the same pass, if the claim of a first pod allows these zones. */
 function planned(zones: readonly string[], spec: Partial<Pod["spec"]["affinity"]> = {}) {
   const affinity = { nodeAffinity: zoneOf(zones), ...spec };
   const { claims, view } = made(pod({ name: "first", labels: LABELS, spec: { affinity } }));
@@ -113,7 +113,7 @@ describe("a claim that is not launched", () => {
     let count = 0;
     while (steps.next().done !== true) count++;
     expect(count).toBeGreaterThan(40);
-    // A few of each pod.
+    // A few comparisons for each pod.
     expect(looks).toBeLessThan(10_000);
   });
 

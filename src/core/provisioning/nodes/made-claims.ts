@@ -1,7 +1,7 @@
 /**
- * The input for a second plan in the same pass. Pods that the first plan placed count at their place. Claims that it
- * made count as nodes of unknown size, and count against limits as their largest instance type. So topology, limits
- * and reservations hold over all plans of one pass.
+ * The input for a second plan in the same pass. Pods that the first plan placed count where they were placed. Claims
+ * that it created count as nodes of unknown size; against limits they count as their largest instance type. So
+ * topology, limits and reservations hold over all plans of one pass.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { CAPACITY_TYPE_LABEL_KEY, normalizedLabel } from "../../../apis/karpenter/labels.ts";
@@ -21,15 +21,15 @@ export interface MadeClaim {
   readonly plan: PlannedClaim;
 }
 
-/** What one pass has placed so far. */
+/** The claims that one pass has created, and the pods that it has placed on existing nodes. */
 export interface Placed {
   readonly made: readonly MadeClaim[];
   readonly existing: SchedulingResult["existing"];
 }
 
 /**
- * The same input with `placed` taken in. Leaves out pods that have a place, and pods that must wait for the launch of
- * the claims.
+ * The input for the next plan, after `placed`. Pods that have a place are left out, and so are pods that must wait for
+ * the launch of the claims.
  */
 export function* withPlaced(input: SchedulingInput, placed: Placed): Steps<SchedulingInput> {
   const { made, existing } = placed;
@@ -51,7 +51,7 @@ export function* withPlaced(input: SchedulingInput, placed: Placed): Steps<Sched
   const isHome = (pod: Pod) => homes.has(keyOf(pod));
   const others = input.pods.filter((pod) => !isHome(pod));
   const some = yield* withoutWaiting(others, unlaunched, input.namespaces);
-  // A sticky pod that must wait keeps its room meanwhile.
+  // A sticky pod that must wait for a launch keeps its planned room.
   const planned = new Set(some);
   const waiting = others.filter((pod) => !planned.has(pod));
   for (const pod of waiting) {
@@ -63,8 +63,8 @@ export function* withPlaced(input: SchedulingInput, placed: Placed): Steps<Sched
 }
 
 /**
- * The newly planned claims whose reservations have enough units beside the claims that were made. Pods of the other
- * claims wait for the next pass, because a made claim may not use all the reservations that it holds.
+ * The planned claims for which the reservations have enough units beside the claims that were created before. Pods of
+ * the other claims wait for the next pass: a created claim may not use all reservations that it holds.
  */
 export function withinReservations(
   planned: readonly PlannedClaim[],
@@ -82,7 +82,10 @@ export function withinReservations(
   return planned.filter(take);
 }
 
-/** Adds the largest capacity of each unlaunched claim. The cluster state counts it only as one node. */
+/**
+ * Adds the largest capacity of each unlaunched claim to the usage of its pool. The cluster state counts such a claim
+ * only as one node.
+ */
 function* withUsageOf(
   unlaunched: readonly Unlaunched[],
   pools: readonly PoolInput[],
@@ -98,12 +101,12 @@ function* withUsageOf(
   });
 }
 
-/** An unlaunched claim has no `allocatable`. */
+/** Whether the view is an unlaunched claim, which has no `allocatable` yet. */
 function isUnlaunched({ deleting, allocatable }: NodeView): boolean {
   return !deleting && Object.keys(allocatable).length === 0;
 }
 
-/** The view with further labels. Labels of the claim itself win. */
+/** The view with these labels added. If the claim has a label itself, its value is kept. */
 function withLabels(view: NodeView, labels: NodeView["labels"]): NodeView {
   const { node, claim, pods, deleting: marked, nominatedUntilMs } = view;
   if (claim === undefined) return view;
@@ -111,7 +114,7 @@ function withLabels(view: NodeView, labels: NodeView["labels"]): NodeView {
   return nodeView({ node, claim: { ...claim, metadata }, pods, marked, nominatedUntilMs });
 }
 
-/** The nodes after these pods have moved to their places. Leaving nodes no longer have them. */
+/** The nodes with these pods moved to their places. Leaving nodes no longer have these pods. */
 function* withPodsAt(
   nodes: readonly NodeView[],
   pods: readonly Pod[],
@@ -141,7 +144,10 @@ function withPods(view: NodeView, pods: readonly Pod[]): NodeView {
   return nodeView({ node, claim, pods: bound, marked, nominatedUntilMs });
 }
 
-/** The node or claim on which each pod was placed. Leaves out pods that are bound there, and places that are gone. */
+/**
+ * The node or claim on which each pod was placed. Leaves out pods that are bound there already, and nodes that no
+ * longer exist.
+ */
 function homesOf(nodes: readonly NodeView[], { made, existing }: Placed): Map<string, string> {
   const views = new Map<string, NodeView>();
   for (const view of nodes) {
@@ -162,7 +168,9 @@ function homesOf(nodes: readonly NodeView[], { made, existing }: Placed): Map<st
   return homes;
 }
 
-/** The reservations of the claim. A claim that holds reservations is launched into one of them. */
+/**
+ * The reservations that the claim may be launched into. A claim that holds reservations is launched into one of them.
+ */
 function reservationsOf({ instanceTypes, requirements }: PlannedClaim): readonly string[] {
   const wanted = (key: string | undefined) =>
     requirements.find((one) => one.key === key && one.operator === "In")?.values ?? [];

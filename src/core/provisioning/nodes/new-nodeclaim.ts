@@ -60,39 +60,39 @@ export class NewNodeClaim implements Place {
   host = UNNUMBERED;
   readonly pods: Pod[] = [];
   set: SetId;
-  /** How long it may live, as its pods ask; undefined: for ever. */
+  /** How long the node may live: its pods set a maximum run duration. Undefined: no limit. */
   maxRunMs: number | undefined;
-  /** Instance types still possible. */
+  /** The instance types that are still possible. */
   types: Bits;
   requests: Resources = NO_RESOURCES;
   minValuesRelaxed = false;
-  /** Reservations into which it can be launched; empty: it uses other capacity. */
+  /** Reservations into which the node can be launched. Empty: it uses no reservation. */
   reserved: readonly string[] = NO_NAMES;
   readonly #context: PlanningContext;
   readonly #ports: HostPort[] = [];
   #attached: VolumeUsage = NOTHING_ATTACHED;
-  /** Topology group → number of pods here that it will count once the node's domain is settled. */
+  /** Topology groups whose domain the node has not decided yet → number of pods here that they will count then. */
   #waiting = NOBODY_WAITS;
-  /** The requirement set that topology checks for the node. Undefined: its own. */
+  /** The requirements that topology assumes for the node during a trial. Undefined: the node's own requirements. */
   #considered: SetId | undefined;
   #consideredTypes: Bits | undefined;
   #launchable: LaunchableValues | undefined;
-  /** The last answer of {@link price}. */
+  /** The last result of {@link price}, and what it was computed from. */
   #priced: (Pick<Fit, "types" | "set"> & { readonly price: number }) | undefined;
-  /** Spreads that the waiting pods have themselves. */
+  /** Spread rules of the pods in `#waiting`. */
   #kept = NONE_KEPT;
-  /** Pods of which one must be bound before the tried pod. Set while {@link acceptsAhead} tries a pod. */
+  /** Pods of which one must be bound before the pod that is tried. Set only during {@link acceptsAhead}. */
   #leaders: readonly Pod[] | undefined;
   joins = false;
   readonly #share: LimitShare;
-  /** The refusal by topology depends on this node alone: on its types, or on pods that wait here to be counted. */
+  /** Set if topology refuses the pod because of this node alone: its instance types, or its pods in `#waiting`. */
   #ownFault = false;
-  /** The claims of the tried pod. */
+  /** The devices that the pod of the trial needs. */
   #needs: DeviceNeeds | undefined;
-  /** Why the last trial waits for a reservation. */
+  /** Set if the last trial failed for lack of a free reservation: the message for users. */
   #deferred: string | undefined;
 
-  /** `types`: types of the template that the limits still allow. */
+  /** `types`: the template's types that the limits still allow. */
   constructor(id: number, template: Template, types: Bits, context: PlanningContext) {
     this.id = id;
     this.template = template;
@@ -145,10 +145,7 @@ export class NewNodeClaim implements Place {
     return false;
   }
 
-  /**
-   * Whether a node of this plan could have this much room left and match one requirement set of each list. A list has
-   * the alternatives of one pod class.
-   */
+  /** Whether the node has this much room left and can satisfy one set of each list. Each list is for one pod class. */
   hasRoomFor(requests: Resources, wanted: readonly (readonly SetId[])[]): boolean {
     const { space } = this.#context;
     let sets: readonly SetId[] = [this.#considered ?? this.set];
@@ -164,11 +161,11 @@ export class NewNodeClaim implements Place {
   waiting(group: TopologyGroup): number {
     const waiting = this.#waiting.get(group) ?? 0;
     if (this.#leaders === undefined || waiting === 0) return waiting;
-    // Pods that wait elsewhere may be bound first, which changes the smallest count.
+    // Pods that wait on other nodes may be bound before this one, which changes the smallest count.
     return isLedByOneOf(group, this.#leaders) && !isLiftedElsewhere(group, this) ? 1 : 0;
   }
 
-  /** The least price at which the node can have this value of the label, together with the tried pod. */
+  /** The lowest price at which the node can have this value of the label, together with the pod of the trial. */
   leastPrice(key: string, value: string): number {
     const { table } = this.template;
     const set = this.#context.space.narrow(this.#considered ?? this.set, key, [value]);
@@ -176,7 +173,7 @@ export class NewNodeClaim implements Place {
     return table.leastPrice(this.#consideredTypes ?? this.types, set);
   }
 
-  /** Price of the cheapest offering that is left, in micro-dollars per hour. */
+  /** Price of the cheapest offering that is still possible, in micro-dollars per hour. */
   get price(): number {
     const { types, set } = this;
     if (this.#priced?.types !== types || this.#priced.set !== set)
@@ -184,12 +181,12 @@ export class NewNodeClaim implements Place {
     return this.#priced.price;
   }
 
-  /** The price with the pod on it, as described by the fit. */
+  /** The price of the node with the pod of this fit, in micro-dollars per hour. */
   priceWith({ types, set }: Pick<Fit, "types" | "set">): number {
     return this.template.table.leastPrice(types, set);
   }
 
-  /** Whether the node takes the variant, and the node's requirements then. Changes nothing. */
+  /** Whether the node accepts the variant, and the node's requirements with it. Changes nothing. */
   accepts(pod: Pod, podClass: PodClass, variant: Variant): Trial {
     if (this.pods.length > 0 && podClass.maxRunMs !== this.maxRunMs) return NEVER;
     const set = admittedSet(this, variant, this.#context.space);
@@ -215,7 +212,7 @@ export class NewNodeClaim implements Place {
       : trial;
   }
 
-  /** Like {@link accepts}, for a pod whose affinity names pods on this node that are not counted in any domain yet. */
+  /** Like {@link accepts}, for a pod whose affinity selects pods here, while the node's domain is undecided. */
   acceptsBeside(pod: Pod, podClass: PodClass, variant: Variant): Trial {
     this.joins = true;
     const trial = this.accepts(pod, podClass, variant);
@@ -224,9 +221,9 @@ export class NewNodeClaim implements Place {
   }
 
   /**
-   * Like {@link accepts}, for a pod that is counted before the pods that wait here. Its spread holds only if
-   * kube-scheduler binds it first, which is not certain. A pod with affinity to a waiting pod is bound after that
-   * one. Refuses the pod if the waiting pods could then no longer be bound.
+   * Like {@link accepts}, for a pod that is counted before the pods that wait for the node's domain. Its spread holds
+   * only if kube-scheduler binds it before them, which is not certain. But a pod with affinity to a waiting pod is
+   * bound after that pod. Refuses the pod if the waiting pods could no longer be bound after it.
    */
   acceptsAhead(pod: Pod, podClass: PodClass, variant: Variant): Trial {
     if (!variant.narrowingRules.some(({ group }) => this.#waiting.has(group))) return NOT_NOW;
@@ -236,12 +233,12 @@ export class NewNodeClaim implements Place {
     return trial;
   }
 
-  /** Drops the types for which the limits have no room, once all nodes of the plan are known. */
+  /** Drops the instance types for which the limits have no room. Called once all nodes of the plan are known. */
   settleLimits(): void {
     this.types = this.#share.settled(this.types);
   }
 
-  /** Places the pod here, with the fit that {@link accepts} returned. */
+  /** Places the pod on the node. `fit`: as {@link accepts} returned it. */
   add(pod: Pod, podClass: PodClass, fit: Fit): void {
     assert(!isEmptyBits(fit.types), "a planned node keeps at least one instance type");
     assert(firstOutside(fit.types, this.types) < 0, "no pod widens a planned node");
@@ -272,7 +269,7 @@ export class NewNodeClaim implements Place {
     }
     const { countedBy, variants } = podClass;
     const kind = kindLedBy((variants.at(-1) as Variant).hostRules);
-    // A counting loop, because it runs for each pod, mostly before V8 compiles it.
+    // A loop by index is faster: this runs for each pod, mostly before V8 compiles it.
     for (let at = 0; at < countedBy.length; at++) {
       const group = countedBy[at] as TopologyGroup;
       if (topology.count(group, this)) continue;
@@ -293,12 +290,14 @@ export class NewNodeClaim implements Place {
     if (types !== this.types) devices?.keepOnly(this, types, this.template.table);
   }
 
-  /** Drivers whose devices the node will publish, and that its pods claim; sorted. */
+  /** The DRA drivers whose devices the node will publish and its pods claim. Sorted. */
   get deviceDrivers(): readonly string[] {
     return this.#context.devices?.ofNewNodes.driversOf(this) ?? NO_NAMES;
   }
 
-  /** Charges the limits. With minValues or reservations the largest type counts, because no type may be dropped. */
+  /**
+   * Charges the node against limits. If no type may be dropped (minValues, reservations), the largest type is charged.
+   */
   #payLimits(): void {
     const { space, chargesMost } = this.#context;
     const { set, reserved } = this;
@@ -332,7 +331,10 @@ export class NewNodeClaim implements Place {
     return last;
   }
 
-  /** Rules about hosts come first: they narrow nothing. Other rules may narrow, so all their choices are combined. */
+  /**
+   * Rules about hosts come first: they never narrow the node. Of the other rules, all combinations of choices are
+   * tried.
+   */
   #withTopology(variant: Variant, set: SetId, types: Bits): Trial {
     const { hostRules } = variant;
     for (let at = 0; at < hostRules.length; at++) {
@@ -347,7 +349,7 @@ export class NewNodeClaim implements Place {
     return trial.fit === undefined ? this.#withNarrowing(variant, set, types) : trial;
   }
 
-  /** The node, narrowed to the cheapest domain of the spread that it can have. */
+  /** The node, narrowed to the cheapest domain that the spread allows. */
   #settledIn(group: TopologyGroup, one: Pick<Fit, "set" | "types">): Pick<Fit, "set" | "types"> {
     const { space } = this.#context;
     this.#considered = one.set;
@@ -368,13 +370,14 @@ export class NewNodeClaim implements Place {
     if (narrowing.length === 0) {
       const fit = this.#finish(set, types);
       if (fit !== undefined) return { verdict: "yes", fit };
-      // Other pods may bring a shared claim to this node, or to a place that this node reaches.
+      // A shared claim may get devices later, when another pod is placed, and this node may then reach them.
       return this.#needs?.isPrivate === false ? NOT_NOW : NEVER;
     }
     this.#ownFault = false;
     const fit = this.#narrow(narrowing, 0, variant, set, types);
     if (fit !== undefined) return { verdict: "yes", fit };
-    // The requirements alone cause the refusal. Nodes with the same requirements are skipped until a count changes.
+    // Only the node's requirements cause the refusal. So nodes with the same requirements are skipped until a count
+    // changes.
     if (!this.#ownFault) {
       variant.refusedSets ??= new Map();
       variant.refusedSets.set(set, revisionOf(narrowing));
@@ -391,7 +394,7 @@ export class NewNodeClaim implements Place {
   ): Fit | undefined {
     const rule = rules[at];
     if (rule === undefined) {
-      // The first pod of an affinity over hosts must leave room for the others, also on the narrowed node.
+      // The first pod of a host affinity must leave room for the other pods of its group, also on the narrowed node.
       const isFull = (one: Rule) =>
         one.group.meeting && this.#options(one, variant, set, types).length === 0;
       const fit = variant.hostRules.some(isFull) ? undefined : this.#finish(set, types);
@@ -426,7 +429,7 @@ export class NewNodeClaim implements Place {
     return options;
   }
 
-  /** The last checks. Devices may narrow the node once more. */
+  /** The last checks: devices, reservations, minValues. Devices may narrow the node once more. */
   #finish(set: SetId, left: Bits): Fit | undefined {
     const { devices } = this.#context;
     if (this.#needs === undefined || devices === undefined) return this.#launch(set, left);
@@ -440,8 +443,7 @@ export class NewNodeClaim implements Place {
   }
 
   /**
-   * Checks reservations and minValues for the types that are left. A node that can use a reservation keeps it. A pod
-   * that would take the reservation away is refused here.
+   * Checks reservations and minValues for these types. A pod that would make the node lose its reservation is refused.
    */
   #launch(set: SetId, left: Bits): Fit | undefined {
     return this.template.table.offerings.hasReserved
@@ -465,7 +467,7 @@ export class NewNodeClaim implements Place {
       this.#deferred = WOULD_LOSE;
       return undefined;
     }
-    // Reservations with too few values for minValues never help, so the pod does not wait for them.
+    // A reservation with too few values for minValues can never be used, so the pod does not wait for it.
     const isWorthWaiting = reserved.length === 0 && wanted.length > 0 && into(wanted) !== undefined;
     const types = intersectionOf(left, table.open(set));
     if (isWorthWaiting && (strictReservations || isEmptyBits(types))) {
@@ -476,8 +478,7 @@ export class NewNodeClaim implements Place {
   }
 
   /**
-   * Whether the types that can be launched satisfy minValues. With policy BestEffort the minValues of a new node are
-   * lowered instead.
+   * The node, if its types satisfy minValues. With policy BestEffort, the minValues of a new node are lowered instead.
    */
   #withMinValues(
     set: SetId,

@@ -5,19 +5,19 @@ import { type Answer, OpenClaims } from "./open-claims.ts";
 
 type Planned = { id: number; set: number; pods: unknown[] };
 
-/** Planned nodes with these requirements, without pods. */
+/** Planned nodes without pods, one for each requirement set. */
 function opened(...sets: readonly number[]) {
   const claims = new OpenClaims();
   const all = sets.map((set, id): Planned => ({ id, set, pods: [] }));
   for (const one of all) claims.open(one as unknown as NewNodeClaim);
-  /** Puts a pod on the node, which narrows it to these requirements. */
+  /** Places a pod on the node. The node then has the requirement set `set`. */
   const add = (id: number, set = all[id]?.set ?? 0) => {
     const one = all[id] as Planned;
     claims.moveUp(one as unknown as NewNodeClaim, set as SetId);
     one.set = set;
     one.pods.push({});
   };
-  /** The nodes that a pod asks until one takes it. */
+  /** The ids of the nodes that are checked for a pod, until one takes it. */
   const asked = (answer: (id: number) => Answer = () => "pass") => {
     const ids: number[] = [];
     claims.find([], ({ id }) => {
@@ -55,7 +55,7 @@ describe("planned nodes are asked", () => {
     const { add, asked } = opened(1, 2, 1, 2);
     const none = (id: number): Answer => (id === 0 ? "noneLikeIt" : "pass");
     expect(asked(none)).toEqual([0, 1, 3]);
-    // The pod of node 2 has narrowed it, and that of node 3 has made it like node 0.
+    // Node 2 now has its own requirements, and node 3 has the same requirements as node 0.
     add(2, 3);
     add(3, 1);
     expect(asked(none)).toEqual([0, 1, 2]);

@@ -1,22 +1,22 @@
 /**
- * The planned nodes of a pass, in the order in which a pod asks them: fewest pods first, then in the order of
- * opening. Nodes that cannot take the pod are skipped 32 at a time.
+ * The planned nodes of a pass, in the order in which they are checked for a pod: fewest pods first, then in the order
+ * of opening. Nodes that cannot take the pod are skipped 32 at a time.
  */
 import { within } from "../../../base/within.ts";
 import { Marks } from "../../scheduling/bits.ts";
 import type { SetId } from "../../scheduling/requirement-space.ts";
 import type { NewNodeClaim } from "./new-nodeclaim.ts";
 
-/** The answer of a node that is asked. `noneLikeIt`: no node with the same requirements takes the pod now. */
+/** The answer of a planned node. `noneLikeIt`: no node with the same requirements takes the pod now. */
 export type Answer = "take" | "pass" | "noneLikeIt";
 
 export class OpenClaims {
   readonly #all: NewNodeClaim[] = [];
-  /** `[n]`: ids of claims with n pods, and how many they are. */
+  /** Index n: the ids of the nodes with n pods, and how many there are. */
   readonly #byCount: { readonly ids: Marks; size: number }[] = [];
-  /** Every n for which some claim has exactly n pods. */
+  /** All n for which some node has exactly n pods. */
   readonly #counts = new Marks();
-  /** Ids of claims with the same requirements. */
+  /** The ids of nodes, by their requirement set. */
   readonly #bySet = new Map<SetId, Marks>();
   #asked = 0;
 
@@ -28,19 +28,19 @@ export class OpenClaims {
     return this.#all.length;
   }
 
-  /** Number of answers so far. It measures the cost of placing pods. */
+  /** How many nodes were checked so far. This measures the cost of placing pods. */
   get asked(): number {
     return this.#asked;
   }
 
-  /** The id of the new claim: its number in the order of opening. */
+  /** Adds a planned node. Its id must be its number in the order of opening. */
   open(claim: NewNodeClaim): void {
     this.#all.push(claim);
     this.#enter(claim.id, claim.pods.length);
     this.#like(claim.set).add(claim.id);
   }
 
-  /** Notes that the claim gets one more pod, and the requirements `set`. */
+  /** Must be called before the node gets one more pod, and the requirements `set`. */
   moveUp(claim: NewNodeClaim, set: SetId): void {
     const count = claim.pods.length;
     const from = this.#bucket(count);
@@ -52,7 +52,7 @@ export class OpenClaims {
     this.#like(set).add(claim.id);
   }
 
-  /** The first claim that takes the pod. Claims whose requirements are in `dead` are skipped. */
+  /** The first node that takes the pod. Nodes in `dead` are skipped. */
   find(dead: readonly Marks[], ask: (claim: NewNodeClaim) => Answer): NewNodeClaim | undefined {
     if (this.#all.length === 0) return undefined;
     const passedOver = [...dead];

@@ -1,6 +1,6 @@
 /**
- * Turns a planned node into a `PlannedClaim`: its instance types by price, at most as many as a claim may name, and the
- * cheapest offering.
+ * Turns a planned node into a `PlannedClaim` with its instance types in the order of price, and its cheapest offering.
+ * A claim may name only a limited number of types.
  */
 import { CAPACITY_TYPE_LABEL_KEY, HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import { addResources, type Resources } from "../../../apis/resources.ts";
@@ -20,7 +20,7 @@ import type { SchedulingOptions } from "../scheduling-input.ts";
 import type { NewNodeClaim } from "./new-nodeclaim.ts";
 
 interface Candidate {
-  /** Bit of the type in its table. */
+  /** The index of the type in its table. */
   readonly index: number;
   readonly type: InstanceType;
   readonly offering: Offering;
@@ -31,17 +31,17 @@ const NOT_RESERVED = Requirements.fromSpecs([
   { key: CAPACITY_TYPE_LABEL_KEY, operator: "NotIn", values: ["reserved"] },
 ]);
 
-/** What planned nodes of one template and one set of requirements have in common. */
+/** Results that planned nodes of one template and one set of requirements share. */
 export interface Kind {
   readonly requirements: Requirements;
   readonly specs: PlannedClaim["requirements"];
-  /** Sorted by price. */
+  /** Candidates, the cheapest first. */
   readonly priced: readonly Candidate[];
-  /** Keyed by hash of the types still possible. */
+  /** Results by a hash of the types that are still possible. */
   readonly choices: Map<number, Choice[]>;
 }
 
-/** The result for a node of this kind with these types left. */
+/** The result for nodes of this kind that have these types left. */
 interface Choice {
   readonly types: Bits;
   readonly chosen: Pick<PlannedClaim, "instanceTypes" | "cheapest" | "requirements">;
@@ -52,11 +52,11 @@ interface Choice {
 interface Listing {
   readonly space: RequirementSpace;
   readonly options: SchedulingOptions;
-  /** Keeps lists for later calls with the same space. */
+  /** Results of earlier calls with the same space. */
   readonly kinds: Map<string, Kind>;
 }
 
-/** The planned nodes in the order in which they were opened. Equal nodes share their lists. */
+/** The planned claims, in the order in which the nodes were opened. Equal nodes share their lists. */
 export function* planClaims(
   claims: readonly NewNodeClaim[],
   listing: Listing,
@@ -89,7 +89,10 @@ function planned(
   };
 }
 
-/** A node that holds reservations is launched into one of them. Any other node is launched into none. */
+/**
+ * The node's requirements, with the reservation label set. A node that holds reservations is launched into one of them,
+ * and any other node into none.
+ */
 function requirementsOf({ template, reserved }: NewNodeClaim, own: Requirements): Requirements {
   const leftOut = new Set([HOSTNAME_LABEL_KEY, ...simulatedKeys(template.pool)]);
   const requirements = own.without(leftOut);
@@ -147,8 +150,9 @@ function choiceOf(claim: NewNodeClaim, kind: Kind, most: number): Choice {
 }
 
 /**
- * The cheapest types, with at least the values that minValues demands. For each such label the cheapest type of each
- * missing value comes first. Upstream cuts the list by price only, and then drops a claim that has too few values.
+ * The cheapest types, with as many values of labels as minValues demands. For each such label, the cheapest type of
+ * each missing value is taken first. Upstream cuts the list by price only, and then drops a claim that has too few
+ * values.
  */
 function chosen(
   { rows, requirements }: Chosen,
@@ -179,8 +183,8 @@ function chosen(
 }
 
 /**
- * Reserved machines are already paid for. The one with the lower purchase price comes first, because EC2 launches that
- * one.
+ * Orders candidates by price. Reserved instances are already paid for, so they cost nothing. Among them, the one with
+ * the lower purchase price comes first, because EC2 launches that one.
  */
 function cheapestFirst(a: Candidate, b: Candidate): number {
   return (

@@ -42,7 +42,7 @@ describe("who may count on which reservation", () => {
     reservations.exchange([], both);
     reservations.exchange(both, ["cr-2"]);
     expect(reservations.holdable(both, [])).toEqual(both);
-    // cr-2 stayed with the first node: one of its two units is left.
+    // The first node kept cr-2, so one of its two units is left.
     reservations.exchange([], ["cr-2"]);
     expect(reservations.holdable(both, [])).toEqual(["cr-1"]);
     reservations.exchange(["cr-2"], []);

@@ -1,13 +1,13 @@
 /**
- * Units of capacity reservations that planned nodes hold. A planned node holds one unit of each reservation into
- * which it can still be launched, so no unit is planned twice. It releases a unit that it can no longer use.
+ * Units of capacity reservations that planned nodes hold. A planned node holds one unit of each reservation into which
+ * it can still be launched. So no unit is planned twice. A node releases a unit as soon as it can no longer use it.
  * upstream: pkg/controllers/provisioning/scheduling/reservationmanager.go
  */
 import { assert } from "../../../base/assert.ts";
 import type { InstanceType } from "../../cloudprovider/instance-type.ts";
 import { isUsable, reservationOf } from "../../cloudprovider/offerings.ts";
 
-/** Why pods wait for reservations, in upstream's sentences. */
+/** Messages for pods that wait for reservations, in upstream's words. */
 export const ALL_PROMISED =
   "one or more instance types with compatible reserved offerings are available, but could not be reserved";
 export const WOULD_LOSE =
@@ -17,7 +17,7 @@ export class Reservations {
   /** Reservation id → free units. */
   readonly #left = new Map<string, number>();
 
-  /** Several offerings may report the same id with different units. The smallest number counts. */
+  /** Several offerings may report different numbers of units for the same id. The smallest number counts. */
   constructor(types: Iterable<InstanceType>) {
     for (const { offerings } of types) {
       for (const offering of offerings) {
@@ -30,7 +30,7 @@ export class Reservations {
     }
   }
 
-  /** A copy. */
+  /** An independent copy of the free units. */
   copy(): Reservations {
     if (this.#left.size === 0) return this;
     const copy = new Reservations([]);
@@ -38,7 +38,7 @@ export class Reservations {
     return copy;
   }
 
-  /** The reservations of `wanted` that a node can hold, given that it holds `held`. */
+  /** Those of `wanted` that a node can hold, if it holds `held` now. */
   holdable(wanted: readonly string[], held: readonly string[]): readonly string[] {
     return wanted.filter((id) => held.includes(id) || (this.#left.get(id) ?? 0) > 0);
   }

@@ -1,6 +1,6 @@
 /**
- * Finds the existing nodes that have no room for an amount of a resource, in one pass. So a new class of pods in a
- * cluster of 100,000 nodes is tried only on nodes that could take it.
+ * Finds all existing nodes that have too little room for a requested amount. The result is cached by amount. So in a
+ * cluster of 100,000 nodes, a new class of pods is tried only on nodes that could take it.
  */
 import type { Resources } from "../../../apis/resources.ts";
 import { atOnce, eachInSteps, type Steps } from "../../../base/steps.ts";
@@ -22,7 +22,9 @@ export class Rooms {
     this.#nodes = [...nodes];
   }
 
-  /** Takes over what is known after nodes were added or removed. `former`: each node's earlier index, or -1. */
+  /**
+   * The same rooms after nodes were added or removed. Keeps what is known. `former`: each node's earlier index, or -1.
+   */
   moved(nodes: readonly ExistingNode[], former: Int32Array): Rooms {
     const rooms = new Rooms(nodes);
     for (const [name, { left: before }] of this.#columns) {
@@ -36,7 +38,7 @@ export class Rooms {
     return rooms;
   }
 
-  /** Reads what all nodes have left, in steps, ahead of the first question. */
+  /** Computes the columns of these resources in steps, before they are first needed. */
   *read(names: Iterable<string>): Steps<void> {
     for (const name of names) {
       if (this.#columns.has(name)) continue;
@@ -49,7 +51,7 @@ export class Rooms {
     }
   }
 
-  /** Adds the nodes that have less than this between questions. */
+  /** Marks the nodes that have too little left for these requests. Changes of an open fork do not count. */
   addFull(requests: Resources, marks: Marks): void {
     for (const name in requests) {
       const amount = requests[name] as number;
@@ -57,7 +59,7 @@ export class Rooms {
     }
   }
 
-  /** Notes that this node changed. */
+  /** Must be called after the node has changed. */
   update(node: ExistingNode): void {
     this.#nodes[node.index] = node;
     for (const [name, { left, short }] of this.#columns) {

@@ -1,4 +1,4 @@
-/** The answer of a planned node that is checked for a pod. */
+/** The result of checking a pod on a planned node. */
 import type { DeviceFit } from "../../devices/fit-new.ts";
 import type { Bits } from "../../scheduling/bits.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
@@ -8,12 +8,12 @@ import type { Topology } from "../topology/topology.ts";
 import type { DeviceAccess } from "./device-access.ts";
 import type { Reservations } from "./reservations.ts";
 
-/** The planned node with the pod on it. */
+/** The state of the planned node if it takes the pod. */
 export interface Fit {
   readonly set: SetId;
   readonly types: Bits;
   readonly minValuesRelaxed: boolean;
-  /** Reservations to hold. */
+  /** The reservations that the node will hold. */
   readonly reserved: readonly string[];
   /** Absent: the pod claims no devices. */
   readonly devices?: DeviceFit;
@@ -22,9 +22,9 @@ export interface Fit {
 export interface Trial {
   readonly verdict: Verdict;
   readonly fit?: Fit;
-  /** The refusal holds for every planned node with the same requirements, until counts change. */
+  /** Set: the refusal holds for every planned node with the same requirements, until topology counts change. */
   readonly noneLikeIt?: true;
-  /** Other planned nodes hold the reservations that would fit. The text is upstream's. */
+  /** Set: other planned nodes hold the reservations that would fit. The text is upstream's. */
   readonly deferred?: string;
 }
 
@@ -34,12 +34,12 @@ export interface PlanningContext {
   readonly minValuesPolicy: "Strict" | "BestEffort";
   readonly volumes: VolumeIndex;
   readonly reservations: Reservations;
-  /** Charge limits as upstream does: a planned node counts as the largest type that it may become. */
+  /** Whether limits are charged as in upstream: a planned node counts as its largest possible type. */
   readonly chargesMost: boolean;
-  /** Wait for reservations instead of using other capacity. */
+  /** Whether a pod waits for a reservation instead of using other capacity. */
   readonly strictReservations: boolean;
   /** Undefined: Dynamic Resource Allocation is ignored. */
   readonly devices: DeviceAccess | undefined;
-  /** Why there is no pool; undefined: there is one, or nobody has said why. */
+  /** Why there is no pool. Undefined: there is one, or the reason is not known. */
   readonly withoutPools: string | undefined;
 }

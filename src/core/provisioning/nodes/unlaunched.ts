@@ -1,6 +1,6 @@
 /**
- * What is known about a claim before it is launched: labels that its node will have, labels that are still open (such
- * as its zone), and pods that must wait until these are known.
+ * What is known about a claim before it is launched: the labels that its node will have, and the labels that are still
+ * open, such as its zone. Also finds the pods that must wait for these labels.
  */
 import type { Namespace } from "../../../apis/core/kinds.ts";
 import type { Pod, PodAffinity, PodAffinityTerm } from "../../../apis/core/pod.ts";
@@ -20,7 +20,9 @@ import { Requirements } from "../../scheduling/requirements.ts";
 import type { PlannedClaim } from "../result.ts";
 import { namespacesOf, withLabelKeys } from "../topology/topology-group.ts";
 
-/** Labels of the cheapest instance that the claim allows, without those of `keys` that are still open. */
+/**
+ * The labels of the cheapest instance that the claim allows. Labels in `keys` whose value is still open are left out.
+ */
 export function supposedLabels(
   plan: PlannedClaim,
   keys: ReadonlySet<string>,
@@ -30,7 +32,7 @@ export function supposedLabels(
   if (type === undefined) return {};
   const wanted = Requirements.fromSpecs(requirements);
   const labels: Record<string, string> = {};
-  // A type's labels include ids of reservations. An instance that is not reserved has none.
+  // The labels of a type include ids of reservations, but an instance that is not reserved does not have them.
   const ofOfferings = new Set(type.offerings.flatMap((one) => Object.keys(one.labels ?? {})));
   for (const [key, values] of Object.entries(type.labels)) {
     if (ofOfferings.has(key)) continue;
@@ -46,8 +48,8 @@ export function supposedLabels(
 }
 
 /**
- * The offering that the cheapest machine of the claim is bought by; of reservations that are alike the first by id.
- * Undefined: its type is not among the candidates.
+ * The offering of the cheapest instance that the claim allows. If several reservations are equal, the first by id.
+ * Undefined: the claim does not name that type.
  */
 export function cheapestOfferingOf(plan: PlannedClaim): Offering | undefined {
   const { instanceTypes, cheapest, requirements } = plan;
@@ -61,7 +63,7 @@ export function cheapestOfferingOf(plan: PlannedClaim): Offering | undefined {
   return first;
 }
 
-/** Topology keys of the pods' rules, without the host name: a node's own name is never open. */
+/** The topology keys of all rules of these pods, except the host name: the host name of a node is never open. */
 export function topologyKeys(pods: Iterable<Pod>): Set<string> {
   const keys = new Set<string>();
   for (const { spec } of pods) {
@@ -79,10 +81,10 @@ export function topologyKeys(pods: Iterable<Pod>): Set<string> {
 type Types = PlannedClaim["instanceTypes"];
 type Specs = PlannedClaim["requirements"];
 
-/** Answers of {@link isOpen}. Equal claims share their lists, and there may be thousands of claims. */
+/** Cached results of {@link isOpen}. There may be thousands of claims, and equal claims share their lists. */
 const answers = new WeakMap<Types, WeakMap<Specs, Map<string, boolean>>>();
 
-/** Whether the claim may be launched with different values of the label. */
+/** Whether the claim may be launched with different values of the label, so that the value is not known yet. */
 function isOpen({ instanceTypes, requirements }: PlannedClaim, key: string): boolean {
   const ofTypes = within(answers, instanceTypes, () => new WeakMap<Specs, Map<string, boolean>>());
   const known = within(ofTypes, requirements, () => new Map<string, boolean>());
@@ -123,17 +125,17 @@ export interface Unlaunched {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** A pod on an unlaunched claim, and the labels of the claim that are open. */
+/** A pod on an unlaunched claim, and the labels of that claim whose values are not known yet. */
 interface Met {
   readonly there: Pod;
   readonly open: ReadonlySet<string>;
 }
 
 /**
- * The pods that need not wait for the launch of these claims. Two kinds of pods wait for one pass. A pod with
- * anti-affinity to a pod on such a claim could get a node in the same domain. A pod with affinity to its own kind
- * could become a first pod in another domain. Such a pod waits also if others of its kind are already counted
- * elsewhere.
+ * The pods that need not wait for the launch of these claims. Two kinds of pods wait for one pass:
+ * - A pod with anti-affinity to a pod on such a claim. Both could end up in the same domain.
+ * - A pod with affinity to pods like itself, some of which are on such a claim. It could become a first pod in another
+ *   domain. It waits even if other pods like it are already counted elsewhere.
  */
 export function* withoutWaiting(
   pods: readonly Pod[],
@@ -141,7 +143,7 @@ export function* withoutWaiting(
   namespaces: readonly Namespace[],
 ): Steps<readonly Pod[]> {
   const met = [...(yield* metBy(pods, claims)).values()];
-  // A pod without rules depends only on pods that have an anti-affinity. Most clusters have few of those.
+  // A pod without rules can only conflict with pods that have an anti-affinity. Most clusters have few of those.
   const apart = met.filter(({ there }) => holdsApart(there));
   const known = new Map<string, boolean>();
   return yield* filterInSteps(pods, (pod) => {
@@ -155,7 +157,7 @@ export function* withoutWaiting(
   });
 }
 
-/** One pod of each kind. {@link looks} distinguishes kinds. */
+/** One pod for each kind of pod on these claims. {@link looks} tells kinds apart. */
 function* metBy(
   pods: readonly Pod[],
   claims: readonly Unlaunched[],
@@ -179,7 +181,7 @@ function hasRules(pod: Pod): boolean {
   return holdsApart(pod) || requiredOf(pod.spec.affinity?.podAffinity).length > 0;
 }
 
-/** Equal texts: the pods are equal for these rules. */
+/** A text about the pod. Pods with equal texts are equal for these rules. */
 function looks({ metadata: { namespace, labels }, spec: { affinity } }: Pod): string {
   return JSON.stringify([namespace, labels, affinity]);
 }

@@ -1,7 +1,8 @@
 /**
- * Keeps one plan within the quotas of the cloud's account. A quota bounds what all NodePools launch together, by
- * capacity type and family, so it is no limit of a pool; the offerings that it counts name it. New nodes take room in
- * the order of their pods' priority. Without this a large batch would create NodeClaims whose launch the cloud refuses.
+ * Keeps a plan within the quotas of the cloud account. A quota bounds what all NodePools launch together, by capacity
+ * type and instance family. So it is not a limit of one NodePool: each offering names the quota that counts it. New
+ * nodes use up quotas in the order of their pods' priority. Without this, a large batch would create NodeClaims whose
+ * launch the cloud refuses.
  */
 import { keyOf } from "../../../apis/meta.ts";
 import { eachInSteps, type Steps } from "../../../base/steps.ts";
@@ -12,7 +13,7 @@ import { Requirements } from "../../scheduling/requirements.ts";
 import { priorityOf } from "../batch/queue.ts";
 import type { PlannedClaim, SchedulingResult, UnschedulablePod } from "../result.ts";
 
-/** What an offering takes of its quota. Undefined: no quota counts it. */
+/** How much an offering uses of its quota. Undefined: no quota counts the offering. */
 type Share = Offering["quota"];
 
 /**
@@ -43,22 +44,25 @@ export function* withinQuotas<R extends SchedulingResult>(
   };
 }
 
-/** What is left of the quotas while new nodes are granted one after the other. */
+/** What is left of the quotas while new nodes are added one after the other. */
 export class QuotaRoom {
   #left: ReadonlyMap<string, number>;
   readonly #shares = new Shares();
 
-  /** Quota → units that may still be launched. Absent: not bounded. */
+  /** `room`: quota → units that may still be launched. A quota that is not in it is unlimited. */
   constructor(room: ReadonlyMap<string, number> = new Map()) {
     this.#left = room;
   }
 
-  /** Quota → units. */
+  /** Quota → units that are left. */
   get left(): ReadonlyMap<string, number> {
     return this.#left;
   }
 
-  /** Takes room for all these claims, or for none. Returns why none was taken. Undefined: all got room. */
+  /**
+   * Subtracts all these claims from the quotas, or none of them. Returns why not. Undefined: the claims were
+   * subtracted.
+   */
   take(claims: readonly PlannedClaim[]): string | undefined {
     if (this.#left.size === 0) return undefined;
     const left = new Map(this.#left);
@@ -72,7 +76,9 @@ export class QuotaRoom {
   }
 }
 
-/** The shares of a claim's offerings, cheapest type first. Claims of one kind have the very same lists of types. */
+/**
+ * The shares of a claim's offerings, cheapest type first. Cached by the claim's lists, which claims of one kind share.
+ */
 class Shares {
   readonly #known = new Map<
     PlannedClaim["instanceTypes"],
@@ -93,8 +99,9 @@ class Shares {
 }
 
 /**
- * Takes the room that the first share with room needs. Returns the quotas without room, sorted, or nothing if room was
- * found or no offering is counted. A claim without any offering is left to the launch, which says why.
+ * Subtracts the first share for which its quota has room. Returns the full quotas, sorted; empty if a share was
+ * subtracted or no quota counts the claim. A claim without any offering is not checked here: its launch reports the
+ * reason.
  */
 function take(shares: readonly Share[], left: Map<string, number>): readonly string[] {
   const full = new Set<string>();

@@ -1,6 +1,6 @@
 /**
- * What the daemons of a NodePool leave of each instance type. Passes see the same daemons on the same types until a
- * DaemonSet, a price or capacity changes, so the answer is kept with the list of types.
+ * What the daemons of a NodePool leave of each instance type. Passes have the same daemons and types until a DaemonSet,
+ * a price or capacity changes. So the result is cached with the list of types.
  */
 import type { HostPort } from "../../../apis/core/host-ports.ts";
 import {
@@ -13,30 +13,30 @@ import { BoundedMap, within } from "../../../base/within.ts";
 import { type Bits, hasBit, noBits, setBit } from "../../scheduling/bits.ts";
 import type { ResourceColumn, TypeSheet } from "./type-sheet.ts";
 
-/** A daemon and the rows of types where it would run. */
+/** A daemon, and the rows of instance types on which it would run. */
 export interface PoolDaemon {
   readonly requests: Resources;
   readonly ports: readonly HostPort[];
   readonly on: Bits;
 }
 
-/** All lists are by position of the type. */
+/** What is left of each instance type. Lists are indexed by position of the type. */
 export interface AfterDaemons {
-  /** What the daemons request together. */
+  /** The requests of all daemons on a node of the type. */
   readonly requests: readonly Resources[];
-  /** What is left for pods after the daemons. */
+  /** What pods can request on a node of the type, after its daemons. */
   readonly allocatable: readonly Resources[];
-  /** Types with room for their daemons. */
+  /** The types that have enough room for their daemons. */
   readonly fitting: Bits;
-  /** Types by what pods can request of a resource. Filled on demand. */
+  /** For each resource: the types by the amount that pods can request. Filled on demand. */
   readonly columns: Map<string, ResourceColumn>;
 }
 
 const known = new WeakMap<TypeSheet, Map<string, AfterDaemons>>();
-/** Answers kept for one list of types: one for each NodePool with other daemons. */
+/** The most results that are cached for one list of types. NodePools with different daemons need one each. */
 const MOST_KEPT = 64;
 
-/** What these daemons leave of the sheet's types. */
+/** What these daemons leave of the types of the sheet. */
 export function afterDaemons(sheet: TypeSheet, daemons: readonly PoolDaemon[]): AfterDaemons {
   const answers = within(known, sheet, () => new BoundedMap<string, AfterDaemons>(MOST_KEPT));
   const key = daemons.map(({ requests, on }) => `${JSON.stringify(requests)} ${on}`).join(";");

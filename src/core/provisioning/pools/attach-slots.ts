@@ -1,8 +1,8 @@
 /**
- * How many volumes of a CSI driver a node of each instance type can attach. The type may say so, as the capacity
- * `attachable-volumes-csi-<driver>`. Otherwise the CSINodes of running nodes of the type say it, or the cloud's
- * `volumeAttachmentLimits` while no node of the type runs. If nothing is known, there is no limit. Upstream checks existing nodes only: a pod with many volumes may get a new node that then
- * refuses it.
+ * How many volumes of a CSI driver a node of each instance type can attach. A type may state it as the capacity
+ * `attachable-volumes-csi-<driver>`. Otherwise, the CSINodes of running nodes of that type state it. While no such node
+ * runs, the cloud's `volumeAttachmentLimits` count. If nothing is known, there is no limit. Upstream checks existing
+ * nodes only: a pod with many volumes may get a new node that then refuses it.
  */
 import { INSTANCE_TYPE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import { eachInSteps, type Steps } from "../../../base/steps.ts";
@@ -14,7 +14,10 @@ import type { NodeView } from "../../state/node-view.ts";
 
 const PREFIX = "attachable-volumes-csi-";
 
-/** Type → driver → slots. The smallest number of all running nodes of the type counts. */
+/**
+ * Type → driver → number of volumes that can be attached. If running nodes of a type differ, the smallest number
+ * counts.
+ */
 export type SeenSlots = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
 /** What the CSINodes of these nodes say. */
@@ -31,7 +34,7 @@ export function* seenSlots(nodes: readonly NodeView[], volumes: VolumeIndex): St
   return seen;
 }
 
-/** The slots for volumes of one driver. */
+/** How many volumes of one driver can be attached. */
 interface Slots {
   /** Indexed by position of the type. */
   readonly slots: readonly number[];
@@ -43,19 +46,19 @@ export class AttachSlots {
   #seen: SeenSlots;
   readonly #byDriver = new Map<string, Slots>();
 
-  /** `types`: as in the table, so that bits mean the same. */
+  /** `types`: in the order of the type table, so that bits have the same meaning. */
   constructor(types: readonly InstanceType[], seen: SeenSlots) {
     this.#types = types;
     this.#seen = seen;
   }
 
-  /** Takes in what running nodes report now. */
+  /** Replaces the numbers by what running nodes report now. */
   see(seen: SeenSlots): void {
     this.#seen = seen;
     this.#byDriver.clear();
   }
 
-  /** Types that can attach all of this; undefined: every type can. */
+  /** The types that can attach all these volumes. Undefined: every type can. */
   holding(usage: VolumeUsage): Bits | undefined {
     let bits: Bits | undefined;
     for (const [driver, { size }] of usage) {
@@ -84,7 +87,7 @@ export class AttachSlots {
   }
 }
 
-/** The volumes of `usage` and `more` together. A claim that both name is one volume. */
+/** The volumes of `usage` and `more` together. A claim that is in both counts once. */
 export function attachedTogether(usage: VolumeUsage, more: VolumeUsage): VolumeUsage {
   if (usage.size === 0) return more;
   const together = new Map(usage);

@@ -1,4 +1,4 @@
-/** Instance types for which a daemon runs only on some nodes, such as those in one zone. */
+/** These types test daemons that run only on some nodes of a type, such as those in one zone. */
 import { describe, expect, it } from "vitest";
 import { instanceType } from "../../../testing/builders.ts";
 import { Requirements } from "../../scheduling/requirements.ts";
@@ -7,7 +7,10 @@ import { rowsByDaemons } from "./daemon-rows.ts";
 const ZONE = "topology.kubernetes.io/zone";
 const GPU = "example.com/gpu";
 
-/** Number of rows of a type with these values of the label, for a daemon of zone-a with this requirement on it. */
+/**
+ * The number of rows into which a type is split. The type has these values of the GPU label; a daemon requires zone-a
+ * and has this requirement on the label.
+ */
 function rowsFor(
   values: readonly string[],
   operator: "In" | "NotIn" | "Exists" | "DoesNotExist",

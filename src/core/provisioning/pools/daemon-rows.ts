@@ -1,8 +1,8 @@
 /**
- * Splits instance types into rows by the daemons that run there. A DaemonSet may select a zone, a capacity type or a
- * label for which the NodePool allows several values. A node of one type then has another overhead, or other
- * host ports, in each of them. Every row is a part of a type where the same daemons run, so that whatever planning
- * asks of a row is exact. Types on which no daemon is limited in such a way stay whole.
+ * Splits instance types into rows by the daemons that run there. A DaemonSet may select a zone, a capacity type or
+ * another label for which the NodePool allows several values. Then nodes of one type differ in daemon overhead and host
+ * ports. The same daemons run on all nodes of a row, so every result for a row is exact. A type is not split if the
+ * same daemons run on all its nodes.
  */
 import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import { BoundedMap, within } from "../../../base/within.ts";
@@ -20,28 +20,30 @@ import type { Requirements } from "../../scheduling/requirements.ts";
 import type { TypeRow } from "./type-rows.ts";
 import { sheetOf } from "./type-sheet.ts";
 
-/** What decides on which part of an instance type a daemon runs. */
+/** The facts that decide on which nodes of an instance type a daemon runs. */
 interface Deciding {
-  /** What the pool requires of its nodes. */
+  /** The requirements of the pool. */
   readonly pool: Requirements;
   /** The requirements of daemons, each alternative once. */
   readonly wanted: readonly Requirements[];
-  /** Labels of offerings: zone, capacity type and further ones. */
+  /** Labels of offerings: zone, capacity type and others. */
   readonly offeringKeys: ReadonlySet<string>;
   /** Labels for which the pool allows several values, and that instance types do not set. */
   readonly poolKeys: readonly string[];
 }
 
-/** Split lists, by list of types and by requirements of daemons. Lists of types never change, and passes share them. */
+/**
+ * Cached results, by list of types and by requirements of daemons. Lists of types never change, and passes share them.
+ */
 const known = new WeakMap<readonly InstanceType[], Map<string, readonly InstanceType[]>>();
 /**
- * Lists kept for one catalogue. One is needed for each NodePool with such daemons; an edit of the NodePool or of a
- * DaemonSet makes another.
+ * The most results that are cached for one list of types. Each NodePool with such daemons needs one. Each edit of the
+ * NodePool or of a DaemonSet adds another one.
  */
 const MOST_KEPT = 64;
 
 /**
- * The instance types, split where a daemon runs only on a part of a type. `wanted`: requirements of daemons that
+ * The instance types, split if a daemon runs on some nodes of a type only. `wanted`: requirements of daemons that
  * tolerate the pool's taints, if the pool's nodes can satisfy them. Returns the same list if nothing is split.
  */
 export function rowsByDaemons(
@@ -63,7 +65,10 @@ export function rowsByDaemons(
   });
 }
 
-/** What decides which daemons run on a node of a type. Undefined: it is the same for all nodes of each type. */
+/**
+ * The facts that decide which daemons run on a node of a type. Undefined: the same daemons run on all nodes of each
+ * type.
+ */
 function decidingOf(
   types: readonly InstanceType[],
   pool: Requirements,
@@ -115,7 +120,9 @@ function rowsOf(type: InstanceType, deciding: Deciding): readonly TypeRow[] {
   return rows;
 }
 
-/** Whether the type's own labels satisfy it, without regard to offerings. */
+/**
+ * Whether the type's own labels satisfy the daemon's requirements. Labels of offerings and of the pool are not checked.
+ */
 function mayRunOn(
   { labels }: InstanceType,
   wanted: Requirements,
@@ -131,8 +138,8 @@ function mayRunOn(
 }
 
 /**
- * The values that a label of the pool's nodes can have, in groups for which the same daemons run. A daemon that
- * compares the label with a number counts as running on all values.
+ * The values of a label of the pool's nodes, in groups: the same daemons run for all values of a group. A daemon that
+ * compares the label with a number counts for all values.
  */
 function partsOf(
   key: string,
@@ -157,14 +164,20 @@ function partsOf(
   return own.complement ? [...listed, rest] : listed;
 }
 
-/** Whether a node with one of these values satisfies the requirement, or the requirement allows a missing label. */
+/**
+ * Whether a node with one of the given values satisfies `wanted`. Also true if the node may lack the label and `wanted`
+ * allows that.
+ */
 export function overlaps(given: Requirement, wanted: Requirement): boolean {
   const common = intersect(given, wanted);
   if (common.complement || common.values.length > 0) return true;
   return given.complement && allowsAbsence(wanted);
 }
 
-/** The offerings that the pool can use, in groups with the same daemons; the others stay with the first group. */
+/**
+ * The type's offerings in groups: the same daemons run on all offerings of a group. Offerings that the pool cannot use
+ * are added to the first group.
+ */
 function groupsOf(
   { offerings }: InstanceType,
   pool: Requirements,

@@ -1,7 +1,6 @@
 /**
- * A pool's instance types as columns of bits: which types satisfy a set of requirements, which have an available
- * offering, which have a given amount of a resource. Each answer is kept, so testing a pod on a planned node is a few
- * bitwise ANDs.
+ * A pool's instance types as columns of bits: which types satisfy a set of requirements, have an available offering, or
+ * have enough of a resource. Results are cached, so testing a pod on a planned node is a few bitwise ANDs.
  * upstream: pkg/controllers/provisioning/scheduling/nodeclaim.go (filterInstanceTypesByRequirements)
  */
 import { CAPACITY_TYPE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
@@ -39,16 +38,16 @@ import {
   type TypeSheet,
 } from "./type-sheet.ts";
 
-/** The values that a requirement allows, numbered. */
+/** The values that a requirement allows, each with a number. */
 interface CountableValues {
-  /** Indexed by position of the type: the numbers of its values. */
+  /** For each type, by position: the numbers of the values that it has. */
   readonly ofType: readonly (readonly number[])[];
-  /** For each value, the number of the last question that counted it. */
+  /** For each value: the number of the last call that counted it. */
   readonly seenIn: Float64Array;
 }
 
 export class TypeTable {
-  /** Rows, by name: bit `i` is `types[i]`. */
+  /** The rows in the order of names. Bit `i` of a result stands for `types[i]`. */
   readonly types: readonly TypeRow[];
   readonly offerings: OfferingTable;
   readonly #space: RequirementSpace;
@@ -63,21 +62,21 @@ export class TypeTable {
   readonly #prices = new Map<SetId, OrderedColumn>();
   readonly #open = new Map<SetId, Bits>();
   readonly #reserved = new Map<SetId, readonly (readonly string[])[]>();
-  /** The last answers of {@link hasFitting} and {@link hasEach}. */
+  /** Cached results of {@link hasFitting} and {@link hasEach}. */
   #fitted: {
     readonly bits: Bits | undefined;
     readonly bySet: WeakMap<Resources, boolean>[];
   } = { bits: undefined, bySet: [] };
   readonly #each = new WeakMap<Resources, boolean>();
-  /** The rows to combine, reused for each question. */
+  /** Scratch memory: the rows of bits that a call combines. */
   readonly #rows: Bits[] = [];
   readonly #starts: number[] = [];
   readonly #left: Bits;
-  /** Kept answers of {@link fitting}. */
+  /** Cached results of {@link fitting}. */
   readonly #given = new SharedBits();
-  /** Kept answers of {@link withCapacityUpTo}, by number of types with more capacity. */
+  /** Cached results of {@link withCapacityUpTo}, by number of types with more capacity. */
   readonly #upTo = new Map<string, Map<number, Bits>>();
-  /** Kept answers of {@link valuesOf}. */
+  /** Cached results of {@link valuesOf}. */
   readonly #values = new WeakMap<Bits, Map<Requirement, readonly string[]>>();
 
   constructor(types: readonly InstanceType[], space: RequirementSpace) {
@@ -93,12 +92,12 @@ export class TypeTable {
     return this.types.length;
   }
 
-  /** Labels by which rows of one type may differ: labels of offerings, and labels of the pool that daemons select. */
+  /** Labels in which rows of one type may differ: labels of offerings, and labels of the pool that daemons select. */
   get splittingKeys(): readonly string[] {
     return [...this.#sheet.given.keys(), ...this.#sheet.offeringKeys];
   }
 
-  /** Types that are not burstable; undefined: none is burstable. */
+  /** The types that are not burstable. Undefined: no type is burstable. */
   get steady(): Bits | undefined {
     return this.#sheet.steady;
   }
@@ -109,8 +108,8 @@ export class TypeTable {
   }
 
   /**
-   * Subtracts the daemons' requests from each type, and returns them by position of the type. Call it before any
-   * question about resources.
+   * Subtracts the requests of daemons from each type. Returns these requests by position of the type. Must be called
+   * before any method about resources.
    */
   reserve(daemons: readonly PoolDaemon[]): readonly Resources[] {
     this.#after = afterDaemons(this.#sheet, daemons);
@@ -118,8 +117,8 @@ export class TypeTable {
   }
 
   /**
-   * Types whose labels satisfy the requirements and that have an available offering under them. Do not change the
-   * result.
+   * The types whose labels satisfy the requirements and that have an available offering which does, too. Do not change
+   * the result.
    */
   compatible(set: SetId): Bits {
     let bits = this.#bySet[set];
@@ -132,7 +131,8 @@ export class TypeTable {
   }
 
   /**
-   * Types whose labels satisfy the requirements. A type without a label satisfies every requirement about it.
+   * The types whose own labels satisfy the requirements. A type that does not set a label satisfies every requirement
+   * on it.
    */
   meeting(set: SetId): Bits {
     const bits = allBits(this.size);
@@ -143,19 +143,20 @@ export class TypeTable {
   }
 
   /**
-   * Types with an available offering that satisfies the requirements. Looks at labels of offerings only.
+   * The types with an available offering that satisfies the requirements on labels of offerings. Other requirements are
+   * not checked.
    */
   offered(set: SetId): Bits {
     const id = this.#aboutOfferings(set);
     return within(this.#offered, id, () => this.offerings.offered(this.#space.get(id)));
   }
 
-  /** Whether the set has requirements about labels of offerings. */
+  /** Whether the set has requirements on labels of offerings. */
   isAboutOfferings(set: SetId): boolean {
     return this.#space.get(this.#aboutOfferings(set)).size > 0;
   }
 
-  /** Like {@link offered}, without reserved offerings. */
+  /** Like {@link offered}, but reserved offerings do not count. */
   open(set: SetId): Bits {
     return within(this.#open, set, () => this.offerings.open(this.#space.get(set)));
   }
@@ -166,7 +167,7 @@ export class TypeTable {
     return found === undefined ? Number.POSITIVE_INFINITY : (found.amounts[found.at] as number);
   }
 
-  /** Position of the type with that offering; undefined: there is none. */
+  /** Position of the type with the cheapest offering under the requirements. Undefined: there is none. */
   cheapestType(bits: Bits, set: SetId): number | undefined {
     const found = this.#cheapestAt(bits, set);
     return found === undefined ? undefined : (found.order[found.at] as number);
@@ -194,14 +195,14 @@ export class TypeTable {
     return undefined;
   }
 
-  /** Ids of the reservations that types in `bits` could be launched into under the set, ascending. */
+  /** The ids of all reservations into which types of `bits` could be launched under the requirements. Sorted. */
   reservations(bits: Bits, set: SetId): readonly string[] {
     const byType = this.#reservedIn(set);
     const ids = bitIndices(bits).flatMap((index) => byType[index] ?? []);
     return [...new Set(ids)].sort();
   }
 
-  /** The types in `bits` that could be launched into one of these reservations under the set. */
+  /** The types of `bits` that could be launched into one of these reservations under the requirements. */
   reservable(bits: Bits, set: SetId, ids: readonly string[]): Bits {
     const byType = this.#reservedIn(set);
     const left = noBits(this.size);
@@ -216,9 +217,9 @@ export class TypeTable {
   }
 
   /**
-   * The types of `bits` that satisfy the requirements and have room for `used` and `added` together; undefined: none.
-   * The caller knows that they have room for `used`, so only resources in `added` are checked. Do not change the
-   * result: it may be `bits` itself, and equal results share one object.
+   * The types of `bits` that satisfy the requirements and have room for `used` and `added` together. Undefined: none.
+   * Types of `bits` must have room for `used`, so only resources in `added` are checked. Do not change the result: it
+   * may be `bits` itself, and equal results share one object.
    */
   fitting(bits: Bits, set: SetId, used: Resources, added: Resources): Bits | undefined {
     const count = this.#ask(bits.length, set, used, added);
@@ -233,7 +234,7 @@ export class TypeTable {
       let common = own;
       for (let at = 0; at < count && common !== 0; at++)
         common &= (rows[at] as Bits)[(starts[at] as number) + word] as number;
-      // `&` gives signed words, but stored words are unsigned.
+      // `&` gives a signed number, but bits are stored as unsigned numbers.
       common >>>= 0;
       left[word] = common;
       if (common !== 0) isNone = false;
@@ -243,7 +244,7 @@ export class TypeTable {
     return isAll ? bits : this.#given.of(left);
   }
 
-  /** Prepares the rows that are ANDed. Returns their number; 0: no type has enough of some resource. */
+  /** Prepares the rows of bits for an AND. Returns their number. 0: no type has enough of some resource. */
   #ask(words: number, set: SetId, used: Resources, added: Resources): number {
     const rows = this.#rows;
     const starts = this.#starts;
@@ -286,7 +287,7 @@ export class TypeTable {
     );
   }
 
-  /** The largest capacity of each resource among the types in `bits`. */
+  /** The largest capacity of this resource among the types of `bits`. */
   mostCapacity(bits: Bits, name: string): number {
     const { order, amounts } = capacityColumn(this.#sheet, name);
     let at = 0;
@@ -294,7 +295,7 @@ export class TypeTable {
     return Math.max(0, amounts[at] ?? 0);
   }
 
-  /** Types with at most `amount` of a capacity; undefined: all types. Do not change the result. */
+  /** The types with at most this amount of a capacity. Undefined: all types. Do not change the result. */
   withCapacityUpTo(name: string, amount: number): Bits | undefined {
     const { order, amounts } = capacityColumn(this.#sheet, name);
     if ((amounts[0] ?? 0) <= amount) return undefined;
@@ -308,7 +309,7 @@ export class TypeTable {
   }
 
   /**
-   * Distinct values that the types in `bits` can have under a requirement: what minValues counts.
+   * The number of distinct values that the types of `bits` can have under a requirement. This is what minValues counts.
    */
   distinctValues(bits: Bits, requirement: Requirement): number {
     const { ofType, seenIn } = this.#countable(requirement);
@@ -325,8 +326,8 @@ export class TypeTable {
   }
 
   /**
-   * Like {@link distinctValues}, for the node that is launched. A reserved node has only the capacity type `reserved`,
-   * and no other node has it.
+   * Like {@link distinctValues}, for a node that is launched. A reserved node can only have the capacity type
+   * `reserved`, and other nodes cannot have it.
    */
   launchedValues(bits: Bits, requirement: Requirement, isReserved: boolean): number {
     const { key } = requirement;
@@ -348,7 +349,7 @@ export class TypeTable {
     });
   }
 
-  /** Values of a label among the types in `bits`, as far as the requirement allows them. */
+  /** The values of a label that the types of `bits` have and the requirement allows. */
   valuesOf(bits: Bits, requirement: Requirement): readonly string[] {
     const known = this.#values.get(bits) ?? within(this.#values, bits, () => new Map());
     return (
@@ -366,7 +367,7 @@ export class TypeTable {
     return values.sort();
   }
 
-  /** The part of a set that is about labels of offerings. */
+  /** The requirements of the set that are about labels of offerings, as a set. */
   #aboutOfferings(set: SetId): SetId {
     return within(this.#offeringPart, set, () => {
       const all = [...this.#space.get(set).all()];
@@ -402,12 +403,12 @@ export class TypeTable {
     return within(columns, name, () => resourceColumn(allocatable, name));
   }
 
-  /** What pods can request on a type, after the daemons' requests. For explanations. */
+  /** The resources that pods can request on a node of this type, after its daemons. For explanations. */
   allocatable(index: number): Resources {
     return this.#after.allocatable[index] as Resources;
   }
 
-  /** Types that hold `requests`, whatever their labels; for explanations. */
+  /** The types with room for `requests`, whatever their labels are. For explanations. */
   holding(requests: Resources): Bits {
     const bits = this.#after.fitting.slice();
     for (const name in requests) {

@@ -1,6 +1,7 @@
 /**
- * The available offerings of a pool's instance types, by kind. A kind is a zone, a capacity type and further labels.
- * A region has a few kinds and tens of thousands of offerings, so requirements are compared with kinds.
+ * The available offerings of a pool's instance types, by kind. A kind is one combination of zone, capacity type and
+ * other labels. A region has few kinds and tens of thousands of offerings, so requirements are checked once for each
+ * kind.
  */
 import { BoundedMap, within } from "../../../base/within.ts";
 import type { InstanceType, Offering } from "../../cloudprovider/instance-type.ts";
@@ -16,11 +17,11 @@ interface Entry {
 export class OfferingTable {
   /** Whether some type has a reserved offering. */
   readonly hasReserved: boolean;
-  /** One offering for each kind. */
+  /** One offering as an example of each kind. */
   readonly #kinds: Offering[] = [];
-  /** Indexed by position of the type: its offerings. */
+  /** The offerings of each type, by position of the type. */
   readonly #entries: readonly (readonly Entry[])[];
-  /** Kept answers of {@link cheapest}, by allowed kinds. */
+  /** Cached results of {@link cheapest}, by allowed kinds. */
   readonly #cheapest = new BoundedMap<string, readonly (Offering | undefined)[]>(MOST_KEPT);
 
   constructor(types: readonly InstanceType[]) {
@@ -37,7 +38,10 @@ export class OfferingTable {
     this.hasReserved = this.#kinds.some(isReserved);
   }
 
-  /** Offerings without labels have few kinds: one for each zone and capacity type. */
+  /**
+   * The kind of an offering without labels. It is searched in the list, because there are few: one for each zone and
+   * capacity type.
+   */
   #plainKind(offering: Offering): number {
     for (let kind = 0; kind < this.#kinds.length; kind++) {
       const { zone, capacityType, labels } = this.#kinds[kind] as Offering;
@@ -47,7 +51,7 @@ export class OfferingTable {
     return this.#kinds.push(offering) - 1;
   }
 
-  /** Types with an offering that satisfies the requirements and is not reserved. */
+  /** The types with an offering that satisfies the requirements and is not reserved. */
   open(requirements: Requirements): Bits {
     const allowed = this.#allowed(requirements);
     const bits = noBits(this.#entries.length);
@@ -58,7 +62,7 @@ export class OfferingTable {
     return bits;
   }
 
-  /** Indexed by position of the type: ids of reservations which the requirements allow. */
+  /** For each type, by position: the ids of its reservations that the requirements allow. */
   reserved(requirements: Requirements): readonly (readonly string[])[] {
     const allowed = this.#allowed(requirements);
     return this.#entries.map((entries) => {
@@ -69,7 +73,7 @@ export class OfferingTable {
     });
   }
 
-  /** Types with an offering that satisfies the requirements. */
+  /** The types with an offering that satisfies the requirements. */
   offered(requirements: Requirements): Bits {
     const allowed = this.#allowed(requirements);
     const bits = noBits(this.#entries.length);
@@ -79,7 +83,7 @@ export class OfferingTable {
     return bits;
   }
 
-  /** Indexed by position of the type: its cheapest offering that satisfies the requirements. */
+  /** For each type, by position: its cheapest offering that satisfies the requirements. */
   cheapest(requirements: Requirements): readonly (Offering | undefined)[] {
     const allowed = this.#allowed(requirements);
     const text = allowed.map((one) => (one ? "1" : "0")).join("");
@@ -88,7 +92,7 @@ export class OfferingTable {
     );
   }
 
-  /** The label that tells reservations apart; undefined when nothing is reserved. */
+  /** The label with the id of a reservation. Undefined: no offering is reserved. */
   reservationKey(): string | undefined {
     for (const kind of this.#kinds) {
       const reservation = reservationOf(kind);
@@ -102,12 +106,12 @@ export class OfferingTable {
   }
 }
 
-/** Most kept answers. Few zones and capacity types exist, and so few different questions. */
+/** The most results that are cached. There are few zones and capacity types, so few different calls. */
 const MOST_KEPT = 64;
 
 function cheapestOf(entries: readonly Entry[], allowed: readonly boolean[]): Offering | undefined {
   let best: Offering | undefined;
-  // A counted loop is faster here, because it mostly runs before the code is compiled.
+  // A loop by index is faster here, because it mostly runs before V8 compiles it.
   for (let at = 0; at < entries.length; at++) {
     const { kind, offering } = entries[at] as Entry;
     if (allowed[kind] !== true) continue;

@@ -1,4 +1,4 @@
-/** Messages about pools that do not depend on pods: types that limits exclude, and pools without any type. */
+/** Messages about pools that do not depend on pods: types that limits exclude, and pools without usable types. */
 import type { InstanceType } from "../../cloudprovider/instance-type.ts";
 import { bitIndices } from "../../scheduling/bits.ts";
 import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
@@ -10,7 +10,7 @@ export type PoolNotes = Pick<
   "excludedByLimits" | "withoutTypes" | "withTooFewTypes"
 >;
 
-/** Notes on limits before anything is planned. Planned claims count against them later. */
+/** The messages before anything is planned. Later, planned claims count against limits, too. */
 export function poolNotes(
   templates: readonly Template[],
   { space, minValuesPolicy }: NotedIn,
@@ -40,7 +40,10 @@ function isTooFew({ set, table, usable }: Template, space: RequirementSpace): bo
     .some((one) => table.distinctValues(usable, one) < (one.minValues as number));
 }
 
-/** v1 counts the types that satisfy the pool's requirements; older generations count all types of the node class. */
+/**
+ * For each pool: how many types its limits exclude. In v1, only types that satisfy the pool's requirements count; older
+ * versions count all types of the node class.
+ */
 function excludedByLimits(templates: readonly Template[]): SchedulingResult["excludedByLimits"] {
   return templates
     .map((template) => {

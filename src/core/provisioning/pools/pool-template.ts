@@ -39,19 +39,19 @@ import { AttachSlots, type SeenSlots } from "./attach-slots.ts";
 import { rowsByDaemons } from "./daemon-rows.ts";
 import { TypeTable } from "./instance-types.ts";
 
-/** Labels that every node has and claims lack. Pods, above all daemons, may select them. */
+/** Labels that claims lack but every node will have. Pods may select them; DaemonSets often do. */
 const SIMULATED_LABELS: Readonly<Record<string, string>> = {
   [NODE_REGISTERED_LABEL_KEY]: "true",
   [NODE_INITIALIZED_LABEL_KEY]: "true",
 };
 
-/** Keys that only the simulation of a node has. Claims must not contain them. */
+/** The label keys that exist only in the planned form of a node. A claim must not contain them. */
 export function simulatedKeys(pool: Pool): ReadonlySet<string> {
   return new Set([...Object.keys(SIMULATED_LABELS), ...foreignKeys(pool)]);
 }
 
 /**
- * Labels that only nodes of the other kind of pool have: its owner label, and a label of AWS that v1 removed. v1alpha5
+ * Labels that only nodes of the other kind of pool have: its owner label, and an AWS label that v1 removed. Karpenter
  * treats them as well known, but claims must not contain them.
  */
 function foreignKeys(pool: Pool): readonly string[] {
@@ -61,42 +61,45 @@ function foreignKeys(pool: Pool): readonly string[] {
 }
 
 export interface Template {
-  /** Position in the order of pools. */
+  /** Position of the pool in the order of pools. */
   readonly index: number;
   readonly pool: Pool;
   readonly taints: readonly Taint[];
   readonly set: SetId;
   readonly table: TypeTable;
-  /** Types that satisfy the pool's own requirements and have an available offering. */
+  /** The types that satisfy the pool's requirements and have an available offering. */
   readonly usable: Bits;
-  /** Indexed by position of the type. */
+  /** The requests of all daemons on a node of each type, by position of the type. */
   readonly daemonRequests: readonly Resources[];
   readonly daemons: readonly PoolDaemon[];
   readonly slots: AttachSlots;
-  /** Types that are not burstable; undefined: none is burstable. */
+  /** The types that are not burstable. Undefined: no type is burstable. */
   readonly steady: Bits | undefined;
-  /** What is left of the limits. Replaced when a claim is opened, so an earlier value can be set again. */
+  /**
+   * What is left of the pool's limits. A new object replaces it when a node is charged, so an earlier value can be
+   * restored.
+   */
   budget: Budget;
   /**
-   * True: the limits have room for the largest node for each pod of the batch, so nothing is charged. Absent: not
-   * known.
+   * True: the limits have room for one node of the largest type for each pod of the batch, so nodes are not charged.
+   * Absent: not known.
    */
   isAmple?: boolean;
 }
 
-/** Whether the pool's own requirements leave no type that can be launched. */
+/** Whether the pool's own requirements exclude every type that can be launched. */
 export function hasNoType({ table, usable }: Template): boolean {
   return table.size === 0 || isEmptyBits(usable);
 }
 
-/** The remaining limits, and the types that fit into them. */
+/** What is left of the limits, and the types that fit into it. */
 export interface Budget {
   readonly remaining: Resources;
   readonly within: Bits;
   readonly exhausted: boolean;
 }
 
-/** Makes the pool's template. Daemons are matched with its types once. */
+/** The template of the pool. Finds the types on which each daemon runs. */
 export function createTemplate(
   input: PoolInput,
   index: number,
@@ -136,9 +139,9 @@ export function createTemplate(
 }
 
 /**
- * Charges a planned node against the pool's limits, so that it can become any of these types. Returns the whole
- * charge, which is never less than `charged`. karpenter-ts also charges the node itself, so that a batch does not
- * exceed the limit `nodes`.
+ * Charges a planned node against the pool's limits, so that it can become any of these types. Returns the total charge
+ * of the node, which is never less than `charged`. In karpenter-ts, the node itself is charged against the limit
+ * `nodes`, so that a batch cannot exceed it.
  */
 export function chargeLimits(
   template: Template,
@@ -161,7 +164,7 @@ export function chargeLimits(
   return amounts;
 }
 
-/** The types that the limits leave to a planned node that was charged this much; undefined: all. */
+/** The types that the limits still allow for a node that was charged this much. Undefined: all types. */
 export function affordable(
   { table, budget: { remaining } }: Template,
   charged: Resources,
@@ -175,7 +178,10 @@ export function affordable(
   return types;
 }
 
-/** The charge of a node that may become any of these types: one node, and the largest amount of each resource. */
+/**
+ * The charge for one resource of a node that may become any of these types: their largest amount, and at least one of
+ * `nodes`.
+ */
 function chargeOf(table: TypeTable, candidates: Bits, name: string): number {
   const most = table.mostCapacity(candidates, name);
   return name === "nodes" ? Math.max(1, most) : most;
@@ -187,19 +193,19 @@ export function isLimited({ pool }: Template): boolean {
   return false;
 }
 
-/** Whether this many of the pool's largest nodes could reach its limits. */
+/** Whether this many of the pool's largest nodes could use up its limits. */
 export function mayRunOut(
   { table, budget: { remaining, within } }: Template,
   nodes: number,
 ): boolean {
   for (const name in remaining) {
-    // One node more must fit, or the largest type would be excluded.
+    // The limits must have room for one node more. Otherwise the last node could not be of the largest type.
     if ((remaining[name] as number) < chargeOf(table, within, name) * (nodes + 1)) return true;
   }
   return false;
 }
 
-/** Adds the capacity of a removed node to the remaining limits, for a what-if question. */
+/** Adds the capacity of a removed node to what is left of the limits, for a what-if question. */
 export function creditLimits(template: Template, capacity: Resources): void {
   const { table, budget, usable } = template;
   const remaining: Record<string, number> = {};
@@ -213,20 +219,20 @@ export function liftLimits(template: Template): void {
   template.budget = unlimited(template).budget;
 }
 
-/** The same pool without limits. */
+/** A copy of the template without limits. */
 export function unlimited(template: Template): Template {
   const { table, usable, pool } = template;
   const budget = budgetOf(table, NO_RESOURCES, usable);
   return { ...template, pool: { ...pool, limits: {} }, budget };
 }
 
-/** Sets what the pool's nodes use now. */
+/** Computes what is left of the limits if the pool's nodes use this much. */
 export function resetLimits(template: Template, usage: Resources): void {
   const { table, pool, usable } = template;
   template.budget = budgetOf(table, remainingLimits(pool.limits, usage), usable);
 }
 
-/** The smallest daemon overhead among these types. */
+/** The smallest requests of daemons on any of these types. */
 export function leastDaemonRequests(template: Template, candidates: Bits): Resources {
   if (template.daemons.length === 0) return NO_RESOURCES;
   let least: Record<string, number> | undefined;
@@ -244,8 +250,8 @@ export function leastDaemonRequests(template: Template, candidates: Bits): Resou
 }
 
 /**
- * The required terms of a daemon that the pool's nodes can satisfy; empty if it does not tolerate the pool's taints.
- * Daemons tolerate PreferNoSchedule, and one satisfied term is enough.
+ * The required terms of a daemon that the pool's nodes can satisfy. Empty: it does not tolerate the pool's taints.
+ * Every daemon tolerates PreferNoSchedule taints. It runs on nodes that satisfy one of its terms.
  */
 function selectionOf(
   pod: Pod,
@@ -260,7 +266,7 @@ function selectionOf(
     .filter((one) => space.join(set, space.intern(one)) !== undefined);
 }
 
-/** The rows on which a daemon with this selection runs. */
+/** The rows of types on which a daemon with these terms runs. */
 function daemonRows(
   selection: readonly Requirements[],
   set: SetId,
@@ -279,7 +285,7 @@ function daemonRows(
         ? commonBits(table.meeting(one), table.offered(one))
         : table.meeting(one);
     uniteBits(rows, runs(joined));
-    // Daemons on types that the pool excludes: a fix may let the pool use these types.
+    // The daemon also counts on types that the pool excludes, because a suggested fix may let the pool use these types.
     uniteBits(others, runs(wanted));
   }
   if (isEmptyBits(others)) return rows;
@@ -288,7 +294,7 @@ function daemonRows(
   return rows;
 }
 
-/** Whether a node of this type fits within what is left of the pool's limits. */
+/** Whether one more node of this type fits into what is left of the pool's limits. */
 export function withinLimits({ budget }: Template, { capacity }: InstanceType): boolean {
   if (budget.exhausted) return false;
   for (const name in budget.remaining) {
@@ -297,7 +303,7 @@ export function withinLimits({ budget }: Template, { capacity }: InstanceType): 
   return true;
 }
 
-/** `among`: types that fit into the other limits. */
+/** What is left of limits, and the types that fit. `among`: the types that other limits allow. */
 function budgetOf(table: TypeTable, remaining: Resources, among: Bits): Budget {
   const exhausted = (remaining["nodes"] ?? Number.POSITIVE_INFINITY) < 1;
   let within = exhausted ? noBits(table.size) : among;

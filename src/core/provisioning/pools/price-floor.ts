@@ -1,6 +1,6 @@
 /**
- * Lower bounds on prices, to answer questions about price without a whole plan: the cheapest offering of each type
- * that a pool can launch, and the lowest price of one unit of each resource.
+ * Lower bounds on prices, which need no plan: the cheapest offering of each type that a pool can launch, and the lowest
+ * price of one unit of each resource.
  */
 import type { Resources } from "../../../apis/resources.ts";
 import { type Bits, hasBit, noBits, setBit } from "../../scheduling/bits.ts";
@@ -8,9 +8,12 @@ import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
 import type { Template } from "./pool-template.ts";
 
 export class PriceFloor {
-  /** Indexed by index of the template, then position of the type. Infinite: the type cannot be launched. */
+  /**
+   * The lowest price of each type, by index of the template, then by position of the type. Infinite: the type cannot be
+   * launched.
+   */
   readonly #prices: readonly (readonly number[])[];
-  /** Micro-dollars per hour for one unit. */
+  /** The lowest price of one unit of each resource, in micro-dollars per hour. */
   readonly #perUnit = new Map<string, number>();
 
   constructor(templates: readonly Template[], space: RequirementSpace) {
@@ -45,7 +48,7 @@ export class PriceFloor {
     return least;
   }
 
-  /** The template's types that cost less than this. */
+  /** The template's types whose lowest price is below this one. */
   below({ index, table }: Template, priceMicroUsd: number): Bits {
     const bits = noBits(table.size);
     this.#prices[index]?.forEach((price, type) => {

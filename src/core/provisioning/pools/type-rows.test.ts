@@ -1,4 +1,4 @@
-/** Types whose offerings differ in capacity or overhead, and the resources that pods can use of them. */
+/** These types test offerings that differ in capacity or overhead, and what pods can request on them. */
 import { describe, expect, it } from "vitest";
 import { instanceType, pod, poolInput, schedulingInput } from "../../../testing/builders.ts";
 import type { Offering } from "../../cloudprovider/instance-type.ts";
@@ -15,7 +15,7 @@ const offering = (zone: string, priceMicroUsd: number, own: Partial<Offering> = 
   ...own,
 });
 
-/** The zone of the cheapest offering of a four-cpu type which that pod can use, if there is one. */
+/** The zone of the cheapest offering of a four-cpu type on which the pod fits. Undefined: it fits on none. */
 function zoneFor(cpu: string, offerings: readonly Offering[], requests = {}): string | undefined {
   const pools = [poolInput({}, [instanceType({ cpu: 4, offerings })])];
   const { newClaims } = solve(schedulingInput({ pods: [pod({ cpu, requests })], pools }));

@@ -1,7 +1,6 @@
 /**
  * Rows of instance types. A type has one row for each capacity of its offerings, and for each set of daemons that run
- * on it (daemon-rows.ts). So every fact about a row (what fits, its daemons, its limits) holds for each of its
- * offerings.
+ * on it (daemon-rows.ts). So what holds for a row (its capacity, daemons, limits) holds for each of its offerings.
  * upstream: pkg/cloudprovider/types.go (AllocatableOfferings)
  */
 import { canonicalJson } from "../../../base/json.ts";
@@ -11,17 +10,23 @@ import type { Requirement } from "../../scheduling/requirement.ts";
 
 /** An instance type, or the part of one where the same daemons run. */
 export interface TypeRow extends InstanceType {
-  /** Labels of the pool's nodes that have one of these values in this row. Absent: all values that the pool allows. */
+  /**
+   * Labels of the pool for which nodes of this row have only these values. Absent: nodes may have all values that the
+   * pool allows.
+   */
   readonly given?: readonly Requirement[];
 }
 
-/** Rows by name, the type's own capacity first. Types without overrides are rows as they are. */
+/**
+ * The rows sorted by name; the row with the type's own capacity comes first. A type whose offerings have no overrides
+ * is one row.
+ */
 export function typeRows(types: readonly TypeRow[]): TypeRow[] {
   const rows = types.flatMap((type) => (type.offerings.some(isOverridden) ? split(type) : [type]));
   return rows.sort((a, b) => (a.name === b.name ? 0 : a.name < b.name ? -1 : 1));
 }
 
-/** Whether a type has two rows. `rows` are sorted by name. */
+/** Whether some type has two rows. `rows` must be sorted by name. */
 export function haveSplitTypes(rows: readonly TypeRow[]): boolean {
   return rows.some(({ name }, at) => at > 0 && rows[at - 1]?.name === name);
 }
@@ -33,7 +38,7 @@ export function mergedRows(rows: readonly TypeRow[]): InstanceType[] {
     const known = byName.get(row.name);
     if (known === undefined) byName.set(row.name, row);
     else {
-      // Rows that differ only in labels of the pool have the same offerings.
+      // Rows that differ only in the pool's labels have the same offerings, so each offering is added once.
       const more = row.offerings.filter((one) => !known.offerings.includes(one));
       byName.set(row.name, { ...known, offerings: [...known.offerings, ...more] });
     }

@@ -1,7 +1,7 @@
 /**
  * Facts about a list of instance types that do not depend on a pool: its rows by name, and columns that are made on
- * demand. Pools of one class share a list, and so do passes until prices or capacity change. So the facts are
- * computed once.
+ * demand. Pools with the same node class share a list, and so do passes until prices or capacity change. So the facts
+ * are computed once.
  */
 import {
   CAPACITY_TYPE_LABEL_KEY,
@@ -15,31 +15,31 @@ import type { Requirement } from "../../scheduling/requirement.ts";
 import { OfferingTable } from "./offering-table.ts";
 import { haveSplitTypes, type TypeRow, typeRows } from "./type-rows.ts";
 
-/** A label: which types have which of its values. */
+/** For one label: which types have which of its values. */
 export interface LabelColumn {
   readonly byValue: ReadonlyMap<string, Bits>;
-  /** Types that do not set the label. */
+  /** The types that do not set the label. */
   readonly silent: Bits;
-  /** Types whose nodes never have the label. */
+  /** The types whose nodes never have the label. */
   readonly never: Bits;
 }
 
 /**
- * Types by the amount of a resource that pods can request. Row `i` of `rows`, which are stored one after another, has
- * the types with at least `amounts[i]`.
+ * The types by the amount of a resource that pods can request. Row `i` of `rows` has the types with at least
+ * `amounts[i]`. The rows are stored one after another.
  */
 export interface ResourceColumn {
   readonly amounts: readonly number[];
   readonly rows: Bits;
 }
 
-/** Types sorted by an amount of a resource, largest first, or by price, cheapest first. */
+/** The types in the order of an amount, largest first, or of price, cheapest first. */
 export interface OrderedColumn {
   readonly order: readonly number[];
   readonly amounts: readonly number[];
 }
 
-/** What pods and daemons together may request. Never negative for a usable type. */
+/** What pods and daemons together may request on a node of the type. Never negative for a usable type. */
 function allocatableOf(type: InstanceType): Resources {
   const result = subtractResources(type.capacity, type.overhead) as Record<string, number>;
   for (const name in type.capacity) {
@@ -51,19 +51,19 @@ function allocatableOf(type: InstanceType): Resources {
 
 export interface TypeSheet {
   readonly types: readonly TypeRow[];
-  /** Some type has several rows. */
+  /** Whether some type has several rows. */
   readonly hasSplitTypes: boolean;
   readonly offerings: OfferingTable;
   readonly allocatable: readonly Resources[];
   readonly labels: Map<string, LabelColumn>;
-  /** Labels that types have. */
+  /** All labels that types set. */
   readonly labelKeys: ReadonlySet<string>;
   readonly resources: Map<string, ResourceColumn>;
   readonly capacities: Map<string, OrderedColumn>;
   readonly offeringKeys: ReadonlySet<string>;
-  /** Types that are not burstable; undefined: none is burstable. */
+  /** The types that are not burstable. Undefined: no type is burstable. */
   readonly steady: Bits | undefined;
-  /** Label of a pool → the rows whose nodes have only some of its values. */
+  /** For each label of the pool: the rows whose nodes have only some of its values. */
   readonly given: ReadonlyMap<string, readonly GivenLabel[]>;
 }
 
@@ -72,7 +72,7 @@ interface GivenLabel {
   readonly value: Requirement;
 }
 
-/** Keyed by list of types. Lists never change. */
+/** The sheet of each list of types. Lists never change. */
 const sheets = new WeakMap<readonly InstanceType[], TypeSheet>();
 
 export function sheetOf(list: readonly InstanceType[]): TypeSheet {
@@ -107,7 +107,7 @@ export function readTypes(list: readonly InstanceType[]): void {
   }
 }
 
-/** The types by their value of the label. */
+/** The types by their values of this label. */
 export function labelColumn(sheet: TypeSheet, key: string): LabelColumn {
   return within(sheet.labels, key, () => columnOf(sheet, key));
 }
@@ -129,7 +129,7 @@ function columnOf({ types, labelKeys }: TypeSheet, key: string): LabelColumn {
   return { byValue, silent, never };
 }
 
-/** The types by what pods can request of a resource. `allocatable` is by position of the type. */
+/** The types by the amount of a resource that pods can request. `allocatable`: by position of the type. */
 export function resourceColumn(allocatable: readonly Resources[], name: string): ResourceColumn {
   const all = Float64Array.from(allocatable, (amounts) => amounts[name] ?? 0);
   const order = largestFirst(all);
@@ -145,7 +145,7 @@ export function resourceColumn(allocatable: readonly Resources[], name: string):
   return { amounts, rows };
 }
 
-/** The types by capacity, largest first. */
+/** The types in the order of this capacity, largest first. */
 export function capacityColumn({ types, capacities }: TypeSheet, name: string): OrderedColumn {
   return within(capacities, name, () => {
     const all = Float64Array.from(types, ({ capacity }) => capacity[name] ?? 0);
@@ -154,7 +154,7 @@ export function capacityColumn({ types, capacities }: TypeSheet, name: string): 
   });
 }
 
-/** Positions, largest amount first; equal amounts in order. */
+/** The positions of amounts, largest amount first. Equal amounts keep their order. */
 function largestFirst(amounts: Float64Array): number[] {
   return [...amounts.keys()].sort((a, b) => (amounts[b] as number) - (amounts[a] as number));
 }
@@ -175,7 +175,7 @@ function steadyOf(types: readonly InstanceType[]): Bits | undefined {
   return steady;
 }
 
-/** Labels of offerings. */
+/** The label keys of all offerings. */
 function keysOf(types: readonly InstanceType[]): ReadonlySet<string> {
   const keys = new Set([TOPOLOGY_ZONE_LABEL_KEY, CAPACITY_TYPE_LABEL_KEY]);
   for (const { offerings } of types) {
@@ -184,7 +184,7 @@ function keysOf(types: readonly InstanceType[]): ReadonlySet<string> {
   return keys;
 }
 
-/** Index of the first amount that is at most `most`, in descending amounts. The length if there is none. */
+/** In amounts that descend: index of the first one that is at most `most`. If there is none, the length. */
 export function firstAtMost(amounts: readonly number[], most: number): number {
   let low = 0;
   let high = amounts.length;
@@ -196,7 +196,7 @@ export function firstAtMost(amounts: readonly number[], most: number): number {
   return low;
 }
 
-/** Index of the first amount that is at least `wanted`. The length if there is none. */
+/** In amounts that ascend: index of the first one that is at least `wanted`. If there is none, the length. */
 export function firstAtLeast(amounts: readonly number[], wanted: number): number {
   let low = 0;
   let high = amounts.length;

@@ -13,7 +13,7 @@ const offering = (zone: string, priceMicroUsd: number, own: Partial<Offering> = 
   available: true,
   ...own,
 });
-/** In this zone the type has only 2 cpu. */
+/** An offering in this zone that has only 2 cpu for pods. */
 const small = (zone: string, priceMicroUsd: number) =>
   offering(zone, priceMicroUsd, { overheadOverride: { cpu: 2_000 } });
 

@@ -1,7 +1,7 @@
 /**
- * A NodeClaim names instance types, but planning chooses rows of them (type-rows.ts). If one row of a type holds the
- * pods and another one does not, the cloud might launch the type where the pods have no room. Then the claim's
- * requirements are narrowed until every launch of a named type is one of the chosen rows.
+ * A NodeClaim names instance types, but planning chooses rows of types (type-rows.ts). The pods may fit on one row of a
+ * type but not on another one. The cloud might launch the type where the pods do not fit. So the claim's requirements
+ * are narrowed until only chosen rows can be launched.
  */
 import {
   CAPACITY_TYPE_LABEL_KEY,
@@ -37,8 +37,8 @@ export interface Chosen {
 }
 
 /**
- * Requirements under which no type of `rows` can be launched as one of its other rows. The cheapest offering of all
- * stays allowed. For each label the values with the cheapest offerings stay allowed.
+ * Narrowed requirements, under which a type of `rows` can be launched only as one of these rows. They still allow the
+ * cheapest offering of all, and as many values of each label as possible, cheapest first.
  */
 export function withWholeTypes(table: TypeTable, requirements: Requirements, rows: Bits): Chosen {
   if (!table.hasSplitTypes) return { requirements, rows };
@@ -62,8 +62,8 @@ export function withWholeTypes(table: TypeTable, requirements: Requirements, row
 }
 
 /**
- * The rows of `bits` that a node with these requirements can be. A row is left out only if another row of its type
- * stays: if no row stays, the rows tell why the type cannot be launched.
+ * The rows of `bits` that a node with these requirements can be. A row is removed only if another row of its type is
+ * left. If no row can be launched, all are kept, because they say why.
  */
 export function rowsUnder(table: TypeTable, bits: Bits, requirements: Requirements): Bits {
   if (!table.hasSplitTypes) return bits;
@@ -77,14 +77,14 @@ export function rowsUnder(table: TypeTable, bits: Bits, requirements: Requiremen
   return left;
 }
 
-/** Number of types that have some of these rows. */
+/** The number of types to which these rows belong. */
 export function countTypes({ types, hasSplitTypes }: TypeTable, bits: Bits): number {
   return hasSplitTypes
     ? new Set(bitIndices(bits).map((index) => types[index]?.name)).size
     : countBits(bits);
 }
 
-/** Rows that are not in `rows`, of types that have a row in it. */
+/** The rows that are not in `rows`, but whose type has a row in it. */
 function leftOutOf({ types }: TypeTable, rows: Bits): readonly TypeRow[] {
   const named = new Set(bitIndices(rows).map((index) => types[index]?.name));
   return types.filter(({ name }, index) => named.has(name) && !hasBit(rows, index));
@@ -108,7 +108,7 @@ function byPrice(table: TypeTable, requirements: Requirements, rows: Bits): Laun
   );
 }
 
-/** The labels of a node that is launched with this row and offering. */
+/** The labels of a node of this row and offering. */
 function labelsOf({ row: { given = [] }, offering }: Launchable): Requirements {
   const { zone, capacityType, labels = {} } = offering;
   const own = { [TOPOLOGY_ZONE_LABEL_KEY]: zone, [CAPACITY_TYPE_LABEL_KEY]: capacityType };
@@ -134,7 +134,7 @@ function widened(
   return best;
 }
 
-/** Values that usable offerings have under the requirements, each once. */
+/** The values of the label that usable offerings have under the requirements. */
 function valuesOf(
   key: string,
   launchable: readonly Launchable[],
@@ -154,7 +154,10 @@ function labelOf({ zone, capacityType, labels }: Offering, key: string): string 
   return key === CAPACITY_TYPE_LABEL_KEY ? capacityType : labels?.[key];
 }
 
-/** The requirement with one more value. Undefined: it allows the value already, or all but listed values (NotIn). */
+/**
+ * The requirement with one more value. Undefined: it allows the value already, or it is not a list of allowed values
+ * (NotIn).
+ */
 function unionOf({ key, complement, values, minValues }: Requirement, value: string) {
   if (complement || values.includes(value)) return undefined;
   return { ...oneOf(key, [...values, value]), minValues };

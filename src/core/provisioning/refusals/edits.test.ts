@@ -57,7 +57,7 @@ describe("an edit of a pod", () => {
         { on, change: "dropKey", key: "disk" },
       );
     expect(drop()).toMatchObject({ nodeSelector: { arch: "arm64" } });
-    // The empty term matches no node, with the key or without it.
+    // An empty term matches no node. Removing the key from it changes nothing, so the term is dropped.
     const both = needing(term("disk", "arch"), term("arch"), {});
     expect(drop(both).affinity).toEqual(needing(term("arch"), term("arch")));
     expect(drop(needing(term("disk"), term("arch"))).affinity).toEqual({ nodeAffinity: {} });

@@ -1,7 +1,7 @@
 /**
- * Edits that would give a pod a place. An edit changes one field of one object. It is data, so it can be shown to a
- * person, tried in a plan, or made by hand. Its rank says how much owners are likely to mind it; low ranks are tried
- * first.
+ * Edits that would give a pod a place. An edit changes one field of one object. It is plain data, so it can be shown to
+ * a person or tried in a plan. The rank of an edit estimates how much the object's owner will mind it. Edits of low
+ * rank are tried first.
  */
 import type {
   Container,
@@ -30,7 +30,7 @@ export type PodEdit =
   | { readonly on: "pod"; readonly change: "tolerate"; readonly toleration: Toleration }
   | { readonly on: "pod"; readonly change: "dropKey"; readonly key: string }
   | {
-      /** Corrects a misspelled key. */
+      /** Corrects a misspelled label key: `key` becomes `meant`. */
       readonly on: "pod";
       readonly change: "renameKey";
       readonly key: string;
@@ -44,7 +44,7 @@ export type PodEdit =
       readonly topologyKey: string;
     }
   | {
-      /** Changes a field of the required spread over the key. */
+      /** Changes `maxSkew` or `minDomains` of the required spread with this topology key. */
       readonly on: "pod";
       readonly change: "loosen";
       readonly topologyKey: string;
@@ -56,7 +56,7 @@ export type PodEdit =
       readonly on: "pod";
       readonly change: "dropHostPort";
       readonly port: number;
-      /** The containers that hold the port. */
+      /** Which containers use the host port. */
       readonly of: readonly ("containers" | "initContainers")[];
     };
 
@@ -92,10 +92,10 @@ const RANKS: Readonly<Record<Edit["change"], number>> = {
   dropRule: 9,
   request: 10,
 };
-/** Owners mind it most if a pod must do without a resource. */
+/** Added to the rank of an edit after which the pod requests nothing of a resource. Owners mind that most. */
 const NOTHING_LEFT = 1;
 
-/** Ranks edits of one kind by the size of the change. */
+/** The rank of an edit. Within one kind of edit, a larger change has a higher rank. */
 export function rankOf(edit: Edit): number {
   if (!("from" in edit)) return RANKS[edit.change];
   const { from, to } = edit;
@@ -103,7 +103,7 @@ export function rankOf(edit: Edit): number {
   return RANKS[edit.change] + Math.abs(to - from) / (Math.max(from, to) + 1);
 }
 
-/** Edits after which the pod requests at most `most` of the resource. Undefined: its requests cannot be that low. */
+/** Edits after which the pod requests at most `most` of the resource. Undefined: the pod cannot request so little. */
 export function requestEdits(pod: Pod, resource: string, most: number): PodEdit[] | undefined {
   return lowerRequests(pod, resource, most)?.map((one) => ({
     on: "pod",
@@ -112,7 +112,7 @@ export function requestEdits(pod: Pod, resource: string, most: number): PodEdit[
   }));
 }
 
-/** The input with the edits made. Edits of pods change each pod in `keys`. */
+/** The scheduling input after these edits. Edits of pods change each pod in `keys`. */
 export function applyEdits(
   input: SchedulingInput,
   keys: ReadonlySet<string>,
@@ -130,7 +130,7 @@ export function applyEdits(
   };
 }
 
-/** The pod with the edit made. */
+/** The pod after the edit. */
 export function editedPod(pod: Pod, edit: PodEdit): Pod {
   return { ...pod, spec: editedSpec(pod.spec, edit) };
 }
@@ -165,7 +165,7 @@ function editedSpec(spec: PodSpec, edit: PodEdit): PodSpec {
   }
 }
 
-/** The API server allows at most one required spread over a key. */
+/** Whether this is the required spread over the key. The API server allows at most one for each key. */
 export function isRequiredOver(
   { topologyKey, whenUnsatisfiable }: TopologySpreadConstraint,
   key: string,
@@ -200,7 +200,10 @@ function withoutKey(spec: PodSpec, key: string): PodSpec {
   return { ...spec, nodeSelector, affinity: { ...spec.affinity, nodeAffinity: left } };
 }
 
-/** Renames a key in the selector and the required node affinity. A value that the right key already has stays. */
+/**
+ * Renames a key in the selector and the required node affinity. If the selector has the right key as well, its value is
+ * kept.
+ */
 function withRenamedKey(spec: PodSpec, key: string, meant: string): PodSpec {
   const { [key]: value, ...others } = spec.nodeSelector ?? {};
   const nodeSelector = value === undefined ? others : { [meant]: value, ...others };
@@ -242,7 +245,7 @@ function withoutRule(
   return { ...spec, affinity: { ...spec.affinity, [name]: left } };
 }
 
-/** The pool with the edit made. */
+/** The pool after the edit. */
 export function editedPool(pool: Pool, edit: PoolEdit): Pool {
   switch (edit.change) {
     case "limit":
@@ -264,7 +267,10 @@ export function editedPool(pool: Pool, edit: PoolEdit): Pool {
   }
 }
 
-/** Lets the requirement allow the value: adds it to In, removes it from NotIn, drops a bound that forbids it. */
+/**
+ * Changes the requirement so that it allows the value: adds the value to In, removes it from NotIn, or drops a bound
+ * that excludes it.
+ */
 function allowing(spec: RequirementSpec, value: string): RequirementSpec[] {
   const values = spec.values ?? [];
   switch (spec.operator) {
@@ -281,7 +287,7 @@ function allowing(spec: RequirementSpec, value: string): RequirementSpec[] {
   }
 }
 
-/** The edit as one line for its owner. */
+/** The edit as one line of text for the owner of the object. */
 export function editText(edit: Edit, pools: SchedulingInput["pools"]): string {
   if (edit.on === "pod") return podText(edit);
   const own = pools.find(({ pool }) => pool.id === edit.poolId);
@@ -329,7 +335,7 @@ function requestText({ container, isInit, resource, from, to }: LoweredRequest):
   const whose =
     container === undefined ? "the pod" : `${isInit ? "init container" : "container"} ${container}`;
   if (to === 0) return `let ${whose} do without ${resource}`;
-  // The API server refuses the pod if its request and limit of such a resource differ.
+  // The API server refuses a pod whose request and limit of such a resource differ, so both must be lowered.
   const what = mayNotBeOvercommitted(resource) ? "request and limit" : "request";
   return `lower the ${resource} ${what} of ${whose} from ${shown(resource, from)} to ${shown(resource, to)}`;
 }

@@ -1,6 +1,6 @@
 /**
- * The zone to which a pod is bound by its own requirements and its volumes, for a metric. Spreads and affinities are
- * ignored, because their zone is known only while planning.
+ * The zone that a pod's own requirements and volumes allow, for a metric. Spreads and affinities are ignored, because
+ * their zone is known only after planning.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
@@ -10,9 +10,9 @@ import type { Requirements } from "../../scheduling/requirements.ts";
 import { VolumeIndex } from "../../scheduling/volumes.ts";
 import type { SchedulingInput } from "../scheduling-input.ts";
 
-/** The pod may run in several zones. */
+/** Value of the metric's label if the pod may run in several zones. */
 const FLEXIBLE = "flexible";
-/** The pod's requirements, its volumes and the pools have no zone in common. */
+/** Value of the metric's label if the pod's requirements, its volumes and the pools have no zone in common. */
 const NONE = "none";
 
 /**
@@ -50,7 +50,7 @@ function within(
   zones: readonly string[],
   alternatives: readonly Requirements[],
 ): readonly string[] {
-  // Volumes without requirements give no alternatives.
+  // Volumes without requirements allow every zone.
   if (alternatives.length === 0) return zones;
   return zones.filter((zone) =>
     alternatives.some((one) => allows(one.get(TOPOLOGY_ZONE_LABEL_KEY), zone)),

@@ -1,4 +1,4 @@
-/** Why no node of a pool can have the devices that a pod claims. */
+/** Explains why no node of a pool can have the devices that a pod claims. */
 import type { DeviceNeeds } from "../../devices/needs.ts";
 import type { PlanningContext } from "../nodes/trial.ts";
 import type { Template } from "../pools/pool-template.ts";
@@ -7,13 +7,15 @@ import type { Last, Refusal } from "./explain-launch.ts";
 /** Upstream's sentence, in pkg/scheduling/dynamicresources/allocator.go. */
 const TEXT = "no instance type can satisfy the allocation";
 
-/** A new node of the template, with what it would be in each combination of topology domains. */
+/** A new node of the template, in each combination of topology domains that is possible for it. */
 interface Launching {
   readonly template: Template;
   readonly lasts: readonly Last[];
 }
 
-/** The refusal if a new node of none of these ways has the devices. Undefined: one of them has the devices. */
+/**
+ * Why a new node cannot give the pod its devices, in any combination of domains. Undefined: in one combination it can.
+ */
 export function lackOfDevices(
   needs: DeviceNeeds,
   { template: { table }, lasts }: Launching,

@@ -1,6 +1,7 @@
 /**
- * The last stages of an explanation: whether a new node can be launched in the domains that all topology rules allow. It
- * may need a reservation that other planned nodes hold, or minValues may ask for more types than are left.
+ * The last stages of an explanation: whether a new node can be launched in the domains that all topology rules allow.
+ * The node may need a reservation that other planned nodes hold. Or minValues may demand more values than the possible
+ * types have.
  */
 import { type Bits, intersectionOf, isEmptyBits, noBits } from "../../scheduling/bits.ts";
 import type { Requirement } from "../../scheduling/requirement.ts";
@@ -19,11 +20,13 @@ export interface Refusal {
   readonly rejected: Rejected;
   readonly otherwise?: readonly RejectionReason[];
   readonly promised?: true;
-  /** No stage refuses the pod, so a new node could take it. */
+  /** Set: no stage refuses the pod, so a new node could take it. */
   readonly fits?: true;
 }
 
-/** All rules can be satisfied. So other nodes hold the reservations, or minValues has too few values. */
+/**
+ * The refusal by reservations or minValues. All earlier stages accept the pod, so one of these two must be the reason.
+ */
 export function byLasts(
   lasts: readonly Last[],
   template: Template,
@@ -55,24 +58,24 @@ export function byLasts(
   return { text, why: text, rejected: fallen("topology"), ...promised };
 }
 
-/** Requirements and types of a node, in domains that all rules allow. */
+/** The requirements and types of a new node, in domains that all topology rules allow. */
 export interface Last {
   readonly set: SetId;
   readonly types: Bits;
 }
 
-/** Types of the node that can be launched without a reservation. */
+/** The types of the node that can be launched without a reservation. */
 function openTo({ set, types }: Last, { table }: Template): Bits {
   return table.offerings.hasReserved ? intersectionOf(types, table.open(set)) : types;
 }
 
-/** Whether it can be launched only into reservations, and other planned nodes hold all of them. */
+/** Whether the node can be launched only into reservations, and other planned nodes hold all of them. */
 function isPromised(last: Last, template: Template, context: PlanningContext): boolean {
   if (!isEmptyBits(openTo(last, template))) return false;
   return fewerThanAsked(last, template, context).length === 0;
 }
 
-/** Whether it can be launched now: into a free reservation, or without one. */
+/** Whether the node can be launched now: into a free reservation, or without one. */
 export function canLaunch(
   { set, types }: Last,
   template: Template,
@@ -93,7 +96,10 @@ export function canLaunch(
   return !mustWait && hasValues(openTo({ set, types }, template), false);
 }
 
-/** The requirements with too few values for minValues, without reservations if possible. */
+/**
+ * The requirements that have fewer values than minValues demands. Counted without reservations if the node can be
+ * launched without them.
+ */
 function fewerThanAsked(
   last: Last,
   template: Template,

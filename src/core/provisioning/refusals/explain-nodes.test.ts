@@ -5,7 +5,7 @@ import { solve } from "../solve.ts";
 
 const ZONE = "topology.kubernetes.io/zone";
 
-/** What keeps the pod from nodes with running pods, if no NodePool can help. */
+/** Why these nodes refuse the pod, given that there is no NodePool. */
 function obstacles(asking: Pod, nodes: readonly (NodeOptions & { readonly pods?: Pod[] })[]) {
   const views = nodes.map(({ pods = [], ...node }) => nodeView({ node, pods }));
   const input = { pods: [asking], pools: [], nodes: views, askedPod: "default/pod" };

@@ -1,6 +1,5 @@
 /**
- * Why the existing nodes do not take a pod. Nodes with the same obstacle are listed together, the most frequent
- * obstacle first.
+ * Explains why existing nodes refuse a pod. Nodes with the same obstacle are grouped, the most frequent obstacle first.
  */
 import { formatTaint } from "../../../apis/core/tolerations.ts";
 import { formatResource } from "../../../apis/resources.ts";
@@ -16,19 +15,22 @@ import type { NodesRefusal } from "../result.ts";
 import type { TopologyGroup } from "../topology/topology-group.ts";
 import { RULE_NAMES } from "../topology/topology-sentence.ts";
 
-/** The part of a plan that existing nodes are asked in. */
+/** The part of a pass that is needed to check existing nodes. */
 export type AskedPass = Pick<Pass, "nodes" | "attempt" | "classes">;
 
-/** Refusals of nodes by one stage of the check and one object that it failed on. */
+/** The nodes that refuse a pod at the same stage because of the same object. */
 interface Alike {
   /** The first of these refusals. */
   readonly refusal: NodeRefusal;
   readonly nodes: string[];
-  /** Only for resources: the most that one of the nodes has left. */
+  /** Only for resources: the largest amount that one of the nodes has left. */
   mostLeft: number;
 }
 
-/** Checks each node of the pass, as the plan has filled it. Preferences of the pod do not count. */
+/**
+ * The refusals of all existing nodes of the pass, with the pods that the plan placed there. Preferences of the pod do
+ * not count.
+ */
 export function nodesRefusing(item: QueuedPod, pass: AskedPass): readonly NodesRefusal[] {
   const groups = new Map<string, Alike>();
   for (const node of pass.nodes) {

@@ -1,7 +1,8 @@
 /**
- * Explains why a pod has no place: for each pool, how many instance types each stage refused, and upstream's message.
- * Runs once for each class without a place. It tries an empty new node of the pool and the pod without preferences,
- * so it never blames a preference. If the pod has several required terms, it names the one that passed most stages.
+ * Explains why a pod has no place: for each pool, upstream's message, and how many instance types each stage refused.
+ * Runs once for each class without a place. It tries an empty new node of the pool, and the pod without preferences, so
+ * it never blames a preference. If the pod has several required terms, it explains the term that passed the most
+ * stages.
  * upstream: pkg/controllers/provisioning/scheduling/nodeclaim.go (InstanceTypeFilterError)
  */
 import type { Pod } from "../../../apis/core/pod.ts";
@@ -64,17 +65,17 @@ interface Explained {
   readonly claims: { readonly size: number };
 }
 
-/** Whether a new node of the pool takes the pod of the class, with these preferences. */
+/** The question whether a new node of the pool would take a pod of the class, with the preferences of this variant. */
 interface Question {
   readonly template: Template;
-  /** Its own claims and volumes count: others of the class may have a place. */
+  /** The pod itself matters, because pods of one class have different claims and volumes. */
   readonly pod: Pod;
   readonly podClass: PodClass;
   readonly variant: Variant;
   readonly pass: Explained;
 }
 
-/** In the order in which planning checks them. */
+/** The stages, in the order in which planning checks them. */
 const STAGES: readonly (RejectionReason | "promised")[] = [
   "noInstanceTypes",
   "taints",
@@ -91,11 +92,11 @@ const STAGES: readonly (RejectionReason | "promised")[] = [
 ];
 
 const NO_POOLS = "nodepool requirements filtered out all available instance types";
-/** Most combinations of topology domains that are examined for reservations and minValues. */
+/** The most combinations of topology domains for which reservations and minValues are checked. */
 const MOST_LASTS = 64;
 
 /**
- * Explains each pod in steps: a class that many pools refuse takes long. `askedPod`: the key of the pod for which
+ * Explains each pod, in steps: a class that many pools refuse takes long. `askedPod`: the key of the one pod for which
  * existing nodes are explained, too.
  */
 export function* explainInSteps(
@@ -133,12 +134,12 @@ function explainClass(
   return { pools, message: pools.length === 0 ? withoutPools : joined(pools) };
 }
 
-/** The smallest daemon overhead on a node of the pool with these requirements. */
+/** The smallest requests of daemons on a node of the pool with these requirements. */
 function leastOverhead(template: Template, requirements: Requirements): Resources {
   return leastDaemonRequests(template, rowsUnder(template.table, template.usable, requirements));
 }
 
-/** One variant for each required term, without any preferences. They are the last variants. Exported for tests. */
+/** The variants without any preferences, one for each required term. Exported for tests. */
 export function hardestVariants(
   podClass: PodClass,
   pass: Pick<Explained, "classes">,
@@ -147,7 +148,7 @@ export function hardestVariants(
   return variants.slice(-(variants[0] as Variant).wishes.required.length);
 }
 
-/** The refusal by the latest stage, together with the reasons of the others. */
+/** The refusal by the latest stage, together with the reasons of the other refusals. */
 function furthestOf(refusals: readonly Refusal[]): Refusal {
   const told = refusals.reduce((a, b) => (stageOf(a) > stageOf(b) ? a : b));
   const reasons = new Set(refusals.flatMap(reasonsOf));
@@ -173,8 +174,8 @@ function joined(pools: readonly PoolRejection[]): string {
 }
 
 /**
- * The stage that keeps the pod from an empty new node of the pool; undefined: none does. Then other pods of the plan keep
- * it out. Exported for tests.
+ * The stage at which an empty new node of the pool refuses the pod. Undefined: no stage does, so other pods of the plan
+ * are the reason. Exported for tests.
  */
 export function refusalByNewNode(
   question: Question,
@@ -183,7 +184,7 @@ export function refusalByNewNode(
   return refused.fits === true ? undefined : refused;
 }
 
-/** Asks the stages in the order in which planning asks them. */
+/** Checks the stages in the order in which planning checks them. Returns the first refusal. */
 function refusal(question: Question): Refusal {
   const { template, podClass, variant, pass } = question;
   const { space } = pass.context;
@@ -213,7 +214,7 @@ function refusal(question: Question): Refusal {
   return byTypes(question, set);
 }
 
-/** `all`: number of the pool's instance types. */
+/** The message for a refusal by taints, host name or labels. `all`: the number of the pool's instance types. */
 function admissionText(refused: AdmissionRefusal, all: number): Refusal {
   switch (refused.stage) {
     case "taints": {
@@ -235,7 +236,7 @@ function conflictsText(conflicts: readonly Conflict[]): string {
   return conflicts.map(({ text }) => text).join("; ");
 }
 
-/** The pool's labels and taints fit. Finds what refuses its instance types. */
+/** Finds the reason why no instance type of the pool takes the pod, although the pool's labels and taints fit. */
 function byTypes({ template, pod, podClass, variant, pass }: Question, set: SetId): Refusal {
   const { space, volumes } = pass.context;
   const { table } = template;
@@ -281,7 +282,9 @@ function byTypes({ template, pod, podClass, variant, pass }: Question, set: SetI
   return byRules(template, variant, pass, { set, places, types: attaching, rejected, needs });
 }
 
-/** The types that can be launched where the pod's volumes are. If there are none, also the reason. */
+/**
+ * The types that can be launched at a place where the pod's volumes can be reached. If there are none, also the reason.
+ */
 function reachingVolumes(
   template: Template,
   podClass: PodClass,
@@ -313,16 +316,17 @@ function reachingVolumes(
 
 interface Left {
   readonly set: SetId;
-  /** The set, narrowed to each place where the pod's volumes can be reached. */
+  /** The requirements, narrowed to each place where the pod's volumes can be reached. */
   readonly places: readonly SetId[];
   readonly types: Bits;
   readonly rejected: Rejected;
-  /** The claims of the pod. Absent: it has none. */
+  /** The devices that the pod claims. Absent: it claims none. */
   readonly needs?: DeviceNeeds | undefined;
 }
 
 /**
- * Finds the topology rule, or the check of reservations or minValues, that refuses the pod although these types fit.
+ * Finds the topology rule that refuses the pod although these types fit. If no rule does, checks devices, reservations
+ * and minValues.
  */
 function byRules(
   template: Template,
@@ -331,7 +335,8 @@ function byRules(
   { set, places, types, rejected, needs }: Left,
 ): Refusal {
   const { space, topology } = context;
-  // The id of the next planned node. Planned nodes with lower ids have pods, which rules about hosts count there.
+  // The id that the next planned node would have. Rules about hosts count pods by id of planned nodes, and this id has
+  // none.
   const place = new NewNodeClaim(claims.size, template, types, context);
   const none = noBits(template.table.size);
   const options = ({ group, self }: Rule, at: SetId, among: Bits) => {
@@ -374,7 +379,7 @@ function byRules(
   return lasts.some((last) => canLaunch(last, template, context)) ? { ...told, fits: true } : told;
 }
 
-/** Upstream's sentence. Versions before v1 begin it with requests and requirements. */
+/** Upstream's sentence. Before v1, it begins with the requests and requirements of the pod. */
 function tupleText(
   text: string,
   template: Template,
@@ -388,7 +393,7 @@ function tupleText(
     : `no instance type satisfied resources ${resources} and requirements ${shown} (${text})`;
 }
 
-/** What is left of each limit that every one of these types exceeds. `isCharged`: planned nodes count, too. */
+/** What is left of each limit that every one of these types exceeds. `isCharged`: nodes of the plan count, too. */
 function limitsText({ table, budget }: Template, types: Bits, isCharged: boolean): string {
   const short = Object.keys(budget.remaining)
     .sort()
@@ -405,7 +410,7 @@ function limitsText({ table, budget }: Template, types: Bits, isCharged: boolean
   return isCharged ? `${why} (a planned node counts as the cheapest type it may become)` : why;
 }
 
-/** Most domains that are listed with their counts. */
+/** The most domains that a message lists with their counts. */
 const NAMED_DOMAINS = 10;
 
 function topologyText(

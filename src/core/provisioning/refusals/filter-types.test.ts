@@ -58,7 +58,10 @@ describe("types that a pod cannot have", () => {
 });
 
 describe("the sentence about types of which none is left", () => {
-  /** Each type: `m` meets the requirements, `h` holds the requests, `o` has an offering. */
+  /**
+   * Upstream's sentence for these types. The letters of a type: `m` it meets the requirements, `h` it holds the
+   * requests, `o` it has an offering.
+   */
   function sentence(kinds: readonly string[], cpu = 4_000): string | undefined {
     const all = kinds.map((kind, at) =>
       instanceType({

@@ -1,6 +1,5 @@
 /**
- * Filters a pool's instance types by requirements, resources and offerings, and makes upstream's sentence if none is
- * left.
+ * Filters a pool's instance types by requirements, resources and offerings. If none is left, makes upstream's sentence.
  * upstream: pkg/controllers/provisioning/scheduling/nodeclaim.go (InstanceTypeFilterError)
  */
 import type { Resources } from "../../../apis/resources.ts";
@@ -20,10 +19,10 @@ import type { Template } from "../pools/pool-template.ts";
 import { countTypes } from "../pools/whole-types.ts";
 import type { RejectionReason } from "../result.ts";
 
-/** Reason → number of types that it refused. */
+/** Reason → number of types that were refused for this reason. */
 export type Rejected = Partial<Record<RejectionReason, number>>;
 
-/** More CPU than any instance has. Probably `1000` was written instead of `1000m`. */
+/** More CPU than any instance has. Whoever requests that probably wrote `1000` instead of `1000m`. */
 const IMPLAUSIBLE_CPU_MILLI = 1_000_000_000;
 
 /** The types that are left, the number of types that each filter refused, and upstream's sentence if none is left. */
@@ -42,7 +41,7 @@ export function filterTypes(
   return { text, rejected: rejectedBy(table, { among, meets, both, left }), left };
 }
 
-/** Ordered by the first type that each filter refused. */
+/** Counts the types that each filter refused. A type counts for the first filter that refuses it. */
 function rejectedBy(
   table: TypeTable,
   kept: {
@@ -69,7 +68,7 @@ function rejectedBy(
   return Object.fromEntries(fallen.map(({ reason, types }) => [reason, types]));
 }
 
-/** Upstream's sentences, from "nothing fits" to "each fits, but never on one type". */
+/** Upstream's sentences, from "no type passes any filter" to "each filter passes some type, but no type passes all". */
 function filterText(
   some: { readonly meets: Bits; readonly holds: Bits; readonly offers: Bits },
   requests: Resources,
@@ -100,12 +99,12 @@ function filterText(
   return "no instance type met the requirements/resources/offering tuple";
 }
 
-/** Most reasons in the message; each is a sentence. */
+/** The most reasons in one message. Each reason is a sentence. */
 const MOST_REASONS = 3;
 
 /**
- * Why suitable types cannot be launched, as far as the provider tells. Undefined: it tells nothing. Types without an
- * available offering count, too.
+ * Why suitable types cannot be launched, if the provider gives reasons. Undefined: it gives none. Types without an
+ * available offering are included.
  */
 export function whyNotOffered(
   table: TypeTable,
@@ -120,7 +119,7 @@ export function whyNotOffered(
   return reasons.size === 0 ? undefined : [...reasons].sort().slice(0, MOST_REASONS).join("; ");
 }
 
-/** Adds the number of types that are in `before` and not in `left`. */
+/** Adds to `rejected` the number of types that are in `before` but not in `left`. */
 export function withFallen(
   table: TypeTable,
   rejected: Rejected,

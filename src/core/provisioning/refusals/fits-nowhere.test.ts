@@ -19,7 +19,7 @@ const BIG = nodeView({
   },
 });
 
-/** Names of the pods that no plan will look at. */
+/** The names of the pods that are removed from the batch before planning. */
 function leftOut(pods: Pod[], nodes = [BIG]): string[] {
   const batch = atOnce(prepare(schedulingInput({ pods, pools: [POOL], nodes })));
   return batch.leftOut.map(({ pod: one }) => one.metadata.name);

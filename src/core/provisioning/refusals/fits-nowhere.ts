@@ -1,7 +1,7 @@
 /**
- * Finds classes that no plan can place: no new node and no existing node satisfies their requirements or has their
- * resources, even without their preferences. This is computed once before planning. Then thousands of such pods do not
- * slow down the others.
+ * Finds pod classes that no plan can place: no new or existing node satisfies their requirements and has their
+ * resources, even without their preferences. This is computed once before planning, so that thousands of such pods do
+ * not slow down planning of the others.
  */
 import { eachInSteps, type Steps } from "../../../base/steps.ts";
 import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
@@ -19,8 +19,8 @@ interface Places {
 }
 
 /**
- * Takes the classes that fit nowhere out of `classes`, and their pods from the others. Nothing may have been placed
- * yet.
+ * Removes the classes that fit nowhere from `classes`. Returns the pods of the other classes (`some`) and the removed
+ * pods (`lost`). Must be called before any pod is placed.
  */
 export function* withoutHopeless(
   places: Places,
@@ -28,7 +28,7 @@ export function* withoutHopeless(
   classes: Set<PodClass>,
 ): Steps<{ readonly some: readonly QueuedPod[]; readonly lost: readonly QueuedPod[] }> {
   const nowhere = new Set<PodClass>();
-  // Classes that share a variant have the same requirements.
+  // Classes that share a variant have the same requirements, so one of them is checked for all.
   const hopeful = new Set<Variant | undefined>();
   yield* eachInSteps([...classes], (podClass) => {
     const [asWritten] = podClass.variants;
@@ -54,7 +54,7 @@ function fitsNowhere(
   return true;
 }
 
-/** Whether a new node of the pool could take the pod, by the first stages and by each resource for itself. */
+/** Whether a new node of the pool could take the pod, by the first stages of the check and by each resource alone. */
 function mayBecome(
   template: Template,
   { requests }: PodClass,

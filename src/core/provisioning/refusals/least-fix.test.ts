@@ -47,7 +47,7 @@ describe("a fix that is made smaller", () => {
             ({ resource }) => (resource as string) === name,
           )?.to ?? 0,
       );
-    // With fewer nodes, each node takes less of the other limit.
+    // Fewer nodes also need less of the other limit.
     const isEnough = (edits: readonly Edit[]) => {
       const [cores = 0, nodes = 0] = amounts(edits);
       return nodes >= 2 && cores >= 4_000 * nodes;

@@ -1,6 +1,7 @@
 /**
  * Makes a fix smaller while it is still enough: drops edits that are not needed, loosens a spread instead of dropping
- * it, and changes amounts as little as possible. Each question costs a plan, so distant amounts are found by halving.
+ * it, and changes amounts as little as possible. Each check whether edits are enough costs a plan. So amounts are found
+ * by halving intervals.
  */
 
 import type { Pod } from "../../../apis/core/pod.ts";
@@ -8,42 +9,45 @@ import { podRequests } from "../../../apis/core/pod-resources.ts";
 import { deepEqual, fieldOf } from "../../../base/json.ts";
 import { type Edit, editedPod, isRequiredOver, type PodEdit, requestEdits } from "./edits.ts";
 
-/** Limits are raised in these units: cores, gibibytes; 1 for other resources. */
+/** Limits are raised by multiples of these units: cores, gibibytes; 1 for other resources. */
 const LIMIT_UNITS: Readonly<Record<string, number>> = {
   cpu: 1_000,
   memory: 2 ** 30,
   "ephemeral-storage": 2 ** 30,
 };
-/** Requests are lowered in these units: mebibytes; 1 for other resources (for CPU one millicore). */
+/** Requests are lowered by multiples of these units: mebibytes; 1 for other resources (one millicore for CPU). */
 const REQUEST_UNITS: Readonly<Record<string, number>> = {
   memory: 2 ** 20,
   "ephemeral-storage": 2 ** 20,
 };
 
 /**
- * A higher limit may place fewer pods than a lower one, because an earlier node then becomes a larger type that
- * counts more. So if there are at most this many amounts, they are tried one by one, the lowest first.
+ * A higher limit may place fewer pods than a lower one: an earlier node may then become a larger type, which uses more
+ * of the limit. So if there are at most this many amounts, each is tried, the lowest first.
  */
 const TRIED_ONE_BY_ONE = 20;
 
 /**
- * Up to this many edits, each subset is tried. With more, each edit is left out once. So many occur only if a request
- * is lowered in all containers of a pod with many containers.
+ * With at most this many edits, each subset of them is tried. With more, each edit is left out once. A fix has so many
+ * edits only if a request is lowered in all containers of a pod with many containers.
  */
 const TRIED_IN_ALL_PARTS = 4;
 
-/** Largest increase of maxSkew that is tried. With more, little of the spread is left. */
+/** The largest increase of maxSkew that is tried. With more, the spread would have little effect. */
 const MORE_SKEW = 20;
 
-/** `edits` are enough for pods like this one. `isEnough` may say no when it must not be asked any more. */
+/**
+ * The smallest fix that is found. `edits`: a fix that is enough for pods like this one. `isEnough` may return false if
+ * no further plan is allowed.
+ */
 export function leastFix(
   edits: readonly Edit[],
   pod: Pod,
   isEnough: (edits: readonly Edit[]) => boolean,
 ): readonly Edit[] {
   let least = withoutNeedless(edits, isEnough);
-  // A smaller edit can make another smaller one possible, because pods are then placed differently. So this repeats
-  // until nothing changes.
+  // A smaller edit can make another one smaller, because pods are then placed differently. So this repeats until
+  // nothing changes.
   for (let round = 0; ; round++) {
     const before = least;
     for (const at of least.keys()) {
@@ -70,7 +74,7 @@ function withoutNeedless(
   return least;
 }
 
-/** All subsets except the empty one and the whole, smallest first. */
+/** All subsets, the smallest first, except the empty one and the whole. */
 function partsOf<T>(all: readonly T[]): T[][] {
   const every = 2 ** all.length - 1;
   return Array.from({ length: Math.max(0, every - 1) }, (_, at) =>
@@ -78,7 +82,7 @@ function partsOf<T>(all: readonly T[]): T[][] {
   ).sort((a, b) => a.length - b.length);
 }
 
-/** Replaces a dropped spread by a looser one: with smaller minDomains, or with a larger maxSkew. */
+/** Replaces a dropped spread by a looser one, with smaller minDomains or larger maxSkew. */
 function withLooserSpread(
   edits: readonly Edit[],
   edit: Edit,
@@ -102,7 +106,7 @@ function withLooserSpread(
   );
 }
 
-/** `again`: an earlier round has looked for the amount, so one step less is mostly not enough. */
+/** `again`: an earlier round has already found the smallest amount. One unit less is mostly not enough then. */
 function withLeastAmount(
   edits: readonly Edit[],
   edit: Edit,
@@ -151,20 +155,21 @@ function leastLowered(
     least = tried;
     return true;
   };
-  // A container below the peak of the init phase need not be lowered, so fewer edits may give the same amount.
+  // A container that requests less than the peak of the init phase need not be lowered. So fewer edits may give the
+  // same total.
   const same = requestEdits(pod, resource, to);
   if (same !== undefined && same.length <= lowered.length && !deepEqual(same, lowered)) allows(0);
-  // The amount is mostly what a type has. Then one unit more is not enough.
+  // The amount is mostly what an instance type has. Then one unit more is not enough, and the search ends here.
   if (to + unit !== to && allows(1)) halve(1, Math.ceil((from - to) / unit), allows);
   return least;
 }
 
-/** Halves the distance between a number that is enough and one that is not, until they are neighbours. */
+/** Halves the interval between an amount that is enough and one that is not, until they are neighbours. */
 function halve(enough: number, tooLittle: number, isEnough: (middle: number) => boolean): void {
   let [good, bad] = [enough, tooLittle];
   for (;;) {
     const middle = Math.trunc((good + bad) / 2);
-    // Between large amounts such as 8Ei there may be no other floating-point number.
+    // Between two large amounts such as 8Ei, there may be no other floating-point number.
     if (middle === good || middle === bad) return;
     if (isEnough(middle)) good = middle;
     else bad = middle;

@@ -1,7 +1,7 @@
 /**
- * Ways to raise a pool's limits for pods that the limits keep out. A planned node is charged as its cheapest type.
- * With minValues it is charged as its largest type when it is opened, and less as pods narrow it. So a plan without
- * limits does not show all amounts that are needed; this file adds others.
+ * Ways to raise a pool's limits so that pods get a place. A planned node is charged as its cheapest type. With
+ * minValues it is charged as its largest type when it is opened, and less when pods narrow it. So a plan without limits
+ * does not show all amounts that are needed; this file adds more amounts.
  */
 import type { Pool } from "../../../apis/hub/pool.ts";
 import type { Resources } from "../../../apis/resources.ts";
@@ -12,14 +12,14 @@ import type { Edit } from "./edits.ts";
 
 type Raised = Extract<Edit, { readonly change: "limit" }>;
 
-/** The facts that the limits of one pool are compared with. */
+/** The facts that are compared with the limits of one pool. */
 export interface Counted {
   readonly pool: Pool;
   /** Capacity of the pool's nodes and claims, those in flight included. */
   readonly usage: Resources;
   /** The largest capacity of one node of the pool, by resource. */
   readonly largest: Resources;
-  /** Number of pods of the batch. The pool gets at most one new node for each. */
+  /** Number of pods of the batch. The pool gets at most one new node for each pod. */
   readonly pods: number;
 }
 
@@ -35,9 +35,10 @@ export function largestOf({ table, usable }: Template): Resources {
 }
 
 /**
- * Ways to raise the limits that bind in the plan without limits (`claims`). All of them: to the sum of the cheapest
- * types, of the largest types of each claim, or of the pool's largest type. Then one or two of them alone, so high
- * that they never bind: with the other limits the plan may use more and smaller nodes.
+ * Ways to raise the limits that are exceeded by `claims`, the claims of a plan without limits. All of these limits are
+ * raised: to the sum of the cheapest types, of the largest types of each claim, or of the pool's largest type. Or only
+ * one or two of them are raised, so high that they have no effect: the plan may then use more and smaller nodes within
+ * the other limits.
  */
 export function limitWays(counted: Counted, claims: readonly PlannedClaim[]): Edit[][] {
   const { pool, usage, largest, pods } = counted;
@@ -63,8 +64,8 @@ export function limitWays(counted: Counted, claims: readonly PlannedClaim[]): Ed
 }
 
 /**
- * The edits with limits lowered to what the plan made with them (`claims`) needs, the lowest first. Most limits that
- * were tried are much higher, so the search for the smallest fix starts here.
+ * The edits with lower limits, as low as `claims` (the claims of the plan with these edits) allow. The lowest limits
+ * come first. Limits that were tried are mostly far too high, so the search for the smallest fix starts here.
  */
 export function fittedLimits(
   edits: readonly Edit[],
@@ -87,7 +88,7 @@ export function fittedLimits(
   return ways.filter((way) => way.some((edit, at) => edit !== edits[at]));
 }
 
-/** The sum over the claims of what `pick` returns for the amounts of a claim's types, cheapest type first. */
+/** The sum of `pick` over all claims. `pick` gets the amounts of a claim's types, cheapest type first. */
 function sumOf(
   claims: readonly PlannedClaim[],
   pick: (amounts: readonly number[]) => number,

@@ -1,7 +1,7 @@
 /**
  * Finds the containers whose requests must be lowered, and by how much, so that the pod requests at most a given
- * amount. A pod's request is a sum over containers, the peak of its init phase, or an amount of its own. The largest
- * part is lowered first.
+ * amount. A pod's request is the sum over its containers, the peak of its init phase, or the amount in
+ * `spec.resources`. The largest part is lowered first.
  */
 import type { Container, Pod, PodSpec } from "../../../apis/core/pod.ts";
 import { podRequests } from "../../../apis/core/pod-resources.ts";
@@ -10,7 +10,7 @@ import { formatResources, parseResources } from "../../../apis/resources.ts";
 /** One lowered request of a container, or of the pod itself. */
 export interface LoweredRequest {
   readonly resource: string;
-  /** Absent: the request in `spec.resources` of the pod. */
+  /** The name of the container. Absent: the request is in `spec.resources` of the pod. */
   readonly container?: string;
   readonly isInit?: true;
   readonly from: number;
@@ -18,8 +18,8 @@ export interface LoweredRequest {
 }
 
 /**
- * The lower requests with which the pod requests `most` of the resource. Undefined: its runtime's overhead alone is
- * more than that.
+ * The lowered requests with which the pod requests `most` of the resource. Undefined: the overhead of its runtime alone
+ * is more than that.
  */
 export function lowerRequests(
   pod: Pod,
@@ -30,7 +30,7 @@ export function lowerRequests(
   const whole = amount(pod.spec, resource);
   if (resources !== undefined && whole !== undefined) {
     const to = whole - (asked(pod, resource) - most);
-    // The API server refuses containers that request more than their pod.
+    // The API server refuses a pod whose containers request more than the pod itself, so they are lowered, too.
     const parts = lowerRequests({ ...pod, spec: rest }, resource, most);
     return to < 0 || parts === undefined ? undefined : [{ resource, from: whole, to }, ...parts];
   }
@@ -44,7 +44,7 @@ export function lowerRequests(
     lowered = { ...lowered, spec: withLowered(lowered.spec, less) };
   }
   if (asked(lowered, resource) > most) return undefined;
-  // A part below the peak of the init phase need not be lowered.
+  // A container that requests less than the peak of the init phase need not be lowered.
   for (const part of parts) {
     const others = parts.filter((one) => one !== part);
     if (asked({ ...pod, spec: others.reduce(withLowered, pod.spec) }, resource) <= most)
@@ -53,7 +53,7 @@ export function lowerRequests(
   return parts;
 }
 
-/** The spec with one request lowered. Limits stay, because the pod now has a request. */
+/** The spec with one request lowered. Limits are not changed. */
 export function withLowered(spec: PodSpec, lowered: LoweredRequest): PodSpec {
   const { container: name, isInit } = lowered;
   if (name === undefined) return { ...spec, ...withAmount(spec, lowered) };
@@ -64,7 +64,7 @@ export function withLowered(spec: PodSpec, lowered: LoweredRequest): PodSpec {
     : { ...spec, containers: spec.containers.map(changed) };
 }
 
-/** Largest first; equal parts as written. */
+/** The requests of the containers, the largest first. Equal requests keep the order of the spec. */
 function partsOf(spec: PodSpec, resource: string): LoweredRequest[] {
   const own = (one: Container, isInit: boolean): LoweredRequest => {
     const from = amount(one, resource) ?? 0;
@@ -86,7 +86,7 @@ function withAmount(
   return { resources: { ...resources, requests: { ...resources?.requests, ...text } } };
 }
 
-/** The API server wants limit and request of these to be equal. */
+/** Whether the API server demands that limit and request of this resource are equal. */
 export function mayNotBeOvercommitted(resource: string): boolean {
   return resource.includes("/") || resource.startsWith("hugepages-");
 }
@@ -95,7 +95,7 @@ function asked(pod: Pod, resource: string): number {
   return podRequests(pod)[resource] ?? 0;
 }
 
-/** A limit without a request counts as the request. */
+/** The container's request. Without a request, its limit counts as the request. */
 function amount(
   { resources }: Pick<Container | PodSpec, "resources">,
   resource: string,

@@ -1,7 +1,7 @@
 /**
  * The obstacles between a pod and a new node of one pool that are seen without planning: taints, labels, volumes,
- * instance types. Each obstacle has the edits that would remove it. Obstacles that only a plan shows (limits,
- * topology, host ports) are in remedy.ts.
+ * instance types. Each obstacle has the edits that would remove it. remedy.ts finds the obstacles that only a plan
+ * shows (limits, topology, host ports).
  */
 import type { Taint } from "../../../apis/core/node.ts";
 import type { Pod, Toleration } from "../../../apis/core/pod.ts";
@@ -35,30 +35,33 @@ import { rowsUnder } from "../pools/whole-types.ts";
 import { type Edit, rankOf, requestEdits } from "./edits.ts";
 import { mayNotBeOvercommitted } from "./lower-requests.ts";
 
-/** Each way is a list of edits that remove the obstacle together. No way: it cannot be removed. */
+/**
+ * Why a pod cannot get a new node of a pool. Each way is a list of edits that together remove the obstacle. Without a
+ * way, it cannot be removed.
+ */
 export interface Obstacle {
   readonly texts: readonly string[];
   readonly ways: readonly (readonly Edit[])[];
 }
 
-/** An instance type that does not fit, and what it lacks. */
+/** An instance type on which the pod does not fit, and what the type lacks. */
 export interface TypeMiss {
   readonly instanceType: string;
   readonly texts: readonly string[];
   readonly ways: readonly (readonly Edit[])[];
-  /** The missing shares of the request, summed over resources. */
+  /** The missing share of each requested resource, summed over all resources. */
   readonly shortage: number;
   /** Price of the type's cheapest offering, available or not. */
   readonly priceMicroUsd: number;
 }
 
 const INTEGER = /^\d+$/;
-/** Most values of a requirement that are tried. */
+/** The most values of a requirement that are tried. */
 const TRIED_VALUES = 3;
-/** Most kinds of edits to instance types that are tried. */
+/** The most kinds of edits that are tried to make an instance type fit. */
 const TRIED_TYPES = 4;
 
-/** Taints that the pod does not tolerate, even with all preferences dropped. */
+/** The taints that the pod does not tolerate. PreferNoSchedule taints do not count. */
 export function taintObstacles(pod: Pod, taints: readonly Taint[]): Obstacle[] {
   return forbiddingTaints(pod.spec.tolerations, taints).map((taint) => ({
     texts: [`taint ${formatTaint(taint)} is not tolerated`],
@@ -72,7 +75,7 @@ export function tolerationOf({ key, value, effect }: Taint): Toleration {
     : { key, operator: "Equal", value, effect };
 }
 
-/** Requirements of the pod's term that the pool's nodes cannot satisfy. */
+/** The requirements of the pod's required term that the pool's nodes cannot satisfy. */
 export function labelObstacles(
   wanted: Requirements,
   template: Template,
@@ -88,7 +91,7 @@ export function labelObstacles(
   });
 }
 
-/** Requirements of one place of the pod's volumes that the pool's nodes cannot satisfy. */
+/** The requirements of one place of the pod's volumes that the pool's nodes cannot satisfy. */
 export function volumeObstacles(
   volumes: Requirements,
   template: Template,
@@ -105,14 +108,14 @@ export function volumeObstacles(
   });
 }
 
-/** The requirements of several volumes exclude each other. */
+/** Whether no value is allowed, because the requirements of several volumes exclude each other. */
 function isNowhere({ complement, values }: Requirement): boolean {
   return !complement && values.length === 0;
 }
 
 /**
- * Zones and capacity types that the pool excludes and its types have. Pods that must be apart need several. Also
- * types that the pool excludes by one key and that are sold in further zones.
+ * Edits that let the pool use more zones and capacity types that its types have, because pods with anti-affinity need
+ * several. Also edits that let it use types in further zones, if the pool excludes these types by one key.
  */
 export function domainWays({ pool, table }: Template): Edit[][] {
   const own = pool.requirements.map(toRequirement);
@@ -146,7 +149,8 @@ export function domainWays({ pool, table }: Template): Edit[][] {
 }
 
 /**
- * Types that the pool excludes by one key and that fit into its limits, those with the smallest share of them first.
+ * Edits that let the pool use types that it excludes by one key and that fit into its limits. Types that use the
+ * smallest share of the limits come first.
  */
 export function smallerWays(template: Template, requests: Resources): Edit[][] {
   const { pool, table } = template;
@@ -174,7 +178,7 @@ export function smallerWays(template: Template, requests: Resources): Edit[][] {
     .map(([, { way }]) => way);
 }
 
-/** The largest share of a remaining limit that a node of this capacity takes. */
+/** The share of what is left of a limit that a node of this capacity uses, for the limit where it is largest. */
 function shareOfLimits({ budget: { remaining } }: Template, capacity: Resources): number {
   const shares = Object.entries(remaining).map(([name, left]) =>
     left > 0 ? (capacity[name] ?? 0) / left : 0,
@@ -182,7 +186,7 @@ function shareOfLimits({ budget: { remaining } }: Template, capacity: Resources)
   return Math.max(0, ...shares);
 }
 
-/** The key, if a type with these labels does not satisfy the requirement; otherwise nothing. */
+/** The requirement's key, if a type with these labels does not satisfy the requirement. Otherwise an empty list. */
 function missOf(requirement: Requirement, labels: Readonly<Record<string, readonly string[]>>) {
   const { key } = requirement;
   return labels[key]?.some((value) => allows(requirement, value)) === false ? [key] : [];
@@ -199,7 +203,7 @@ function poolWays(wanted: Requirement, { pool, table }: Template): Edit[][] {
     ways.push(...tried.map((value): Edit[] => [{ ...inPool, change: "allow", key, value }]));
   } else if (
     pool.labels[key] === undefined &&
-    // Only the cloud sets labels in the domain of the node class.
+    // Labels in the domain of the node class are set by the cloud, so a NodePool cannot define them.
     !isDomainOrBelow(labelDomain(key), pool.classRef.group)
   ) {
     const value = anyValue(wanted);
@@ -208,7 +212,7 @@ function poolWays(wanted: Requirement, { pool, table }: Template): Edit[][] {
   return ways;
 }
 
-/** The values of types that a requirement with bounds or exclusions allows, smallest first. */
+/** The types' values that a requirement with bounds or exclusions allows, the smallest first. */
 function valuesWithin(wanted: Requirement, { types }: Template["table"]): readonly string[] {
   const all = new Set(types.flatMap(({ labels }) => labels[wanted.key] ?? []));
   const within = [...all].filter((value) => allows(wanted, value));
@@ -216,19 +220,24 @@ function valuesWithin(wanted: Requirement, { types }: Template["table"]): readon
   return within.sort((a, b) => (areNumbers ? Number(a) - Number(b) : 0) || compareText(a, b));
 }
 
-/** A pod, one of its required terms and one place of its volumes, compared with new nodes of one pool. */
+/**
+ * The comparison of a pod with new nodes of one pool, for one required term of the pod and one place of its volumes.
+ */
 export interface Sight {
   readonly pod: Pod;
   /** One of its required terms. */
   readonly wanted: Requirements;
-  /** Where its volumes are, and their attach slots. No edit changes these. */
+  /** Where the pod's volumes are, and the volume attachments that it needs. No edit changes these. */
   readonly volumes: Requirements;
   readonly attached: VolumeUsage;
   readonly template: Template;
   readonly space: RequirementSpace;
 }
 
-/** For each instance type of the pool, what it lacks; the nearest type first. Empty: some type fits. */
+/**
+ * For each instance type of the pool: what it lacks for the pod. The closest type comes first. Empty: the pod fits on
+ * some type.
+ */
 export function typeMisses(sight: Sight): TypeMiss[] {
   const { pod, wanted, volumes, attached, template, space } = sight;
   const { table } = template;
@@ -258,7 +267,7 @@ export function typeMisses(sight: Sight): TypeMiss[] {
 /** A refusal as a text, and the edits that remove it. */
 interface Told {
   readonly text: string;
-  /** Undefined: no edit removes it. */
+  /** The edits. Undefined: no edit removes the refusal. */
   readonly edits: readonly Edit[] | undefined;
 }
 
@@ -319,21 +328,24 @@ function shortageOf(refusal: TypeRefusal): number {
   return refusal.stage === "resources" ? (refusal.requested - refusal.left) / refusal.requested : 0;
 }
 
-/** The edits that make one of the nearest types fit. */
+/**
+ * The obstacle if no instance type fits: what the closest type lacks, and edits that make one of the closest types fit.
+ */
 export function typeObstacle(misses: readonly TypeMiss[]): Obstacle | undefined {
   const [first] = misses;
   if (first === undefined) return undefined;
   const kinds = new Map<string, Map<string, readonly Edit[]>>();
   for (const way of misses.flatMap(({ ways }) => ways).sort((a, b) => costOf(a) - costOf(b))) {
     const kind = textOf(way, (one) => ("resource" in one ? one.resource : ""));
-    // Among several amounts, the first one is the smallest change. Several values are equally good, so each is kept.
+    // If ways differ only in amounts, the first one is the smallest change, so it is enough. If they differ in values,
+    // all are equally good, so each value is kept.
     const values = textOf(way, (one) => ("value" in one ? one.value : ""));
     const ways = kinds.get(kind) ?? new Map<string, readonly Edit[]>();
     if (ways.size < TRIED_VALUES && !ways.has(values)) ways.set(values, way);
     kinds.set(kind, ways);
   }
   const tried = [...kinds.values()].slice(0, TRIED_TYPES).map((some) => [...some.values()]);
-  // The nearest way of each kind comes before others of the same kind.
+  // The first way of each kind comes before further ways of the same kind.
   const ways = Array.from({ length: TRIED_VALUES }, (_, at) =>
     tried.flatMap((some) => some.slice(at, at + 1)),
   );
@@ -344,14 +356,14 @@ function textOf(way: readonly Edit[], what: (edit: Edit) => string): string {
   return JSON.stringify(way.map((one) => [one.change, "key" in one ? one.key : "", what(one)]));
 }
 
-/** Fewer edits cost less; then edits that owners mind less. */
+/** The cost of a fix: fewer edits cost less; among equally many, the edits that owners mind less. */
 export function costOf(edits: readonly Edit[]): number {
   return edits.reduce((sum, edit) => sum + 100 + rankOf(edit), 0);
 }
 
 function nearest(a: TypeMiss, b: TypeMiss): number {
   return (
-    // Types that no edit can make fit come last.
+    // Types that no edit can make fit are last.
     Number(a.ways.length === 0) - Number(b.ways.length === 0) ||
     a.texts.length - b.texts.length ||
     a.shortage - b.shortage ||
@@ -360,7 +372,7 @@ function nearest(a: TypeMiss, b: TypeMiss): number {
   );
 }
 
-/** The requirement in upstream's format, but bounds without `Exists`. */
+/** The requirement in upstream's format. Bounds are written without `Exists`. */
 function asked(requirement: Requirement): string {
   return formatRequirement(requirement).replace(/ Exists (?=[<>])/, " ");
 }

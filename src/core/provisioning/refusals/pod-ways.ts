@@ -1,6 +1,6 @@
 /**
- * Edits of the pod alone, one for each way, whatever refuses it. With such an edit an existing node, or one planned
- * for other pods, may take the pod.
+ * Ways to place a pod by one edit of the pod alone. They are tried whatever the obstacle is. After such an edit, the
+ * pod may fit on an existing node, or on a node that is planned for other pods.
  */
 
 import { hostPorts } from "../../../apis/core/host-ports.ts";
@@ -15,14 +15,16 @@ import { type Edit, editedPod, type PodEdit, requestEdits } from "./edits.ts";
 import { mayNotBeOvercommitted } from "./lower-requests.ts";
 import { tolerationOf } from "./obstacles.ts";
 
-/** Smallest request that is tried. It shows whether a lower request helps at all; the right amount is found later. */
+/**
+ * The smallest request that is tried. It shows whether a lower request helps at all. The right amount is found later.
+ */
 const LEAST: Readonly<Record<string, number>> = {
   memory: 2 ** 20,
   "ephemeral-storage": 2 ** 20,
 };
 /** Kubernetes and Karpenter set and remove these taints themselves, so pods should not tolerate them. */
 const PASSING = /^(?:node\.kubernetes\.io|node\.cloudprovider\.kubernetes\.io|karpenter\.sh)\//;
-/** Most taints that are tried. Each costs a plan. */
+/** The most taints that are tried. Each one costs a plan. */
 const TRIED_TAINTS = 4;
 
 export function podWays(pod: Pod, nodes: readonly NodeView[]): Edit[][] {
@@ -36,7 +38,7 @@ export function podWays(pod: Pod, nodes: readonly NodeView[]): Edit[][] {
     .concat(lessOfEach(pod));
 }
 
-/** One edit for each host port, in all containers that hold it. */
+/** One edit for each host port. It removes the port from all containers that use it. */
 export function portEdits({ metadata, spec }: Pod): PodEdit[] {
   const portsOf = (some: Pod["spec"]) =>
     hostPorts({ metadata, spec: some }).map(({ port }) => port);
@@ -53,7 +55,7 @@ export function portEdits({ metadata, spec }: Pod): PodEdit[] {
   }));
 }
 
-/** One edit for each topology rule. */
+/** One edit for each topology rule of the pod. It drops the rule. */
 export function ruleEdits({ spec }: Pod): PodEdit[] {
   const { podAffinity, podAntiAffinity } = spec.affinity ?? {};
   const over =
@@ -72,7 +74,10 @@ export function ruleEdits({ spec }: Pod): PodEdit[] {
   ];
 }
 
-/** Taints that alone keep the pod from a node with enough room; those on most nodes first. */
+/**
+ * Edits that tolerate a taint. Only taints that alone keep the pod from a node with enough room. Taints on the most
+ * nodes come first.
+ */
 function tolerations(pod: Pod, nodes: readonly NodeView[]): PodEdit[] {
   const requests = podRequests(pod);
   const found = new Map<string, { readonly edit: PodEdit; nodes: number }>();
@@ -102,8 +107,8 @@ function requiredKeys({ nodeSelector = {}, affinity }: PodSpec): Set<string> {
 }
 
 /**
- * For each resource: the smallest request in the one container that matters most, then in all containers that request
- * it. The overhead of the pod's runtime stays.
+ * For each resource, two ways: the smallest request in the container whose request matters most, or in all containers
+ * that request it. The overhead of the pod's runtime is not changed.
  */
 function lessOfEach(pod: Pod): Edit[][] {
   const overhead = parseResources(pod.spec.overhead);

@@ -19,7 +19,7 @@ import { type Fix, remedies } from "./remedy.ts";
 const ZONE = "topology.kubernetes.io/zone";
 const CAPACITY = "karpenter.sh/capacity-type";
 
-/** The fix for each pod without a place. Each fix is applied, and then all its pods must have a place. */
+/** The fix of each pod without a place. Checks each fix: after it is applied, all pods of the fix must have a place. */
 function fixes(options: Partial<SchedulingInput>): Record<string, string | undefined> {
   const input = schedulingInput(options);
   const result = solve(input);
@@ -281,7 +281,7 @@ describe("the smallest change that places a pod", () => {
     );
     const picky = pod({ cpu: "5", spec: { nodeSelector: { [ZONE]: "mars" } } });
     expect(fixOf(picky, { nodes })).toContain(`drop ${ZONE} from the pod's node selector`);
-    // Only some of the possible fixes are tried.
+    // The search tries only some of the possible fixes.
     const small = pod({ spec: { nodeSelector: { [ZONE]: "mars" } } });
     expect(fixOf(small, { nodes })).toContain(`drop ${ZONE} from the pod's node selector`);
   });
@@ -324,7 +324,7 @@ describe("the smallest change that places a pod", () => {
     const requirements = [{ key: "test.sh/cores", operator: "In" as const, values: ["32"] }];
     const limits = { cpu: 16_000, memory: 64 * 2 ** 30 };
     const pools = [poolInput({ requirements, limits }, [10, 11, 12, 8, 32].map(sized))];
-    // Two of any other are too much, and as text 8 is the last.
+    // Types with another number of cores do not fit twice into the limits. Sorted as text, 8 is the last number.
     const found = fixes({ pods: pods(2, { cpu: "7" }), pools });
     expect(found["pod-0"]).toBe("let NodePool default use test.sh/cores 8");
   });
@@ -395,7 +395,7 @@ describe("the smallest change that places a pod", () => {
     expect(spread(4, over(ZONE, { minDomains: 5 }))).toEqual([
       `lower minDomains of the pod's topology spread over ${ZONE} from 5 to 3`,
     ]);
-    // The pod's zone has no such types.
+    // The pod's zone has no such instance types.
     const full = nodeView({
       node: { labels: { [ZONE]: "zone-d" } },
       pods: [pod({ name: "other", cpu: "4" })],
@@ -503,13 +503,13 @@ describe("the smallest change that places a pod", () => {
     expect([...texts]).toEqual(["give nodes of NodePool default the label team=web"]);
     const fix = first?.fix as Fix;
     expect(solve(applyEdits(input, fix.pods, fix.edits)).unschedulable).toEqual([]);
-    // A change of a pool that was tested for one kind of pods counts for all kinds.
+    // A change of a pool that was tried for one kind of pods counts for all kinds.
     expect(plans).toBe(1);
   });
 
   /**
-   * Fixes for 150 kinds of pods, as if types existed that the search does not see. It lowers requests to 16 cores,
-   * then halves the interval.
+   * Fixes for 150 kinds of pods. The planner accepts requests that no known type has. So the search first lowers
+   * requests to 16 cores, then halves the interval.
    */
   function fixesOfMany(enoughMilli: (name: string) => number, types = 1) {
     const kinds = Array.from({ length: 150 }, (_, at) =>

@@ -1,8 +1,8 @@
 /**
- * For a pod without a place: the nearest place, and the smallest fix that would place it. Each candidate is tested by
- * planning the whole batch again, so a fix places the pod and all equal pods. The smallest fix has the fewest edits;
- * among equal ones, the edits that owners mind least. Live passes do not run this, because it is slow. `karpenter
- * plan` does.
+ * For each pod without a place: the node that it comes closest to, and the smallest fix that would place it. Each
+ * possible fix is tested by planning the whole batch again, so it places the pod and all equal pods. The smallest fix
+ * has the fewest edits; among equal ones, those that owners mind least. Live passes do not run this, because it is
+ * slow. `karpenter plan` does.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { podRequests } from "../../../apis/core/pod-resources.ts";
@@ -36,17 +36,17 @@ import {
 import { podWays, portEdits, ruleEdits } from "./pod-ways.ts";
 import { Templates, TrialPlans } from "./trial-plans.ts";
 
-/** The nearest place. */
+/** The new node that the pod comes closest to. */
 export interface NearMiss {
   readonly poolId: string;
-  /** Absent: the pool as a whole does not fit. */
+  /** The closest instance type. Absent: no type of the pool fits, for a reason that concerns the whole pool. */
   readonly instanceType?: string;
   readonly missing: readonly string[];
 }
 
 export interface Fix {
   readonly edits: readonly Edit[];
-  /** Keys of the edited pods: the pods without a place, and other pods of their owners. */
+  /** Keys of the edited pods: the pods without a place, and the other pods of their workloads. */
   readonly pods: ReadonlySet<string>;
   /** The edits as one sentence. */
   readonly text: string;
@@ -58,33 +58,33 @@ export interface Remedy {
 }
 
 /**
- * Most plans for one kind of pod, for making its fix small, and for all kinds. They do not depend on the speed of the
- * machine.
+ * The most plans for one kind of pod, for making one fix smaller, and for all kinds. The numbers are fixed, so results
+ * do not depend on the speed of the machine.
  */
 const PLANS_PER_CLASS = 24;
 const PLANS_PER_FIX = 64;
 const PLANS = 400;
 /**
- * Most additional plans, for all kinds and for one fix, when PLANS are used up. They are for kinds of pods without
- * a fix or with a large one. Their number is also limited by work: pods times types and nodes.
+ * The most additional plans after PLANS are used up: for all kinds, for one fix, and for one kind. They are for kinds
+ * of pods without a fix or with a large one. They are also limited by work: pods times types and nodes.
  */
 const MORE_PLANS = 600;
 const MORE_PLANS_PER_FIX = 128;
 const MORE_PLANS_PER_CLASS = 128;
 const MORE_WORK = 20_000_000;
-/** Most candidates that are examined for one kind of pod. */
+/** The most candidates that are examined for one kind of pod. */
 const LOOKS_PER_CLASS = 300;
-/** Most pods planned in all. In a large batch fewer kinds of pods get a fix. */
+/** The most pods that are planned in all trial plans together. In a large batch, fewer kinds of pods get a fix. */
 const PLANNED_PODS = 200_000;
-/** Most edits of a fix. With more it would be a new design. */
+/** The most edits of a fix. A fix with more edits would be a new design of the workload. */
 const MOST_EDITS = 4;
-/** Higher costs count as this one when places are compared. */
+/** When closest nodes are compared, higher costs count as this cost. */
 const MOST_DISLIKED = 1_000;
 const NO_WAY: Obstacle = { texts: [], ways: [] };
-/** Most required terms of a pod, and most places of its volumes, that are tried. */
+/** The most required terms of a pod, and the most places of its volumes, that are tried. */
 const TRIED_TERMS = 4;
 
-/** Remedies by key of the pod. Pods that were refused before planning have none. */
+/** Remedies by key of the pod. Pods that were refused before planning have no remedy. */
 export function remedies(
   input: SchedulingInput,
   result: SchedulingResult,
@@ -97,8 +97,8 @@ export function remedies(
     (alike) => new Search(input, alike, plans, templates, known),
   );
   /**
-   * Fixes of pools that were found for other kinds of pods and also place these pods. Such a fix may be smaller than
-   * the kind's own.
+   * For each kind: a fix of pools that was found for another kind and also places these pods. It may be smaller than
+   * the kind's own fix.
    */
   const shared = new Map<Search, Fix>();
   const makeSmall = (search: Search, count: number) => {
@@ -112,21 +112,21 @@ export function remedies(
       if (isLess && other.isPlacedBy(search)) shared.set(other, own);
     }
   };
-  // First the largest kinds, each until its fix is small.
+  // First round: the kinds with the most pods come first. Each gets a fix, which is then made small.
   plans.allow(Math.min(PLANS, Math.ceil(PLANNED_PODS / (input.pods.length + 1))));
   for (const search of searches) {
     plans.begin(PLANS_PER_CLASS);
     search.run();
     makeSmall(search, PLANS_PER_FIX);
   }
-  // If all plans are used up: first find a fix for each kind, then make the fixes small.
+  // Second round, after PLANS are used up: first a fix for each kind, later the fixes are made small.
   plans.allow(Math.min(MORE_PLANS, Math.floor(MORE_WORK / workOf(input))));
   for (const search of searches) {
     plans.begin(PLANS_PER_CLASS);
     if (!search.isTried) search.run();
   }
   for (const search of searches) makeSmall(search, MORE_PLANS_PER_FIX);
-  // Then come the kinds that used up their own plans.
+  // Third round: the kinds that used up their own plans without finding a fix.
   for (const search of searches) {
     if (search.fix !== undefined) continue;
     plans.begin(MORE_PLANS_PER_CLASS);
@@ -136,13 +136,16 @@ export function remedies(
   return new Map(searches.flatMap((search) => search.remedies(shared.get(search))));
 }
 
-/** An estimate of the cost of one plan. */
+/** An estimate of the work of one plan. */
 function workOf({ pods, pools, nodes }: SchedulingInput): number {
   const types = pools.reduce((sum, { instanceTypes }) => sum + instanceTypes.length, 0);
   return (pods.length + 1) * (types + nodes.length + 1);
 }
 
-/** Pods with the same explanation are one kind. Largest kinds first; equal ones in the order of their pods' names. */
+/**
+ * Groups pods into kinds: pods with the same explanation are of one kind. The largest kinds come first. Equally large
+ * kinds are sorted by the names of their pods.
+ */
 function classesOf(unschedulable: readonly UnschedulablePod[]): UnschedulablePod[][] {
   const classes = new Map<readonly PoolRejection[], UnschedulablePod[]>();
   for (const one of unschedulable) {
@@ -152,16 +155,16 @@ function classesOf(unschedulable: readonly UnschedulablePod[]): UnschedulablePod
   return [...classes.values()].sort((a, b) => b.length - a.length);
 }
 
-/** Edits that aim at a node of one pool. */
+/** A candidate for a fix: edits that should let the pod get a new node of one pool. */
 interface Towards {
   readonly poolId: string;
-  /** Indices of the required term to satisfy and of the place of the volumes. */
+  /** Which required term of the pod, and which place of its volumes, the node must satisfy. Both are indices. */
   readonly term: number;
   readonly place: number;
   readonly edits: readonly Edit[];
 }
 
-/** Edits that may be enough whatever node the pod then gets. */
+/** A candidate for a fix: edits that may place the pod on any node. */
 interface Anywhere {
   readonly poolId?: undefined;
   readonly edits: readonly Edit[];
@@ -171,13 +174,13 @@ type State = Towards | Anywhere;
 
 class Search {
   readonly #input: SchedulingInput;
-  /** Keys of the pods that must be placed. */
+  /** Keys of the pods that the fix must place. */
   readonly #keys: ReadonlySet<string>;
-  /** Keys of the pods that are edited: an edit of a workload changes all its pods. */
+  /** Keys of the pods that are edited: editing a workload changes all its pods. */
   readonly #siblings: ReadonlySet<string>;
-  /** One pod of the kind. All are equal. */
+  /** One pod of the kind, as an example. All pods of a kind are equal. */
   readonly #one: UnschedulablePod;
-  /** The requirements of its volumes, as alternatives. */
+  /** The alternative requirements of the pod's volumes. */
   readonly #places: readonly Requirements[];
   readonly #plans: TrialPlans;
   readonly #templates: Templates;
@@ -185,15 +188,15 @@ class Search {
   #left: ReadonlySet<string> | undefined;
   readonly #misses = new WeakMap<Towards, readonly TypeMiss[]>();
   #nearest: (NearMiss & { readonly cost: number }) | undefined;
-  /** Enough edits, maybe more than needed. */
+  /** The fix that was found. It may have more edits than needed. */
   #found: readonly Edit[] | undefined;
   #asIs: readonly Towards[] | undefined;
   #open: Heap<Ranked> | undefined;
   readonly #seen = new Set<string>();
   #looks = 0;
-  /** The search is complete. */
+  /** True: all candidates were examined. */
   #isLooked = false;
-  /** The search has had its share of plans, before all plans were used up. */
+  /** True: the search ran with all plans of its share, before all plans were used up. */
   #isTried = false;
   #isSmall = false;
   readonly #knownFixes: KnownFixes;
@@ -218,7 +221,7 @@ class Search {
     this.#plans = plans;
   }
 
-  /** Whether the fix of the other search places these pods, too, as its last plan shows. */
+  /** Whether the fix of the other search places these pods, too. Its last plan shows that. */
   isPlacedBy(other: Search): boolean {
     return [...this.#keys].every((key) => other.#left?.has(key) === false);
   }
@@ -227,7 +230,9 @@ class Search {
     return this.#isTried;
   }
 
-  /** Searches for edits that are enough, the cheapest first. A repeated call continues where the plans were used up. */
+  /**
+   * Searches for a fix, the cheapest candidate first. If it is called again, it continues where the plans were used up.
+   */
   run(): void {
     this.#asIs ??= this.#statesAsIs();
     while (!this.#isLooked && !this.#plans.areUsedUp) {
@@ -248,7 +253,10 @@ class Search {
     return open;
   }
 
-  /** Edits that are enough from this candidate on. Undefined: not enough, and the next candidates were added. */
+  /**
+   * Examines one candidate. Returns its edits if they are enough. Undefined: they are not; candidates with more edits
+   * were added to `open`.
+   */
   #lookFrom(state: State, open: Heap<Ranked>): readonly Edit[] | undefined {
     const standing = this.#standing(state)[0];
     const like = standing === undefined ? this.#likeOthers(state) : undefined;
@@ -266,7 +274,9 @@ class Search {
     return undefined;
   }
 
-  /** One candidate without edits for each pool, term and place. The nearest place is one of these. */
+  /**
+   * One candidate without edits for each pool, required term and place of volumes. The closest node is one of these.
+   */
   #statesAsIs(): Towards[] {
     const terms = requiredAlternatives(this.#one.pod.spec).slice(0, TRIED_TERMS);
     const states = this.#input.pools.flatMap(({ pool: { id: poolId } }) =>
@@ -278,7 +288,7 @@ class Search {
     return states;
   }
 
-  /** Makes the fix as small as its plans allow. */
+  /** Makes the fix as small as the allowed plans permit. */
   makeSmall(): void {
     if (this.#found === undefined || this.#isSmall) return;
     let isCutShort = false;
@@ -296,7 +306,7 @@ class Search {
     return edits && { edits, pods: this.#siblings, text: this.#text(edits) };
   }
 
-  /** Pairs of a pod's key and its remedy. `lent`: a fix of other pods that also places these. */
+  /** Pairs of a pod's key and its remedy. `lent`: a fix of another kind that also places these pods. */
   remedies(lent: Fix | undefined): [string, Remedy][] {
     const own = this.fix;
     const isLess = own === undefined || (lent && costOf(lent.edits) < costOf(own.edits));
@@ -309,13 +319,15 @@ class Search {
     return [...this.#keys].map((key) => [key, remedy]);
   }
 
-  /** The edits with the amounts of a known fix, if they are enough. */
+  /**
+   * The edits with the amounts of a fix that another kind needed. Undefined: no such fix is known, or it is not enough.
+   */
   #likeOthers({ edits }: State): readonly Edit[] | undefined {
     const less = this.#knownFixes.like(edits);
     return less !== undefined && this.#isEnough(less) ? less : undefined;
   }
 
-  /** The obstacles that remain after the edits and that are known without a plan. */
+  /** The obstacles that remain after the edits, as far as they are known without a plan. */
   #standing(state: State): Obstacle[] {
     if (state.poolId === undefined) return [];
     const { pod, wanted, volumes, template, space } = this.#seenFrom(state);
@@ -329,7 +341,7 @@ class Search {
     return typed === undefined ? taints : [...taints, typed];
   }
 
-  /** The pods of the kind that have no place after the edits. */
+  /** Plans with the edits. Returns the pods of this kind that have no place. */
   #out(edits: readonly Edit[]): UnschedulablePod[] {
     const { unschedulable } = this.#plans.of(this.#siblings, edits);
     const out = unschedulable.filter(({ pod }) => this.#keys.has(keyOf(pod)));
@@ -341,7 +353,7 @@ class Search {
     return this.#out(edits).length === 0;
   }
 
-  /** Plans with the edits made. The obstacle that the plan shows; undefined: all pods are placed. */
+  /** Plans with the edits. Returns the obstacle that the plan shows. Undefined: all pods of this kind have a place. */
   #planned(state: State): Obstacle | undefined {
     const [one] = this.#out(state.edits);
     if (one === undefined) return undefined;
@@ -361,16 +373,16 @@ class Search {
     }
     if (fell.has("topology")) ways.push(...ruleEdits(one.pod).map((edit) => [edit]));
     if (fell.has("hostPorts")) ways.push(...portEdits(one.pod).map((edit) => [edit]));
-    // The plan does not show why no further node was opened: a topology rule or minValues may refuse it. Other pods
-    // may also leave room if they can go to more domains.
+    // The plan does not say why it opened no further node; a topology rule or minValues may be the reason. Also, other
+    // pods may leave room if they may use more domains.
     const isFull = fell.has("limits") || fell.has("minValues");
     if (isFull || fell.has("topology") || rejection?.promised) ways.push(...domainWays(template));
-    // A topology rule may require a planned node that minValues closes to the pod.
+    // A topology rule may require a planned node that minValues does not let the pod join.
     if (isFull || fell.has("topology")) ways.push(...minValuesWays(pool));
     return { texts, ways };
   }
 
-  /** The facts that the pool's limits are compared with, after the edits. */
+  /** The facts to compare with the pool's limits, after the edits. */
   #counted(poolId: string, edits: readonly Edit[]): Counted {
     const ofPool = edits
       .filter((edit) => edit.on === "pool")
@@ -381,7 +393,9 @@ class Search {
     return { pool: template.pool, usage, largest: largestOf(template), pods };
   }
 
-  /** The edits, with limits lowered to what the plan needs if that is enough. */
+  /**
+   * The edits with lower limits, which the plan has shown to be needed, if these are enough. Otherwise the same edits.
+   */
   #fitted(edits: readonly Edit[]): readonly Edit[] {
     const { newClaims } = this.#plans.of(this.#siblings, edits);
     const countedOf = (poolId: string) => this.#counted(poolId, edits);
@@ -407,7 +421,7 @@ class Search {
     };
   }
 
-  /** Kept, because a candidate is examined several times, each time for every type. */
+  /** Cached, because a candidate is examined several times, each time for every type. */
   #missesOf(state: Towards): readonly TypeMiss[] {
     return within(this.#misses, state, () => typeMisses(this.#seenFrom(state)));
   }
@@ -429,7 +443,7 @@ class Search {
   }
 }
 
-/** A cost for comparing equally near places: the one whose obstacles are easiest to remove comes first. */
+/** The cost of removing the obstacles, below 1. Among equally close nodes, the one with the lowest cost is chosen. */
 function dislike(obstacles: readonly Obstacle[]): number {
   const least = obstacles.map(({ ways }) => Math.min(...ways.map(costOf), MOST_DISLIKED));
   return least.reduce((sum, one) => sum + one, 0) / (MOST_DISLIKED * 100);
@@ -452,7 +466,7 @@ function minValuesWays({ id: poolId, requirements }: Pool): Edit[][] {
 interface Ranked {
   readonly state: State;
   readonly cost: number;
-  /** Position among the ways to remove one obstacle, nearest first. */
+  /** Position among the ways to remove one obstacle. The closest way comes first. */
   readonly at: number;
   readonly id: string;
 }

@@ -17,7 +17,7 @@ import { type Remedy, remedies } from "./remedy.ts";
 const ZONE = "topology.kubernetes.io/zone";
 const TYPE = "node.kubernetes.io/instance-type";
 
-/** The fix for each pod without a place. Each fix is applied, and then the pod must have a place. */
+/** The remedy of each pod without a place. Checks each fix: after it is applied, the pod must have a place. */
 function found(options: Partial<SchedulingInput>): Record<string, Remedy | undefined> {
   const input = schedulingInput(options);
   const { unschedulable } = solve(input);
@@ -58,7 +58,7 @@ function requiring(...terms: readonly (readonly [key: string, ...values: string[
   };
 }
 
-/** A volume whose class allows one of these zones. */
+/** A volume whose StorageClass allows these zones. */
 const inOneOf = (...zones: readonly string[]) => ({
   claims: [
     { metadata: { name: "data", namespace: "default" }, spec: { storageClassName: "zonal" } },
@@ -177,7 +177,7 @@ describe("the fix of one kind of pods", () => {
       containerPort: at + 1,
       hostPort: at + 1,
     }));
-    // More than any instance type has. Giving up a host port is tried, and is never enough.
+    // These pods request more than any instance type has. Dropping their host ports is tried, and is never enough.
     const hopeless = Array.from({ length: 50 }, (_, at) => {
       const resources = { requests: { cpu: `${at + 1}m` } };
       const containers = [{ name: "main", ports, resources }];
@@ -191,7 +191,8 @@ describe("the fix of one kind of pods", () => {
     let plans = 0;
     const input = schedulingInput({ pods, pools: [poolInput({}, [instanceType()])] });
     const asIs = solve(input);
-    // Whatever host ports these pods give up, they need no room, so such plans can be skipped.
+    // These pods have no place in any plan, with or without host ports. So plans that only drop their host ports are
+    // answered without planning.
     const isAsIs = (edited: SchedulingInput) =>
       edited.pools[0]?.pool === input.pools[0]?.pool &&
       edited.pods.every((one, at) => one === pods[at] || one.metadata.name.startsWith("hopeless-"));
@@ -331,7 +332,7 @@ describe("a pod that could go one way or another", () => {
   });
 
   it("may be helped by what only the other one lacks", () => {
-    // In zone-a a pod repels the pending one by anti-affinity. In zone-b only types beyond the limit are sold.
+    // Zone-a has a pod with anti-affinity to the pending pod. In zone-b, only types beyond the limit are sold.
     const types = [
       instanceType({ cpu: 2, zones: ["zone-a"] }),
       instanceType({ cpu: 8, zones: ["zone-b"] }),

@@ -1,6 +1,6 @@
 /**
- * Plans and templates to which edits are applied, to find fixes. Many searches need the same ones, so each is made
- * once.
+ * Trial plans and templates with edits applied, to find fixes. Many searches need the same plans and templates, so each
+ * is made once.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { WELL_KNOWN_LABELS } from "../../../apis/karpenter/labels.ts";
@@ -16,7 +16,7 @@ import type { SchedulingResult } from "../result.ts";
 import type { SchedulingInput } from "../scheduling-input.ts";
 import { applyEdits, type Edit, editedPool, type PoolEdit } from "./edits.ts";
 
-/** The template of each pool, with edits made. */
+/** The templates of pools after edits. */
 export class Templates {
   readonly space: RequirementSpace;
   readonly volumes: VolumeIndex;
@@ -46,8 +46,8 @@ export class Templates {
 }
 
 /**
- * Plans the batch again with edits, to see whether they help. A plan with edits of NodePools alone serves every kind
- * of pod, so it is kept.
+ * Plans the batch again after edits, to see whether they help. A plan with only edits of NodePools is the same for
+ * every kind of pod, so it is cached.
  */
 export class TrialPlans {
   #made = 0;
@@ -56,7 +56,7 @@ export class TrialPlans {
   readonly #input: SchedulingInput;
   readonly #plan: (input: SchedulingInput) => SchedulingResult;
   readonly #known = new Map<string, SchedulingResult>();
-  /** Plans for the kind of pod that is searched for now. */
+  /** Cached plans for the kind of pod that is being searched for. */
   readonly #own = new Map<string, SchedulingResult>();
 
   constructor(input: SchedulingInput, plan: (input: SchedulingInput) => SchedulingResult) {
@@ -64,32 +64,33 @@ export class TrialPlans {
     this.#plan = plan;
   }
 
-  /** Allows `count` further plans for all kinds together. */
+  /** Allows `count` further plans in all. */
   allow(count: number): void {
     this.#inAll = this.#made + count;
   }
 
-  /** Starts with another kind of pod, and allows it `count` plans. */
+  /** Starts with another kind of pod, which may use `count` plans. */
   begin(count: number): void {
     this.#own.clear();
     this.#most = Math.min(this.#inAll, this.#made + count);
   }
 
-  /** Whether the plans of this kind are used up. */
+  /** Whether this kind of pod may use no further plan. */
   get areUsedUp(): boolean {
     return this.#made >= this.#most;
   }
 
-  /** Whether the plans of all kinds are used up. */
+  /** Whether no further plan is allowed for any kind. */
   get areAllMade(): boolean {
     return this.#made >= this.#inAll;
   }
 
   /**
-   * The plan with these edits. `pods`: the pods that they change, by key. `unlimited`: id of a pool without its limits.
+   * The plan after these edits. `pods`: keys of the pods that edits of pods change. `unlimited`: the id of a pool whose
+   * limits are removed.
    */
   of(pods: ReadonlySet<string>, wanted: readonly Edit[], unlimited?: string): SchedulingResult {
-    // Without the pool's limits the plan is the same, whatever they would be raised to.
+    // The pool has no limits in this plan, so edits of its limits change nothing.
     const edits = wanted.filter((one) => one.change !== "limit" || one.poolId !== unlimited);
     const isShared = edits.every(({ on }) => on === "pool");
     const all = isShared ? this.#known : this.#own;

@@ -31,7 +31,7 @@ it("asks each node once where the spread's pods are, however many firsts came to
     }),
   );
   expect(early).toHaveLength(30);
-  // Counts the pods on other nodes, not those beside the first pod itself.
+  // Counts only pods of the spread on other nodes, not those on the node of the first pod.
   expect(early[0]).toMatchObject({ domain: "zone-a", refused: 29 });
   expect(asked).toBeLessThanOrEqual(60);
 });

@@ -1,8 +1,8 @@
 /**
- * First pods of host groups. A host group is a set of pods with required affinity to each other on one host.
- * kube-scheduler lets its first pod choose a host; all others follow. While the zone of that host is open, a spread
- * that counts the first pod does not know its zone. The spread may then place its own pods so that the first pod
- * makes the zone too full: either the first pod or the spread's pods are refused. This class finds such spreads.
+ * First pods of host groups. A host group is a set of pods with required affinity to each other on one host. Its first
+ * pod may choose a host, and all others must follow. While the zone of that host is open, a spread that counts the
+ * first pod does not know its zone. The spread may then place its own pods so that the first pod makes the zone too
+ * full, and kube-scheduler refuses some of these pods. This class finds such spreads.
  */
 import type { Steps } from "../../../base/steps.ts";
 import { within } from "../../../base/within.ts";
@@ -15,9 +15,9 @@ import {
   type TopologyGroup,
 } from "./topology-group.ts";
 
-/** The affinity of which a pod with these rules would be the first pod. */
+/** The affinity of which a pod with these rules would be the first pod. Undefined: there is none. */
 export function kindLedBy(rules: readonly Rule[]): TopologyGroup | undefined {
-  // Runs for every pod that is placed.
+  // A loop by index, because this runs for every pod that is placed.
   for (let at = 0; at < rules.length; at++) {
     const { self, group } = rules[at] as Rule;
     if (self && group.type === "affinity" && !anyCounted(group)) return group;
@@ -26,7 +26,7 @@ export function kindLedBy(rules: readonly Rule[]): TopologyGroup | undefined {
 }
 
 export class Firsts {
-  /** In the order of placement. */
+  /** First pods that are not counted yet, in the order of placement. */
   readonly #waiting: (EarlyFirst & { readonly place: Place })[] = [];
   readonly #settled = new Map<TopologyGroup, TopologyGroup[]>();
 
@@ -35,12 +35,12 @@ export class Firsts {
     this.#settled.clear();
   }
 
-  /** Notes that a first pod is on a planned node and not counted yet. */
+  /** Records that a first pod is on a planned node and not counted yet. */
   wait({ kind, group }: EarlyFirst, place: Place): void {
     this.#waiting.push({ kind, group, place });
   }
 
-  /** Undoes the last note. */
+  /** Removes the last record. */
   takeBack(): void {
     this.#waiting.pop();
   }
@@ -49,16 +49,14 @@ export class Firsts {
     within(this.#settled, kind, () => []).push(group);
   }
 
-  /** Spreads for which the zone of a pod with these rules must be settled at once. */
+  /** The spreads for which the zone of a pod with these rules must be decided when the pod is placed. */
   settledFor(rules: readonly Rule[]): readonly TopologyGroup[] {
     if (this.#settled.size === 0) return NONE;
     const kind = kindLedBy(rules);
     return (kind && this.#settled.get(kind)) ?? NONE;
   }
 
-  /**
-   * First pods whose node got a zone in which the spread had already placed pods, so that the skew is now too large.
-   */
+  /** First pods whose node got a zone in which the spread had placed pods before. The skew is then too large there. */
   *counted(homes: HomesOf): Steps<readonly CountedFirst[]> {
     const early: CountedFirst[] = [];
     const known = new Map<TopologyGroup, ReadonlyMap<string, number>>();
@@ -82,7 +80,7 @@ export class Firsts {
 
 const NONE: readonly TopologyGroup[] = [];
 
-/** Where the spread's own pods are. Computed once for all first pods. */
+/** The spread's own pods by domain. The caller computes this once for all first pods. */
 function podsByDomain(
   group: TopologyGroup,
   places: ReadonlyMap<Place, number>,
@@ -95,7 +93,7 @@ function podsByDomain(
   return sums;
 }
 
-/** The number of pods by which the domain exceeds the allowed skew. */
+/** By how many pods the domain exceeds the allowed skew. */
 function beyondSkew({ counts, maxSkew }: TopologyGroup, domain: string): number {
   let least = Number.POSITIVE_INFINITY;
   counts.forEach((count) => {

@@ -1,16 +1,16 @@
 /**
- * Counts of pods by host number, for a rule about hosts. Hosts without pods are not stored. Each what-if question
- * counts pods on a few hosts and takes them back. A Map keeps deleted entries for a while, which slows later
- * look-ups, so this is a hash table of its own.
+ * Counts of pods by host number, for a topology rule about hosts. Hosts without pods are not stored. Each what-if
+ * question counts pods on a few hosts and then removes these counts. A Map keeps deleted entries for a while, which
+ * slows down later look-ups. So this is a hash table of its own.
  */
 
 const FREE = -1;
 const LEAST_SLOTS = 8;
-/** Hash multiplier: spreads consecutive numbers over the table. */
+/** The multiplier of the hash. It spreads consecutive numbers over the table. */
 const FACTOR = 0x9e3779b1;
 
 export class HostCounts {
-  /** Each slot has a host and its count. At most half of the slots are used. */
+  /** A host and its count in each slot. At most half of the slots are used. */
   #slots = freeSlots(LEAST_SLOTS);
   #shift = 1 + Math.clz32(LEAST_SLOTS);
   #size = 0;
@@ -44,7 +44,7 @@ export class HostCounts {
       if (slots[at] !== FREE) yield [slots[at] as number, slots[at + 1] as number];
   }
 
-  /** The slot of the host, or the slot where it would be. */
+  /** The index of the host's slot, or of the free slot where it would be stored. */
   #find(host: number): number {
     const slots = this.#slots;
     let at = this.#home(host);
@@ -56,7 +56,7 @@ export class HostCounts {
     return (Math.imul(host, FACTOR) >>> this.#shift) * 2;
   }
 
-  /** Moves up the entries that this one had pushed away from their own slot. */
+  /** Clears the slot. Then moves entries back that were stored further on because this slot was used. */
   #remove(gap: number): void {
     const slots = this.#slots;
     const last = slots.length - 1;

@@ -1,6 +1,6 @@
 /**
- * Small numbers for host names. Rules about hosts look up very many hosts. A look-up by number reads one table; a
- * look-up by name would also read strings all over memory.
+ * Gives each host name a small number. Topology rules about hosts look up very many hosts. A look-up by number reads
+ * one table; a look-up by name would also read strings from all over memory.
  */
 import { within } from "../../../base/within.ts";
 
@@ -9,7 +9,7 @@ export interface Numbered {
   readonly hostname: string;
   /** Id of a planned node; the first one of a pass is 0. */
   readonly id?: number;
-  /** Number of the host; {@link UNNUMBERED} until a rule about hosts asks for it. */
+  /** The number of the host. {@link UNNUMBERED} until a rule about hosts needs it. */
   host: number;
 }
 
@@ -17,13 +17,13 @@ export const UNNUMBERED = -1;
 
 export class HostNumbers {
   readonly #numbers = new Map<string, number>();
-  /** Indexed by id of the planned node. Planned nodes have no host name. */
+  /** The numbers of planned nodes, by their id. Planned nodes have no host name. */
   readonly #planned: number[] = [];
   readonly #names: string[] = [];
-  /** Numbers of hosts that are gone. */
+  /** Numbers of hosts that no longer exist. They are used again. */
   readonly #free: number[] = [];
 
-  /** The number of a host name. */
+  /** The number of this node's host. */
   of(place: Numbered): number {
     if (place.host === UNNUMBERED) {
       const { id, hostname } = place;
@@ -40,7 +40,7 @@ export class HostNumbers {
     return this.#names[host] ?? "";
   }
 
-  /** Frees the number. No node has the name any more, and no rule counts pods there. */
+  /** Frees the number of a host name. Requires that no node has the name, and no rule counts pods there. */
   forget(hostname: string): void {
     const number = this.#numbers.get(hostname);
     if (number === undefined) return;

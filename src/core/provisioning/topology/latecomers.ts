@@ -1,12 +1,12 @@
 /**
- * Late domains. A spread may count over nodes that its pods cannot use. kube-scheduler counts such a domain as soon
- * as it has a node. If the plan opens the first node there after it placed pods of the spread elsewhere, these pods
- * may violate the skew when that node is up first, and stay pending. This file finds such cases.
+ * Late domains. A spread may count over nodes that its own pods cannot use. kube-scheduler counts such a domain as soon
+ * as it has a node. The plan may open the first node there after it placed pods of the spread elsewhere. If that node
+ * is ready first, these pods violate the skew and stay pending. This file finds such cases.
  */
 import type { Steps } from "../../../base/steps.ts";
 import { type Place, standsIn, type TopologyGroup } from "./topology-group.ts";
 
-/** Something that a spread learned after it had placed pods. */
+/** A fact that affects a spread, but was known only after pods of the spread were placed. */
 export type Latecomer = LateDomain | CountedFirst;
 
 export interface LateDomain {
@@ -15,29 +15,29 @@ export interface LateDomain {
 }
 
 /**
- * A spread (`group`) that counts the first pod of a host group (`kind`). The zone of that pod must be settled at
- * once.
+ * A spread (`group`) that counts the first pod of a host group (`kind`). The zone of that pod must be decided when it
+ * is placed.
  */
 export interface EarlyFirst {
   readonly kind: TopologyGroup;
   readonly group: TopologyGroup;
 }
 
-/** A first pod that was counted in a domain where the spread had already placed pods. */
+/** A first pod that was counted in a domain after the spread had placed pods there. */
 export interface CountedFirst extends EarlyFirst, LateDomain {
-  /** The number of the spread's pods by which the domain is too full. */
+  /** How many of the spread's pods are too many for the domain. */
   readonly refused: number;
 }
 
-/** Host name that stands for a node in a domain that is foreseen. No real host has it. */
+/** The host name of an assumed node in a late domain. No real host has it. */
 export const FORESEEN = "";
 
-/** Where the spread's own pods were placed, and how many. */
+/** Returns the nodes on which the spread's own pods were placed, and how many. */
 export type HomesOf = (group: TopologyGroup) => Steps<ReadonlyMap<Place, number>>;
 
 /**
- * How many placed pods kube-scheduler would refuse because of counted first pods. Late domains are not counted: pods
- * may be bound before the first node of such a domain is up.
+ * How many placed pods kube-scheduler would refuse because of first pods. Late domains do not count here: pods may be
+ * bound before the first node of such a domain is ready.
  */
 export function refusedBy(late: readonly Latecomer[]): number {
   const refused = new Map<string, number>();
@@ -47,8 +47,8 @@ export function refusedBy(late: readonly Latecomer[]): number {
 }
 
 /**
- * `arrived`: whether this batch opened the first node of a domain. `homes` is asked only if a domain has too few
- * pods: pods that a spread only counts, and that lack the rule themselves, are never refused by it.
+ * The late domains of these spreads. `arrived`: whether this batch opened the first node of a domain. `homes` is called
+ * only if a domain has too few pods. A spread never refuses pods that it only counts and that do not have its rule.
  */
 export function* latecomersOf(
   groups: readonly TopologyGroup[],

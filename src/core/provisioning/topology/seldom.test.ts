@@ -13,7 +13,7 @@ import { solve } from "../solve.ts";
 const ZONE = "topology.kubernetes.io/zone";
 const WEB = { matchLabels: { app: "web" } };
 
-/** The pods that share a value of the label on their new nodes; `left`: those without a place. */
+/** The new pods by value of the label on their planned nodes. `left`: pods without a place. */
 function together(options: Partial<SchedulingInput>, key = ZONE): Record<string, string[]> {
   const { newClaims, unschedulable } = solve(schedulingInput(options));
   const names = (list: readonly Pod[]) => list.map((one) => one.metadata.name);
@@ -81,7 +81,7 @@ describe("matchLabelKeys of a spread", () => {
     const inA = { nodeSelector: { [ZONE]: "zone-a" } };
     const rule = { matchLabelKeys: ["rev"], nodeAffinityPolicy: "Ignore" as const };
     const of = (name: string, rev: string) => spread(name, rule, { labels: { rev }, spec: inA });
-    // Each pod may go to zone-a. Zone-b has a node without pods.
+    // All pods may use zone-a. Zone-b has a node without pods.
     const nodes = [nodeView({ node: { labels: { [ZONE]: "zone-b" } } })];
     const batch = [of("old-0", "1"), of("new-0", "2"), of("new-1", "2")];
     expect(together({ pods: batch, nodes, pools: zones("zone-a", "zone-b") })).toEqual({

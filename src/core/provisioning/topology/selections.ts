@@ -1,25 +1,30 @@
-/** Which topology groups count a pod, by its namespace and labels. Asked for every pod, so the answers are kept. */
+/**
+ * Finds the topology groups that count a pod, by its namespace and labels. Needed for every pod, so the results are
+ * cached.
+ */
 import { BoundedMap, within } from "../../../base/within.ts";
 import { type Labels, selects, type TopologyGroup, textOf } from "./topology-group.ts";
 
-/** Label sets whose answers are kept. Pods of Jobs have labels of their own, and one state serves for days. */
+/**
+ * The most label sets whose results are cached. Each pod of a Job has different labels, and one state is used for days.
+ */
 const MOST_KEPT = 50_000;
 const NO_GROUPS: readonly TopologyGroup[] = [];
 
 export class Selections {
   readonly #groups: readonly TopologyGroup[];
   readonly #byText = new BoundedMap<string, readonly TopologyGroup[]>(MOST_KEPT);
-  /** The same by the labels object, which pods of one template share. */
+  /** The results by labels object. Pods of one template share this object. */
   readonly #byObject = new Map<string, WeakMap<Labels, readonly TopologyGroup[]>>();
-  /** Lists that were given out, so that equal answers are one list. */
+  /** All lists that were returned, by content. So equal results are the same list. */
   readonly #lists = new Map<string, readonly TopologyGroup[]>();
 
-  /** `groups`: all of them, in order; the list may grow until the first answer. */
+  /** `groups`: all topology groups, in order. The list may grow until `of` is called. */
   constructor(groups: readonly TopologyGroup[]) {
     this.#groups = groups;
   }
 
-  /** The groups whose selector picks a pod with these labels. Equal answers are the same list. */
+  /** The groups whose selector matches a pod with these labels. Equal results are the same list. */
   of(namespace: string, labels: Labels): readonly TopologyGroup[] {
     if (this.#groups.length === 0) return NO_GROUPS;
     if (!Object.isFrozen(labels)) return this.#asWritten(namespace, labels);

@@ -1,4 +1,4 @@
-/** What a rule allows for every small set of counts, compared with its definition in one sentence. */
+/** For every small combination of counts: what a rule allows is compared with the definition of the rule. */
 import { describe, expect, it } from "vitest";
 import { Random } from "../../../base/random.ts";
 import { exists, oneOf, type Requirement } from "../../scheduling/requirement.ts";
@@ -37,7 +37,7 @@ function drawn(random: Random, type: TopologyGroup["type"]): Drawn {
 const isIn = (zone: string, { complement, values }: Requirement) =>
   complement || values.includes(zone);
 
-/** Whether the skew holds once the waiting pods and this one are in the zone. */
+/** Whether the skew is kept in the zone, after the waiting pods and this pod were placed there. */
 function keepsSkew({ group, self, podDomains }: Drawn, zone: string, waiting: number): boolean {
   const seen = [...group.counts].filter(
     ([one]) => isIn(one, podDomains) || group.hosts?.has(one) === true,

@@ -1,7 +1,7 @@
 /**
- * One topology rule, with a count of pods for each domain, and what it allows: which domains keep a spread, which
- * nodes it counts over, and when a pod may be the first of its affinity. upstream:
- * pkg/controllers/provisioning/scheduling/topologygroup.go
+ * One topology rule with a count of pods for each domain. Says what the rule allows: which domains keep a spread, which
+ * nodes it counts over, and when a pod may be the first of its affinity.
+ * upstream: pkg/controllers/provisioning/scheduling/topologygroup.go
  */
 import type { Namespace } from "../../../apis/core/kinds.ts";
 import type { Taint } from "../../../apis/core/node.ts";
@@ -20,55 +20,55 @@ import type { Numbered } from "./host-numbers.ts";
 
 export type Labels = Readonly<Record<string, string>>;
 
-/** Which nodes a spread counts over. */
+/** The nodes that a spread counts over. Pods on other nodes do not count. */
 export interface NodeFilter {
-  /** Nodes that satisfy one of these (nodeAffinityPolicy Honor); undefined: every node. */
+  /** The node must satisfy one of these (nodeAffinityPolicy Honor). Undefined: every node counts. */
   readonly requirements: readonly Requirements[] | undefined;
-  /** Nodes whose taints these tolerate (nodeTaintsPolicy Honor); undefined: taints have no effect. */
+  /** The tolerations must cover the node's taints (nodeTaintsPolicy Honor). Undefined: taints have no effect. */
   readonly tolerations: readonly Toleration[] | undefined;
 }
 
 export interface TopologyGroup {
   readonly index: number;
   readonly type: "spread" | "affinity" | "antiAffinity";
-  /** An inverse group: counts the pods that have an anti-affinity term, not the pods that it selects. */
+  /** True: the group counts the pods that have an anti-affinity term, and refuses the pods that the term selects. */
   readonly inverse: boolean;
   readonly key: string;
-  /** Undefined = every namespace. */
+  /** The namespaces of the counted pods. Undefined: all namespaces. */
   readonly namespaces: ReadonlySet<string> | undefined;
   readonly selector: LabelSelector | undefined;
   readonly maxSkew: number;
   readonly minDomains: number;
   readonly filter: NodeFilter;
-  /** Pods by domain; a domain without pods has 0. Empty for a rule about hosts. */
+  /** Number of pods by domain; 0 for a domain without pods. Empty for a rule about hosts. */
   readonly counts: Map<string, number>;
-  /** Only for a rule about hosts: the number of pods by host number. */
+  /** Number of pods by host number. Used only for rules about hosts. */
   readonly perHost: HostCounts;
-  /** Ids of planned nodes that an anti-affinity between hosts closes to the pods of this group. */
+  /** Ids of planned nodes that pods of this group may not use, because of an anti-affinity between hosts. */
   readonly closed: Marks;
   /**
-   * Domain → its hosts, for a spread that counts over nodes that its pods cannot use: kube-scheduler counts such a
-   * domain as soon as it has a node. Undefined: the spread has no such nodes.
+   * Hosts by domain, for a spread that counts over nodes that its own pods cannot use. kube-scheduler counts such a
+   * domain as soon as it has a node. Undefined: there are no such nodes.
    */
   readonly hosts: Map<string, Set<string>> | undefined;
-  /** Number of changes of the counts. */
+  /** How often the counts were changed. */
   revision: number;
   /**
-   * Planned nodes with pods of the group that were not counted when they were placed, because the node's domain was
-   * open. A pod that joins such a node is near them.
+   * Planned nodes with pods of the group that are not counted yet, because the domain of the node is open. A pod that
+   * is placed on such a node is near these pods, whatever the domain will be.
    */
   readonly waitedOn: Place[];
-  /** Only for pods that must be together: where all of them fit. Set while a pass plans for several. */
+  /** Where all pods of an affinity group fit. Set while a pass plans for several such pods. */
   meeting: MeetingPlace | undefined;
 }
 
-/** Where the first pod of an affinity may go, so that all others can follow. */
+/** Where the first pod of an affinity may go so that all other pods of the group can follow. */
 export interface MeetingPlace {
-  /** Allowed domains; undefined: all, or the rule is about hosts. */
+  /** The allowed domains. Undefined: all domains, or the rule is about hosts. */
   readonly domains: ReadonlySet<string> | undefined;
-  /** Whether pods like this one can be there. */
+  /** Whether pods like this one fit there. */
   isFor(sample: Pod): boolean;
-  /** Only for a rule about hosts: whether no other host has room for more of the pods. */
+  /** Whether no other host has room for more pods of the group. Only for a rule about hosts. */
   holdsMost(host: Place): boolean;
 }
 
@@ -78,67 +78,70 @@ export type Shape = Omit<
 >;
 
 export interface Pricing {
-  /** The lowest price of a planned node with this value of the label; absent: prices have no effect. */
+  /** The lowest price of a planned node with this value of the label. Absent: prices have no effect. */
   leastPrice?(key: string, value: string): number;
 }
 
-/** Where a pod would go: an existing node or a planned one. */
+/** A node where a pod would be placed: an existing or a planned one. */
 export interface Place extends Pricing, Numbered {
   readonly taints: readonly Taint[];
-  /** The values that the label can still have; undefined: the node has no such label and never will. */
+  /** The values that the label can still have. Undefined: the node will never have the label. */
   domains(key: string): Requirement | undefined;
-  /** Only for a planned node: the values with which one of its types can be launched. */
+  /** Those of `values` with which one of the node's types can be launched. Only planned nodes have this method. */
   launchable?(key: string, values: readonly string[]): readonly string[];
-  /** Only for a planned node: the values that its types have. */
+  /** The values of the label that the node's types have. Only planned nodes have this method. */
   openTo?(key: string): readonly string[];
-  /** Only for a planned node: its pods that the group will count once the domain is settled. */
+  /** Number of pods on the node that the group will count once the domain is decided. Only for planned nodes. */
   waiting?(group: TopologyGroup): number;
   /**
-   * Only for a planned node: the tried pod may join pods that wait here to be counted. It may not be a first pod
-   * elsewhere.
+   * Whether the pod that is tried may join uncounted pods of its affinity on this node. It may not be a first pod
+   * elsewhere. Only for planned nodes.
    */
   readonly joins?: boolean;
   /** Whether the node satisfies the requirements, or can still do so. */
   canMeet(requirements: Requirements): boolean;
-  /** Only for a planned node for which {@link canMeet} is true: whether later pods must narrow its labels for that. */
+  /**
+   * Whether later pods must narrow the node's labels so that it satisfies the requirements. Only for planned nodes for
+   * which {@link canMeet} is true.
+   */
   meetsIfNarrowed?(requirements: Requirements): boolean;
 }
 
-/** Values to which a planned node is narrowed; undefined: it is not narrowed. */
+/** The label values to which a planned node is narrowed. Undefined: it is not narrowed. */
 export type Narrowing = readonly string[] | undefined;
 
 export const ANY_NODE: NodeFilter = { requirements: undefined, tolerations: undefined };
 
-/** One rule of a pod or class. `self`: the group counts the pod itself. */
+/** A topology rule of a pod or class. `self`: whether the group counts the pod itself. */
 export interface Rule {
   readonly group: TopologyGroup;
   readonly self: boolean;
 }
 
-/** Sum of the revisions of the rules. While it is unchanged, earlier answers stay valid. */
+/** The sum of the revisions of all these rules. While it is unchanged, earlier results stay valid. */
 export function revisionOf(rules: readonly Rule[]): number {
   let sum = 0;
   for (let at = 0; at < rules.length; at++) sum += (rules[at] as Rule).group.revision;
   return sum;
 }
 
-/** Whether refusals by the group are final for the pass: a host only gets fuller. */
+/** Whether a refusal by the group is final for the pass, because a host only gets fuller. */
 export function isPermanent(group: TopologyGroup): boolean {
   return group.key === HOSTNAME_LABEL_KEY && group.type !== "affinity";
 }
 
-/** Whether one counted pod closes the host to all pods of the group. */
+/** Whether one counted pod excludes all pods of the group from the host. */
 export function closesHosts(group: TopologyGroup): boolean {
   return group.key === HOSTNAME_LABEL_KEY && group.type === "antiAffinity";
 }
 
-/** Whether the group's selector picks a pod with these labels. */
+/** Whether the group's selector and namespaces match a pod with these labels. */
 export function selects(group: TopologyGroup, namespace: string, labels: Labels): boolean {
   if (group.namespaces !== undefined && !group.namespaces.has(namespace)) return false;
   return matchesLabelSelector(group.selector, labels);
 }
 
-/** Domains that both sides allow, with and without pods, by name. */
+/** The domains that both the pod and the node allow, sorted by name: those with counted pods, and those without. */
 export function reachable(
   group: TopologyGroup,
   podDomains: Requirement,
@@ -154,11 +157,11 @@ export function reachable(
 }
 
 /**
- * Domains that keep the skew: those with the fewest pods first, and among equal ones the cheapest first.
+ * The domains that keep the skew. Domains with the fewest pods come first; among equal ones, the cheapest.
  *
- * The smallest count is taken over all domains that the pod may use, because a new node can be launched in each, and
- * over domains with a node that the spread counts over. `waiting`: pods on this node that will count in its domain.
- * They count as placed before this pod, because kube-scheduler may bind them first.
+ * The smallest count is taken over the domains that the pod may use, because a new node can be launched in each.
+ * Domains with a node that the spread counts over are included. `waiting`: pods on this node that will count in its
+ * domain. They count as placed before this pod, because kube-scheduler may bind them first.
  */
 export function spreadOptions(
   group: TopologyGroup,
@@ -182,7 +185,10 @@ export function spreadOptions(
   return domains.map((domain) => [domain]);
 }
 
-/** How many pods a domain may have and still take one more. The bound is lower in the domains with the fewest pods. */
+/**
+ * How many pods a domain may have before one more pod is placed there. In domains with the fewest pods (`least`), the
+ * bound is `mostOfLeast`.
+ */
 interface SpreadBounds {
   readonly least: number;
   readonly most: number;
@@ -211,7 +217,7 @@ function spreadBounds(
     next = 0;
   }
   const more = maxSkew - waiting - (self ? 1 : 0);
-  // Waiting pods in a domain with the fewest pods raise the smallest count as well.
+  // If the waiting pods are in a domain with the fewest pods, they also raise the smallest count.
   return { least, most: least + more, mostOfLeast: Math.min(next, least + waiting) + more };
 }
 
@@ -233,7 +239,7 @@ export function isAllowedIn(
   return count > 0 || (self && !anyCounted(group) && meetIn(group, [domain]).length > 0);
 }
 
-/** The domains in which the first pod of the group may be. */
+/** Those of `domains` in which the first pod of the group may be placed. */
 export function meetIn({ meeting }: TopologyGroup, domains: readonly string[]): readonly string[] {
   const best = meeting?.domains;
   return best === undefined ? domains : domains.filter((domain) => best.has(domain));
@@ -251,8 +257,8 @@ export function cheapestFirst(
 }
 
 /**
- * Whether the group counts a pod anywhere. If so, kube-scheduler lets no other pod be the first. Upstream looks only
- * at the domains that the pod may use, and launches nodes on which such a pod stays pending.
+ * Whether the group counts a pod anywhere. If so, kube-scheduler does not let any other pod be the first one. Upstream
+ * checks only the domains that the pod may use, and launches nodes on which such a pod stays pending.
  */
 export function anyCounted(group: TopologyGroup): boolean {
   if (group.perHost.size > 0) return true;
@@ -260,12 +266,14 @@ export function anyCounted(group: TopologyGroup): boolean {
   return false;
 }
 
-/** Whether pods of an affinity wait on planned nodes to be counted. A pod that joins them is near them. */
+/**
+ * Whether pods of this affinity are on planned nodes and not counted yet. A pod that joins such a node is near them.
+ */
 export function isNearSome({ type, waitedOn }: TopologyGroup): boolean {
   return type === "affinity" && waitedOn.length > 0;
 }
 
-/** Whether the spread counts over nodes that some of its pods cannot use. */
+/** Whether the spread counts over nodes that some of its own pods cannot use. */
 export function looksBeyond({ type, key, filter: { requirements } }: Shape): boolean {
   return (
     type === "spread" &&
@@ -274,7 +282,9 @@ export function looksBeyond({ type, key, filter: { requirements } }: Shape): boo
   );
 }
 
-/** nodeTaintsPolicy ignores PreferNoSchedule taints. */
+/**
+ * Whether the taints exclude the pod from the nodes that nodeTaintsPolicy counts. PreferNoSchedule taints are ignored.
+ */
 export function keepsAway(taints: readonly Taint[], tolerations: readonly Toleration[]): boolean {
   return forbiddingTaints(tolerations, taints).length > 0;
 }
@@ -287,15 +297,18 @@ export function eligible(filter: NodeFilter, place: Place): boolean {
   );
 }
 
-/** Only for an eligible planned node: whether it depends on later pods that the spread counts over it. */
+/**
+ * Whether it depends on later pods if the spread counts over this node. Only for planned nodes that it may count over.
+ */
 export function isUndecided({ requirements }: NodeFilter, place: Place): boolean {
   if (requirements === undefined || place.meetsIfNarrowed === undefined) return false;
-  // Runs for each planned node and each rule that counts a pod there. Most spreads count over every node.
+  // This runs for each planned node and each rule that counts a pod there. Most spreads count over every node, so the
+  // loop ends early.
   for (let at = 0; at < requirements.length; at++) {
     const one = requirements[at] as Requirements;
     if (one.size === 0) return false;
     if (place.meetsIfNarrowed(one)) continue;
-    // The caller has checked that one of them can be satisfied.
+    // The caller has checked that the node can satisfy one of the requirements. If there is only one, it is this one.
     if (requirements.length === 1 || place.canMeet(one)) return false;
   }
   return true;
@@ -316,7 +329,7 @@ export function namespacesOf(
   return new Set([...namespaces, ...selected]);
 }
 
-/** Adds the pod's own values of these labels to the selector (matchLabelKeys). */
+/** The selector, with the pod's own values of these labels added (matchLabelKeys). */
 export function withLabelKeys(
   selector: LabelSelector | undefined,
   labels: Labels,
@@ -347,19 +360,19 @@ export function allowsOnHost(
   return self && !anyCounted(group) && (group.meeting?.holdsMost(place) ?? true);
 }
 
-/** Domains of the group in which the place can be, if the group counts over the place. */
+/** The domains of the group in which the node can be. Empty: the node does not have the label. */
 export function possibleDomains(group: TopologyGroup, place: Place): readonly string[] {
   const node = place.domains(group.key);
   if (node === undefined) return [];
   const { key, counts, filter } = group;
   let values = node.complement ? allowedOf(counts, node) : node.values;
-  // The node may still become one over which the rule does not count.
+  // The node may still get a value at which the rule does not count over it, so values without counts matter, too.
   if (node.complement && filter.requirements !== undefined)
     values = united(values, place.openTo?.(key) ?? NO_DOMAINS);
   return values.length > 1 ? (place.launchable?.(key, values) ?? values) : values;
 }
 
-/** Usually all of `others` are already among the values. */
+/** The values of both lists. Usually `values` has all of `others` already, and is returned itself. */
 function united(values: readonly string[], others: readonly string[]): readonly string[] {
   return others.every((one) => values.includes(one))
     ? values
@@ -368,7 +381,7 @@ function united(values: readonly string[], others: readonly string[]): readonly 
 
 const NO_DOMAINS: readonly string[] = [];
 
-/** The domain of the place; undefined: several are possible, or the group does not count over the place. */
+/** The domain of the node. Undefined: several are possible, or the group does not count over this node. */
 export function standsIn(group: TopologyGroup, place: Place): string | undefined {
   if (!eligible(group.filter, place)) return undefined;
   const domains = possibleDomains(group, place);
@@ -384,7 +397,7 @@ function allowedOf(counts: ReadonlyMap<string, number>, node: Requirement): read
   return domains;
 }
 
-/** Texts of labels objects. Labels never change, so the texts are kept between passes. */
+/** The texts of labels objects. Labels never change, so the texts are also used in later passes. */
 const labelTexts = new WeakMap<Labels, string>();
 
 /** The labels as one text. */

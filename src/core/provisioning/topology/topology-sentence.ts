@@ -1,6 +1,6 @@
 /**
- * How upstream says that a topology rule cannot be kept. upstream:
- * pkg/controllers/provisioning/scheduling/topology.go
+ * Upstream's message for a topology rule that cannot be kept.
+ * upstream: pkg/controllers/provisioning/scheduling/topology.go
  */
 import { formatRequirement, type Requirement } from "../../scheduling/requirement.ts";
 import type { TopologyGroup } from "./topology-group.ts";
@@ -13,7 +13,10 @@ export const RULE_NAMES = {
 };
 const MOST_SHOWN = 10;
 
-/** `counts`: pods by domain. `node`: the values that the place can have for the label. Undefined: it has none. */
+/**
+ * The message. `counts`: pods by domain. `node`: the values that the node can have for the label. Undefined: it does
+ * not have the label.
+ */
 export function topologySentence(
   { type, key }: TopologyGroup,
   counts: readonly (readonly [domain: string, count: number])[],

@@ -1,4 +1,4 @@
-/** The domains that new nodes can be in. A rule has these before any node exists. */
+/** The domains in which new nodes can be launched. A topology rule knows these domains before any node exists. */
 import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import { isEmptyBits } from "../../scheduling/bits.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
@@ -6,8 +6,9 @@ import type { Template } from "../pools/pool-template.ts";
 import { keepsAway, type NodeFilter, type Shape } from "./topology-group.ts";
 
 /**
- * Pool → the values of the label with which an eligible instance type can be launched. Upstream also takes values that
- * no available offering has: a spread over capacity types then waits for spot in a zone that sells none.
+ * The values of the label with which eligible instance types can be launched, each with the count 0. Upstream also
+ * takes values that no available offering has: a spread over capacity types then waits for spot in a zone that sells
+ * none.
  */
 export function universeOf(
   { key, filter }: Shape,

@@ -18,7 +18,8 @@ const HOSTNAME = "kubernetes.io/hostname";
 const WEB = { labelSelector: { matchLabels: { app: "web" } } };
 
 /**
- * Pods by zone of their planned node (or node name), with `?` for an open zone; then the failures.
+ * The plan as text: pods by zone of their planned node (`?`: open) or by name of an existing node. Then the pods
+ * without a place.
  */
 function placed(input: Partial<SchedulingInput>): string[] {
   const result = solve(schedulingInput(input));
@@ -119,7 +120,7 @@ describe("topology spread", () => {
     expect(placed({ pods: pods(2, options) })).toEqual(["zone-a: pod-0 pod-1"]);
     const nodes = [full("n", "zone-b", [])];
     expect(placed({ pods: pods(2, options), nodes })).toEqual(["left: pod-1", "zone-a: pod-0"]);
-    // A node to which the same batch adds the pod counts too.
+    // A node also counts if its pod is placed in the same batch.
     const other = pod({ name: "other", cpu: "2", spec: { nodeSelector: { [ZONE]: "zone-b" } } });
     expect(placed({ pods: [other, ...pods(2, options)] })).toEqual([
       "left: pod-1",
@@ -171,10 +172,10 @@ describe("topology spread", () => {
         pools,
       });
     };
-    // The node gets the lowest value that is left.
+    // The node gets the lowest value of `team` that is still allowed.
     expect(zonesOf({ team: "blue" })).toEqual(["zone-a: free", "zone-b: pod-0", "zone-c: pod-1"]);
     expect(zonesOf({ team: "red" })).toEqual(["zone-a: free", "zone-a: pod-0", "zone-b: pod-1"]);
-    // A term that the node cannot satisfy anyway does not count.
+    // A term that the node cannot satisfy has no effect.
     const terms = [
       { team: "red", zones: ["zone-a", "zone-b"] },
       { team: "blue", zones: ["zone-c"] },
@@ -300,7 +301,7 @@ describe("topology spread", () => {
   it("reads no minDomains of a spread that is only wished for", () => {
     const soft = spread({ whenUnsatisfiable: "ScheduleAnyway", minDomains: 4 });
     const batch = pods(6, { ...soft, cpu: "100m" });
-    // If the annotation were read, the rule would be dropped, and all pods except three would go to the existing
+    // If the planner read the annotation, it would drop the rule. Then all pods except three would go to the existing
     // node.
     expect(placed({ pods: batch, nodes: [nodeView({ node: { name: "n" } })] })).toEqual([
       "n: pod-0 pod-3",
@@ -549,7 +550,7 @@ describe("pod anti-affinity", () => {
   });
 
   it("of those who run leaves open what only nodes that are there tell of", () => {
-    // No pool names its racks. The node shows that there is another rack.
+    // No pool defines values for racks. The existing node shows that there is another rack.
     const pools = [poolInput({ requirements: [{ key: "rack", operator: "Exists" }] })];
     const racks = (namespaces: readonly string[]) => {
       const podAntiAffinity = {
@@ -610,8 +611,8 @@ describe("affinity with one's own kind", () => {
   const empty = ["zone-b", "zone-c"].map((zone) => full(zone, zone, []));
 
   it("settles where its first pod goes if a spread would else come before it (seed 910892)", () => {
-    // The pod that is placed second is refused in one zone. Either it is no longer the first pod of its affinity, or
-    // the skew would be too high.
+    // The pod that is placed second is refused in one of the zones. Either it is no longer the first pod of its
+    // affinity there, or the skew would be too large.
     const spreading = pod({ ...spread({}), name: "spreading", cpu: "2" });
     const pinned = (zone: string, cpu = "500m") =>
       pod({ name: "pinned", cpu, spec: { nodeSelector: { [ZONE]: zone } } });
@@ -639,8 +640,8 @@ describe("affinity with one's own kind", () => {
     });
     const batch = [near("first", "3"), spreading, near("second", "400m", inB)];
     const pools = [poolInput({}, [instanceType({ memoryGi: 16 })])];
-    // If the first pod is in zone-b, where the second must be, the spread pod is refused. Either way one pod stays
-    // pending.
+    // The second pod must be in zone-b. If the first pod were there, too, the spread pod would be refused. Either way
+    // one pod stays pending.
     expect(placed({ pods: batch, nodes: empty, pools })).toEqual([
       "left: second",
       "zone-a: first",

@@ -1,18 +1,18 @@
 /**
- * Topology spread, affinity and anti-affinity: which domains (zones, hosts, any label's values) a pod may go to,
- * given where other pods are. A group is one constraint of one shape, with a count of pods for each domain; pods that
- * ask for the same share it. Anti-affinity is counted both ways: an inverse group says where the pods are that keep
- * others away.
+ * Topology spread, affinity and anti-affinity: which domains (zones, hosts, any label's values) a pod may use, given
+ * where other pods are. A group is one rule with a count of pods for each domain. Pods with the same rule share the
+ * group. Anti-affinity is counted both ways: an inverse group counts the pods that have the term, because they exclude
+ * others.
  *
- * What holds while a plan is made:
+ * These rules hold while a plan is made:
  * - A planned node may be open to several zones. Each pod that is placed may narrow it; no pod widens it.
- * - Spread and affinity count a pod once its node is settled in one domain. Until then the pod waits to be counted on
- *   that node, and the group knows the node (`wait`).
- * - Anti-affinity does not wait: it takes every domain that the node may still become.
- * - A pod may not go where it would be refused once all waiting pods are counted, whatever order kube-scheduler
- *   takes.
- * - A group that is counted changes its `revision`: refusals by topology hold until then, and no longer.
- * - Under a fork every change is in the journal, and is undone with the fork.
+ * - Spread and affinity count a pod once its node has only one domain left. Until then the pod is uncounted, and the
+ *   group lists the node (`wait`).
+ * - Anti-affinity counts at once, in every domain that the node may still get.
+ * - A pod may not go where kube-scheduler would refuse it after all uncounted pods are counted, in whatever order it
+ *   binds them.
+ * - Each change of a group's counts changes its `revision`. A refusal by topology is valid until then.
+ * - In a fork, every change is recorded in the journal, and is undone with the fork.
  *
  * Why nodes stay open: docs/designs/006-when-a-zone-is-settled.md.
  * upstream: pkg/controllers/provisioning/scheduling/topology.go
@@ -75,7 +75,8 @@ import { topologySentence } from "./topology-sentence.ts";
 import { universeOf } from "./topology-universe.ts";
 
 /**
- * One entry of the journal: an earlier count, a closed planned node, an added or removed host, or a noted first pod.
+ * One change in the journal: a count before the change, an excluded planned node, an added or removed host, or a
+ * recorded first pod.
  */
 interface Change {
   readonly group: TopologyGroup;
@@ -90,9 +91,12 @@ interface Change {
 
 export class Topology {
   readonly #groups: TopologyGroup[] = [];
-  /** Groups with `hosts`. */
+  /** Groups for which `hosts` is defined. */
   readonly #overHosts: TopologyGroup[] = [];
-  /** Groups with `waitedOn`. There may be thousands of groups, and each question resets these only. */
+  /**
+   * Groups with planned nodes in `waitedOn`. There may be thousands of groups, and only these must be reset for a new
+   * question.
+   */
   readonly #waited: TopologyGroup[] = [];
   readonly #byText = new Map<string, TopologyGroup>();
   readonly #written = new Map<string, TopologyGroup>();
@@ -123,7 +127,7 @@ export class Topology {
     return this.#groups;
   }
 
-  /** The group of a spread constraint. `eligible`: requirements of the pod's node; one of them must be satisfied. */
+  /** The group of a spread constraint. `eligible`: alternative requirements of the pod's node. */
   spread(
     constraint: TopologySpreadConstraint,
     owner: { namespace: string; labels: Labels; tolerations: readonly Toleration[] },
@@ -149,7 +153,10 @@ export class Topology {
     }));
   }
 
-  /** The group of an affinity or anti-affinity term. `inverse`: it counts the pods that have the term. */
+  /**
+   * The group of an affinity or anti-affinity term. `inverse`: it counts the pods that have the term, not those that it
+   * selects.
+   */
   affinity(
     term: PodAffinityTerm,
     type: "affinity" | "antiAffinity",
@@ -174,12 +181,12 @@ export class Topology {
     });
   }
 
-  /** Like {@link Selections.of}. Call it only when all groups are known. */
+  /** Like {@link Selections.of}. All groups must be known before the first call. */
   selecting(namespace: string, labels: Labels): readonly TopologyGroup[] {
     return this.#selections.of(namespace, labels);
   }
 
-  /** Makes the domains of an existing node known, also if it runs no pods. */
+  /** Adds the domains of an existing node to all groups, even if it runs no pods. */
   addDomains(place: Place): void {
     for (const group of this.#groups) {
       if (group.key === HOSTNAME_LABEL_KEY || !eligible(group.filter, place)) continue;
@@ -192,7 +199,9 @@ export class Topology {
     if (!counts.has(domain)) counts.set(domain, 0);
   }
 
-  /** Notes that a node is, or will be, in its domains. Called again for a planned node as its domains settle. */
+  /**
+   * Records that a node is, or will be, in its domains. Called again when the domains of a planned node are narrowed.
+   */
   arrive(place: Place): void {
     for (const group of this.#overHosts) {
       const domain = standsIn(group, place);
@@ -202,7 +211,7 @@ export class Topology {
     }
   }
 
-  /** Notes that the node is gone. */
+  /** Records that the node was removed. */
   leave(place: Place): void {
     for (const group of this.#overHosts) {
       const domain = standsIn(group, place);
@@ -231,7 +240,8 @@ export class Topology {
   }
 
   /**
-   * Until {@link end}: treats the late domains as if they had a node, and settles the zone of the first pods at once.
+   * Until {@link end}: late domains count as if they had a node, and the zones of these first pods are decided when
+   * they are placed.
    */
   foresee(late: readonly Latecomer[]): void {
     for (const one of late) {
@@ -258,9 +268,9 @@ export class Topology {
   }
 
   /**
-   * Counts pods of a group at a place. False: not counted yet, because the domain of the place is open, or because it
-   * is not known whether the group counts there. Call it again later. Anti-affinity does not wait: it counts in every
-   * domain that the place may still get.
+   * Counts pods of a group on a node. False: they are not counted yet, because the node's domain is open, or because it
+   * is not decided whether the group counts over the node. The caller must call this again later. Anti-affinity never
+   * waits: it counts in every domain that the node may still get.
    */
   count(group: TopologyGroup, place: Place, pods = 1): boolean {
     if (!eligible(group.filter, place)) return true;
@@ -274,7 +284,7 @@ export class Topology {
     return true;
   }
 
-  /** Undoes `count` for a pod on an existing node. */
+  /** Removes the count of one pod on an existing node. */
   uncount(group: TopologyGroup, place: Place): void {
     if (!eligible(group.filter, place)) return;
     if (group.key === HOSTNAME_LABEL_KEY) this.#addOnHost(group, this.#hosts.of(place), -1);
@@ -305,19 +315,20 @@ export class Topology {
     group.revision++;
   }
 
-  /** Notes that the last node of the host name is gone, with all counted pods. */
+  /** Records that the last node with this host name was removed, with all counted pods. */
   forgetHost(hostname: string): void {
     this.#hosts.forget(hostname);
   }
 
-  /** Removes the domain: its last node is gone, and no pool can launch another. */
+  /** Removes the domain from the group. Its last node is gone, and no pool can launch another one. */
   forgetDomain(group: TopologyGroup, domain: string): void {
     this.#set(group, domain, undefined);
   }
 
   /**
-   * Changes after this can be undone with {@link rollBack}. `asUpstream`: with anti-affinity a planned node keeps every
-   * empty domain and closes them all; for other rules only the best domain is tried; prices have no effect.
+   * Starts the journal, so that later changes can be undone by {@link rollBack}. `asUpstream`: as in upstream, a
+   * planned node with anti-affinity keeps every empty domain and excludes others from all of them. For other rules only
+   * the best domain is tried, and prices have no effect.
    */
   begin(asUpstream = false): void {
     this.#journal = [];
@@ -327,14 +338,19 @@ export class Topology {
     this.#waited.length = 0;
   }
 
-  /** Notes a planned node that has pods of the group and an open domain. Pods that must be near them may join it. */
+  /**
+   * Records a planned node whose domain is open and that has pods of the group. Pods that must be near them may join
+   * it.
+   */
   wait(group: TopologyGroup, place: Place): void {
     assert(place.id !== undefined, "only planned nodes have an open domain");
     if (group.waitedOn.push(place) === 1) this.#waited.push(group);
     if (group.type === "affinity") group.revision++;
   }
 
-  /** Notes that the first pod of the host group `kind` is on a planned node, and that the spread has not counted it. */
+  /**
+   * Records that the first pod of the host group `kind` is on a planned node, and that the spread has not counted it.
+   */
   waitFirst(first: EarlyFirst, place: Place): void {
     if (first.group.type !== "spread" || this.#journal === undefined) return;
     this.firsts.wait(first, place);
@@ -357,12 +373,12 @@ export class Topology {
     );
   }
 
-  /** The number of changes since {@link begin}. */
+  /** The number of changes in the journal since {@link begin}. */
   get changes(): number {
     return this.#journal?.length ?? 0;
   }
 
-  /** Undoes all but the first `changes` changes since {@link begin}. */
+  /** Undoes the changes since {@link begin}, except the first `changes`. */
   rollBack(changes: number): void {
     const journal = this.#journal ?? [];
     this.#journal = undefined;
@@ -378,7 +394,7 @@ export class Topology {
     this.#journal = journal;
   }
 
-  /** Makes changes permanent again. */
+  /** Undoes all changes since {@link begin}, and stops the journal: later changes are permanent. */
   end(): void {
     this.rollBack(0);
     for (const group of this.#met) group.meeting = undefined;
@@ -395,8 +411,8 @@ export class Topology {
   }
 
   /**
-   * The ways to satisfy a group at a place, best first; empty: it cannot be satisfied. `self`: the group selects the
-   * pod itself. `podDomains`: the pod's own requirement of the label.
+   * The ways to satisfy a group on a node, the best first. Empty: the group refuses the pod. `self`: the group selects
+   * the pod itself. `podDomains`: the pod's own requirement on the label.
    */
   options(
     group: TopologyGroup,
@@ -417,7 +433,7 @@ export class Topology {
     }
     const [taken, empty] = reachable(group, podDomains, node);
     if (group.type === "affinity") {
-      // Pods on the node itself are near, whichever zone it gets.
+      // Uncounted pods on this node are near the pod, whichever zone the node gets.
       const beside = empty.length > 0 && (place.waiting?.(group) ?? 0) > 0 ? [empty] : [];
       if (taken.length > 0) return [taken, ...beside];
       if (beside.length > 0 || !self || anyCounted(group)) return beside;
@@ -435,7 +451,7 @@ export class Topology {
     return topologySentence(group, this.counted(group), podDomains, place.domains(group.key));
   }
 
-  /** The pods of the group for each domain, or for each host where the rule is about hosts. */
+  /** The counts of the group by domain. For a rule about hosts, by host name. */
   counted({ counts, perHost }: TopologyGroup): [domain: string, count: number][] {
     const onHosts = [...perHost.entries()].map(([host, count]): [string, number] => [
       this.#hosts.name(host),
@@ -444,7 +460,7 @@ export class Topology {
     return [...counts, ...onHosts];
   }
 
-  /** Groups by the text of their rule: equal texts share a group. */
+  /** The group of a rule. Rules with equal texts share a group. */
   #asWritten(written: unknown, shape: () => Shape): TopologyGroup {
     return within(this.#written, JSON.stringify(written), () => this.#group(shape()));
   }

@@ -1,7 +1,7 @@
 /**
  * The nodes of a prepared cluster, and the pods that are counted on them. A node can be added and removed again.
- * Removing it restores counts, domains that exist only because of nodes, and hosts of rules. So a prepared cluster
- * can follow the real one.
+ * Removing a node also removes its counts, its host, and the domains that exist only because of it. So a prepared
+ * cluster can be updated to the real one.
  */
 import type { Pod, PodAffinityTerm } from "../../../apis/core/pod.ts";
 import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
@@ -20,29 +20,29 @@ import type { Tried } from "./trying.ts";
 /** A node, and the pods that are counted on it. */
 export interface Host {
   readonly place: ExistingNode;
-  /** Whether pods can be placed there: it is not leaving. Only then its domains exist because of it. */
+  /** Whether pods can be placed on the node: it is not leaving. Only such a node makes its domains exist. */
   readonly isTarget: boolean;
-  /** One entry for each counted pod and each group that counts it. */
+  /** The topology groups that count pods of the node: one entry for each counted pod and group. */
   readonly counted: readonly TopologyGroup[];
-  /** Only for a node that takes pods: topology domains that exist only because of such nodes. */
+  /** Topology domains that exist only because of nodes like this one. Empty if the node takes no pods. */
   readonly stands: readonly Stand[];
-  /** The pods that would need a place if it were removed; undefined: not computed yet. */
+  /** The pods that would need a place if the node were removed. Undefined: not computed yet. */
   left: Left | undefined;
-  /** Drafts of its pods that may need another node. */
+  /** The drafts of the node's pods that may need another node. */
   drafts: readonly Draft[];
 }
 
-/** The pods of a node that would need another node. */
+/** The pods that would need another node if this node were removed. */
 export interface Left {
-  /** The pods of the node's view, to detect a newer view. */
+  /** The pods of the node's view when this was computed. A newer view has another list. */
   readonly of: readonly Pod[];
-  /** In the order of placement. */
+  /** The pods to place, in the order of placement. */
   readonly queued: readonly LeftPod[];
   /** Pods that are not planned, with reasons. */
   readonly refused: readonly UnschedulablePod[];
 }
 
-/** A queued pod with the pod class that questions use. */
+/** A queued pod, with the pod class that what-if questions use. */
 export interface LeftPod extends QueuedPod {
   readonly podClass: Tried;
 }
@@ -55,31 +55,31 @@ interface Stand {
 export class Census {
   readonly #topology: Topology;
   readonly #hosts = new Map<string, Host>();
-  /** Number of nodes by host name. A node that shares its host name depends on other nodes. */
+  /** Number of nodes by host name. If two nodes share a host name, their results depend on each other. */
   readonly #perHostname = new Map<string, number>();
-  /** Number of nodes minus number of host names. */
+  /** Number of nodes minus number of different host names. */
   #shared = 0;
-  /** Kept results: the domains in which new nodes can be launched. */
+  /** Cached: the domains in which new nodes can be launched, by group. */
   readonly #possible = new Map<TopologyGroup, ReadonlySet<string>>();
-  /** Domains that exist only because of nodes → number of these nodes. */
+  /** For domains that exist only because of nodes: the number of these nodes. */
   readonly #nodesIn = new Map<TopologyGroup, Map<string, number>>();
-  /** Kept answers by kind of node: there are many nodes and few kinds. */
+  /** Cached results by kind of node, because many nodes are of few kinds. */
   readonly #stands = new Map<string, readonly Stand[]>();
-  /** Keyed by the list of terms, then namespace, for terms that do not refer to the pod's own labels. */
+  /** Cached groups of anti-affinity terms that do not refer to the pod's own labels, by list of terms and namespace. */
   readonly #held = new WeakMap<readonly PodAffinityTerm[], Map<string, readonly TopologyGroup[]>>();
-  /** A topology rule depends on host names, so each node is its own kind. */
+  /** Set if a topology rule depends on host names. Then no two nodes are of the same kind. */
   #areAllDifferent = false;
 
   constructor(topology: Topology) {
     this.#topology = topology;
   }
 
-  /** Registers the topology groups of a pod's terms. Must run before any pod is counted. */
+  /** Registers the topology groups of the pods' anti-affinity terms. Must be called before any pod is counted. */
   expect(pods: readonly Pod[]): void {
     for (const pod of pods) this.#heldBy(pod);
   }
 
-  /** Prepares the counts by domain. Call it when all topology groups are registered. */
+  /** Prepares the counts by domain. Must be called after all topology groups are registered. */
   open(): void {
     for (const group of this.#topology.groups) {
       if (group.filter.requirements?.some((one) => one.has(HOSTNAME_LABEL_KEY)))
@@ -125,7 +125,7 @@ export class Census {
     return host;
   }
 
-  /** Notes which pods of the host may need another node, by their drafts. */
+  /** Records the drafts of the host's pods that may need another node. */
   settle(host: Host, drafts: readonly Draft[]): void {
     host.drafts = drafts;
     for (const draft of drafts) draft.running++;
@@ -153,18 +153,18 @@ export class Census {
     this.#topology.forgetHost(place.hostname);
   }
 
-  /** Removes the counts of the pods there, permanently. */
+  /** Removes counts of pods on the node, permanently. */
   uncount(groups: readonly TopologyGroup[], place: ExistingNode): void {
     for (const group of groups) this.#topology.uncount(group, place);
     for (const group of new Set(groups)) this.#tidy(group, place);
   }
 
-  /** Removes the counts of the pods there for the current question. */
+  /** Removes the counts of the host's pods for the current question. */
   vacate({ place, counted }: Host): void {
     for (const group of counted) this.#topology.uncount(group, place);
   }
 
-  /** Removes domains that exist only because of these nodes. */
+  /** Removes the domains that exist only because of these nodes. */
   forgetDomains(gone: readonly Host[]): void {
     if (gone.every(({ stands }) => stands.length === 0)) return;
     const leaving = new Map<TopologyGroup, Map<string, number>>();
@@ -181,7 +181,7 @@ export class Census {
     }
   }
 
-  /** The groups of the pod's own anti-affinity. Pods of one template and namespace share the list. */
+  /** The topology groups of the pod's own anti-affinity terms. Pods of one template and namespace share the list. */
   #heldBy(pod: Pod): readonly TopologyGroup[] {
     const terms = requiredAntiAffinity(pod);
     if (terms.length === 0) return NONE;
@@ -193,7 +193,7 @@ export class Census {
 
   #standsOf(place: ExistingNode, former: Host | undefined): readonly Stand[] {
     const { view, taints, hostname } = place;
-    // If only pods changed, the labels are the same object.
+    // If only the node's pods changed, its labels are still the same object.
     if (former?.place.view.labels === view.labels && deepEqual(former.place.taints, taints))
       return former.stands;
     const { [HOSTNAME_LABEL_KEY]: _, ...labels } = view.labels;
@@ -206,7 +206,7 @@ export class Census {
     );
   }
 
-  /** The group's domain that would not exist without nodes like this one; undefined: there is none. */
+  /** The domain of the group that exists only because of nodes like this one. Undefined: there is none. */
   #standsFor(group: TopologyGroup, place: ExistingNode): string | undefined {
     const domain = place.domain(group.key);
     if (domain === undefined || this.#possible.get(group)?.has(domain)) return undefined;
@@ -220,7 +220,7 @@ export class Census {
     if (counts.get(domain) === 0) counts.delete(domain);
   }
 
-  /** Removes the domain of the place if it has no counted pods and no nodes. */
+  /** Removes the node's domain from the group, if the domain has no counted pods and no nodes. */
   #tidy(group: TopologyGroup, place: ExistingNode): void {
     const domain = place.domain(group.key);
     if (domain === undefined || group.counts.get(domain) !== 0) return;

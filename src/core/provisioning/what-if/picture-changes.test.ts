@@ -9,7 +9,7 @@ import { isOfOneKind, nodeChanges } from "./picture-changes.ts";
 
 interface Picture {
   readonly nodes: readonly NodeView[];
-  /** Pods that need a place. */
+  /** Pods that are pending. */
   readonly pods?: readonly Pod[];
 }
 

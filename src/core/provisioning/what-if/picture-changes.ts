@@ -1,6 +1,6 @@
 /**
  * The differences between two states of one cluster that matter to planning: which nodes changed, and whether
- * everything else is the same.
+ * everything else is unchanged.
  */
 import { hostPorts } from "../../../apis/core/host-ports.ts";
 import type { Pod } from "../../../apis/core/pod.ts";
@@ -14,18 +14,18 @@ import { claimName, type VolumeObjects } from "../../scheduling/volumes.ts";
 import type { NodeView } from "../../state/node-view.ts";
 import type { SchedulingInput } from "../scheduling-input.ts";
 
-/** What a prepared cluster must remove and add. */
+/** The nodes that a prepared cluster must remove and add. */
 interface NodeChanges {
   /**
-   * Nodes that are new or changed, nodes with pods that began or stopped to be pending, and nodes with pods whose
-   * volumes changed.
+   * Nodes that are new or changed. Also nodes whose pods are pending now and were not before, or the reverse, and nodes
+   * whose pods' volumes changed.
    */
   readonly changed: readonly NodeView[];
-  /** Earlier nodes that are gone or changed. */
+  /** Nodes of the earlier state that are gone or changed. */
   readonly gone: readonly NodeView[];
 }
 
-/** `batch`: keys of the pods that are pending now. */
+/** The nodes that changed between two states. `batch`: keys of the pods that are pending now. */
 export function* nodeChanges(
   before: SchedulingInput,
   now: SchedulingInput,
@@ -49,7 +49,10 @@ export function* nodeChanges(
   return { changed, gone: [...gone] };
 }
 
-/** Nodes that are in one of the lists only. Both lists are sorted by name, so most are found side by side. */
+/**
+ * The nodes that are in only one of the lists. Both lists are sorted by name, so most nodes are found by comparing them
+ * side by side.
+ */
 export function* nodesApart(
   before: readonly NodeView[],
   now: readonly NodeView[],
@@ -69,7 +72,7 @@ export function* nodesApart(
     if (isOld) gone.add(before[at++] as NodeView);
     if (isYoung) fresh.add(now[to++] as NodeView);
   }
-  // The order differs, so a node may be in both lists.
+  // If the lists are in different order, a node may be in both results.
   for (const view of gone) if (fresh.delete(view)) gone.delete(view);
   return { fresh, gone };
 }
@@ -93,7 +96,7 @@ function mountsOne({ pods }: NodeView, claims: ReadonlySet<string>): boolean {
   );
 }
 
-/** Elements that are in one of the lists only. Objects never change, so identity is equality. */
+/** Elements that are in only one of the lists. Objects never change, so the same object means the same content. */
 function different<T>(a: readonly T[], b: readonly T[]): readonly T[] {
   if (a === b) return [];
   const [inA, inB] = [new Set(a), new Set(b)];
@@ -121,12 +124,14 @@ export function isOfOneKind(a: SchedulingInput, b: SchedulingInput): boolean {
   );
 }
 
-/** Objects never change, so identity is equality. */
+/** Whether both lists have the same objects. Objects never change, so the same object means the same content. */
 export function sameItems(a: readonly unknown[], b: readonly unknown[]): boolean {
   return a === b || (a.length === b.length && a.every((item, index) => item === b[index]));
 }
 
-/** The parts of a daemon's pod that matter to nodes. Its live pods differ in names only. */
+/**
+ * The parts of a DaemonSet's pod that matter to the daemon overhead. Live pods of one DaemonSet differ only in names.
+ */
 function asOverhead(pod: Pod): unknown {
   const { tolerations, nodeSelector, affinity } = pod.spec;
   const isLeftOut = hasResourceClaims(pod);

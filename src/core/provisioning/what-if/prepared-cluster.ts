@@ -1,9 +1,9 @@
 /**
  * A cluster that is prepared for what-if questions. Everything that does not depend on the removed nodes is computed
- * once. It can follow the cluster: nodes that changed are taken out and counted again.
+ * once. When the cluster changes, it can be updated: changed nodes are removed and counted again.
  *
  * Pending pods that fit on an existing node are placed there before the first question. Pending pods that need a new
- * node have no part in questions.
+ * node are not part of any question.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { keyOf } from "../../../apis/meta.ts";
@@ -41,15 +41,15 @@ import { Trying } from "./trying.ts";
 
 const NOBODY: readonly never[] = [];
 
-/** Equal pending pods that would have a place if pools had no limits. */
+/** Equal pending pods that have no place because of limits of pools. */
 export interface Stranded {
   readonly sample: Pod;
   readonly count: number;
-  /** Requirements of their volumes; one of them must be satisfied. Empty: none. */
+  /** Alternative requirements of the pods' volumes. Empty: they have none. */
   readonly places: readonly Requirements[];
 }
 
-/** A pending pod, and the existing node on which it is placed. */
+/** A pending pod that was placed on an existing node before the first question. */
 interface Housed {
   readonly place: ExistingNode;
   readonly groups: readonly TopologyGroup[];
@@ -66,14 +66,15 @@ export class PreparedCluster implements Ground {
   #nodes: readonly ExistingNode[] = [];
   #housed: readonly Housed[] = [];
   #stranded: readonly Stranded[] = [];
-  /** The indices of nodes that take no pods, kept from the last question that named any. */
+  /** Indices of the nodes that may take no pods, cached from the last question that named such nodes. */
   #closed: { readonly names: ReadonlySet<string>; readonly marks: Marks } | undefined;
   /**
-   * The most drafts of pods that are kept, those of deleted pods included. With more, the cluster is prepared again.
+   * The most drafts of pods that are kept, including drafts of deleted pods. With more, the cluster must be prepared
+   * again.
    */
   #mostWishes = 0;
 
-  /** `input.pods`: pods that need a place before any question. */
+  /** Prepares a cluster. `input.pods`: pending pods, which are placed on existing nodes before any question. */
   static *of(input: SchedulingInput): Steps<PreparedCluster> {
     yield* indexVolumes(input.volumes);
     const cluster = new PreparedCluster(input);
@@ -100,14 +101,14 @@ export class PreparedCluster implements Ground {
     return this.#nodes;
   }
 
-  /** In the order of the attempts. */
+  /** In the order in which they were tried. */
   get stranded(): readonly Stranded[] {
     return this.#stranded;
   }
 
   /**
-   * Begins a trial with new nodes of these templates. `closed`: names of nodes that take no more pods, see `Terms` in
-   * what-if.ts. The caller ends the trial.
+   * Begins a trial in which new nodes of these templates may be planned. `closed`: names of nodes that take no more
+   * pods, see `Terms` in what-if.ts. The caller must end the trial.
    */
   suppose(templates: Pass["templates"], closed?: ReadonlySet<string>): Trial {
     const marks = closed === undefined ? undefined : this.#closedMarks(closed);
@@ -158,8 +159,8 @@ export class PreparedCluster implements Ground {
   }
 
   /**
-   * Updates to a newer state of the same cluster. Only what changed is counted again. False: too much has changed.
-   * Then this object must not be used any more; make a new one.
+   * Updates the prepared cluster to a newer state of the same cluster. Only what changed is counted again. False: too
+   * much has changed. Then this object must not be used any more, and the caller must prepare a new one.
    */
   *follow(input: SchedulingInput): Steps<boolean> {
     if (this.base.classes.size > this.#mostWishes || !isOfOneKind(this.#input, input)) return false;
@@ -188,15 +189,15 @@ export class PreparedCluster implements Ground {
     this.seekers.announce(waiting);
     const drafts = yield* mapInSteps(changed, (view) => this.seekers.announce(movable(view)));
     yield* this.#come(changed, drafts, left, batch);
-    // A new topology rule needs a count of all pods, so the cluster must be prepared again.
+    // A new topology rule needs counts of all pods, so the cluster must be prepared again.
     if (context.topology.groups.length > known) return false;
     yield* this.#house(waiting);
     return true;
   }
 
   /**
-   * Takes these nodes out of all counts, and returns where they were. Undefined: impossible, because two nodes share
-   * a host name.
+   * Removes these nodes from all counts, and returns their earlier state. Undefined: that is impossible, because two
+   * nodes share a host name.
    */
   *#leave(names: readonly string[]): Steps<ReadonlyMap<string, Host> | undefined> {
     for (const { place, groups, before } of this.#housed) {
@@ -220,7 +221,10 @@ export class PreparedCluster implements Ground {
     return left;
   }
 
-  /** Counts the changed nodes. A node keeps its index if it can; otherwise all nodes are sorted again. */
+  /**
+   * Adds the changed nodes and counts their pods. A node keeps its index if possible; otherwise all nodes are sorted
+   * again.
+   */
   *#come(
     changed: readonly NodeView[],
     drafts: readonly (readonly Draft[])[],
@@ -253,7 +257,7 @@ export class PreparedCluster implements Ground {
     yield* this.trying.makeReady();
   }
 
-  /** Places pending pods on existing nodes, for all questions. */
+  /** Places pending pods on existing nodes. These placements hold for all questions. */
   *#house(waiting: readonly Pod[]): Steps<void> {
     this.#stranded = [];
     if (waiting.length === 0) return;
@@ -280,12 +284,12 @@ export class PreparedCluster implements Ground {
       return { place, groups, before };
     });
     const places = (pod: Pod) => this.#volumes.alternatives(pod);
-    // Pods of a CapacityBuffer do not compete for room, so they are left out.
+    // Pods of a CapacityBuffer do not exist for kube-scheduler and take no room, so they are left out.
     const stored = failed.filter(({ pod }) => !isBufferPod(pod));
     this.#stranded = yield* this.#keptByLimits(alike(stored, places));
   }
 
-  /** The pods without a place that would have one if pools had no limits. One pod of each kind is tried. */
+  /** Those of the failed pods that would have a place if pools had no limits. One pod of each kind is tried. */
   *#keptByLimits(failed: readonly Stranded[]): Steps<readonly Stranded[]> {
     const { templates } = this.base;
     if (failed.length === 0 || !templates.some(isLimited)) return NOBODY;
@@ -302,7 +306,7 @@ function isMovable({ managed, deleting }: NodeView): boolean {
   return managed && !deleting;
 }
 
-/** Pods of the node that may need another node. */
+/** The pods of the node that would need another node if this one were removed. */
 function movable(view: NodeView): readonly Pod[] {
   return isMovable(view) ? reschedulablePods(view) : NOBODY;
 }
@@ -319,7 +323,7 @@ function alike(
   return [...byClass.values()];
 }
 
-/** For each of `nodes`, its index in the previous list of nodes. A node that was not in it has -1. */
+/** For each of `nodes`, its index in the previous list of nodes. -1: it was not in that list. */
 function formerIndices(
   nodes: readonly ExistingNode[],
   staying: readonly ExistingNode[],

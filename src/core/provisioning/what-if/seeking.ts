@@ -1,6 +1,6 @@
 /**
- * The pods of a question: which of them are planned, their classes, and their order. The pods of a node are sorted
- * once, because each sweep asks about each node.
+ * Finds the pods of a what-if question: which of them are planned, their classes, and their order. The pods of each
+ * node are sorted only once, because each round of disruption asks about each node.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { perTemplate } from "../../../apis/core/pod-template.ts";
@@ -17,13 +17,13 @@ import type { createPass } from "../solve.ts";
 import type { Census, Host, Left, LeftPod } from "./census.ts";
 import type { Trying } from "./trying.ts";
 
-/** The pods that need a place, in order, and the pods that are not planned. */
+/** The pods that need a place, in order of placement, and the pods that are not planned. */
 export interface Seeking {
   readonly queued: readonly LeftPod[];
   readonly refused: readonly UnschedulablePod[];
 }
 
-/** What the look-up of pods needs. */
+/** The state that is needed to look up pods. */
 interface Known {
   readonly base: ReturnType<typeof createPass>;
   readonly census: Census;
@@ -31,7 +31,7 @@ interface Known {
   readonly volumes: VolumeIndex;
 }
 
-/** Pods without volumes are placed without regard to their names. */
+/** The metadata that stands for any pod without volumes: such pods are planned without regard to their names. */
 const NAMELESS: Pod["metadata"] = { name: "" };
 const NOBODY: readonly never[] = [];
 
@@ -40,7 +40,7 @@ export class Seekers {
   readonly #checks: Omit<EligibilityFacts, "volumes">;
   readonly #refusalOf = perTemplate((spec) => this.#reason({ metadata: NAMELESS, spec }));
 
-  /** Reads from `input` only what does not change while the cluster is followed. */
+  /** Uses only those parts of `input` that do not change when the prepared cluster is updated. */
   constructor(known: Known, { options, pools }: Pick<SchedulingInput, "options" | "pools">) {
     this.#known = known;
     this.#checks = {
@@ -50,24 +50,27 @@ export class Seekers {
     };
   }
 
-  /** The pods that are planned. */
+  /** Those of `pods` that can be planned. */
   eligible(pods: readonly Pod[]): readonly Pod[] {
     return pods.filter((pod) => this.#refusal(pod) === undefined);
   }
 
   /**
-   * Registers the topology groups of pods that a question may be about. All groups must exist before pods are
+   * Registers the topology groups of pods that later questions may be about. All groups must exist before pods are
    * counted.
    */
   announce(pods: readonly Pod[]): readonly Draft[] {
     return pods.map((pod) => this.#known.base.classes.announce(pod));
   }
 
-  /** The moving pods, and the pending pods that were placed on these hosts, in order. */
+  /**
+   * The pods that need a place if these hosts are removed: `moving`, and pending pods that were placed on the hosts. In
+   * order of placement.
+   */
   leaving(hosts: readonly Host[], moving: readonly Pod[]): Seeking {
     const [host, ...others] = hosts;
     const isOne = others.length === 0 && host?.place.pods.length === 0;
-    // Each sweep asks about each node, so its pods are sorted once.
+    // Each round of disruption asks about each node, so the order of a node's pods is cached.
     if (isOne) {
       host.left ??= this.leftOf(host.place.view);
       if (moving === host.left.of) {
@@ -82,7 +85,7 @@ export class Seekers {
     return { queued: this.inTurn(fine), refused };
   }
 
-  /** The pods that are planned, in order, ready to be tried. */
+  /** The pods in order of placement, with their classes prepared for the current question. */
   inTurn(pods: readonly Pod[]): readonly LeftPod[] {
     const queued = inOrder(
       pods.map((pod) => ({ pod, podClass: this.#known.trying.of(this.classOf(pod)) })),
@@ -91,7 +94,9 @@ export class Seekers {
     return queued;
   }
 
-  /** The pods that need a place if the node is removed. `drafts`: the drafts of its pods, if they are known. */
+  /**
+   * The pods that need a place if the node is removed. `drafts`: the drafts of these pods, if they are known already.
+   */
   leftOf(view: NodeView, drafts?: readonly Draft[]): Left {
     const movable = reschedulablePods(view);
     const { fine, refused } = this.#sortOut(movable);

@@ -1,7 +1,7 @@
 /**
- * The changes that one question makes to a prepared cluster: nodes are removed with their counted pods, new nodes
- * must be cheap, pods are placed. Each change is next to the code that undoes it. There is one trial at a time. The
- * code that begins a trial must end it.
+ * The changes that one what-if question makes to a prepared cluster: nodes and their counts are removed, pods are
+ * placed, and new nodes may have a price limit. Each change stands next to the code that undoes it. Only one trial may
+ * exist at a time. The code that begins a trial must end it.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { ITEMS_PER_STEP, type Steps } from "../../../base/steps.ts";
@@ -26,7 +26,7 @@ export interface Ground {
   readonly census: Census;
   readonly trying: Trying;
   readonly seekers: Seekers;
-  /** Nodes that can take pods, by index. A removed node is `gone`. */
+  /** Nodes that can take pods, by index. A node that the trial removed has `gone` set. */
   readonly nodes: readonly ExistingNode[];
 }
 
@@ -37,7 +37,7 @@ export interface Placed {
   readonly pods: readonly Pod[];
 }
 
-/** `allOrNone`: stop when one pod has no place. */
+/** `allOrNone`: the trial stops as soon as one pod has no place. */
 type Wanted = "all" | "allOrNone";
 
 export class Trial {
@@ -47,9 +47,7 @@ export class Trial {
   /** The removed nodes. */
   readonly #gone: Host[] = [];
 
-  /**
-   * `templates`: new nodes that may be planned. `closed`: nodes that take no pods, by index.
-   */
+  /** `templates`: the templates of new nodes that may be planned. `closed`: indices of nodes that may take no pods. */
   constructor(ground: Ground, templates: Pass["templates"], closed?: Marks) {
     const { base, census, trying } = ground;
     const fork = base.forks.openFirst({ templates, forget: () => trying.forget() });
@@ -72,7 +70,7 @@ export class Trial {
     };
   }
 
-  /** Removes these nodes. Their pools get room under their limits. */
+  /** Removes these nodes. Their capacity is added to what is left of their pools' limits. */
   remove(hosts: readonly Host[]): void {
     const { census, seekers } = this.#ground;
     const { topology } = this.pass.context;
@@ -97,7 +95,7 @@ export class Trial {
     for (const template of this.pass.templates) if (isLimited(template)) liftLimits(template);
   }
 
-  /** Until the trial ends new nodes must cost less than this per hour. */
+  /** Until the trial ends, new nodes must cost less than this per hour. */
   onlyBelow(belowMicroUsd: number, floor: PriceFloor): void {
     for (const template of this.pass.templates) {
       const { budget } = template;
@@ -106,7 +104,7 @@ export class Trial {
     }
   }
 
-  /** Places the pods. Returns those without a place. */
+  /** Places the pods. Returns the pods that have no place. */
   *place(queued: readonly QueuedPod[], wanted: Wanted = "all"): Steps<readonly QueuedPod[]> {
     this.#gather(queued);
     const queue = new Queue(queued);
@@ -123,15 +121,15 @@ export class Trial {
   }
 
   /**
-   * Finds meeting places for affinity groups. Skipped if only existing nodes can take pods, because it would check all
-   * nodes. Then the first pod chooses.
+   * Computes where affinity groups can meet. Skipped if no new nodes are allowed, because it would check all existing
+   * nodes. Then the first pod of a group is placed like any other pod.
    */
   #gather(queued: readonly QueuedPod[]): void {
     const { context, templates } = this.pass;
     if (templates.length > 0) context.topology.gather(meetingPlaces(this.pass, queued));
   }
 
-  /** The existing nodes that took pods, with these pods. */
+  /** The existing nodes that took pods in this trial, each with these pods. */
   placed(): readonly Placed[] {
     return this.fork.touched().map(({ node, pods }) => ({
       nodeName: node.view.name,
@@ -140,7 +138,7 @@ export class Trial {
     }));
   }
 
-  /** Undoes placements after the moment. Prices and limits stay. */
+  /** Undoes all placements after the moment. Price limits and removed pool limits stay. */
   backTo(moment: Moment): void {
     this.fork.backTo(moment);
     this.#gone.length = moment.gone;

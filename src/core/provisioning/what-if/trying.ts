@@ -1,6 +1,6 @@
 /**
- * The pod classes, as successive questions use them. What one question learned by trying is forgotten before the
- * next. Only facts that hold in every question are kept: unchanged nodes that refuse a class.
+ * The pod classes, as used by one what-if question after another. Facts that one question found out by trying a class
+ * are cleared before the next. Only facts that hold in every question are kept: which unchanged nodes refuse a class.
  */
 import type { Steps } from "../../../base/steps.ts";
 import { within } from "../../../base/within.ts";
@@ -14,15 +14,18 @@ import {
 import type { ExistingNode } from "../nodes/existing-node.ts";
 import { Rooms } from "../nodes/rooms.ts";
 
-/** The most listed changes. Beyond it all classes are updated together, because a prepared cluster lives for days. */
+/**
+ * The most changes that are listed. When there are more, all classes are updated together, because a prepared cluster
+ * exists for days.
+ */
 const MOST_CHANGES = 100_000;
 
-/** A class as questions use it. All questions share the object. */
+/** A pod class as what-if questions use it. All questions share the object. */
 export interface Tried extends PodClass {
   readonly original: PodClass;
-  /** The number of changes that the class knows. */
+  /** How many entries of `#changes` were applied to the class. */
   knows: number;
-  /** The current question uses it. */
+  /** Whether the current question uses the class. */
   isUsed: boolean;
 }
 
@@ -33,7 +36,7 @@ export class Trying {
   readonly #tried = new Map<PodClass, Tried>();
   /** Classes that the current question uses. */
   readonly #used: Tried[] = [];
-  /** Indices of changed nodes, oldest first. A class takes them in when it is used again. */
+  /** Indices of changed nodes, the oldest first. They are applied to a class when it is used again. */
   readonly #changes: number[] = [];
 
   constructor(classes: PodClasses) {
@@ -41,8 +44,8 @@ export class Trying {
   }
 
   /**
-   * Sets the nodes on which pods can be placed, by index. No class was tried on them. `former`: their earlier
-   * indices, or -1; absent: there were none.
+   * Sets the nodes on which pods can be placed, by index. No class has been tried on changed nodes yet. `former`: the
+   * earlier index of each node, or -1. Absent: there were no nodes before.
    */
   see(nodes: readonly ExistingNode[], former?: Int32Array): void {
     this.#rooms = former === undefined ? new Rooms(nodes) : this.#rooms.moved(nodes, former);
@@ -54,7 +57,7 @@ export class Trying {
     }
   }
 
-  /** Computes for all nodes what the known classes need. */
+  /** Computes, for all nodes, how much is left of each resource that the known classes request. */
   *makeReady(): Steps<void> {
     const names = new Set<string>();
     for (const { requests } of this.#tried.keys()) for (const name in requests) names.add(name);
@@ -76,7 +79,7 @@ export class Trying {
     this.#used.push(tried);
   }
 
-  /** Whether every other existing node refuses the class in every question. */
+  /** Whether the class fits on no existing node except `but`, in any question. */
   hasNoRoom(tried: Tried, but: ExistingNode): boolean {
     for (let step = 0; ; step++) {
       const variant = this.variant(tried, step);
@@ -99,7 +102,7 @@ export class Trying {
     return fresh;
   }
 
-  /** Lists the node as changed: classes that it refused must ask it again. */
+  /** Records that the node has changed. Classes that it refused must be checked again. */
   roomAgain(node: ExistingNode): void {
     this.#rooms.update(node);
     if (this.#changes.length >= MOST_CHANGES) this.#tellAll();
@@ -114,7 +117,7 @@ export class Trying {
     this.#used.length = 0;
   }
 
-  /** Applies the listed changes to every class, and empties the list. */
+  /** Applies the recorded changes to every class, and clears the list. */
   #tellAll(): void {
     for (const tried of this.#tried.values()) {
       this.#tellChanges(tried);

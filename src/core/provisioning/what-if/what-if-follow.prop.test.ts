@@ -1,5 +1,5 @@
 /**
- * A what-if that followed a cluster through changes gives the same answers as a new one, and hundreds of changes
+ * A what-if that was updated through many cluster changes gives the same answers as a new one. Hundreds of changes
  * leave no garbage.
  */
 import fc from "fast-check";
@@ -160,7 +160,7 @@ function shown({ newClaims, existing, unschedulable }: Without): unknown {
   };
 }
 
-/** Which pools the same pods could use, whatever the order. */
+/** The lists of pools that pods of each kind could use, without regard to order. */
 function openTo(whatIf: WhatIf): readonly string[] {
   return [...new Set(whatIf.openTo().map((ids) => ids.toSorted().join()))].sort();
 }
@@ -191,7 +191,7 @@ describe("a picture that follows its cluster", () => {
         let state: State = { nodes: [], pending: one.deployments.flatMap(podsOf), born: 0 };
         for (const edit of one.start) state = edited(state, edit);
         for (const which of one.binds) state = edited(state, ["bind", which, 0]);
-        // The objects of pools and types belong to the cloud and stay the same.
+        // As in production, pools and instance types stay the same objects in all states.
         let input = inputOf(state, one.limited);
         let whatIf = atOnce(WhatIf.of(input));
         for (const round of one.rounds) {
@@ -212,7 +212,7 @@ describe("a picture that follows its cluster", () => {
       }),
       { numRuns: 30, seed: 11 },
     );
-    // Otherwise the test has shown nothing.
+    // The test proves something only if most updates succeed, instead of preparing a new what-if.
     expect(followed / rounds).toBeGreaterThan(0.7);
   });
 
@@ -286,7 +286,8 @@ describe("a picture that follows its cluster", () => {
       expect(ask(whatIf)).toEqual(ask(atOnce(WhatIf.of(next))));
       return JSON.stringify(ask(whatIf));
     });
-    // A pending claim gets the place of the first one.
+    // Without a volume of its own, the claim gives the same answer as if it did not exist. The other two answers depend
+    // on the zone.
     expect(new Set(answers).size).toBe(3);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * A prepared what-if gives the same answers as a new engine, whatever was asked before. Tested with random clusters
- * whose pods may be where the rules would not have placed them.
+ * A prepared what-if gives the same answers as a new engine, whatever was asked before. It is tested with random
+ * clusters. Their pods may be on nodes where the rules would not have placed them.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -44,7 +44,7 @@ const cluster = fc
       { minLength: 2, maxLength: 8 },
     ),
     limited: fc.boolean(),
-    /** Where each pod runs: node number modulo count; those that do not fit stay pending. */
+    /** The node of each pod: this number modulo the number of nodes. Pods that do not fit there are pending. */
     places: fc.array(fc.nat(1_000), { minLength: 24, maxLength: 24 }),
     pending: fc.boolean(),
     daemons: fc.boolean(),
@@ -137,7 +137,7 @@ function viewOf({ name, zone, arch, cpu, pool, tainted, pods }: Bare): NodeView 
 
 type Answer = Pick<SchedulingResult, "newClaims" | "existing" | "unschedulable">;
 
-/** The answer of a new engine for a cluster that never had these nodes. */
+/** The answer of a new engine for a cluster that never had the nodes `gone`. */
 function afresh(input: SchedulingInput, gone: readonly NodeView[]): Answer {
   const names = new Set(gone.map(({ name }) => name));
   return solve({
@@ -156,7 +156,7 @@ function afresh(input: SchedulingInput, gone: readonly NodeView[]): Answer {
   });
 }
 
-/** The parts of an answer that users see. */
+/** The parts of an answer that are shown to users. */
 function shown({ newClaims, existing, unschedulable }: Answer): unknown {
   const keys = (pods: readonly Pod[]) => pods.map(({ metadata }) => metadata.name);
   return {
@@ -186,7 +186,7 @@ describe("what if nodes went", () => {
             nodeName,
             pods: pods.filter(isReschedulable),
           }));
-          // The question changes nothing, whatever its result is.
+          // `together` must not change the cluster, whatever it answers.
           const going = atOnce(whatIf.together(leaving, () => true));
           const [first] = going;
           if (first !== undefined)
@@ -248,10 +248,10 @@ describe("what if nodes went", () => {
     const ask = (pods: readonly Pod[]) =>
       atOnce(atOnce(WhatIf.of(schedulingInput({ nodes: [a, b], pods }))).without(["a"], a.pods));
     expect(ask([]).existing.map(({ nodeName }) => nodeName)).toEqual(["b"]);
-    // The pod takes b's room, so a's pods cannot go there as well.
+    // The pending pod takes the room on b, so the pods of a do not fit there any more.
     const waiting = ask([pod({ name: "waiting", cpu: "2500m" })]);
     expect(waiting.newClaims).toHaveLength(1);
-    // The pod fits nowhere, so nothing changes for the others.
+    // The pod fits nowhere, so the answer for the other pods does not change.
     const hopeless = ask([pod({ name: "hopeless", cpu: "500" })]);
     expect([hopeless.newClaims, hopeless.unschedulable]).toEqual([[], []]);
   });
@@ -267,7 +267,7 @@ describe("what if nodes went", () => {
       const containers = one.spec.containers.map((each) => ({ ...each, ports }));
       return { ...one, spec: { ...one.spec, containers } };
     };
-    // The second node's larger pod finds room, but its port is then taken by a pod of the first node.
+    // The larger pod of the second node finds room. But its port is then taken by a pod of the first node.
     const leaving = [
       view("a", 1, [listens("a-1", "a")]),
       view("b", 3, [runs("b-1", "b", "2"), listens("b-2", "b")]),

@@ -45,7 +45,7 @@ describe("a node of a pool that is as large as it may be", () => {
         [`on-${node.name}`],
       ]);
     }
-    // Nothing goes: nothing comes.
+    // No node is removed, so no new node may be planned.
     const { newClaims, unschedulable } = atOnce(
       whatIf.without([], [pod({ name: "more", cpu: "3" })]),
     );
@@ -73,7 +73,8 @@ describe("a node that a spread does not look at", () => {
       const one = pod({ name, nodeName, cpu, labels: web });
       return { ...one, spec: { ...one.spec, ...own } };
     };
-    // The spread counts one pod in each zone. The pod on `hdd` does not count, because its node does not match.
+    // The spread counts one pod in each zone. It does not count the pod on `hdd`, because that node does not match the
+    // pod's selector.
     const other = running("other", "hdd", "1", spec);
     const nodes = [
       at("hdd", "zone-a", "hdd", other),

@@ -1,7 +1,7 @@
 /**
- * Answers what-if questions: where do the pods go if these nodes are removed? The cluster is prepared once. Each
- * question changes it, plans, and undoes the change. The answer is what `solve` would plan for these pods in a
- * cluster that never had the nodes.
+ * Answers what-if questions: where would pods go if these nodes were removed? The cluster is prepared once. Each
+ * question changes it, plans, and undoes the change. The answer is what `solve` would plan for these pods in a cluster
+ * that never had the nodes.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { keyOf } from "../../../apis/meta.ts";
@@ -26,11 +26,11 @@ import type { Placed, Trial } from "./trial.ts";
 export interface Without {
   /** New nodes that the pods would need. */
   readonly newClaims: readonly PlannedClaim[];
-  /** Existing nodes that would take pods of the removed nodes, with these pods. */
+  /** Existing nodes that would take pods of the removed nodes, each with these pods. */
   readonly existing: readonly Placed[];
-  /** Pods without a place, by key; at most `MAX_EXPLAINED` with their reasons worked out. */
+  /** Pods without a place, sorted by key. Only the first `MAX_EXPLAINED` have their reasons explained. */
   readonly unschedulable: readonly UnschedulablePod[];
-  /** The opening gave up, so no pod was placed. */
+  /** True: `opening` decided that the question is not worthwhile, so no pod was placed. */
   readonly gaveUp: boolean;
 }
 
@@ -44,20 +44,20 @@ export interface Leaving {
   readonly pods: readonly Pod[];
 }
 
-/** The assumptions of a question. */
+/** The conditions of a question. */
 export interface Terms {
-  /** New nodes must cost less than this per hour, in micro-dollars; absent: any price. */
+  /** New nodes must cost less than this, in micro-dollars per hour. Absent: any price. */
   readonly belowMicroUsd?: number | undefined;
   /**
-   * Names of nodes that stay and take no pods; absent: none. Reuse the same set object for many questions: then it
-   * costs nothing.
+   * Names of nodes that stay but take no pods. Absent: none. Pass the same set object in many questions: then it is
+   * processed only once.
    */
   readonly closed?: ReadonlySet<string> | undefined;
-  /** Runs before the greedy rules. It places pods, or finds that the question is not worthwhile. */
+  /** Runs before the greedy rules. It places pods, or decides that the question is not worthwhile. */
   readonly opening?: WorthTrying | undefined;
 }
 
-/** As an {@link Opening}; undefined: the question is not worthwhile. */
+/** An {@link Opening} that may stop the question. Undefined: the question is not worthwhile. */
 export type WorthTrying = (
   pass: Pass,
   queued: readonly QueuedPod[],
@@ -69,7 +69,7 @@ export class WhatIf {
   readonly #kinds = new Map<string, Kind>();
   #prices: PriceFloor | undefined;
 
-  /** `input.pods`: pods that need a place before any question. */
+  /** Prepares the cluster. `input.pods`: pending pods, which are placed on existing nodes before any question. */
   static *of(input: SchedulingInput): Steps<WhatIf> {
     return new WhatIf(yield* PreparedCluster.of(input), input.options);
   }
@@ -81,15 +81,16 @@ export class WhatIf {
 
   /**
    * Updates the prepared cluster to a newer state of the same cluster. Only what changed is counted again. False: too
-   * much has changed. Then this object must not be used any more; make a new one. Ask nothing before it is done.
+   * much has changed. Then this object must not be used any more, and the caller must make a new one. Do not ask a
+   * question before this is done.
    */
   follow(input: SchedulingInput): Steps<boolean> {
     return this.#cluster.follow(input);
   }
 
   /**
-   * What happens if these nodes are removed and these pods of theirs need a place. A question that is asked before
-   * this one is done is an assertion error.
+   * What would happen if these nodes were removed and `moving`, pods of theirs, needed a place. Only one question may
+   * be open at a time; a second one fails an assertion.
    */
   *without(
     nodeNames: readonly string[],
@@ -153,9 +154,9 @@ export class WhatIf {
   }
 
   /**
-   * The nodes, in order, that can be removed together without a new node. No removed node takes pods of another one.
-   * `mayGo` decides last on each node, when its pods have a place. Asking another question before this is done is an
-   * assertion error.
+   * Those of the nodes, in order, that can be removed together without a new node. No removed node takes pods of
+   * another one. `mayGo` is called last for each node, when its pods have a place. Only one question may be open at a
+   * time; a second one fails an assertion.
    */
   *together<T extends Leaving>(
     leaving: readonly T[],
@@ -185,14 +186,14 @@ export class WhatIf {
     }
   }
 
-  /** Whether one of its pods fits on no other existing node, whatever else is removed. */
+  /** Whether one of the pods fits on no other existing node, whatever other nodes are removed. */
   #isHopeless(queued: readonly LeftPod[], place: ExistingNode): boolean {
     return queued.some(({ podClass }) => this.#cluster.trying.hasNoRoom(podClass, place));
   }
 
   /**
-   * Lists of pool ids. Each list holds the pools that could launch nodes for running pods of one kind, by labels and
-   * taints. Pods of such pools may share nodes.
+   * For each kind of running pods: the ids of the pools that could launch nodes for them, by labels and taints. Pods
+   * whose lists have a pool in common may share nodes.
    */
   openTo(): readonly (readonly string[])[] {
     const { classes, templates, context } = this.#cluster.base;
@@ -204,7 +205,7 @@ export class WhatIf {
     });
   }
 
-  /** Pending pods that would have a place if NodePools had no limits. */
+  /** Pending pods that have no place because of limits of NodePools. */
   stranded(): readonly Stranded[] {
     return this.#cluster.stranded;
   }
