@@ -1,19 +1,19 @@
-/** The brake (core/safety/brake.ts) in answers about pools and nodes, while it is on. */
+/** The answer about the brake (core/safety/brake.ts) while it is on. Answers about pools and nodes contain it. */
 import { toRfc3339 } from "../../base/clock.ts";
 
 /** Why the brake is on, and how it is released. */
 export interface BrakeAnswer {
   readonly says: string;
-  /** RFC 3339, as `until`. At `until` the brake is released without a person. */
+  /** When the brake was set, as RFC 3339. At `until` it is released automatically. */
   readonly since: string;
   readonly until: string;
-  /** How many nodes may end, the size of the fleet, and which objects wait. */
+  /** How many nodes would be terminated, the number of all nodes, and which objects wait. */
   readonly why: string;
-  /** The command by which a person releases it. */
+  /** The command with which a person releases the brake. */
   readonly release: string;
 }
 
-/** The answer about an active brake. The argument is the brake that core/safety reads from conditions of NodePools. */
+/** The answer about an active brake. The argument: the brake as core/safety reads it from conditions of NodePools. */
 export function brakeAnswer({
   sinceMs,
   untilMs,

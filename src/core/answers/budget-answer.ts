@@ -1,4 +1,4 @@
-/** How many nodes a pool's budgets allow to disrupt for each reason, and when they allow the next one. */
+/** How many nodes a pool's budgets allow to disrupt for each reason, and when they next allow one. */
 
 import type { Pool } from "../../apis/hub/pool.ts";
 import { toRfc3339 } from "../../base/clock.ts";
@@ -19,11 +19,11 @@ export interface BudgetAnswer {
   readonly schedule?: string;
   readonly timeZone?: string;
   readonly duration?: string;
-  /** Whether its window is open. False if the budget cannot be read. */
+  /** Whether the budget's window is open. False if the budget is invalid. */
   readonly active: boolean;
-  /** RFC 3339: when its window closes, or opens next. */
+  /** When the budget's window closes, or opens next, as RFC 3339. */
   readonly changesAt?: string;
-  /** Why it cannot be read. */
+  /** Why the budget is invalid. */
   readonly problem?: string;
 }
 
@@ -31,11 +31,14 @@ export interface BudgetAnswer {
 export interface Allowed {
   readonly reason: CommandReason;
   readonly says: string;
-  /** Nodes that may be disrupted now. */
+  /** How many nodes may be disrupted now. */
   readonly allowed: number;
-  /** Nodes that are not ready or are leaving. They count against budgets. */
+  /** How many nodes are not ready or leaving. They count against budgets. */
   readonly disrupting: number;
-  /** RFC 3339. The current time if a node may be disrupted now. Absent: a person must change something first. */
+  /**
+   * When a node may next be disrupted, as RFC 3339. If one may be disrupted now, the current time. Absent: a person
+   * must change something first.
+   */
   readonly nextAllowedDisruption?: string;
 }
 
@@ -61,7 +64,7 @@ export function budgetAnswers(pool: Pool, nowMs: number): readonly BudgetAnswer[
 
 const known = new WeakMap<Picture, Map<string, Allowed>>();
 
-/** The result is kept for the picture, because it is needed for each node of a pool. */
+/** What the budgets allow now. Cached for each picture, because it is needed for each node of a pool. */
 export function allowedNow(picture: Picture, pool: Pool, reason: CommandReason): Allowed {
   const ofPicture = within(known, picture, () => new Map<string, Allowed>());
   const key = `${pool.id} ${reason}`;
@@ -76,14 +79,14 @@ function workOut(picture: Picture, pool: Pool, reason: CommandReason): Allowed {
     pool.id,
   );
   const { disrupting = 0, nodes: count = 0, everywhere } = allowance ?? {};
-  // If no budget is active, the allowance is unlimited. Report at most the number of nodes.
+  // If no budget is active, the allowance is unlimited. At most the number of nodes is reported.
   const allowed = Math.min(allowance?.allowed ?? 0, Math.max(1, count));
   const head = { reason, allowed, disrupting };
   const pause = picture.paused(pool);
-  // A pause stops voluntary disruption only, not repair.
+  // A pause stops voluntary disruption only. Node repair is not voluntary.
   if (pause !== undefined && reason !== "Unhealthy")
     return { ...head, allowed: 0, says: pause.message };
-  // A percentage of zero nodes is always zero, so report what the budgets would allow for one node.
+  // A percentage of zero nodes is always zero. So for an empty pool, the number for one node is reported.
   const own = { budgets: pool.disruption.budgets, nodes: Math.max(1, count), disrupting };
   const all = {
     budgets: clusterBudgets,
@@ -121,9 +124,9 @@ function workOut(picture: Picture, pool: Pool, reason: CommandReason): Allowed {
   }
 }
 
-/** The hold if budgets allow no disruption of the pool's nodes for this reason. Undefined: they allow one. */
+/** The hold because budgets allow no disruption of the pool's nodes for this reason. Undefined: they allow one. */
 export function budgetHold(picture: Picture, pool: Pool, reason: CommandReason): Hold | undefined {
-  // A pause is a hold of its own, so budgets give none.
+  // A pause is a separate hold, so the budgets are not reported.
   if (picture.paused(pool) !== undefined) return undefined;
   const { allowed, says, nextAllowedDisruption } = allowedNow(picture, pool, reason);
   if (allowed > 0) return undefined;

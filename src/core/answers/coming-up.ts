@@ -1,4 +1,4 @@
-/** What a node that is still starting waits for, and when its claim times out. */
+/** What a node that is starting waits for, and when its claim times out. */
 import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
 import { DO_NOT_DISRUPT_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
@@ -9,7 +9,10 @@ import { due, heldBy } from "../nodeclaim/liveness.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { Hold } from "./hold.ts";
 
-/** What a pod nominated for the node waits for. Undefined: the node is ready, or no claim of Karpenter owns it. */
+/**
+ * What keeps the pods waiting that are nominated for this node. Undefined: the node is ready, or no claim of Karpenter
+ * owns it.
+ */
 export function notReady(picture: Timed, view: NodeView): string | undefined {
   const { name, claim } = view;
   if (claim === undefined || view.initialized) return undefined;
@@ -18,14 +21,14 @@ export function notReady(picture: Timed, view: NodeView): string | undefined {
 
 type Timed = Pick<Picture, "initializationTimeoutMs" | "nowMs">;
 
-/** What to add to the block of a node that is still starting. Undefined: the block has another cause. */
+/** The explanation to add if a node is blocked because it is starting. Undefined: the block has another cause. */
 export function comingUp(
   picture: Timed,
   view: NodeView,
   claim: NodeClaim,
   { kind, message }: Block,
 ): Pick<Hold, "says" | "until"> | undefined {
-  // A claim without a Node has both blocks. Only the first one is explained.
+  // A claim without a Node has both blocks. Only the first one gets an explanation.
   if (kind !== (view.node === undefined ? "noNode" : "notInitialized")) return undefined;
   return awaited(picture, view, claim, message);
 }
@@ -49,7 +52,7 @@ function awaited(
     return { says: `${says}; ${keeps} it from being deleted` };
   }
   const until = toRfc3339(end.atMs);
-  // The controller counts this timeout from its own start if that was later. Its start is not known here.
+  // The controller counts this timeout from its own start, if that was later. That time is not known here.
   const when =
     end.reason === "initialization_timeout"
       ? `deleted if this lasts, not before ${until}`
@@ -57,7 +60,7 @@ function awaited(
   return { says: `${says}; ${when}`, until };
 }
 
-/** The first step of the claim's start that is not done. */
+/** The first of Launched, Registered and Initialized that is not true for the claim. */
 function awaitedOf(claim: NodeClaim): string {
   return ["Launched", "Registered"].find((one) => !isTrue(claim, one)) ?? "Initialized";
 }

@@ -1,4 +1,4 @@
-/** A disruption command for people and programs: the nodes it removes, the nodes it launches, and what it saves. */
+/** A disruption command as an answer: the nodes that it removes, the nodes that it launches, and what it saves. */
 import { INSTANCE_TYPE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { isBufferPod } from "../buffers/pods.ts";
@@ -19,27 +19,27 @@ export interface NodeFacts {
   readonly zone: string;
   readonly capacityType: string;
   readonly priceMicroUsdPerHour: number;
-  /** The pods that would move. Pods of DaemonSets do not. */
+  /** The pods that would move. DaemonSet pods are not included. */
   readonly pods: readonly string[];
 }
 
-/** A node that would be launched, if the cloud picks its cheapest offering. */
+/** A node that would be launched, if the cloud chooses the cheapest offering. */
 export interface LaunchFacts {
   readonly nodePool: string;
   readonly instanceType: string;
   readonly zone: string;
   readonly capacityType: string;
   readonly priceMicroUsdPerHour: number;
-  /** The number of instance types from which the cloud may pick. */
+  /** The number of instance types from which the cloud may choose. */
   readonly instanceTypes: number;
   readonly pods: readonly string[];
 }
 
-/** A disruption command in the form of `-o json`, which stays compatible. Prices are micro-dollars an hour. */
+/** A disruption command as printed with `-o json`. The format stays compatible. Prices are micro-dollars an hour. */
 export interface CommandAnswer {
   readonly says: string;
   readonly reason: CommandReason;
-  /** The method that proposes it. */
+  /** The name of the method that proposes the command. */
   readonly method: string;
   readonly decision: "delete" | "replace" | "reboot" | "terminate-first";
   readonly nodes: readonly NodeFacts[];
@@ -47,14 +47,14 @@ export interface CommandAnswer {
   /** Existing nodes that take pods of the removed nodes. */
   readonly targets: readonly string[];
   readonly savesMicroUsdPerHour: number;
-  /** Seconds until the command is validated. Nothing is done before that. */
+  /** Seconds until the command is validated. The command does nothing before that. */
   readonly validateAfterSeconds: number;
 }
 
-/** The most names in a sentence. The lists have all of them. */
+/** The most names in a sentence. The lists contain all names. */
 const MOST_NAMED = 5;
 
-/** The command, proposed by the method of this name. */
+/** The answer about a command that the method of this name proposes. */
 export function commandAnswer(command: Command, method: string): CommandAnswer {
   const nodes = command.candidates.map(nodeFacts);
   const replacements = command.replacements.map(launchFacts);
@@ -115,7 +115,7 @@ export function launchFacts({ pool, cheapest, instanceTypes, pods }: PlannedClai
   };
 }
 
-/** `$0.0960`. */
+/** Dollars as text, such as `$0.0960`. */
 export function usd(microUsd: number): string {
   return `$${(microUsd / 1e6).toFixed(4)}`;
 }

@@ -71,7 +71,7 @@ describe("the cost of a node", () => {
   });
 
   it("counts cpu and memory alike", () => {
-    // Half the cpu, half the memory, and a quarter of each.
+    // The first pod uses half of the cpu, the second half of the memory, the third a quarter of each.
     const pods = [pod(0, [2_000, 0, 0]), pod(1, [0, 4_000, 1]), pod(2, [1_000, 2_000, 2])];
     const parts = shares({ pods, allocatable: { cpu: 4_000, memory: 8_000 } }, 120_000);
     expect(parts.map(({ name, microUsdPerHour }) => [name, microUsdPerHour])).toEqual([

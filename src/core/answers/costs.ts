@@ -1,7 +1,7 @@
 /**
- * The cost of each workload. The price of a node is divided among its pods: a pod's share is the mean of its shares of
- * cpu and memory. The price of what no pod requests is idle cost, and is divided in the same proportions. The sum of
- * all shares is exactly the price.
+ * The cost of each workload. The price of a node is divided among its pods: a pod's part is the mean of its shares of
+ * cpu and memory. The price of resources that no pod requests is idle cost, and is divided in the same proportions. The
+ * sum of all parts is exactly the price of the node.
  */
 
 import { deploymentNameOf, type Pod } from "../../apis/core/pod.ts";
@@ -21,27 +21,27 @@ import type { Fleet } from "./fleet.ts";
 import type { Model } from "./model.ts";
 
 export interface WorkloadCost {
-  /** Empty, like `kind` and `name`, for the cost of nodes on which no pod requests anything. */
+  /** Empty, like `kind` and `name`, for the cost of nodes whose pods request nothing. */
   readonly namespace: string;
   readonly kind: string;
   readonly name: string;
   readonly pods: number;
   readonly microUsdPerHour: number;
-  /** The part of the cost that is its share of the idle cost. */
+  /** How much of the workload's cost is idle cost. */
   readonly idleMicroUsdPerHour: number;
 }
 
 export interface Costs {
-  /** Largest cost first. Their sum is the price of all nodes whose price is known. */
+  /** Sorted by cost, the largest first. The sum is the price of all nodes whose price is known. */
   readonly workloads: readonly WorkloadCost[];
-  /** The requests of all pods on Karpenter's nodes, without DaemonSets. */
+  /** The requests of all pods on Karpenter's nodes, without DaemonSet pods. */
   readonly demand: Resources;
 }
 
-/** Nodes in one step. */
+/** Number of nodes in one step. */
 const NODES_PER_STEP = 64;
 
-/** `fleet`: made from the same model. */
+/** The costs of all workloads. `fleet`: must be made from the same model. */
 export function* costsInSteps({ picture }: Pick<Model, "picture">, fleet: Fleet): Steps<Costs> {
   const prices = new Map(fleet.nodes.map((node) => [node.name, node.priceMicroUsdPerHour]));
   const all = new Map<string, WorkloadCost>();
@@ -70,7 +70,7 @@ function partsOf(view: NodeView, price: number): readonly WorkloadCost[] {
   return parts;
 }
 
-/** Divides the price of one node. What rounding leaves goes to the largest share. Exported for tests. */
+/** Divides the price of one node. The remainder after rounding is added to the largest part. Exported for tests. */
 export function shares(
   { pods, allocatable }: Pick<NodeView, "pods" | "allocatable">,
   price: number,
@@ -82,7 +82,7 @@ export function shares(
   pods.forEach((pod, index) => {
     const weight = weights[index] ?? 0;
     const cost = Math.floor((price * weight) / sum);
-    // Pods may request more than the node has, for example after a resize. Then nothing is idle.
+    // Pods may request more than the node has, for example after a resize. Then there is no idle cost.
     const own = sum >= 1 ? cost : Math.min(cost, Math.round(price * weight));
     const idle = { microUsdPerHour: cost, idleMicroUsdPerHour: cost - own };
     add(parts, { ...workloadOf(pod), pods: 1, ...idle });
@@ -105,7 +105,10 @@ function weightOf(requests: Resources, allocatable: Resources): number {
   return (share("cpu") + share("memory")) / 2;
 }
 
-/** The workload that a person deployed: the Deployment of a ReplicaSet, the CronJob of a Job. It is found by name. */
+/**
+ * The workload that a user deployed: the Deployment of a ReplicaSet, or the CronJob of a Job. It is derived from the
+ * owner's name.
+ */
 function workloadOf(pod: Pod): Pick<WorkloadCost, "namespace" | "kind" | "name"> {
   const { namespace = "default", name } = pod.metadata;
   const owner = controllerOf(pod);

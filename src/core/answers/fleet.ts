@@ -1,5 +1,5 @@
 /**
- * All nodes at one moment, with their requests, prices and states; all NodePools; and all pending pods. For
+ * All nodes at one moment, with their requests, prices and states; all NodePools; and all pending pods. Used by
  * `karpenter top` and the console.
  */
 import type { Pod } from "../../apis/core/pod.ts";
@@ -40,39 +40,40 @@ export type NodeState =
 export interface FleetNode {
   readonly name: string;
   readonly state: NodeState;
-  /** RFC 3339: when the state began. Absent: it is not known. */
+  /** When the state began, as RFC 3339. Absent: not known. */
   readonly since?: string;
-  /** RFC 3339. */
+  /** When the node was created, as RFC 3339. */
   readonly createdAt?: string;
   readonly nodePool?: string;
   readonly instanceType?: string;
   readonly zone?: string;
   readonly capacityType?: string;
   readonly allocatable: Resources;
-  /** Sum of the requests of its pods. */
+  /** The sum of the requests of the node's pods. */
   readonly requested: Resources;
   readonly pods: number;
-  /** Absent: its NodePool does not offer such a machine, so the price is not known. */
+  /** Absent: the NodePool does not offer this instance type, so its price is not known. */
   readonly priceMicroUsdPerHour?: number;
-  /** The first reason why it is not disrupted. Absent: there is none, or the node is not Karpenter's. */
+  /** The first reason why the node is not disrupted. Absent: there is none, or the node is not Karpenter's. */
   readonly held?: string;
   readonly drifted?: true;
 }
 
-/** Sums over the nodes of one pool. */
+/** Sums over all nodes of one pool. */
 export interface FleetPool {
   readonly name: string;
   readonly nodes: number;
   readonly allocatable: Resources;
   readonly requested: Resources;
   readonly priceMicroUsdPerHour: number;
-  /** Nodes that are starting or leaving. */
+  /** Number of nodes that are starting or leaving. */
   readonly moving: number;
   readonly held: number;
 }
 
 /**
- * `nodeExists`: an existing or in-flight node has room for them. `nodeWanted`: a new node will be launched for them.
+ * What pods wait for. `nodeExists`: an existing or in-flight node has room for them. `nodeWanted`: a new node will be
+ * launched for them.
  */
 export type WaitingFor = "nodeExists" | "nodeWanted" | "nothing";
 
@@ -80,26 +81,26 @@ export type WaitingFor = "nodeExists" | "nodeWanted" | "nothing";
 export interface Waiting {
   readonly waitingFor: WaitingFor;
   /**
-   * Only for pods that fit nowhere: the number of instance types that each stage refused, over all NodePools. Empty:
+   * The number of instance types that each stage refused, over all NodePools. Only for pods that fit nowhere. Empty:
    * there is no NodePool.
    */
   readonly rejected?: Readonly<Partial<Record<RejectionReason, number>>>;
   readonly pods: number;
-  /** The name of one of the pods. */
+  /** The name of one of these pods. */
   readonly example: string;
-  /** RFC 3339: when the oldest of the pods was created. Absent: it is not known. */
+  /** When the oldest of these pods was created, as RFC 3339. Absent: not known. */
   readonly since?: string;
 }
 
 /** All nodes and pools at one moment. */
 export interface Fleet {
-  /** RFC 3339. */
+  /** The time of this state, as RFC 3339. */
   readonly at: string;
   /** Sorted by name. */
   readonly nodes: readonly FleetNode[];
   /** Sorted by name. */
   readonly pools: readonly FleetPool[];
-  /** Most pods first. */
+  /** Groups with the most pods first. */
   readonly waiting: readonly Waiting[];
   readonly totals: {
     readonly nodes: number;
@@ -114,16 +115,16 @@ export interface Fleet {
   };
 }
 
-/** `plan`: the plan for the pending pods, made from the same picture. */
+/** The fleet of a model. `plan`: the plan for the pending pods, made from the same picture. */
 export function fleetOf(model: Model, plan: SchedulingResult): Fleet {
   return atOnce(fleetInSteps(model, plan));
 }
 
-/** Nodes in one step, which takes about a millisecond. */
+/** Number of nodes in one step, which takes about a millisecond. */
 const NODES_PER_STEP = 256;
 
 /**
- * Like {@link fleetOf}, in steps. An unchanged node is the same object as in the fleet before, so callers can compare
+ * Like {@link fleetOf}, in steps. An unchanged node is the same object as in the previous fleet, so callers can compare
  * by identity.
  */
 export function* fleetInSteps({ picture, pools }: Model, plan: SchedulingResult): Steps<Fleet> {
@@ -162,10 +163,10 @@ export function* fleetInSteps({ picture, pools }: Model, plan: SchedulingResult)
 
 type Owner = Picture["pools"][number];
 
-/** One list, because lists are compared by identity. */
+/** One shared empty list, because lists are compared by identity. */
 const NONE_OFFERED: Owner["instanceTypes"] = [];
 
-/** The owner of a node, and the instance types it may launch. */
+/** The pool of a node, and the instance types that it offers. */
 interface Of {
   readonly pool: Owner["pool"] | undefined;
   readonly offered: Owner["instanceTypes"];
@@ -173,19 +174,25 @@ interface Of {
   readonly pause: string | undefined;
 }
 
-/** The facts beside the view that decide a node's `held`. */
+/** The facts that decide a node's `held`, besides the view of the node. */
 interface Hold {
   readonly block: Block | undefined;
   readonly pdbs: Picture["pdbs"];
-  /** {@link Picture.movesFirst}, if it was called for some pod of the node. Otherwise its result cannot matter. */
+  /**
+   * {@link Picture.movesFirst}, if it was called for a pod of the node. Undefined: it was not called, so it has no
+   * effect.
+   */
   readonly movesFirst: Picture["movesFirst"] | undefined;
   readonly pause: string | undefined;
 }
 
-/** The last FleetNode for each view of a node. */
+/** The last FleetNode that was made for each node view. */
 const said = new ViewNotes<Of & { readonly node: FleetNode; readonly hold: Hold }>();
 
-/** All fields but `held` depend only on the node's view, its pool and the pool's instance types, so they are kept. */
+/**
+ * The FleetNode of a view. All fields but `held` depend only on the view, its pool and the pool's types, so they are
+ * cached.
+ */
 function fleetNode(holds: Holds, view: NodeView, of: Of): FleetNode {
   const known = said.get(view);
   const isKnown = known?.pool?.name === of.pool?.name && known?.offered === of.offered;
@@ -199,7 +206,7 @@ function fleetNode(holds: Holds, view: NodeView, of: Of): FleetNode {
   return node;
 }
 
-/** Whether the last `held` is still right. Passing time can end a hold, but never begins one. */
+/** Whether the last `held` is still valid. As time passes, a hold can end, but none can begin. */
 function stillHolds({ block, pdbs, movesFirst, pause }: Hold, picture: Picture, of: Of): boolean {
   return (
     pdbs === picture.pdbs &&
@@ -209,7 +216,7 @@ function stillHolds({ block, pdbs, movesFirst, pause }: Hold, picture: Picture, 
   );
 }
 
-/** Fields are set one by one. With many nodes, spreading a small object for each field takes several times as long. */
+/** Sets fields one by one: with many nodes, spreading a small object for each field takes several times as long. */
 function freshNode(view: NodeView, { pool, offered }: Of, held: string | undefined): FleetNode {
   const { claim, labels } = view;
   const price = priceOf(labels, offered);
@@ -241,8 +248,8 @@ function optional<K extends string, V>(key: K, value: V | undefined): { readonly
 }
 
 /**
- * The claim's step. A deletion is shown by the last step that it has reached, a start by its first step that is not
- * done.
+ * The stage of the claim. For a claim that is being deleted: the last stage that it has reached. For a claim that is
+ * starting: the first stage that is not reached.
  */
 function stateOf(view: NodeView, claim: NodeClaim): Pick<FleetNode, "state" | "since"> {
   const since = (type: string) => optional("since", condition(claim, type)?.lastTransitionTime);
@@ -255,7 +262,7 @@ function stateOf(view: NodeView, claim: NodeClaim): Pick<FleetNode, "state" | "s
   }
   const record = recordOf(claim);
   if (record !== undefined) return { state: "chosen", since: record.startedAt };
-  // A rebooting node starts again. It does not leave.
+  // A rebooting node is starting again. It is not leaving.
   if (isRebooting(claim)) return { state: "initializing", ...since(REBOOTING) };
   if (view.deleting || isTrue(claim, "DisruptionReason"))
     return { state: "chosen", ...since("DisruptionReason") };
@@ -266,10 +273,10 @@ function stateOf(view: NodeView, claim: NodeClaim): Pick<FleetNode, "state" | "s
   return { state: "running", ...since("Initialized") };
 }
 
-/** Why running nodes are not disrupted. Does not check whether their pods would fit elsewhere. */
+/** Finds why running nodes are not disrupted. Does not check whether their pods would fit elsewhere. */
 class Holds {
   readonly picture: Picture;
-  /** One object for all nodes: copying the many fields of a picture for each node takes longer than the checks. */
+  /** One object for all nodes. Copying the many fields of a picture for each node would take longer than the checks. */
   readonly #input: Parameters<typeof blocksOf>[1];
   #isAsked = false;
 
@@ -299,7 +306,7 @@ interface Sums {
   nodes: number;
   pods: number;
   priceMicroUsdPerHour: number;
-  /** Nodes with a claim whose price is not known. */
+  /** Number of nodes that have a claim but no known price. */
   unpriced: number;
   moving: number;
   held: number;
@@ -389,7 +396,7 @@ function refusedBy({ pools }: SchedulingResult["unschedulable"][number]): Cause 
   return { waitingFor: "nothing", rejected };
 }
 
-/** The earlier of two RFC 3339 texts in UTC, which sort by text. */
+/** The earlier of two times, given as RFC 3339 in UTC, which can be compared as text. */
 function earlier(a: string | undefined, b: string | undefined): string | undefined {
   if (a === undefined || b === undefined) return a ?? b;
   return a < b ? a : b;

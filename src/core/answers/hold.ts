@@ -13,19 +13,19 @@ export type HoldKind =
   | "consolidateAfter"
   | "budget";
 
-/** One thing that protects a node from disruption. */
+/** One reason that protects a node from disruption. */
 export interface Hold {
   readonly block: HoldKind;
   readonly says: string;
-  /** The object that causes it. Absent: the node or its claim. */
+  /** The object that causes the hold. Absent: the node or its claim. */
   readonly by?: ObjectName;
-  /** RFC 3339: when it ends. Absent: it does not end by itself, or its end is not known. */
+  /** When the hold ends, as RFC 3339. Absent: it does not end by itself, or its end is not known. */
   readonly until?: string;
-  /** The reasons for disruption that it prevents. */
+  /** The reasons for disruption that the hold prevents. */
   readonly against: readonly CommandReason[];
 }
 
-/** The hold's sentence, then `more`, then its end if the sentence does not name it. */
+/** The hold's sentence, then `more`, then the end of the hold, if the sentence does not name it. */
 export function holdText({ says, until }: Pick<Hold, "says" | "until">, more = ""): string {
   return until === undefined || says.includes(until)
     ? `${says}${more}`

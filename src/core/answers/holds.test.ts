@@ -24,7 +24,7 @@ interface Question extends Pick<CandidateOptions, "generation" | "annotations" |
   readonly picture?: Partial<Picture>;
 }
 
-/** A node `n` of 4 cpu, the only one of its pool. */
+/** The picture of one node `n` of 4 cpu, which is the only node of its pool. */
 function asked(question: Question): { picture: Picture; owned: Owned } {
   const { pods = ["3"], conditions = QUIET, pool = {}, claim = {}, picture = {} } = question;
   const { generation = "v1", annotations = {}, type = "m-4x" } = question;
@@ -44,7 +44,7 @@ function asked(question: Question): { picture: Picture; owned: Owned } {
   return { picture: whole, owned: ownedNode(whole, node) as Owned };
 }
 
-/** `block | text | until | reasons` of each hold. */
+/** Each hold as text: `block | text | until | reasons`. */
 function held(question: Question): readonly string[] {
   const { picture, owned } = asked(question);
   return holdsOf(picture, owned).map(({ block, says, until = "-", against }) =>

@@ -1,6 +1,6 @@
 /**
- * All reasons why a node is not disrupted: which object causes each, when it ends, and which reasons for disruption
- * it prevents. The checks are those of the disruption methods.
+ * All reasons why a node is not disrupted, each with the object that causes it, when it ends, and which reasons for
+ * disruption it prevents. The checks are the same functions that disruption methods use.
  */
 
 import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
@@ -37,8 +37,8 @@ import { poolObject } from "./objects.ts";
 import type { Owned } from "./owned-node.ts";
 
 /**
- * Sorted by importance: the node is leaving; a command is under way; blocks of the node; holds of a drifted or expired
- * node; holds by its pool and by prices.
+ * All holds of the node, the most important first. The order is: the node is leaving; a command is in progress; blocks
+ * of the node; its drift or expiry; its pool; prices.
  */
 export function holdsOf(picture: Picture, owned: Owned): readonly Hold[] {
   const { pool, candidate, claim } = owned;
@@ -48,7 +48,7 @@ export function holdsOf(picture: Picture, owned: Owned): readonly Hold[] {
   return [...holds, ...priceHolds(picture, candidate)];
 }
 
-/** {@link holdsOf} without the holds by prices. Those need a plan of the cluster without the node, which takes long. */
+/** {@link holdsOf} without holds by prices. Those need a plan of the cluster without the node, which takes long. */
 export function unpricedHolds(picture: Picture, owned: Owned): readonly Hold[] {
   const { pool, candidate, claim } = owned;
   if (claim.metadata.deletionTimestamp !== undefined)
@@ -72,7 +72,7 @@ export function unpricedHolds(picture: Picture, owned: Owned): readonly Hold[] {
   ];
 }
 
-/** Conditions for which a node is disrupted even if that saves nothing. */
+/** Conditions because of which a node is disrupted even if that saves nothing. */
 const MARKS = ["Expired", "Drifted"] as const;
 
 function isMark(reason: CommandReason): boolean {
@@ -126,7 +126,7 @@ function policyHolds(candidate: Candidate): readonly Hold[] {
     return [...node.map((says) => policyHold(says, "Underutilized")), ...ofPool];
   }
   const kept = keptByAnnotation(candidate);
-  // v1alpha5 removes an empty node (ttlSecondsAfterEmpty) in spite of the annotation.
+  // In v1alpha5, an empty node is removed (ttlSecondsAfterEmpty) in spite of the annotation.
   const isKept = kept !== undefined && policy !== "WhenEmpty";
   const isOff = policy === "none" || consolidateAfter === "Never";
   return [
@@ -135,12 +135,12 @@ function policyHolds(candidate: Candidate): readonly Hold[] {
   ];
 }
 
-/** `by`: the pool if its policy is the cause. Absent: the node. */
+/** `by`: the pool, if its policy is the cause of the hold. Absent: the node. */
 function policyHold(says: string, reason: CommandReason, by?: ObjectName): Hold {
   return { block: "policy", says, ...(by === undefined ? {} : { by }), against: [reason] };
 }
 
-/** `consolidateAfter`, as each generation counts it. */
+/** The hold of `consolidateAfter`, as each API version counts it. */
 function waitHolds(candidate: Candidate, nowMs: number): readonly Hold[] {
   const { pool, claim, generation } = candidate;
   const { consolidateAfter, policy } = pool.disruption;
@@ -172,11 +172,11 @@ function waitHolds(candidate: Candidate, nowMs: number): readonly Hold[] {
   return [{ block: "consolidateAfter", says, by, until: toRfc3339(untilMs), against: ["Empty"] }];
 }
 
-/** Why a drifted or expired node that nothing else protects is not replaced. */
+/** The holds that prevent a replacement, for a drifted or expired node that nothing else protects. */
 function replacingHolds(picture: Picture, candidate: Candidate): readonly Hold[] {
   const { pool } = candidate;
   const marked = reasonsOf(candidate).filter(isMark);
-  // A node of a static pool is replaced by one node, even if its pods fit elsewhere.
+  // A node of a static pool is always replaced by one node, even if its pods fit elsewhere.
   if (pool.replicas !== undefined) {
     const isFull = roomFor(pool, pool.replicas) === 0 && picture.terminateFirst?.drift !== true;
     const kept =
@@ -209,7 +209,7 @@ function stayingHold(
   };
 }
 
-/** Why consolidation does not remove the node alone, if nothing else protects it. */
+/** The holds because consolidation of this node alone saves too little. Only if nothing else protects it. */
 function priceHolds(picture: Picture, candidate: Candidate): readonly Hold[] {
   if (isEmpty(candidate) || candidate.pool.replicas !== undefined) return [];
   if (unconsolidatable(candidate) !== undefined) return [];
@@ -219,7 +219,7 @@ function priceHolds(picture: Picture, candidate: Candidate): readonly Hold[] {
   return [stayingHold(found, ["Underutilized"], by)];
 }
 
-/** The command that would remove this node alone if nothing protected it. Undefined: that saves nothing. */
+/** The command that would remove this node alone if nothing protected it. Undefined: that would save nothing. */
 export function aloneCommand(picture: Picture, candidate: Candidate): Command | undefined {
   const { pool } = candidate;
   if (pool.replicas !== undefined || candidate.instanceType === undefined) return undefined;
@@ -230,7 +230,7 @@ export function aloneCommand(picture: Picture, candidate: Candidate): Command | 
 
 const rounds = new WeakMap<Picture, Round>();
 
-/** The round of consolidation. It is kept for the picture, because an answer about a pool needs it for each node. */
+/** A round for consolidation. Cached for each picture, because an answer about a pool needs it for each node. */
 function roundOf(picture: Picture): Round {
   const known = rounds.get(picture);
   if (known !== undefined) return known;

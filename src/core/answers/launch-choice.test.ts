@@ -8,7 +8,7 @@ import { launchChoice } from "./launch-choice.ts";
 const ZONE = "topology.kubernetes.io/zone";
 const TYPE = "node.kubernetes.io/instance-type";
 const FAMILY = "test.sh/family";
-/** What the node costs now. */
+/** The current price of the node. */
 const PRICE = 1_000;
 
 const offering = (priceMicroUsd: number, more: Partial<Offering> = {}): Offering => ({
@@ -26,13 +26,13 @@ const type = (name: string, cpu: number, priceMicroUsd: number, more: Partial<Of
 interface Launch {
   readonly pool?: readonly RequirementSpec[];
   readonly claim?: readonly RequirementSpec[];
-  /** cpu that the claim requested at the launch. */
+  /** The cpu that the claim requested when it was launched. */
   readonly cpu?: string;
-  /** cpu of the pods that run there now. */
+  /** The cpu requests of the pods that run there now. */
   readonly pods?: readonly string[];
 }
 
-/** What ruled out each type that costs less than a node of 4 cpu: `name: by: text`. */
+/** Each type that costs less than a node of 4 cpu, and why it was ruled out: `name: by: text`. */
 function ruledOut(types: readonly InstanceType[], launch: Launch = {}): readonly string[] {
   return choice(types, launch).nearest.map(
     ({ instanceType: name, ruledOutBy, says }) => `${name}: ${ruledOutBy}: ${says}`,
@@ -85,7 +85,7 @@ describe("cheaper types than the node's", () => {
     expect(ruledOut(small, { claim: only(FAMILY, "b") })).toEqual([
       "a: requirements: the NodeClaim requires test.sh/family In [b]",
     ]);
-    // The type is sold there, too, but not for less.
+    // In zone-b, the type is not cheaper than the node.
     const both = instanceType({
       ...{ name: "a", cpu: 4 },
       offerings: [offering(10), offering(2 * PRICE, { zone: "zone-b" })],

@@ -1,6 +1,6 @@
 /**
- * Why a node has its instance type: which types of its pool are cheaper now, and what ruled out each of them. What was
- * known at the launch is read from the claim: its requirements, requested resources and requested types.
+ * Explains why a node has its instance type: which types of its pool are cheaper now, and what ruled out each of them.
+ * The state at launch is read from the claim: its requirements, requested resources and requested types.
  */
 import {
   CAPACITY_TYPE_LABEL_KEY,
@@ -20,7 +20,10 @@ import type { Candidate } from "../disruption/candidates.ts";
 import { allows, allowsAbsence, formatRequirement } from "../scheduling/requirement.ts";
 import { Requirements } from "../scheduling/requirements.ts";
 
-/** `other`: requested, but the cloud launched another type. `later`: not requested at the launch, but possible now. */
+/**
+ * What ruled out a type. `other`: it was requested, but the cloud launched another type. `later`: it was not requested
+ * at launch, but would be possible now.
+ */
 export type RuledOutBy =
   | "nodePool"
   | "requirements"
@@ -40,22 +43,22 @@ export interface CheaperType {
   readonly says: string;
 }
 
-/** The node's type, and why cheaper types were not launched. */
+/** The node's instance type, and why cheaper types were not launched. */
 export interface LaunchChoice {
   readonly instanceType: string;
   readonly zone: string;
   readonly capacityType: string;
-  /** 0: its pool no longer offers such a machine. */
+  /** 0: the pool no longer offers this instance type. */
   readonly priceMicroUsdPerHour: number;
   /** How many instance types the claim requested. */
   readonly askedFor: number;
-  /** The number of cheaper types of the pool, by what ruled them out. */
+  /** The number of cheaper types of the pool, by the reason that ruled them out. */
   readonly cheaper: Readonly<Partial<Record<RuledOutBy, number>>>;
-  /** At most five cheaper types, in the order of {@link TELLING}, then the most expensive first. */
+  /** At most five cheaper types, in the order of {@link TELLING}; within each reason, the most expensive first. */
   readonly nearest: readonly CheaperType[];
 }
 
-/** The most surprising causes come first. */
+/** The reasons in the order in which types are listed: the most surprising ones come first. */
 const TELLING: readonly RuledOutBy[] = [
   "later",
   "other",
@@ -68,7 +71,7 @@ const TELLING: readonly RuledOutBy[] = [
 
 const MOST_NEAREST = 5;
 
-/** Compares the node with all types of its pool, at today's prices. */
+/** Compares the node with all types of its pool, at current prices. */
 export function launchChoice(
   { claim, node, pool, zone, capacityType, priceMicroUsd }: Candidate,
   types: readonly InstanceType[],
@@ -118,7 +121,7 @@ export function launchChoice(
   };
 }
 
-/** The cloud offers it without a price, so nobody can say that it is cheaper. */
+/** Whether the cloud offers the type without a price, so it is not known whether it is cheaper. */
 function isUnpriced({ available, priceMicroUsd }: Offering): boolean {
   return !available && priceMicroUsd === 0;
 }
@@ -129,7 +132,7 @@ interface Facts {
   readonly asked: ReadonlySet<string>;
   /** The resources that the claim requested. */
   readonly requested: Resources;
-  /** The resources that pods of the node request now. */
+  /** The resources that the pods of the node request now. */
   readonly used: Resources;
 }
 
@@ -138,7 +141,7 @@ function requestsOf({ spec }: NodeClaim): Resources {
   return parseResources(resources?.requests);
 }
 
-/** The first rule that excludes the type's offerings, in the order in which planning tests. */
+/** The first rule that excludes the type's offerings, in the order in which planning checks them. */
 function ruledOut(
   type: InstanceType,
   offerings: readonly Offering[],
@@ -184,7 +187,7 @@ function placesOf(requirements: Requirements): string {
   return said.map((key) => formatRequirement(requirements.get(key))).join(", ");
 }
 
-/** The first requirement that no node of the type can satisfy. */
+/** The first requirement that no node of this type can satisfy. */
 function typeConflict(type: InstanceType, requirements: Requirements): string | undefined {
   for (const requirement of requirements.all()) {
     const { key } = requirement;
@@ -199,7 +202,7 @@ function typeConflict(type: InstanceType, requirements: Requirements): string | 
   return undefined;
 }
 
-/** `3 of cpu; this type has 1.9`. */
+/** The first resource of which the type has too little, as text: `3 of cpu; this type has 1.9`. */
 function lacking(wanted: Resources, has: Resources): string | undefined {
   for (const name of Object.keys(wanted).sort()) {
     const [amount, room] = [wanted[name] ?? 0, has[name] ?? 0];

@@ -1,7 +1,7 @@
 /**
- * The node of a planned claim in a simulation: of its cheapest instance type, registered and initialized, with its
- * pods. Launches never fail here. Also the in-flight node before that, whose claim is launched and which has no Node
- * yet.
+ * Makes the node of a planned claim for a simulation: of the cheapest instance type, registered and initialized, with
+ * its pods. Launches never fail here. Also makes the in-flight node before that, whose claim is launched but has no
+ * Node yet.
  */
 import type { Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
@@ -22,18 +22,18 @@ import { cheapestOfferingOf, supposedLabels } from "../provisioning/nodes/unlaun
 import type { PlannedClaim } from "../provisioning/result.ts";
 import { type NodeView, nodeView } from "../state/node-view.ts";
 
-/** A planned claim that is launched. */
+/** A planned claim that is launched in a simulation. */
 interface Launch {
   readonly plan: PlannedClaim;
-  /** Name of the claim and of its node. */
+  /** The name of the claim and of its node. */
   readonly name: string;
   readonly pods: readonly Pod[];
-  /** Id of the disruption command whose replacement it is. */
+  /** The id of the disruption command that launched the node as a replacement. */
   readonly command: string | undefined;
   readonly nowMs: number;
 }
 
-/** A launched claim has a value for each label. */
+/** No label is open, because a launched claim has a value for each label. */
 const NOTHING_OPEN: ReadonlySet<string> = new Set();
 
 /** The view of the initialized node with its pods. */
@@ -49,7 +49,8 @@ export function launched(launch: Launch): NodeView {
 }
 
 /**
- * The view of the in-flight node: the claim is launched, so its instance type is known. There is no Node and no pod.
+ * The view of the in-flight node. The claim is launched, so its instance type is known. There is no Node and no pod
+ * yet.
  */
 export function inFlight({ plan, name, nowMs }: Pick<Launch, "plan" | "name" | "nowMs">): NodeView {
   const claim = claimOf({ plan, name, pods: [], command: undefined, nowMs }, ["Launched"]);

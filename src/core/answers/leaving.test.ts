@@ -11,7 +11,7 @@ const DEADLINE = "2026-01-05T01:00:00Z";
 const SINCE = `being deleted since ${toRfc3339(NOW)}: `;
 type Condition = readonly [type: string, status: "True" | "False" | "Unknown", forMs: number];
 
-/** `block: text | until` of each hold of a node that is being deleted. */
+/** The holds of a node that is being deleted, each as text: `block: text | until`. */
 function held(pods: readonly Pod[], conditions: readonly Condition[] = [], bounded = true) {
   const base = candidate("n");
   const annotations: Record<string, string> = bounded

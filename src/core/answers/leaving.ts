@@ -1,6 +1,6 @@
 /**
- * What a leaving node still waits for: pods to be evicted and what protects them, then its volumes and its instance.
- * The progress of the drain is read from the claim's conditions.
+ * Explains what a leaving node waits for: first its pods and what protects them, then its volumes and its instance. The
+ * progress of the drain is read from the claim's conditions.
  */
 
 import { isWaitingEviction } from "../../apis/core/pod-predicates.ts";
@@ -17,10 +17,13 @@ import type { Hold } from "./hold.ts";
 import type { Owned } from "./owned-node.ts";
 
 const MAX_NAMED = 3;
-/** Milliseconds. Normally the instance is being terminated within seconds after the drain. */
+/**
+ * Milliseconds. Normally the instance is being terminated within seconds after the drain, so longer waits are
+ * explained.
+ */
 const LONG_MS = 60_000;
 
-/** `against`: the reasons for which the node could be disrupted if it were not leaving. */
+/** The holds of a leaving node. `against`: the reasons for which it could be disrupted if it were not leaving. */
 export function leavingHolds(
   picture: Picture,
   { node, claim, pool }: Owned,
@@ -68,7 +71,7 @@ function waitsFor(claim: NodeClaim, pods: readonly string[], nowMs: number): str
     : `its pods are gone since ${drained?.lastTransitionTime}, but its instance is not terminated yet (see its event FailedTermination; without one, check that the controller runs)`;
 }
 
-/** Whether the node waits for its volumes: they are not detached, and no deadline has passed. */
+/** Whether the node waits for its volumes: they are attached, and no deadline has passed. */
 function hasVolumes(claim: NodeClaim): boolean {
   if (isTrue(claim, "InstanceTerminating")) return false;
   return condition(claim, "VolumesDetached")?.status === "Unknown";

@@ -1,6 +1,7 @@
 /**
  * The cluster in a simulation, and how it changes: nodes are removed or launched, pods are placed, time passes.
- * Launches never fail: nodes have their cheapest instance type, and evicted pods run again. Nothing is decided here.
+ * Launches never fail: nodes have their cheapest instance type, and evicted pods run again. This file makes no
+ * decisions.
  */
 import { isActive, type Pod } from "../../apis/core/pod.ts";
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
@@ -26,18 +27,18 @@ import { withQuotaUnits } from "./quota-units.ts";
 import { withReservationUnits } from "./reservation-units.ts";
 import { usageOf } from "./usage.ts";
 
-/** The cluster in a simulation. */
+/** The simulated cluster at one moment. */
 export interface Model {
   readonly picture: Picture;
   /** All NodePools, including those without nodes. */
   readonly pools: readonly PoolInput[];
-  /** Number of nodes created so far. Their names contain it. */
+  /** Number of nodes created so far. It is part of the names of new nodes. */
   readonly made: number;
 }
 
-/** One change of a model. Pods are bound as `moves` says, whether they ran before or not. */
+/** One change of a model. Pods of `launched` and `placed` are bound there, whether they ran before or not. */
 export interface Change {
-  /** Names of removed nodes. Their pods become pending, unless `moves` has them. */
+  /** Names of removed nodes. Their pods become pending, unless this change places them. */
   readonly gone?: readonly string[];
   readonly launched?: readonly PlannedClaim[];
   /** Pods that are placed on existing nodes, by node. */
@@ -51,7 +52,7 @@ export interface Change {
   readonly nowMs: number;
 }
 
-/** One pod that changes its node. */
+/** The move of one pod to another node. */
 export interface Move {
   readonly pod: string;
   /** Absent: the pod was pending. */
@@ -60,7 +61,7 @@ export interface Move {
   readonly to?: string;
 }
 
-/** The changed model, the names of new nodes in order, and the moved pods. */
+/** The changed model, the names of new nodes in order, and the moves of pods. */
 export interface Changed {
   readonly model: Model;
   readonly names: readonly string[];
@@ -120,7 +121,7 @@ export function* changeInSteps(model: Model, wanted: Change): Steps<Changed> {
     return launched({ plan, name, pods: arrived.get(name) ?? [], command, nowMs });
   });
   const waits = [...moving].filter(([key]) => !homes.has(key)).map(([, pod]) => pod);
-  // Pods of leaving nodes.
+  // Pods of leaving nodes, which the change does not place.
   const leave = yield* filterInSteps(
     picture.scheduling.pods,
     (pod) => Boolean(pod.spec.nodeName) && !moving.has(keyOf(pod)),
@@ -155,7 +156,7 @@ export function later(model: Model, nowMs: number): Model {
   return atOnce(laterInSteps(model, nowMs));
 }
 
-/** The same model at a later time. */
+/** The same model at a later time. Conditions of claims are updated. */
 export function laterInSteps(model: Model, nowMs: number): Steps<Model> {
   return repainted(model, model.picture.nodes, model.picture.scheduling.pods, nowMs);
 }
@@ -199,7 +200,7 @@ function* repainted(
   };
 }
 
-/** The conditions that claim controllers set as time passes. */
+/** The node with the conditions that claim controllers set as time passes. */
 function withMarks(
   node: NodeView,
   owners: ReadonlyMap<string, PoolInput>,
@@ -244,7 +245,7 @@ function withPods(
   });
 }
 
-/** Removes the conditions that node repair reacts to, and records the reboot. */
+/** The node after a reboot: without the conditions that node repair acts on, and with a record of the reboot. */
 function rebooted(view: NodeView, { repair }: Picture, nowMs: number): NodeView {
   const { node, claim } = view;
   if (node === undefined || claim === undefined) return view;

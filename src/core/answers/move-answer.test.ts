@@ -14,7 +14,10 @@ const MOVE: MoveRecord = {
 const PLANNED =
   "Underutilized 2026-01-05T00:00:00Z: 3 pods moved from old-1, old-2, planned to save $0.4000 an hour";
 
-/** The move answers of a node of 0.2 dollars an hour that took the pods. `by`: the command that launched the node. */
+/**
+ * The answers about these moves, for a node of 0.2 dollars an hour that took the pods. `by`: the command that launched
+ * the node.
+ */
 function answers(moves: readonly MoveRecord[], by?: string) {
   const one = candidate("n");
   const { metadata } = withMoves(one.node.claim as NodeClaim, moves, NOW);

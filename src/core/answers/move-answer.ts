@@ -1,4 +1,4 @@
-/** Moves of pods as recorded on claims: the reason, the predicted savings, and the realised ones. */
+/** Moves of pods that are recorded on claims: their reasons, the predicted savings, and the realised ones. */
 import { counted } from "../../base/counted.ts";
 import type { Picture } from "../disruption/make-round.ts";
 import { type MoveRecord, movesOn, oldestFirst } from "../disruption/moves.ts";
@@ -7,23 +7,23 @@ import type { NodeView } from "../state/node-view.ts";
 import { usd } from "./command-answer.ts";
 import { ownedNode } from "./owned-node.ts";
 
-/** A past disruption of nodes of this pool, and what it saved. */
+/** A past disruption that moved pods, and what it saved. */
 export interface MoveAnswer {
   /** Id of the disruption command. */
   readonly command: string;
   readonly reason: string;
-  /** RFC 3339: when it began. */
+  /** When the command began, as RFC 3339. */
   readonly at: string;
   readonly says: string;
-  /** Nodes that were removed. */
+  /** Names of the nodes that were removed. */
   readonly nodes: readonly string[];
   readonly pods: number;
   readonly savesMicroUsdPerHour: number;
-  /** Absent: some of its new nodes do not exist yet, or no longer exist. */
+  /** Absent: some of the new nodes do not exist yet, or no longer exist. */
   readonly realisedMicroUsdPerHour?: number;
 }
 
-/** Moves that are recorded on the claims of these nodes, oldest first. */
+/** The moves that are recorded on the claims of these nodes, the oldest first. */
 export function moveAnswers(picture: Picture, nodes: readonly NodeView[]): readonly MoveAnswer[] {
   const moves = new Map(
     nodes

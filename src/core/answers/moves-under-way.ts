@@ -1,7 +1,7 @@
 /**
- * Which nodes take the pods of leaving nodes. A pod that is not evicted yet goes where the current plan places it. An
- * evicted pod is followed by a successor: a pod that its owner created after the node began to leave. karpenter-ts
- * only.
+ * Finds which nodes take the pods of leaving nodes. A pod that is not evicted yet goes where the current plan places
+ * it. An evicted pod is replaced by a successor: a pod that its owner created after the node began to leave.
+ * karpenter-ts only.
  */
 import { isActive, type Pod } from "../../apis/core/pod.ts";
 import { controllerOf, keyOf } from "../../apis/meta.ts";
@@ -12,19 +12,19 @@ import type { SchedulingResult } from "../provisioning/result.ts";
 import type { NodeView } from "../state/node-view.ts";
 
 /**
- * Leaving node → nodes that take its pods, with the number of pods. Key "": a planned node. 0: a replacement that takes
- * none yet.
+ * For each leaving node: the nodes that take its pods, with the number of pods. The key "" stands for a planned node.
+ * The number 0 stands for a replacement that has taken no pods yet.
  */
 export type MovesUnderWay = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
-/** Leaving node → owner of pods → the most pods of this owner that were seen on the node. */
+/** For each leaving node and each owner of pods: the most pods of this owner that were ever seen on the node. */
 export type SeenLeaving = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
 type Counts = Map<string, number>;
 
 /**
- * The counts of pods on the nodes that are leaving now. `seen` and `before`: the result and the nodes of the previous
- * call. They count pods that are gone by now.
+ * Updates the counts of pods on leaving nodes. `seen` and `before`: the result and the nodes of the previous call. They
+ * include pods that are gone by now.
  */
 export function seenLeaving(
   seen: SeenLeaving,
@@ -41,7 +41,7 @@ export function seenLeaving(
   );
 }
 
-/** Where pods are going. `plan` is the plan for pending pods and for pods of leaving nodes. */
+/** Where the pods of leaving nodes go. `plan`: the plan for pending pods and for pods of leaving nodes. */
 export function movesUnderWay(
   nodes: readonly NodeView[],
   plan: Pick<SchedulingResult, "existing" | "newClaims">,
@@ -77,7 +77,7 @@ export function movesUnderWay(
 
 interface Placed {
   readonly pod: Pod;
-  /** "": a planned node, which does not exist yet. */
+  /** The name of a node. "": a planned node, which does not exist yet. */
   readonly place: string;
 }
 
@@ -92,8 +92,8 @@ function plannedPlaces({
 }
 
 /**
- * Pods that replace moved pods, keyed by owner: pods on nodes that stay, and pods with a planned place. The oldest are
- * first.
+ * Pods that may replace moved pods, by owner: pods on nodes that are not leaving, and pods with a planned place. The
+ * oldest come first.
  */
 function successorsOf(
   nodes: readonly NodeView[],
@@ -118,7 +118,7 @@ function successorsOf(
   return found;
 }
 
-/** RFC 3339 texts in UTC sort by time. */
+/** Whether the pod was created after the node began to leave. Times as RFC 3339 in UTC can be compared as text. */
 function isSince({ metadata }: Pod, { claim }: NodeView): boolean {
   const record = claim === undefined ? undefined : recordOf(claim);
   const since = record?.startedAt ?? claim?.metadata.deletionTimestamp;
@@ -142,7 +142,7 @@ function add(counts: Counts, key: string): void {
   counts.set(key, (counts.get(key) ?? 0) + 1);
 }
 
-/** Command → names of the nodes that were launched for it. */
+/** For each command: the names of the nodes that were launched for it. */
 function replacementsOf(nodes: readonly NodeView[]): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>();
   for (const { name, claim } of nodes) {

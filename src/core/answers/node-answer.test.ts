@@ -23,7 +23,7 @@ interface Question {
   readonly conditions?: Readonly<Record<string, number>>;
   readonly picture?: Partial<Picture>;
   readonly spec?: Partial<NodeClaim["spec"]>;
-  /** The capacity that the claim promises. */
+  /** The capacity in the status of the claim. */
   readonly capacity?: Readonly<Record<string, string>>;
 }
 

@@ -1,5 +1,5 @@
 /**
- * The answer about one node: why it exists, why it has its type, why it is not removed, and which command comes
+ * The answer about one node: why it exists, why it has its instance type, why it is not removed, and which command is
  * next. The next command is the one that the disruption loop would propose for the same picture.
  */
 
@@ -28,11 +28,11 @@ import { type Owned, ownedNode } from "./owned-node.ts";
 import { repackAnswer } from "./repack-answer.ts";
 import { type RepairAnswer, type Repairs, repairAnswer } from "./repair-answer.ts";
 
-/** The answer of `karpenter explain node -o json`. Its form stays compatible. */
+/** The answer of `karpenter explain node -o json`. The format stays compatible. */
 export interface NodeAnswer {
   readonly kind: "Node";
   readonly name: string;
-  /** RFC 3339: the time of the answer. */
+  /** The time of the answer, as RFC 3339. */
   readonly at: string;
   readonly says: string;
   /** False: no claim of Karpenter owns the node, and the answer has no further fields. */
@@ -41,30 +41,30 @@ export interface NodeAnswer {
   readonly nodePool?: string;
   readonly origin?: Origin;
   readonly type?: LaunchChoice;
-  /** What the node has less of than its claim promised. Absent: nothing. */
+  /** Resources of which the node has less than its claim says. Absent: there are none. */
   readonly inconsistencies?: readonly string[];
-  /** Pods that would have to move if the node were removed. Daemons and mirror pods are left out. */
+  /** Pods that would have to move if the node were removed. Daemon pods and mirror pods are not included. */
   readonly pods?: readonly string[];
-  /** Room that CapacityBuffers keep here; absent: none. */
+  /** Room that is kept on the node for CapacityBuffers. Absent: none. */
   readonly headroom?: readonly RoomKept[];
-  /** Conditions that mark it for disruption. */
+  /** Conditions of the claim because of which the node will be disrupted. */
   readonly marks?: readonly Mark[];
   readonly expires?: { readonly at: string; readonly mode: "forceful" | "voluntary" };
-  /** Why it is not disrupted, the most important reason first. Empty: nothing protects it. */
+  /** Why the node is not disrupted, the most important reason first. Empty: nothing protects it. */
   readonly holds?: readonly Hold[];
-  /** The node's unhealthy condition, and when it is repaired. Absent: it is healthy. */
+  /** The node's unhealthy condition, and when it will be repaired. Absent: the node is healthy. */
   readonly repair?: RepairAnswer;
-  /** The brake, which stops involuntary ends in the whole cluster. Absent: it is off. */
+  /** The brake, which stops involuntary terminations in the whole cluster. Absent: it is off. */
   readonly brake?: BrakeAnswer;
-  /** Why repack leaves the node. Absent: another reason protects it. */
+  /** Why repack does not replace the node. Absent: another reason protects it. */
   readonly repack?: string;
-  /** Recent commands that moved pods to it. */
+  /** Recent commands that moved pods to the node. */
   readonly moves?: readonly MoveAnswer[];
-  /** The next command, if it removes this node. */
+  /** The next command of the disruption loop, if it removes this node. */
   readonly removal?: CommandAnswer;
-  /** The command that would remove this node alone, if nothing protected it and no other command came first. */
+  /** The command that would remove this node alone, if nothing protected it and no other command were first. */
   readonly alone?: CommandAnswer;
-  /** The next commands of the disruption loop, in the whole cluster. */
+  /** The next commands of the disruption loop in the whole cluster. */
   readonly next: readonly CommandAnswer[];
 }
 
@@ -73,20 +73,20 @@ export interface Origin {
   readonly createdAt: string;
   readonly reason: "pods" | "replacement" | "capacity";
   readonly says: string;
-  /** The id of the disruption command whose replacement it is. */
+  /** The id of the disruption command that launched the node as a replacement. */
   readonly command?: string;
-  /** Pods on it that were pending when it was created. */
+  /** Pods on the node that were pending when it was created. */
   readonly pods: readonly string[];
 }
 
-/** A condition of the claim that a disruption method reads, such as Drifted. */
+/** A condition of the claim because of which a disruption method acts, such as Drifted. */
 export interface Mark {
   readonly type: string;
   readonly since: string;
   readonly reason: string;
 }
 
-/** `next`: the result of `nextCommands` for the same picture. */
+/** The answer about the node. `next`: the result of `nextCommands` for the same picture. */
 export function nodeAnswer(
   picture: Picture,
   node: NodeView,
@@ -103,7 +103,7 @@ export function nodeAnswer(
   }
   const { claim, pool, candidate } = owned;
   const removal = commands.find(({ nodes }) => nodes.some((one) => one.node === node.name));
-  // Reasons against removing the node alone do not apply if the next command removes it.
+  // If the next command removes the node, reasons against removing it alone do not apply.
   const holds = holdsOf(picture, owned).filter(
     ({ against }) => removal === undefined || !against.every((one) => one === removal.reason),
   );
@@ -142,7 +142,7 @@ export function nodeAnswer(
   };
 }
 
-/** The next commands of the disruption loop. Empty: there is none. */
+/** The next commands of the disruption loop as answers. Empty: there are none. */
 export function commandAnswers(next: FoundCommands | undefined): readonly CommandAnswer[] {
   if (next === undefined) return [];
   return next.commands
@@ -185,7 +185,7 @@ function marksOf(claim: NodeClaim): readonly Mark[] {
   });
 }
 
-/** The facts about the node that its headline is made from. */
+/** The facts from which the headline about the node is made. */
 interface Found {
   readonly type: LaunchChoice | undefined;
   readonly holds: readonly Hold[];
@@ -214,7 +214,7 @@ function sentence(
   const whose = pool === undefined ? "" : ` of ${pool.name}`;
   const head = `${what}${whose} runs ${counted(pods, "pod")}${roomText(room)}`;
   if (removal !== undefined) return `${head}; next: ${removal.says}`;
-  // A node that is still starting is not ready, which is no fault.
+  // A node that is starting is not ready, but that is not unhealthy.
   if (repair !== undefined && node.initialized) return `${head}; it is unhealthy: ${repair.says}`;
   const [first, ...others] = holds;
   if (first === undefined)

@@ -1,16 +1,16 @@
-/** A node that Karpenter owns, with what every answer needs: its claim, its pool and its candidate. */
+/** A node that Karpenter owns, with the facts that every answer needs: its claim, its pool and its candidate. */
 import type { Pool } from "../../apis/hub/pool.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { type Candidate, candidateOf } from "../disruption/candidates.ts";
 import type { Picture } from "../disruption/make-round.ts";
 import type { NodeView } from "../state/node-view.ts";
 
-/** A node with its claim and pool. */
+/** A node with its claim, its pool and its candidate. */
 export interface Owned {
   readonly node: NodeView;
   readonly claim: NodeClaim;
   readonly pool: Pool | undefined;
-  /** The candidate for disruption that it is, or would be if nothing protected it. */
+  /** The node as a candidate for disruption, even if something protects it now. */
   readonly candidate: Candidate | undefined;
 }
 

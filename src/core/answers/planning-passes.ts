@@ -1,7 +1,7 @@
 /**
- * All planning passes that the provisioner makes for one batch, if nothing else happens. Each pass sees what the
- * earlier passes launched: a claim that held units of several reservations took one unit, and a claim counts against
- * limits as the type that it became. So a later pass may place pods that an earlier pass left.
+ * Simulates all planning passes that the provisioner makes for one batch, if nothing else happens. Each pass sees what
+ * earlier passes launched. A claim that held units of several reservations then uses only one unit, and a claim counts
+ * against limits as its launched type. So a later pass may place pods that an earlier pass left pending.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
@@ -21,20 +21,20 @@ import { inFlight } from "./launched.ts";
 import { withQuotaUnits } from "./quota-units.ts";
 import { withReservationUnits } from "./reservation-units.ts";
 
-/** The plan of all passes together. */
+/** The combined plan of all passes. */
 export interface PlayedPasses<T extends SchedulingResult = SchedulingResult> {
-  /** The claims have the pods of all passes; pods are left that the last pass could not place. */
+  /** The claims have the pods of all passes. The unschedulable pods are those of the last pass. */
   readonly result: T;
-  /** How many passes placed pods; 1 if none did. */
+  /** How many passes placed pods. 1 if none did. */
   readonly passes: number;
-  /** False: the last pass still placed pods, and left some, when {@link MOST_PASSES} were over. */
+  /** False: after {@link MOST_PASSES} passes, the last one still placed pods and left others pending. */
   readonly isSettled: boolean;
 }
 
 /** A batch needs about one pass for each reservation that it may use, so 50 passes suffice. Exported for tests. */
 export const MOST_PASSES = 50;
 
-/** Plays passes until all pods have a place or a pass places no other pod. `plan`: one pass. */
+/** Simulates passes until all pods have a place or a pass places no further pod. `plan`: plans one pass. */
 export function playPasses<T extends SchedulingResult>(
   input: SchedulingInput,
   plan: (input: SchedulingInput) => T,
@@ -98,7 +98,7 @@ function named(plans: readonly PlannedClaim[], nodes: readonly NodeView[]): read
   });
 }
 
-/** What the next pass sees: the claims are launched, and pods keep the places that they have. */
+/** The input of the next pass: the claims are launched, and pods that have a place keep it. */
 function afterPass(
   input: SchedulingInput,
   { existing }: SchedulingResult,
@@ -127,14 +127,14 @@ function withUsageOf(one: PoolInput, views: readonly NodeView[]): PoolInput {
   return { ...one, usage: addResources(one.usage, more) };
 }
 
-/** The last pass, with what limits cost in all passes. */
+/** The last pass, with the cost of limits over all passes. */
 interface Last extends Omit<SchedulingResult, "limitCost"> {
   readonly limitCost: SchedulingResult["limitCost"] | undefined;
 }
 
 /**
- * Claims of all passes. Placements on existing nodes and pods without a place are from the last pass, all other fields
- * from the first.
+ * The combined result. Claims are those of all passes. Placements on existing nodes and pods without a place are from
+ * the last pass, and all other fields from the first.
  */
 function joined<T extends SchedulingResult>(made: readonly MadeClaim[], first: T, last: Last): T {
   const { limitCost } = last;
@@ -151,7 +151,7 @@ function joined<T extends SchedulingResult>(made: readonly MadeClaim[], first: T
   };
 }
 
-/** The claim with these pods. The pods that it was made for come first. */
+/** The claim with these pods. The pods for which it was planned come first. */
 function withPods(plan: PlannedClaim, pods: readonly Pod[]): PlannedClaim {
   const own = new Set(plan.pods.map(keyOf));
   const there = new Set(pods.map(keyOf));

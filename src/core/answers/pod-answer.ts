@@ -1,6 +1,6 @@
 /**
- * The answer about a running pod: where it runs, what limits where it may run, why its node is not removed because
- * of it, and where it would go. Why a pod is pending is in the plan (`karpenter plan`).
+ * The answer about a running pod: where it runs, what limits where it may run, how it protects its node, and where it
+ * would go if its node were removed. For a pending pod, the plan has the reasons (`karpenter plan`).
  */
 import {
   isActive,
@@ -28,7 +28,7 @@ import { type Owned, ownedNode } from "./owned-node.ts";
 /** The answer of `karpenter explain pod` for a running pod. */
 export interface BoundPodAnswer {
   readonly kind: "Pod";
-  /** `namespace/name`. */
+  /** The name in the form `namespace/name`. */
   readonly name: string;
   readonly at: string;
   readonly says: string;
@@ -36,29 +36,29 @@ export interface BoundPodAnswer {
   readonly node: string;
   readonly nodePool?: string;
   readonly requests: Readonly<Record<string, string>>;
-  /** Whether it would be scheduled elsewhere if its node were removed. */
+  /** Whether the pod would be created again elsewhere if its node were removed. */
   readonly movable: boolean;
   /** The fields of the pod that limit where it may run. */
   readonly ties: readonly string[];
-  /** Why its node is not disrupted because of this pod. */
+  /** Why the pod's node is not disrupted because of this pod. */
   readonly holds: readonly Pick<Hold, "block" | "says" | "by" | "until">[];
-  /** The PodDisruptionBudgets that select it. */
+  /** The PodDisruptionBudgets that select the pod. */
   readonly guards: readonly { readonly name: string; readonly disruptionsAllowed: number }[];
   /**
-   * Why it would be evicted although it asks to be moved without downtime. Absent: it does not ask, or it would be
-   * moved.
+   * Why the pod cannot be moved without downtime, although its annotation requests that. Absent: it can, or there is no
+   * request.
    */
   readonly noMoveWithoutDowntime?: string;
-  /** All reasons why its node is not disrupted. */
+  /** All reasons why the pod's node is not disrupted. */
   readonly nodeHolds: readonly Hold[];
-  /** Where it would go if its node were removed now. */
+  /** Where the pod would go if its node were removed now. */
   readonly elsewhere?:
     | { readonly to: "node"; readonly node: string }
     | { readonly to: "launch"; readonly launch: LaunchFacts }
     | { readonly to: "nowhere"; readonly why: string };
 }
 
-/** Simulates where the pod would go if its node were removed. */
+/** The answer about a running pod. Simulates the removal of its node. */
 export function boundPodAnswer(picture: Picture, pod: Pod, node: NodeView): BoundPodAnswer {
   const owned = ownedNode(picture, node);
   const elsewhere = elsewhereOf(picture, pod, owned?.candidate);
@@ -177,14 +177,14 @@ function sentence(
   return `${head}; if that node is removed, a new one is launched (${instanceType}, ${capacityType})`;
 }
 
-/** Why the answer does not say where the pod would go. */
+/** Why the answer does not say where the pod would go instead. */
 function whyNoOther(pod: Pod, owned: Owned | undefined): string {
   if (isTerminating(pod)) return " and is being deleted: it wants no other place";
   if (owned === undefined) return ", a node that is not Karpenter's";
   const { claim } = owned;
   const poolId = poolIdOfClaim(claim);
   if (poolId === undefined) return ", a node without a NodePool";
-  // The picture may come from files that leave the pool out, so this does not say that it was deleted.
+  // The picture may come from files without the pool, so this does not claim that the pool was deleted.
   const name = poolId.slice(poolId.indexOf("/") + 1);
   return `, a node whose ${vocabulary(claimGeneration(claim)).poolKind} ${name} is not there`;
 }

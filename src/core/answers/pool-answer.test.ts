@@ -10,7 +10,7 @@ const HOUR_MS = 3_600_000;
 const QUIET = { Initialized: HOUR_MS, Consolidatable: HOUR_MS };
 
 interface Question {
-  /** cpu of the pods of each node. */
+  /** The cpu requests of the pods of each node. */
   readonly nodes?: readonly (readonly string[])[];
   readonly pool?: Partial<Pool>;
   readonly disruption?: CandidateOptions["disruption"];

@@ -22,16 +22,16 @@ import { poolObject } from "./objects.ts";
 import { ownedNode } from "./owned-node.ts";
 import { usageOf } from "./usage.ts";
 
-/** The answer of `karpenter explain nodepool -o json`. Its form stays compatible. */
+/** The answer of `karpenter explain nodepool -o json`. The format stays compatible. */
 export interface PoolAnswer {
   readonly kind: "NodePool" | "Provisioner";
   readonly name: string;
   readonly at: string;
   readonly says: string;
   readonly ready: boolean;
-  /** Why voluntary disruption of its nodes is paused. Absent: it is not. */
+  /** Why voluntary disruption of the pool's nodes is paused. Absent: it is not paused. */
   readonly paused?: string;
-  /** The brake, which stops involuntary ends in the whole cluster. Absent: it is off. */
+  /** The brake, which stops involuntary terminations in the whole cluster. Absent: it is off. */
   readonly brake?: BrakeAnswer;
   readonly nodes: { readonly total: number; readonly leaving: number; readonly wanted?: number };
   readonly priceMicroUsdPerHour: number;
@@ -50,32 +50,35 @@ export interface PoolAnswer {
   };
   readonly budgets: readonly BudgetAnswer[];
   readonly disruptions: readonly Allowed[];
-  /** RFC 3339: the earliest time of `disruptions`. Absent: a person must change something first. */
+  /** The earliest time in `disruptions`, as RFC 3339. Absent: a person must change something first. */
   readonly nextAllowedDisruption?: string;
-  /** Why its nodes are not disrupted: for each first reason the number of nodes and at most five names. */
+  /**
+   * Why the pool's nodes are not disrupted. For each kind of hold that is first for some nodes: their number and at
+   * most five names.
+   */
   readonly held: readonly {
     readonly block: HoldKind;
     readonly count: number;
     readonly nodes: readonly string[];
   }[];
-  /** Recent commands that moved pods to its nodes. */
+  /** Recent commands that moved pods to the pool's nodes. */
   readonly moves: readonly MoveAnswer[];
-  /** What the last repack of the pool saved. Absent: there was none recently. */
+  /** What the last repack of the pool saved. Absent: there was no recent repack. */
   readonly repack?: string;
-  /** The next commands with nodes of this pool. If there are none, the next commands in the cluster. */
+  /** The next commands that affect nodes of this pool. If there are none, the next commands in the cluster. */
   readonly next: readonly CommandAnswer[];
 }
 
 const REASONS: readonly CommandReason[] = ["Empty", "Drifted", "Underutilized"];
 const MOST_NAMED = 5;
 
-/** Facts that answers about all pools share. */
+/** Facts that the answers about all pools share. */
 export interface PoolAside {
   readonly next: FoundCommands | undefined;
   readonly brake: BrakeAnswer | undefined;
 }
 
-/** Everything that is known of one pool now. */
+/** The answer about one pool. */
 export function poolAnswer(picture: Picture, pool: Pool, aside: PoolAside): PoolAnswer {
   return atOnce(poolAnswerInSteps(picture, pool, aside));
 }
@@ -145,7 +148,7 @@ export function* poolAnswerInSteps(
   };
 }
 
-/** What budgets allow for the reason. Zero if the pool's policy never disrupts nodes for it. */
+/** What budgets allow for the reason. Zero if the policy of the pool excludes this reason. */
 function allowedFor(picture: Picture, pool: Pool, reason: CommandReason): Allowed {
   const { nextAllowedDisruption, ...byBudgets } = allowedNow(picture, pool, reason);
   const says = picture.paused(pool) === undefined ? neverFor(pool, reason) : undefined;
@@ -156,7 +159,7 @@ function allowedFor(picture: Picture, pool: Pool, reason: CommandReason): Allowe
   };
 }
 
-/** Why no node of the pool is ever disrupted for this reason. Undefined: some may be. */
+/** Why no node of the pool is ever disrupted for this reason. Undefined: nodes may be. */
 function neverFor(
   { replicas, disruption: { policy, consolidateAfter } }: Pool,
   reason: CommandReason,
@@ -198,7 +201,7 @@ function* heldBy(
     .sort((a, b) => b.count - a.count || (a.block < b.block ? -1 : 1));
 }
 
-/** The next command in the cluster. If it is about other pools, the next command that this pool alone would have. */
+/** The next command in the cluster. If it affects other pools only, the next command for this pool alone. */
 function* nextOf(
   picture: Picture,
   pool: Pool,

@@ -1,11 +1,13 @@
-/** The room under the quotas of the cloud account after nodes are removed and claims are launched. */
+/**
+ * What is left of the quotas of the cloud account, after nodes were removed and claims were launched in a simulation.
+ */
 import { CAPACITY_TYPE_LABEL_KEY, INSTANCE_TYPE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { QuotaRoom } from "../provisioning/nodes/within-quotas.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 import type { PoolInput, SchedulingInput } from "../provisioning/scheduling-input.ts";
 import type { NodeView } from "../state/node-view.ts";
 
-/** The quota room after these nodes were removed and these claims were launched. */
+/** The quotas after these nodes were removed and these claims were launched. */
 export function withQuotaUnits(
   { quotaRoom, pools }: Pick<SchedulingInput, "quotaRoom" | "pools">,
   launched: readonly PlannedClaim[],

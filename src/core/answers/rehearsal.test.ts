@@ -1,4 +1,4 @@
-/** When the events of a simulated disruption loop happen. */
+/** These tests check when the events of a simulated disruption loop happen. */
 import { expect, it } from "vitest";
 import { instanceType } from "../../testing/builders.ts";
 import { candidate, NOW } from "../../testing/disruption.ts";
@@ -21,7 +21,7 @@ it("a consolidation begins when its wait for validation is over", () => {
   ]);
 });
 
-/** Two nodes whose pods together fit on one of them. */
+/** A model of two nodes whose pods together fit on one of them. */
 function twoHalfEmptyNodes(): Model {
   const types = [instanceType({ cpu: 4, capacityTypes: ["on-demand"] })];
   const disruption = { budgets: [{ nodes: "100%" }] };

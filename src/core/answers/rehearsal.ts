@@ -1,7 +1,7 @@
 /**
- * Simulates the future: pending pods are placed, then the disruption loop runs command by command until it has
- * nothing more to do. The decisions are those of the live loop: the same methods, waits and hold-offs. Between
- * commands the clock jumps to the next moment at which a hold ends.
+ * Simulates the future: pending pods are placed, then the disruption loop runs command by command until it has nothing
+ * more to do. The decisions are those of the live loop: the same methods, waits and hold-offs. Between commands the
+ * clock jumps to the next time at which a hold ends.
  */
 
 import { keyOf } from "../../apis/meta.ts";
@@ -40,7 +40,7 @@ import { type change, changeInSteps, laterInSteps, type Model, type Move } from 
 import { ownedNode } from "./owned-node.ts";
 import { playPassesInSteps } from "./planning-passes.ts";
 
-/** The cluster's size and price. */
+/** Number of nodes and pods in the cluster, and its price. */
 export interface Totals {
   /** All nodes, including those that Karpenter does not own. */
   readonly nodes: number;
@@ -52,7 +52,7 @@ export interface Totals {
 
 /** One event of a simulation. */
 export interface Step {
-  /** RFC 3339: when the event begins. */
+  /** When the event begins, as RFC 3339. */
   readonly at: string;
   readonly kind: "removal" | "provisioning" | "command";
   readonly says: string;
@@ -64,7 +64,10 @@ export interface Step {
   readonly priceMicroUsdPerHour: number;
 }
 
-/** `settled`: nothing is left to do. `horizon`: the simulated time ran out. `limit`: the most rounds were made. */
+/**
+ * Why the simulation ended. `settled`: nothing is left to do. `horizon`: the simulated time is over. `limit`: the most
+ * rounds were made.
+ */
 export type Ending = "settled" | "horizon" | "limit";
 
 /** A simulated run of the disruption loop. */
@@ -81,10 +84,10 @@ const DRAIN_MS = 30_000;
 /** Milliseconds between two rounds of the disruption loop. */
 const POLL_MS = 10_000;
 const MOST_ROUNDS = 5_000;
-/** The most proposals in a row that fail their validation. */
+/** The most proposals that may fail their validation in a row. */
 const MOST_REJECTED = 20;
 
-/** One planning pass. */
+/** Plans one planning pass, in steps. */
 export type PlanInSteps = (input: SchedulingInput) => Steps<SchedulingResult>;
 type Plan = (input: SchedulingInput) => SchedulingResult;
 
@@ -167,7 +170,7 @@ export function* removeNodesInSteps(
   return { model: done.model, step: yield* stepOf("removal", nowMs, says, done, [], names) };
 }
 
-/** Adds and removes nodes of static pools until they have their replicas. */
+/** Adds nodes to static pools and removes nodes from them, until each has the number in `spec.replicas`. */
 function* keepReplicas(before: Model): Steps<Played> {
   let model = before;
   const steps: Step[] = [];
@@ -193,7 +196,7 @@ function* keepReplicas(before: Model): Steps<Played> {
   return { model, steps };
 }
 
-/** Runs the disruption loop until nothing is left to do or the time `untilMs`. */
+/** Runs the disruption loop until nothing is left to do, or until the time `untilMs`. */
 export function rehearse(start: Model, plan: Plan, untilMs: number): Rehearsal {
   return atOnce(rehearseInSteps(start, asSteps(plan), untilMs));
 }
@@ -239,9 +242,7 @@ export function* rehearseInSteps(
   return { model, steps, ended: "limit" };
 }
 
-/**
- * Carries out what is already decided: leaving nodes end, and pods and replicas that waited for that get their places.
- */
+/** Finishes what has begun: leaving nodes are removed, and pods and replicas that waited for that are placed. */
 export function* settleInSteps(before: Model, plan: PlanInSteps): Steps<Played> {
   const { model, steps } = yield* underWay(before, plan);
   const goneMs = before.picture.nowMs + DRAIN_MS;
@@ -249,7 +250,7 @@ export function* settleInSteps(before: Model, plan: PlanInSteps): Steps<Played> 
   return { model: waits ? yield* laterInSteps(model, goneMs) : model, steps };
 }
 
-/** Removes the leaving nodes, gives static pools their replicas, and places the pending pods. */
+/** Removes the leaving nodes, adjusts static pools to their replicas, and places the pending pods. */
 function* underWay(before: Model, plan: PlanInSteps): Steps<Played> {
   const leaving = before.picture.nodes.filter(({ deleting }) => deleting);
   const names = leaving.map(({ name }) => name);
@@ -264,7 +265,7 @@ function* underWay(before: Model, plan: PlanInSteps): Steps<Played> {
   };
 }
 
-/** Places the pending pods while leaving nodes still exist, because those count in a round. */
+/** Places the pending pods while leaving nodes still exist, because budgets of the round count these nodes. */
 function* placeWaiting(before: Model, plan: PlanInSteps): Steps<Played> {
   const kept = yield* keepReplicas(before);
   const placed = yield* provisionInSteps(kept.model, plan);
@@ -277,8 +278,8 @@ interface Played {
 }
 
 /**
- * Carries out the commands of one round, at once or after their wait. During the wait the loop carries out commands
- * that need none.
+ * Carries out the commands of one round, immediately or after their wait. During the wait, the loop also carries out
+ * commands that need no wait.
  */
 function* oneRound(
   before: Model,
@@ -295,7 +296,7 @@ function* oneRound(
   if (model.picture.nowMs < nowMs + POLL_MS) model = yield* laterInSteps(model, nowMs + POLL_MS);
   const other = yield* nextCommands(model.picture, waiting);
   if (other !== undefined) {
-    // A command that needs a wait itself is proposed again in the next round.
+    // A command that needs a wait of its own is left out here. It is proposed again in the next round.
     const ready = other.commands.filter(({ validateAfterMs }) => validateAfterMs === 0);
     const done = yield* carryAll(model, other.method, ready, `${round}-meanwhile`);
     model = done.model;
@@ -313,7 +314,7 @@ function* oneRound(
   return { model: last.model, steps: [...steps, ...last.steps] };
 }
 
-/** Begins all commands at the same time, and advances the clock until they are done. */
+/** Begins all these commands at the same time, and moves the clock to the end of the last one. */
 function* carryAll(
   before: Model,
   method: Method,
@@ -389,7 +390,7 @@ function* stepOf(
   };
 }
 
-/** The next time at which a hold of a node ends. */
+/** The next time at which a hold of any node ends. */
 function* nextChange({ picture, pools }: Model): Steps<number | undefined> {
   const { nowMs, ledger, nodes } = picture;
   const ends = yield* flatMapInSteps(nodes, (node) => {
@@ -412,7 +413,7 @@ function* nextChange({ picture, pools }: Model): Steps<number | undefined> {
   return all.length === 0 ? undefined : Math.max(Math.min(...all), nowMs + POLL_MS);
 }
 
-/** Nodes whose price is not known count as free. */
+/** The totals of a model. Nodes whose price is not known count as free. */
 export function totalsOf(model: Model): Totals {
   return atOnce(totalsInSteps(model));
 }

@@ -13,13 +13,13 @@ const TYPES = [2, 4, 8].map((cpu) => instanceType({ cpu, capacityTypes: ["on-dem
 const REPACK = { planner: DEFAULT_PLANNER, minSavingsPercent: 10 };
 
 interface Question extends Pick<CandidateOptions, "generation"> {
-  /** cpu of the pods of each node. */
+  /** The cpu requests of the pods of each node. */
   readonly nodes?: readonly (readonly string[])[];
   readonly picture?: Partial<Picture>;
   readonly claim?: Partial<NodeClaim["metadata"]>;
 }
 
-/** The answer about node `a`, of nodes of 4 cpu. */
+/** The answer about node `a`, in a cluster of nodes of 4 cpu. */
 function asked(question: Question = {}) {
   const { generation = "v1", nodes = [["3"]], picture = {}, claim = {} } = question;
   const candidates = nodes.map((pods, index) =>

@@ -1,6 +1,6 @@
 /**
- * Why repack, which replaces many nodes together, leaves a node alone: it could save too little, or no plan was cheap
- * enough.
+ * Explains why repack, which replaces many nodes together, does not replace a node: it could save too little, or no
+ * plan was cheap enough.
  */
 
 import { toRfc3339 } from "../../base/clock.ts";
@@ -19,8 +19,8 @@ import type { FoundCommands } from "../disruption/run-round.ts";
 import type { NodeView } from "../state/node-view.ts";
 
 /**
- * Why repack leaves the node, as a sentence. Undefined: another reason, a budget or a PodDisruptionBudget protects
- * it.
+ * Why repack does not replace the node, as a sentence. Undefined: another reason, a budget or a PodDisruptionBudget
+ * protects it.
  */
 export function repackAnswer(
   picture: Picture,
@@ -64,7 +64,7 @@ export function repackAnswer(
   return `${could}; ${first}`;
 }
 
-/** What the pools' command waits for. Undefined: they have no command that waits. */
+/** What the next repack command of these pools waits for. Undefined: they have no command that waits. */
 function waitsUntil({ poolIds }: PoolGroup, round: Round): DeferredUntil | undefined {
   const [some] = poolIds;
   const { deferred: later = [] } = atOnce(repack.propose(round));
@@ -72,8 +72,8 @@ function waitsUntil({ poolIds }: PoolGroup, round: Round): DeferredUntil | undef
 }
 
 /**
- * The nodes that repack would replace together with the candidate. More expensive nodes are tried first. They are left
- * out here because no plan was found for them.
+ * The nodes that repack would choose together with the candidate. More expensive nodes are left out: repack has tried
+ * them first, and found no plan for them.
  */
 function choiceWith(
   candidate: Candidate,

@@ -34,7 +34,7 @@ interface Fault {
   readonly initialized?: boolean;
 }
 
-/** A node of pool `default` in a zone of its own, so that broken nodes share no cause. */
+/** A node of pool `default`. Each node is in its own zone, so that broken nodes share no cause. */
 function view(name: string, fault?: Fault): NodeView {
   const labels = {
     "karpenter.sh/nodepool": "default",

@@ -1,4 +1,4 @@
-/** What is wrong with a node, what node repair will do and when, or why it does nothing. */
+/** The answer about an unhealthy node: its condition, what node repair will do and when, or why it does nothing. */
 
 import { DO_NOT_REPAIR_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import { isRebooting } from "../../apis/karpenter/nodeclaim.ts";
@@ -16,34 +16,36 @@ import { firstDue } from "../repair/treatment.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { Owned } from "./owned-node.ts";
 
-/** The repair policies of the cloud, whether the gate `NodeRepair` is on, and which controller repairs. */
+/** The repair policies of the cloud, whether the feature gate `NodeRepair` is on, and which controller repairs. */
 export interface Repairs {
   readonly policies: readonly RepairPolicy[];
   readonly isOn: boolean;
-  /** True: broken nodes are deleted at once, without regard to budgets. */
+  /** True: broken nodes are deleted immediately, without regard to budgets. */
   readonly isLegacy: boolean;
 }
 
 /** What is wrong with a node, and what node repair will do. */
 export interface RepairAnswer {
   readonly says: string;
-  /** The condition of the Node: type, status and since when. */
+  /** The type of the Node's condition. `status` and `since` are those of this condition. */
   readonly condition: string;
   readonly status: string;
   readonly since: string;
   /** The reason of the condition. Absent: it has none. */
   readonly reason?: string;
-  /** RFC 3339: when the repair is due. Absent: the gate is off. */
+  /** When the repair is due, as RFC 3339. Absent: the feature gate is off. */
   readonly due?: string;
-  /** What repair will do. Absent: the gate is off. */
+  /** What node repair will do. Absent: the feature gate is off. */
   readonly action?: RepairAction;
-  /** Too many nodes are broken, or broken nodes share a cause. The repair waits until that is over. */
+  /** Whether the repair waits because too many nodes are broken, or because broken nodes share a cause. */
   readonly heldBack: boolean;
-  /** What the broken nodes have in common, as repair sees it; absent: nothing. */
+  /** What most broken nodes have in common. Absent: nothing. */
   readonly cause?: { readonly kind: string; readonly value: string };
 }
 
-/** What node repair does with the node. Undefined: the node has no fault that repair knows, or it is being deleted. */
+/**
+ * The answer about the node's health. Undefined: it has no condition that node repair acts on, or it is being deleted.
+ */
 export function repairAnswer(
   { nodes, nowMs }: Pick<Picture, "nodes" | "nowMs">,
   { node: view, claim }: Pick<Owned, "node" | "claim">,
@@ -66,7 +68,7 @@ export function repairAnswer(
   const due = toRfc3339(found.dueMs);
   const when = found.dueMs <= nowMs ? "now" : `at ${due}`;
   const bound = graceMs === undefined ? "" : `, with ${formatDuration(graceMs)} for its drain`;
-  // A node that never became usable is repaired whatever budgets say.
+  // A node that was never initialized is repaired without regard to budgets.
   const allowed = view.initialized ? ", if the disruption budgets for Unhealthy allow it" : "";
   const verb = action === "RebootNode" ? "reboots" : "replaces";
   const why = !isOn
@@ -94,7 +96,7 @@ export function repairAnswer(
   };
 }
 
-/** The fault that is repaired first. */
+/** The condition that is repaired first. */
 interface Disease {
   readonly conditionType: string;
   readonly conditionStatus: string;

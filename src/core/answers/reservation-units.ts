@@ -1,6 +1,6 @@
 /**
- * Units of capacity reservations in a simulation: a node that is launched into a reservation takes one unit, and
- * returns it when the node is removed.
+ * Units of capacity reservations in a simulation: a node that is launched into a reservation uses one unit, and frees
+ * it when the node is removed.
  */
 
 import type { InstanceType, Offering } from "../cloudprovider/instance-type.ts";
@@ -10,7 +10,7 @@ import type { PlannedClaim } from "../provisioning/result.ts";
 import type { PoolInput } from "../provisioning/scheduling-input.ts";
 import type { NodeView } from "../state/node-view.ts";
 
-/** The same pools after these claims were launched, each as its cheapest machine, and these nodes were removed. */
+/** The same pools, after these claims were launched with their cheapest instance type and these nodes were removed. */
 export function withReservationUnits(
   pools: readonly PoolInput[],
   launched: readonly PlannedClaim[],
@@ -26,7 +26,7 @@ export function withReservationUnits(
   }
   for (const { labels } of gone) count(reservationIdOf(labels), 1);
   if (changes.size === 0) return pools;
-  // Pools of one node class share their list of types. Shared lists must stay shared, because caches are keyed by the
+  // Pools of one node class share their list of types. The new lists must be shared, too, because caches are keyed by
   // list.
   const lists = new Map<readonly InstanceType[], readonly InstanceType[]>();
   return pools.map((one) => {

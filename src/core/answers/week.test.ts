@@ -4,7 +4,7 @@ import type { Budget } from "../../apis/karpenter/nodepool.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { weekOf } from "./week.ts";
 
-/** Monday. */
+/** A Monday. */
 const NOW_MS = Date.UTC(2026, 0, 5, 8);
 const nodes = Array.from({ length: 10 }, (_, index) => ({
   name: `n${index}`,

@@ -1,4 +1,7 @@
-/** A calendar of the coming week: how many nodes the budgets of a pool and of the cluster allow, span by span. */
+/**
+ * A calendar of the coming week: how many nodes the budgets of a pool and of the cluster allow to disrupt in each span
+ * of time.
+ */
 import type { Pool } from "../../apis/hub/pool.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { allowedDisruptions } from "../disruption/budgets.ts";
@@ -7,26 +10,26 @@ import type { CommandReason } from "../disruption/command.ts";
 import type { Picture } from "../disruption/make-round.ts";
 
 export interface Span {
-  /** RFC 3339, as `to`: the next span begins there. */
+  /** The times are RFC 3339. The next span begins at `to`. */
   readonly from: string;
   readonly to: string;
   /**
-   * Nodes that may be disrupted together, including nodes that are not ready or are leaving. Absent: a budget cannot be
-   * read.
+   * How many nodes may be disrupted at the same time, including nodes that are not ready or leaving. Absent: a budget
+   * is invalid.
    */
   readonly allowed?: number;
 }
 
 export interface ReasonWeek {
   readonly reason: CommandReason;
-  /** The spans follow each other without a gap. Two neighbours never allow the same. */
+  /** The spans follow each other without a gap. Neighbours differ in the number that they allow. */
   readonly spans: readonly Span[];
 }
 
 const WEEK_MS = 7 * 24 * 3_600_000;
 const REASONS: readonly CommandReason[] = ["Empty", "Drifted", "Underutilized"];
 
-/** One row for each reason. */
+/** The calendar of a pool, one row for each reason. */
 export function weekOf(
   { nowMs, nodes, clusterBudgets }: Pick<Picture, "nowMs" | "nodes" | "clusterBudgets">,
   { id, disruption: { budgets } }: Pick<Pool, "id" | "disruption">,

@@ -1,5 +1,5 @@
 /**
- * The condition Provisioning of each CapacityBuffer, from the result of a planning pass.
+ * Makes the condition Provisioning of each CapacityBuffer from the result of a planning pass.
  * upstream: pkg/controllers/provisioning/provisioner.go
  */
 
@@ -7,7 +7,7 @@ import type { Pod } from "../../apis/core/pod.ts";
 import type { ConditionChange } from "../../apis/karpenter/conditions.ts";
 import { bufferKeyOf, isBufferPod } from "./pods.ts";
 
-/** Numbers of pods of one buffer, by their result. */
+/** How many pods of one buffer are on existing nodes, on new nodes, or without a place. */
 interface Counts {
   housed: number;
   fresh: number;
@@ -25,7 +25,7 @@ interface Outcome {
   readonly unschedulable: readonly { readonly pod: Pod }[];
 }
 
-/** Buffer's key → its condition, for each buffer with pods in the pass. */
+/** The condition of each buffer with pods in the pass, by the buffer's key. */
 export function provisioningConditions(result: Outcome): ReadonlyMap<string, ConditionChange> {
   const counts = new Map<string, Counts>();
   const note = (what: keyof Counts) => (pod: Pod) => {
@@ -48,7 +48,7 @@ function conditionOf({ housed, fresh, failed }: Counts): ConditionChange {
   return { type, status: "False", reason: "RequiresNewCapacity", message };
 }
 
-/** The result without the pods of buffers, for reports about pods that exist. */
+/** The result without pods of buffers, for reports that are about stored pods only. */
 export function withoutBufferPods<T extends Outcome>(result: T): T {
   const real = (pods: readonly Pod[]) => pods.filter((pod) => !isBufferPod(pod));
   return {

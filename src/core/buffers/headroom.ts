@@ -1,22 +1,25 @@
-/** The pods of all CapacityBuffers, as they were last resolved. */
+/** The placeholder pods of all CapacityBuffers, as they were last computed. */
 import type { Pod } from "../../apis/core/pod.ts";
 
 export class Headroom {
   readonly #byBuffer = new Map<string, readonly Pod[]>();
   #all: readonly Pod[] | undefined;
 
-  /** Placeholder pods of all buffers, sorted by the buffers' keys. The same list until something changes. */
+  /** The placeholder pods of all buffers, sorted by the buffers' keys. It is the same list until a buffer changes. */
   get pods(): readonly Pod[] {
     this.#all ??= [...this.#byBuffer.keys()].sort().flatMap((key) => this.of(key));
     return this.#all;
   }
 
-  /** Pods of the buffer `namespace/name`. */
+  /** The placeholder pods of the buffer `namespace/name`. */
   of(key: string): readonly Pod[] {
     return this.#byBuffer.get(key) ?? NOBODY;
   }
 
-  /** Replaces the pods of one buffer; none if the buffer was deleted. Returns the pods that were removed. */
+  /**
+   * Replaces the placeholder pods of one buffer. Pass none if the buffer was deleted. Returns the pods that were
+   * removed.
+   */
   set(key: string, pods: readonly Pod[]): readonly Pod[] {
     const before = this.of(key);
     if (before === pods) return NOBODY;

@@ -1,6 +1,6 @@
 /**
- * The pods that stand for a CapacityBuffer. They are planned like other pods but never stored, so kube-scheduler does
- * not see them. A pod that needs the room is scheduled there at once.
+ * The placeholder pods of a CapacityBuffer. They are planned like other pods but never stored in the API server, so
+ * kube-scheduler does not see them. A stored pod that needs their room is scheduled there immediately.
  * upstream: pkg/controllers/capacitybuffer, pkg/state/virtualpods
  */
 
@@ -14,12 +14,15 @@ import {
 } from "../../apis/karpenter/labels.ts";
 import { deepFreeze } from "../../base/json.ts";
 
-/** The API server never gives such a UID, so no stored pod can look like a pod of a buffer. */
+/**
+ * The prefix of a placeholder's UID. The API server never creates such a UID, so no stored pod looks like a
+ * placeholder.
+ */
 const UID_PREFIX = "capacity-buffer:";
-/** Below every PriorityClass: any other pod is more important. */
+/** Lower than every PriorityClass, so every stored pod has a higher priority. */
 const LOWEST_PRIORITY = -(2 ** 31);
 
-/** Whether the pod only stands for room that a CapacityBuffer keeps free. */
+/** Whether the pod is a placeholder of a CapacityBuffer. */
 export function isBufferPod({ metadata }: Pod): boolean {
   return isBufferPodUid(metadata.uid);
 }
@@ -29,22 +32,22 @@ export function isBufferPodUid(uid: string | undefined): boolean {
   return uid?.startsWith(UID_PREFIX) === true;
 }
 
-/** `namespace/name` of the buffer whose pod this is. */
+/** The key `namespace/name` of the buffer to which this placeholder belongs. */
 export function bufferKeyOf({ metadata }: Pod): string {
   return `${metadata.namespace}/${metadata.annotations?.[CAPACITY_BUFFER_NAME_ANNOTATION_KEY]}`;
 }
 
-/** What the pods of a buffer are made of. */
+/** The facts from which the placeholder pods of a buffer are made. */
 export interface BufferPodPlan {
   readonly template: PodTemplateSpec;
   readonly count: number;
-  /** Whether the PersistentVolumeClaim of that name, in the buffer's namespace, has a volume already. */
+  /** Whether the PersistentVolumeClaim of this name, in the buffer's namespace, is bound to a volume. */
   readonly isBound: (claimName: string) => boolean;
 }
 
 /**
- * The pods of a buffer. Volumes of bound PersistentVolumeClaims are kept, because they limit where the pods can run.
- * Other volumes are dropped: nobody provisions them for pods that do not exist.
+ * The placeholder pods of a buffer. Bound PersistentVolumeClaims are kept, because their volumes limit where pods can
+ * run. Other volumes are dropped: they would never be provisioned for placeholders.
  */
 export function bufferPods(
   buffer: CapacityBuffer,
@@ -64,7 +67,7 @@ export function bufferPods(
   });
   return Array.from({ length: count }, (_, index) => ({
     metadata: {
-      // The colon keeps this name apart from those of stored pods.
+      // The name contains a colon, so no stored pod can have it.
       name: `capacity-buffer:${name}:${index + 1}`,
       namespace,
       uid: `${UID_PREFIX}${uid}-${index + 1}`,

@@ -1,7 +1,7 @@
 /**
- * How many pods of a CapacityBuffer the ResourceQuotas of its namespace still allow. Room for pods that cannot be
- * created is useless. Cluster Autoscaler counts the same way. Quotas with scopes are ignored, because they are about
- * some pods only.
+ * How many pods of a CapacityBuffer the ResourceQuotas of its namespace still allow. Keeping room for pods that cannot
+ * be created is useless. Cluster Autoscaler counts in the same way. Quotas with scopes are ignored, because they count
+ * only some pods.
  */
 import type { ResourceQuota } from "../../apis/core/kinds.ts";
 import type { Pod } from "../../apis/core/pod.ts";
@@ -9,7 +9,7 @@ import { podLimits, podRequests } from "../../apis/core/pod-resources.ts";
 import { parseResources, type Resources } from "../../apis/resources.ts";
 import { mostWithin } from "./size.ts";
 
-/** The allowed number of pods, and the quota that limits it. `by` absent: all wanted pods are allowed. */
+/** The number of pods that quotas allow, and the quota that limits it. `by` absent: all wanted pods are allowed. */
 export interface QuotaVerdict {
   readonly count: number;
   readonly by?: string;
@@ -17,15 +17,15 @@ export interface QuotaVerdict {
 
 /** The facts that limit the pods of one buffer. */
 interface QuotaFacts {
-  /** One of its pods. */
+  /** One of the buffer's pods. All of them are equal. */
   readonly sample: Pod;
-  /** The quotas of its namespace. */
+  /** The quotas of the buffer's namespace. */
   readonly quotas: readonly ResourceQuota[];
-  /** Pods of other buffers of the namespace that come earlier by name and are counted first. */
+  /** Pods of other buffers in the namespace whose names sort before this buffer's name. They use the quotas first. */
   readonly before: readonly Pod[];
 }
 
-/** How many of the `wanted` pods the quotas have room for. */
+/** How many of the `wanted` pods the quotas allow. */
 export function allowedByQuotas(
   wanted: number,
   { sample, quotas, before }: QuotaFacts,
@@ -52,7 +52,7 @@ function roomOf({ spec, status }: ResourceQuota, before: readonly Pod[]): Resour
   return room;
 }
 
-/** Amounts by the names that quotas use. */
+/** What the pod uses of a quota, by the resource names of quotas. */
 function chargeOf(pod: Pod): Resources {
   const requests = podRequests(pod);
   const charge: Record<string, number> = { pods: 1, "count/pods": 1 };
@@ -65,7 +65,7 @@ function chargeOf(pod: Pod): Resources {
   return charge;
 }
 
-/** Like `parseResources`, for quotas whose resource names have a prefix such as `requests.`. */
+/** Like `parseResources`, for quotas, whose resource names may have a prefix such as `requests.`. */
 function parseAmounts(amounts: Readonly<Record<string, string | number>>): Resources {
   const parsed: Record<string, number> = {};
   for (const [name, amount] of Object.entries(amounts)) {

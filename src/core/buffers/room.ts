@@ -4,12 +4,12 @@ import { bufferKeyOf, isBufferPod } from "./pods.ts";
 
 /** Room for pods of one buffer on one node. */
 export interface RoomKept {
-  /** `namespace/name`. */
+  /** The key of the buffer, `namespace/name`. */
   readonly buffer: string;
   readonly pods: number;
 }
 
-/** The buffers of these pods, with the number of pods of each. */
+/** The buffers to which these pods belong, with the number of pods of each. */
 export function roomAmong(pods: readonly Pod[]): readonly RoomKept[] {
   const counts = new Map<string, number>();
   for (const pod of pods.filter(isBufferPod))

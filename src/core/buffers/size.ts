@@ -1,21 +1,23 @@
 /**
- * How many pods a CapacityBuffer stands for. upstream: pkg/controllers/capacitybuffer/helpers.go
+ * How many placeholder pods a CapacityBuffer has.
+ * upstream: pkg/controllers/capacitybuffer/helpers.go
  */
 import type { CapacityBufferSpec } from "../../apis/autoscaling/capacity-buffer.ts";
 import { parseResources, type Resources } from "../../apis/resources.ts";
 
-/** More pods are probably a mistake, and all of them would be planned every half minute. */
+/** The most pods of a buffer. More pods are probably a mistake, and all of them would be planned every half minute. */
 const MOST_PODS = 10_000;
 
-/** A workload that a buffer names, as far as its size matters. */
+/** The facts about the workload of a buffer that decide the buffer's size. */
 export interface Scalable {
-  /** The wanted number of pods. */
+  /** The number of pods in the spec of the workload. */
   readonly replicas: number;
 }
 
 /**
- * The number of pods: the larger of `replicas` and the percentage of the workload's pods, which is at least one if the
- * workload has any. `limits` bound that number. Without both, `limits` alone decide. `requests`: of one pod.
+ * The number of pods of a buffer: `replicas` or the percentage of the workload's pods, whichever is larger. The
+ * percentage gives at least one pod if the workload has any. `limits` bound the number. Without `replicas` and
+ * percentage, `limits` alone decide. `requests`: the requests of one pod.
  */
 export function wantedPods(
   spec: CapacityBufferSpec,
@@ -33,7 +35,10 @@ export function wantedPods(
   return Math.min(Math.max(...sizes), most ?? MOST_PODS, MOST_PODS);
 }
 
-/** A remark if the size of the buffer may surprise its author. Undefined: none. `requests`: of one pod. */
+/**
+ * A remark about a buffer whose size may surprise its author. Undefined: there is none. `requests`: the requests of one
+ * pod.
+ */
 export function sizeNote(
   { replicas, percentage, limits }: CapacityBufferSpec,
   requests: Resources,
@@ -50,7 +55,7 @@ function shareOf(replicas: number, percentage: number): number {
   return Math.max(1, Math.ceil((replicas * percentage) / 100));
 }
 
-/** How many pods fit in the limits. Undefined: the pods request none of the limited resources. */
+/** How many pods fit within the limits. Undefined: the pods request none of the limited resources. */
 export function mostWithin(limits: Resources, requests: Resources): number | undefined {
   const counts = Object.entries(limits).flatMap(([name, amount]) => {
     const each = requests[name] ?? 0;

@@ -1,6 +1,7 @@
 /**
- * The port to any cloud. upstream: pkg/cloudprovider/types.go. Providers implement it
- * (`providers/aws`, `providers/kwok`); controllers call it through `World.cloud`.
+ * The interface to any cloud. Providers implement it (`providers/aws`, `providers/kwok`); controllers call it through
+ * `World.cloud`.
+ * upstream: pkg/cloudprovider/types.go
  */
 
 import type { Pool } from "../../apis/hub/pool.ts";
@@ -10,8 +11,8 @@ import type { InstanceType } from "./instance-type.ts";
 import type { RepairPolicy } from "./repair-policy.ts";
 
 /**
- * Deletes the claim of an instance that the cloud reports as impaired. Resolves false if the brake is on. `prepare`
- * runs just before the deletion, with the claim as read from the API server.
+ * Deletes the claim of an instance that the cloud reports as impaired. Resolves to false if the brake is on. `prepare`
+ * runs right before the deletion, with the claim as read from the API server.
  */
 export type EndImpaired = (
   claim: NodeClaim,
@@ -19,59 +20,65 @@ export type EndImpaired = (
 ) => Promise<boolean>;
 
 /**
- * Claims here are in the hub's v1 shape whatever their generation (apis/hub/claim.ts): `kind` and
- * `apiVersion` still tell a Machine from a NodeClaim.
+ * Claims have the hub's v1 shape, whatever their API version is (apis/hub/claim.ts). `kind` and `apiVersion` still tell
+ * a Machine from a NodeClaim.
  */
 export interface CloudProvider {
   readonly name: string;
-  /** Node class kinds that this provider serves. The first is the default. Objects of other kinds are ignored. */
+  /**
+   * Node class kinds that this provider supports. The first one is the default. Node classes of other kinds are
+   * ignored.
+   */
   readonly nodeClassKinds: readonly Kind[];
-  /** Label keys that this cloud's instance types define. A planned claim may lack them (SchedulingOptions). */
+  /**
+   * Label keys that this cloud's instance types define. A pod may require them although a pool does not define them.
+   */
   readonly wellKnownLabels: readonly string[];
   /**
    * Launches one instance. Returns the claim with status.providerID, imageID, capacity, allocatable and the labels of
    * the instance, and with status.nodeName if the cloud knows it. Rejects with the errors of errors.ts. `overlay`:
-   * applies NodeOverlays to the types that the claim's pool can launch; absent: none.
+   * applies NodeOverlays to the instance types of the claim's pool. Absent: there are no overlays.
    */
   create(
     claim: NodeClaim,
     overlay?: (types: readonly InstanceType[]) => readonly InstanceType[],
   ): Promise<NodeClaim>;
   /**
-   * A running instance that was launched for the claim and that no claim names. Returns the claim as `create` does.
-   * Undefined: a launch of the claim now would give an instance of another kind.
+   * Lets the claim use a running instance that was launched for it, but that no claim names as its own. Returns the
+   * claim as `create` does. Undefined: launching the claim now would give a different kind of instance.
    */
   takeOver(
     claim: NodeClaim,
     providerId: string,
     overlay?: (types: readonly InstanceType[]) => readonly InstanceType[],
   ): Promise<NodeClaim | undefined>;
-  /** Terminates the instance. Rejects with NodeClaimNotFoundError once it has ended. */
+  /** Terminates the instance. Rejects with NodeClaimNotFoundError if it is terminated already. */
   delete(claim: NodeClaim): Promise<void>;
   /**
-   * Reboots the instance, once for each `operation`. Rejects with NodeClaimNotFoundError or RebootRefusedError if a
-   * retry would not help.
+   * Reboots the instance, only once for each `operation`. Rejects with NodeClaimNotFoundError or RebootRefusedError if
+   * a retry would not help.
    */
   reboot(claim: NodeClaim, operation: string): Promise<void>;
-  /** The instance as a claim without a name; rejects with NodeClaimNotFoundError. */
+  /** The instance as a claim without a name. Rejects with NodeClaimNotFoundError if there is none. */
   get(providerId: string): Promise<NodeClaim>;
-  /** Every live instance of this cluster. creationTimestamp is the launch time. */
+  /** All instances of this cluster that are not terminated. creationTimestamp is the launch time. */
   list(): Promise<readonly NodeClaim[]>;
-  /** All types that the pool's node class allows, including those without an available offering. */
+  /** All instance types that the pool's node class allows, including those without an available offering. */
   getInstanceTypes(pool: Pool): Promise<readonly InstanceType[]>;
   /**
    * Labels of the claim that are known only after the instance runs. They are read before its node is registered, so
-   * that pods see them at once. Undefined: not known yet, and registration waits.
+   * that pods see them from the start. Undefined: they are not known yet, and registration waits.
    */
   labelsOfRunning(claim: NodeClaim): Promise<Readonly<Record<string, string>> | undefined>;
-  /** The provider's drift reason (`AMIDrift`, …), or undefined. */
+  /** The provider's drift reason (`AMIDrift`, …). Undefined: the claim is not drifted. */
   isDrifted(claim: NodeClaim): Promise<string | undefined>;
   /**
-   * Whether the provider knows that the cloud takes back the instance. Then its pods are moved without further waits.
+   * Whether the provider knows that the cloud is reclaiming the instance. Then its pods are moved without further
+   * waits.
    */
   isTakenBack(claim: NodeClaim): boolean;
-  /** Quota → units that the account may still launch. Empty: quotas are not checked. */
+  /** Quotas: name → units that the account may still launch. Empty: quotas are not checked. */
   quotaRoom(): ReadonlyMap<string, number>;
-  /** The conditions on which node repair acts. */
+  /** The conditions of Nodes on which node repair acts. */
   readonly repairPolicies: readonly RepairPolicy[];
 }

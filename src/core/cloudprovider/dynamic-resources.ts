@@ -1,27 +1,28 @@
 /**
- * The devices that a new node of one instance type will publish (DRA). They are templates of ResourceSlices, because no
- * node publishes them yet. upstream: pkg/cloudprovider/dynamicresources.go
+ * The devices (DRA) that a new node of an instance type will publish. They are described like ResourceSlices, because
+ * no node publishes them yet.
+ * upstream: pkg/cloudprovider/dynamicresources.go
  */
 import type { CounterSet, Device } from "../../apis/resource/kinds.ts";
 
 /** The slices of one pool that a driver will publish for the node. */
 export interface DevicePoolTemplate {
-  /** Such as `gpu.nvidia.com`. */
+  /** The name of the driver, such as `gpu.nvidia.com`. */
   readonly driver: string;
-  /** Name of the pool in the templates of all types. The node's real pool will have another name. */
+  /** The name of the pool in this description. The pool that the node publishes will have another name. */
   readonly pool: string;
   readonly devices: readonly Device[];
   readonly sharedCounters?: readonly CounterSet[];
 }
 
 /**
- * Devices that will have the same value of the attribute, such as a driver version. The value is known only once the
- * node runs.
+ * Devices that will have equal values of the attribute, such as a driver version. The value itself is known only once
+ * the node runs.
  */
 export interface AttributeBinding {
-  /** Full name: `gpu.nvidia.com/driverVersion`. */
+  /** The full name of the attribute, such as `gpu.nvidia.com/driverVersion`. */
   readonly attribute: string;
-  /** Two or more devices, each by driver, pool and name. */
+  /** Two or more devices, each named by driver, pool and device. */
   readonly devices: readonly {
     readonly driver: string;
     readonly pool: string;

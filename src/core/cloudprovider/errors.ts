@@ -1,8 +1,8 @@
-/** The errors of cloud calls. Their names equal upstream's, because they are values of a metric label. */
+/** The errors of cloud calls. They have upstream's names, because the names are values of a metric label. */
 
 /**
- * The cloud does not know the instance. `isEnded`: a query by its ID proved that it has ended. Otherwise it may be in
- * another account or region, or missing from the answer by mistake.
+ * The cloud does not know the instance. `isEnded`: a query by its ID proved that it is terminated. Otherwise the
+ * instance may be in another account or region, or the cloud's answer may be incomplete.
  */
 export class NodeClaimNotFoundError extends Error {
   override readonly name = "NodeClaimNotFoundError";
@@ -27,12 +27,12 @@ export class RebootRefusedError extends Error {
   override readonly name = "RebootRefusedError";
 }
 
-/** The node class cannot be used now. */
+/** The node class is not ready, so nothing can be launched with it. */
 export class NodeClassNotReadyError extends Error {
   override readonly name = "NodeClassNotReadyError";
 }
 
-/** The launch failed for a reason that a person should read. The reason is written in the condition Launched. */
+/** The launch failed for a reason that users should see. The reason is written to the condition Launched. */
 export class CreateError extends Error {
   override readonly name = "CreateError";
   readonly conditionReason: string;
@@ -46,8 +46,8 @@ export class CreateError extends Error {
 }
 
 /**
- * The instance types of a pool are not known yet, because its overlays are not evaluated. The pool is skipped without a
- * message.
+ * The instance types of a pool are not known yet, because its NodeOverlays are not evaluated. Callers skip the pool
+ * without a message.
  */
 export class UnevaluatedNodePoolError extends Error {
   override readonly name = "UnevaluatedNodePoolError";

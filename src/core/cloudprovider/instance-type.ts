@@ -2,7 +2,7 @@
 import type { Resources } from "../../apis/resources.ts";
 import type { DynamicResources } from "./dynamic-resources.ts";
 
-/** How capacity is bought; the values of the label. */
+/** How capacity is bought. These are the values of the capacity type label. */
 export type CapacityType = "on-demand" | "spot" | "reserved";
 
 /** One way to buy an instance type. Prices are integer micro-dollars per hour. */
@@ -10,51 +10,52 @@ export interface Offering {
   readonly zone: string;
   readonly capacityType: CapacityType;
   readonly priceMicroUsd: number;
-  /** False while the cloud has no capacity for it, as far as is known (capacity errors, interruptions). */
+  /** False while the cloud has no capacity for this offering, as known from capacity errors and interruptions. */
   readonly available: boolean;
-  /** Why it is not available, in words for users. Absent: the cloud has no capacity for it. */
+  /** Why the offering is not available, in words for users. Absent: the cloud has no capacity for it. */
   readonly unavailableBecause?: string;
-  /** It is unavailable only because the cloud reports no price. A NodeOverlay may set one. */
+  /** Set if the offering is unavailable only because the cloud reports no price. A NodeOverlay may set one. */
   readonly isUnpriced?: true;
-  /** Further labels that only this offering defines (zone id, reservation id). */
+  /** More labels that only this offering defines (zone id, reservation id). */
   readonly labels?: Readonly<Record<string, string>>;
   readonly reservationCapacity?: number;
-  /** The account quota that limits such instances, and the units that one takes. Absent: none. */
+  /** The account quota that counts such instances, and how many units one instance uses. Absent: none. */
   readonly quota?: { readonly id: string; readonly units: number };
   /** Resources of an instance from this offering that differ from the type's capacity. */
   readonly capacityOverride?: Resources;
   /** Overhead of an instance from this offering that differs from the type's overhead. */
   readonly overheadOverride?: Resources;
-  /** A NodeOverlay has set the price. */
+  /** Set if a NodeOverlay has set the price. */
   readonly isPriceOverlaid?: true;
 }
 
-/** One size of machine with its offerings. */
+/** One size of instance, with its offerings. */
 export interface InstanceType {
   readonly name: string;
   /**
-   * Label key → values this type can have. An empty list means "never has this label"
-   * (DoesNotExist); a missing key says nothing. Includes arch, os, instance-type, zones and
-   * capacity types of the offerings.
+   * For each label key: the values that nodes of this type can have. An empty list means "never has this label"
+   * (DoesNotExist); a missing key says nothing. Includes arch, os, instance-type, and the zones and capacity types of
+   * the offerings.
    */
   readonly labels: Readonly<Record<string, readonly string[]>>;
   readonly capacity: Resources;
-  /** kube-reserved + system-reserved + eviction threshold. Allocatable = capacity - overhead. */
+  /** kube-reserved + system-reserved + eviction threshold. Allocatable is capacity - overhead. */
   readonly overhead: Resources;
-  /** All offerings, also unavailable ones; order: zone, then capacity type. */
+  /** All offerings, including unavailable ones, sorted by zone, then by capacity type. */
   readonly offerings: readonly Offering[];
   /**
-   * Sustained amounts of resources that are below the capacity: the cpu of a burstable type without credits. Absent:
-   * all of its capacity is sustained.
+   * Resources of which a node can only use less than the capacity for a long time: the cpu of a burstable type without
+   * credits. Absent: there are none.
    */
   readonly baseline?: Resources;
-  /** A NodeOverlay has set part of the capacity. */
+  /** Set if a NodeOverlay has set part of the capacity. */
   readonly isCapacityOverlaid?: true;
   /**
-   * CSI driver → volumes that pods on its nodes can attach. Absent drivers: not known. If nodes of the type already
-   * run, their CSINodes count instead. upstream: pkg/cloudprovider/types.go
+   * For each CSI driver: how many volumes pods can attach on a node of this type. A driver that is absent: not known.
+   * If nodes of the type already run, their CSINodes count instead.
+   * upstream: pkg/cloudprovider/types.go
    */
   readonly volumeAttachmentLimits?: Readonly<Record<string, number>>;
-  /** Devices that pods can claim on nodes of the type. Absent: none. */
+  /** Devices that pods can claim on nodes of this type. Absent: none. */
   readonly dynamicResources?: DynamicResources;
 }

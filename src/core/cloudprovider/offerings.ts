@@ -1,6 +1,6 @@
 /**
- * Chooses among an instance type's offerings: which can be launched under some requirements, and at what price.
- * Reserved offerings are prepaid and limited in number. Planning counts them in provisioning/nodes/reservations.ts.
+ * Chooses among an instance type's offerings: which of them can be launched under some requirements, and at what price.
+ * Reserved offerings are prepaid and limited in number; planning counts them in provisioning/nodes/reservations.ts.
  * upstream: pkg/cloudprovider/types.go
  */
 import { CAPACITY_TYPE_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
@@ -8,26 +8,26 @@ import { allows, allowsAbsence } from "../scheduling/requirement.ts";
 import type { Requirements } from "../scheduling/requirements.ts";
 import type { CapacityType, InstanceType, Offering } from "./instance-type.ts";
 
-/** Price of what cannot be launched: above every real price. */
+/** The price of an instance that cannot be launched: higher than every real price. */
 export const NO_PRICE_MICRO_USD: number = Number.MAX_SAFE_INTEGER;
 
-/** Capacity types in the order in which a cloud tries them at a launch. */
+/** Capacity types in the order in which a cloud tries them when it launches a claim. */
 const LAUNCH_ORDER: readonly CapacityType[] = ["reserved", "spot", "on-demand"];
 
 /**
- * End of the label key that names a reservation. Its start differs by cloud:
+ * The end of the label key that names a reservation. The beginning differs by cloud:
  * `karpenter.k8s.aws/capacity-reservation-id`.
  */
 const RESERVATION_ID = "reservation-id";
 
-/** Whether a plan may use the offering: it is available, and a reservation has free capacity. */
+/** Whether a plan may use the offering: it is available, and if it is a reservation, it has free capacity. */
 export function isUsable(offering: Offering): boolean {
   if (!offering.available) return false;
   if (offering.capacityType !== "reserved") return true;
   return (offering.reservationCapacity ?? 0) > 0 && reservationOf(offering) !== undefined;
 }
 
-/** The label that names an offering's reservation and its id; undefined for open offerings. */
+/** The label that names the offering's reservation, and the id. Undefined: the offering is not reserved. */
 export function reservationOf({
   capacityType,
   labels = {},
@@ -37,14 +37,14 @@ export function reservationOf({
   return key === undefined ? undefined : { key, id: labels[key] as string };
 }
 
-/** Id of the reservation that a node with these labels was launched into; undefined: none. */
+/** The id of the reservation into which a node with these labels was launched. Undefined: none. */
 export function reservationIdOf(labels: Readonly<Record<string, string>>): string | undefined {
   if (labels[CAPACITY_TYPE_LABEL_KEY] !== "reserved") return undefined;
   const key = Object.keys(labels).find((one) => one.endsWith(RESERVATION_ID));
   return key === undefined ? undefined : labels[key];
 }
 
-/** Whether the offering's zone, capacity type and further labels satisfy the requirements. */
+/** Whether the offering's zone, capacity type and other labels satisfy the requirements. */
 export function isCompatible(offering: Offering, requirements: Requirements): boolean {
   const { zone, capacityType, labels = {} } = offering;
   if (!permits(requirements, TOPOLOGY_ZONE_LABEL_KEY, zone)) return false;
@@ -54,12 +54,14 @@ export function isCompatible(offering: Offering, requirements: Requirements): bo
   return true;
 }
 
-/** Offerings that are available and match the requirements. */
+/** The usable offerings of the type that satisfy the requirements. */
 export function usableOfferings(type: InstanceType, requirements: Requirements): Offering[] {
   return type.offerings.filter((one) => isUsable(one) && isCompatible(one, requirements));
 }
 
-/** The offering with the lowest price; ties by zone, then capacity type. Undefined: none can be launched. */
+/**
+ * The usable offering with the lowest price; equal prices by zone, then capacity type. Undefined: none can be launched.
+ */
 export function cheapestOffering(
   type: InstanceType,
   requirements: Requirements,
@@ -97,7 +99,7 @@ function permits(requirements: Requirements, key: string, value: string): boolea
   return !requirements.has(key) || allows(requirements.get(key), value);
 }
 
-/** Orders by price, then zone, then capacity type. */
+/** Whether the first offering is cheaper. Equal prices are ordered by zone, then capacity type. */
 export function isCheaper(a: Offering, b: Offering): boolean {
   if (a.priceMicroUsd !== b.priceMicroUsd) return a.priceMicroUsd < b.priceMicroUsd;
   if (a.zone !== b.zone) return a.zone < b.zone;

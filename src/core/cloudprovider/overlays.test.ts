@@ -13,13 +13,13 @@ function overlay(name: string, spec: Partial<NodeOverlay["spec"]>): NodeOverlay 
 const types = [instanceType({ cpu: 2, zones: ["a", "b"], capacityTypes: ["on-demand"] })];
 const pools = [{ pool: pool(), labels: { team: "web" }, instanceTypes: types }];
 
-/** The pool's types after the overlays. */
+/** The pool's instance types after these overlays. */
 function laid(overlays: NodeOverlay[]) {
   const [first] = pools as [(typeof pools)[number]];
   return layOverlays(first, judgeOverlays(pools, overlays).accepted);
 }
 
-/** Prices by zone after the overlays, in micro-dollars; the type costs 100,000. */
+/** The prices by zone after these overlays, in micro-dollars. Without overlays the type costs 100,000. */
 function prices(...overlays: NodeOverlay[]): (number | undefined)[] {
   return (laid(overlays)[0]?.offerings ?? []).map((one) => one.priceMicroUsd);
 }

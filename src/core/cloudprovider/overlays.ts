@@ -1,7 +1,8 @@
 /**
- * Applies NodeOverlays to the instance types of a pool: they set prices and extended resources. For each price or
- * resource the heaviest overlay wins. If two overlays of equal weight set the same one, the one with the lower name has
- * no effect at all. upstream: pkg/controllers/nodeoverlay
+ * Applies NodeOverlays, which set prices and extended resources of instance types, to the types of a pool. For each
+ * price or resource, the overlay with the highest weight wins. If two overlays of equal weight set the same one, the
+ * overlay whose name sorts first has no effect at all.
+ * upstream: pkg/controllers/nodeoverlay
  */
 import type { Pool } from "../../apis/hub/pool.ts";
 import { OVERLAY_SHAPE, sound } from "../../apis/hub/shape.ts";
@@ -21,16 +22,16 @@ import type { InstanceType, Offering } from "./instance-type.ts";
 /** A pool with its instance types, before overlays. */
 export interface OverlaidPool {
   readonly pool: Pool;
-  /** Labels that each node of the pool carries. */
+  /** Labels that every node of the pool has. */
   readonly labels: Readonly<Record<string, string>>;
   readonly instanceTypes: readonly InstanceType[];
 }
 
-/** Which overlays take effect, and why others do not. */
+/** The overlays that have an effect, and why others have none. */
 export interface Judged {
-  /** The overlays in effect, the heaviest first. */
+  /** The overlays that have an effect, the highest weight first. */
   readonly accepted: readonly NodeOverlay[];
-  /** Name of an overlay without effect → why: `RuntimeValidation` or `Conflict`. */
+  /** Names of overlays without effect, each with the reason: `RuntimeValidation` or `Conflict`. */
   readonly rejected: ReadonlyMap<string, { readonly reason: string; readonly message: string }>;
 }
 
@@ -38,14 +39,14 @@ const NOTHING_UNDEFINED: ReadonlySet<string> = new Set();
 const MICRO = 1_000_000;
 const FIXED = ["cpu", "memory", "ephemeral-storage", "pods"];
 
-/** Which overlays take effect over all pools. The order of the lists does not matter. */
+/** Decides which overlays have an effect, over all pools. The order of the lists does not matter. */
 export function judgeOverlays(
   pools: readonly OverlaidPool[],
   overlays: readonly NodeOverlay[],
 ): Judged {
   const accepted: NodeOverlay[] = [];
   const rejected = new Map<string, { reason: string; message: string }>();
-  /** Prices and resources that are set → the weight of the overlay that set them last. */
+  /** For each price and resource that an overlay has set: the weight of the last overlay that set it. */
   const weights = new Map<string, number>();
   const whole = overlays.filter((overlay) => {
     const { problems } = sound(overlay, OVERLAY_SHAPE);
@@ -69,8 +70,8 @@ export function judgeOverlays(
 }
 
 /**
- * The pool's types with the accepted overlays applied, the heaviest first. A type without overlays stays the same
- * object, and so does a list without overlaid types.
+ * The pool's types after the accepted overlays, which are applied in the order of weight. A type without overlays stays
+ * the same object. If no type has an overlay, the same list is returned.
  */
 export function layOverlays(
   one: OverlaidPool,
@@ -82,7 +83,7 @@ export function layOverlays(
     : types;
 }
 
-/** Rules that the schema cannot express. Undefined: the overlay is valid. */
+/** The violated rule that the schema cannot express. Undefined: the overlay is valid. */
 function overlayProblem({ spec }: NodeOverlay): string | undefined {
   if (spec.price !== undefined && spec.priceAdjustment !== undefined)
     return "cannot set both 'price' and 'priceAdjustment'";
@@ -94,7 +95,7 @@ function overlayProblem({ spec }: NodeOverlay): string | undefined {
   if (spec.price !== undefined && !/^\d+(\.\d+)?$/.test(spec.price))
     return `spec.price: "${spec.price}" is not an amount of dollars an hour`;
   for (const [index, one] of spec.requirements.entries()) {
-    // Requirements may use labels that pools may not set.
+    // Overlays may require labels that pools are not allowed to set.
     const why = requirementProblem(one, [one.key]);
     if (why !== undefined) return `spec.requirements[${index}]: ${why}`;
   }
@@ -106,7 +107,7 @@ function overlayProblem({ spec }: NodeOverlay): string | undefined {
   return undefined;
 }
 
-/** The prices and resources that an overlay sets in a pool. */
+/** Ids of all prices and resources that an overlay sets in a pool. */
 function touchedIds(overlay: NodeOverlay, { pool, labels, instanceTypes }: OverlaidPool): string[] {
   const resources = Object.keys(overlay.spec.capacity ?? {});
   return instanceTypes.flatMap((type) => {
@@ -123,7 +124,7 @@ function setsPrice({ spec }: NodeOverlay): boolean {
 }
 
 /**
- * Offerings of a type that the overlay selects. The labels of pool, type and offering together must satisfy all its
+ * The offerings of a type that the overlay selects. The labels of pool, type and offering together must satisfy all its
  * requirements.
  */
 function matching(
@@ -137,7 +138,7 @@ function matching(
     type.offerings.some((one) => one.labels?.[key] !== undefined);
   const { requirements } = overlay.spec;
   const ofType = requirements.filter(({ key }) => !isOffered(normalizedLabel(key)));
-  // A type has many labels. Only those that this overlay requires are used.
+  // A type has many labels. Only those are used that the overlay's requirements name.
   const asked = new Set(requirements.map(({ key }) => normalizedLabel(key)));
   const own = [...asked].flatMap((key) => {
     const values = type.labels[key];
@@ -174,7 +175,7 @@ function overlaid(
   accepted: readonly NodeOverlay[],
 ): InstanceType {
   const winners = new Map<Offering, NodeOverlay>();
-  /** Prices that overlays set for offerings without a price of the cloud. */
+  /** Prices that overlays set for offerings for which the cloud reports no price. */
   const given = new Map<Offering, number>();
   const added: Record<string, number> = {};
   for (const overlay of accepted) {
@@ -218,7 +219,7 @@ function weightOf({ spec }: NodeOverlay): number {
   return spec.weight ?? 0;
 }
 
-/** Orders by weight, the heaviest first. Equal weights are ordered by name, the later one first. */
+/** Sorts overlays by weight, the highest first; equal weights by name, the later name first. */
 function heaviestFirst(a: NodeOverlay, b: NodeOverlay): number {
   return weightOf(b) - weightOf(a) || (a.metadata.name > b.metadata.name ? -1 : 1);
 }

@@ -1,10 +1,11 @@
 /**
- * How a cloud wants broken nodes repaired: which conditions count, after which time, and with which action. Exactly one
- * policy of a set has no regular expression. It is the fallback for every condition that another policy names.
+ * Repair policies of a cloud: which conditions of Nodes count as broken, after which time, and with which remedy.
+ * Exactly one policy of a set has no regular expression. It is the fallback for every condition that another policy
+ * names.
  * upstream: pkg/cloudprovider/types.go
  */
 
-/** Matches somewhere in the reason of a condition; it is not anchored. */
+/** A regular expression that may match anywhere in the reason of a condition; it is not anchored. */
 export interface ReasonRegex {
   readonly source: string;
   matches(reason: string): boolean;
@@ -13,23 +14,23 @@ export interface ReasonRegex {
 /** What repair does with a node. */
 export type RepairAction = "ReplaceNode" | "RebootNode";
 
-/** A node with this condition is replaced or rebooted after the toleration. */
+/** A condition of a Node. A node that has it for longer than the toleration is replaced or rebooted. */
 export interface RepairPolicy {
   readonly conditionType: string;
   readonly conditionStatus: "True" | "False" | "Unknown";
-  /** Matches the reason of the condition. Absent: the policy is the fallback. */
+  /** Must match the reason of the condition. Absent: the policy is the fallback. */
   readonly reasonRegex?: ReasonRegex;
   readonly tolerationMs: number;
-  /** The longest time of the drain; 0: none. Absent: what the claim says. */
+  /** The longest time that the drain may take. 0: no drain. Absent: the claim decides. */
   readonly terminationGracePeriodMs?: number;
-  /** 0 to 100. Ailments of higher priority are repaired first. */
+  /** From 0 to 100. Ailments of higher priority are repaired first. */
   readonly priority: number;
   readonly action: RepairAction;
 }
 
 const MAX_PRIORITY = 100;
 
-/** The error in a set of policies, with the remedy. Undefined: they are valid. */
+/** The error in a set of policies, with the remedy. Undefined: the set is valid. */
 export function repairPoliciesProblem(policies: readonly RepairPolicy[]): string | undefined {
   if (policies.length === 0)
     return "the cloud provider has no repair policies; turn the feature gate NodeRepair off";

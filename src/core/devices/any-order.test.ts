@@ -21,7 +21,7 @@ const reader = {
 
 const specOf = (claim: DeviceClaim) => claimSpec(claim, reader) as ClaimSpec;
 const sized = (size: string) => [cel(`${SIZE} == "${size}"`)];
-/** A large device, or else a small one. */
+/** A claim for a large device, or else for a small one. */
 const EITHER = specOf({
   requests: [
     {
@@ -36,7 +36,7 @@ const EITHER = specOf({
 });
 const LARGE = specOf(deviceClaim({ selectors: sized("large") }));
 
-/** Whether the last of the pods can be planned on a node that has devices of these sizes, after the other pods. */
+/** Whether the last pod can be planned on a node with devices of these sizes, after the other pods. */
 function isPlanned(sizes: readonly string[], pods: readonly PodClaims[]): boolean {
   const devices = gpus(sizes.length, (at) => ({
     attributes: { size: { string: sizes[at] as string } },
@@ -57,7 +57,7 @@ describe("pods on one node, in any order", () => {
   const sizes = ["large", "small", "small"];
 
   it("are alike only if all their claims are: either may be bound first", () => {
-    // If the pod that only has EITHER is bound first, it takes the large device, which the other pod needs.
+    // If the pod with only EITHER is bound first, it takes the large device, which the other pod needs.
     expect(isPlanned(sizes, [[EITHER], [EITHER, LARGE]])).toBe(false);
     expect(isPlanned(sizes, [[EITHER, LARGE], [EITHER]])).toBe(false);
   });

@@ -1,7 +1,8 @@
 /**
- * Whether all pods of one planned node get devices in whichever order kube-scheduler binds them. Of `firstAvailable`
- * kube-scheduler takes the first alternative that is free at that moment. So a pod that is bound early may take devices
- * that the plan gave to another pod. upstream plans for one order only (pkg/scheduling/dynamicresources/allocator.go).
+ * Checks whether all pods of one planned node get devices, in whichever order kube-scheduler binds the pods. For
+ * `firstAvailable`, kube-scheduler takes the first alternative that is free at that moment. So a pod that is bound
+ * early may take devices that the plan gave to another pod. Upstream plans for one order only
+ * (pkg/scheduling/dynamicresources/allocator.go).
  */
 import type { ClaimSpec } from "./claim-specs.ts";
 import {
@@ -13,12 +14,12 @@ import {
   type Use,
 } from "./search.ts";
 
-/** Claims of one pod that get devices on the node. */
+/** The claims of one pod for which devices must be found on the node. */
 export type PodClaims = readonly ClaimSpec[];
 
 /**
- * Makes the search for one pod of the node. `held`: the devices that pods before it in this order take. `from`: the
- * node as they narrowed it.
+ * Makes the search for one pod of the node. `held`: the devices that earlier pods in this order take. `from`: the node
+ * as earlier pods have narrowed it.
  */
 export type NodeAsk<S> = (claims: PodClaims, held: readonly Use[], from: S) => DeviceQuestion<S>;
 
@@ -28,8 +29,8 @@ const IN_ANOTHER_ORDER: SearchFailure = {
 };
 
 /**
- * Searches devices for the last of `pods`, in each order of binding. Returns those of the order that is tried first, or
- * a failure if one order fails. `from`: the node as the other pods have narrowed it.
+ * Searches devices for the last of `pods`, in each order of binding. Returns the devices of the first order that is
+ * tried, or a failure if any order fails. `from`: the node as the other pods have narrowed it.
  */
 export function inAnyOrder<S>(
   pods: readonly PodClaims[],
@@ -55,14 +56,14 @@ export function inAnyOrder<S>(
 }
 
 /**
- * Whether another order of binding may give the pods other devices. `uses`: the devices that they have now. False if
- * one device is not local to the node: pods of other nodes may take such a device, too.
+ * Whether the pods may get other devices in another order of binding. `uses`: the devices that they have now. False if
+ * one of these devices is not local to the node, because pods of other nodes may take such a device, too.
  */
 export function mayDependOnOrder(pods: readonly PodClaims[], uses: readonly Use[]): boolean {
   return isOrderSensitive(pods) && uses.every(({ device }) => device.isLocal);
 }
 
-/** Whether another order of binding may leave other devices. */
+/** Whether another order of binding may leave other devices free. */
 function isOrderSensitive(pods: readonly PodClaims[]): boolean {
   if (pods.length < 2) return false;
   if (pods.some(isFlexible)) return true;
@@ -70,11 +71,13 @@ function isOrderSensitive(pods: readonly PodClaims[]): boolean {
   return !isAlike && pods.some((pod) => pickiness(pod) > 0);
 }
 
-/** All orders are tried for up to this many kinds of pods with alternatives, and two orders for more kinds. */
+/**
+ * With up to this many kinds of pods with alternatives, all orders are tried. With more kinds, two orders are tried.
+ */
 const MOST_PERMUTED = 3;
 
 /**
- * The orders that are tried. First come the pods that may take most: those with alternatives, then those with the
+ * The orders to try. Pods that may take the most devices come first: those with alternatives, then those with the
  * fewest rules. Equal pods with alternatives stay together, because each of them may take the same devices.
  */
 function ordersOf(pods: readonly PodClaims[]): readonly (readonly PodClaims[])[] {
@@ -89,7 +92,7 @@ function ordersOf(pods: readonly PodClaims[]): readonly (readonly PodClaims[])[]
   return ways.map((way) => [...way.flat(), ...others]);
 }
 
-/** Groups pods with equal claims, which share their specs. */
+/** The pods in groups of equal claims. Equal claims share their spec objects. */
 function kindsOf(pods: readonly PodClaims[]): readonly (readonly PodClaims[])[] {
   const kinds: PodClaims[][] = [];
   for (const pod of pods) {
@@ -113,7 +116,7 @@ function isFlexible(pod: PodClaims): boolean {
   return pod.some(({ requests }) => requests.some((alternatives) => alternatives.length > 1));
 }
 
-/** How many constraints and selectors the pod has, beside the selectors of device classes. */
+/** How many constraints and selectors the pod's claims have, besides the selectors of device classes. */
 function pickiness(pod: PodClaims): number {
   return pod.reduce(
     (sum, { constraints, requests }) =>

@@ -37,7 +37,7 @@ describe("a share of a device", () => {
     const policy = { validValues: ["5Gi", "10Gi", "20Gi"] };
     expect(taken(policy, "6Gi")).toBe(10);
     expect(taken(policy, "21Gi")).toBe("its policy allows no such share of memory");
-    // The policy does not allow the whole capacity.
+    // The device's policy does not allow a request for the whole capacity.
     expect(taken(policy)).toBe("its policy allows no such share of memory");
   });
 

@@ -1,5 +1,5 @@
 /**
- * Consumable capacity: several claims share a device, and each takes a part of its capacity. Exact numbers.
+ * Consumable capacity: several claims share a device, and each uses a part of its capacity. Numbers are exact.
  * upstream: pkg/scheduling/dynamicresources/consumable_capacity.go
  */
 import type { CapacityRequestPolicy, Device } from "../../apis/resource/kinds.ts";
@@ -10,12 +10,12 @@ export type Amounts = ReadonlyMap<string, bigint>;
 
 export const NO_AMOUNTS: Amounts = new Map();
 
-/** What the device's claims may take together. */
+/** How much of each dimension the claims of a device may use together. */
 export function capacityOf({ capacity = {} }: Device): Amounts {
   return new Map(Object.entries(capacity).map(([name, { value }]) => [name, nano(value)]));
 }
 
-/** A request's `capacity.requests`. A name without a domain is the driver's. */
+/** The amounts in a request's `capacity.requests`. A name without a domain has the driver's domain. */
 export function requestedOf(
   requests: Readonly<Record<string, string>>,
 ): ReadonlyMap<string, bigint> {
@@ -23,8 +23,8 @@ export function requestedOf(
 }
 
 /**
- * What the claim consumes of the device's capacity: the requested amounts, rounded up as the device's policy says. A
- * text says why the device cannot serve the claim.
+ * What the claim uses of the device's capacity: the requested amounts, rounded up as the device's policy demands. A
+ * text is the reason why the device cannot be used for the claim.
  */
 export function consumedBy(
   { capacity = {}, allowMultipleAllocations }: Device,
@@ -52,7 +52,7 @@ export function consumedBy(
   return consumed;
 }
 
-/** The dimension of which too little is left; undefined: there is enough of all. */
+/** The dimension of which too little is left. Undefined: there is enough of all. */
 export function shortDimension(
   whole: Amounts,
   used: readonly (Amounts | undefined)[],
@@ -66,7 +66,7 @@ export function shortDimension(
   return undefined;
 }
 
-/** The sum, dimension by dimension. */
+/** The sum of two amounts, for each dimension. */
 export function addAmounts(a: Amounts, b: Amounts): Amounts {
   if (a.size === 0) return b;
   const sum = new Map(a);
@@ -74,7 +74,7 @@ export function addAmounts(a: Amounts, b: Amounts): Amounts {
   return sum;
 }
 
-/** The larger of both, dimension by dimension. */
+/** The larger of two amounts, for each dimension. */
 export function largerAmounts(a: Amounts, b: Amounts): Amounts {
   const larger = new Map(a);
   for (const [name, amount] of b) {
@@ -101,7 +101,7 @@ function rounded(
   return next === undefined || next.length === 0 ? asked : next.reduce((a, b) => (a < b ? a : b));
 }
 
-/** Whether the policy forbids the amount. Its default is always allowed. */
+/** Whether the device's policy forbids the amount. The default of the policy is always allowed. */
 function isRefused(amount: bigint, policy: CapacityRequestPolicy | undefined): boolean {
   if (policy === undefined) return false;
   const { validRange, validValues } = policy;

@@ -1,4 +1,7 @@
-/** Reads the requests of a claim: classes, selectors, amounts. What cannot be planned is a problem, with its text. */
+/**
+ * Reads the requests of a claim: classes, selectors, amounts. A claim that cannot be planned gives a text with the
+ * reason.
+ */
 import type {
   DeviceClaim,
   DeviceClass,
@@ -9,41 +12,41 @@ import type {
 import { type Amounts, NO_AMOUNTS, requestedOf } from "./capacity.ts";
 import type { Selector, SelectorCache } from "./selectors.ts";
 
-/** Most devices of one claim. upstream: resource.k8s.io AllocationResultsMaxSize */
+/** The most devices of one claim. upstream: resource.k8s.io AllocationResultsMaxSize */
 export const MOST_RESULTS = 32;
 
 /** One way to satisfy a request. */
 export interface Alternative {
-  /** `request`, or `request/alternative`. */
+  /** The name of the request, or `request/alternative`. */
   readonly name: string;
   readonly className: string;
-  /** Selectors of the DeviceClass, then those of the request. */
+  /** The selectors of the DeviceClass, followed by those of the request. */
   readonly selectors: readonly Selector[];
-  /** How many of `selectors` are of the DeviceClass. */
+  /** How many of `selectors` belong to the DeviceClass. */
   readonly ofClass: number;
-  /** The request is for all devices that match. */
+  /** Whether the request is for all devices that match. */
   readonly wantsAll: boolean;
   /** Number of devices. Unused if `wantsAll` is true. */
   readonly count: number;
-  /** The request only monitors devices (`adminAccess`) and takes none away. */
+  /** Whether the request only monitors devices (`adminAccess`). Then other requests may still use them. */
   readonly adminAccess: boolean;
   readonly tolerations: readonly DeviceToleration[];
   readonly capacity: Amounts;
 }
 
 export interface ClaimSpec {
-  /** Each request with its alternatives in order. */
+  /** For each request: its alternatives, in order. */
   readonly requests: readonly (readonly Alternative[])[];
   readonly constraints: readonly DeviceConstraint[];
 }
 
-/** What the specs of claims are read with. */
+/** The facts that are needed to read claims. */
 export interface ClassReader {
   readonly classes: ReadonlyMap<string, DeviceClass>;
   readonly selectors: SelectorCache;
 }
 
-/** Reads the spec of a claim. A text says why it cannot be planned. */
+/** Reads the spec of a claim. A text is the reason why the claim cannot be planned. */
 export function claimSpec(
   { requests = [], constraints = [] }: DeviceClaim,
   reader: ClassReader,

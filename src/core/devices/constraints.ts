@@ -1,14 +1,14 @@
 /**
- * Constraints of a claim: its devices agree in an attribute, or differ by it.
+ * Constraints of a claim: its devices must have the same value of an attribute, or all different values.
  * upstream: pkg/scheduling/dynamicresources/constraint.go, attributebindings.go
  */
 import type { DeviceAttribute, DeviceConstraint } from "../../apis/resource/kinds.ts";
 import type { PooledDevice } from "./inventory.ts";
 
-/** The attribute values of the devices that are taken so far. */
+/** The attribute values of the devices that a claim has so far in a search. */
 export class ConstraintState {
   readonly #constraints: readonly DeviceConstraint[];
-  /** For each constraint, the values that its devices have, the newest last. */
+  /** For each constraint: the values of its devices, the newest last. */
   readonly #held: string[][];
 
   constructor(constraints: readonly DeviceConstraint[]) {
@@ -16,7 +16,7 @@ export class ConstraintState {
     this.#held = constraints.map(() => []);
   }
 
-  /** Takes the device for the request. Returns the attribute that forbids it; undefined: it was taken. */
+  /** Adds the device for the request. Returns the attribute that forbids it. Undefined: the device was added. */
   take(request: string, device: PooledDevice): string | undefined {
     const values = this.#constraints.map((one) =>
       holdsFor(one, request) ? sameness(one, device) : NOT_HELD,
@@ -33,7 +33,7 @@ export class ConstraintState {
     return undefined;
   }
 
-  /** Undoes the last {@link take} of the request that took something. */
+  /** Undoes the last successful {@link take} of the request. */
   giveBack(request: string): void {
     for (const [at, constraint] of this.#constraints.entries())
       if (holdsFor(constraint, request)) this.#held[at]?.pop();
@@ -42,7 +42,10 @@ export class ConstraintState {
 
 const NOT_HELD = "";
 
-/** `request`: the name, or `request/alternative`. A constraint on a request holds for all its alternatives. */
+/**
+ * Whether the constraint applies to the request. `request`: its name, or `request/alternative`. A constraint on a
+ * request applies to all its alternatives.
+ */
 function holdsFor({ requests = [] }: DeviceConstraint, request: string): boolean {
   const [parent] = request.split("/");
   return requests.length === 0 || requests.includes(request) || requests.includes(parent as string);
@@ -58,8 +61,8 @@ function agrees(
 }
 
 /**
- * The attribute value with its type. A device without a value may be bound to others: their values will be equal. A
- * value and a binding never count as equal. Undefined: the device has neither.
+ * The value of the constraint's attribute, with its type. The value of a template device may be known only to equal
+ * that of other devices. Such a binding never counts as equal to a value. Undefined: the device has neither.
  */
 function sameness(
   { matchAttribute, distinctAttribute }: DeviceConstraint,
@@ -73,7 +76,7 @@ function sameness(
   return group === undefined ? undefined : `bound ${group}`;
 }
 
-/** The device's attribute with this full name, or with the bare name if its domain is the driver's. */
+/** The device's attribute of this full name. If the domain is the driver's, the device may use the bare name. */
 function attributeOf(
   { device: { attributes = {} }, pool: { driver } }: PooledDevice,
   name: string,

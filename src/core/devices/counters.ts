@@ -1,5 +1,5 @@
 /**
- * Counters of partitionable devices: parts of one device share what the whole has. Exact numbers.
+ * Counters of partitionable devices: the parts of a device share its counters. Numbers are exact.
  * upstream: pkg/scheduling/dynamicresources/partitionable_devices.go
  */
 import type { Device } from "../../apis/resource/kinds.ts";
@@ -9,19 +9,19 @@ import { within } from "../../base/within.ts";
 /** Name → amount, in nano units. */
 export type Counters = ReadonlyMap<string, bigint>;
 
-/** Counter set → counter → amount that is used. */
+/** For each counter set and counter: the amount that is used. */
 export type CounterUse = Map<string, Map<string, bigint>>;
 
 type WireCounters = Readonly<Record<string, { readonly value: string }>>;
 
-/** A text that is no quantity counts as nothing: the API server refuses it. */
+/** The parsed counters. A text that is no quantity counts as zero, but the API server refuses such a text anyway. */
 export function countersOf(counters: WireCounters): Counters {
   return new Map(
     Object.entries(counters).map(([name, { value }]) => [name, parseNano(value) ?? 0n]),
   );
 }
 
-/** Adds what the device consumes; `times` -1 takes it away again. */
+/** Adds the counters that the device uses. If `times` is -1, subtracts them. */
 export function consume(use: CounterUse, { consumesCounters = [] }: Device, times: 1 | -1): void {
   for (const { counterSet, counters } of consumesCounters) {
     const set = within(use, counterSet, () => new Map<string, bigint>());
@@ -30,7 +30,7 @@ export function consume(use: CounterUse, { consumesCounters = [] }: Device, time
   }
 }
 
-/** The first counter of which the pool has too little left for the device; undefined: there is none. */
+/** The first counter of which the pool has too little left for the device. Undefined: there is none. */
 export function shortCounter(
   budget: ReadonlyMap<string, Counters>,
   uses: readonly (CounterUse | undefined)[],

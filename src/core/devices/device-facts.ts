@@ -1,4 +1,4 @@
-/** What a planning pass may know about devices (Dynamic Resource Allocation). */
+/** The facts about devices (Dynamic Resource Allocation) that a planning pass may use. */
 import type {
   DeviceClass,
   ResourceClaim,
@@ -12,6 +12,6 @@ export interface DeviceFacts {
   readonly claims: readonly ResourceClaim[];
   readonly templates: readonly ResourceClaimTemplate[];
   readonly classes: readonly DeviceClass[];
-  /** Reads a CEL expression. The engine lives outside of the deciding code. */
+  /** Compiles a CEL expression. The CEL engine is not part of `core`, so it is passed in. */
   readonly compile: CompileSelector;
 }

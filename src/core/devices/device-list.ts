@@ -1,18 +1,22 @@
 /**
- * The devices for one kind of node in the order in which they are tried, and the pools that cannot offer devices there.
+ * The devices for one kind of node, in the order in which they are tried. Also the pools that cannot offer devices
+ * there.
  */
 import { within } from "../../base/within.ts";
 import { type DevicePool, type PooledDevice, repeatedName } from "./inventory.ts";
 
 export interface DeviceList {
   readonly devices: readonly PooledDevice[];
-  /** Pools of the devices, and other pools whose slices the node may reach. */
+  /** The pools of the devices, and further pools whose slices the node can use. */
   readonly pools: ReadonlySet<DevicePool>;
-  /** Pools of these devices from which none may be taken, each with its reason. */
+  /** Pools of these devices that must not be used, each with the reason. */
   readonly closed: ReadonlyMap<DevicePool, string>;
 }
 
-/** `devices`: in the order in which they are tried. `others`: pools that may have no device for the node. */
+/**
+ * Makes the list. `devices`: in the order in which they are tried. `others`: pools that the node can use, but that may
+ * have no device for it.
+ */
 export function deviceList(
   devices: readonly PooledDevice[],
   others: readonly DevicePool[] = [],

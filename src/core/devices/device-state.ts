@@ -1,6 +1,6 @@
 /**
- * The devices of one scheduling state, and what a pass has taken of them. Planned and existing nodes are checked
- * against it.
+ * The devices of one scheduling state, and those that a pass has already given to pods. Planned and existing nodes are
+ * checked against it.
  * upstream: pkg/controllers/provisioning/scheduling/dra.go
  */
 import type { Pod } from "../../apis/core/pod.ts";
@@ -22,11 +22,14 @@ import { isReleased, type Seed, seedOf } from "./seed.ts";
 export const STEPS_PER_NODE = 20_000;
 export const STEPS_PER_KIND = 4_000;
 
-/** The claims of a pod as they are for one node. */
+/** The claims of a pod, as they concern one node. */
 export interface Wanted {
-  /** What the node must reach: allocated claims, and claims that have devices from another node of the pass. */
+  /**
+   * Places that the node must be able to reach: those of allocated claims, and of claims that have devices from another
+   * node of the pass.
+   */
   readonly reaches: readonly Reach[];
-  /** Claims that need devices. */
+  /** Claims for which devices must be found on this node. */
   readonly toSearch: readonly Need[];
 }
 
@@ -43,12 +46,12 @@ export class DeviceState {
   #leaving: ReadonlySet<string> = new Set();
   #seed: Seed | undefined;
   readonly #lists = new Map<string, DeviceList>();
-  /** Text of the needs → name of an existing node → why it refuses them. */
+  /** For equal needs (by text) and the name of an existing node: why the node refuses them. */
   readonly #refusals = new Map<string, Map<string, SearchFailure>>();
-  /** Devices that were tried so far. It measures the cost of placing pods. */
+  /** How many devices were tried so far. This measures the cost of placing pods. */
   steps = 0;
 
-  /** `isPlain`: whether a device plugin, not a DeviceClass, provides the resource. */
+  /** `isPlain`: whether a device plugin provides the resource, and not a DeviceClass. */
   constructor(facts: DeviceFacts, isPlain: (resource: string) => boolean) {
     const contents = new Contents();
     this.#facts = facts;
@@ -59,7 +62,7 @@ export class DeviceState {
   }
 
   /**
-   * Whether a pod may have a claim that is not allocated: an existing claim, one from a template, or one for an
+   * Whether some pod may have a claim that is not allocated: an existing claim, one from a template, or one for an
    * extended resource.
    */
   get isClaimed(): boolean {
@@ -68,7 +71,10 @@ export class DeviceState {
     return isOpen || templates.length > 0 || this.extended.isAny;
   }
 
-  /** The devices that the pod needs. Undefined: it has no ResourceClaim, and no extended resource of a DeviceClass. */
+  /**
+   * The devices that the pod needs. Undefined: it has no ResourceClaim, and requests no extended resource of a
+   * DeviceClass.
+   */
   needsOf(pod: Pod): DeviceNeeds | undefined {
     const isClaiming = hasResourceClaims(pod) || this.extended.claimOf(pod) !== undefined;
     return isClaiming ? this.#needs.of(pod) : undefined;
@@ -78,7 +84,10 @@ export class DeviceState {
     return this.#kinds.of(resources);
   }
 
-  /** The pods leave their nodes, so devices that only they use are free. A rollback of the fork undoes the change. */
+  /**
+   * Marks these pods as leaving their nodes, so devices that only they use are free. Undone when the fork is rolled
+   * back.
+   */
   leave(pods: readonly Pod[]): void {
     const isClaiming = (pod: Pod) => this.needsOf(pod) !== undefined;
     const uids = pods.filter(isClaiming).flatMap(({ metadata: { uid } }) => uid ?? []);
@@ -93,7 +102,7 @@ export class DeviceState {
     this.ledger.note(() => set(before));
   }
 
-  /** Existing nodes that refuse equal needs in this pass, with the reason. */
+  /** For each existing node that refused equal needs in this pass: the reason. */
   refusalsOf({ text }: DeviceNeeds): Map<string, SearchFailure> {
     return within(this.#refusals, text, () => new Map<string, SearchFailure>());
   }
@@ -103,7 +112,7 @@ export class DeviceState {
     return this.#seed;
   }
 
-  /** What the holder must still give the pod. Undefined: a claim of the pod can be used from another node only. */
+  /** What must be found for the pod on this node. Undefined: a claim of the pod can only be used from another node. */
   wantedOn(holder: Holder, { claims }: DeviceNeeds): Wanted | undefined {
     if (claims.length === 0) return NOTHING_WANTED;
     const reaches: Reach[] = [];
@@ -131,12 +140,12 @@ export class DeviceState {
       : { terms: termsOf(nodeSelector.nodeSelectorTerms) };
   }
 
-  /** The list of this name, made once. */
+  /** The device list of this name. It is made on the first call only. */
   listOf(name: string, make: () => DeviceList): DeviceList {
     return within(this.#lists, name, make);
   }
 
-  /** Notes which node has the claims, and from where others can use them. */
+  /** Records which node has the devices of these claims, and from where other nodes can use them. */
   place(
     holder: Holder,
     needs: readonly Need[],
@@ -150,7 +159,10 @@ export class DeviceState {
   }
 }
 
-/** Undefined: a device is local to the node, or the instance types of the node would take different devices. */
+/**
+ * From where the devices can be used. Undefined: from their own node only. That is so if a device is local to the node,
+ * or if the node's possible instance types would use different devices.
+ */
 function reachesOf(ofKinds: readonly (readonly Use[])[]): PlacedClaim["reaches"] {
   const [first = [], ...others] = ofKinds;
   if (first.some(({ device }) => device.isLocal)) return undefined;

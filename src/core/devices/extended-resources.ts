@@ -1,6 +1,6 @@
 /**
- * Extended resources that a DeviceClass serves (KEP-5004): a pod requests a number, and kube-scheduler creates a claim
- * for it. A resource that a device plugin provides on a node or an instance type is ignored here.
+ * Extended resources of DeviceClasses (KEP-5004): a pod requests a number of devices, and kube-scheduler creates a
+ * claim for it. A resource that a device plugin provides on a node or an instance type is ignored here.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import type { DeviceClaim, DeviceClass } from "../../apis/resource/kinds.ts";
@@ -9,10 +9,10 @@ import { parseUnits } from "../../base/quantity.ts";
 const IMPLICIT = "deviceclass.resource.kubernetes.io/";
 
 export class ExtendedResources {
-  /** Resource → the class that serves it. */
+  /** Resource → the DeviceClass whose devices are allocated for it. */
   readonly #classes = new Map<string, string>();
 
-  /** `isPlain`: whether a device plugin, not a DeviceClass, provides the resource. */
+  /** `isPlain`: whether a device plugin provides the resource, and not a DeviceClass. */
   constructor(classes: readonly DeviceClass[], isPlain: (resource: string) => boolean) {
     const byName = classes.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
     for (const { metadata, spec } of byName) {
@@ -23,7 +23,7 @@ export class ExtendedResources {
     }
   }
 
-  /** Whether some resource is served by a class. */
+  /** Whether any resource belongs to a DeviceClass. */
   get isAny(): boolean {
     return this.#classes.size > 0;
   }
@@ -32,7 +32,7 @@ export class ExtendedResources {
     return this.#classes.has(resource);
   }
 
-  /** The claim that kube-scheduler will make for the pod: one request for each container and resource. */
+  /** The claim that kube-scheduler will create for the pod: one request for each container and resource. */
   claimOf({ spec: { containers, initContainers = [] } }: Pod): DeviceClaim | undefined {
     if (!this.isAny) return undefined;
     const requests = [...initContainers, ...containers].flatMap(({ resources }, at) =>

@@ -1,6 +1,6 @@
 /**
- * Devices for a pod on an existing node. Until a driver has published devices for the node, those of the instance type
- * count.
+ * Finds devices for a pod on an existing node. Until a driver has published the node's devices, those of its instance
+ * type count.
  * upstream: pkg/controllers/provisioning/scheduling/existingnode.go
  */
 import type { DynamicResources } from "../cloudprovider/dynamic-resources.ts";
@@ -22,29 +22,32 @@ import {
   type Use,
 } from "./search.ts";
 
-/** An existing node on which devices are searched. */
+/** An existing node on which devices are searched for. */
 export interface DeviceNode {
   readonly holder: Holder;
   readonly name: string;
   readonly hostname: string;
   accepts(labels: Requirements): boolean;
-  /** Devices that its drivers have not published yet. Undefined: all are published. */
+  /** Devices that the node's drivers have not published yet. Undefined: all are published. */
   readonly toCome: DynamicResources | undefined;
 }
 
-/** The number of the only kind that an existing node has. Planned nodes may become several kinds. */
+/**
+ * Kinds of instance types have numbers. An existing node has one kind only, with this number; a planned node may become
+ * several.
+ */
 const KIND = 0;
 type Here = 0;
 const HERE: readonly Here[] = [0];
 const NOWHERE: readonly Here[] = [];
 
-/** Steps that each search on a node costs, even if it has no devices. There may be thousands of nodes. */
+/** The steps that each search on a node costs, even if the node has no devices. There may be thousands of nodes. */
 const STEPS_TO_ASK = 16;
 const NO_DEVICES: SearchFailure = { problem: "the node has no devices" };
 
 type ExistingFit = SearchFound<Here>;
 
-/** The pod's devices on the node, or why it cannot have them. */
+/** The pod's devices on the node, or why the node has none for it. */
 export function fitOnExisting(
   state: DeviceState,
   needs: DeviceNeeds,
@@ -69,7 +72,7 @@ export function fitOnExisting(
   const claims = wanted.toSearch.map(({ spec }) => spec);
   const alone = searchOn(state, claims, node);
   const answer = isFound(alone) ? besideOthers(state, claims, { node, alone }) : alone;
-  // While no devices of the node are taken and all are local, the refusal stays true. So it is remembered.
+  // If all devices are local and none of them is used, the refusal stays valid. So it is cached.
   const isUntouched = state.ledger.usesOf(node.holder).size === 0;
   if (!isFound(answer) && isUntouched && list.devices.every(({ isLocal }) => isLocal))
     refusals?.set(node.name, answer);
@@ -77,8 +80,9 @@ export function fitOnExisting(
 }
 
 /**
- * Gives the pod devices on the node. If no devices are found for the whole pod, which may be bound there all the same,
- * each request is searched alone. So no other pod is promised a device that kube-scheduler may give to this one.
+ * Gives the pod devices on the node. The pod may be bound there even if devices are not found for the whole pod. Then
+ * devices are searched for each request alone, so that no other pod is promised a device that kube-scheduler may give
+ * to this pod.
  */
 export function commitOnExisting(state: DeviceState, needs: DeviceNeeds, node: DeviceNode): void {
   const { holder } = node;
@@ -123,7 +127,7 @@ function searchOn(
   return answer;
 }
 
-/** Checks the other orders in which pods of the node may be bound. `alone`: what was found for this order. */
+/** Checks the other orders in which the node's pods may be bound. `alone`: the devices found for the current order. */
 function besideOthers(
   state: DeviceState,
   claims: readonly ClaimSpec[],

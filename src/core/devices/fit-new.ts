@@ -1,6 +1,7 @@
 /**
- * Devices for a pod on a planned node. Each kind of instance type that the node may become is searched separately.
- * Kinds whose devices narrow the node in the same way form one fit. Of several fits the cheapest comes first.
+ * Finds devices for a pod on a planned node. The search is made for each kind of instance type that the node may
+ * become. Kinds whose devices narrow the node in the same way form one fit. Among several fits, the cheapest one comes
+ * first.
  */
 import { within } from "../../base/within.ts";
 import type { InstanceType } from "../cloudprovider/instance-type.ts";
@@ -31,7 +32,7 @@ import {
 } from "./search.ts";
 import { type Verdict, verdictOf } from "./verdict.ts";
 
-/** The instance types of a NodePool, as far as devices need them. */
+/** The facts about a NodePool's instance types that the search for devices needs. */
 export interface DeviceTypes {
   readonly types: readonly InstanceType[];
   readonly size: number;
@@ -39,19 +40,19 @@ export interface DeviceTypes {
   leastPrice(types: Bits, set: SetId): number;
 }
 
-/** The planned node with the pod's devices. */
+/** The planned node with devices for the pod. */
 export interface DeviceFit {
   readonly set: SetId;
   readonly types: Bits;
-  /** The claims that get devices here. */
+  /** The claims whose devices are on this node. */
   readonly placed: readonly Need[];
-  /** Kind of instance types → for each of those claims: the devices. */
+  /** For each kind of instance type: the devices of each of these claims. */
   readonly uses: ReadonlyMap<number, readonly (readonly Use[])[]>;
-  /** Kind of instance types → what all pods of the node take, for kinds where this pod changes what others have. */
+  /** For kinds where this pod changes the devices of other pods: all devices that pods of the node use. */
   readonly held: ReadonlyMap<number, readonly Use[]>;
 }
 
-/** A planned node on which devices are searched. */
+/** A planned node on which devices are searched for. */
 export interface AskedNode {
   readonly holder: Holder;
   readonly set: SetId;
@@ -59,12 +60,12 @@ export interface AskedNode {
   readonly table: DeviceTypes;
 }
 
-/** A planned node that becomes one kind of instance type. */
+/** A planned node, assumed to become one kind of instance type. */
 interface AskedKind extends AskedNode {
   readonly kind: TemplateDevices;
 }
 
-/** The result of the search for one kind of instance types. */
+/** The result of a search for one kind of instance type. */
 export interface KindAnswer {
   readonly kind: TemplateDevices;
   readonly types: Bits;
@@ -75,7 +76,7 @@ export class NewNodeDevices {
   readonly state: DeviceState;
   readonly #nodes: NewNodes;
   readonly #kinds = new WeakMap<DeviceTypes, readonly TemplateDevices[]>();
-  /** Results of {@link inAnyOrder}, by requirements and kind of the node and by the claims of its pods. */
+  /** Cached results of {@link inAnyOrder}, by requirements and kind of the node and by the claims of its pods. */
   readonly #orders = new Map<string, SearchFound<SetId> | SearchFailure>();
   readonly #numbers = new Map<ClaimSpec, number>();
 
@@ -84,7 +85,7 @@ export class NewNodeDevices {
     this.#nodes = new NewNodes(space);
   }
 
-  /** The ways in which the node can have the pod's devices, in the order of preference. Empty: there is none. */
+  /** All ways in which the node can give the pod its devices, the best first. Empty: there is none. */
   fits(needs: DeviceNeeds, asked: AskedNode): readonly DeviceFit[] {
     if (needs.problem !== undefined) return NONE;
     const wanted = this.state.wantedOn(asked.holder, needs);
@@ -101,7 +102,7 @@ export class NewNodeDevices {
     return fits;
   }
 
-  /** Records that the node takes the devices of the fit. */
+  /** Records that the node's pods use the devices of the fit. */
   commit(holder: Holder, { placed, uses, held }: DeviceFit): void {
     if (placed.length === 0) return;
     const { ledger } = this.state;
@@ -122,7 +123,7 @@ export class NewNodeDevices {
     this.state.place(holder, placed, uses);
   }
 
-  /** Frees the devices of all instance types that the node can no longer become. */
+  /** Frees the devices of all kinds of instance types that the node can no longer become. */
   keepOnly(holder: Holder, types: Bits, table: DeviceTypes): void {
     const { ledger } = this.state;
     const before = ledger.usesOf(holder);
@@ -133,13 +134,13 @@ export class NewNodeDevices {
     if (kept.length < before.size) ledger.setUses(holder, new Map(kept));
   }
 
-  /** Drivers whose devices the node will publish itself, and that its pods have claimed; sorted. */
+  /** The drivers whose devices the node will publish itself and its pods have claimed. Sorted. */
   driversOf(holder: Holder): readonly string[] {
     const [uses = []] = this.state.ledger.usesOf(holder).values();
     return localDrivers(uses);
   }
 
-  /** The results for all kinds, for {@link fits} and {@link explain}. */
+  /** The results for all kinds of instance types, used by {@link fits} and {@link explain}. */
   answers(claims: readonly Need[], asked: AskedNode): readonly KindAnswer[] {
     const total = { steps: STEPS_PER_NODE };
     const answers: KindAnswer[] = [];
@@ -160,7 +161,7 @@ export class NewNodeDevices {
     }
     const total = { steps: STEPS_PER_NODE };
     const fits = [...groups].map(([key, { set, found }]) => {
-      // A kind whose first result narrows the node differently may also have a result for this set.
+      // A kind whose first result narrows the node in another way may also have a result for this requirement set.
       const more = groups.size === 1 ? [] : answers.filter((one) => !found.includes(one));
       const joining = more.flatMap((one): KindAnswer[] => {
         if (!isFound(one.answer)) return [];
@@ -180,7 +181,7 @@ export class NewNodeDevices {
       .map(({ fit }) => fit);
   }
 
-  /** Why {@link fits} is empty: the refusal of the kind of instance types that passes the most checks. */
+  /** Why {@link fits} found nothing: the refusal of the kind of instance type that passed the most checks. */
   explain(needs: DeviceNeeds, asked: AskedNode): string {
     if (needs.problem !== undefined) return needs.problem;
     const wanted = this.state.wantedOn(asked.holder, needs);
@@ -220,7 +221,9 @@ export class NewNodeDevices {
     return answer;
   }
 
-  /** Checks the other orders in which pods of the node may be bound. `alone`: what was found for this order. */
+  /**
+   * Checks the other orders in which the node's pods may be bound. `alone`: the devices found for the current order.
+   */
   #besideOthers(
     claims: PodClaims,
     { alone, ...asked }: AskedKind & { readonly alone: SearchFound<SetId> },
@@ -229,7 +232,8 @@ export class NewNodeDevices {
     const pods = [...ledger.podsOn(asked.holder), claims];
     const held = ledger.usesOf(asked.holder).get(asked.kind.kind) ?? [];
     if (!mayDependOnOrder(pods, [...held, ...alone.uses.flat()])) return alone;
-    // A separate budget: the result is reused for other nodes, so it must not depend on what this pass has spent.
+    // A separate budget: the result is reused for other nodes, so it must not depend on how many steps this pass has
+    // used.
     const budget = { steps: STEPS_PER_NODE };
     const ask: NodeAsk<SetId> = (own, uses, from) => ({
       ...this.#questionOf(own, { ...asked, uses }, budget),
@@ -242,7 +246,7 @@ export class NewNodeDevices {
     };
     const { devices } = this.#listOf(asked);
     if (!devices.every(({ isLocal }) => isLocal)) return answer();
-    // If all devices are local, equal pods on nodes of one kind give equal results.
+    // If all devices are local, equal pods on nodes of one kind have equal results, which can be cached.
     const kinds = pods.map((pod) => pod.map((spec) => this.#numberOf(spec)).join());
     return within(this.#orders, `${asked.set} ${asked.kind.kind} ${kinds.join(" ")}`, answer);
   }

@@ -13,7 +13,7 @@ const reader = {
   selectors: new SelectorCache(compileDeviceSelector),
 };
 
-/** Whether a node with these devices is enough for `count` pods that want one device each. */
+/** Whether a node with these devices has enough for `count` pods that claim one device each. */
 function suffices(count: number, ...kind: Parameters<typeof templates>): boolean {
   const { devices } = new DeviceKinds(new Contents()).of(templates(...kind));
   const spec = claimSpec(deviceClaim(), reader) as ClaimSpec;

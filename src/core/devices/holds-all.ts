@@ -1,6 +1,6 @@
 /**
- * Whether the devices of one node suffice for several pods, whichever devices kube-scheduler chooses. kube-scheduler
- * does not know the plan. Of `firstAvailable` it takes the first alternative that is free, even if the plan uses a
+ * Whether the devices of one node are enough for several pods, whichever devices kube-scheduler chooses. kube-scheduler
+ * does not know the plan. For `firstAvailable`, it takes the first alternative that is free, even if the plan uses a
  * later one.
  */
 import type { Alternative } from "./claim-specs.ts";
@@ -8,16 +8,16 @@ import type { PooledDevice } from "./inventory.ts";
 import type { Matcher } from "./match.ts";
 import type { DeviceNeeds } from "./needs.ts";
 
-/** Pods whose claims are alike. */
+/** Pods with equal claims. */
 export interface AlikePods {
   readonly needs: DeviceNeeds;
   readonly count: number;
 }
 
 /**
- * True only if every choice of devices leaves enough for all pods. `devices`: those of the empty node. A share counts
- * as the whole device, so the answer may be false although the devices suffice. It is also false if several pods may
- * take devices that consume counters.
+ * True only if enough is left for all pods after any choice of devices. `devices`: all devices of the empty node. A
+ * share of a device counts as the whole device, so the result may be false although the devices are enough. It is also
+ * false if several pods may use devices with counters.
  */
 export function holdsAll(
   pods: readonly AlikePods[],
@@ -55,7 +55,7 @@ export function holdsAll(
   );
 }
 
-/** Whether a device consumes counters. Then one taken device may leave too few counters for another. */
+/** Whether one of the devices uses counters. Then giving one device away may leave too few counters for another. */
 function arePartsOfOne(devices: ReadonlySet<PooledDevice>): boolean {
   for (const { device } of devices) if ((device.consumesCounters ?? []).length > 0) return true;
   return false;

@@ -53,7 +53,7 @@ describe("pools", () => {
     );
     expect(devices.onNode("n1").map(nameOf)).toEqual([`${DRIVER}/of-node/gpu-0`]);
     expect(devices.onNode("n2").map(nameOf)).toEqual([`${DRIVER}/each/gpu-0`]);
-    // The second device of the last pool names no nodes.
+    // The second device of the last pool does not say which nodes can use it, so it is left out.
     expect(devices.shared.map(nameOf)).toEqual([`${DRIVER}/by-zone/gpu-0`]);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * The devices that there are: those of ResourceSlices, and those that a new node of an instance type will publish. Only
- * the slices of a pool's highest generation count.
+ * All known devices: those of ResourceSlices, and those that a new node of an instance type will publish. Only the
+ * slices of a pool's highest generation count.
  * upstream: pkg/scheduling/dynamicresources/pool.go
  */
 import type { CounterSet, Device, ResourceSlice } from "../../apis/resource/kinds.ts";
@@ -15,37 +15,37 @@ export interface DevicePool {
   readonly name: string;
   /** All slices of the highest generation are there. Devices of other pools are not picked one by one. */
   readonly isComplete: boolean;
-  /** For each slice, the nodes that can use its devices, as alternatives. */
+  /** Whether all slices of the highest generation exist. If not, devices of the pool are not used. */
   readonly slices: readonly (readonly Reach[])[];
-  /** All slices can be used by the same nodes. */
+  /** For each slice: the nodes that can use its devices, as alternatives. */
   readonly isAlike: boolean;
-  /** Counter set → counter → what the whole pool has of it. */
+  /** For each counter set and counter: the amount of the whole pool. */
   readonly counters: ReadonlyMap<string, Counters>;
   /**
-   * Why no device of the pool can be taken: one consumes a counter that the pool lacks, or a counter set is named
+   * Why no device of the pool can be used: one of them uses a counter that the pool lacks, or a counter set occurs
    * twice.
    */
   readonly problem: string | undefined;
-  /** The pool comes from a template: a new node will publish it. */
+  /** Whether the pool belongs to an instance type: a new node will publish it. */
   readonly isTemplate: boolean;
   readonly devices: PooledDevice[];
 }
 
 export interface PooledDevice {
-  /** Unique among the devices of one search. Devices with lower numbers are tried first. */
+  /** Unique among the devices of one search. Devices with lower ids are tried first. */
   readonly id: number;
   readonly pool: DevicePool;
   readonly device: Device;
-  /** Equal for devices that no request can tell apart. */
+  /** Equal numbers mean that no request can tell the devices apart. */
   readonly content: number;
   readonly reach: Reach;
-  /** Whether the slice belongs to one node: it was published for that node, or comes from a template. */
+  /** Whether only one node can use the device: it was published for that node, or belongs to an instance type. */
   readonly isLocal: boolean;
-  /** Attribute → number of the group of devices that will have the same value of it. Absent: none. */
+  /** Attribute → number of a group of devices that will have the same value of it. Absent: there is none. */
   readonly bound?: ReadonlyMap<string, number>;
 }
 
-/** Gives equal devices the same number. All searches of a pass share one object. */
+/** Gives devices with equal content the same number. All searches of a pass share one object. */
 export class Contents {
   readonly #numbers = new Map<string, number>();
 
@@ -54,15 +54,15 @@ export class Contents {
   }
 }
 
-/** Template devices have numbers from here on, so that published devices are tried first. */
+/** The devices of instance types have ids from here on, so that published devices are tried first. */
 const FIRST_TEMPLATE = 2 ** 30;
 
-/** The pools of the cluster, by driver and name. */
+/** The device pools of the cluster, by driver and name. */
 export class ClusterDevices {
   readonly pools: readonly DevicePool[];
-  /** Devices that are not tied to one node, such as devices attached over a network. */
+  /** Devices that several nodes can use, such as devices attached over a network. */
   readonly shared: readonly PooledDevice[];
-  /** Pools that are not tied to one node. */
+  /** Pools whose devices several nodes can use. */
   readonly sharedPools: readonly DevicePool[];
   readonly #poolsByNode = new Map<string, DevicePool[]>();
   readonly #byNode = new Map<string, PooledDevice[]>();
@@ -98,17 +98,17 @@ export class ClusterDevices {
     this.sharedPools = sharedPools;
   }
 
-  /** Pools that only the node can use. */
+  /** Pools that only this node can use. */
   poolsOn(name: string): readonly DevicePool[] {
     return this.#poolsByNode.get(name) ?? [];
   }
 
-  /** Devices that the node's drivers published for it. */
+  /** Devices that were published for this node. */
   onNode(name: string): readonly PooledDevice[] {
     return this.#byNode.get(name) ?? [];
   }
 
-  /** The devices of the name. Several, if slices of one pool repeat a name. */
+  /** The devices of this name. There are several if slices of one pool use a name twice. */
   named(driver: string, pool: string, device: string): readonly PooledDevice[] {
     return this.#byName.get(`${driver}/${pool}/${device}`) ?? [];
   }
@@ -143,14 +143,14 @@ export class ClusterDevices {
   }
 }
 
-/** What a new node of some instance types will publish. Types with equal devices share one. */
+/** The devices that a new node of some instance types will publish. Types with equal devices share one object. */
 export interface TemplateDevices {
-  /** The number of this list of devices. Lists that differ only in the names of pools have one number. */
+  /** The number of this list of devices. Lists that differ only in the names of pools have the same number. */
   readonly kind: number;
   readonly devices: readonly PooledDevice[];
 }
 
-/** Reads templates of instance types, each once. */
+/** Reads the devices of instance types, each list once. */
 export class DeviceKinds {
   readonly #byText = new Map<string, TemplateDevices>();
   readonly #byTemplate = new WeakMap<DynamicResources, TemplateDevices>();
@@ -199,7 +199,10 @@ export class DeviceKinds {
 
 const NO_TEMPLATES: TemplateDevices = { kind: 0, devices: [] };
 
-/** Selectors cannot read the name of a pool. Names differ between types with equal devices, so they are left out. */
+/**
+ * The devices as text, without the names of pools. Selectors cannot read these names, and they differ between types
+ * with equal devices.
+ */
 function withoutPoolNames({ pools, bindings }: DynamicResources): string {
   const numbers = new Map(pools.map(({ driver, pool }, at) => [`${driver}/${pool}`, at]));
   const groups = bindings.map(({ attribute, devices }) => [
@@ -209,7 +212,7 @@ function withoutPoolNames({ pools, bindings }: DynamicResources): string {
   return canonicalJson([pools.map(({ pool: _, ...rest }) => rest), groups]);
 }
 
-/** Joins bindings of one attribute that share a device into one group. */
+/** Combines bindings of one attribute that have a device in common into one group. */
 function boundDevices(
   bindings: DynamicResources["bindings"],
 ): Map<string, ReadonlyMap<string, number>> {
@@ -271,10 +274,10 @@ function newPool({ sets, devices, ...pool }: PoolParts): DevicePool {
   return { ...pool, counters, problem, devices: [] };
 }
 
-/** Devices never change, so their texts are made once. */
+/** The text of each device. Devices never change, so texts are cached. */
 const TEXTS = new WeakMap<Device, string>();
 
-/** Devices that consume counters are equal only within their pool. */
+/** The text of a device's content. Devices that use counters are equal only within one pool. */
 function contentText({ driver, name, isTemplate }: DevicePool, device: Device): string {
   const text = within(TEXTS, device, () => {
     const { name: _, ...content } = device;
@@ -284,12 +287,12 @@ function contentText({ driver, name, isTemplate }: DevicePool, device: Device): 
   return `${driver} ${owner} ${text}`;
 }
 
-/** The name by which claims in the cluster refer to the device. */
+/** The name by which the status of a claim refers to the device. */
 export function nameOf({ pool, device }: PooledDevice): string {
   return `${pool.driver}/${pool.name}/${device.name}`;
 }
 
-/** A device name that two of these devices of one pool share; undefined: there is none. */
+/** A device name that two of these devices of one pool have. Undefined: there is none. */
 export function repeatedName(devices: readonly PooledDevice[]): string | undefined {
   const seen = new Set<string>();
   for (const { device } of devices) {
@@ -299,7 +302,7 @@ export function repeatedName(devices: readonly PooledDevice[]): string | undefin
   return undefined;
 }
 
-/** Drivers that have at least one complete pool among what they published for the node. */
+/** The drivers that have published at least one complete pool for the node. */
 export function publishedDrivers(
   slices: readonly ResourceSlice[],
   nodeName: string,

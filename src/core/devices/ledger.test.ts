@@ -11,7 +11,7 @@ test("a claim that got another place is back at its first one after the undo, an
   expect(ledger.placed("gpu")).toBe(second);
   ledger.backTo(moment);
   expect(ledger.placed("gpu")).toBe(first);
-  // Cached answers from before the undo are invalid after it.
+  // Results that were cached before the undo must become invalid.
   expect(ledger.revision).toBeGreaterThan(revision);
   ledger.backTo(0);
   expect(ledger.placed("gpu")).toBe(undefined);

@@ -1,6 +1,6 @@
 /**
- * What a pass has promised: the devices that each planned or existing node takes, and the nodes of placed claims. All
- * changes can be undone, newest first, when a fork is dropped.
+ * The devices that a pass has promised: what each planned or existing node uses, and on which node each claim has its
+ * devices. When a fork is dropped, its changes are undone, the newest first.
  * upstream: pkg/scheduling/dynamicresources/allocationtracker.go
  */
 import { within } from "../../base/within.ts";
@@ -16,21 +16,21 @@ import type { Seed } from "./seed.ts";
 /** A planned or existing node. */
 export type Holder = object;
 
-/** What a node takes, for each kind of instance type that it may become. */
+/** The devices that a node uses, for each kind of instance type that it may become. */
 export type KindUses = ReadonlyMap<number, readonly Use[]>;
 
-/** A claim that got its devices in this pass. */
+/** A claim for which this pass has found devices. */
 export interface PlacedClaim {
   readonly holder: Holder;
-  /** The nodes that can use its devices. Undefined: only the holder. */
+  /** The nodes that can use the claim's devices. Undefined: only the holder. */
   readonly reaches: readonly Reach[] | undefined;
 }
 
-/** Whose devices count as taken. */
+/** Which devices count as used in a search. */
 export interface TakenBy {
   readonly kind: number;
   readonly seed: Seed;
-  /** The uses of the node's own pods. Absent: those that the ledger has. */
+  /** The devices that the node's own pods use. Absent: those in the ledger. */
   readonly uses?: readonly Use[] | undefined;
 }
 
@@ -40,12 +40,12 @@ const NO_PODS: readonly PodClaims[] = [];
 export class DeviceLedger {
   readonly #holders = new Map<Holder, KindUses>();
   readonly #claims = new Map<string, PlacedClaim>();
-  /** Published device → node → the amounts that it takes of the device. */
+  /** For each published device and node: the amounts that the node uses of the device. */
   readonly #byDevice = new Map<PooledDevice, Map<Holder, Amounts>>();
-  /** Pods that get devices of the node in this pass, in order. */
+  /** The pods that get devices on a node in this pass, in order. */
   readonly #pods = new Map<Holder, readonly PodClaims[]>();
   readonly #undo: (() => void)[] = [];
-  /** Grows with each placed claim, and when a placement is undone. */
+  /** Increases when a claim gets devices, and when that is undone. */
   #revision = 0;
 
   get revision(): number {
@@ -73,7 +73,7 @@ export class DeviceLedger {
     return this.#claims.get(claim);
   }
 
-  /** The current position in the undo log, for {@link backTo}. */
+  /** The current position in the undo log, to return to by {@link backTo}. */
   now(): number {
     return this.#undo.length;
   }
@@ -82,7 +82,7 @@ export class DeviceLedger {
     while (this.#undo.length > moment) this.#undo.pop()?.();
   }
 
-  /** Adds an undo function for a change outside the ledger. */
+  /** Adds a function to the undo log that undoes a change outside the ledger. */
   note(undo: () => void): void {
     this.#undo.push(undo);
   }
@@ -104,7 +104,7 @@ export class DeviceLedger {
     });
   }
 
-  /** Devices in use on a node that becomes one of this kind. */
+  /** The devices that are in use from the view of a node that becomes this kind. */
   taken(holder: Holder, { kind, seed, uses = this.usesOf(holder).get(kind) }: TakenBy): Taken {
     const own = takenBy(uses);
     const counters = new Map<DevicePool, CounterUse>();
@@ -140,7 +140,7 @@ export class DeviceLedger {
         if (holders?.size === 0) this.#byDevice.delete(device);
       }
     }
-    // A node becomes one kind in the end, so what its kinds take is not added up.
+    // The node will become only one kind, so the devices of its kinds are not added up.
     for (const uses of after.values()) {
       for (const [device, amounts] of takenBy(uses)) {
         if (device.pool.isTemplate) continue;
@@ -154,7 +154,7 @@ export class DeviceLedger {
 }
 
 const NO_DEVICES: ReadonlyMap<PooledDevice, Amounts> = new Map();
-/** The amounts that a list of uses takes from each device. A list never changes, so they are summed once. */
+/** The amounts that a list of uses takes of each device. Lists never change, so sums are cached. */
 const TAKEN = new WeakMap<readonly Use[], ReadonlyMap<PooledDevice, Amounts>>();
 
 function takenBy(uses: readonly Use[] | undefined): ReadonlyMap<PooledDevice, Amounts> {
@@ -162,7 +162,7 @@ function takenBy(uses: readonly Use[] | undefined): ReadonlyMap<PooledDevice, Am
   return within(TAKEN, uses, () => takenAnew(uses));
 }
 
-/** Requests with admin access take nothing away. */
+/** Sums up the uses. Requests with admin access only monitor devices and do not count. */
 function takenAnew(uses: readonly Use[]): ReadonlyMap<PooledDevice, Amounts> {
   const taken = new Map<PooledDevice, Amounts>();
   for (const { device, consumes, adminAccess } of uses) {

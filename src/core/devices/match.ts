@@ -1,4 +1,4 @@
-/** Whether a device matches a request, even if the device is in use. */
+/** Whether a device matches a request. A device that is in use may match, too. */
 import { within } from "../../base/within.ts";
 import { type Amounts, consumedBy } from "./capacity.ts";
 import type { Alternative } from "./claim-specs.ts";
@@ -6,23 +6,23 @@ import type { PooledDevice } from "./inventory.ts";
 import type { Selector } from "./selectors.ts";
 import { untoleratedTaint } from "./taints.ts";
 
-/** The step of the check that the device fails, in order. */
+/** The step of the check at which the device fails. In the order of the check. */
 export type MatchStep = "class" | "selector" | "taint" | "capacity";
 
 export interface Mismatch {
   readonly step: MatchStep;
   /** The expression or value that caused the failure. */
   readonly text: string;
-  /** The selector has no value for the device. Kubernetes fails the whole claim then. */
+  /** Set if the selector cannot be evaluated for the device. Kubernetes then fails the whole claim. */
   readonly isError?: true;
 }
 
 export type Match =
   | { readonly mismatch: Mismatch }
-  /** What the request takes of the capacity, if the device is shared. */
+  /** What the request uses of the device's capacity, if the device is shared. */
   | { readonly mismatch?: undefined; readonly consumes: Amounts };
 
-/** Results by request and content of devices, kept for the pass. */
+/** Cached results for one pass, by request and content of the device. */
 export class Matcher {
   readonly #known = new WeakMap<Alternative, Map<number, Match>>();
 

@@ -1,5 +1,5 @@
 /**
- * The claims of a pod. A claim that Kubernetes has not generated yet is read from its template.
+ * The resource claims of a pod. A claim that Kubernetes has not generated yet is read from its template.
  * upstream: pkg/controllers/provisioning/scheduling/dra.go
  */
 import type { Pod } from "../../apis/core/pod.ts";
@@ -15,9 +15,9 @@ import { SelectorCache } from "./selectors.ts";
 
 /** One claim of a pod. */
 export interface Need {
-  /** Name of the entry in the pod's spec, for people. */
+  /** The name of the claim's entry in the pod's spec, for messages. */
   readonly name: string;
-  /** `namespace/name` of the claim. Undefined: it does not exist yet. */
+  /** The key `namespace/name` of the claim. Undefined: the claim does not exist yet. */
   readonly key: string | undefined;
   readonly claim: ResourceClaim | undefined;
   readonly spec: ClaimSpec;
@@ -25,14 +25,14 @@ export interface Need {
 
 export interface DeviceNeeds {
   readonly claims: readonly Need[];
-  /** Why no node can take the pod now. Absent: its claims can be read. */
+  /** Why no node can take the pod now. Absent: there is no such reason. */
   readonly problem?: string;
   /**
-   * Only this pod uses its claims, and none is allocated. So a node that refuses them once refuses them for the whole
-   * pass.
+   * Whether only this pod uses its claims, and none of them is allocated. Then a node that refuses them once refuses
+   * them for the whole pass.
    */
   readonly isPrivate: boolean;
-  /** Equal for pods whose claims are equal for planning. */
+  /** A text about the claims. Pods with equal texts have claims that are equal for planning. */
   readonly text: string;
 }
 
@@ -45,7 +45,7 @@ export class NeedsReader {
   readonly #extended: ExtendedResources;
   readonly #needs = new WeakMap<Pod, DeviceNeeds>();
 
-  /** `extended`: resources that kube-scheduler makes claims of. */
+  /** `extended`: resources for which kube-scheduler creates claims. */
   constructor({ claims, templates, classes, compile }: DeviceFacts, extended: ExtendedResources) {
     this.#extended = extended;
     this.#claims = new Map(claims.map((one) => [keyOf(one), one]));
@@ -81,7 +81,7 @@ export class NeedsReader {
       texts.push(isOwn ? canonicalJson(devices) : `claim ${key}`);
       const spec = this.#specOf(devices);
       if (typeof spec === "string") problem ??= `claim ${entry.name}: ${spec}`;
-      // A pod may name a claim twice. It is allocated once.
+      // A pod may name the same claim twice, but it is allocated once.
       else claims.set(key ?? `entry ${entry.name}`, { name: entry.name, key, claim, spec });
     }
     const extended = this.#extended.claimOf(pod);
@@ -100,7 +100,10 @@ export class NeedsReader {
     };
   }
 
-  /** `none`: nothing is to be allocated for the entry. Any other text is a problem. */
+  /**
+   * The claim or template of an entry in the pod's spec. `none`: the entry needs no devices. Any other text is the
+   * reason why the pod cannot be planned.
+   */
   #find(
     pod: Pod,
     { claimName, templateName }: PodClaimEntry,
@@ -131,8 +134,9 @@ export class NeedsReader {
 }
 
 /**
- * Why kube-scheduler binds no pod that waits for this claim. A pod that moves is another pod then: it may get another
- * claim. upstream: kubernetes plugins/dynamicresources
+ * Why kube-scheduler cannot bind a pod that uses this claim now. A pod that must move becomes a new pod, which may get
+ * another claim.
+ * upstream: kubernetes plugins/dynamicresources
  */
 function problemOf(
   claim: ResourceClaim,

@@ -1,4 +1,7 @@
-/** How the reach of devices narrows planned nodes: requirement sets by their numbers in a RequirementSpace. */
+/**
+ * How the places from which devices can be used narrow planned nodes. Requirement sets are numbers in a
+ * RequirementSpace.
+ */
 import { within } from "../../base/within.ts";
 import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
 import type { PooledDevice } from "./inventory.ts";
@@ -20,7 +23,10 @@ export class NewNodes {
     };
   }
 
-  /** The requirement sets under which a node with set `at` can use something with this reach, one for each term. */
+  /**
+   * The sets to which a node with set `at` can be narrowed so that it can use something with this reach, one for each
+   * term.
+   */
   ways(reach: Reach, at: SetId): readonly SetId[] {
     if (reach === "everywhere") return [at];
     if ("node" in reach) return [];
@@ -34,7 +40,9 @@ export class NewNodes {
     return found;
   }
 
-  /** The requirement sets under which a node with set `at` satisfies all reaches. At most {@link MOST_WAYS}. */
+  /**
+   * The sets to which a node with set `at` can be narrowed so that it satisfies all reaches. At most {@link MOST_WAYS}.
+   */
   waysOfAll(reaches: readonly Reach[], at: SetId): readonly SetId[] {
     let sets: readonly SetId[] = [at];
     for (const reach of reaches) {

@@ -5,15 +5,15 @@ import type { Device, ResourceSlice } from "../../apis/resource/kinds.ts";
 import { allows, type Requirement, toRequirement } from "../scheduling/requirement.ts";
 import { Requirements } from "../scheduling/requirements.ts";
 
-/** One term of a node selector: all of it must hold. */
+/** One term of a node selector. The node must satisfy all of it. */
 export interface ReachTerm {
-  /** What the node's labels must be, the host name left out. */
+  /** Requirements on the node's labels, except the host name. */
   readonly labels: Requirements;
-  /** Requirements of the node's name and host name. A node that does not exist yet satisfies none of them. */
+  /** Requirements on the node's name and host name. A node that does not exist yet satisfies none of them. */
   readonly names: readonly Requirement[];
 }
 
-/** `terms`: one of them must hold. */
+/** The nodes that can use a device or claim. `terms`: the node must satisfy one of them. */
 export type Reach =
   | "everywhere"
   | { readonly node: string }
@@ -23,7 +23,7 @@ export const EVERYWHERE: Reach = "everywhere";
 
 type WireTerms = NonNullable<Device["nodeSelector"]>["nodeSelectorTerms"];
 
-/** The nodes that can use the device. Undefined: the slice names none, so no node can. */
+/** The nodes that can use the device. Undefined: the slice names no nodes, so none can. */
 export function reachOf(slice: ResourceSlice["spec"], device: Device): Reach | undefined {
   const { allNodes, nodeName, nodeSelector } =
     slice.perDeviceNodeSelection === true ? device : slice;
@@ -32,7 +32,7 @@ export function reachOf(slice: ResourceSlice["spec"], device: Device): Reach | u
   return allNodes === true ? EVERYWHERE : undefined;
 }
 
-/** Terms without expressions select no node, as Kubernetes has it. */
+/** The terms of a node selector. As in Kubernetes, a term without expressions selects no node. */
 export function termsOf(terms: WireTerms): readonly ReachTerm[] {
   return terms.flatMap(({ matchExpressions = [], matchFields = [] }) => {
     if (matchExpressions.length + matchFields.length === 0) return [];
@@ -51,7 +51,7 @@ export function termsOf(terms: WireTerms): readonly ReachTerm[] {
 
 const NEW_NODE = "name-of-a-node-that-does-not-exist-yet";
 
-/** Whether the term can hold for a node with this name and host name. Undefined: the node does not exist yet. */
+/** Whether the term allows a node with this name and host name. Undefined: the node does not exist yet. */
 export function allowsNames(
   { names }: ReachTerm,
   node?: { readonly name: string; readonly hostname: string },

@@ -32,7 +32,7 @@ interface Asking {
   readonly steps?: number;
 }
 
-/** The names of the devices for each claim, or the reason why there are none. */
+/** The names of the devices for each claim, or the reason why none were found. */
 function find(
   devices: readonly PooledDevice[],
   claims: readonly DeviceClaim[],
@@ -92,7 +92,7 @@ describe("a request", () => {
     const all = { allocationMode: "All" as const, selectors };
     expect(find(even, [deviceClaim(all)])).toEqual([["gpu-0", "gpu-2"]]);
     expect(find([], [deviceClaim(all)])).toContain("wants all devices");
-    // One device is taken, so a request for all devices fails.
+    // The first claim uses one device, so the request for all devices fails.
     expect(find(even, [deviceClaim({ selectors }), deviceClaim(all)])).toContain(
       "not for all together",
     );
@@ -105,7 +105,7 @@ describe("a request", () => {
     };
     expect(find(kindOf(gpus(4)), [claim])).toEqual([["gpu-0", "gpu-1", "gpu-2", "gpu-3"]]);
     expect(find(kindOf(gpus(3)), [claim])).toEqual([["gpu-0", "gpu-1"]]);
-    // Later requests may need these devices.
+    // Only two of the four devices are used, because later requests may need the others.
     expect(find(kindOf(gpus(4)), [claim, deviceClaim()])).toEqual([["gpu-0", "gpu-1"], ["gpu-2"]]);
   });
 
@@ -237,7 +237,7 @@ describe("partitions", () => {
 
   it("never take more of a counter than there is", () => {
     const some = kindOf(parts, { sharedCounters });
-    // The first whole device uses up set a, so the next one is from set b.
+    // The first whole device uses up counter set a, so the next one is from set b.
     expect(find(some, [deviceClaim({ count: 2 })])).toEqual([["whole-a", "whole-b"]]);
     expect(find(some, [deviceClaim({ count: 3 })])).toEqual([["half-a0", "half-a1", "whole-b"]]);
     expect(find(some, [deviceClaim({ count: 4 })])).toContain("not for all together");
@@ -332,7 +332,7 @@ describe("the search", () => {
     expect(find(kindOf(gpus(30, root)), [claim], { steps: 20 })).toBe(
       "no devices were found in the steps that one search may take",
     );
-    // Half a million combinations, if equal devices were tried separately.
+    // Without treating equal devices as one, there would be half a million combinations.
     const equal = kindOf(gpus(24, (index) => root(index % 2)));
     const many = deviceClaim({ count: 13 }, { constraints });
     expect(find(equal, [many], { steps: 400 })).toContain("not for all together");

@@ -1,6 +1,7 @@
 /**
- * Finds devices for the claims of one pod on one node: depth first over claims, requests, alternatives and devices. Of
- * equal devices only the first is tried. The number of steps is bounded, so equal input has an equal answer.
+ * Finds devices for the claims of one pod on one node. The search is depth first over claims, requests, alternatives
+ * and devices. Of equal devices, only the first is tried. The number of steps is bounded, so equal input gives an equal
+ * result.
  * upstream: pkg/scheduling/dynamicresources/allocator.go (bounded by seconds there)
  */
 import { within } from "../../base/within.ts";
@@ -13,29 +14,31 @@ import type { DevicePool, PooledDevice } from "./inventory.ts";
 import type { Match, Matcher } from "./match.ts";
 import type { Reach } from "./reach.ts";
 
-/** A device that a request takes. */
+/** A device that is used for a request. */
 export interface Use {
   readonly device: PooledDevice;
   readonly request: string;
-  /** What it takes of a shared device; empty: the whole of one that is not shared. */
+  /** What the request uses of a shared device. Empty: the whole of a device that is not shared. */
   readonly consumes: Amounts;
   readonly adminAccess: boolean;
 }
 
-/** What others have taken. */
+/** The devices that other pods and claims use. */
 export interface Taken {
-  /** Whether a device that is not shared is in use. */
+  /** Whether the device is in use. For devices that are not shared. */
   has(device: PooledDevice): boolean;
-  /** Used amounts of a shared device. */
+  /** The amounts of the shared device that are used. */
   consumed(device: PooledDevice): readonly (Amounts | undefined)[];
-  /** Used amounts of the pool's counters. */
+  /** The amounts of the pool's counters that are used. */
   counters(pool: DevicePool): readonly (CounterUse | undefined)[];
 }
 
-/** How a search narrows the node. `S`: a set of requirements. */
+/** How a search narrows the node. `S`: a set of requirements on the node. */
 export interface Narrowable<S> {
   readonly from: S;
-  /** The ways in which such a node can use the device, each narrower or the same. Empty: it cannot. */
+  /**
+   * The sets to which the node must be narrowed to use the device, as alternatives. Empty: it cannot use the device.
+   */
   ways(device: Pick<PooledDevice, "reach">, at: S): readonly S[];
 }
 
@@ -45,7 +48,7 @@ export interface DeviceQuestion<S> {
   readonly taken: Taken;
   readonly nodes: Narrowable<S>;
   readonly matcher: Matcher;
-  /** Reduced by one for each device that is tried. */
+  /** Reduced by one for each device that is tried. At zero the search stops. */
   readonly budget: { steps: number };
 }
 
@@ -53,14 +56,14 @@ export interface SearchFound<S> {
   readonly at: S;
   /** The devices for each claim of the question. */
   readonly uses: readonly (readonly Use[])[];
-  /** What all pods of the node take, if this pod changes the devices of the others. Absent: it does not. */
+  /** All devices that pods of the node use, if this pod changes the devices of other pods. Absent: it does not. */
   readonly held?: readonly Use[];
 }
 
-/** Why no devices were found. Empty: no known reason. */
+/** Why no devices were found. Empty: the reason is not known. */
 export type SearchFailure = { readonly problem?: string; readonly outOfSteps?: true };
 
-/** The devices, or why there are none. */
+/** The devices for all claims, or why none were found. */
 export function search<S>(question: DeviceQuestion<S>): SearchFound<S> | SearchFailure {
   return new Search(question).run();
 }
@@ -70,28 +73,28 @@ export function isFound<S>(answer: SearchFound<S> | SearchFailure): answer is Se
   return "uses" in answer;
 }
 
-/** The request for which devices are searched next. */
+/** The request that is next in the search. */
 interface Position {
   readonly claim: number;
   readonly request: number;
 }
 
-/** The devices of one alternative that are still to find. */
+/** How far one alternative of a request is filled with devices. */
 interface Filling<S> {
   readonly position: Position;
   readonly alternative: Alternative;
-  /** Devices that may be taken, in order. If the request is for all devices: those that must be taken. */
+  /** Devices that may be used, in order. If the request is for all devices: those that must be used. */
   readonly among: readonly PooledDevice[];
-  /** Some of these devices can be shared, so one device may fill several slots. */
+  /** Whether some of these devices are shared. Then one device may fill several slots. */
   readonly hasShared: boolean;
   readonly slots: number;
   readonly slot: number;
-  /** Devices before this one were tried for an earlier slot. */
+  /** Index of the first device to try for this slot. Earlier devices were tried for an earlier slot. */
   readonly from: number;
   readonly at: S;
 }
 
-/** Devices that are compared for one step of the budget. Trying a device costs a whole step. */
+/** How many devices are compared for one step of the budget. Trying a device costs a whole step. */
 const LOOKED_AT_PER_STEP = 16;
 
 class Search<S> {
@@ -139,8 +142,8 @@ class Search<S> {
   }
 
   /**
-   * Devices that match and are free. A device for which a selector fails is kept, and the search fails when it tries
-   * that device.
+   * The devices that match and are free. A device is kept if a selector cannot be evaluated for it; the search fails
+   * when it tries that device.
    */
   #candidates(alternative: Alternative, at: S): readonly PooledDevice[] {
     const { list, matcher, nodes, budget } = this.#question;
@@ -175,7 +178,7 @@ class Search<S> {
     return undefined;
   }
 
-  /** Tries the device, and the rest of the search with it. `from`: the next device for the next slot. */
+  /** Tries this device, and continues the search with it. `from`: the first device to try for the next slot. */
   #take(device: PooledDevice, from: number, filling: Filling<S>): S | undefined {
     const { matcher, budget, nodes } = this.#question;
     if (--budget.steps < 0) {
@@ -207,13 +210,13 @@ class Search<S> {
     return undefined;
   }
 
-  /** Kubernetes fails the claim if a selector has an error for a device that the search tries. */
+  /** Stops the search. Kubernetes fails a claim if a selector cannot be evaluated for a device that is tried. */
   #fail({ name }: Alternative, { mismatch }: Match): void {
     this.#failure = { problem: `request ${name}: selector ${mismatch?.text}` };
     this.#stopped = true;
   }
 
-  /** All devices that match. Empty: the request cannot be satisfied. */
+  /** All devices that match the request. Empty: the request cannot be satisfied. */
   #allOf(alternative: Alternative, at: S): readonly PooledDevice[] {
     const { list, matcher, nodes, budget } = this.#question;
     const found: PooledDevice[] = [];
@@ -262,9 +265,9 @@ class Search<S> {
   }
 
   /**
-   * Whether the next share of the device consumes counters. kube-scheduler 1.34 charges every share that one pod takes,
-   * and ignores the counters of shares that other pods have. Here the shares of other pods are charged once, so this
-   * pod's first share is not charged again.
+   * Whether the next share of the device uses counters. kube-scheduler 1.34 charges counters for each share of one pod,
+   * and ignores shares of other pods. Here, shares of other pods are charged once, so the first share of this pod is
+   * not charged again.
    * upstream: dynamic-resource-allocation/structured/internal/experimental, checkAvailableCounters
    */
   #isCharged(device: PooledDevice): boolean {
@@ -272,7 +275,7 @@ class Search<S> {
     return this.#taken.has(device) || !this.#question.taken.has(device);
   }
 
-  /** Equal for devices of which only one needs to be tried. */
+  /** A text about the device. Of devices with equal texts, only one needs to be tried. */
   #likeness(device: PooledDevice): string {
     if (!isShared(device)) return String(device.content);
     const used = [
@@ -286,8 +289,8 @@ class Search<S> {
 
 /**
  * Why kube-scheduler would refuse the node because of a request for all devices, even if another alternative fits.
- * kube-scheduler checks every pool with a slice that the node can use, of any driver. Kubernetes 1.34 also treats a
- * pool as incomplete if some of its slices are for other nodes. Kubernetes 1.35 does not.
+ * kube-scheduler checks every pool, of any driver, that has a slice for the node. Kubernetes 1.34 also treats a pool as
+ * incomplete if some of its slices are for other nodes. Kubernetes 1.35 does not.
  * upstream: dynamic-resource-allocation/structured, validateDeviceRequest and GatherPools
  */
 function problemForAll<S>({ claims, list, nodes }: DeviceQuestion<S>): string | undefined {
@@ -316,7 +319,7 @@ function newUse(): CounterUse {
   return new Map();
 }
 
-/** Whether several claims may each take a share of the device. */
+/** Whether several claims may each use a share of the device. */
 export function isShared({ device }: PooledDevice): boolean {
   return device.allowMultipleAllocations === true;
 }

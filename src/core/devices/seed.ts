@@ -1,17 +1,17 @@
-/** Devices that claims in the cluster have, except claims whose pods all leave their nodes. */
+/** The devices that claims in the cluster use, except claims whose pods all leave their nodes. */
 import type { ResourceClaim } from "../../apis/resource/kinds.ts";
 import { parseNano } from "../../base/quantity.ts";
 import { type Amounts, addAmounts } from "./capacity.ts";
 import type { ClusterDevices, PooledDevice } from "./inventory.ts";
 
 export interface Seed {
-  /** Devices that claims have, as a whole or in part. */
+  /** Devices that claims use, as a whole or in part. */
   readonly held: ReadonlySet<PooledDevice>;
-  /** Used amounts of shared devices. */
+  /** The used amounts of shared devices. */
   readonly consumed: ReadonlyMap<PooledDevice, Amounts>;
 }
 
-/** `leaving`: uids of pods that leave their nodes. */
+/** The devices in use. `leaving`: UIDs of the pods that leave their nodes. */
 export function seedOf(
   claims: readonly ResourceClaim[],
   cluster: ClusterDevices,
@@ -37,7 +37,7 @@ export function seedOf(
   return { held, consumed };
 }
 
-/** Whether the claim is reserved for leaving pods only. Then their next node allocates new devices for it. */
+/** Whether only leaving pods have reserved the claim. Then new devices are allocated for it on their next node. */
 export function isReleased(
   { status: { reservedFor = [] } = {} }: ResourceClaim,
   leaving: ReadonlySet<string>,

@@ -1,29 +1,32 @@
-/** CEL selectors of classes and requests. Each is compiled once, and evaluated once for each content of a device. */
+/**
+ * CEL selectors of DeviceClasses and requests. Each selector is compiled once, and evaluated once for each content of a
+ * device.
+ */
 import type { Device, DeviceSelector } from "../../apis/resource/kinds.ts";
 import { within } from "../../base/within.ts";
 import type { PooledDevice } from "./inventory.ts";
 
-/** What an expression sees as `device`. */
+/** The value of `device` in a CEL expression. */
 export interface SelectableDevice
   extends Pick<Device, "attributes" | "capacity" | "allowMultipleAllocations"> {
   readonly driver: string;
 }
 
-/** A text is the reason why the expression has no value for the device. */
+/** A compiled selector. If it returns a text, the expression cannot be evaluated for the device, for this reason. */
 export type SelectorProgram = (device: SelectableDevice) => boolean | string;
 
-/** A text is the reason why the expression cannot be compiled. */
+/** Compiles a CEL expression. If it returns a text, the expression cannot be compiled, for this reason. */
 export type CompileSelector = (expression: string) => SelectorProgram | string;
 
 /** A compiled selector. */
 export interface Selector {
   readonly expression: string;
-  /** Absent: it is compiled. */
+  /** Why the expression cannot be compiled. Absent: it can. */
   readonly problem?: string;
   readonly test: (device: PooledDevice) => boolean | string;
 }
 
-/** The selectors of one pass. */
+/** All selectors of one pass. */
 export class SelectorCache {
   readonly #known = new Map<string, Selector>();
   readonly #compile: CompileSelector;

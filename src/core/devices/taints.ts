@@ -1,7 +1,7 @@
 /** Taints of devices, and requests that tolerate them (KEP-5055). karpenter-ts only. */
 import type { Device, DeviceTaint, DeviceToleration } from "../../apis/resource/kinds.ts";
 
-/** The first taint that the request does not tolerate; undefined: there is none. */
+/** The first taint of the device that the request does not tolerate. Undefined: there is none. */
 export function untoleratedTaint(
   { taints = [] }: Device,
   tolerations: readonly DeviceToleration[],

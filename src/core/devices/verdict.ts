@@ -1,6 +1,6 @@
 /**
- * Why a node lacks a pod's devices: the request, how many devices failed at each step, and the device that came
- * nearest.
+ * Explains why a node lacks a pod's devices: the request that fails, how many devices fail at each step, and the device
+ * that comes closest.
  */
 import { capacityOf, shortDimension } from "./capacity.ts";
 import type { Alternative } from "./claim-specs.ts";
@@ -9,7 +9,7 @@ import { nameOf, type PooledDevice } from "./inventory.ts";
 import type { Need } from "./needs.ts";
 import { type DeviceQuestion, isShared, type SearchFailure } from "./search.ts";
 
-/** Steps of the check, in order. A device counts for the first one that it fails. */
+/** The steps of the check, in order. A device counts for the first step that it fails. */
 const STEPS = ["pool", "class", "selector", "taint", "capacity", "inUse", "counters"] as const;
 type Step = (typeof STEPS)[number];
 
@@ -35,18 +35,18 @@ interface RequestVerdict {
   readonly seen: number;
   readonly left: number;
   readonly fallen: ReadonlyMap<Step, number>;
-  /** The device that passed most steps, and where it failed. */
+  /** The device that passed the most steps, and the step that it failed. */
   readonly nearest: (Fallen & { readonly device: PooledDevice }) | undefined;
 }
 
-/** What {@link verdictOf} says. */
+/** The explanation by {@link verdictOf}. */
 export interface Verdict {
   readonly text: string;
   /** Larger for nodes whose devices pass more steps. */
   readonly nearness: number;
 }
 
-/** `claims`: the claims of the question, in the same order. */
+/** Explains a failed search. `claims`: the claims of the question, in the same order. */
 export function verdictOf<S>(
   question: DeviceQuestion<S>,
   claims: readonly Need[],
@@ -64,7 +64,7 @@ export function verdictOf<S>(
   return { text: togetherText(claims), nearness };
 }
 
-/** The text for claims of which each request alone can be satisfied. */
+/** The explanation if each request alone can be satisfied, but not all together. */
 function togetherText(claims: readonly Need[]): string {
   const constraints = claims.flatMap(({ name, spec }) =>
     spec.constraints.map(({ matchAttribute, distinctAttribute }) =>
@@ -108,7 +108,7 @@ function requestVerdict<S>(
   return { claim, alternative, seen: devices.length, left, fallen, nearest };
 }
 
-/** How many times the request can take the device. A shared device may serve several times. */
+/** How many times the request can use the device. A shared device may be used several times. */
 function shares<S>(
   { matcher, taken }: DeviceQuestion<S>,
   alternative: Alternative,

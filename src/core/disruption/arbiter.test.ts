@@ -30,7 +30,7 @@ const nodesOf = (commands: readonly Command[]) =>
 
 describe("the arbiter", () => {
   it.each([
-    // needs validation, simulates, another command is pending, early round → the method is asked
+    // Columns: needs validation, simulates, another command is pending, early round. Result: whether the method is run.
     [false, false, false, false, true],
     [false, false, true, true, true],
     [true, false, false, true, true],
@@ -92,7 +92,7 @@ describe("the arbiter", () => {
   ] as const)("starts %s", (_, pending, one, started) => {
     const ruling = rule(simulating, propose({ commands: [one] }), pending);
     expect(nodesOf(ruling.commands)).toEqual(started);
-    // Something was found: the method is asked again even if it must wait now.
+    // A command was found, so the method is run again in the next round, even if the command must wait now.
     expect(ruling.isFinal).toBe(false);
   });
 

@@ -1,29 +1,29 @@
 /**
- * Decides between disruption methods: which are asked, which commands win, what is deferred and which pools were
- * served. Methods only propose. Upstream takes the first command of the first method; to defer commands and to serve
- * pools in turn is karpenter-ts only.
+ * Decides between disruption methods: which methods run, which of their commands begin, what is deferred and which
+ * pools were served. Methods only propose commands. Upstream takes the first command of the first method. Deferring
+ * commands and serving pools in turn is karpenter-ts only.
  */
 import type { Command } from "./command.ts";
 import type { Method, Proposal, Remark } from "./methods/method.ts";
 import type { PoolTurns } from "./repack-turns.ts";
 
-/** The circumstances of a round. */
+/** The circumstances of a round that decide which methods run. */
 export interface Asking {
   /** Commands that wait for their validation. */
   readonly pending: readonly Command[];
-  /** The round runs before its time, because an empty node became ready to be removed. */
+  /** Whether the round runs before its time, because an empty node became ready to be removed. */
   readonly isEarly: boolean;
-  /** Quota of the cloud's account → units that may be launched by now. Absent: not bounded. */
+  /** Quotas of the cloud account: name → units that may still be launched. Absent: no quotas are known. */
   readonly quotaRoom?: () => ReadonlyMap<string, number>;
-  /** Node repair is a method, that is, its gate is open. */
+  /** Whether node repair is enabled by its feature gate. */
   readonly repairs: boolean;
-  /** Only node repair is asked, and no other method. Absent: all methods are asked. */
+  /** Whether only node repair runs, and no other method. Absent: all methods run. */
   readonly onlyRepairs?: boolean;
 }
 
 /**
- * Whether a method is asked at all. While a command waits for validation, methods whose commands need validation are
- * not asked. An early round asks only the methods that need no simulation.
+ * Whether a method runs at all in this round. While a command waits for validation, methods whose commands need
+ * validation do not run. In an early round, only methods without simulations run.
  */
 export function mayBeAsked(
   { reason, needsValidation, simulates }: Pick<Method, "reason" | "needsValidation" | "simulates">,
@@ -35,22 +35,22 @@ export function mayBeAsked(
 
 /** What the arbiter decides about a proposal. */
 export interface Ruling extends PoolTurns {
-  /** Commands that begin now or start to wait for validation. With one or more, the round ends. */
+  /** Commands that begin now, or whose wait for validation begins now. If there is one, the round ends. */
   readonly commands: readonly Command[];
-  /** Equal facts would give the same answer, so the method is not asked again until a fact changes. */
+  /** Whether equal facts would give the same result. If so, the method does not run again until a fact changes. */
   readonly isFinal: boolean;
-  /** Why nodes stay. */
+  /** Why nodes are not disrupted, for events. */
   readonly remarks: readonly Remark[];
 }
 
-/** `pending`: commands that wait for their validation. */
+/** The arbiter's ruling on a proposal. `pending`: commands that wait for their validation. */
 export function rule(
   { simulates }: Pick<Method, "simulates">,
   proposal: Proposal,
   pending: readonly Command[],
 ): Ruling {
   const { commands, deferred = [], servedPools = [] } = proposal;
-  // With a deferred command the next answer may differ although no fact has changed: its wait ends.
+  // A deferred command becomes possible when its wait ends. So the next result may differ although no fact has changed.
   const isFinal =
     commands.length === 0 && deferred.length === 0 && (simulates || proposal.hasSimulated === true);
   return {
@@ -63,10 +63,10 @@ export function rule(
 }
 
 /**
- * The part of a command that may start while others wait for validation:
+ * The part of a command that may start while other commands wait for validation:
  * - All of it, if it needs no validation.
- * - Its nodes that no other command removes, if all these commands remove empty nodes.
- * - Nothing otherwise, because a pending command may need the same nodes for its pods.
+ * - If all these commands remove empty nodes: the nodes that no other command removes.
+ * - Otherwise nothing, because a pending command may need the same nodes for its pods.
  */
 function startableBeside(pending: readonly Command[], command: Command): readonly Command[] {
   if (pending.length === 0 || command.validateAfterMs === 0) return [command];

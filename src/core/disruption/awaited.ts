@@ -1,8 +1,9 @@
 /**
- * Keeps replacements that still wait for their pods. A PodDisruptionBudget may delay evictions from the old node for
- * hours. If the replacement counted as empty, it would be removed meanwhile, and another one launched later.
- * karpenter-ts only: upstream protects a replacement for some seconds. Once the old node is gone, a replacement is kept
- * while pods have seats there (core/state/placements.ts): a Job makes its new pod only after a back-off.
+ * Keeps replacements that have no pods yet because their pods are still on the old node. A PodDisruptionBudget may
+ * delay evictions there for hours. If such a replacement counted as empty, it would be removed, and another one
+ * launched later. karpenter-ts only: upstream protects a replacement only for some seconds. Once the old node is gone,
+ * a replacement is kept while pods have seats there (core/state/placements.ts): a Job creates its new pod only after a
+ * back-off.
  */
 import { PLANNED_PODS_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
@@ -12,17 +13,17 @@ import type { Placements } from "../state/placements.ts";
 import type { Awaiting } from "./candidates.ts";
 import { recordOf, replacementCommandId } from "./record.ts";
 
-/** An empty replacement is kept at most this long while its pods are not evicted. */
+/** The longest time for which an empty replacement is kept while its pods are not evicted. */
 const MOST_AWAITED_MS = 60 * 60_000;
 
-/** Tells which pods have a seat on a node that they have not reached. */
+/** Finds the pods that have a seat on a node but do not run there yet. */
 export type AwaitedSeats = Pick<Placements, "awaitedAt" | "hostsBufferPods">;
 
 const known = new WeakMap<readonly NodeView[], ReadonlyMap<string, string>>();
 
 /**
- * Returns, for a claim, the pods that its node awaits. Undefined: none. `nodes`: all nodes of the cluster. Seats count
- * only for nodes that were launched for pods.
+ * Returns a function that finds, for a claim, the pods that its node waits for. Undefined: none. `nodes`: all nodes of
+ * the cluster. Seats count only on nodes that were launched for pods.
  */
 export function awaitedPodsOn(nodes: readonly NodeView[], seats?: AwaitedSeats): Awaiting {
   const drained = awaitedFromDrains(nodes);
@@ -46,7 +47,7 @@ function awaitedFromDrains(nodes: readonly NodeView[]): Awaiting {
   };
 }
 
-/** Keyed by command id: the name of a node that the command drains and that still has pods. */
+/** For each command id: the name of a node that the command drains and that still has pods. */
 function drainingByCommand(nodes: readonly NodeView[]): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   for (const node of nodes) {

@@ -17,7 +17,7 @@ describe("a Balanced pool", () => {
       single.propose(roundOf([used("a", ["1"]), used("b", ["500m", "500m", "500m"])])),
     );
     expect(names(commands[0]?.candidates ?? [])).toEqual(["a"]);
-    // Half of the cost, for 2 of 6 parts of the disturbance.
+    // The command saves half of the pool's cost, and causes 2 of 6 parts of its disruption cost.
     const [verdict] = commands[0]?.verdicts ?? [];
     expect(verdict).toMatchObject({ approved: true, score: 1.5, savingsShare: 0.5 });
     expect(refused).toEqual([]);
@@ -33,7 +33,7 @@ describe("a Balanced pool", () => {
     const { commands, remarks, refused } = atOnce(single.propose(roundOf(candidates)));
     expect(commands).toEqual([]);
     expect(refused).toHaveLength(1);
-    // The price of 2 of 18 cpu, for 13 of 14 parts of the disturbance.
+    // The command saves the price of 2 of 18 cpu, and causes 13 of 14 parts of the disruption cost.
     expect(remarks.map(({ message }) => message)).toContain(
       'NodePool "default" has consolidation policy Balanced, score 0.12 < threshold 0.50 (k: 2, savings 11.1%, disruption 92.9%)',
     );

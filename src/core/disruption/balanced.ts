@@ -1,6 +1,6 @@
 /**
- * The policy Balanced: a command must save a share of its pool's cost that is worth the share of the pool's pods that
- * it moves. Other policies accept any saving.
+ * The policy Balanced: the share of its pool's cost that a command saves must be large enough for the share of the
+ * pool's pods that it moves. Other policies accept any saving.
  * upstream: pkg/controllers/disruption/balanced.go
  */
 import type { Pool } from "../../apis/hub/pool.ts";
@@ -10,7 +10,7 @@ import type { NodeView } from "../state/node-view.ts";
 import { priceOf, priceOfAll, rescheduleCostOf } from "./candidates.ts";
 import { type BalancedVerdict, type Command, savingsMicroUsd } from "./command.ts";
 
-/** The moved share may be at most this many times the saved share. */
+/** The share of pods that a command moves may be at most this many times the share of cost that it saves. */
 const BALANCED_K = 2;
 const THRESHOLD = 1 / BALANCED_K;
 
@@ -45,7 +45,7 @@ export function* balancedTotals(
   return totals;
 }
 
-/** One verdict for each pool that would lose nodes, sorted by pool id. The command needs the approval of all. */
+/** One verdict for each pool that would lose nodes, sorted by pool id. All of them must approve the command. */
 export function weigh(
   command: Command,
   totals: ReadonlyMap<string, PoolTotals>,
@@ -70,7 +70,7 @@ export function weigh(
   });
 }
 
-/** `score 1.25 >= threshold 0.50 (k: 2, savings 12.5%, disruption 10.0%)`. */
+/** The verdict as text: `score 1.25 >= threshold 0.50 (k: 2, savings 12.5%, disruption 10.0%)`. */
 export function describeVerdict(verdict: BalancedVerdict): string {
   const { score = 0, savingsShare = 0, disruptionShare = 0, approved } = verdict;
   const percent = (share: number) => `${(share * 100).toFixed(1)}%`;

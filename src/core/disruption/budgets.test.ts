@@ -98,7 +98,7 @@ describe("disruption budgets", () => {
   it("allows nothing in a pool with a budget that cannot be read", () => {
     const owner = withBudgets({ nodes: "100%" }, { nodes: "5", schedule: "x", duration: "1h" });
     expect(allowed([owner], [view("a")]).get(owner.id)?.allowed).toBe(0);
-    // An invalid budget blocks every reason, because nobody knows what the user meant.
+    // An invalid budget blocks disruption for every reason, because it is not clear what the user meant.
     const ofAnother = { nodes: "5", schedule: "x", duration: "1h", reasons: ["Drifted" as const] };
     const other = withBudgets({ nodes: "100%" }, ofAnother);
     expect(allowed([other], [view("a")]).get(other.id)?.allowed).toBe(0);

@@ -1,7 +1,7 @@
 /**
- * How many nodes of each pool may be disrupted now: the strictest active budget for the reason, less the nodes that are
- * disrupted already. A budget that cannot be read allows nothing. karpenter-ts only: the cluster may have budgets of
- * the same shape, over the nodes of all pools together.
+ * How many nodes of each pool may be disrupted now: what the strictest active budget for the reason allows, less the
+ * nodes that are disrupted already. An invalid budget allows nothing. karpenter-ts only: the cluster may have budgets
+ * of its own, of the same shape, which count the nodes of all pools together.
  * upstream: pkg/controllers/disruption/helpers.go (BuildDisruptionBudgetMapping), pkg/apis/v1/nodepool.go
  */
 import type { Pool } from "../../apis/hub/pool.ts";
@@ -14,17 +14,17 @@ import type { NodeView } from "../state/node-view.ts";
 import type { CommandReason } from "./command.ts";
 import { type Count, countNodes } from "./node-counts.ts";
 
-/** Nodes that budgets are about, and how many of them may still be disrupted. */
+/** The nodes that some budgets count, and how many more of them may be disrupted. */
 export interface Share extends Count {
   readonly allowed: number;
 }
 
-/** `allowed` and `atOnce` keep the budgets of the cluster, too. */
+/** What the budgets allow for one pool. `allowed` and `atOnce` respect the budgets of the cluster, too. */
 export interface PoolAllowance extends Share {
   readonly pool: Pool;
-  /** How many nodes may be disrupted at the same time: `allowed` and those that are disrupted already. */
+  /** How many nodes may be disrupted at the same time: `allowed` plus those that are disrupted already. */
   readonly atOnce: number;
-  /** Budgets of the cluster over the nodes of all pools; the same in each allowance. */
+  /** What the budgets of the cluster allow over the nodes of all pools. It is the same in each allowance. */
   readonly everywhere: Share;
 }
 
@@ -32,7 +32,7 @@ export interface AllowancesInput {
   readonly pools: readonly Pool[];
   /** Sorted by name. */
   readonly nodes: readonly NodeView[];
-  /** See `before` of {@link countNodes}. */
+  /** An earlier list of nodes, see `before` of {@link countNodes}. */
   readonly nodesBefore?: readonly NodeView[] | undefined;
   readonly reason: CommandReason;
   readonly nowMs: number;
@@ -43,7 +43,7 @@ const DAY_MS = 24 * 60 * 60_000;
 const UNLIMITED = 2 ** 31 - 1;
 const NO_NODES = { nodes: 0, disrupting: 0, away: 0 };
 
-/** Budgets of each pool (by id) and of the cluster, less the nodes that are disrupted already. */
+/** What the budgets of each pool (by id) and of the cluster allow, less the nodes that are disrupted already. */
 export function* allowancesFor({
   pools,
   nodes,
@@ -53,7 +53,7 @@ export function* allowancesFor({
   clusterBudgets,
 }: AllowancesInput): Steps<ReadonlyMap<string, PoolAllowance>> {
   const counts = yield* countNodes(nodes, nodesBefore);
-  // Nodes that are not Ready are what repair is about, so they do not use up its budgets.
+  // Repair is for nodes that are not Ready. So not being Ready does not count as disrupted against its budgets.
   const countOf = ({ nodes: there, disrupting, away }: typeof counts.all): Count => ({
     nodes: there,
     disrupting: reason === "Unhealthy" ? away : disrupting,
@@ -78,20 +78,20 @@ export function* allowancesFor({
   );
 }
 
-/** A budget without reasons is about every reason. */
+/** Whether the budget limits this reason. A budget without reasons limits every reason. */
 export function isAbout({ reasons }: Budget, reason: CommandReason): boolean {
   return reasons?.some((one) => one === reason) !== false;
 }
 
-/** The question to budgets. */
+/** The question how many nodes budgets allow. */
 export interface BudgetQuestion {
   readonly reason: CommandReason;
-  /** How many nodes the budgets are about. */
+  /** How many nodes the budgets count. Percentages refer to this number. */
   readonly nodes: number;
   readonly nowMs: number;
 }
 
-/** How many nodes the strictest budget allows; undefined: one of them cannot be read, whatever its reasons. */
+/** How many nodes the strictest budget allows. Undefined: one of the budgets is invalid, whatever its reasons are. */
 export function allowedDisruptions(
   budgets: readonly Budget[],
   { reason, nodes, nowMs }: BudgetQuestion,
@@ -106,7 +106,7 @@ export function allowedDisruptions(
   return allowed;
 }
 
-/** The first budget that cannot be read, by field and value; undefined: all can be. `path`: where the list stands. */
+/** The first invalid budget: its field and value. Undefined: all are valid. `path`: the field that has the list. */
 export function brokenBudget(
   budgets: readonly Budget[],
   path = "spec.disruption.budgets",
@@ -118,7 +118,7 @@ export function brokenBudget(
   return undefined;
 }
 
-/** What cannot be read in a budget, to be appended to its path; undefined: nothing. */
+/** What is invalid in a budget, as text to append to the path of the budget. Undefined: nothing. */
 export function budgetProblem(budget: Budget): string | undefined {
   const { nodes, schedule, timeZone, duration } = budget;
   if (amount(nodes, 0) === undefined)
@@ -140,27 +140,27 @@ export function budgetProblem(budget: Budget): string | undefined {
     : `.schedule: ${JSON.stringify(schedule)} cannot be read: ${unread}`;
 }
 
-/** Whether the window of the budget is open; undefined: its schedule or duration cannot be read. */
+/** Whether the budget applies now. Undefined: its schedule or duration is invalid. */
 export function isActive(budget: Budget, nowMs: number): boolean | undefined {
   if (budget.schedule === undefined && budget.duration === undefined) return true;
   const schedule = scheduleOf(budget);
   if (schedule === undefined) return undefined;
-  // A window that opened exactly `duration` ago has just closed.
+  // A window of the schedule that opened exactly `duration` ago has just closed.
   const hitMs = firstHit(schedule, nowMs - schedule.durationMs);
   return hitMs !== undefined && hitMs <= nowMs;
 }
 
-/** Schedule and duration of a budget, parsed once because budgets are read many times a minute. */
+/** The parsed schedule and duration of a budget. Parsed once, because budgets are read many times a minute. */
 export interface Schedule {
   readonly cron: Cron;
   readonly durationMs: number;
-  /** Last result of {@link firstHit}: valid for every instant from `sinceMs` to the hit. */
+  /** The last result of {@link firstHit}. It is valid for every instant from `sinceMs` to the hit. */
   last: { readonly sinceMs: number; readonly hitMs: number | undefined } | undefined;
 }
 
 const schedules = new WeakMap<Budget, Schedule | "unreadable">();
 
-/** The schedule as a cron text, with its time zone. */
+/** The schedule as a cron text that includes the time zone. */
 function inPlace({ schedule = "", timeZone }: Budget): string {
   return timeZone === undefined ? schedule : `CRON_TZ=${timeZone} ${schedule}`;
 }
@@ -169,7 +169,7 @@ function namesPlace(schedule: string): boolean {
   return /^\s*(CRON_)?TZ=/.test(schedule);
 }
 
-/** The parsed schedule. Undefined: the budget has none, or it cannot be parsed. */
+/** The parsed schedule. Undefined: the budget has none, or it is invalid. */
 export function scheduleOf(budget: Budget): Schedule | undefined {
   const known = within(schedules, budget, () => {
     const cron = parseCron(inPlace(budget));
@@ -184,7 +184,7 @@ export function scheduleOf(budget: Budget): Schedule | undefined {
 function firstHit(schedule: Schedule, afterMs: number): number | undefined {
   const { last } = schedule;
   if (last !== undefined && last.sinceMs <= afterMs) {
-    // A schedule that never occurs (30 February) makes the search run through years, so it is repeated only once a day.
+    // For a schedule that never occurs (30 February), the search runs through years. So it is repeated only once a day.
     const untilMs = last.hitMs ?? last.sinceMs + DAY_MS;
     if (afterMs < untilMs) return last.hitMs;
   }
@@ -193,7 +193,7 @@ function firstHit(schedule: Schedule, afterMs: number): number | undefined {
   return hitMs;
 }
 
-/** `"10%"` of the nodes, rounded up, or a plain count. */
+/** The number of nodes: `"10%"` of all nodes, rounded up, or a plain count. Undefined: invalid. */
 function amount(text: string, nodes: number): number | undefined {
   if (/^\d+%$/.test(text)) return Math.ceil((Number(text.slice(0, -1)) * nodes) / 100);
   return /^\d+$/.test(text) ? Number(text) : undefined;

@@ -20,7 +20,7 @@ describe("a budget's window", () => {
     ["2026-01-05T22:00:00Z", nights, "closes 2026-01-06T06:00:00Z"],
     ["2026-01-06T05:59:59Z", nights, "closes 2026-01-06T06:00:00Z"],
     ["2026-01-06T06:00:00Z", nights, "opens 2026-01-06T22:00:00Z"],
-    // Clocks go back on 25 October: the night is an hour longer in UTC.
+    // Clocks go back on 25 October, so this window is one hour longer in UTC.
     [
       "2026-10-24T12:00:00Z",
       { schedule: "CRON_TZ=Europe/Zurich 0 22 * * *", duration: "8h" },
@@ -31,7 +31,7 @@ describe("a budget's window", () => {
       { schedule: "0 22 * * *", timeZone: "Europe/Zurich", duration: "8h" },
       "opens 2026-10-24T20:00:00Z",
     ],
-    // Two windows that overlap are one.
+    // Two windows that overlap count as one.
     [
       "2026-01-05T00:30:00Z",
       { schedule: "0 0,1 * * *", duration: "90m" },
@@ -132,7 +132,7 @@ describe("whose budgets are in the way", () => {
     ["the cluster's for longer", one(until(8)), one(until(9)), "cluster"],
     ["the pool's for longer", one([{ nodes: "0" }]), one(until(9)), "pool"],
     ["the pool's, which cannot be read", one([{ nodes: "few" }]), one([{ nodes: "0" }]), "pool"],
-    // The pool's only node is gone within a minute. What remains are the cluster's budgets.
+    // The pool's only disrupted node will be gone within a minute. Then only the cluster's budgets block.
     [
       "the cluster's, while the pool's are used up",
       one([{ nodes: "1" }], 1),

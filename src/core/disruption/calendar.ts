@@ -1,6 +1,6 @@
 /**
  * Budgets over time: when a window opens or closes, and when a pool may next lose a node. Only explanations and
- * conditions use this; decisions ask budgets.ts about the present.
+ * conditions use this file. Decisions use budgets.ts, which is about the present.
  */
 import type { Budget } from "../../apis/karpenter/nodepool.ts";
 import { toRfc3339 } from "../../base/clock.ts";
@@ -10,15 +10,15 @@ import type { CommandReason } from "./command.ts";
 
 export interface Window {
   readonly active: boolean;
-  /** When it closes, or opens next; absent: never within the search. */
+  /** When the window closes, or the next one opens. Absent: never within the time that is searched. */
   readonly changesAtMs?: number;
 }
 
-/** At most this many windows are searched, also windows that follow each other without a gap. */
+/** The most windows that are searched. Windows that follow each other without a gap count one by one. */
 const MOST_WINDOWS = 1_000;
 const HORIZON_MS = 366 * 24 * 60 * 60_000;
 
-/** The window of a budget that is open or opens next; undefined: its schedule cannot be read. */
+/** The window of a budget that is open or opens next. Undefined: its schedule is invalid. */
 export function windowOf(budget: Budget, nowMs: number): Window | undefined {
   if (budget.schedule === undefined && budget.duration === undefined) return { active: true };
   const schedule = scheduleOf(budget);
@@ -37,14 +37,14 @@ export function windowOf(budget: Budget, nowMs: number): Window | undefined {
 }
 
 /**
- * `busy`: as soon as nodes that are disrupted now are done. `never`: no window ends the block. `broken`: a budget
- * cannot be read.
+ * When disruption is next allowed. `busy`: as soon as nodes that are disrupted now are finished. `never`: no window
+ * ends the block. `broken`: a budget is invalid.
  */
 export type NextAllowed =
   | { readonly when: "now" | "busy" | "never" | "broken" }
   | { readonly when: "at"; readonly atMs: number };
 
-/** Budgets of a pool or of the cluster, with the nodes that they are about. */
+/** Budgets of a pool or of the cluster, and the nodes that they count. */
 export interface Budgeted {
   readonly budgets: readonly Budget[];
   readonly nodes: number;
@@ -61,7 +61,7 @@ export function nextAllowed(
   if (now === "broken") return { when: "broken" };
   if (now !== "closed") return { when: now === "open" ? "now" : "busy" };
   const budgets = all.flatMap((one) => one.budgets.filter((budget) => isAbout(budget, reason)));
-  // A budget that is always active ends the search at once.
+  // If a budget without end allows nothing, the search is skipped.
   const lasting = budgets.filter((budget) => {
     const window = windowOf(budget, nowMs);
     return window?.active === true && window.changesAtMs === undefined;
@@ -70,16 +70,19 @@ export function nextAllowed(
   let count = 0;
   for (const atMs of changesOf(budgets, nowMs)) {
     if (++count > MOST_WINDOWS || atMs > nowMs + HORIZON_MS) break;
-    // Nodes that use up the budget now are done within minutes, so `used up` counts as allowed here.
+    // Nodes that use up a budget now are finished within minutes, so a used-up budget counts as allowing.
     if (stateAt(all, reason, atMs) !== "closed") return { when: "at", atMs };
   }
   return { when: "never" };
 }
 
-/** Whose budgets. */
+/** The owner of the budgets. */
 export type Whose = "pool" | "cluster";
 
-/** Whose budgets block the reason longer; {@link nextAllowed} of both names the same time. */
+/**
+ * Whether the budgets of the pool or of the cluster block this reason longer. {@link nextAllowed} of both together
+ * returns the same time.
+ */
 export function whoseBudgets(
   { own, ofCluster }: { readonly own: Budgeted; readonly ofCluster: Budgeted },
   reason: CommandReason,
@@ -89,14 +92,14 @@ export function whoseBudgets(
   return endsMs(own) >= endsMs(ofCluster) ? "pool" : "cluster";
 }
 
-/** An instant to compare by. A budget that is used up counts as ended: that takes minutes. */
+/** An instant for comparisons. A used-up budget counts as ending first, because that takes only minutes. */
 function endOf(next: NextAllowed): number {
   if (next.when === "at") return next.atMs;
   if (next.when === "now") return Number.NEGATIVE_INFINITY;
   return next.when === "busy" ? 0 : Number.POSITIVE_INFINITY;
 }
 
-/** `used up`: the budgets allow no more nodes than are disrupted already. */
+/** The state of budgets at an instant. `used up`: they allow no more nodes than are disrupted already. */
 function stateAt(
   all: readonly Budgeted[],
   reason: CommandReason,
@@ -112,7 +115,7 @@ function stateAt(
   return state;
 }
 
-/** Like {@link changesOf}, between two instants; at most {@link MOST_WINDOWS}. */
+/** Like {@link changesOf}, between two instants. Returns at most {@link MOST_WINDOWS}. */
 export function changesWithin(
   budgets: readonly Budget[],
   fromMs: number,
@@ -126,7 +129,7 @@ export function changesWithin(
   return found;
 }
 
-/** The instants at which a window of these budgets opens or closes, in order. */
+/** The instants at which a window of one of these budgets opens or closes, in order. */
 function* changesOf(budgets: readonly Budget[], nowMs: number): Generator<number, undefined> {
   const next = budgets.map((budget) => windowOf(budget, nowMs)?.changesAtMs);
   for (;;) {
@@ -139,7 +142,7 @@ function* changesOf(budgets: readonly Budget[], nowMs: number): Generator<number
   }
 }
 
-/** What the condition DisruptionAllowed of a pool says. */
+/** The content of a pool's condition DisruptionAllowed. */
 export interface BudgetStanding {
   /** Undefined: budgets and pauses allow every reason now. */
   readonly held:
@@ -150,7 +153,7 @@ export interface BudgetStanding {
         readonly message: string;
       }
     | undefined;
-  /** When a window opens or closes next; absent: never. */
+  /** When a window opens or closes next. Absent: never. */
   readonly changesAtMs?: number;
 }
 
@@ -159,21 +162,22 @@ const REASONS: readonly CommandReason[] = ["Empty", "Drifted", "Underutilized"];
 export interface StandingInput {
   readonly budgets: readonly Budget[];
   readonly clusterBudgets: readonly Budget[];
-  /** Why the pool is paused; undefined: it is not. */
+  /** Why the pool is paused. Undefined: it is not paused. */
   readonly paused: string | undefined;
   /**
-   * Whether expired nodes respect budgets. Only budgets without reasons count, because no budget can name this reason.
+   * Whether the expiration of nodes respects budgets. For expiration, only budgets without reasons count, because no
+   * budget can name this reason.
    */
   readonly expires: boolean;
 }
 
-/** Tells about windows only: nodes that are disrupted now do not count. */
+/** The condition's content from windows and pauses only. Nodes that are disrupted now do not count. */
 export function budgetStandingOf(
   { budgets, clusterBudgets, paused, expires }: StandingInput,
   nowMs: number,
 ): BudgetStanding {
   if (paused !== undefined) return { held: { status: "False", reason: "Paused", message: paused } };
-  // For one node, every percentage above 0 % allows one.
+  // The budgets are applied to one node, so every percentage above 0 % allows it.
   const ofOne = (some: readonly Budget[]) => ({ budgets: some, nodes: 1, disrupting: 0 });
   const [own, ofCluster] = [ofOne(budgets), ofOne(clusterBudgets)];
   const changesAtMs = changesOf([...budgets, ...clusterBudgets], nowMs).next().value;

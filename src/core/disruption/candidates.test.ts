@@ -139,7 +139,7 @@ describe("candidates", () => {
     find(counted);
     const atFirst = looks;
     find(counted);
-    // The candidate is made again because `find` returns another pool each time. It reuses the list of pods.
+    // `find` returns another pool object each time, so the candidate is made again. The list of its pods is reused.
     expect(looks - atFirst).toBe(1);
   });
 

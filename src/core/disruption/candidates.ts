@@ -1,6 +1,7 @@
 /**
- * Nodes that may be disrupted, and why the others may not. A candidate carries what methods compare: its price and the
- * cost of moving its pods. upstream: pkg/controllers/disruption/types.go
+ * Finds the nodes that may be disrupted, and why the others may not. A candidate has the numbers that methods compare:
+ * its price, and the cost of moving its pods.
+ * upstream: pkg/controllers/disruption/types.go
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { doNotDisrupt } from "../../apis/core/pod-predicates.ts";
@@ -31,15 +32,15 @@ import { evictionCost } from "./eviction-cost.ts";
 import { dueAilments, isRepairForbidden, type Patient, type RepairRules } from "./patients.ts";
 
 /**
- * `graceful` methods respect do-not-disrupt and PodDisruptionBudgets. `eventual` ones ignore both on nodes with a
- * terminationGracePeriod. Node repair is about broken nodes only. It respects neither on the node, remembers what
- * blocks pods, and needs no initialized node.
+ * `graceful` methods respect do-not-disrupt and PodDisruptionBudgets. `eventual` methods ignore both on nodes with a
+ * terminationGracePeriod. `repair` is for broken nodes only: neither blocks the node, but what blocks its pods is
+ * recorded. It also takes nodes that are not initialized.
  */
 export type DisruptionClass = "graceful" | "eventual" | "repair";
 
-/** Pods that a replacement awaits. */
+/** The pods that a replacement waits for. */
 export interface Awaited {
-  /** The node that still drains; absent: the pods have left it, or no command drains it. */
+  /** The node that is being drained of these pods. Absent: they have left it, or no command drains it. */
   readonly nodeName?: string;
   /** When the wait ends. */
   readonly untilMs: number;
@@ -50,7 +51,7 @@ export interface Candidate {
   readonly claim: NodeClaim;
   readonly generation: Generation;
   readonly pool: Pool;
-  /** Undefined: its pool no longer offers it. */
+  /** Undefined: the pool no longer offers this instance type. */
   readonly instanceType: InstanceType | undefined;
   readonly zone: string;
   readonly capacityType: string;
@@ -59,15 +60,15 @@ export interface Candidate {
   readonly priceMicroUsd: number;
   /** 1 plus the eviction cost of its pods. */
   readonly rescheduleCost: number;
-  /** The Node has the annotation do-not-consolidate (v1alpha5, v1beta1). */
+  /** Whether the Node has the annotation do-not-consolidate (v1alpha5, v1beta1). */
   readonly doNotConsolidate: boolean;
   /** Whether the node keeps room for pods of a CapacityBuffer. */
   readonly keepsRoom: boolean;
-  /** What is wrong with the node. Only for candidates of node repair. */
+  /** The node's ailments. Only for candidates of node repair. */
   readonly patient?: Patient;
 }
 
-/** Whether the node is not needed: it has no pods to move, and no CapacityBuffer keeps room there. */
+/** Whether the node is empty: it has no pods to move, and no room that is kept for a CapacityBuffer. */
 export function isEmpty({
   reschedulablePods,
   keepsRoom,
@@ -88,24 +89,24 @@ export type BlockKind =
   | "pod"
   | "pdb";
 
-/** An object that a person can look up. */
+/** The name of an object that causes a block, so that a person can look it up. */
 export interface ObjectName {
   readonly kind: string;
   readonly namespace?: string;
   readonly name: string;
 }
 
-/** Why a node may not be disrupted now. `message`: the sentence of upstream, in lower case. */
+/** Why a node may not be disrupted now. `message`: upstream's sentence, in lower case. */
 export interface Block {
   readonly kind: BlockKind;
   readonly message: string;
-  /** The object that causes it; absent: the node or its claim itself. */
+  /** The object that causes the block. Absent: the node or its claim. */
   readonly by?: ObjectName;
-  /** When it ends by itself; absent: not known. */
+  /** When the block ends by itself. Absent: that is not known. */
   readonly untilMs?: number;
 }
 
-/** A managed node that may not be disrupted now, with the first reason. */
+/** A managed node that may not be disrupted now, with the first reason for that. */
 export interface Blocked extends Block {
   readonly node: NodeView;
 }
@@ -118,22 +119,22 @@ export interface CandidatesInput {
   /** Names of nodes that running commands will remove or reboot. */
   readonly queued: ReadonlySet<string>;
   readonly disruptionClass: DisruptionClass;
-  /** Why the pool is paused; absent: no pool is. */
+  /** Why the pool is paused. Absent: no pool is paused. */
   readonly paused?: (pool: Pool) => Block | undefined;
-  /** Whether the pod is moved without downtime: then its PodDisruptionBudget does not block the node. */
+  /** Whether the pod is moved without downtime. Then its PodDisruptionBudget does not block the node. */
   readonly movesFirst?: (pod: Pod) => boolean;
-  /** Absent: no node awaits pods. */
+  /** Absent: no node waits for pods. */
   readonly awaiting?: Awaiting;
-  /** Seats of pods that have not reached their node; absent: none is known. */
+  /** Seats of pods that do not run on their planned node yet. Absent: no seats are known. */
   readonly seats?: RoomSeats | undefined;
-  /** What node repair acts on; absent: it is off, and it has no candidates. */
+  /** The rules of node repair. Absent: node repair is off and has no candidates. */
   readonly repair?: RepairRules | undefined;
 }
 
-/** Tells on which nodes room is kept. */
+/** Finds the nodes on which room is kept for CapacityBuffers. */
 export type RoomSeats = Pick<Placements, "hostsBufferPods">;
 
-/** Tells which pods the node of the claim awaits. Undefined: none. */
+/** Finds the pods that the node of the claim waits for. Undefined: none. */
 export type Awaiting = (claim: NodeClaim, nowMs: number) => Awaited | undefined;
 
 export interface FoundCandidates {
@@ -141,7 +142,7 @@ export interface FoundCandidates {
   readonly blocked: readonly Blocked[];
 }
 
-/** Candidates and blocked nodes, each sorted by node name. Nodes without a claim are in neither. */
+/** The candidates and the blocked nodes, each sorted by node name. Nodes without a claim are in neither list. */
 export function* findCandidates(input: CandidatesInput): Steps<FoundCandidates> {
   const candidates: Candidate[] = [];
   const blocked: Blocked[] = [];
@@ -186,7 +187,7 @@ export interface OwnedNode {
 
 type BlockInput = Omit<CandidatesInput, "nodes" | "pools" | "queued" | "seats" | "repair">;
 
-/** All reasons why the node may not be disrupted now, in the order of the checks, but at most `most`. */
+/** The reasons why the node may not be disrupted now, in the order of the checks, at most `most` of them. */
 export function blocksOf(owned: OwnedNode, input: BlockInput, most: number): readonly Block[] {
   const { node, claim, pool } = owned;
   const found: Block[] = [];
@@ -203,7 +204,7 @@ export function blocksOf(owned: OwnedNode, input: BlockInput, most: number): rea
         : `${poolKind} not found (${poolKind}=${poolName(node)})`;
     found.push({ kind: "noPool", message });
   }
-  // A pause stops only voluntary disruption, and repair is not voluntary.
+  // A pause stops only voluntary disruption, and node repair is not voluntary.
   const pause = pool === undefined || isRepair ? undefined : input.paused?.(pool);
   if (pause !== undefined) found.push(pause);
   const passes =
@@ -227,7 +228,10 @@ const isUp: Check = ({ claim }) =>
 const stays: Check = ({ node: { deleting } }) =>
   deleting ? { kind: "leaving", message: "node is deleting or marked for deletion" } : undefined;
 
-/** Pods that are on their way to a broken node need another one, too. */
+/**
+ * The checks for node repair. They do not protect pods that were nominated for a broken node: these pods need another
+ * one, too.
+ */
 const REPAIR_CHECKS: readonly Check[] = [
   hasNode,
   isUp,
@@ -270,7 +274,7 @@ const CHECKS: readonly Check[] = [
       : undefined,
 ];
 
-/** Reasons on the pods of the node; found one by one, because most callers need the first only. */
+/** Reasons because of the node's pods. They are found one by one, because most callers need only the first. */
 function* podBlocks(
   node: NodeView,
   { pdbs, nowMs, movesFirst }: Pick<CandidatesInput, "pdbs" | "nowMs" | "movesFirst">,
@@ -290,7 +294,7 @@ function* podBlocks(
       ...(verdict.kind === "until" ? { untilMs: verdict.untilMs } : {}),
     };
   }
-  // Pods of one workload have the same PodDisruptionBudget: it is named once.
+  // Pods of one workload have the same PodDisruptionBudget, which is reported once.
   const named = new Set<string>();
   for (const pod of pdbs.length === 0 ? [] : movable) {
     const block = pdbBlock(pod, pdbs);
@@ -306,16 +310,16 @@ function* podBlocks(
   }
 }
 
-/** `key`: `namespace/name`. */
+/** The object with this key, which has the form `namespace/name`. */
 function objectName(kind: string, key: string): ObjectName {
   const at = key.indexOf("/");
   return { kind, namespace: key.slice(0, at), name: key.slice(at + 1) };
 }
 
-/** A separate note, because callers that ask only for blocks do not need the cost. */
+/** Cached apart from candidates, because callers that only need blocks do not need the cost. */
 const costByView = new ViewNotes<number>();
 
-/** The value of `Candidate.rescheduleCost`: 1 plus the eviction costs of the pods that would need another node. */
+/** The cost of moving the node's pods: 1 plus the eviction costs of the pods that would need another node. */
 export function rescheduleCostOf(node: NodeView): number {
   return within(costByView, node, () =>
     reschedulablePods(node).reduce((sum, pod) => sum + Math.max(0, evictionCost(pod)), 1),
@@ -327,7 +331,7 @@ function poolName(node: NodeView): string {
   return id.slice(id.indexOf("/") + 1);
 }
 
-/** A candidate is made again only if the view, the pool or the instance types have changed. */
+/** The candidate of each node view. It is made again only if the pool or the instance types have changed. */
 const candidatesByView = new ViewNotes<KeptCandidate>();
 
 interface KeptCandidate {
@@ -335,14 +339,14 @@ interface KeptCandidate {
   readonly instanceTypes: readonly InstanceType[];
 }
 
-/** What a candidate is made of besides its node. */
+/** The facts besides the node from which a candidate is made. */
 interface Owner extends Pick<PoolInput, "pool" | "instanceTypes"> {
   readonly seats?: RoomSeats | undefined;
 }
 
 /** The candidate for one node. */
 export function candidateOf(node: NodeView, claim: NodeClaim, owner: Owner): Candidate {
-  // Seats are on the claim of a node, or on a node without a claim.
+  // A seat names a claim, or a node that has no claim.
   const names = [claim.metadata.name, node.name];
   const keepsRoom = names.some((name) => owner.seats?.hostsBufferPods(name) === true);
   const known = candidatesByView.get(node);
@@ -388,7 +392,7 @@ export function priceOfAll(candidates: readonly Candidate[]): number {
   return candidates.reduce((sum, { priceMicroUsd }) => sum + priceMicroUsd, 0);
 }
 
-/** Price per hour of a node with these labels; 0: its pool no longer offers such a node. */
+/** Price per hour of a node with these labels. 0: its pool no longer offers such a node. */
 export function priceOf(
   labels: Readonly<Record<string, string>>,
   instanceTypes: readonly InstanceType[],
@@ -401,10 +405,10 @@ export function priceOf(
   return offering?.priceMicroUsd ?? 0;
 }
 
-/** Kept for each list, which never changes: thousands of nodes look up their type in the same one. */
+/** Instance types by name, cached for each list. Lists never change, and thousands of nodes use the same list. */
 const typesByName = new WeakMap<readonly InstanceType[], ReadonlyMap<string, InstanceType>>();
 
-/** The first instance type of that name. */
+/** The first instance type of this name. */
 function typeNamed(
   instanceTypes: readonly InstanceType[],
   name: string | undefined,
@@ -417,7 +421,7 @@ function typeNamed(
   return byName.get(name ?? "");
 }
 
-/** Highest price per reschedule cost first; ties by name. */
+/** Sorts candidates by price divided by reschedule cost, the highest first; equal ones by name. */
 export function bySavings(a: Candidate, b: Candidate): number {
   const left = a.priceMicroUsd / a.rescheduleCost;
   const right = b.priceMicroUsd / b.rescheduleCost;

@@ -1,7 +1,7 @@
 /**
- * Cuts the instance types of a replacement down to those that are cheaper than the removed nodes, whichever offering
- * the cloud launches. Spot nodes are replaced by spot only on conditions: a node that is always replaced by the
- * cheapest type ends on the type most likely to be reclaimed. karpenter-ts only: where spot to spot is off, an
+ * Reduces the instance types of a replacement to those that are cheaper than the removed nodes, whichever offering the
+ * cloud launches. Spot nodes are replaced by spot nodes only under conditions. A node that is always replaced by the
+ * cheapest type ends on the type that is most likely to be reclaimed. karpenter-ts only: if spot-to-spot is off, an
  * on-demand node at half the price may replace a spot node.
  * upstream: pkg/controllers/disruption/consolidation.go (computeConsolidation, spot-to-spot)
  */
@@ -19,13 +19,14 @@ import { Requirements } from "../scheduling/requirements.ts";
 import type { Candidate } from "./candidates.ts";
 
 /**
- * A spot node is replaced by spot only if this number of types is cheaper. The replacement then names that many types.
+ * A single spot node is replaced by spot only if at least this many types are cheaper. The replacement then names this
+ * many types.
  */
 const MIN_SPOT_TYPES = 15;
 
 /**
- * An on-demand node may cost at most this share of the spot nodes that it replaces. Spot prices move: with a larger
- * share, nodes would be replaced from spot to on-demand and back as prices change.
+ * An on-demand node may cost at most this share of the price of the spot nodes that it replaces. Spot prices change.
+ * With a larger share, nodes would be replaced back and forth between spot and on-demand.
  */
 const ON_DEMAND_SHARE = 0.5;
 
@@ -43,9 +44,9 @@ export type ForSpot = "spot" | "onDemand" | "nothing";
 /** A plan that names only cheaper instance types, or why there is none. */
 export type Cheaper = { readonly plan: PlannedClaim } | { readonly message: string };
 
-/** What a replacement must be cheaper than. */
+/** The price that a replacement must stay below, and the rules for spot nodes. */
 export interface PriceLimit {
-  /** The nodes that are removed. */
+  /** The nodes that would be removed. */
   readonly candidates: readonly Candidate[];
   readonly belowMicroUsd: number;
   readonly forSpot: ForSpot;
@@ -57,7 +58,8 @@ export function cheaperPlan(plan: PlannedClaim, limit: PriceLimit): Cheaper {
   if (plan.cheapest.priceMicroUsd >= belowMicroUsd) return { message: NOT_CHEAPER };
   const [one] = candidates;
   if (candidates.length > 1 || one === undefined) return cheaperThan(plan, limit);
-  // A sweep asks for thousands of nodes of the same price, and each answer is a long list of types.
+  // Thousands of nodes with the same price are checked in one round, and each result is a long list of types. So
+  // results are cached.
   const ofTypes = within(
     termsOf(plan).answers,
     plan.instanceTypes,
@@ -73,7 +75,7 @@ export function cheaperPlan(plan: PlannedClaim, limit: PriceLimit): Cheaper {
 
 const FOR_SPOT: readonly (ForSpot | undefined)[] = [undefined, "spot", "onDemand", "nothing"];
 
-/** All inputs of an answer besides the types, as one number, because a sweep looks up every node. */
+/** All inputs of a result besides the types, as one number. A number is fast to look up for every node. */
 function keyOf(
   { minValuesRelaxed }: PlannedClaim,
   belowMicroUsd: number,
@@ -100,7 +102,8 @@ function cheaperThan(plan: PlannedClaim, limit: PriceLimit): Cheaper {
     return spotForSpot(plan, limit);
   const cheaper = keepCheaper(plan, terms, belowMicroUsd);
   if ("message" in cheaper || !mayBeSpot) return cheaper;
-  // Spot only: if its launch failed, an on-demand node could come that costs more than the removed nodes.
+  // Spot only: if the spot launch failed, the claim could be launched as on-demand, which costs more than the removed
+  // nodes.
   const onDemandToo = isOffered(cheaper.plan, terms.onDemand);
   return onDemandToo ? narrowed(cheaper.plan, terms.spot) : cheaper;
 }
@@ -121,7 +124,7 @@ function spotForSpot(
       message: `SpotToSpotConsolidation requires ${MIN_SPOT_TYPES} cheaper ${what}, got ${instanceTypes.length}`,
     };
   }
-  // With more types than needed the new node would be replaced again by the next cheaper one.
+  // With more types than needed, the new node would soon be replaced by the next cheaper type.
   let count = MIN_SPOT_TYPES;
   const lacks = () => missingValues(spot.requirements, instanceTypes.slice(0, count)) !== undefined;
   while (count < instanceTypes.length && lacks()) count++;
@@ -135,9 +138,9 @@ function onDemandForSpot(plan: PlannedClaim, priceMicroUsd: number): Cheaper {
 }
 
 /**
- * For several removed nodes: where the plan names the instance type of one of them, keeps only types that cost less
- * than the cheapest such node. Otherwise a node could be replaced by one of its own type. upstream:
- * filterOutSameInstanceType
+ * For several removed nodes: if the plan names the instance type of one of them, keeps only types that cost less than
+ * the cheapest such node. Otherwise a node could be replaced by a node of its own type.
+ * upstream: filterOutSameInstanceType
  */
 export function withoutSameTypes(plan: PlannedClaim, candidates: readonly Candidate[]): Cheaper {
   const offered = new Set(plan.instanceTypes.map(({ name }) => name));
@@ -148,7 +151,7 @@ export function withoutSameTypes(plan: PlannedClaim, candidates: readonly Candid
   return keepCheaper(plan, termsOf(plan), Math.min(...shared));
 }
 
-/** The plan with only the types up to this price, launched as this capacity type. Either may be left open. */
+/** The plan with only the types up to this price, launched as this capacity type. Both limits are optional. */
 export function launchedAs(
   plan: PlannedClaim,
   capacityType: string | undefined,
@@ -170,7 +173,7 @@ function keepCheaper(plan: PlannedClaim, terms: PricedTerms, belowMicroUsd: numb
   return narrowed({ ...plan, instanceTypes: types }, terms);
 }
 
-/** The claim with only those instance types that have an offering under the terms, sorted by price. */
+/** The plan with only those instance types that have an offering under the terms, the cheapest first. */
 function narrowed(plan: PlannedClaim, terms: PricedTerms): Cheaper {
   const priced = plan.instanceTypes
     .flatMap((type) => {
@@ -198,11 +201,11 @@ function isOffered({ instanceTypes }: PlannedClaim, terms: PricedTerms): boolean
   return instanceTypes.some((type) => terms.cheapest(type) !== undefined);
 }
 
-/** Requirements of a launch, and the price of each instance type under them, computed once for each type. */
+/** Requirements for a launch, and the price of each instance type under them. Each price is computed once. */
 interface PricedTerms {
   readonly requirements: Requirements;
   readonly specs: PlannedClaim["requirements"];
-  /** Undefined: no offering of the type meets the requirements. */
+  /** Undefined: no offering of the type satisfies the requirements. */
   readonly cheapest: (type: InstanceType) => Offering | undefined;
   readonly worstMicroUsd: (type: InstanceType) => number;
 }
@@ -210,11 +213,11 @@ interface PricedTerms {
 interface LaunchTerms extends PricedTerms {
   readonly spot: PricedTerms;
   readonly onDemand: PricedTerms;
-  /** Answers about one removed node, by the types of the plan, then by {@link keyOf}. */
+  /** Cached results for one removed node, by the types of the plan, then by {@link keyOf}. */
   readonly answers: WeakMap<readonly InstanceType[], Map<number, Answer>>;
 }
 
-/** Plans of one kind share one list of requirements; a sweep makes thousands of them. */
+/** Cached terms by list of requirements. Thousands of plans in one round share one list. */
 const termsBySpecs = new WeakMap<PlannedClaim["requirements"], LaunchTerms>();
 
 function termsOf({ requirements: specs }: PlannedClaim): LaunchTerms {
@@ -247,7 +250,9 @@ function oncePerType<T>(make: (type: InstanceType) => T): (type: InstanceType) =
   };
 }
 
-/** The first requirement whose minValues these types do not reach, in words; undefined: they reach all. */
+/**
+ * The first requirement with fewer values among these types than minValues demands, in words. Undefined: there is none.
+ */
 function missingValues(
   requirements: Requirements,
   types: readonly InstanceType[],

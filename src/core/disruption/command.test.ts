@@ -20,7 +20,7 @@ const command: Command = {
 };
 const [{ priceMicroUsd }] = command.candidates as [Command["candidates"][number]];
 
-/** A replacement at half the price, by so many types. */
+/** A replacement at half the price that names this number of instance types. */
 function plan(types = 1): Command["replacements"][number] {
   const instanceTypes = Array.from({ length: types }, (_, at) => ({ name: `t${at}` }));
   const cheapest = { capacityType: "spot", priceMicroUsd: priceMicroUsd / 2 };

@@ -1,6 +1,7 @@
 /**
- * What the disruption loop decided to do: which nodes are removed, what replaces them, and why. Plain data for the
- * queue, the log and explanations. upstream: pkg/controllers/disruption/types.go
+ * A command: the nodes that the disruption loop removes, what replaces them, and why. It is plain data for the queue,
+ * the log and explanations.
+ * upstream: pkg/controllers/disruption/types.go
  */
 import type { Generation } from "../../apis/hub/generation.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
@@ -12,10 +13,13 @@ import type { Repairing } from "./patients.ts";
 import type { Simulation, SimulationTerms } from "./simulate.ts";
 import type { TerminateFirstReason } from "./terminate-first.ts";
 
-/** `Expired`: v1alpha5 and v1beta1, and v1 if expiration respects budgets. No budget can name this reason. */
+/**
+ * The reason of a command. `Expired` occurs in v1alpha5 and v1beta1, and in v1 if expiration respects budgets. No
+ * budget can name it.
+ */
 export type CommandReason = DisruptionReason | "Expired";
 
-/** Whether the policy of one pool approves a command on its nodes. Shares are usually between 0 and 1. */
+/** Whether the policy of one pool approves a command on its nodes. The shares are usually between 0 and 1. */
 export interface BalancedVerdict {
   readonly pool: Pool;
   readonly approved: boolean;
@@ -27,38 +31,38 @@ export interface BalancedVerdict {
 
 export interface Command {
   readonly reason: CommandReason;
-  /** Label of metrics. */
+  /** A label of metrics. */
   readonly consolidationType: "empty" | "multi" | "single" | "";
-  /** Name of the method in the words of older generations: `emptiness`, `consolidation`, … */
+  /** The name of the method in older API versions: `emptiness`, `consolidation`, … */
   readonly via: string;
-  /** All candidates are of this generation; events and logs use its words. */
+  /** The API version of all candidates. Events and logs use its words. */
   readonly generation: Generation;
   readonly candidates: readonly Candidate[];
   readonly replacements: readonly PlannedClaim[];
-  /** Names of existing nodes that take the pods. They are nominated, so they are not disrupted for a while. */
+  /** Names of existing nodes that take the pods. They are nominated, so they are not disrupted for some time. */
   readonly targets: readonly string[];
-  /** Which pods each target takes; absent: not planned. */
+  /** The pods that each target takes. Absent: this was not planned. */
   readonly placements?: Simulation["placements"];
-  /** The verdicts by the Balanced policy of the NodePools. Consolidation only. */
+  /** The verdicts of NodePools with the policy Balanced. Only for consolidation. */
   readonly verdicts?: readonly BalancedVerdict[];
-  /** What node repair does, and why. Absent for all other methods. */
+  /** What node repair does with the node, and why. Absent for all other methods. */
   readonly repair?: Repairing;
   /**
    * Why the node is terminated before its replacement is launched. Absent: there is no replacement, or it is
    * launched first.
    */
   readonly terminateFirst?: TerminateFirstReason;
-  /** The preferred capacity that is available again. Absent: the command is no active return. */
+  /** The preferred capacity that is available again. Absent: the command is not an active return. */
   readonly returnsTo?: string;
-  /** The terms of the simulation, which validation uses again. Absent: the command was not simulated. */
+  /** The terms of the simulation. Validation uses them again. Absent: the command was not simulated. */
   readonly terms?: SimulationTerms;
-  /** Milliseconds until the command is validated on fresh facts and begins. 0: it begins at once. */
+  /** Milliseconds to wait before the command is validated on fresh facts and begins. 0: it begins immediately. */
   readonly validateAfterMs: number;
 }
 
 /**
- * A command that removes the candidates and replaces none. It begins at once and is no consolidation, unless `kind`
- * says otherwise. `candidates`: at least one, all of one generation.
+ * A command that removes the candidates and replaces none. It begins immediately and is no consolidation, unless `kind`
+ * says otherwise. `candidates`: at least one, all of one API version.
  */
 export function removal(
   candidates: readonly Candidate[],
@@ -87,11 +91,11 @@ export function decisionOf(command: Command): Decision {
 /** Why a command must not begin now. */
 export interface HoldOff {
   readonly message: string;
-  /** When the hold-off ends by itself; absent: it does not. */
+  /** When the hold-off ends by itself. Absent: it does not. */
   readonly untilMs?: number;
 }
 
-/** Savings per hour; none for a reboot, after which the node goes on. */
+/** Savings per hour in micro-dollars. A reboot saves nothing, because the node is kept. */
 export function savingsMicroUsd({
   candidates,
   replacements,
@@ -101,12 +105,12 @@ export function savingsMicroUsd({
   return priceOfAll(candidates) - priceMicroUsd({ newClaims: replacements });
 }
 
-/** Savings per hour, such as `$0.20`. */
+/** Savings per hour as text, such as `$0.20`. */
 export function formatSavings(command: Command): string {
   return `$${(savingsMicroUsd(command) / 1_000_000).toFixed(2)}`;
 }
 
-/** `Empty/<id>: delete: nodepools=[a]: [x, y] (savings: $0.20)`. */
+/** The command as text: `Empty/<id>: delete: nodepools=[a]: [x, y] (savings: $0.20)`. */
 export function describeCommand(command: Command, id: string): string {
   const pools = [...new Set(command.candidates.map(({ pool }) => pool.name))].sort().join(",");
   const names = command.candidates.map(({ node }) => node.name).join(", ");
@@ -117,7 +121,7 @@ export function describeCommand(command: Command, id: string): string {
   return `${command.reason}/${id}: ${what} (savings: ${formatSavings(command)})`;
 }
 
-/** Older generations' text: `delete, terminating 1 machines ip-1/m5.large/spot`. */
+/** The command in the text of older API versions: `delete, terminating 1 machines ip-1/m5.large/spot`. */
 export function describeOlder(command: Command): string {
   const noun = command.generation === "alpha" ? "machines" : "candidates";
   const gone = command.candidates.map(

@@ -1,4 +1,4 @@
-// Pending pods that would take the room of a replacement before the pods for which it was planned.
+// Cases in which a pending pod may take the room on a replacement before the pods for which it was planned.
 import { describe, expect, it } from "vitest";
 import type { PersistentVolume, PersistentVolumeClaim } from "../../apis/core/kinds.ts";
 import type { Taint } from "../../apis/core/node.ts";
@@ -66,7 +66,7 @@ describe("a pod that waits without a place", () => {
     expect(held([waiting("2")], allowing(1))).toBeUndefined();
     expect(held([waiting("2")], allowing(2), two)).toBeUndefined();
     expect(held([waiting("2")], allowing(1), two)).toBe(TOLD.replace("old-0", "old-1"));
-    // Evictions in progress already have the budget's permission.
+    // The budget has already allowed the evictions that are in progress.
     const { pdbs } = allowing(1);
     const gone = {
       ...pod({ name: "gone", labels: { app: "web" } }),
@@ -78,7 +78,7 @@ describe("a pod that waits without a place", () => {
     };
     const goes = pod({ name: "goes", labels: { app: "web" } });
     expect(held([waiting("2")], { pdbs, pending: beside([goes]) })).toBe(TOLD);
-    // The budget already counts pods that have ended or are being deleted.
+    // The budget has already counted pods that have ended or are being deleted.
     const ends = {
       ...goes,
       metadata: { ...goes.metadata, deletionTimestamp: "2026-01-05T00:00:00Z" },
@@ -161,7 +161,7 @@ const BOUND = PERSISTENT.map(
 
 const VOLUMES = { claims: BOUND, volumes: PERSISTENT, classes: [], csiNodes: [] };
 
-/** A pod with a bound claim of this name. */
+/** A pod that uses the bound volume claim of this name. */
 const withVolume = (claimName: string): Partial<Pod["spec"]> => ({
   volumes: [{ name: "data", persistentVolumeClaim: { claimName } }],
 });
@@ -175,14 +175,17 @@ interface Others {
   /** Taints of the new node. */
   readonly taints?: readonly Taint[];
   readonly requirements?: PlannedClaim["requirements"];
-  /** Called when the instance types are read. */
+  /** Called whenever the instance types are read. */
   readonly looked?: () => void;
   /** The grace period of the old node. */
   readonly terminationGracePeriod?: string;
   readonly daemons?: readonly Pod[];
 }
 
-/** A node with a protected pod of 3 cpu. By default its pool may have no second node. */
+/**
+ * The hold-off of a command that replaces a node with a protected pod of 3 cpu. By default, the pool may have no second
+ * node.
+ */
 function held(
   pods: readonly Pod[],
   facts: Partial<Parameters<typeof competitionHoldOff>[1]> = {},

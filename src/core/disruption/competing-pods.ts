@@ -1,9 +1,10 @@
 /**
- * A pod that is pending only because its NodePools are at their limits competes for the room of a replacement:
- * kube-scheduler gives it the first room that comes up. Most displaced pods then wait. A protected pod is kept by its
- * PodDisruptionBudget until another pod of its workload runs. It would never be evicted, and without a
- * terminationGracePeriod its node would drain for ever. A command is held off while a pending pod could take such room.
- * karpenter-ts only: upstream plans pending and moved pods together, and holds up commands that they do not affect.
+ * Pending pods that compete with moved pods for a replacement. A pod may be pending only because its NodePools are at
+ * their limits. kube-scheduler then gives it the first room that appears, which may be on a replacement, and the moved
+ * pods must wait. A protected pod is not evicted by its PodDisruptionBudget until another pod of its workload runs.
+ * Without room on the replacement it would never be evicted, and without a terminationGracePeriod its node would drain
+ * for ever. So a command is held off while a pending pod could take such room. karpenter-ts only: upstream plans
+ * pending and moved pods together, and delays commands that they do not affect.
  */
 import { isActive, type Pod } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
@@ -29,26 +30,28 @@ import type { NodeView } from "../state/node-view.ts";
 import type { Candidate } from "./candidates.ts";
 import type { Command, HoldOff } from "./command.ts";
 
-/** How many pods each PodDisruptionBudget has lost or is about to lose. */
+/** For each PodDisruptionBudget: how many pods it has lost or is about to lose. */
 type Losses = ReadonlyMap<PodDisruptionBudget, number>;
 
-/** Which pods can be evicted before a new pod of their workload runs. */
+/** The facts that decide which pods can be evicted before a new pod of their workload runs. */
 export interface Evictions {
-  /** Like {@link pendingEvictions}. */
+  /** The evictions in progress, see {@link pendingEvictions}. */
   readonly pending: () => Losses;
   readonly pdbs: readonly PodDisruptionBudget[];
-  /** Whether the pod is moved without downtime: it ends only once a new pod of its workload runs elsewhere. */
+  /** Whether the pod is moved without downtime: it is evicted only after a new pod of its workload runs elsewhere. */
   readonly movesFirst: (pod: Pod) => boolean;
 }
 
 interface Competition extends Evictions {
-  /** Pending pods that would have a place if no NodePool had limits; called only if a protected pod is moved. */
+  /** Pending pods that have no place because of limits of NodePools. Called only if a protected pod is moved. */
   readonly stranded: () => readonly Stranded[];
-  /** Labels that a node may have although its plan does not name them. */
+  /** Labels that a node may get although its plan does not name them. */
   readonly wellKnownLabels: readonly string[];
 }
 
-/** Why the command must not begin now: a pending pod could take the room of a protected one. */
+/**
+ * Why the command must not begin now: a pending pod could take the room of a protected pod. Undefined: it may begin.
+ */
 export function competitionHoldOff(
   { candidates, replacements }: Pick<Command, "candidates" | "replacements">,
   competition: Competition,
@@ -69,7 +72,7 @@ export function competitionHoldOff(
   return undefined;
 }
 
-/** How many pods of leaving nodes each PodDisruptionBudget still has to let go. */
+/** For each PodDisruptionBudget: how many pods on leaving nodes must still be evicted. */
 export function pendingEvictions(
   nodes: readonly NodeView[],
   pdbs: readonly PodDisruptionBudget[],
@@ -80,8 +83,8 @@ export function pendingEvictions(
 }
 
 /**
- * Pods of these nodes that are evicted only after another pod of their workload runs. Nodes with a
- * terminationGracePeriod have none: their drain ends in any case.
+ * The pods of these nodes that are evicted only after another pod of their workload runs. A node with a
+ * terminationGracePeriod has none, because its drain always ends.
  */
 export function protectedPods(
   candidates: readonly Pick<Candidate, "claim" | "reschedulablePods">[],
@@ -106,7 +109,8 @@ function countByBudget(pods: readonly Pod[], pdbs: readonly PodDisruptionBudget[
 }
 
 /**
- * The first pending pod that may run on the planned node and, with the others of its kind, leaves too little room.
+ * The first pending pod that may run on the planned node and, with its equals, leaves too little room there. Undefined:
+ * there is none.
  */
 function competitorOn(
   plan: PlannedClaim,
@@ -143,14 +147,14 @@ function competitorOn(
   return undefined;
 }
 
-/** What a pending pod needs of a node. */
+/** What a pending pod requires of a node. */
 interface PodNeeds {
   readonly requests: Resources;
-  /** One of each list must be met: the node affinity of the pod, and where its volumes may be. */
+  /** The node must satisfy one entry of each list: the pod's node affinity, and the places of its volumes. */
   readonly alternatives: readonly (readonly Requirements[])[];
 }
 
-/** Kept because a round asks about the same pods and instance types for each node. */
+/** Cached, because a round needs the same pods and instance types for each node. */
 const needsByKind = new WeakMap<Stranded, PodNeeds>();
 
 function needsOf(one: Stranded): PodNeeds {

@@ -1,6 +1,6 @@
 /**
- * What consolidation of one node and of several have in common: which nodes may be consolidated at all, and whether
- * their pods fit without a replacement or on cheaper new nodes.
+ * The common part of single-node and multi-node consolidation: which nodes may be consolidated at all, and whether
+ * their pods fit on existing nodes or on cheaper new nodes.
  * upstream: pkg/controllers/disruption/consolidation.go
  */
 import type { Pod } from "../../apis/core/pod.ts";
@@ -28,12 +28,14 @@ import type { Round } from "./round.ts";
 import type { Simulation } from "./simulate.ts";
 import { VALIDATION_MS } from "./validation.ts";
 
-/** Replacements of one command: v1, repack, and older generations as in upstream's versions of their time. */
+/** The most replacements of one command: in v1, for repack, and in older API versions (as in upstream at that time). */
 const MOST_REPLACEMENTS = { v1: 10, repack: 50, older: 1 } as const;
-/** The limit with the setting `splits` off, as upstream: pkg/controllers/disruption/consolidation.go. */
+/**
+ * The most replacements if the setting `splits` is off, as in upstream: pkg/controllers/disruption/consolidation.go.
+ */
 const MOST_WITHOUT_SPLITS = 1;
 
-/** Why a node is never consolidated as its NodePool and its labels are now; undefined: it may be. */
+/** Why the node cannot be consolidated while its NodePool and labels are as they are. Undefined: it can be. */
 export function unconsolidatable(candidate: Candidate): string | undefined {
   const { pool } = candidate;
   return (
@@ -44,7 +46,7 @@ export function unconsolidatable(candidate: Candidate): string | undefined {
   );
 }
 
-/** All reasons of {@link unconsolidatable}, those of the pool apart from those of the node. */
+/** All reasons of {@link unconsolidatable}. Reasons of the pool are apart from reasons of the node. */
 export function refusalsOf(candidate: Candidate): {
   readonly pool: string | undefined;
   readonly node: readonly string[];
@@ -68,13 +70,13 @@ function notKnown({ node, instanceType }: Candidate): string | undefined {
 
 function consolidationOff({ name, generation, disruption }: Pool): string | undefined {
   const { policy, consolidateAfter } = disruption;
-  // A Provisioner has no policy: with ttlSecondsAfterEmpty its consolidation is off.
+  // A Provisioner has no consolidation policy. If it sets ttlSecondsAfterEmpty, consolidation is off.
   const isAlphas = generation === "alpha" && policy === "WhenEmpty";
   if (policy !== "none" && consolidateAfter !== "Never" && !isAlphas) return undefined;
   return `${vocabulary(generation).poolKind} "${name}" has consolidation disabled`;
 }
 
-/** Why the annotation do-not-consolidate keeps the node; undefined: it has none. */
+/** The message if the annotation do-not-consolidate blocks the node. Undefined: the node does not have it. */
 export function keptByAnnotation({ doNotConsolidate }: Candidate): string | undefined {
   return doNotConsolidate
     ? `disruption is blocked through the "${DO_NOT_CONSOLIDATE_ANNOTATION_KEY}" annotation`
@@ -87,12 +89,12 @@ function onlyWhenEmpty({ name, disruption: { policy } }: Pool): string | undefin
     : undefined;
 }
 
-/** Whether a used node may be consolidated now. v1 nodes must be quiet. */
+/** Whether a node with pods may be consolidated now. Nodes of v1 must be quiet. */
 export function isConsolidatable(candidate: Candidate, nowMs: number): boolean {
   return isWithinPolicy(candidate) && (candidate.generation !== "v1" || isQuiet(candidate, nowMs));
 }
 
-/** Whether a used v1 node may not be consolidated now but at `atMs`, if no pod comes or leaves until then. */
+/** Whether a v1 node with pods may not be consolidated now, but at `atMs`, if no pod is added or removed until then. */
 export function isConsolidatableBy(candidate: Candidate, nowMs: number, atMs: number): boolean {
   const { pool, claim, generation } = candidate;
   if (generation !== "v1" || isQuiet(candidate, nowMs) || !isWithinPolicy(candidate)) return false;
@@ -105,8 +107,9 @@ function isWithinPolicy(candidate: Candidate): boolean {
 }
 
 /**
- * Whether no pod came to or left the v1 node for `consolidateAfter`. The time of the last pod event is checked beside
- * the condition Consolidatable, because the controller that removes the condition may wait for the cloud.
+ * Whether no pod was added to or removed from the v1 node for `consolidateAfter`. The time of the last pod event is
+ * checked as well as the condition Consolidatable. The controller that removes the condition may be late, because it
+ * waits for the cloud.
  */
 export function isQuiet(
   { claim, pool }: Pick<Candidate, "claim" | "pool">,
@@ -116,13 +119,13 @@ export function isQuiet(
 }
 
 /**
- * What keeps nodes from a command:
- * - `noPlace`: a pod has no place elsewhere.
+ * The kinds of reasons why there is no command:
+ * - `noPlace`: a pod has no other place.
  * - `noGain`: no replacement is cheaper by enough.
- * - `tooMany`: it needs more replacements than are allowed.
+ * - `tooMany`: it would need more replacements than are allowed.
  * - `backingOff`: the last replacement of the pool failed.
  * - `restraint`: a hold-off after earlier commands.
- * - `balanced`: the policy Balanced of a pool.
+ * - `balanced`: a pool with the policy Balanced refuses it.
  */
 export type NoCommandKind =
   | "noPlace"
@@ -132,20 +135,20 @@ export type NoCommandKind =
   | "restraint"
   | "balanced";
 
-/** Why there is no command. */
+/** The reason why there is no command. */
 export interface NoCommand {
   readonly kind: NoCommandKind;
   readonly message: string;
-  /** The verdicts against it. Only set by `balanced`. */
+  /** The verdicts that refuse the command. Only set for `balanced`. */
   readonly refused?: readonly BalancedVerdict[];
-  /** When the reason ends by itself; absent: never, or it is not known. */
+  /** When the reason ends by itself. Absent: never, or that is not known. */
   readonly untilMs?: number;
 }
 
 /** A command that no pool with the policy Balanced refuses. */
 type ApprovedCommand = Command & { readonly verdicts: readonly BalancedVerdict[] };
 
-/** The command that removes or replaces these nodes, or why there is none. All of one generation. */
+/** The command that removes or replaces these nodes, or why there is none. All nodes must be of one API version. */
 export function consolidate(
   candidates: readonly Candidate[],
   round: Round,
@@ -154,7 +157,7 @@ export function consolidate(
   return "message" in found ? found : unlessHeldBack(found, round);
 }
 
-/** The command, unless a hold-off or a pool with the policy Balanced is against it. */
+/** The command, unless a hold-off or a pool with the policy Balanced prevents it. */
 export function unlessHeldBack(found: Command, round: Round): ApprovedCommand | NoCommand {
   const holdOff = round.holdOffs.of(found);
   if (holdOff !== undefined) return { kind: "restraint", ...holdOff };
@@ -170,8 +173,8 @@ export function unlessHeldBack(found: Command, round: Round): ApprovedCommand | 
 }
 
 /**
- * First as provisioning would plan the pods. If that is no cheaper, tries several smaller nodes in the place of a large
- * one, unless a lower bound shows that they cost too much.
+ * First plans the pods as provisioning would. If that is not cheaper, tries to replace a large node by several smaller
+ * ones, unless a lower bound shows that they cost too much.
  */
 function cheapestCommand(candidates: readonly Candidate[], round: Round): Command | NoCommand {
   const { simulator } = round.facts;
@@ -191,7 +194,10 @@ function cheapestCommand(candidates: readonly Candidate[], round: Round): Comman
   return "message" in split ? planned : { ...split, terms };
 }
 
-/** Moves the pods to quiet nodes only, if there is room on them. Nothing is launched instead of a wait. */
+/**
+ * A command that moves all pods to existing quiet nodes. Undefined: they do not fit there, and no node is launched just
+ * to avoid waiting for quiet nodes.
+ */
 function ontoQuietNodes(candidates: readonly Candidate[], round: Round): Command | undefined {
   const { simulator } = round.facts;
   const terms = { closed: simulator.unquietNodes() };
@@ -201,12 +207,12 @@ function ontoQuietNodes(candidates: readonly Candidate[], round: Round): Command
   return "message" in command ? undefined : { ...command, terms };
 }
 
-/** Why no replacement from this pool is launched. */
+/** The message if no replacement from this pool is launched because the last one failed. */
 export function replacementFailedMessage(poolName: string): string {
   return `the last replacement from ${poolName} failed, no other for a while`;
 }
 
-/** When replacements may be launched again in all of their pools. `backingOff`: as in `RoundHoldOffs`. */
+/** When replacements may be launched again in all pools of these replacements. `backingOff`: as in `RoundHoldOffs`. */
 export function backOffEndsMs(
   replacements: Command["replacements"],
   backingOff: ReadonlyMap<string, number>,
@@ -214,15 +220,18 @@ export function backOffEndsMs(
   return Math.max(...replacements.map(({ pool }) => backingOff.get(pool.id) ?? 0));
 }
 
-/** Nodes that are removed, and what was planned for their pods. */
+/** The nodes that would be removed, and the simulated plan for their pods. */
 interface Simulated {
   readonly candidates: readonly Candidate[];
   readonly simulation: Simulation;
-  /** Set by repack, which chooses machines by price. More replacements are then allowed, also of the removed types. */
+  /**
+   * True for repack, which chooses instance types by price. It may use more replacements, also of the types that are
+   * removed.
+   */
   readonly isPacked?: boolean;
 }
 
-/** The command that carries a simulation out, if it is cheaper with every offering that the cloud may launch. */
+/** The command for a simulated plan, if it is cheaper whichever offerings the cloud launches. */
 export function commandFrom(
   { candidates, simulation, isPacked = false }: Simulated,
   { settings: { forSpot, splits }, holdOffs: { backingOff } }: Round,
@@ -230,7 +239,7 @@ export function commandFrom(
   const { replacements, targets, placements, unplaced, lostRoom, unquiet } = simulation;
   if (unplaced.length > 0)
     return { kind: "noPlace", message: `Not all pods would schedule, ${unplaced.join("; ")}` };
-  // Otherwise a new node would be launched immediately, for the CapacityBuffer.
+  // If buffers lost room, provisioning would immediately launch a new node for the CapacityBuffer.
   if (lostRoom.length > 0)
     return {
       kind: "noPlace",
@@ -257,13 +266,14 @@ export function commandFrom(
   const before = priceOfAll(candidates);
   const after = priceMicroUsd({ newClaims: replacements });
   if (replacements.length > 1 && after >= before) return tooMany(replacements.length);
-  // With on-demand replacements, repack would not save what it computed with spot prices. Older generations only delete
-  // spot nodes.
+  // The savings of repack are computed with spot prices, which on-demand replacements would not reach. In older API
+  // versions, spot nodes are only deleted.
   const noOnDemand = isPacked || generation !== "v1";
   const instead = forSpot === "onDemand" && noOnDemand ? "nothing" : forSpot;
   const plans: PlannedClaim[] = [];
   for (const plan of replacements) {
-    // Each replacement must cost less than its share of the removed price, so all of them together are cheaper.
+    // Each replacement must cost less than its share of the removed price. So all of them together are cheaper than the
+    // removed nodes.
     const belowMicroUsd =
       replacements.length === 1
         ? before
@@ -296,8 +306,8 @@ function tooMany(replacements: number): NoCommand {
 }
 
 /**
- * A pod of a Job on these nodes; undefined: there is none. The Job loses its work when the pod is evicted, so such
- * nodes are consolidated only as upstream does: without a replacement, or for a single node.
+ * A pod of a Job on these nodes. Undefined: there is none. A Job loses its work when its pod is evicted. So such nodes
+ * are consolidated only as in upstream: without a replacement, or as a single node.
  */
 export function jobPodOn(candidates: readonly Candidate[]): Pod | undefined {
   for (const { reschedulablePods } of candidates) {
@@ -315,8 +325,8 @@ function losesWork(pod: Pod, replacements: number): NoCommand {
 }
 
 /**
- * Whether a command still holds on fresh facts: its nodes may still be disrupted, budgets allow all of them, and their
- * pods need no more than the planned replacements.
+ * Checks a command again on fresh facts: its nodes may still be disrupted, budgets allow all of them, and their pods
+ * need no more than the planned replacements.
  */
 export function* validateConsolidation(
   command: Command,
@@ -341,7 +351,7 @@ export function* validateConsolidation(
   return { ...command, candidates, targets, placements, validateAfterMs: 0 };
 }
 
-/** The command's nodes as they are now, if all of them may still be disrupted together. */
+/** The command's nodes as they are now. A failure is returned if they may no longer be disrupted together. */
 export function candidatesNow(
   command: Command,
   { nowMs, facts, budgets }: Round,
@@ -354,7 +364,7 @@ export function candidatesNow(
   if (command.generation === "alpha" && facts.alphaBusy) return "budget";
   const counter = budgetCounter(budgets.allowances);
   if (!still.every((one) => counter.take(one))) return "budget";
-  // A PodDisruptionBudget may allow less by now than all nodes together need.
+  // A PodDisruptionBudget may now allow fewer evictions than all these nodes need.
   const evictions = evictionCounter(budgets.pdbs);
   return still.every((one) => evictions.take([one])) ? still : "churn";
 }

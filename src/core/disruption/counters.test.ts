@@ -7,7 +7,7 @@ import { budgetCounter, disruptionCounter } from "./counters.ts";
 
 interface Options {
   readonly pool?: string;
-  /** Values of the label `app` of its pods. */
+  /** For each pod of the node: the value of its label `app`. */
   readonly apps?: readonly string[];
   readonly broken?: boolean;
   readonly initialized?: boolean;
@@ -77,7 +77,7 @@ describe("budgets and PodDisruptionBudgets together", () => {
     const { take, left } = counter(pdb("web", 2));
     const web = node({ apps: ["web"] });
     expect([web, web, web].map((one) => take(one))).toEqual([true, true, false]);
-    // The node that stays used up nothing.
+    // A node that is refused uses up nothing of its NodePool's budget.
     expect(left(web)).toBe(1);
     expect(take(node({ apps: ["other"] }))).toBe(true);
   });

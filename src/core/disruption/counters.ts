@@ -1,6 +1,7 @@
 /**
- * Counts what a method takes, against everything that limits disruption: budgets of NodePools, budgets of the cluster,
- * and PodDisruptionBudgets. One counter serves all commands of one proposal, so together they keep each limit.
+ * Counts the nodes that a method wants to disrupt, against everything that limits disruption: budgets of NodePools,
+ * budgets of the cluster, and PodDisruptionBudgets. One counter is used for all commands of a proposal. So all commands
+ * together respect each limit.
  */
 import { keyOf } from "../../apis/meta.ts";
 import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
@@ -9,30 +10,30 @@ import type { PoolAllowance } from "./budgets.ts";
 import type { Candidate } from "./candidates.ts";
 import type { RoundBudgets } from "./round.ts";
 
-/** Takes nodes while the budgets of their NodePools and of the cluster allow it. */
+/** Counts nodes as disrupted while the budgets of their NodePools and of the cluster allow it. */
 export interface BudgetCounter {
-  /** Counts the node if the budgets allow one more; false: they do not. */
+  /** Counts the node, if the budgets allow one more. False: they do not. */
   take(candidate: Candidate): boolean;
-  /** How many more nodes of this one's NodePool may be taken. */
+  /** How many more nodes of this node's NodePool may be disrupted. */
   left(candidate: Candidate): number;
-  /** Whether all of these may be taken together. */
+  /** Whether all of these nodes may be disrupted together. */
   fits(candidates: readonly Candidate[]): boolean;
 }
 
-/** Takes nodes while budgets and PodDisruptionBudgets allow it. */
+/** Counts nodes as disrupted while budgets and PodDisruptionBudgets allow it. */
 export interface DisruptionCounter extends Pick<BudgetCounter, "take" | "left"> {
-  /** Counts these nodes if all of them may be taken together; false: none is counted. */
+  /** Counts all these nodes, if they may be disrupted together. False: none of them is counted. */
   takeAll(candidates: readonly Candidate[]): boolean;
 }
 
 const UNLIMITED = Number.POSITIVE_INFINITY;
 
-/** Budgets count initialized nodes only; node repair is about others, too. */
+/** Whether budgets do not count the node: they count initialized nodes only, but node repair also takes others. */
 function isOutsideBudgets({ node, patient }: Candidate): boolean {
   return patient !== undefined && !node.initialized;
 }
 
-/** `allowances`: by pool id. */
+/** A counter for budgets. `allowances`: by pool id. */
 export function budgetCounter(allowances: ReadonlyMap<string, PoolAllowance>): BudgetCounter {
   const leftIn = new Map([...allowances].map(([id, { allowed }]) => [id, allowed]));
   let leftInAll = [...allowances.values()][0]?.everywhere.allowed ?? 0;
@@ -58,13 +59,13 @@ export function budgetCounter(allowances: ReadonlyMap<string, PoolAllowance>): B
   };
 }
 
-/** One for each proposal: nothing is taken yet. */
+/** A counter for budgets and PodDisruptionBudgets, for one proposal. Nothing is counted yet. */
 export function disruptionCounter({ allowances, pdbs }: RoundBudgets): DisruptionCounter {
   const budgets = budgetCounter(allowances);
   const evictions = evictionCounter(pdbs);
   return {
     left: budgets.left,
-    // A node that a PodDisruptionBudget keeps uses up nothing of its NodePool's budget.
+    // PodDisruptionBudgets are checked first: a node that they refuse uses up nothing of its NodePool's budget.
     take: (one) => budgets.left(one) > 0 && evictions.take([one]) && budgets.take(one),
     takeAll: (candidates) => {
       if (!budgets.fits(candidates) || !evictions.take(candidates)) return false;
@@ -75,9 +76,9 @@ export function disruptionCounter({ allowances, pdbs }: RoundBudgets): Disruptio
 }
 
 /**
- * Counts evictions against each PodDisruptionBudget over all nodes. Counted by node, ten nodes could each rely on the
- * same one eviction. The first candidates of each budget are always taken. A node whose budget allows nothing is no
- * candidate, and the pods of one node are evicted one after the other.
+ * Counts evictions against each PodDisruptionBudget over all nodes. If each node were checked alone, ten nodes could
+ * rely on the same single eviction. The first node of each budget is always allowed: a node whose PodDisruptionBudget
+ * allows no eviction is no candidate, and the pods of one node are evicted one after the other.
  */
 export function evictionCounter(pdbs: readonly PodDisruptionBudget[]): {
   take(candidates: readonly Pick<Candidate, "reschedulablePods">[]): boolean;

@@ -34,7 +34,7 @@ interface Sketch {
   readonly marked?: boolean;
 }
 
-/** Nodes of one pool, by name, of equal price. */
+/** The deletion costs for nodes of one pool and of equal price. `sketches`: nodes by name. */
 function decide(
   sketches: Readonly<Record<string, Sketch>>,
   room: { drifted?: number; underutilized?: number } = {},

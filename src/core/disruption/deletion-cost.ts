@@ -1,7 +1,8 @@
 /**
- * Which pods their ReplicaSets should end first when they are scaled down: those on nodes that will be disrupted
- * soonest. So a scale-down empties nodes that consolidation or drift would empty anyway. Behind the gate
- * PodDeletionCostManagement. upstream: pkg/controllers/pod/deletioncost
+ * Sets deletion costs, so that a ReplicaSet that is scaled down deletes pods first on nodes that will be disrupted
+ * soonest. So the scale-down empties nodes that consolidation or drift would drain anyway. Used with the feature gate
+ * PodDeletionCostManagement.
+ * upstream: pkg/controllers/pod/deletioncost
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
@@ -12,12 +13,12 @@ import type { PoolAllowance } from "./budgets.ts";
 import { bySavings, type Candidate } from "./candidates.ts";
 import { hasUsersDeletionCost, managedDeletionCost } from "./eviction-cost.ts";
 
-/** Cost of pods on leaving nodes. upstream: the smallest int32 */
+/** The deletion cost of pods on leaving nodes. upstream: the smallest int32 */
 const LEAVING = "-2147483648";
-/** Most nodes whose pods get new costs in one pass, in addition to leaving nodes. */
+/** The most nodes whose pods get new costs in one pass, besides leaving nodes. */
 const MOST_NODES = 50;
 const SYSTEM = "kube-system";
-/** Owners that create their pods again, so that other pods can be ended first. */
+/** Owners that create deleted pods again. So pods of such owners can be deleted in place of other pods. */
 const RELIABLE: ReadonlySet<string> = new Set(["ReplicaSet", "Job", "DaemonSet"]);
 
 export interface DeletionCostInput {
@@ -30,20 +31,20 @@ export interface DeletionCostInput {
   readonly underutilized: ReadonlyMap<string, Pick<PoolAllowance, "allowed">>;
 }
 
-/** Undefined: the pod shall have no deletion cost. */
+/** A pod and its new deletion cost. Undefined: the pod should have no deletion cost. */
 export interface CostChange {
   readonly pod: Pod;
   readonly cost: string | undefined;
 }
 
 export interface CostChanges {
-  /** In the order in which nodes will be disrupted; leaving nodes are first. */
+  /** The changes by node, in the order in which nodes will be disrupted. Leaving nodes come first. */
   readonly nodes: readonly { readonly node: NodeView; readonly changes: readonly CostChange[] }[];
-  /** More nodes need other costs than one pass changes. */
+  /** True: more nodes need new costs than one pass may change. */
   readonly isCut: boolean;
 }
 
-/** What differs from the deletion costs that the pods have. Users' own deletion costs stay. */
+/** The pods whose deletion cost must change. Deletion costs that users set are never changed. */
 export function deletionCosts(input: DeletionCostInput): CostChanges {
   const leaving = input.nodes.filter(leaves);
   const ranked = rankedOf(input);
@@ -69,11 +70,11 @@ function leaves({ deleting, node }: NodeView): boolean {
   return deleting || taints.some(({ key }) => key === DISRUPTED_NO_SCHEDULE_TAINT.key);
 }
 
-/** Nodes in the order of their disruption: drifted ones, then the others, each as far as budgets allow. */
+/** The nodes in the order in which they will be disrupted: first drifted ones, then others, as far as budgets allow. */
 function rankedOf({ candidates, drifted, underutilized }: DeletionCostInput): readonly NodeView[] {
   const possible = candidates.filter(
     ({ node, pool, instanceType, pods }) =>
-      // Static pools keep their number of nodes, whatever their pods are.
+      // A static pool keeps its number of nodes, even if they have no pods.
       pool.replicas === undefined &&
       instanceType !== undefined &&
       !leaves(node) &&

@@ -1,7 +1,8 @@
 /**
- * The eviction cost of a pod, and who wrote its deletion cost. With the gate PodDeletionCostManagement Karpenter writes
- * deletion costs, too, and records that in a second annotation. So deletion costs of users still count, and are never
- * overwritten. upstream: pkg/utils/disruption
+ * The eviction cost of a pod, and who set its deletion cost. With the feature gate PodDeletionCostManagement, Karpenter
+ * also sets deletion costs, and records them in a second annotation. So deletion costs that users set still count, and
+ * are never overwritten.
+ * upstream: pkg/utils/disruption
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import {
@@ -9,12 +10,12 @@ import {
   MANAGED_DELETION_COST_ANNOTATION_KEY,
 } from "../../apis/karpenter/labels.ts";
 
-/** Kubernetes' own: the ReplicaSet controller ends pods with a low cost first. */
+/** An annotation of Kubernetes: the ReplicaSet controller deletes pods with a low cost first. */
 export const DELETION_COST_ANNOTATION = "controller.kubernetes.io/pod-deletion-cost";
 
 const INT32 = { min: -(2 ** 31), max: 2 ** 31 - 1 };
 
-/** 1 for an ordinary pod. Its costs and priority change it, between -10 and 10. */
+/** The eviction cost of a pod, between -10 and 10. It is 1 for an ordinary pod; annotations and priority change it. */
 export function evictionCost(pod: Pod): number {
   const cost = 1 + costOf(pod) / 2 ** 27 + (pod.spec.priority ?? 0) / 2 ** 25;
   return Math.min(10, Math.max(-10, cost));
@@ -26,13 +27,13 @@ export function hasUsersDeletionCost({ metadata: { annotations = {} } }: Pod): b
   return cost !== undefined && cost !== annotations[MANAGED_DELETION_COST_ANNOTATION_KEY];
 }
 
-/** The deletion cost that Karpenter wrote; undefined: none. */
+/** The deletion cost that Karpenter set. Undefined: it set none. */
 export function managedDeletionCost({ metadata: { annotations = {} } }: Pod): string | undefined {
   const cost = annotations[DELETION_COST_ANNOTATION];
   return cost === annotations[MANAGED_DELETION_COST_ANNOTATION_KEY] ? cost : undefined;
 }
 
-/** Values that are no int32 count as none, as upstream's do. */
+/** The pod's cost from annotations. A value that is not an int32 counts as none, as in upstream. */
 function costOf(pod: Pod): number {
   const { annotations = {} } = pod.metadata;
   const own = annotations[DISRUPTION_COST_ANNOTATION_KEY];

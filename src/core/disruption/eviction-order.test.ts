@@ -1,4 +1,4 @@
-// Which pods of a command go to which node, and which nodes they are kept from meanwhile.
+// Which pods of a command go to which node, and which other nodes are less preferred in the meantime.
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../apis/core/pod.ts";
 import { atOnce } from "../../base/steps.ts";

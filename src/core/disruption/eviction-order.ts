@@ -1,7 +1,8 @@
 /**
- * The order in which the pods of a command are evicted, so that each goes to its planned node. kube-scheduler spreads
- * pods, and in a tight plan the last pods would find no room. So the targets are filled one after the other: during the
- * turn of a target only the pods planned for it are evicted, and the other nodes are marked as less preferred.
+ * The order in which the pods of a command are evicted, so that each pod gets to its planned node. kube-scheduler
+ * spreads pods over nodes, so in a tight plan the last pods would find no room. Therefore target nodes are filled one
+ * after the other. While a target is filled, only the pods planned for it are evicted, and all other nodes are marked
+ * as less preferred.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
@@ -14,26 +15,26 @@ import type { Candidate } from "./candidates.ts";
 import type { Command } from "./command.ts";
 import { orderByZone, type PlannedTarget } from "./zone-order.ts";
 
-/** The most other nodes that are marked as less preferred. Each mark takes two requests. */
+/** The most nodes that are marked as less preferred. Each mark takes two API requests. */
 const MOST_OTHERS = 100;
-/** One target and pods planned for it. A target may appear several times in the order. */
+/** A target node and pods planned for it. A target may appear several times in the order. */
 export interface EvictionTarget {
-  /** Name of a Node, or of a claim whose Node has not registered. */
+  /** The name of a Node, or of a claim whose Node has not registered yet. */
   readonly name: string;
   readonly pods: readonly Pod[];
-  /** UIDs of the pods' owners, which make the new pods. */
+  /** UIDs of the pods' owners, which will create the new pods. */
   readonly owners: ReadonlySet<string>;
 }
 
-/** The part of a command that says where its pods go. */
+/** The part of a command that decides which pods go where. */
 interface Plan extends Pick<Command, "replacements" | "placements"> {
   readonly candidates: readonly Pick<Candidate, "reschedulablePods" | "zone">[];
 }
 
 /**
- * The targets in the order in which they are filled. Targets without pods are left out, and so are pending pods that
- * the plan has a place for: nobody evicts them. `claimNames`: of the replacements, in their order; `nodes`: of the
- * cluster.
+ * The targets in the order in which they are filled. Targets without pods are left out. Pending pods that have a place
+ * in the plan are left out, too: they are not evicted. `claimNames`: names of the replacements, in their order.
+ * `nodes`: all nodes of the cluster.
  */
 export function* evictionOrder(
   { candidates, replacements, placements = [] }: Plan,
@@ -63,12 +64,12 @@ export function* evictionOrder(
     .map(({ name, pods }) => targetFor(name, pods));
 }
 
-/** Chooses one of several pods of a ReplicaSet for the place that was planned for one of them. */
+/** Chooses one of several equal pods of a ReplicaSet for a place that was planned for one of them. */
 type Choice = (alike: ReadonlySet<Pod>, planned: Pod, zone: string | undefined) => Pod | undefined;
 
 /**
- * Exchanges pods of the same ReplicaSet between targets, so that as many as possible stay in their zone: a pod with a
- * zone spread could not change its zone before others have moved.
+ * Exchanges pods of the same ReplicaSet between targets, so that as many as possible stay in their zone. A pod with a
+ * zone spread could change its zone only after other pods have moved.
  */
 function stayingInZones(
   places: readonly PlannedTarget[],
@@ -97,7 +98,7 @@ function stayingInZones(
   assign((alike, planned, zone) =>
     zoneOf(planned) === zone ? itself(alike, planned, zone) : undefined,
   );
-  // Lists are in reverse order, because pods are taken from the end.
+  // The lists are reversed, because pods are removed from their end.
   const inZone = new Map<string, Pod[]>();
   for (const [uid, alike] of left)
     for (const one of [...alike].reverse()) {
@@ -127,8 +128,8 @@ function targetFor(name: string, pods: readonly Pod[]): EvictionTarget {
 }
 
 /**
- * Names of managed nodes that are no target but have room for one of these pods, those with most room first, since
- * kube-scheduler prefers them.
+ * Names of managed nodes that are not targets but have room for one of these pods. Those with the most room come first,
+ * because kube-scheduler prefers them.
  */
 export function* otherNodesWithRoom(
   nodes: readonly NodeView[],
@@ -150,7 +151,7 @@ export function* otherNodesWithRoom(
   return sorted.slice(0, MOST_OTHERS).map(([, name]) => name);
 }
 
-/** The least request of any pod, for each resource. */
+/** For each resource: the smallest request of any of these pods. */
 function leastOf(pods: readonly Pod[]): Resources {
   const all = pods.map(podRequests);
   const names = new Set(all.flatMap((one) => Object.keys(one)));

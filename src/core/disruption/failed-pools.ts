@@ -1,8 +1,8 @@
 /**
- * Back-off for a pool whose replacements fail (no capacity, nodes that never register): each failure in a row doubles
- * the wait before the next try. Without it the same node would be tainted and untainted every few seconds. The back-off
- * is written on the pool, so that the next process and `karpenter explain` know it. A person who removes the annotation
- * asks for a try now. karpenter-ts only; upstream tries again at once.
+ * Back-off for a pool whose replacements fail (no capacity, or nodes that never register). Each failure in a row
+ * doubles the wait before the next try. Without it, the same node would be tainted and untainted every few seconds. The
+ * back-off is stored in an annotation of the pool, so that the next process and `karpenter explain` know it. Whoever
+ * removes the annotation allows a try immediately. karpenter-ts only; upstream tries again at once.
  */
 import { REPLACEMENTS_FAILED_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { KubeObject } from "../../apis/meta.ts";
@@ -12,16 +12,16 @@ import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 const FIRST_MS = 60_000;
 const MOST_MS = 10 * 60_000;
 /**
- * This long after the end of a back-off, the next failure counts as the first. No command waits longer for
- * replacements.
+ * If a failure comes this long after the end of a back-off, it counts as the first. No command waits longer than this
+ * for replacements.
  */
 const FORGOTTEN_AFTER_MS = 60 * 60_000;
 
-/** Until when no replacement is launched in a pool. */
+/** A back-off: until when no replacement is launched in a pool. */
 export interface PoolBackoff {
-  /** Commands that failed in a row; at least one. */
+  /** How many commands failed in a row. At least 1. */
   readonly failures: number;
-  /** A whole second, as the annotation stores it. */
+  /** Always a whole second, because the annotation stores seconds. */
   readonly untilMs: number;
 }
 
@@ -36,25 +36,28 @@ export function isForgotten({ untilMs }: PoolBackoff, nowMs: number): boolean {
   return nowMs >= untilMs + FORGOTTEN_AFTER_MS;
 }
 
-/** The pool with this back-off in its annotation; undefined: without the annotation. */
+/** The pool with this back-off in its annotation. Undefined: the pool without the annotation. */
 export function withBackoff(native: KubeObject, wait: PoolBackoff | undefined): KubeObject {
   const { [REPLACEMENTS_FAILED_ANNOTATION_KEY]: _, ...others } = native.metadata.annotations ?? {};
   const own = wait === undefined ? {} : { [REPLACEMENTS_FAILED_ANNOTATION_KEY]: written(wait) };
   return { ...native, metadata: { ...native.metadata, annotations: { ...others, ...own } } };
 }
 
-/** Whether the annotation of the pool contains exactly this back-off. Undefined: whether there is no annotation. */
+/** Whether the annotation of the pool stores exactly this back-off. Undefined: whether there is no annotation. */
 export function isWritten({ metadata }: KubeObject, wait: PoolBackoff | undefined): boolean {
   const text = metadata.annotations?.[REPLACEMENTS_FAILED_ANNOTATION_KEY];
   return text === (wait === undefined ? undefined : written(wait));
 }
 
-/** Whether the pool has the annotation, readable or not. */
+/** Whether the pool has the annotation, even if it is invalid. */
 export function hasBackoff({ metadata }: KubeObject): boolean {
   return metadata.annotations?.[REPLACEMENTS_FAILED_ANNOTATION_KEY] !== undefined;
 }
 
-/** The back-off on the pool; undefined: none, not readable, or forgotten. Never longer than one that begins now. */
+/**
+ * The back-off that the pool's annotation stores. Undefined: there is none, it is invalid, or it ended too long ago. It
+ * is never longer than a back-off that begins now.
+ */
 export function backoffOn({ metadata }: KubeObject, nowMs: number): PoolBackoff | undefined {
   const text = metadata.annotations?.[REPLACEMENTS_FAILED_ANNOTATION_KEY];
   if (text === undefined) return undefined;

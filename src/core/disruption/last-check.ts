@@ -1,7 +1,7 @@
 /**
- * Checks a command once more right before its first write. Other controllers ran while it was worked out: a node may
- * be gone or blocked, may have pods that the plan does not know, or budgets may be used up. Nothing is simulated, so
- * the check is cheap however large the cluster is.
+ * The last check of a command, right before its first write. Other controllers have run since it was planned. A node
+ * may be gone or blocked by now, may have pods that the plan does not know, or budgets may be used up. The check
+ * simulates nothing, so it is cheap even in a large cluster.
  * upstream: pkg/controllers/disruption/validation.go
  */
 import { type Candidate, isEmpty } from "./candidates.ts";
@@ -12,8 +12,8 @@ import { mostAtOnce } from "./methods/static-drift.ts";
 import type { Round } from "./round.ts";
 
 /**
- * The command if all its nodes may still be disrupted, else why not. A command about empty nodes keeps those that may.
- * `round`: fresh facts about the command's nodes at least.
+ * The command, if all its nodes may still be disrupted. Otherwise the reason of the failure. A command for empty nodes
+ * keeps the nodes that may still be disrupted. `round`: fresh facts, at least about the command's nodes.
  */
 export function lastCheck(
   command: Command,
@@ -33,7 +33,7 @@ export function lastCheck(
     return still.length < candidates.length ? "churn" : "budget";
   }
   if (replacements.some(({ pool }) => holdOffs.backingOff.has(pool.id))) return "scheduling";
-  // A static node may be removed before it is replaced only while no other node of its pool is missing or leaving.
+  // A static node may be removed before it is replaced only if no other node of its pool is missing or leaving.
   const removedFirst = replacements.length === 0 ? allowed : [];
   const isShort = ({ pool }: Candidate) =>
     command.reason === "Drifted" &&
@@ -45,7 +45,7 @@ export function lastCheck(
   return staying.length < names.size ? "scheduling" : command;
 }
 
-/** The plan has a place only for the pods that were on the node before. */
+/** Whether no pod was added to the node. The plan has a place only for the pods that were there before. */
 function hasNoNewPods({ reschedulablePods }: Candidate, before: Candidate): boolean {
   if (reschedulablePods === before.reschedulablePods) return true;
   const planned = new Set(before.reschedulablePods.map(({ metadata }) => metadata.uid));

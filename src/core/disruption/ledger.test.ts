@@ -15,7 +15,7 @@ const restraint = {
   maxMovesPerPodHour: 2,
 };
 
-/** A command that removes the nodes, with a replacement at this price or with none. */
+/** A command that removes these nodes, with a replacement at this price. Without a price, it has no replacement. */
 function command(candidates: readonly Candidate[], priceMicroUsd?: number): Command {
   const replacement = { cheapest: { priceMicroUsd } };
   return {
@@ -100,7 +100,7 @@ describe("the ledger of consolidation", () => {
     );
     expect(objected(ledger, one, NOW + 120_000)?.untilMs).toBe(NOW + HOUR_MS);
     expect(objection(ledger, one, NOW + HOUR_MS)).toBeUndefined();
-    // The reason of the first move and that of the next one do not matter.
+    // Moves count whatever the reasons of the commands are.
     const drift = { ...one, reason: "Drifted" } as const;
     ledger.note(moved(drift, "third", NOW + HOUR_MS), NOW + HOUR_MS);
     expect(objection(ledger, drift, NOW + HOUR_MS)).toContain("moved 2 times");
@@ -159,7 +159,7 @@ describe("the ledger of consolidation", () => {
       "Pods of Deployment default/web were moved 2 times within the hour; the limit is 2",
     );
     expect(objected(ledger, third)?.untilMs).toBe(NOW + HOUR_MS);
-    // Earlier versions wrote the ReplicaSet's UID.
+    // Earlier versions recorded the UID of the ReplicaSet.
     const older = new Ledger(restraint);
     older.note({ ...first, pods: { "uid-web-7f9c1": 2 } }, NOW);
     expect(objection(older, third)).toContain("were moved 2 times");
@@ -196,7 +196,7 @@ describe("the ledger of consolidation", () => {
     ledger.learn([second], later);
     expect(ledger.recent(later).map(({ command }) => command)).toEqual(["first", "second"]);
     expect(objection(ledger, one, later)).toContain("were moved 2 times within the hour");
-    // A move of more than an hour ago is not written again.
+    // A move that is more than an hour old is not written again.
     const third = withMoves(second, [moved(one, "third", NOW + HOUR_MS)], NOW + HOUR_MS);
     expect(movesOn(third).map(({ command }) => command)).toEqual(["second", "third"]);
     expect(movesOn(bears({ "karpenter.sh/disruption-moves": '[{"command": 3}]' }))).toEqual([]);

@@ -1,8 +1,8 @@
 /**
- * Remembers what commands moved, and holds off commands because of it: consolidations that save too little or too late,
- * replacements that are only just there, workloads whose pods were moved often enough. karpenter-ts only: upstream
- * accepts any saving at any time, and nodes may be replaced by similar ones for hours. The records also stand on claims
- * (moves.ts), so a restart forgets none.
+ * Remembers what commands moved, and holds off further commands because of it: consolidations that save too little or
+ * pay back too late, replacements that are still new, workloads whose pods were moved too often. karpenter-ts only:
+ * upstream accepts any saving at any time, and may replace nodes by similar ones for hours. The records are also
+ * written on claims (moves.ts), so they survive a restart.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
@@ -29,22 +29,22 @@ import { paybackOf } from "./payback.ts";
 import { replacementCommandId } from "./record.ts";
 import { RepackTurns } from "./repack-turns.ts";
 
-/** Limits of consolidation; settings of the operator. */
+/** Limits of consolidation, which operators set. */
 export interface Restraint {
-  /** Least saving of a replacement, in percent of the price of the nodes that it replaces. */
+  /** The least saving of a replacement, in percent of the price of the nodes that it replaces. */
   readonly minSavingsPercent: number;
-  /** Within this time a command must save what running old and new nodes side by side costs. 0: no limit. */
+  /** A command must pay back the cost of running old and new nodes side by side within this time. 0: no limit. */
   readonly maxPaybackMs: number;
-  /** How long a replacement is not replaced itself; it may still be removed. */
+  /** For how long a replacement is not replaced itself. It may be removed earlier. */
   readonly replacementRestMs: number;
-  /** Moves of a workload within an hour, as a multiple of its pods. */
+  /** How many pods of a workload may be moved within an hour, as a multiple of its number of pods. */
   readonly maxMovesPerPodHour: number;
 }
 
 export class Ledger {
   readonly turns = new RepackTurns();
   readonly #restraint: Restraint;
-  /** Keyed by command id. */
+  /** Recent moves by command id. */
   readonly #moves = new Map<string, MoveRecord>();
   /** The outcome of the last repack of each pool, by pool id. */
   readonly #outcomes = new Map<string, RepackOutcome>();
@@ -53,52 +53,52 @@ export class Ledger {
     this.#restraint = restraint;
   }
 
-  /** A command begins. */
+  /** Records the move of a command that begins. */
   note(move: MoveRecord, nowMs: number): void {
     this.#moves.set(move.command, move);
     this.turns.begin(move);
     for (const [id, one] of this.#moves) if (!isRecent(one, nowMs)) this.#moves.delete(id);
   }
 
-  /** A command was rolled back and moved nothing. */
+  /** Removes the record of a command that was rolled back and has moved nothing. */
   forget(command: string): void {
     this.#moves.delete(command);
   }
 
-  /** Reads from claims what other processes moved. */
+  /** Reads the moves that earlier processes recorded on claims. */
   learn(claims: Iterable<NodeClaim>, nowMs: number): void {
     for (const claim of claims) for (const move of movesOn(claim)) this.note(move, nowMs);
   }
 
-  /** Moves of the last hour, oldest first. */
+  /** The moves of the last hour, the oldest first. */
   recent(nowMs: number): readonly MoveRecord[] {
     return [...this.#moves.values()].filter((one) => isRecent(one, nowMs)).sort(oldestFirst);
   }
 
-  /** Remembers the outcome of the last repack of a pool. */
+  /** Stores the outcome of the last repack of a pool. */
   judge(poolId: string, outcome: RepackOutcome): void {
     this.#outcomes.set(poolId, outcome);
   }
 
-  /** The last outcome, however old. */
+  /** The last outcome of the pool, even if it is no longer valid. */
   lastOutcome(poolId: string): RepackOutcome | undefined {
     return this.#outcomes.get(poolId);
   }
 
-  /** The last outcome while it is valid. */
+  /** The last outcome of the pool, if it is still valid. */
   outcome(poolId: string, nowMs: number): RepackOutcome | undefined {
     return whileValid(this.#outcomes.get(poolId), nowMs);
   }
 
-  /** Until when the pool is not repacked, because the last repack saved too little; undefined: it may be. */
+  /** Until when the pool is not repacked because its last repack saved too little. Undefined: it may be repacked. */
   repackHoldOffEndsMs(poolId: string, nowMs: number): number | undefined {
     const endsMs = repackHoldOffEndsMs(this.#outcomes.get(poolId));
     return endsMs !== undefined && endsMs > nowMs ? endsMs : undefined;
   }
 
-  /** Why the command must not begin now; undefined: it may. `nodes`: all nodes of the cluster. */
+  /** Why the command must not begin now. Undefined: it may begin. `nodes`: all nodes of the cluster. */
   holdOff(command: Command, nodes: readonly NodeView[], nowMs: number): HoldOff | undefined {
-    // Drifted and expired nodes are replaced whatever that costs.
+    // Drifted and expired nodes are replaced even if that costs more.
     if (command.reason !== "Underutilized") return this.#tooOften(command, nodes, nowMs);
     return (
       this.#tooSmall(command) ??
@@ -108,7 +108,7 @@ export class Ledger {
     );
   }
 
-  /** Counts the pods of each workload in steps, if {@link holdOff} may need them. */
+  /** Counts the pods of each workload in steps, if {@link holdOff} may need the counts. */
   *ready(nodes: readonly NodeView[], nowMs: number): Steps<void> {
     if (replicasByNodes.has(nodes)) return;
     const moved = new Map<string, number>();
@@ -116,18 +116,18 @@ export class Ledger {
       for (const [key, count] of Object.entries(pods))
         moved.set(key, (moved.get(key) ?? 0) + count);
     const { maxMovesPerPodHour: most } = this.#restraint;
-    // If all counts are lower, the moving pods alone prove that the limit is kept.
+    // If every count is lower, no workload can exceed the limit by one more move, so the replicas need not be counted.
     if ([...moved.values()].some((count) => count + 1 > most)) yield* countReplicas(nodes);
   }
 
-  /** When the next move is forgotten; undefined: none is remembered. */
+  /** When the next move becomes an hour old and no longer counts. Undefined: there is no recent move. */
   forgetsAtMs(nowMs: number): number | undefined {
     const ends = this.recent(nowMs).map(({ at }) => (fromRfc3339(at) ?? 0) + MOVE_COUNTS_MS);
     const left = ends.filter((ms) => ms > nowMs);
     return left.length === 0 ? undefined : Math.min(...left);
   }
 
-  /** Until when a replacement is not replaced itself; undefined: the claim is no replacement. */
+  /** Until when a replacement is not replaced itself. Undefined: the claim is no replacement. */
   replacementHoldOffEndsMs(claim: NodeClaim): number | undefined {
     const bornMs = fromRfc3339(claim.metadata.creationTimestamp);
     if (replacementCommandId(claim) === undefined || bornMs === undefined) return undefined;
@@ -191,7 +191,7 @@ export class Ledger {
     };
   }
 
-  /** Workloads with pods on these nodes that were moved too often. */
+  /** The workloads with pods on these nodes that would be moved too often. */
   *#tooOftenMoved(
     candidates: readonly Candidate[],
     recent: readonly MoveRecord[],
@@ -203,7 +203,8 @@ export class Ledger {
     )) {
       const sample = moving[0] as Pod;
       const moved = recent.reduce((sum, one) => sum + movedWith(one, sample), 0);
-      // All pods of the cluster are counted only if the moving pods alone do not prove that the limit is kept.
+      // All pods of the cluster are counted only if the number of moving pods alone does not prove that the limit is
+      // kept.
       if (moved === 0 || moved + moving.length <= maxMovesPerPodHour * moving.length) continue;
       const replicas = replicasOf(nodes).get(key) ?? 0;
       const most = maxMovesPerPodHour * Math.max(1, replicas);
@@ -213,17 +214,17 @@ export class Ledger {
   }
 }
 
-/** A workload that was moved too often, with pods on the candidates. */
+/** A workload that would be moved too often, with pods on the candidates. */
 interface MovedOften {
   readonly sample: Pod;
-  /** Pods moved within the hour. */
+  /** How many of its pods were moved within the last hour. */
   readonly moved: number;
   readonly most: number;
-  /** Pods that the command would move. */
+  /** How many of its pods the command would move. */
   readonly moving: number;
 }
 
-/** When the pods may be moved again. `recent`: oldest first. */
+/** When the command may move these pods again. `recent`: moves, the oldest first. */
 function movesAgainMs(
   { sample, moved, most, moving }: MovedOften,
   recent: readonly MoveRecord[],
@@ -233,13 +234,13 @@ function movesAgainMs(
     left -= movedWith(one, sample);
     return left + moving <= most;
   });
-  // If one node has more pods than the limit, all moves must be forgotten first.
+  // If the command alone moves more pods than the limit allows, all recent moves must first become an hour old.
   return (fromRfc3339((last ?? recent.at(-1))?.at) ?? 0) + MOVE_COUNTS_MS;
 }
 
 const replicasByNodes = new WeakMap<readonly NodeView[], ReadonlyMap<string, number>>();
 
-/** Number of pods by workload; kept for each list of nodes, which never changes. */
+/** Number of pods by workload. Cached for each list of nodes, which never changes. */
 function replicasOf(nodes: readonly NodeView[]): ReadonlyMap<string, number> {
   return replicasByNodes.get(nodes) ?? atOnce(countReplicas(nodes));
 }

@@ -1,6 +1,6 @@
 /**
- * Makes a `Round` from a picture of the cluster. The live loop and the commands that only ask (`karpenter explain`,
- * `karpenter simulate`) share it, so they cannot disagree.
+ * Makes a `Round` from a `Picture`, the state of the cluster at one moment. The live loop and the read-only commands
+ * (`karpenter explain`, `karpenter simulate`) both use this function, so their results agree.
  */
 
 import type { Pod } from "../../apis/core/pod.ts";
@@ -40,64 +40,67 @@ import { isSettling } from "./settling.ts";
 import type { Simulator } from "./simulate.ts";
 import { NEVER_FIRST, type TerminateFirst } from "./terminate-first.ts";
 
-/** The cluster at one moment, for all methods of one round. */
+/** The state of the cluster at one moment, for all methods of one round. */
 export interface Picture {
   readonly nowMs: number;
   /** All nodes of the cluster, sorted by name. */
   readonly nodes: readonly NodeView[];
-  /** The nodes as an earlier round counted them: then only nodes that changed are counted again. */
+  /** The nodes as an earlier round counted them. Only nodes that have changed since are counted again. */
   readonly nodesBefore?: readonly NodeView[];
-  /** Pools that own nodes, usable or not. */
+  /** The pools that own nodes. Not all of them may be able to launch nodes. */
   readonly pools: readonly Pick<PoolInput, "pool" | "instanceTypes">[];
-  /** What provisioning would plan with: usable pools, pods that need a place. */
+  /** The input of provisioning at this moment: pools that can launch nodes, and pods that need a place. */
   readonly scheduling: SchedulingInput;
-  /** Made from `scheduling`. */
+  /** A simulator for `scheduling`. */
   readonly simulator: Simulator;
-  /** Ready pools with `replicas`; none while the gate StaticCapacity is off. */
+  /** Static pools (with `replicas`) that are ready. Empty while the feature gate StaticCapacity is off. */
   readonly staticPools: readonly PoolInput[];
   readonly pdbs: readonly PodDisruptionBudget[];
-  /** Seats of pods that have not reached their node; absent: none is known. */
+  /** Seats of pods that do not run on their planned node yet. Absent: no seats are known. */
   readonly seats?: AwaitedSeats;
-  /** Node name → the room that CapacityBuffers keep there. Only explanations read it. */
+  /** By node name: the room that is kept there for CapacityBuffers. Only explanations use it. */
   readonly room?: ReadonlyMap<string, readonly RoomKept[]>;
-  /** Names of nodes that running commands are about. */
+  /** Names of the nodes of running commands. */
   readonly queued: ReadonlySet<string>;
-  /** Pools (by id) whose last replacement failed, and until when they launch no other replacement. */
+  /** Pools (by id) whose last replacement failed, and until when no other replacement is launched. */
   readonly backingOff: ReadonlyMap<string, number>;
   readonly paused: (pool: Pool) => Block | undefined;
-  /** Whether the pod is moved without downtime: it ends only once a new pod of its workload runs elsewhere. */
+  /** Whether the pod is moved without downtime: it is evicted only after a new pod of its workload runs elsewhere. */
   readonly movesFirst: (pod: Pod) => boolean;
-  /** Why a pod cannot be moved without downtime although it asks for it; undefined: it can, or does not ask. */
+  /**
+   * Why a pod cannot be moved without downtime although its annotation requests it. Undefined: it can, or there is no
+   * request.
+   */
   readonly surgeProblem: (pod: Pod) => string | undefined;
-  /** Budgets over the nodes of all pools together, beside those of each pool. */
+  /** Budgets that count the nodes of all pools together. They apply in addition to those of each pool. */
   readonly clusterBudgets: readonly Budget[];
-  /** How nodes expire (core/nodeclaim/expired.ts). Only explanations read it. */
+  /** How nodes expire (core/nodeclaim/expired.ts). Only explanations use it. */
   readonly expiry: { readonly spreadPercent: number; readonly respectsBudgets: boolean };
-  /** How long a registered node without pods may take to initialize; 0: no limit. Only explanations read it. */
+  /** How long a registered node without pods may take to initialize. 0: no limit. Only explanations use it. */
   readonly initializationTimeoutMs: number;
   readonly ledger: Ledger;
   readonly forSpot: ForSpot;
   readonly repack: Repack | undefined;
   readonly splits: boolean;
-  /** How broken nodes are repaired; absent: they are not. */
+  /** The rules of node repair. Absent: broken nodes are not repaired. */
   readonly repair?: RepairRules;
-  /** Simulations: no method but node repair is asked. */
+  /** In simulations: whether node repair is the only method that runs. */
   readonly onlyRepairs?: boolean;
-  /** Methods whose nodes may be removed before they are replaced. Absent: none. */
+  /** The methods whose nodes may be removed before they are replaced. Absent: none. */
   readonly terminateFirst?: TerminateFirst;
-  /** Names of the only nodes that may be candidates; absent: all nodes. */
+  /** Names of the only nodes that may be candidates. Absent: all nodes may. */
   readonly among?: ReadonlySet<string>;
-  /** Candidates by class, kept from one method of the round to the next; absent: only one method is asked. */
+  /** Candidates by disruption class, shared by the methods of one round. Absent: only one method runs. */
   readonly found?: Map<DisruptionClass, FoundCandidates>;
 }
 
-/** A round for one method, and the nodes that the method may not disrupt. */
+/** A round for one method, and the nodes that it may not disrupt. */
 export interface RoundWithBlocked {
   readonly round: Round;
   readonly blocked: readonly Blocked[];
 }
 
-/** Builds the round for one method from the picture. */
+/** Makes the round for one method from the picture. */
 export function* makeRound(
   picture: Picture,
   method: Pick<Method, "reason" | "disruptionClass">,
@@ -106,7 +109,7 @@ export function* makeRound(
   const { disruptionClass, reason } = method;
   const found = yield* candidatesOn(picture, disruptionClass);
   yield;
-  // A round over all nodes may ask about many commands: what those need is counted here, in steps.
+  // A round over all nodes may check many commands. So the counts that they need are computed here, in steps.
   const isWhole = picture.among === undefined;
   if (isWhole) yield* ledger.ready(nodes, nowMs);
   const asksTotals = isWhole && reason === "Underutilized";
@@ -187,7 +190,7 @@ function* candidatesOn(picture: Picture, disruptionClass: DisruptionClass): Step
   return fresh;
 }
 
-/** The nodes of that name in a list sorted by name, by binary search. */
+/** The nodes of this name, found by binary search in a list that is sorted by name. */
 function namedOf(nodes: readonly NodeView[], name: string): readonly NodeView[] {
   let [low, high] = [0, nodes.length];
   while (low < high) {
@@ -208,7 +211,7 @@ function once<T>(make: () => T): () => T {
   };
 }
 
-/** Whether a command replaces this used v1alpha5 node and the node is not gone yet. */
+/** Whether this v1alpha5 node with pods is being replaced by a command and still exists. */
 function isAlphaReplacement(node: NodeView, queued: ReadonlySet<string>): boolean {
   if (queued.has(node.name)) return true;
   return node.deleting && node.claim !== undefined && isTrue(node.claim, "DisruptionReason");

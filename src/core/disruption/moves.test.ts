@@ -18,7 +18,7 @@ import {
 const of = (owner: string, name: string): Pod =>
   pod({ name, owner: { kind: "StatefulSet", name: owner } });
 
-/** Removes a node of each pool with these pods. */
+/** A command that removes one node of each of two pools. The first node has these pods. */
 function command(pods: readonly Pod[], more: Partial<Command> = {}): Command {
   const candidates = ["nodepool/b", "nodepool/a"].map((id, at) => ({
     ...{ node: { name: `n${at}` }, pool: { id }, priceMicroUsd: 100 },

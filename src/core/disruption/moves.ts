@@ -1,7 +1,7 @@
 /**
- * Records what disruption commands moved, on the claims of nodes that took the pods. The next process then holds back
- * the same commands, and people see why a node was launched and what that saved. When a claim with records is deleted,
- * they are written on another one.
+ * Records what disruption commands moved, in annotations on the claims of nodes that took the pods. So the next process
+ * holds back the same commands, and users see why a node was launched and what that saved. When a claim with records is
+ * deleted, its records are copied to another claim.
  */
 import { deploymentNameOf, type Pod } from "../../apis/core/pod.ts";
 import { annotated } from "../../apis/hub/annotations.ts";
@@ -15,30 +15,30 @@ import { priceOfAll } from "./candidates.ts";
 import { type Command, type CommandReason, savingsMicroUsd } from "./command.ts";
 import type { CommandRecord } from "./record.ts";
 
-/** How long a move is remembered. */
+/** How long a move counts. */
 export const MOVE_COUNTS_MS = 60 * 60_000;
-/** Workloads in one record: those with most pods. */
+/** The most workloads in one record. Those with the most pods are kept. */
 const MOST_WORKLOADS = 1_000;
-/** Characters of the annotation. Kubernetes allows 256 KiB for all annotations of an object. */
+/** The most characters of the annotation. Kubernetes allows 256 KiB for all annotations of an object. */
 const MOST_TEXT = 100_000;
 
-/** Plain JSON. */
+/** What one command moved. Stored as JSON. */
 export interface MoveRecord {
-  /** Command id. */
+  /** The id of the command. */
   readonly command: string;
   readonly reason: CommandReason;
-  /** RFC 3339. */
+  /** When the command began, as RFC 3339. */
   readonly at: string;
   /** Names of the removed nodes. */
   readonly nodes: readonly string[];
-  /** Price per hour of these nodes, and how much of it the command was to save. */
+  /** Price per hour of these nodes, and how much of it the command should save. */
   readonly priceMicroUsd: number;
   readonly savesMicroUsd: number;
   /** Number of replacements. */
   readonly replacements: number;
   /** Number of moved pods by workload ({@link moveKeysOf}). */
   readonly pods: Readonly<Record<string, number>>;
-  /** Ids of the pools whose repack outcome is judged (outcome.ts); absent: none. */
+  /** Ids of the pools for which the outcome is compared with the plan (outcome.ts). Absent: none. */
   readonly pools?: readonly string[];
 }
 
@@ -64,8 +64,8 @@ export function moveOf(
 }
 
 /**
- * Whether the outcome is judged: replacements of several nodes, and repack. The replacement of a single node is as in
- * upstream, and is not judged.
+ * Whether the outcome is compared with the plan. That is so for replacements of several nodes and for repack. The
+ * replacement of a single node is as in upstream.
  */
 function isJudged({ consolidationType, replacements, terms }: Command): boolean {
   if (replacements.length === 0) return false;
@@ -76,7 +76,9 @@ function poolsOf({ candidates }: Command): readonly string[] {
   return [...new Set(candidates.map(({ pool }) => pool.id))].sort();
 }
 
-/** The annotation for a new claim: the moves of the last hour, without the oldest ones if it gets too long. */
+/**
+ * The annotation for a new claim: the moves of the last hour. If the text gets too long, the oldest moves are left out.
+ */
 export function movesAnnotation(
   moves: readonly MoveRecord[],
   nowMs: number,
@@ -89,13 +91,13 @@ export function movesAnnotation(
   return { [MOVES_ANNOTATION_KEY]: `[${texts.join()}]` };
 }
 
-/** Orders by time, then by command id. */
+/** Sorts moves by time, then by command id. */
 export function oldestFirst(a: MoveRecord, b: MoveRecord): number {
   if (a.at === b.at) return a.command < b.command ? -1 : 1;
   return a.at < b.at ? -1 : 1;
 }
 
-/** The claim with these records beside its own. */
+/** The claim with these records added to its own. */
 export function withMoves(
   claim: NodeClaim,
   moves: readonly MoveRecord[],
@@ -114,7 +116,7 @@ export function withoutMove(claim: NodeClaim, command: string): NodeClaim {
   return { ...claim, metadata: { ...claim.metadata, annotations: { ...left, ...annotation } } };
 }
 
-/** The records on the claim; none if the annotation cannot be read. */
+/** The records on the claim. Empty if the annotation is invalid. */
 export function movesOn({ metadata }: NodeClaim): readonly MoveRecord[] {
   const text = metadata.annotations?.[MOVES_ANNOTATION_KEY];
   if (text === undefined) return [];
@@ -126,12 +128,12 @@ export function movesOn({ metadata }: NodeClaim): readonly MoveRecord[] {
   }
 }
 
-/** Whether the move is still remembered. */
+/** Whether the move still counts. */
 export function isRecent({ at }: MoveRecord, nowMs: number): boolean {
   return nowMs - (fromRfc3339(at) ?? 0) < MOVE_COUNTS_MS;
 }
 
-/** Name of the pod's workload for messages: its Deployment, else its owner. */
+/** The name of the pod's workload for messages: its Deployment, or else its owner. */
 export function workloadOf(pod: Pod): string | undefined {
   const owner = controllerOf(pod);
   if (owner === undefined) return undefined;
@@ -142,8 +144,9 @@ export function workloadOf(pod: Pod): string | undefined {
 }
 
 /**
- * Keys under which records count the pod's workload: the current one first, then the one of earlier versions. The name
- * of a Deployment is used because each rollout, and so each move without downtime, makes a ReplicaSet with a new UID.
+ * The keys by which records count pods of this pod's workload: the current key first, then the key of earlier versions.
+ * The name of a Deployment is used, because each rollout creates a ReplicaSet with a new UID, and so does each move
+ * without downtime.
  */
 export function moveKeysOf(pod: Pod): readonly string[] {
   const owner = controllerOf(pod);
@@ -158,12 +161,12 @@ export function movedWith({ pods }: MoveRecord, pod: Pod): number {
   return moveKeysOf(pod).reduce((sum, key) => sum + (pods[key] ?? 0), 0);
 }
 
-/** Pods keyed by UID of their owner. Pods without an owner are left out, because nobody creates them again. */
+/** The pods by UID of their owner. Pods without an owner are left out, because nothing creates them again. */
 export function podsByOwner(pods: readonly Pod[]): ReadonlyMap<string, readonly Pod[]> {
   return grouped(pods, (pod) => controllerOf(pod)?.uid);
 }
 
-/** Keyed by the first key of {@link moveKeysOf}. */
+/** The pods by the first key of {@link moveKeysOf}. */
 export function podsByWorkload(pods: readonly Pod[]): ReadonlyMap<string, readonly Pod[]> {
   return grouped(pods, (pod) => moveKeysOf(pod)[0]);
 }

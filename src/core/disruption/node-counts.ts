@@ -1,7 +1,7 @@
 /**
- * Counts the nodes of the cluster for budgets: once for each list of nodes, since a list never changes. For a list that
- * differs little from a counted one, only the differences are counted. A command is checked so right before it begins,
- * in one step, with up to a hundred thousand nodes.
+ * Counts the nodes of the cluster for budgets. The counts are cached for each list of nodes, because a list never
+ * changes. For a list that differs little from a counted one, only the differences are counted. So the last check of a
+ * command takes one step, even with a hundred thousand nodes.
  */
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { claimGeneration } from "../../apis/hub/claim.ts";
@@ -13,13 +13,13 @@ import { nodesApart } from "../provisioning/what-if/picture-changes.ts";
 import type { NodeView } from "../state/node-view.ts";
 
 export interface Count {
-  /** Nodes that budgets count: managed, initialized, instance not terminating. */
+  /** Number of nodes that budgets count: managed, initialized, and the instance is not being terminated. */
   readonly nodes: number;
   /** How many of these nodes are not Ready, leaving or rebooting. */
   readonly disrupting: number;
 }
 
-/** A {@link Count} that also has what budgets of node repair count. */
+/** A {@link Count} with one more number, which budgets for node repair use. */
 interface FullCount extends Count {
   /** How many of these nodes are leaving or rebooting. */
   readonly away: number;
@@ -34,7 +34,10 @@ export interface NodeCounts {
 
 const countsByNodes = new WeakMap<readonly NodeView[], NodeCounts>();
 
-/** `nodes`: sorted by name. `before`: an earlier list of the same cluster, counted or not. */
+/**
+ * The counts of these nodes. `nodes`: sorted by name. `before`: an earlier list of the same cluster, whose counts may
+ * be cached.
+ */
 export function* countNodes(
   nodes: readonly NodeView[],
   before?: readonly NodeView[],
@@ -93,7 +96,7 @@ function isUsedAlpha({ claim, pods }: NodeView): boolean {
 }
 
 function counts(node: NodeView): boolean {
-  // A node that reboots is not initialized for a while.
+  // A rebooting node is not initialized for some time, but it still counts.
   const isRebooted = node.claim !== undefined && isRebooting(node.claim);
   if (!node.managed || !(node.initialized || isRebooted)) return false;
   return node.claim === undefined || !isTrue(node.claim, "InstanceTerminating");

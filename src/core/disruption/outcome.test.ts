@@ -19,7 +19,7 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const POOL = "nodepool/default";
 
-/** Two nodes for 1.00 gave way to one for 0.60, begun NOW. */
+/** A move at NOW that replaces two nodes, 1.00 together, by one for 0.60. */
 const move: MoveRecord = {
   command: "first",
   reason: "Underutilized",
@@ -87,7 +87,7 @@ describe("what moves of several nodes came to", () => {
     expect(rests).toEqual([1, 2, 4, 8, 16, 24, 24]);
     const came = judged([planned], last) as RepackOutcome;
     expect([came.failures, repackHoldOffEndsMs(came)]).toEqual([0, undefined]);
-    // After the hold-off and a day without another move, the pool's earlier failures no longer count.
+    // The hold-off has ended, and for one more day no pods were moved. So earlier failures of the pool no longer count.
     const again = judged([planned, beside], last, NOW + 49 * HOUR_MS);
     expect(again?.failures).toBe(1);
     expect(whileValid(last, NOW + 48 * HOUR_MS)).toBe(last);
@@ -107,7 +107,7 @@ describe("what moves of several nodes came to", () => {
   it("raises what the next must save by what the last overran", () => {
     const share = (overrun: number) => minRepackShare([candidate("a")], 5, () => overrun);
     expect(share(0)).toBeCloseTo(0.05);
-    // A planned price of 0.76 becomes 0.95.
+    // If the next plan costs 0.76 and overruns as much, the real cost is 0.95.
     expect(share(0.25)).toBeCloseTo(0.24);
   });
 

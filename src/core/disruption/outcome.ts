@@ -1,8 +1,9 @@
 /**
- * Judges repacks pool by pool. kube-scheduler may place pods otherwise than planned, and then nodes are launched beside
- * the planned ones. Some minutes after the last repack the realised saving is compared with the predicted one. A pool
- * that saved too little is not repacked for a while, longer after each failure in a row. The next repack must then save
- * enough even if it overruns its plan as much as the last one. The controller writes the outcome on the pool.
+ * Compares the outcome of repacks with their plans, pool by pool. kube-scheduler may place pods otherwise than planned,
+ * and then nodes are launched in addition to the planned ones. Some minutes after the last repack, the real saving is
+ * compared with the predicted one. A pool that saved too little is not repacked for some time, longer after each
+ * failure in a row. Its next repack must save enough even if it exceeds its planned cost as much as the last one. The
+ * controller writes the outcome on the pool.
  */
 import { annotated, parseObject } from "../../apis/hub/annotations.ts";
 import { REPACK_OUTCOME_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
@@ -14,28 +15,30 @@ import { type MoveRecord, moveKeysOf } from "./moves.ts";
 import { replacementCommandId } from "./record.ts";
 
 const MINUTE_MS = 60_000;
-/** Time after the last move: evicted pods have a place by then. */
+/** Time between the last move and the comparison. By then, evicted pods have a new place. */
 const JUDGED_AFTER_MS = 10 * MINUTE_MS;
-/** Latest time after the first move: moves are forgotten after an hour. */
+/** The latest time of the comparison, after the first move: moves count only for an hour. */
 const JUDGED_AT_LATEST_MS = 50 * MINUTE_MS;
 const FIRST_HOLD_OFF_MS = 60 * MINUTE_MS;
 const LONGEST_HOLD_OFF_MS = 24 * FIRST_HOLD_OFF_MS;
-/** An outcome is valid this long after its hold-off. Then the pool starts as if it had never been repacked. */
+/**
+ * An outcome is valid this long after its hold-off. After that, the pool is treated as if it had never been repacked.
+ */
 const KNOWN_FOR_MS = 24 * FIRST_HOLD_OFF_MS;
-/** A repack has failed if less than this share of the predicted saving was realised. */
+/** If less than this share of the predicted saving was realised, the repack counts as failed. */
 const TRUE_SHARE = 0.5;
 
-/** Plain JSON. */
+/** The outcome of repacks of one pool. Stored as JSON. */
 export interface RepackOutcome {
-  /** RFC 3339: when it was judged. */
+  /** When outcome and plan were compared, as RFC 3339. */
   readonly at: string;
-  /** RFC 3339: moves that began until then are judged. */
+  /** Moves that began until then are included, as RFC 3339. */
   readonly until: string;
   readonly predictedMicroUsd: number;
   readonly realisedMicroUsd: number;
-  /** Cost above the planned cost, as a share of it; 0: none. */
+  /** By how much the real cost exceeds the planned cost, as a share of the planned cost. 0: not at all. */
   readonly overrun: number;
-  /** Failures in a row. */
+  /** How many repacks failed in a row. */
   readonly failures: number;
 }
 
@@ -45,7 +48,7 @@ export interface PricedNode {
   readonly priceMicroUsd: number;
 }
 
-/** Moves of the pool that are not judged yet. */
+/** Moves of the pool that are not compared with their plan yet. */
 export function movesToJudge(
   moves: readonly MoveRecord[],
   poolId: string,
@@ -56,15 +59,15 @@ export function movesToJudge(
   );
 }
 
-/** What was known before a pool's moves are judged. */
+/** The facts from before the comparison. */
 export interface JudgedBefore {
   readonly last: RepackOutcome | undefined;
   readonly nowMs: number;
 }
 
 /**
- * The outcome of a pool's moves; undefined: it is too early. `priced`: all nodes of the cluster. The cost counts the
- * planned nodes, and nodes created since that run pods of the moved workloads, if they still exist.
+ * The outcome of a pool's moves. Undefined: it is too early. `priced`: all nodes of the cluster. The real cost includes
+ * the planned nodes, and nodes that were created later and run pods of the moved workloads, if they still exist.
  */
 export function outcomeOf(
   moves: readonly MoveRecord[],
@@ -103,7 +106,7 @@ export function outcomeOf(
   };
 }
 
-/** When the hold-off of the pool ends; undefined: the last repack did not fail. */
+/** Until when the pool is not repacked. Undefined: its last repack did not fail. */
 export function repackHoldOffEndsMs(outcome: RepackOutcome | undefined): number | undefined {
   if (outcome === undefined || outcome.failures === 0) return undefined;
   const holdOffMs = Math.min(LONGEST_HOLD_OFF_MS, FIRST_HOLD_OFF_MS * 2 ** (outcome.failures - 1));
@@ -121,8 +124,8 @@ export function whileValid(
 }
 
 /**
- * Share of their price that a repack of these nodes must save. `minSavingsPercent` are then left even if it overruns its
- * plan as much as the last repack of their pools. `overrun`: by pool id.
+ * Share of their price that a repack of these nodes must save. It is so large that `minSavingsPercent` are saved even
+ * if the cost overruns as much as at the last repack of these pools. `overrun`: by pool id.
  */
 export function minRepackShare(
   candidates: readonly Candidate[],
@@ -140,7 +143,7 @@ export function withOutcome(native: KubeObject, outcome: RepackOutcome): KubeObj
   return annotated(native, { [REPACK_OUTCOME_ANNOTATION_KEY]: JSON.stringify(outcome) });
 }
 
-/** The outcome on the pool; undefined: none, or the annotation cannot be read. */
+/** The outcome that is stored on the pool. Undefined: there is none, or the annotation is invalid. */
 export function outcomeOn({ metadata }: KubeObject): RepackOutcome | undefined {
   const value = parseObject({ metadata }, REPACK_OUTCOME_ANNOTATION_KEY);
   return isOutcome(value) ? value : undefined;
@@ -154,7 +157,8 @@ interface Caused {
 }
 
 /**
- * Whether the node is a replacement of these commands, or was launched later and runs pods of the moved workloads.
+ * Whether the node is a replacement of these commands. Also true if it was launched later and runs pods of the moved
+ * workloads.
  */
 function isCausedBy({ claim, pods }: NodeView, { commands, workloads, sinceMs }: Caused): boolean {
   if (claim === undefined) return false;

@@ -1,5 +1,5 @@
 /**
- * Candidates of node repair: their ailments, and what a repair must respect.
+ * Facts about candidates of node repair: their ailments, and what limits a repair.
  * upstream: pkg/controllers/disruption/repair.go
  */
 import type { Node } from "../../apis/core/node.ts";
@@ -13,35 +13,35 @@ import { ailmentsIn } from "../repair/survey.ts";
 import { type Treatment, treatmentOf } from "../repair/treatment.ts";
 import type { NodeView } from "../state/node-view.ts";
 
-/** How node repair works in this cluster. */
+/** The rules of node repair in this cluster. */
 export interface RepairRules {
   readonly policies: readonly RepairPolicy[];
-  /** Why the brake stops all involuntary ends. Absent: the brake is off. */
+  /** Why the brake stops all involuntary terminations. Absent: it stops none. */
   readonly braked?: string | undefined;
 }
 
-/** A broken node, as repair sees it. */
+/** The facts about a broken node that node repair needs. */
 export interface Patient {
-  /** At least one ailment; all are due. */
+  /** The ailments that have lasted long enough to be repaired. At least one. */
   readonly ailments: readonly Ailment[];
-  /** A person forbids its repair. */
+  /** Whether an annotation forbids the repair. */
   readonly isVetoed: boolean;
-  /** What keeps a pod there; undefined: nothing. */
+  /** What blocks the eviction of a pod on the node. Undefined: nothing. */
   readonly blocking: string | undefined;
 }
 
 /** What node repair does with one node. */
 export interface Repairing {
   readonly action: RepairAction;
-  /** The ailment that decides. */
+  /** The ailment because of which the node is repaired. */
   readonly ailment: Ailment;
-  /** The longest time of the drain; absent: no limit. */
+  /** The longest time that the drain may take. Absent: no limit. */
   readonly graceMs?: number;
-  /** A reboot would be due, but the node was rebooted too often of late. */
+  /** True: a reboot would be the remedy, but the node was rebooted too often lately, so it is replaced. */
   readonly isEscalated: boolean;
 }
 
-/** Ailments of the node that are due. */
+/** The ailments of the node that have lasted long enough to be repaired. */
 export function dueAilments(
   view: NodeView,
   { repair, nowMs }: { readonly repair?: RepairRules | undefined; readonly nowMs: number },
@@ -50,13 +50,16 @@ export function dueAilments(
   return ailmentsIn(view, repair.policies).filter(({ dueMs }) => dueMs <= nowMs);
 }
 
-/** Upstream reads the Node only; there the annotation of a claim counts if it was there at registration. */
+/**
+ * Whether an annotation on the claim or the Node forbids the repair. Upstream reads only the Node, to which annotations
+ * of the claim are copied at registration.
+ */
 export function isRepairForbidden(claim: NodeClaim, node: Node | undefined): boolean {
   const key = DO_NOT_REPAIR_ANNOTATION_KEY;
   return [claim, node].some((one) => one?.metadata.annotations?.[key] === "true");
 }
 
-/** How the node of the claim is repaired, and how long its drain may take. */
+/** How the claim's node is repaired, and how long its drain may take. */
 export function repairOf(claim: NodeClaim, ailments: readonly Ailment[], nowMs: number): Repairing {
   const treatment = treatmentOf(ailments, nowMs) as Treatment;
   const isEscalated = treatment.action === "RebootNode" && isRebootedTooOften(claim, nowMs);

@@ -6,7 +6,10 @@ import { DISRUPTION_PAUSED_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts
 import type { KubeObject } from "../../apis/meta.ts";
 import type { Block } from "./candidates.ts";
 
-/** What pauses the pool, if anything. `native`: the NodePool or Provisioner as stored; `everywhere`: the setting. */
+/**
+ * Why the pool is paused. Undefined: it is not. `native`: the stored NodePool or Provisioner. `everywhere`: the setting
+ * for the whole cluster.
+ */
 export function pauseOf(native: KubeObject | undefined, everywhere: boolean): Block | undefined {
   if (everywhere) {
     const message = "voluntary disruption is paused by the setting pause-disruption";

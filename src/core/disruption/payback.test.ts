@@ -9,9 +9,9 @@ import { paybackOf } from "./payback.ts";
 const MINUTE = 60_000;
 
 interface Options {
-  /** Minutes from its creation until it was initialized. */
+  /** Minutes from the creation of the claim to its initialization. */
   readonly boot?: number;
-  /** Grace periods of its pods, in seconds; null: the pod has none. */
+  /** Grace periods of the pods, in seconds. null: the pod sets none. */
   readonly graces?: readonly (number | null)[];
   readonly most?: string;
 }

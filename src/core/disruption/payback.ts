@@ -1,6 +1,6 @@
 /**
- * What a command costs before it saves anything: old and new nodes run side by side while the new ones start and the
- * old ones drain. karpenter-ts only: upstream counts that as free.
+ * The cost of a command before it saves anything: old and new nodes run side by side while the new ones start and the
+ * old ones are drained. karpenter-ts only: upstream ignores this cost.
  */
 import { condition } from "../../apis/karpenter/conditions.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
@@ -9,20 +9,23 @@ import { priceMicroUsd } from "../planner/plan-price.ts";
 import type { Candidate } from "./candidates.ts";
 import { type Command, savingsMicroUsd } from "./command.ts";
 
-/** Start time of a node where the removed node does not show its own. */
+/** The assumed start time of a node, if the removed node does not show how long it took itself. */
 const BOOT_MS = 3 * 60_000;
-/** A longer start time is ignored: the node waited for something else. */
+/** A longer start time of the removed node is ignored: it probably waited for something else. */
 const MOST_BOOT_MS = 15 * 60_000;
 const DEFAULT_GRACE_MS = 30_000;
 
 export interface Payback {
   /** How long old and new nodes run side by side. */
   readonly overlapMs: number;
-  /** How long after that the command has saved this cost. `Infinity`: it saves nothing. */
+  /** After the overlap: the time until savings equal the cost of the overlap. `Infinity`: nothing is saved. */
   readonly earnedMs: number;
 }
 
-/** How long the move must last to pay. Undefined: without a replacement, no two nodes run side by side. */
+/**
+ * How long the result of the command must last to pay back its cost. Undefined: it has no replacement, so no two nodes
+ * run side by side.
+ */
 export function paybackOf(command: Command): Payback | undefined {
   const { candidates, replacements } = command;
   if (replacements.length === 0) return undefined;
@@ -35,7 +38,7 @@ export function paybackOf(command: Command): Payback | undefined {
   return { overlapMs, earnedMs };
 }
 
-/** Start time of the removed node itself: the replacement is usually of the same pool. */
+/** How long the removed node took to start. The replacement is usually of the same pool. */
 function bootMs({ claim }: Candidate): number {
   const bornMs = fromRfc3339(claim.metadata.creationTimestamp);
   const readyMs = fromRfc3339(condition(claim, "Initialized")?.lastTransitionTime);
@@ -43,7 +46,7 @@ function bootMs({ claim }: Candidate): number {
   return tookMs > 0 && tookMs <= MOST_BOOT_MS ? tookMs : BOOT_MS;
 }
 
-/** The longest grace period of its pods, or the terminationGracePeriod of the node if that is shorter. */
+/** The longest grace period of the node's pods, or the terminationGracePeriod of the node, if that is shorter. */
 function drainMs({ claim, reschedulablePods }: Candidate): number {
   const pods = reschedulablePods.map(
     ({ spec: { terminationGracePeriodSeconds: seconds } }) =>

@@ -25,7 +25,7 @@ function staticNodes(count: number, units: number) {
   return atOnce(planStaticNodes(input, own, count));
 }
 
-/** Replaces one node by `replacements` nodes. */
+/** A command that replaces one node by `replacements` nodes. */
 function command(name: string, replacements: number): Command {
   return {
     reason: "Drifted",

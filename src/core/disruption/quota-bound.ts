@@ -1,12 +1,12 @@
 /**
- * Keeps the replacements of a round within the quotas of the cloud's account, by the mechanism that bounds plans. A
- * command gets room for all its replacements or waits. karpenter-ts only.
+ * Keeps the replacements of a round within the quotas of the cloud account, in the same way as plans of provisioning. A
+ * command waits until the quotas have room for all its replacements. karpenter-ts only.
  */
 import { QuotaRoom } from "../provisioning/nodes/within-quotas.ts";
 import type { Asking, Ruling } from "./arbiter.ts";
 import type { Remark } from "./methods/method.ts";
 
-/** The ruling without the commands for whose replacements no quota has room, and why their nodes stay. */
+/** The ruling without the commands whose replacements exceed a quota, with remarks why their nodes are kept. */
 export function withinQuotas(
   ruling: Ruling,
   { pending, quotaRoom }: Pick<Asking, "pending" | "quotaRoom">,

@@ -23,7 +23,7 @@ test("a command's record is written to a claim and taken off again", () => {
   const marked = withRecord(claim, record);
   expect(recordOf(marked)).toEqual(record);
   expect(recordOf(withoutRecord(marked))).toBe(undefined);
-  // The same object, so nothing is written.
+  // The same object is returned, so nothing is written to the API server.
   expect(withoutRecord(claim)).toBe(claim);
 });
 

@@ -1,7 +1,7 @@
 /**
- * What a running command writes on its claims, so that the next process knows it after a restart: the command on each
- * claim that will be deleted, its id on each replacement. karpenter-ts only: upstream keeps commands in memory and
- * removes all marks after a restart.
+ * What a running command writes on its claims, so that the next process knows the command after a restart. Each claim
+ * that will be deleted has the record of the command, and each replacement has its id. karpenter-ts only: upstream
+ * keeps commands in memory, and removes all marks after a restart.
  */
 import { annotated, parseObject } from "../../apis/hub/annotations.ts";
 import {
@@ -12,43 +12,43 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import type { Command, CommandReason } from "./command.ts";
 
-/** Plain JSON. */
+/** The record of a command. Stored as JSON. */
 export interface CommandRecord {
   readonly id: string;
   readonly reason: CommandReason;
   readonly consolidationType: Command["consolidationType"];
-  /** RFC 3339. */
+  /** When the command began, as RFC 3339. */
   readonly startedAt: string;
-  /** Names of the candidates. Empty without replacements: the list could be too long for an annotation. */
+  /** Names of the candidates. Empty if there are no replacements: then the list could be too long for an annotation. */
   readonly nodes: readonly string[];
   /** Number of replacements. */
   readonly replacements: number;
-  /** The longest time of the drain, in milliseconds; absent: what the claim says. */
+  /** The longest time that the drain may take, in milliseconds. Absent: the claim decides. */
   readonly graceMs?: number;
 }
 
-/** The claim with the record of the command that deletes it. */
+/** The claim with the record of the command that will delete it. */
 export function withRecord(claim: NodeClaim, record: CommandRecord): NodeClaim {
   return annotated(claim, { [DISRUPTION_COMMAND_ANNOTATION_KEY]: JSON.stringify(record) });
 }
 
-/** The claim without that record. */
+/** The claim without the record of a command. */
 export function withoutRecord(claim: NodeClaim): NodeClaim {
   return without(claim, DISRUPTION_COMMAND_ANNOTATION_KEY);
 }
 
-/** The command that deletes the claim; undefined: none, or the annotation cannot be read. */
+/** The record of the command that will delete the claim. Undefined: there is none, or the annotation is invalid. */
 export function recordOf(claim: NodeClaim): CommandRecord | undefined {
   const value = parseObject(claim, DISRUPTION_COMMAND_ANNOTATION_KEY);
   return isRecord(value) ? value : undefined;
 }
 
-/** Id of the command whose replacement the claim is; undefined: it is no replacement. */
+/** The id of the command that launched the claim as a replacement. Undefined: it is no replacement. */
 export function replacementCommandId(claim: NodeClaim): string | undefined {
   return claim.metadata.annotations?.[REPLACEMENT_ANNOTATION_KEY];
 }
 
-/** The claim without the mark of a replacement. */
+/** The claim without the annotation that marks it as a replacement. */
 export function withoutReplacementMark(claim: NodeClaim): NodeClaim {
   return without(claim, REPLACEMENT_ANNOTATION_KEY);
 }

@@ -1,24 +1,25 @@
 /**
- * Which group of pools (repack/groups.ts) repack serves next, and how long each has waited for quiet nodes. No group is
- * passed over for ever, and none waits for ever. Kept in memory only: after a restart every group starts again.
+ * Which group of pools (repack/groups.ts) repack serves next, and how long each group has waited for quiet nodes. So
+ * each group is served some time, and none waits without end. Kept in memory only: after a restart, every group starts
+ * again.
  */
 import type { MoveRecord } from "./moves.ts";
 
-/** Longest wait for quiet nodes, from the first time that the group could be repacked. */
+/** How long a group may wait for quiet nodes, from the first time that it could be repacked. */
 const LONGEST_WAIT_MS = 30_000;
 /**
- * Time between two waits of a group, both counted from their start. The command after a wait may never begin, for
- * example because pods come and go all the time.
+ * The least time between the starts of two waits of a group. The command after a wait may never begin, for example
+ * because pods are added and removed all the time.
  */
 const NEXT_WAIT_MS = 5 * 60_000;
-/** Entries are dropped after this time, so that deleted pools leave none behind. */
+/** Entries are dropped after this time. So deleted pools leave no entries behind. */
 const KEPT_MS = 60 * 60_000;
 
-/** What one answer of a method means for the groups of pools (by id). */
+/** What the result of a method means for groups of pools (by id). */
 export interface PoolTurns {
-  /** Groups that were served. */
+  /** Groups that got a command. */
   readonly served: readonly ReadonlySet<string>[];
-  /** Groups that wait for more of their nodes to become quiet. */
+  /** Groups whose command waits for more quiet nodes. */
   readonly awaited: readonly ReadonlySet<string>[];
 }
 
@@ -31,19 +32,19 @@ export class RepackTurns {
   readonly #waits = new Map<string, Turn>();
   readonly #served = new Map<string, Turn>();
 
-  /** How long these pools may still wait. */
+  /** How much longer these pools may wait for quiet nodes. */
   patienceMs(poolIds: ReadonlySet<string>, nowMs: number): number {
     const sinceMs = this.#waits.get(keyOf(poolIds))?.atMs;
     if (sinceMs === undefined || nowMs - sinceMs >= NEXT_WAIT_MS) return LONGEST_WAIT_MS;
     return Math.max(0, sinceMs + LONGEST_WAIT_MS - nowMs);
   }
 
-  /** When these pools were last served; 0: never. */
+  /** When these pools were last served. 0: never. */
   lastMs(poolIds: ReadonlySet<string>): number {
     return this.#served.get(keyOf(poolIds))?.atMs ?? 0;
   }
 
-  /** Remembers which groups were served and which wait. */
+  /** Records which groups were served and which wait. */
   note({ served, awaited }: PoolTurns, nowMs: number): void {
     for (const poolIds of awaited) this.#wait(poolIds, nowMs);
     for (const poolIds of served) this.#served.set(keyOf(poolIds), { poolIds, atMs: nowMs });
@@ -57,7 +58,7 @@ export class RepackTurns {
       this.#waits.set(key, { poolIds, atMs: nowMs });
   }
 
-  /** A command of these pools has begun: their next command may wait again. */
+  /** Called when a command of these pools has begun: their next command may wait again. */
   begin({ pools = [] }: Pick<MoveRecord, "pools">): void {
     for (const [key, { poolIds }] of this.#waits)
       if (pools.some((id) => poolIds.has(id))) this.#waits.delete(key);

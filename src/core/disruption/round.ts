@@ -1,6 +1,6 @@
 /**
- * What one disruption method may know in one run of the loop. A method takes a `Round` and nothing else.
- * make-round.ts makes it; docs/designs/004-the-centre.md, part 4, is the design.
+ * The facts and limits that one disruption method gets in one run of the loop. A method has no other input than a
+ * `Round`. make-round.ts makes it; the design is docs/designs/004-the-centre.md, part 4.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
@@ -27,30 +27,30 @@ export interface Round {
   readonly holdOffs: RoundHoldOffs;
 }
 
-/** The cluster as it was read for this round. */
+/** The state of the cluster as it was read for this round. */
 export interface RoundFacts {
-  /** Nodes that may be disrupted, sorted by node name. */
+  /** The nodes that may be disrupted, sorted by node name. */
   readonly candidates: readonly Candidate[];
   /** All nodes of the cluster, sorted by name. */
   readonly nodes: readonly NodeView[];
-  /** Plans the cluster without some of its nodes. */
+  /** Simulates the cluster without some of its nodes. */
   readonly simulator: Simulator;
-  /** Pods of these nodes that are evicted only after a new pod of their workload runs: the drain waits for that. */
+  /** The pods of these nodes that are evicted only after a new pod of their workload runs. The drain waits for that. */
   readonly protectedPods: (candidates: readonly Candidate[]) => ReadonlySet<Pod>;
-  /** Price and reschedule cost of each pool with the policy Balanced, by pool id; computed on the first call. */
+  /** Price and reschedule cost of each pool with the policy Balanced, by pool id. Computed on the first call. */
   readonly balancedTotals: () => ReadonlyMap<string, PoolTotals>;
   /**
-   * Plans new nodes for a static pool: fewer than `count` where limits or quotas leave less room. Undefined: the gate
-   * StaticCapacity is off or the pool is not ready, so no controller keeps the pool at its size.
+   * Plans new nodes for a static pool; fewer than `count` if limits or quotas leave less room. Undefined: the feature
+   * gate StaticCapacity is off or the pool is not ready, so no controller keeps the pool at its size.
    */
   readonly planStatic: (wanted: StaticPlan) => StaticNodes | undefined;
-  /** Instance types of the pool with this id; none if they are not known. */
+  /** The instance types of the pool with this id. Empty if they are not known. */
   readonly typesOf: (poolId: string) => readonly InstanceType[];
-  /** A used v1alpha5 node is being replaced; v1alpha5 replaces one at a time. */
+  /** Whether a v1alpha5 node with pods is being replaced. In v1alpha5, only one is replaced at a time. */
   readonly alphaBusy: boolean;
 }
 
-/** New nodes that a static pool needs for nodes that are removed. */
+/** New nodes for a static pool, in place of nodes that are removed. */
 export interface StaticPlan {
   readonly poolId: string;
   readonly count: number;
@@ -58,9 +58,9 @@ export interface StaticPlan {
   readonly instead: readonly string[];
 }
 
-/** How much may be disrupted at the same time. counters.ts counts what a method takes. */
+/** Limits on how much may be disrupted at the same time. counters.ts counts what a method uses of them. */
 export interface RoundBudgets {
-  /** Disruptions still allowed for the method's reason, by pool id. */
+  /** What budgets allow for the method's reason, by pool id. */
   readonly allowances: ReadonlyMap<string, PoolAllowance>;
   readonly pdbs: readonly PodDisruptionBudget[];
 }
@@ -70,32 +70,35 @@ export interface RoundSettings {
   readonly forSpot: ForSpot;
   /** Undefined: repack is off. */
   readonly repack: Repack | undefined;
-  /** One command of consolidation may launch several nodes. */
+  /** Whether one consolidation command may launch several nodes. */
   readonly splits: boolean;
   /** Undefined: node repair is off. */
   readonly repair?: RepairRules | undefined;
-  /** Whose nodes may be removed before they are replaced. */
+  /** The methods whose nodes may be removed before they are replaced. */
   readonly terminateFirst: TerminateFirst;
 }
 
 export interface Repack {
   readonly planner: PlannerOptions;
-  /** Least saving, in percent of the price of the nodes that are removed. */
+  /** The least saving, in percent of the price of the removed nodes. */
   readonly minSavingsPercent: number;
 }
 
-/** What earlier commands did, and what is therefore left alone for a while. */
+/** What is held off for some time because of earlier commands. */
 export interface RoundHoldOffs {
-  /** Why this command must wait, whatever it saves; undefined: it need not wait. */
+  /** Why this command must wait, whatever it saves. Undefined: it need not wait. */
   readonly of: (command: Command) => HoldOff | undefined;
-  /** The node or its pool is held off from repack: after a move, or after a repack that saved too little. */
+  /** Whether the node or its pool is held off from repack: after a move, or after a repack that saved too little. */
   readonly fromRepack: (candidate: Candidate) => boolean;
-  /** Pods that a consolidation moved to nodes of these pools (by id) arrived less than `consolidateAfter` ago. */
+  /** Whether a consolidation moved pods to nodes of these pools (by id) less than `consolidateAfter` ago. */
   readonly isSettling: (poolIds: ReadonlySet<string>) => Steps<boolean>;
   /** Which group of pools is served next, and how long a group may still wait for quiet nodes. */
   readonly turns: Pick<RepackTurns, "patienceMs" | "lastMs">;
-  /** Share of their price that a repack of these nodes must save, more if the last repack saved less than planned. */
+  /**
+   * Share of their price that a repack of these nodes must save. It is larger if the last repack saved less than
+   * planned.
+   */
   readonly minRepackShare: (candidates: readonly Candidate[]) => number;
-  /** Pools (by id) whose replacement failed, and until when no other one is launched. */
+  /** Pools (by id) whose replacement failed, and until when no other replacement is launched. */
   readonly backingOff: ReadonlyMap<string, number>;
 }

@@ -1,6 +1,6 @@
 /**
- * Runs the disruption methods in their order until one has commands. The live loop and the simulated one (`karpenter
- * explain`, `karpenter simulate`) share this function, each with its own {@link RoundDoors}, so they cannot disagree.
+ * Runs the disruption methods in order, until one has commands. The live loop and the simulated one (`karpenter
+ * explain`, `karpenter simulate`) share this function, each with its own {@link RoundDoors}. So their results agree.
  */
 import type { Steps } from "../../base/steps.ts";
 import { type Asking, mayBeAsked, type Ruling, rule } from "./arbiter.ts";
@@ -13,28 +13,28 @@ import type { Round } from "./round.ts";
 
 export interface FoundCommands {
   readonly method: Method;
-  /** At least one command. */
+  /** At least one. */
   readonly commands: readonly Command[];
 }
 
-/** A method's answer and the arbiter's ruling on it. */
+/** The proposal of a method, and the arbiter's ruling on it. */
 export interface MethodAnswer {
   readonly method: Method;
   readonly proposal: Proposal;
   readonly ruling: Ruling;
 }
 
-/** What the live loop and the simulated loop do differently. */
+/** The functions in which the live loop and the simulated loop differ. */
 export interface RoundDoors {
-  /** Gathers what the method may know. */
+  /** Gathers the facts for this method. */
   makeRound(method: Method): Steps<Round>;
-  /** Whether an earlier round already asked the method about the same facts; it is then skipped. */
+  /** Whether the method has already run on the same facts in an earlier round. If so, it is skipped. */
   isAnswered(method: Method, round: Round): Steps<boolean>;
-  /** Records the answer, also when it brought no command. */
+  /** Records the result of the method, even if it has no command. */
   takeAnswer(answer: MethodAnswer): Steps<void>;
 }
 
-/** The first method that has commands; undefined: no method has one now. */
+/** The commands of the first method that has any. Undefined: no method has a command now. */
 export function* runMethods(asking: Asking, doors: RoundDoors): Steps<FoundCommands | undefined> {
   for (const method of METHODS) {
     if (!mayBeAsked(method, asking)) continue;
@@ -49,7 +49,7 @@ export function* runMethods(asking: Asking, doors: RoundDoors): Steps<FoundComma
   return undefined;
 }
 
-/** What the loop would do next with this picture. `pending`: commands that wait for their validation. */
+/** The commands that the loop would run next for this picture. `pending`: commands that wait for their validation. */
 export function nextCommands(
   picture: Picture,
   pending: readonly Command[] = [],

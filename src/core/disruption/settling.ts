@@ -1,6 +1,7 @@
 /**
- * Whether nodes still settle after a consolidation: they took pods and may not be consolidated until the
- * `consolidateAfter` of their pool is over. A repack without them would soon be followed by another one with them.
+ * Whether nodes are settling after a consolidation: they took pods, and may not be consolidated until the
+ * `consolidateAfter` of their pool is over. A repack now would leave them out and soon be followed by another repack
+ * with them.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
@@ -11,9 +12,9 @@ import type { Ledger } from "./ledger.ts";
 import { type MoveRecord, movedWith } from "./moves.ts";
 import type { Simulator } from "./simulate.ts";
 
-/** Time that the move itself takes. */
+/** The time that the move of the pods itself takes. */
 const MOVE_MS = 60_000;
-/** Repack does not wait for settling nodes with a longer `consolidateAfter`. */
+/** Repack does not wait for settling nodes whose `consolidateAfter` is longer than this. */
 const LONGEST_MS = 5 * 60_000;
 
 interface Moved {
@@ -24,7 +25,10 @@ interface Moved {
   readonly simulator: Simulator;
 }
 
-/** Whether nodes of these pools (by id) settle. Replacements do not count: they are held off longer anyway. */
+/**
+ * Whether some nodes of these pools (by id) are settling. Replacements do not count, because they are held off for
+ * longer anyway.
+ */
 export function* isSettling(
   { pools, nodes, ledger, simulator, nowMs }: Moved,
   poolIds: ReadonlySet<string>,

@@ -7,7 +7,7 @@ import { bufferPods } from "../buffers/pods.ts";
 import { consolidate } from "./consolidation.ts";
 import { replacing } from "./methods/replacing.ts";
 
-/** Room for `count` pods of this size. */
+/** A CapacityBuffer that keeps room for `count` pods of this size. */
 function room(cpu: string, count = 1) {
   const buffer = { metadata: { name: "spare", namespace: "shop", uid: "u" }, spec: {} };
   const template = { spec: pod({ cpu }).spec };

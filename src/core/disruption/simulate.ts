@@ -1,7 +1,7 @@
 /**
- * Simulates the cluster without some nodes: their pods are planned by the engine that provisioning uses, on the same
- * facts less those nodes. Pods that are pending anyway keep the room they would get, and a pending pod without a place
- * does not stop a simulation.
+ * Simulates the cluster without some nodes: their pods are planned by the engine of provisioning, on the same facts but
+ * without those nodes. Pending pods keep the room that they would get anyway. A pending pod without a place does not
+ * stop a simulation.
  * upstream: pkg/controllers/disruption/helpers.go (SimulateScheduling)
  */
 import type { Pod } from "../../apis/core/pod.ts";
@@ -28,75 +28,78 @@ import type { Candidate } from "./candidates.ts";
 
 export interface Placement {
   readonly nodeName: string;
-  /** Where the node stands, if that is known. */
+  /** The zone of the node, if it is known. */
   readonly zone?: string | undefined;
   readonly pods: readonly Pod[];
 }
 
 export interface Simulation {
-  /** New nodes that the pods of the candidates need, or other pods whose room they take. */
+  /** The new nodes that are needed for pods of the candidates, or for other pods whose room they take. */
   readonly replacements: readonly PlannedClaim[];
   /** Names of existing nodes that take pods of the candidates. */
   readonly targets: readonly string[];
-  /** The pods for each target. */
+  /** The pods that each target takes. */
   readonly placements: readonly Placement[];
-  /** Names of targets that are not quiet: a pod came or left within the `consolidateAfter` of their pool. */
+  /** Names of targets that are not quiet: a pod was added or removed within the `consolidateAfter` of their pool. */
   readonly unquiet: readonly string[];
-  /** `ns/name => why`, at most five; empty: every pod has a place. */
+  /** Pods without a place as `ns/name => why`, at most five. Empty: every pod has a place. */
   readonly unplaced: readonly string[];
-  /** `ns/name` of CapacityBuffers that would have less room. */
+  /** The CapacityBuffers (`ns/name`) that would have less room. */
   readonly lostRoom: readonly string[];
-  /** No plan can be as cheap as `terms.packed.mostMicroUsd`, so none was made. */
+  /** True: no plan can be as cheap as `terms.packed.mostMicroUsd`, so none was made. */
   readonly gaveUp: boolean;
 }
 
-/** Terms of one simulation; without any, pods are planned as provisioning plans them. */
+/** The terms of one simulation. Without any, pods are planned as in provisioning. */
 export interface SimulationTerms extends Pick<Terms, "belowMicroUsd" | "closed"> {
-  /** New nodes are packed by price; absent: the greedy rules open them. */
+  /** Set: new nodes are packed by price. Absent: the greedy rules open them. */
   readonly packed?: Packed | undefined;
 }
 
 export interface Packed {
   readonly planner: PlannerOptions;
-  /** The simulation gives up once every plan is proven to cost more per hour, the fixed cost of nodes included. */
+  /**
+   * The simulation stops if every plan is proven to cost more than this per hour, including the fixed cost of nodes.
+   */
   readonly mostMicroUsd: number;
 }
 
 export interface Simulator {
-  /** The cluster that is simulated. */
+  /** The input of the simulated cluster. */
   readonly input: SchedulingInput;
-  /** Prepares the cluster in steps. Without it the first simulation does so in one step. */
+  /** Prepares the cluster in steps. If this is not called, the first simulation prepares it in one step. */
   ready(): Steps<void>;
   without(candidates: readonly Candidate[], terms?: SimulationTerms): Simulation;
-  /** Like `without`, in steps. Starting another simulation before this one ends is an assertion error. */
+  /** Like `without`, in steps. Only one simulation may run at a time; starting a second one fails an assertion. */
   withoutInSteps(candidates: readonly Candidate[], terms: SimulationTerms): Steps<Simulation>;
-  /** A lower bound of the price of new nodes for all pods of the candidates. */
+  /** A lower bound on the price of new nodes for all pods of the candidates. */
   leastPriceMicroUsd(candidates: readonly Candidate[]): number;
   /**
-   * The candidates, in their order, that can be removed together because their pods fit on nodes that stay. Asks
-   * `mayGo` before each is removed. To start another simulation before this one ends is an assertion error.
+   * Those of the candidates, in order, that can be removed together because their pods fit on the remaining nodes.
+   * `mayGo` is called before each one is removed. Only one simulation may run at a time; starting a second one fails an
+   * assertion.
    */
   removableTogether(
     candidates: readonly Candidate[],
     mayGo: (candidate: Candidate) => boolean,
     terms?: Pick<Terms, "closed">,
   ): Steps<readonly Candidate[]>;
-  /** The same cluster without the room that CapacityBuffers keep: moved pods may take it. */
+  /** A simulator of the same cluster in which moved pods may use the room of CapacityBuffers. */
   withoutRoom(): Simulator;
-  /** Names of nodes that should take no moved pods: not ready, or not quiet. The same set on each call. */
+  /** Names of nodes that should take no moved pods: not ready, or not quiet. Each call returns the same set. */
   unquietNodes(): ReadonlySet<string>;
-  /** Pending pods that would have a place if no NodePool had limits. */
+  /** Pending pods that have no place because of limits of NodePools. */
   stranded(): readonly Stranded[];
-  /** Lists of pools (by id) that the same pods could use. A pool may be in many lists or in none. */
+  /** Lists of pools (by id) that the same pods could use. A pool may be in several lists or in none. */
   openTo(): readonly (readonly string[])[];
   /**
-   * Hands the prepared cluster to the simulator of a later round. If this simulator is used again, it prepares a new
-   * one.
+   * Hands the prepared cluster over to the simulator of a later round. If this simulator is used again, it must prepare
+   * the cluster again.
    */
   handOver(): PreparedSimulation | undefined;
 }
 
-/** Pods without a place that a message names. */
+/** The most pods without a place that a message names. */
 const MAX_SHOWN = 5;
 
 function packedByPrice({ planner, mostMicroUsd }: Packed): WorthTrying {
@@ -110,8 +113,8 @@ export interface PreparedSimulation {
 }
 
 /**
- * `input.pods`: pods that need a place anyway, that is, pending ones and those of leaving nodes. `last`: the simulator
- * of an earlier round, whose preparation is reused for the nodes that have not changed.
+ * Makes a simulator. `input.pods`: pods that need a place anyway, which are pending pods and pods of leaving nodes.
+ * `last`: the simulator of an earlier round. Its prepared cluster is reused for nodes that have not changed.
  */
 export function createSimulator(input: SchedulingInput, last?: Simulator): Simulator {
   let prepared = last?.handOver();
@@ -193,7 +196,7 @@ function* unquietOf(
 
 function leavingOf(candidates: readonly Candidate[]) {
   const [first, ...others] = candidates;
-  // The candidate's own list, because results are cached by list.
+  // Passes the candidate's own list object, because results are cached by list.
   if (first !== undefined && others.length === 0)
     return { names: [first.node.name], moving: first.reschedulablePods };
   return {
@@ -231,13 +234,17 @@ function simulationOf(result: Without, poolsWithWait: ReadonlySet<string>): Simu
   };
 }
 
-/** `poolsWithWait`: ids of v1 pools whose nodes are consolidated only once they are quiet. */
+/**
+ * Whether the node is not quiet. `poolsWithWait`: ids of v1 pools whose nodes are consolidated only after they are
+ * quiet.
+ */
 function isUnquiet({ claim, poolId = "" }: NodeView, poolsWithWait: ReadonlySet<string>): boolean {
   return claim !== undefined && poolsWithWait.has(poolId) && !isTrue(claim, "Consolidatable");
 }
 
 /**
- * The reason why a target that is not ready does not count: it may never become ready, so no node is removed for it.
+ * The message for a target that is not ready. Such a target does not count: it may never become ready, so no node is
+ * removed for it.
  */
 function notThereYet({ claim, node }: NodeView): string {
   const noun = claim === undefined ? "" : vocabulary(claimGeneration(claim)).claimNoun;

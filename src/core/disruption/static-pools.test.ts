@@ -131,7 +131,7 @@ describe("equally used nodes of a static pool", () => {
   });
 });
 
-/** A round with the gate TerminateFirstDrift. */
+/** A round with the feature gate TerminateFirstDrift enabled. */
 const roundOf: typeof closedRoundOf = (candidates, options) =>
   closedRoundOf(candidates, { terminateFirst: { drift: true, repair: false }, ...options });
 
@@ -245,7 +245,8 @@ describe("drift of static pools", () => {
     expect(remarks.map(({ candidate: { node }, message }) => [node.name, message])).toEqual([
       ["b", "static NodePool's capacity reservations are full and cannot stage a replacement"],
     ]);
-    // Either another offering may be launched, but not now; or none at all, which is not about reservations.
+    // Either another offering exists but is not available now, or there is none at all. In both cases reservations are
+    // not the reason.
     const other = { ...offering("x"), capacityType: "on-demand" as const, available: false };
     for (const types of [[{ ...type, offerings: [offering("cr-1"), other] }], []])
       expect(atOnce(staticDrift.propose(roundOf(both, { types }))).commands).toEqual([]);
@@ -261,7 +262,7 @@ describe("drift of static pools", () => {
       atOnce(staticDrift.propose(roundOf(candidates, { ...nowhereElse, ...options })));
     const { commands, remarks, hasSimulated: costly } = asked([full, other], { protectedPods });
     expect(commands).toEqual([]);
-    // Each node was simulated. This is not repeated until something changes.
+    // Each node was simulated. The method does not run again until a fact changes.
     expect(costly).toBe(true);
     expect(remarks.map(({ candidate, about }) => [candidate.node.name, about])).toEqual([
       ["a", "blocked"],
@@ -270,7 +271,8 @@ describe("drift of static pools", () => {
     expect(remarks[0]?.message).toMatch(
       /^limits.nodes leaves no room .* pod "default\/a-0" may go only once another .*: default\/a-0 => /,
     );
-    // Nodes that may go meanwhile or have a place are not kept. The same holds if another node comes first.
+    // Nodes are removed if their pods may be evicted now or have a place elsewhere, even if another node comes first in
+    // the list.
     expect(asked([full, other], {}).commands).toHaveLength(1);
     expect(asked([full, other], {}).hasSimulated).toBeUndefined();
     const roomy = drifted("b", limits, ["100m"]);
@@ -318,7 +320,7 @@ describe("drift of static pools", () => {
           ],
         ],
       );
-      // Not in the round in which the first node leaves, but later, when its pods run again.
+      // The second node is not removed in the same round as the first, but later, when the pods of the first run again.
       const [leaves, left] = [both.slice(0, 1), both.slice(1)];
       const leaving = leaves.map(({ node }) => ({ ...node, deleting: true }));
       expect(going(under(2, left, leaving))).toEqual([]);

@@ -1,5 +1,5 @@
 /**
- * How many nodes a static pool lacks, and which nodes it has too many.
+ * How many nodes a static pool lacks, and which surplus nodes it should remove.
  * upstream: pkg/controllers/static/provisioning/controller.go, static/deprovisioning/controller.go
  */
 import { isActive } from "../../apis/core/pod.ts";
@@ -16,15 +16,15 @@ import { recordOf } from "./record.ts";
 
 /** The nodes of a static pool. */
 export interface StaticCount {
-  /** Nodes that stay. */
+  /** Nodes that are not leaving. */
   readonly active: readonly NodeView[];
-  /** Nodes that a command replaces. They count for provisioning, because their replacement does not count yet. */
+  /** Number of nodes that a command replaces. Provisioning counts them, because their replacements do not count yet. */
   readonly leavingByCommand: number;
-  /** Nodes being deleted; they still count in `limits.nodes`. */
+  /** Number of nodes that are being deleted. They still count against `limits.nodes`. */
   readonly deleting: number;
 }
 
-/** `nodes`: of the whole cluster. */
+/** Counts the nodes of a static pool. `nodes`: all nodes of the cluster. */
 export function countStatic(pool: Pool, nodes: readonly NodeView[]): StaticCount {
   const active: NodeView[] = [];
   let leavingByCommand = 0;
@@ -40,7 +40,7 @@ export function countStatic(pool: Pool, nodes: readonly NodeView[]): StaticCount
   return { active, leavingByCommand, deleting };
 }
 
-/** How many nodes to create, and whether `limits.nodes` allows fewer than are missing. */
+/** How many nodes to create, and whether `limits.nodes` allows fewer nodes than are missing. */
 export function missing(
   pool: Pool,
   { active, leavingByCommand, deleting }: StaticCount,
@@ -51,14 +51,15 @@ export function missing(
   return { count, limited: wanted > 0 && count < wanted };
 }
 
-/** How many nodes `limits.nodes` allows beyond the first `nodes`. */
+/** How many nodes `limits.nodes` allows in addition to `nodes`. */
 export function roomFor({ limits }: Pool, nodes: number): number {
   return Math.max(0, (limits["nodes"] ?? Number.POSITIVE_INFINITY) - nodes);
 }
 
 /**
- * The nodes to remove. In order: nodes without an instance, empty nodes, nodes whose pods may all be evicted, the rest.
- * Within each: lowest eviction cost times remaining lifetime, then the fullest zone, then the last name.
+ * The surplus nodes, which should be removed. The order is: nodes without an instance, empty nodes, nodes whose pods
+ * may all be evicted, other nodes. Within each kind: the lowest eviction cost times remaining lifetime, then the zone
+ * with the most nodes, then the last name.
  */
 export function surplus(pool: Pool, { active }: StaticCount, nowMs: number): readonly NodeView[] {
   const count = active.length - (pool.replicas ?? active.length);
@@ -82,7 +83,8 @@ export function surplus(pool: Pool, { active }: StaticCount, nowMs: number): rea
 }
 
 /**
- * At most `most` nodes, the last names first. `nodes`: sorted by name. `zones`: number of nodes that stay in each.
+ * At most `most` of the nodes, from the zones with the most nodes, the last names first. `nodes`: sorted by name.
+ * `zones`: how many nodes remain in each zone.
  */
 function fromFullestZone(
   nodes: readonly NodeView[],
@@ -116,7 +118,7 @@ function tier(node: NodeView, nowMs: number): number {
   return node.pods.some(isReschedulable) ? 2 : 1;
 }
 
-/** Eviction cost of the pods, times the share of its lifetime that the node has left. */
+/** The eviction cost of the node's pods, times the share of its lifetime that is left. */
 function cost({ pods, claim }: NodeView, nowMs: number): number {
   const moving = pods.reduce((sum, pod) => sum + evictionCost(pod), 0);
   const lifetime = parseNillableDuration(claim?.spec.expireAfter ?? "Never") ?? "Never";

@@ -1,6 +1,6 @@
 /**
- * Nodes that are removed before they are replaced: the place of the old node is the only place for the new one. Either
- * `limits.nodes` of a static pool leaves no room, or every slot of the capacity reservations is taken.
+ * Nodes that are removed before they are replaced, because the new node needs the place of the old one. Either
+ * `limits.nodes` of a static pool leaves no room, or all slots of the capacity reservations are used.
  * upstream: pkg/controllers/disruption/helpers.go, staticdrift.go
  */
 import type { Pool } from "../../apis/hub/pool.ts";
@@ -16,11 +16,11 @@ import { Requirements } from "../scheduling/requirements.ts";
 import type { Candidate } from "./candidates.ts";
 import { createSimulator, type Simulator } from "./simulate.ts";
 
-/** Why a node goes first; a label of the metric. */
+/** Why a node is removed before it is replaced. The metric uses it as a label. */
 export type TerminateFirstReason = "static-at-limit" | "no-reserved-capacity";
 
 /**
- * Methods whose nodes may be terminated before their replacements exist, by the gates TerminateFirstDrift and
+ * Which methods may terminate nodes before their replacements exist. Set by the feature gates TerminateFirstDrift and
  * TerminateFirstRepair.
  */
 export interface TerminateFirst {
@@ -28,17 +28,17 @@ export interface TerminateFirst {
   readonly repair: boolean;
 }
 
-/** Both gates are shut. */
+/** The value if both feature gates are off. */
 export const NEVER_FIRST: TerminateFirst = { drift: false, repair: false };
 
-/** The sentences of upstream for nodes that must stay. */
+/** Upstream's sentences for nodes that cannot be replaced now. */
 export const AT_LIMIT = "static NodePool is at its node limit and cannot stage a replacement";
 export const RESERVATIONS_FULL =
   "static NodePool's capacity reservations are full and cannot stage a replacement";
 
 /**
- * Whether all pods of a reserved node have a place if the slot of the node itself counts as free. So its replacement
- * can take that slot once the node is gone.
+ * Whether all pods of a node in a reservation have a place if the node's own slot counts as free. If so, its
+ * replacement can take this slot once the node is gone.
  */
 export function fitsIntoOwnSlot(candidate: Candidate, simulator: Simulator): boolean {
   const id = reservationIdOf(candidate.node.labels);
@@ -48,13 +48,13 @@ export function fitsIntoOwnSlot(candidate: Candidate, simulator: Simulator): boo
     ...one,
     instanceTypes: withSlotOf(id, one.instanceTypes),
   }));
-  // Strict: a pod that may use the slot gets no other new node.
+  // With `strict`, a pod that can use the slot gets no other new node.
   const options = { ...input.options, reservedCapacity: "strict" as const };
   const credited = createSimulator({ ...input, pools, options });
   return credited.without([candidate]).unplaced.length === 0;
 }
 
-/** The same types, with one more slot of the reservation. */
+/** The same instance types, but the reservation has one more free slot. */
 function withSlotOf(id: string, instanceTypes: readonly InstanceType[]): readonly InstanceType[] {
   const isOf = (offering: Offering) => reservationOf(offering)?.id === id;
   return instanceTypes.map((type) =>
@@ -68,8 +68,8 @@ function withSlotOf(id: string, instanceTypes: readonly InstanceType[]): readonl
 }
 
 /**
- * The offering with one more slot, as after the node is gone. An offering without slots is unavailable only because of
- * that.
+ * The offering with one more free slot, as after the removal of the node. An offering without free slots is unavailable
+ * only for that reason.
  */
 function withOneSlot(offering: Offering): Offering {
   const slots = offering.reservationCapacity ?? 0;
@@ -80,17 +80,17 @@ function withOneSlot(offering: Offering): Offering {
   };
 }
 
-/** What a static pool may launch, as far as reservations decide. */
+/** Whether a static pool depends on reservations. */
 export interface ReservedOnly {
-  /** Everything that it may launch is reserved, and no slot is free. */
+  /** Whether the pool may launch only reserved capacity, and no slot is free. */
   readonly isFull: boolean;
-  /** Ids of the reservations that it is still offered. */
+  /** Ids of the reservations that the pool may use. */
   readonly ids: ReadonlySet<string>;
 }
 
 /**
- * The reservations that the pool may use, and whether it may launch nothing but them and all are full. Upstream also
- * calls them full if the pool has no offering at all.
+ * The reservations that the pool may use, and whether it depends on them and all are full. Upstream also calls them
+ * full if the pool has no offering at all.
  */
 export function reservedOnly(pool: Pool, instanceTypes: readonly InstanceType[]): ReservedOnly {
   const wanted = Requirements.fromSpecs(pool.requirements);
@@ -108,7 +108,7 @@ export function reservedOnly(pool: Pool, instanceTypes: readonly InstanceType[])
   return { isFull, ids: new Set(offerings.flatMap((one) => reservationOf(one)?.id ?? [])) };
 }
 
-/** Whether the node of a static pool with full reservations holds a slot that its replacement may take. */
+/** Whether the node has a slot of these reservations, so that its replacement may take it. */
 export function holdsSlot({ node }: Candidate, { ids }: ReservedOnly): boolean {
   const id = reservationIdOf(node.labels);
   return id !== undefined && ids.has(id);

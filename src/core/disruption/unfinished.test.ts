@@ -47,7 +47,7 @@ const leaving = (one: CommandRecord) => [
   view(withRecord(claim("b"), one), true, true),
 ];
 
-/** Nodes and replacements of all commands to roll back, each in one list. */
+/** The nodes and replacements of all commands that are rolled back, each in one list. */
 function found(nodes: Parameters<typeof findUnfinished>[0], queued: readonly string[] = []) {
   const { resume, rolledBack: takenBack } = atOnce(findUnfinished(nodes, new Set(queued), NOW_MS));
   const reopen = takenBack.flatMap((one) => one.nodes);
@@ -118,7 +118,7 @@ describe("unfinished commands", () => {
     const plain = { ...record(0), nodes: [] };
     const all = Array.from({ length: 1_000 }, (_, index) => {
       const name = String(index).padStart(4, "0");
-      // Some nodes are open again already.
+      // Every third node is untainted already.
       return index % 3 === 0 ? view(claim(name)) : view(withRecord(claim(name), plain), true, true);
     });
     const looking = findUnfinished(all, new Set(), NOW_MS);

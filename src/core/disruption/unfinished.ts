@@ -1,8 +1,8 @@
 /**
- * Finds commands that no process carries out any more, by their marks on nodes and claims. A command is resumed if all
- * its replacements were created and all its nodes are tainted or being deleted. Any other is rolled back and proposed
- * again on fresh facts. A node may be untainted because another process took its mark for a leftover, or stopped during
- * a rollback. Then pods that the plan does not know may run there.
+ * Finds commands that no process works on any more, by their marks on nodes and claims. A command is resumed if all its
+ * replacements were created and all its nodes are tainted or being deleted. Any other command is rolled back, and may
+ * be proposed again on fresh facts. A node of the command may be untainted: another process removed the mark, or
+ * stopped in the middle of a rollback. Pods that the plan does not know may run there now.
  */
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
@@ -21,7 +21,7 @@ import {
   withoutReplacementMark,
 } from "./record.ts";
 
-/** Longer than any command waits for its replacements. */
+/** Older commands are rolled back. No command waits this long for its replacements. */
 const TOO_OLD_MS = 60 * 60_000;
 
 export interface Unfinished {
@@ -33,24 +33,30 @@ export interface Unfinished {
   readonly rolledBack: readonly RolledBack[];
 }
 
-/** A command that is rolled back, or one node with marks that name no command. */
+/** A command that is rolled back, or one node whose marks name no command. */
 export interface RolledBack {
-  /** Untainted after all of `discard` are deleted: a command is found by the marks on its nodes. */
+  /**
+   * The nodes to untaint. This is done after all of `discard` are deleted, because commands are found by the marks on
+   * their nodes.
+   */
   readonly nodes: readonly NodeView[];
-  /** Replacements without a Node. */
+  /** Replacements to delete, which have no Node yet. */
   readonly discard: readonly NodeClaim[];
-  /** Absent: a node of the command is being deleted, or it has no replacement. */
+  /** Absent: a node of the command is being deleted, or the command has no replacement. */
   readonly undone?: Undone;
 }
 
-/** A command all of whose nodes stay, so it has moved no pods. */
+/** A rolled-back command of which all nodes are kept, so it has moved no pods. */
 export interface Undone {
   readonly command: string;
-  /** Replacements with a Node: they stay, without their marks. */
+  /** Replacements that have a Node. They are kept, without their marks. */
   readonly kept: readonly NodeClaim[];
 }
 
-/** `queued`: names of the nodes whose commands this process carries out. All lists are sorted by node name. */
+/**
+ * The commands that must be resumed or rolled back. `queued`: names of the nodes whose commands this process is working
+ * on. All lists are sorted by node name.
+ */
 export function* findUnfinished(
   nodes: readonly NodeView[],
   queued: ReadonlySet<string>,
@@ -97,15 +103,15 @@ export function* findUnfinished(
   return { resume, rolledBack: takenBack };
 }
 
-/** What a command that is rolled back left behind. */
+/** The nodes and replacements that a command has left behind. */
 interface Leftovers {
   readonly nodes: readonly NodeView[];
   readonly replacements: readonly NodeClaim[];
-  /** None of the nodes that the command names is deleted or being deleted. */
+  /** Whether none of the nodes that the command names is deleted or being deleted. */
   readonly allStay: boolean;
 }
 
-/** What to do with the leftovers of a command (by id). */
+/** How to roll back the command with this id. */
 export function rollBackOf(
   command: string,
   { nodes, replacements, allStay }: Leftovers,
@@ -116,19 +122,19 @@ export function rollBackOf(
   return { nodes, discard, undone: { command, kept } };
 }
 
-/** The claim of a replacement that stays although its command is rolled back. */
+/** The claim without marks of the command, for a replacement that is kept although its command is rolled back. */
 export function withoutCommand(claim: NodeClaim, command: string): NodeClaim {
   return replacementCommandId(claim) === command
     ? withoutReplacementMark(withoutMove(claim, command))
     : claim;
 }
 
-/** Replacements that a rollback deletes. Those with a Node stay, because pods may run there. */
+/** The replacements that a rollback deletes. Those with a Node are kept, because pods may run there. */
 export function unregistered(replacements: readonly NodeClaim[]): readonly NodeClaim[] {
   return replacements.filter((claim) => !isTrue(claim, "Registered"));
 }
 
-/** Whether the claim exists and does not record this command. */
+/** Whether the claim exists but has no record of this command. */
 function isUnmarked(claim: NodeClaim | undefined, commandId: string): boolean {
   return claim !== undefined && recordOf(claim)?.id !== commandId;
 }
@@ -138,7 +144,10 @@ function isTainted({ claim, node }: NodeView): boolean {
   return isCordoned(node, vocabulary(claimGeneration(claim)));
 }
 
-/** v1alpha5 taints nodes by cordoning them. That alone is no mark: a person may have done it. */
+/**
+ * Whether the node has marks of a command. In v1alpha5 nodes are tainted by cordoning them, which alone is no mark: a
+ * person may have done it.
+ */
 function isMarked({ claim, node, deleting }: NodeView): boolean {
   if (claim === undefined || node === undefined || deleting || isRebooting(claim)) return false;
   const generation = claimGeneration(claim);

@@ -13,7 +13,7 @@ const SPREAD = {
   labelSelector: { matchLabels: { app: "web" } },
 };
 const owner = { kind: "ReplicaSet", name: "web" };
-/** Three in a, one in b, none in c. */
+/** The zones of four pods: three in a, one in b, none in c. */
 const homes = new Map(
   Object.entries({ "a-0": "a", "a-1": "a", "a-2": "a", "b-0": "b" }).map(([name, zone]) => [
     pod({
@@ -26,7 +26,7 @@ const homes = new Map(
 );
 const [first, second, third, inB] = [...homes.keys()] as [Pod, Pod, Pod, Pod];
 const alone = pod({ name: "alone" });
-/** No pod may be on the node in d. */
+/** One node in each zone. The pods may not use the node in d. */
 const nodes = ["a", "b", "c", "d"].map((zone) =>
   nodeView({
     node: node({ name: zone, labels: { [ZONE]: zone, is: zone === "d" ? "theirs" : "ours" } }),

@@ -1,7 +1,7 @@
 /**
- * Orders targets so that pods with a zone spread keep it at every moment. While the target zone of a pod has more pods
- * than others, kube-scheduler places the pod elsewhere, even if it is in that zone already. There it takes the room of
- * another pod, and in the end an unplanned node is launched.
+ * Orders the targets of a command so that pods with a zone spread keep the spread at every moment. If the planned zone
+ * of an evicted pod has more pods than other zones, kube-scheduler places the new pod in another zone. There it takes
+ * the room of another pod, and in the end an unplanned node is launched.
  */
 import { isTerminating, type Pod } from "../../apis/core/pod.ts";
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
@@ -13,7 +13,7 @@ import { requiredAlternatives } from "../scheduling/pod-requirements.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { podsByOwner } from "./moves.ts";
 
-/** Passes over the targets. controllers/disruption/steering.ts waits for no more turns than this. */
+/** The most passes over the targets. controllers/disruption/steering.ts waits for at most this many turns. */
 const MOST_PASSES = 50;
 /** A target and the pods planned for it. */
 export interface PlannedTarget {
@@ -24,8 +24,8 @@ export interface PlannedTarget {
 
 /**
  * The targets in an order that keeps zone spreads. Each pass takes the targets whose pods may all move now. If there is
- * none, it takes those pods of one target that may move. Pods that never may move stay at the end, and kube-scheduler
- * chooses their nodes. `zoneOf`: the current zone of a pod.
+ * none, it takes those pods of one target that may move. Pods that may never move are last, and kube-scheduler chooses
+ * their nodes. `zoneOf`: the current zone of a pod.
  */
 export function* orderByZone(
   places: readonly PlannedTarget[],
@@ -47,7 +47,7 @@ export function* orderByZone(
   return [...turns, ...left];
 }
 
-/** Adds to `turns` the targets all of whose pods may move now; returns the others. */
+/** Adds the targets whose pods may all move now to `turns`. Returns the other targets. */
 function takeWhole(
   places: readonly PlannedTarget[],
   counts: ZoneCounts,
@@ -61,7 +61,10 @@ function takeWhole(
   });
 }
 
-/** Adds to `turns` the pods that may move now of one target; returns what is left. Undefined: no pod may move. */
+/**
+ * Adds those pods of one target that may move now to `turns`. Returns the targets without these pods. Undefined: no pod
+ * may move.
+ */
 function takePart(
   places: readonly PlannedTarget[],
   counts: ZoneCounts,
@@ -82,7 +85,7 @@ function isSpread(pod: Pod): boolean {
   return zoneSkew(pod) !== undefined;
 }
 
-/** The strictest maxSkew over zones; undefined: the pod has no required zone spread. */
+/** The smallest maxSkew of the pod's required zone spreads. Undefined: it has none. */
 function zoneSkew({ spec }: Pod): number | undefined {
   const skews = (spec.topologySpreadConstraints ?? [])
     .filter(({ topologyKey }) => topologyKey === TOPOLOGY_ZONE_LABEL_KEY)
@@ -93,7 +96,7 @@ function zoneSkew({ spec }: Pod): number | undefined {
 
 type Counts = Map<string, number>;
 
-/** Number of pods in each zone by owner, kept up to date while pods are moved. */
+/** Number of pods in each zone, by owner. Updated while pods are moved. */
 class ZoneCounts {
   readonly #byOwner = new Map<string, Counts>();
   readonly #zoneOf: (pod: Pod) => string | undefined;
@@ -102,7 +105,7 @@ class ZoneCounts {
     this.#zoneOf = zoneOf;
   }
 
-  /** Counts the pods of all owners that have a pod with a zone spread among these targets. */
+  /** Counts the pods of each owner that has a pod with a zone spread among these targets. */
   *read(places: readonly PlannedTarget[], nodes: readonly NodeView[]): Steps<void> {
     const zones = yield* labelsByZone(nodes);
     for (const { zone, pods } of places)
@@ -117,7 +120,7 @@ class ZoneCounts {
     });
   }
 
-  /** The pods of the target that may move there now, if they are evicted together. */
+  /** Those pods of the target that may move there now, if they are evicted together. */
   legal({ zone, pods }: PlannedTarget): readonly Pod[] {
     const spread = pods.filter(isSpread);
     if (zone === undefined || spread.length === 0) return pods;
@@ -132,7 +135,7 @@ class ZoneCounts {
     return late.size === 0 ? pods : pods.filter((pod) => !late.has(pod));
   }
 
-  /** Counts the pods in another zone from now on. */
+  /** Counts these pods in another zone from now on. */
   move(pods: readonly Pod[], to: string | undefined): void {
     for (const pod of pods) {
       const own = this.#byOwner.get(ownerKey(pod));
@@ -141,7 +144,7 @@ class ZoneCounts {
     }
   }
 
-  /** `pods`: at least one, all of one owner. */
+  /** Whether these pods keep the zone spread if they move there together. `pods`: at least one, all of one owner. */
   #areLegal(pods: readonly Pod[], to: string): boolean {
     const [first] = pods as readonly [Pod];
     const own: Counts = new Map(this.#byOwner.get(ownerKey(first)));
@@ -155,7 +158,7 @@ class ZoneCounts {
   }
 }
 
-/** Labels of the nodes that stay. */
+/** The labels of all nodes that are not leaving, by zone. */
 function* labelsByZone(
   nodes: readonly NodeView[],
 ): Steps<ReadonlyMap<string, readonly NodeLabels[]>> {
@@ -169,7 +172,7 @@ function* labelsByZone(
   return byZone;
 }
 
-/** The zones that count for the spread of the pod, those with a node that it may use, each with zero pods. */
+/** The zones that the pod's spread counts: zones with a node that the pod may use. Each starts with zero pods. */
 function zonesFor(
   { spec }: Pod,
   zones: ReadonlyMap<string, readonly NodeLabels[]>,
@@ -180,7 +183,7 @@ function zonesFor(
   );
 }
 
-/** Also starts the count of a zone that had none. */
+/** Changes the count of a zone. A zone without a count starts at zero. */
 function add(counts: Counts | undefined, zone: string | undefined, by: number): void {
   if (zone !== undefined) counts?.set(zone, (counts.get(zone) ?? 0) + by);
 }

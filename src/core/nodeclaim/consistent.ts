@@ -1,6 +1,6 @@
 /**
- * Finds initialized nodes that have less than their claim promises, and what blocks the drain of a node. Both are only
- * reported.
+ * Finds initialized nodes with fewer resources than their claim says, and what blocks the drain of a node. Both are
+ * only reported.
  * upstream: pkg/controllers/nodeclaim/consistency/nodeshape.go; in earlier versions termination.go
  */
 import type { Node } from "../../apis/core/node.ts";
@@ -13,12 +13,12 @@ import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
 import { pdbBlock } from "../../apis/policy/pdb.ts";
 import { parseResources } from "../../apis/resources.ts";
 
-/** A node that has less than this share of a promised resource is reported. */
+/** A node is reported if it has less than this share of a resource in its claim's status. */
 const LEAST_SHARE = 0.9;
 
 /**
- * A sentence for each requested resource of which the initialized node has too little. Other resources are not checked,
- * because no plan relied on them.
+ * One sentence for each requested resource of which the initialized node has too little. Other resources are not
+ * checked, because no plan depended on them.
  */
 export function shapeIssues(claim: NodeClaim, node: Node): readonly string[] {
   if (!isTrue(claim, "Initialized")) return [];
@@ -40,8 +40,8 @@ export function shapeIssues(claim: NodeClaim, node: Node): readonly string[] {
 }
 
 /**
- * A sentence for each set of disruption budgets that blocks the eviction of one of these pods. `pods`: all pods of a
- * node that is being drained.
+ * One sentence for each set of PodDisruptionBudgets that blocks the eviction of one of these pods. `pods`: all pods of
+ * a node that is being drained.
  */
 export function drainIssues(
   pods: readonly Pod[],
@@ -59,7 +59,7 @@ export function drainIssues(
     .map((names) => `can't drain node, PDB ${names} is blocking evictions`);
 }
 
-/** The claim with condition `ConsistentStateFound`. Generations before v1 do not have it. */
+/** The claim with the condition `ConsistentStateFound`. API versions before v1 do not have this condition. */
 export function withConsistency(
   claim: NodeClaim,
   issues: readonly string[],

@@ -1,6 +1,7 @@
 /**
- * Whether a claim drifted from its pool: its template's hash changed, it no longer satisfies the pool's requirements,
- * or its instance type is no longer offered. Drift that the cloud reports (`AMIDrift`, …) is checked after these.
+ * Whether a claim has drifted from its pool: the hash of the pool's template changed, the claim no longer satisfies the
+ * pool's requirements, or its instance type is no longer offered. Drift that the cloud reports (`AMIDrift`, …) is
+ * checked after these.
  * upstream: pkg/controllers/nodeclaim/disruption/drift.go
  */
 import { claimGeneration } from "../../apis/hub/claim.ts";
@@ -20,12 +21,12 @@ import type { InstanceType } from "../cloudprovider/instance-type.ts";
 import { isCompatible } from "../cloudprovider/offerings.ts";
 import { Requirements } from "../scheduling/requirements.ts";
 
-/** A new claim's type may be missing from a list that was read before the launch. */
+/** The age at which a claim's instance type is first checked. The known list of types may be older than a new claim. */
 const TYPE_CHECK_AGE_MS = 3_600_000;
 
 const NOTHING_UNDEFINED: ReadonlySet<string> = new Set();
 
-/** The first reason for drift that follows from the pool and the claim alone. */
+/** The first reason for drift that the pool and the claim alone show. Undefined: there is none. */
 export function poolDrift(claim: NodeClaim, pool: Pool): string | undefined {
   if (isStaticallyDrifted(claim, pool))
     return pool.generation === "alpha" ? "ProvisionerDrifted" : "NodePoolDrifted";
@@ -34,7 +35,10 @@ export function poolDrift(claim: NodeClaim, pool: Pool): string | undefined {
   return labels.accepts(wanted, NOTHING_UNDEFINED) ? undefined : "RequirementsDrifted";
 }
 
-/** Hashes of different versions cannot be compared. v1alpha5 has only one version, and no annotation for it. */
+/**
+ * Whether the template of the pool has changed since the claim was created. Hashes of different versions cannot be
+ * compared. v1alpha5 has only one version, and no annotation for it.
+ */
 function isStaticallyDrifted(claim: NodeClaim, pool: Pool): boolean {
   const annotations = claim.metadata.annotations ?? {};
   const version = annotations[NODEPOOL_HASH_VERSION_ANNOTATION_KEY];
@@ -45,8 +49,8 @@ function isStaticallyDrifted(claim: NodeClaim, pool: Pool): boolean {
 }
 
 /**
- * The pool's hash, computed with the lifetime that this claim's hash contains. In v1beta1 the lifetime is no part of
- * the template: nodes live by their pool's current lifetime, and a change of it drifts no node.
+ * The pool's hash, computed with the lifetime that this claim's hash contains. In v1beta1 the lifetime is not part of
+ * the template: nodes follow the current lifetime of their pool, and changing it drifts no node.
  * upstream: v0.37 pkg/apis/v1beta1/nodepool.go, Hash() covers spec.template only
  */
 function hashWithLifetimeOf({ metadata, spec }: NodeClaim, pool: Pool): string {
@@ -64,8 +68,8 @@ function hashWithLifetimeOf({ metadata, spec }: NodeClaim, pool: Pool): string {
 }
 
 /**
- * Whether the hash of a v1beta1 pool's claim does not say which lifetime it contains. Conversion invented the lifetime
- * of such a claim. It must be recorded now, or the next change of the lifetime would count as drift.
+ * Whether no annotation records the lifetime that the hash of a v1beta1 pool's claim contains. Conversion invented the
+ * lifetime of such a claim. It must be recorded now; otherwise the next change of the lifetime would count as drift.
  */
 export function lacksHashedLifetime(claim: NodeClaim, pool: Pool): boolean {
   if (pool.generation !== "beta") return false;
@@ -73,7 +77,9 @@ export function lacksHashedLifetime(claim: NodeClaim, pool: Pool): boolean {
   return hash === pool.hash && hash !== hashWithLifetimeOf(claim, pool);
 }
 
-/** False for a young claim: its instance type may not be in the known list yet. */
+/**
+ * Whether the claim is old enough to check its instance type. The type of a new claim may not be in the known list yet.
+ */
 export function mayCheckType(claim: NodeClaim, nowMs: number): boolean {
   const createdMs = fromRfc3339(claim.metadata.creationTimestamp);
   return createdMs !== undefined && nowMs - createdMs >= TYPE_CHECK_AGE_MS;
@@ -84,7 +90,8 @@ export function isTypeGone(claim: NodeClaim, types: readonly InstanceType[]): bo
   const labels = claim.metadata.labels ?? {};
   const type = types.find(({ name }) => name === labels[INSTANCE_TYPE_LABEL_KEY]);
   if (type === undefined) return true;
-  // When a reservation ends, its instance continues to run as an on-demand one.
+  // When a reservation ends, its instance continues to run as on-demand. So the capacity type of a reserved claim is
+  // not compared.
   const reserved = labels[CAPACITY_TYPE_LABEL_KEY] === "reserved";
   const required = Requirements.fromLabels(labels);
   const wanted = reserved ? required.without(new Set([CAPACITY_TYPE_LABEL_KEY])) : required;

@@ -1,7 +1,7 @@
 /**
- * The conditions of a claim about emptiness. v1 has `Consolidatable`: nothing happened on the node for
- * consolidateAfter. v1alpha5 and v1beta1 have `Empty`: only daemons run there. The emptiness method counts the wait
- * from this condition.
+ * The conditions of a claim that mark an unused node. In v1, `Consolidatable`: no pod was added or removed for
+ * consolidateAfter. In v1alpha5 and v1beta1, `Empty`: only daemons run on the node. The emptiness method waits from the
+ * time of this condition.
  * upstream: pkg/controllers/nodeclaim/disruption/consolidation.go, emptiness.go at v0.32
  */
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
@@ -11,20 +11,20 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { quietFromMs } from "../state/quiet.ts";
 
-/** What the condition Empty must become. */
+/** Whether the condition must be set or cleared. */
 export type Verdict =
   | { readonly state: "set" }
-  /** `checkAfterMs`: the condition may be set after that time if nothing happens. */
+  /** `checkAfterMs`: after this time the condition may be set, if no pod is added or removed. */
   | { readonly state: "clear"; readonly checkAfterMs: number | undefined };
 
 const CLEAR: Verdict = { state: "clear", checkAfterMs: undefined };
 
-/** Whether only daemons and mirror pods run there. */
+/** Whether only daemon and mirror pods run on the node. */
 function isEmpty(node: NodeView): boolean {
   return !node.pods.some(isReschedulable);
 }
 
-/** The condition `Consolidatable` of v1. */
+/** Whether the v1 condition `Consolidatable` must be set. */
 export function consolidatable(claim: NodeClaim, pool: Pool, nowMs: number): Verdict {
   const fromMs = quietFromMs(claim, pool);
   if (fromMs === undefined) return CLEAR;
@@ -33,8 +33,9 @@ export function consolidatable(claim: NodeClaim, pool: Pool, nowMs: number): Ver
 }
 
 /**
- * The condition `Empty` of v1alpha5 and v1beta1, for pools that remove empty nodes. A nomination does not clear the
- * condition. A nominated node is no candidate anyway, and the wait starts when the last pod is gone.
+ * Whether the condition `Empty` of v1alpha5 and v1beta1 must be set, for pools that remove empty nodes. A nomination
+ * does not clear the condition. A nominated node is no candidate anyway, and the wait should start when the last pod is
+ * gone.
  */
 export function empty(claim: NodeClaim, pool: Pool, node: NodeView | undefined): Verdict {
   const { policy, consolidateAfter } = pool.disruption;

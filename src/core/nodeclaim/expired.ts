@@ -1,7 +1,7 @@
 /**
- * When a claim expires. A v1 claim has its own lifetime. It ends at that time (forceful), unless a setting makes expiry
- * respect budgets. v1alpha5 and v1beta1 claims have their pool's lifetime. They and v1 claims that respect budgets
- * are only marked (voluntary), and the disruption loop replaces them first.
+ * When a claim expires. A v1 claim has a lifetime of its own, and is deleted at its end (forceful), unless a setting
+ * makes expiry respect budgets. v1alpha5 and v1beta1 claims have the lifetime of their pool. These, and v1 claims whose
+ * expiry respects budgets, are only marked (voluntary); the disruption loop replaces them.
  * upstream: pkg/controllers/nodeclaim/expiration/controller.go
  */
 import { maxRunOf } from "../../apis/core/max-run.ts";
@@ -15,24 +15,24 @@ import { fnv64Text } from "../../base/fnv.ts";
 export interface Expiry {
   readonly mode: "forceful" | "voluntary";
   readonly atMs: number;
-  /** When a voluntary end is forced, whatever budgets say. Absent: never. */
+  /** When a voluntary expiry becomes forceful, without regard to budgets. Absent: never. */
   readonly forcedAtMs?: number;
 }
 
 /** The operator's settings for expiry. */
 export interface ExpiryRules {
   /**
-   * Largest share of its lifetime by which a claim may end early. Each claim has a share by its UID, so claims of one
-   * age do not end together.
+   * The largest share of its lifetime by which a claim may expire earlier. Each claim's own share follows from its UID,
+   * so claims of one age do not expire together.
    */
   readonly spreadPercent: number;
-  /** v1 claims are only marked as well, and the disruption loop replaces them under budgets. */
+  /** Whether v1 claims are only marked, too, and replaced by the disruption loop within budgets. */
   readonly respectsBudgets: boolean;
 }
 
 /**
- * Whether a replacement is ready before the claim ends. False for a standalone claim, which no pool replaces, and for a
- * static pool, which replaces afterwards.
+ * Whether a claim's replacement is launched before the claim is deleted. False for a standalone claim, which no pool
+ * replaces, and for a static pool, which replaces its nodes afterwards.
  */
 export function isReplacedFirst(
   pool: Pool | undefined,
@@ -44,17 +44,17 @@ export function isReplacedFirst(
   );
 }
 
-/** Whether budgets apply to the expiry of nodes of the pool. */
+/** Whether the expiry of the pool's nodes respects budgets. */
 export function isExpiryBudgeted(pool: Pool, rules: Pick<ExpiryRules, "respectsBudgets">): boolean {
   const { expireMode, expireAfter } = pool.disruption;
-  // A v1 claim has its own lifetime, whatever its pool says now.
+  // A v1 claim has its own lifetime, whatever its pool's lifetime is now.
   const never = expireMode === "voluntary" && expireAfter === "Never";
   return !never && isReplacedFirst(pool, rules);
 }
 
 /**
- * When the claim ends because the pods that it was launched for request a maximum run time. No budget delays this end.
- * GKE has the same (`cloud.google.com/gke-max-run-duration-seconds`).
+ * The end of the maximum run time that pods of the claim request. Budgets do not delay it. GKE has the same feature
+ * (`cloud.google.com/gke-max-run-duration-seconds`).
  */
 function maxRunEnd({ metadata: { labels, creationTimestamp } }: NodeClaim): Expiry | undefined {
   const createdMs = fromRfc3339(creationTimestamp);
@@ -64,8 +64,8 @@ function maxRunEnd({ metadata: { labels, creationTimestamp } }: NodeClaim): Expi
 }
 
 /**
- * Undefined: never. A standalone claim (`pool` undefined) ends forcefully. Of two ends the earlier one counts. If
- * budgets can delay the earlier one, the later one is forced.
+ * When the claim expires. Undefined: never. A standalone claim (`pool` undefined) expires forcefully. If there are two
+ * ends, the earlier one counts. If budgets can delay the earlier one, the later one is when it becomes forceful.
  */
 export function expiry(
   claim: NodeClaim,
@@ -79,7 +79,7 @@ export function expiry(
   return byPool.mode === "voluntary" ? { ...byPool, forcedAtMs: byPods.atMs } : byPool;
 }
 
-/** Whether the claim ends at this time, whatever budgets say. */
+/** Whether the claim must be deleted by now, without regard to budgets. */
 export function isForced({ mode, atMs, forcedAtMs }: Expiry, nowMs: number): boolean {
   const forcedMs = mode === "forceful" ? atMs : forcedAtMs;
   return forcedMs !== undefined && forcedMs <= nowMs;
@@ -100,10 +100,10 @@ function lifetimeEnd(
   return { mode: isReplacedFirst(pool, rules) ? "voluntary" : "forceful", atMs };
 }
 
-/** Milliseconds by which the claim ends early: between 0 and the spread, always the same for one claim. */
+/** By how many milliseconds the claim expires earlier: between 0 and the spread, always the same for one claim. */
 function earlierMs({ metadata }: NodeClaim, lifetimeMs: number, spreadPercent: number): number {
   if (spreadPercent === 0) return 0;
-  // Texts that differ only at their end give hashes that differ only in their low bits.
+  // Texts that differ only at the end have hashes that differ only in low bits, so high bits are used.
   const hash = fnv64Text(`${metadata.uid ?? metadata.name}/expiry`) >> 20n;
   const share = Number(hash % 10_000n) / 10_000;
   return Math.floor((lifetimeMs * spreadPercent * share) / 100);

@@ -1,5 +1,5 @@
 /**
- * Claims without an instance, and instances without a claim. Such a claim is deleted once its Node is gone or not
+ * Finds claims without an instance and instances without a claim. Such a claim is deleted once its Node is gone or not
  * Ready. Such an instance is terminated once it is too old to be a new launch.
  * upstream: pkg/controllers/nodeclaim/garbagecollection (core and AWS provider)
  */
@@ -10,13 +10,13 @@ import { machineOf } from "../../apis/karpenter/provider-id.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { eachInSteps, filterInSteps, type Steps } from "../../base/steps.ts";
 
-/** A younger instance may belong to a claim whose status is not written yet. */
+/** Instances younger than this are kept: they may belong to a claim whose status is not written yet. */
 export const LEAK_GRACE_MS = 30_000;
 
-/** Each object takes one or two microseconds. */
+/** Number of objects in one step. Each object takes one or two microseconds. */
 const PER_STEP = 1_024;
 
-/** Claims, nodes and instances to compare. */
+/** The claims, Nodes and instances that are compared. */
 export interface GarbageInput {
   readonly nowMs: number;
   readonly claims: readonly NodeClaim[];
@@ -25,7 +25,7 @@ export interface GarbageInput {
   readonly instances: readonly NodeClaim[];
 }
 
-/** Registered claims whose instance the cloud does not list, unless their Node still reports Ready. */
+/** Registered claims whose instance the cloud does not list. A claim is left out while its Node still reports Ready. */
 export function* orphanedClaims(input: GarbageInput): Steps<readonly NodeClaim[]> {
   const alive = new Set<string>();
   yield* eachInSteps(input.instances, PER_STEP, ({ metadata, status }) => {
@@ -54,7 +54,7 @@ function saysReady(node: Node | undefined): boolean {
   return node?.status?.conditions?.find(({ type }) => type === "Ready")?.status === "True";
 }
 
-/** Whether a claim that lost its instance should still be deleted, given the claim and its Nodes now. */
+/** Whether a claim that was found without an instance must still be deleted, given the current claim and its Nodes. */
 export function isStillOrphan(
   found: NodeClaim,
   claim: NodeClaim | undefined,
@@ -65,7 +65,7 @@ export function isStillOrphan(
 }
 
 /**
- * Instances of this cluster that no claim names or will name. After a restart a claim may still take over the instance
+ * Instances of this cluster that no claim names or will name. After a restart, a claim may still take over the instance
  * that was launched for it, even if that is older than the grace period.
  */
 export function* leakedInstances(input: GarbageInput): Steps<readonly NodeClaim[]> {

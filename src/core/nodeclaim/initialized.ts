@@ -1,6 +1,6 @@
 /**
- * When a registered node counts as initialized: it is Ready, has no startup taint and no ephemeral taint left, and
- * has every requested resource.
+ * When a registered node counts as initialized: it is Ready, has no startup taints and no ephemeral taints, and has
+ * every requested resource.
  * upstream: pkg/controllers/nodeclaim/lifecycle/initialization.go
  */
 import type { Node } from "../../apis/core/node.ts";
@@ -12,7 +12,7 @@ import { parseResources } from "../../apis/resources.ts";
 import { publishedDrivers } from "../devices/inventory.ts";
 import { isEphemeralTaint } from "../scheduling/taints.ts";
 
-/** Whether the node is initialized, or the first thing that is missing. */
+/** Whether the node is initialized, or the first condition that it does not meet. */
 export type Initialization =
   | { readonly ok: true }
   | {
@@ -27,8 +27,8 @@ export type Initialization =
     };
 
 /**
- * `slices`: what drivers have published. Undefined: devices are not checked.
- * upstream: pkg/controllers/nodeclaim/lifecycle/initialization.go.
+ * Whether the node is initialized. `slices`: the ResourceSlices that drivers have published. Undefined: devices are not
+ * checked.
  */
 export function initialization(
   claim: NodeClaim,
@@ -65,7 +65,10 @@ export function initialization(
   return { ok: true };
 }
 
-/** The first driver whose devices were planned for pods of the node, and which has no complete pool there. */
+/**
+ * The first driver without a complete pool on the node, although devices of this driver were planned for the node's
+ * pods.
+ */
 function unpublishedDriver(
   { metadata: { annotations } }: NodeClaim,
   node: Node,
@@ -77,7 +80,10 @@ function unpublishedDriver(
   return drivers.split(",").find((driver) => !published.has(driver));
 }
 
-/** The amount of a device resource is 0 or absent until its plugin has started. */
+/**
+ * The first requested resource that the node does not have yet. A device resource is 0 or absent until its plugin has
+ * started.
+ */
 function missingResource(claim: NodeClaim, node: Node): string | undefined {
   const requested = parseResources(claim.spec.resources?.requests);
   const allocatable = parseResources(node.status?.allocatable);

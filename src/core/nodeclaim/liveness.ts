@@ -1,7 +1,7 @@
 /**
- * How long a claim may take: 5 minutes to launch, 15 minutes to register, then the configured time to initialize if no
- * pod on its Node would need another node. A late claim is deleted, so that its pods are planned again. The last limit
- * is karpenter-ts only; upstream waits without a limit.
+ * How long a claim may take to start: 5 minutes to launch, then until 15 minutes after its creation to register. After
+ * that, the configured time to initialize, if no pod on its Node would need another node. A late claim is deleted, so
+ * that its pods are planned again. The last limit is karpenter-ts only; upstream waits without limit.
  * upstream: pkg/controllers/nodeclaim/lifecycle/liveness.go
  */
 import type { Node } from "../../apis/core/node.ts";
@@ -20,10 +20,13 @@ export const LAUNCH_TIMEOUT_MS = 5 * 60_000;
 /** Time since the claim's creation. upstream: pkg/controllers/nodeclaim/lifecycle/liveness.go. */
 export const REGISTRATION_TIMEOUT_MS = 15 * 60_000;
 
-/** What keeps a late claim may end without an event, for example when a pod ends. So the claim is checked again. */
+/**
+ * A late claim may be kept because of its pods. The reason may end without an event, for example when a pod ends. So
+ * the claim is checked again after this time.
+ */
 const HELD_AGAIN_MS = 60_000;
 
-/** The step that took too long. */
+/** The stage that took too long. */
 export type LateReason = "launch_timeout" | "registration_timeout" | "initialization_timeout";
 
 /** Whether the claim is in time. */
@@ -31,24 +34,24 @@ export type Liveness =
   | { readonly state: "alive"; readonly checkAfterMs: number | undefined }
   | { readonly state: "late"; readonly reason: LateReason };
 
-/** The claim, its Nodes and their pods. */
+/** The claim, its Nodes, their pods and the limits. */
 export interface LivenessInput {
   readonly claim: NodeClaim;
-  /** The Nodes with the claim's provider id. Normally none before the node joined, then one. */
+  /** The Nodes with the claim's provider id. Normally there is none before the node joins, and one after that. */
   readonly nodes: readonly Node[];
-  /** Pods bound to these nodes. */
+  /** The pods that are bound to these nodes. */
   readonly pods: readonly Pod[];
-  /** Counts from registration; 0: no limit. */
+  /** The time limit for initialization, from registration on. 0: no limit. */
   readonly initializationTimeoutMs: number;
   /**
-   * How long this process has watched claims. Earlier time does not count against a node, because nobody set a deadline
-   * then. Undefined: another process decides, so the earliest possible end is returned.
+   * How long this process has watched claims. Time before that does not count against a node, because no process may
+   * have checked it then. Undefined: another process decides, so the earliest possible deadline is returned.
    */
   readonly lookedForMs: number | undefined;
   readonly nowMs: number;
 }
 
-/** Whether the claim is late. Late claims are deleted, and their pods are planned again. */
+/** Whether the claim is late. A late claim is deleted, and its pods are planned again. */
 export function liveness(input: LivenessInput): Liveness {
   const end = due(input);
   if (end === undefined) return { state: "alive", checkAfterMs: undefined };
@@ -58,7 +61,7 @@ export function liveness(input: LivenessInput): Liveness {
   return { state: "late", reason: end.reason };
 }
 
-/** The reason for which the claim is deleted, and when, if nothing changes. */
+/** Why and when the claim will be deleted, if nothing changes. */
 export interface Due {
   readonly reason: LateReason;
   readonly atMs: number;
@@ -69,7 +72,7 @@ export function due(input: LivenessInput): Due | undefined {
   const { claim, nodes, initializationTimeoutMs: timeoutMs, nowMs } = input;
   if (isTrue(claim, "Registered")) {
     if (timeoutMs === 0 || isTrue(claim, "Initialized") || isRebooting(claim)) return undefined;
-    // The Node is usable, but the condition of the claim is not written yet.
+    // The Node is ready for pods, but the condition of the claim is not written yet.
     if (nodes.some((node) => isUsable(claim, node))) return undefined;
     const lookingMs = input.lookedForMs === undefined ? 0 : nowMs - input.lookedForMs;
     const atMs = Math.max(
@@ -86,7 +89,10 @@ export function due(input: LivenessInput): Due | undefined {
   return { reason: "registration_timeout", atMs };
 }
 
-/** What keeps a claim that was never initialized: a pod on its Node, or a do-not-disrupt annotation. */
+/**
+ * Why a late claim that was never initialized is kept: a pod on its Node, or a do-not-disrupt annotation. Undefined: it
+ * is not kept.
+ */
 export function heldBy(
   { claim, nodes, pods }: Pick<LivenessInput, "claim" | "nodes" | "pods">,
   { reason }: Due,
@@ -98,7 +104,7 @@ export function heldBy(
   return isParked ? "annotation" : undefined;
 }
 
-/** Milliseconds until the launch of the claim is late; 0 or less: it is late. */
+/** Milliseconds until the launch of the claim is late. 0 or less: it is late. */
 export function launchLeftMs(claim: NodeClaim, nowMs: number): number {
   return endOf(claim, "Launched", LAUNCH_TIMEOUT_MS, nowMs) - nowMs;
 }

@@ -1,7 +1,7 @@
 /**
- * The next step of a reboot that node repair requested: cordon, drain within a bound, ask the cloud, wait for another
- * boot. It is given up if a step takes too long. All progress is kept on the claim and its Node, so that another
- * process can continue.
+ * The next step of a reboot that node repair requested: cordon the node, drain it within a time limit, request the
+ * reboot from the cloud, wait until the node has booted again. If a step takes too long, the reboot fails. All progress
+ * is stored on the claim and its Node, so that another process can continue.
  * upstream: pkg/controllers/nodeclaim/reboot/controller.go
  */
 import type { Node } from "../../apis/core/node.ts";
@@ -14,25 +14,25 @@ import { type NodeClaim, REBOOTING } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { parseDuration } from "../../base/duration.ts";
 
-/** Load balancers need a moment to stop sending traffic to a node. */
+/** The shortest drain, because load balancers need some time to stop sending traffic to a node. */
 const MIN_DRAIN_MS = 5_000;
-/** Time in which the cloud must accept the reboot, and a missing Node must return. */
+/** The time within which the cloud must accept the reboot, and within which a missing Node must return. */
 const ISSUE_TIMEOUT_MS = 5 * 60_000;
-/** Time from the cloud's acceptance until the node must be Ready again. */
+/** The time from the cloud's acceptance until the node must be Ready again. */
 const RECOVERY_TIMEOUT_MS = 20 * 60_000;
 const DRAIN_POLL_MS = 1_000;
 const RECOVERY_POLL_MS = 15_000;
 
-/** How a reboot ended: the values of the metric's label. */
+/** How a reboot ended. These are values of a metric's label. */
 export type RebootResult = "succeeded" | "provider_error" | "recovery_timeout" | "invalid_request";
 
 export interface RebootFacts {
   readonly claim: NodeClaim;
   /** Undefined: the Node is deleted, or was never seen. */
   readonly node: Node | undefined;
-  /** The number of its pods that are still to be evicted. */
+  /** How many pods of the node must still be evicted. */
   readonly waiting: number;
-  /** When this process first asked the cloud. Undefined: it has not asked. */
+  /** When this process first requested the reboot from the cloud. Undefined: it has not. */
   readonly askedMs: number | undefined;
   readonly nowMs: number;
 }
@@ -40,13 +40,13 @@ export interface RebootFacts {
 export type RebootStep =
   | { readonly do: "end"; readonly result: RebootResult; readonly message: string }
   | { readonly do: "wait"; readonly afterMs: number }
-  /** Pods that are left at `endMs` stay on the node during the reboot. */
+  /** Drain the node until `endMs`. Pods that are left then stay on the node during the reboot. */
   | { readonly do: "drain"; readonly endMs: number | undefined; readonly afterMs: number }
-  /** Ask the cloud to reboot the instance. `preBootId` is first written on the claim. */
+  /** Request the reboot from the cloud, after writing `preBootId` on the claim. */
   | { readonly do: "ask"; readonly preBootId: string }
-  /** Record on the claim that the reboot was requested: it is no longer initialized. */
+  /** Record on the claim that the reboot was requested, so the node is no longer initialized. */
   | { readonly do: "note" }
-  /** The node has booted again: pods may be scheduled there. */
+  /** Uncordon the node, because it has booted again. */
   | { readonly do: "open"; readonly afterMs: number };
 
 /** The next step for a claim that is being rebooted. */
@@ -56,7 +56,7 @@ export function rebootStep(facts: RebootFacts): RebootStep {
     : request(facts);
 }
 
-/** The longest time of the drain: absent = no bound; `unreadable`: the annotation is no duration. */
+/** The longest time that the drain may take. Undefined: no limit. `unreadable`: the annotation is not a duration. */
 export function rebootGraceMs({ metadata }: NodeClaim): number | undefined | "unreadable" {
   const text = metadata.annotations?.[REBOOT_TERMINATION_GRACE_PERIOD_ANNOTATION_KEY];
   if (text === undefined) return undefined;
@@ -64,12 +64,12 @@ export function rebootGraceMs({ metadata }: NodeClaim): number | undefined | "un
   return graceMs === undefined || graceMs < 0 ? "unreadable" : graceMs;
 }
 
-/** When node repair requested the reboot. */
+/** When node repair requested the reboot, in epoch milliseconds. */
 export function rebootRequestedMs(claim: NodeClaim): number {
   return fromRfc3339(condition(claim, REBOOTING)?.lastTransitionTime) ?? 0;
 }
 
-/** When the cloud accepted the reboot. Undefined: not yet. */
+/** When the cloud accepted the reboot. Undefined: it has not yet. */
 export function rebootIssuedMs(claim: NodeClaim): number | undefined {
   const found = condition(claim, "Initialized");
   return found?.reason === "Rebooting" ? fromRfc3339(found.lastTransitionTime) : undefined;
@@ -102,7 +102,7 @@ function request({ claim, node, waiting, askedMs, nowMs }: RebootFacts): RebootS
     if (nowMs < earliestMs || (waiting > 0 && !isOver))
       return { do: "drain", endMs, afterMs: DRAIN_POLL_MS };
   }
-  // Another process asked the cloud, and stopped before it recorded that.
+  // The node has booted again already. So another process requested the reboot, and stopped before it recorded that.
   if (preBootId !== undefined && bootIdOf(node) !== preBootId) return { do: "note" };
   if (askedMs !== undefined && nowMs - askedMs >= ISSUE_TIMEOUT_MS) {
     const message = "the cloud did not take the reboot within 5m";

@@ -1,5 +1,5 @@
 /**
- * When a claim counts as registered: exactly one Node has its provider id. Also what that Node must have: Karpenter's
+ * When a claim counts as registered: exactly one Node has its provider id. Also what is set on that Node: Karpenter's
  * finalizer, owner, labels, annotations and taints.
  * upstream: pkg/controllers/nodeclaim/lifecycle/registration.go
  */
@@ -15,18 +15,18 @@ import {
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { apiVersionOf, type OwnerReference } from "../../apis/meta.ts";
 
-/** Whether the claim's Node has joined. */
+/** Whether the claim's Node has joined the cluster. */
 export type Registration =
   | { readonly state: "waiting"; readonly reason: "NodeNotFound"; readonly message: string }
   | { readonly state: "ambiguous"; readonly reason: "MultipleNodesFound"; readonly message: string }
   | {
       readonly state: "found";
       readonly node: Node;
-      /** The Node joined without the unregistered taint, so pods may already run on it. */
+      /** Whether the Node joined without the unregistered taint. If so, pods may already run on it. */
       readonly taintMissing: boolean;
     };
 
-/** `nodes`: those with the claim's provider id. */
+/** The state of the registration. `nodes`: the Nodes with the claim's provider id. */
 export function registration(nodes: readonly Node[]): Registration {
   const [node, ...others] = nodes;
   if (node === undefined) {
@@ -82,7 +82,7 @@ export function joinedNode(claim: NodeClaim, node: Node): Node {
   };
 }
 
-/** Existing taints keep their position and value. Missing ones are appended. */
+/** The union of both lists. Existing taints keep their position and value; missing taints are appended. */
 function mergeTaints(present: readonly Taint[], wanted: readonly Taint[]): readonly Taint[] {
   const missing = wanted.filter((taint) => !present.some((one) => isSameTaint(one, taint)));
   return [...present, ...missing];

@@ -1,7 +1,7 @@
 /**
- * When the older controller (`--legacy-node-repair`) ends a broken node. Only policies that replace count, and no
- * policy is a fallback. If too many nodes are broken together, none is repaired: the cause is probably the network or
- * the control plane.
+ * When the older controller (`--legacy-node-repair`) deletes a broken node. Only policies that replace nodes count, and
+ * no policy is a fallback. If too many nodes are broken at the same time, none is repaired: the cause is probably the
+ * network or the control plane.
  * upstream: pkg/controllers/node/legacyrepair/controller.go
  */
 import type { Node } from "../../apis/core/node.ts";
@@ -9,7 +9,7 @@ import { fromRfc3339 } from "../../base/clock.ts";
 import type { RepairPolicy } from "../cloudprovider/repair-policy.ts";
 import { isTooMany } from "../repair/breaker.ts";
 
-/** The unhealthy condition of a node, and when node repair is due. */
+/** The unhealthy condition of a node, and when its repair is due. */
 export interface UnhealthyCondition {
   readonly conditionType: string;
   readonly conditionStatus: string;
@@ -18,7 +18,7 @@ export interface UnhealthyCondition {
   readonly dueMs: number;
 }
 
-/** The condition for which the node is repaired first; undefined: the node is healthy. */
+/** The condition because of which the node is repaired first. Undefined: the node is healthy. */
 export function ailment(
   node: Node,
   policies: readonly RepairPolicy[],
@@ -38,7 +38,7 @@ export function ailment(
   return first;
 }
 
-/** The facts about one node that {@link BrokenCount} needs. */
+/** The facts about one node that {@link BrokenCount} counts. */
 interface Ward {
   /** Absent: the node has no pool. */
   readonly poolId: string | undefined;
@@ -51,12 +51,12 @@ interface Tally {
 }
 
 /**
- * Whether too many nodes are broken. Counts are kept for each pool, because 10,000 nodes may ask together when a
- * network fails.
+ * Counts broken nodes, to decide whether too many are broken. There is a count for each pool, because 10,000 nodes may
+ * be checked at once when a network fails.
  */
 export class BrokenCount {
   readonly #wards = new Map<string, Ward>();
-  /** Keyed by pool id; undefined: all nodes. */
+  /** The counts by pool id. Undefined: the count of all nodes. */
   readonly #tallies = new Map<string | undefined, Tally>();
 
   put(name: string, ward: Ward): void {
@@ -74,7 +74,7 @@ export class BrokenCount {
     this.#count(before, -1);
   }
 
-  /** Whether too many nodes of this pool are broken; undefined: of all nodes. */
+  /** Whether too many nodes of this pool are broken. Undefined: too many of all nodes. */
   tooMany(poolId: string | undefined): boolean {
     const { nodes, broken } = this.#tallies.get(poolId) ?? { nodes: 0, broken: 0 };
     return isTooMany(broken, nodes);

@@ -290,7 +290,7 @@ describe("expiry", () => {
     });
     expect(Math.max(...ends)).toBeLessThanOrEqual(100);
     expect(Math.min(...ends)).toBeGreaterThan(80);
-    // Some of the ends are in each of the 20 hours.
+    // The expiry times are spread over the 20 hours.
     const hours = new Set(ends.map(Math.floor));
     expect(hours.size).toBeGreaterThan(15);
   });
@@ -363,7 +363,7 @@ describe("garbage", () => {
     ];
     const input = { nowMs: NOW, claims: [claimWith()], nodes: [], instances };
     expect(atOnce(leakedInstances(input)).map(({ metadata }) => metadata.name)).toEqual(["leaked"]);
-    // A claim without an instance may take over the one that was launched for it before a restart.
+    // A claim without an instance may still take over an instance that was launched for it before a restart.
     const waiting = (madeAgoMs: number, metadata = {}) => {
       const made = { creationTimestamp: ago(madeAgoMs), ...metadata };
       const claim = nodeClaim({ name: "b", status: {}, metadata: made });

@@ -1,10 +1,10 @@
-/** How many nodes of a pool have drifted, in words. */
+/** Describes in words how many nodes of a pool have drifted. */
 import { grouped } from "../../base/counted.ts";
 import { compareText } from "../../base/text-order.ts";
 
 /**
- * `drifts`: for each NodeClaim of the pool, why it has drifted; undefined: it has not. Returns undefined if none has
- * drifted.
+ * The summary as text. Undefined: no node has drifted. `drifts`: for each NodeClaim of the pool, why it has drifted;
+ * undefined if it has not.
  */
 export function driftSummary(drifts: readonly (string | undefined)[]): string | undefined {
   const counts = new Map<string, number>();

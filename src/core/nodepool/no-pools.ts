@@ -1,26 +1,26 @@
 /**
- * Why there is no NodePool to plan with, for events, the log, `plan` and `explain`. On EKS Auto Mode, AKS or GKE all
- * NodePools may belong to another provider. Then only this message tells why pods stay pending.
+ * Explains why there is no NodePool to plan with, for events, the log, `plan` and `explain`. On EKS Auto Mode, AKS or
+ * GKE, all NodePools may belong to another provider. Then only this message says why pods stay pending.
  */
 import { vocabulary } from "../../apis/hub/generation.ts";
 import { isOfClassKinds, type Pool } from "../../apis/hub/pool.ts";
 import type { Kind } from "../../apis/meta.ts";
 
-/** The most pools of each sort that are named. */
+/** The most pools of each kind that the message names. */
 const MOST_NAMED = 3;
 
 type ClassKind = Pick<Kind, "group" | "kind">;
 
 interface NoPools {
-  /** upstream's message. */
+  /** Upstream's message. */
   readonly message: string;
-  /** The message with its reasons, if there are any. */
+  /** The message, followed by the reasons if there are any. */
   readonly text: string;
 }
 
 /**
- * `all`: pools of this and other providers. `served`: the kinds of node class of this provider; undefined: all.
- * `unusable`: why each pool of this provider cannot be used now.
+ * Explains why none of the pools can be used. `all`: pools of this provider and of others. `served`: the node class
+ * kinds of this provider; undefined: all. `unusable`: for each pool of this provider, why it cannot be used now.
  */
 export function noPools(
   all: readonly Pool[],
@@ -38,7 +38,7 @@ export function noPools(
   return { message, text: whys.length === 0 ? message : `${message}: ${whys.join("; ")}` };
 }
 
-/** Pools of other providers, which this one ignores. */
+/** Pools of other providers, which this provider ignores. */
 export function foreignPools(
   all: readonly Pool[],
   served: readonly ClassKind[] | undefined,
@@ -47,7 +47,7 @@ export function foreignPools(
   return all.filter((pool) => pool.unreadable === undefined && !isOfClassKinds(pool, served));
 }
 
-/** `NodePool of group`. */
+/** The kind as text, such as `NodePool of group`. */
 export function kindText({ kind, group }: ClassKind): string {
   return `${kind} of ${group}`;
 }
@@ -62,7 +62,7 @@ function someOf(all: readonly string[]): string[] {
   return [...all.slice(0, MOST_NAMED), ...(others > 0 ? [`and ${others} more`] : [])];
 }
 
-/** The message in the words of the pools' generation, or of v1 if there is no pool. */
+/** Upstream's message for the API version of the pools, or for v1 if there is no pool. */
 function nothingFound(all: readonly Pool[], foreign: readonly Pool[]): string {
   const ours = all.filter((pool) => !foreign.includes(pool));
   if (ours.length === 0 || ours.some(({ generation }) => generation === "v1"))

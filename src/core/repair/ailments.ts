@@ -1,6 +1,6 @@
 /**
- * The faults of a node: its conditions that a repair policy names, and when each may be repaired. Policies with a
- * regular expression come first. A condition that none of them matches gets the fallback of the set.
+ * The ailments of a node: its conditions that a repair policy names, and when each may be repaired. Policies with a
+ * regular expression are checked first. A condition that none of them matches gets the fallback policy of the set.
  * upstream: pkg/controllers/node/health/policy.go
  */
 import type { Node } from "../../apis/core/node.ts";
@@ -8,7 +8,7 @@ import type { Condition } from "../../apis/meta.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import type { RepairPolicy } from "../cloudprovider/repair-policy.ts";
 
-/** A fault of a node: a condition, and the repair policy for it. */
+/** An ailment of a node: a condition, and the repair policy for it. */
 export interface Ailment {
   readonly policy: RepairPolicy;
   readonly conditionType: string;
@@ -20,7 +20,8 @@ export interface Ailment {
 }
 
 /**
- * All ailments of a node, by condition as the Node lists them, then by policy. `rebootedMs`: end of its last reboot.
+ * All ailments of a node, in the order of the Node's conditions, then of policies. `rebootedMs`: when its last reboot
+ * ended.
  */
 export function ailmentsOf(
   node: Node,
@@ -64,12 +65,15 @@ function policiesFor(
 }
 
 interface Sheet {
-  /** Policies with a regular expression, by condition and status. An empty list: only the fallback names the pair. */
+  /**
+   * Policies with a regular expression, by condition and status. An empty list: only the fallback applies to this
+   * condition.
+   */
   readonly byPair: ReadonlyMap<string, readonly RepairPolicy[]>;
   readonly fallback: RepairPolicy | undefined;
 }
 
-/** Sheets by set of policies. Sets never change. */
+/** The sheet of each set of policies. Sets never change. */
 const sheets = new WeakMap<readonly RepairPolicy[], Sheet>();
 
 function sheetOf(policies: readonly RepairPolicy[]): Sheet {

@@ -1,7 +1,7 @@
 /**
- * Counts broken nodes before one is repaired. A NodePool with too many broken nodes is not repaired, as upstream.
- * karpenter-ts only: nodes that share a cause, such as an image, an instance type or a zone, are not repaired,
- * either. Their replacements would break as well, and a person has to remove the cause.
+ * Counts broken nodes before one is repaired. A NodePool with too many broken nodes is not repaired, as in upstream.
+ * karpenter-ts only: nodes that share a cause, such as an image, an instance type or a zone, are not repaired, either.
+ * Their replacements would break, too, so a person must remove the cause.
  */
 import { INSTANCE_TYPE_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { counted, grouped } from "../../base/counted.ts";
@@ -14,11 +14,11 @@ import { type Ailment, ailmentsOf } from "./ailments.ts";
 import { isTooMany } from "./breaker.ts";
 import { rebootEndMs } from "./reboots.ts";
 
-/** Fewest broken nodes with a cause. Fewer may share it by chance. */
+/** The fewest broken nodes from which a common cause is concluded. Fewer may share a trait by chance. */
 const LEAST_BROKEN = 3;
-/** Fewest nodes without the cause, to compare with. */
+/** The fewest nodes without the trait that are needed for a comparison. */
 const LEAST_OTHERS = 3;
-/** The share of broken nodes must be this many times as high with the cause as without it. */
+/** How many times larger the share of broken nodes must be with the trait than without it. */
 const TIMES_MORE = 4;
 
 type CauseKind = "image" | "instance type" | "zone";
@@ -36,15 +36,15 @@ interface Tally {
   broken: number;
 }
 
-/** Reasons against repair that concern many nodes. */
+/** Reasons against repair that follow from many nodes. */
 export interface Survey {
-  /** Keyed by pool id. */
+  /** Counts of nodes and broken nodes, by pool id. */
   readonly pools: ReadonlyMap<string, Readonly<Tally>>;
   /** The most likely cause first. */
   readonly causes: readonly CommonCause[];
 }
 
-/** All ailments of the node, due or not. */
+/** All ailments of the node, including those that are not due yet. */
 export function ailmentsIn(
   { node, claim }: Pick<NodeView, "node" | "claim">,
   policies: readonly RepairPolicy[],
@@ -53,7 +53,7 @@ export function ailmentsIn(
   return ailmentsOf(node, policies, rebootEndMs(claim));
 }
 
-/** Counts broken nodes, even if their repair is not due yet. */
+/** Counts the broken nodes, including those whose repair is not due yet. */
 export function* survey(
   nodes: readonly NodeView[],
   policies: readonly RepairPolicy[],
@@ -76,7 +76,7 @@ export function* survey(
   return { pools, causes: causes.sort(byClarity) };
 }
 
-/** Why the node is not repaired now, for reasons that are about many nodes. `pool`: its name. */
+/** Why the node is not repaired now, as far as that follows from many nodes. `pool`: the name of its pool. */
 export function stopsFor(view: NodeView, pool: string, found: Survey): readonly string[] {
   const cause = causeOf(view, found.causes);
   return [
@@ -93,7 +93,7 @@ export function isPoolStopped(poolId: string, { pools }: Survey): boolean {
   return own !== undefined && isTooMany(own.broken, own.nodes);
 }
 
-/** The most likely cause that the node shares with other broken nodes. */
+/** The most likely cause that the node shares with broken nodes. Undefined: there is none. */
 export function causeOf(view: NodeView, causes: readonly CommonCause[]): CommonCause | undefined {
   if (causes.length === 0) return undefined;
   const traits = traitsOf(view);
@@ -102,7 +102,7 @@ export function causeOf(view: NodeView, causes: readonly CommonCause[]): CommonC
   );
 }
 
-/** One sentence with the remedy. */
+/** One sentence about the cause, with the remedy. */
 export function causeMessage({ kind, value, nodes, broken }: CommonCause): string {
   const likely = `${grouped(broken)} of ${counted(nodes, "node")} with ${kind} ${value} are unhealthy and hardly any other: ${kind} ${value} is the likely cause`;
   return `${likely}, and replacements would break as well; mend it, or take it out of the NodePool`;
@@ -125,7 +125,7 @@ function traitsOf({
   return traits.flatMap(([kind, value]) => (value ? [{ kind, value }] : []));
 }
 
-/** Most nodes with the trait are broken, and few without it. */
+/** Whether most nodes with the trait are broken, and few nodes without it. */
 function isCause(own: Tally, all: Tally): boolean {
   const others = { nodes: all.nodes - own.nodes, broken: all.broken - own.broken };
   if (own.broken < LEAST_BROKEN || others.nodes < LEAST_OTHERS) return false;

@@ -1,6 +1,6 @@
 /**
- * How a node with several ailments is repaired: replacing wins over rebooting, then the higher priority, then the
- * ailment that was due first. The drain gets the shortest time of all due ailments.
+ * How a node with several ailments is repaired. Replacing comes before rebooting, then the higher priority decides,
+ * then the ailment that was due first. The time limit of the drain is the shortest of all ailments that are due.
  * upstream: pkg/controllers/disruption/repair.go, pkg/controllers/node/health/policy.go
  */
 import { compareText } from "../../base/text-order.ts";
@@ -9,9 +9,9 @@ import type { Ailment } from "./ailments.ts";
 
 export interface Treatment {
   readonly action: RepairAction;
-  /** The fault that decides how the node is repaired. */
+  /** The ailment that decides how the node is repaired. */
   readonly ailment: Ailment;
-  /** The longest time of the drain. Absent: no policy sets it, so the claim's own value counts. */
+  /** The longest time that the drain may take. Absent: no policy sets it, so the claim's own limit counts. */
   readonly graceMs?: number;
 }
 
@@ -28,7 +28,7 @@ export function treatmentOf(ailments: readonly Ailment[], nowMs: number): Treatm
   };
 }
 
-/** The ailment that is due first; undefined: none. */
+/** The ailment that is due first. Undefined: there are none. */
 export function firstDue(ailments: readonly Ailment[]): Ailment | undefined {
   return ailments.reduce<Ailment | undefined>(
     (first, one) => (first === undefined || one.dueMs < first.dueMs ? one : first),
@@ -49,8 +49,9 @@ function byUrgency(a: Ailment, b: Ailment): number {
 const MINUTES_PER_RANK = 30;
 
 /**
- * How urgent nodes are, in the order of `all`: the rank of the priority among all due ailments, plus the overdue time
- * in half hours. The highest value of a node's ailments counts. Nodes without an ailment that is due have 0.
+ * How urgent the repair of each node is, in the order of `all`. For an ailment, it is the rank of its priority among
+ * all due ailments, plus the overdue time in half hours. The ailment with the highest value counts for a node. It is 0
+ * for nodes without a due ailment.
  */
 export function urgencies(all: readonly (readonly Ailment[])[], nowMs: number): readonly number[] {
   const due = all.map((ailments) => ailments.filter(({ dueMs }) => dueMs <= nowMs));

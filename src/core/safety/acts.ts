@@ -1,34 +1,34 @@
 /**
  * All acts that cannot be undone, with what must be proven before each. The code reads this table, and
- * docs/explanation/safety.md is generated from it. Add a row before you add such an act.
+ * docs/explanation/safety.md is generated from it. Whoever adds such an act must add a row here first.
  */
 
-/** The mirrors of the cluster that an act may depend on. */
+/** The mirrors of cluster objects on which an act may depend. */
 export type ViewName = "pods" | "nodes" | "claims" | "pools";
 
 /** An act that cannot be undone. */
 export interface Act {
-  /** The object that ends. */
+  /** The object that is deleted or terminated. */
   readonly what: string;
-  /** What is done with the object, if it does not end: "rebooted". */
+  /** What happens to the object, if it is not deleted or terminated: "rebooted". */
   readonly done?: string;
-  /** The reason, as a part of the text "delete NodeClaim: <why>". */
+  /** The reason, as used in the text "delete NodeClaim: <why>". */
   readonly why: string;
-  /** Who asked for the act. Only acts that nobody asked for count against the brake. */
+  /** Who requested the act. Only acts that nobody requested count against the brake. */
   readonly askedBy: "a user" | "the cloud" | "the settings" | "nobody";
-  /** The mirrors that must be proven to be up to date. */
+  /** The mirrors that must be proven to be up to date before the act. */
   readonly views: readonly ViewName[];
-  /** What the API server or the cloud is asked directly before the act. */
+  /** What is read from the API server or the cloud right before the act. */
   readonly proof: string;
-  /** Whether the act depends on the time of day. Then the clocks of this machine and of the API server must agree. */
+  /** Whether the act depends on the time of day. If so, the clocks of this machine and of the API server must agree. */
   readonly byClock: boolean;
-  /** Whether the act counts against the brake. It does not if the cloud says that the instance has ended. */
+  /** Whether the act counts against the brake. It does not if the cloud says that the instance is terminated. */
   readonly braked: boolean;
-  /** The file and title of the tests in which the proof is missing. */
+  /** The file and title of the test in which the proof is missing and the act must not happen. */
   readonly test: string;
 }
 
-/** Acts that end a NodeClaim. */
+/** Acts that delete a NodeClaim. */
 export const CLAIM_ACTS = {
   nodeDeleted: {
     what: "NodeClaim",
@@ -174,7 +174,7 @@ export const CLAIM_ACTS = {
 /** Reasons for which a claim is deleted. */
 export type ClaimAct = keyof typeof CLAIM_ACTS;
 
-/** Acts that end an instance or a Node, each in a function of its own. */
+/** Acts that terminate an instance or delete a Node. Each has its own function. */
 export const INSTANCE_ACTS = {
   claimDeleted: {
     what: "instance and Node",
@@ -234,7 +234,7 @@ export const INSTANCE_ACTS = {
   },
 } as const satisfies Readonly<Record<string, Act>>;
 
-/** An act with its name, which counts it in the metric and names it in events. */
+/** An act with its name, which is used in a metric's label and in events. */
 export type NamedAct = Act & { readonly name: string };
 
 /** The act of {@link INSTANCE_ACTS} with this name. */
@@ -242,7 +242,7 @@ export function instanceAct(name: keyof typeof INSTANCE_ACTS): NamedAct {
   return { ...INSTANCE_ACTS[name], name };
 }
 
-/** Acts of the providers, for the generated page. Their code checks the proof itself. */
+/** Acts of the providers, listed for the generated page. The code of the providers checks the proof itself. */
 export const PROVIDER_ACTS: readonly Act[] = [
   {
     what: "NodeClaim (AWS)",

@@ -1,7 +1,4 @@
-/**
- * The brake as a condition of NodePools: its controller writes the condition, and answers read it. karpenter-ts
- * only.
- */
+/** The brake as a condition of NodePools. A controller writes the condition, and answers read it. karpenter-ts only. */
 import { condition } from "../../apis/karpenter/conditions.ts";
 import { INVOLUNTARY_ENDS_RELEASED_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { KubeObject } from "../../apis/meta.ts";
@@ -12,14 +9,14 @@ import { HOLD_MS } from "./brake.ts";
 export const BRAKE_CONDITION = "InvoluntaryEndsStopped";
 const REMEDY = " To let them end now: ";
 
-/** The state of the brake, read from the condition, which outlives a restart. */
+/** The state of the brake, as read from the condition. It is still there after a restart. */
 export interface ShownBrake {
   readonly sinceMs: number;
-  /** When the brake is released without a person. */
+  /** When the brake is released automatically. */
   readonly untilMs: number;
-  /** How many nodes may end, the size of the fleet, and which objects wait. */
+  /** How many nodes would be terminated, the number of all nodes, and which objects wait. */
   readonly why: string;
-  /** The command by which a person releases it. */
+  /** The command with which a person releases the brake. */
   readonly release: string;
 }
 
@@ -28,7 +25,7 @@ export function brakeConditionMessage(why: string, kind: string, name: string): 
   return `${why}${REMEDY}${releaseCommand(kind, name)}`;
 }
 
-/** The brake by the conditions of these pools. Undefined: it is off. A release on one pool counts for all. */
+/** The brake, as the conditions of these pools show it. Undefined: it is off. A release on one pool counts for all. */
 export function shownBrake(pools: readonly KubeObject[], nowMs: number): ShownBrake | undefined {
   const releasedMs = newestRelease(pools, nowMs);
   const shown = pools.flatMap((pool): readonly ShownBrake[] => {
@@ -47,11 +44,11 @@ export function shownBrake(pools: readonly KubeObject[], nowMs: number): ShownBr
       },
     ];
   });
-  // A pool that was created while the brake was on has a later start in its condition.
+  // If a pool was created while the brake was on, its condition has a later start. So the earliest start counts.
   return shown.sort((a, b) => a.sinceMs - b.sinceMs)[0];
 }
 
-/** The newest release on these pools, in epoch milliseconds. Unreadable and future times are ignored. */
+/** The latest release on these pools, in epoch milliseconds. Invalid and future times are ignored. */
 export function newestRelease(pools: readonly KubeObject[], nowMs: number): number {
   const times = pools.map(
     ({ metadata }) =>

@@ -1,6 +1,7 @@
 /**
- * The ends that the brake has counted, as text on a pool: their number in each minute, such as
- * `2026-01-05T08:00:00Z=3,2026-01-05T08:01:00Z=2`. So a new process does not begin at zero. karpenter-ts only.
+ * The terminations that the brake has counted, as text on a pool: their number in each minute, such as
+ * `2026-01-05T08:00:00Z=3,2026-01-05T08:01:00Z=2`. So after a restart, counting does not begin at zero. karpenter-ts
+ * only.
  */
 import { INVOLUNTARY_ENDS_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { KubeObject } from "../../apis/meta.ts";
@@ -8,7 +9,7 @@ import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 
 const MINUTE_MS = 60_000;
 
-/** `endedMs`: epoch ms. */
+/** The text for these terminations. `endedMs`: epoch milliseconds. */
 export function endsText(endedMs: readonly number[]): string {
   const counts = new Map<number, number>();
   for (const atMs of endedMs) {
@@ -22,8 +23,8 @@ export function endsText(endedMs: readonly number[]): string {
 }
 
 /**
- * The ends that these pools have, in epoch milliseconds, each as the latest time within its minute. Only one pool
- * has the current text; others may have older ones. Text that cannot be read is ignored.
+ * The terminations that are stored on these pools, in epoch milliseconds. Each counts at the last moment of its minute.
+ * Only one pool has the current text; others may have older texts. Invalid text is ignored.
  */
 export function keptEnds(pools: readonly KubeObject[]): readonly number[] {
   const counts = new Map<number, number>();

@@ -1,53 +1,53 @@
 /**
- * The brake on ends that nobody asked for. If many nodes seem to be broken together, Karpenter's own picture is
- * probably wrong. When a tenth of the fleet has ended within ten minutes, the brake goes on. No more nodes then end
- * until an hour has passed or a person releases the brake. karpenter-ts only.
+ * The brake on terminations that nobody requested. If many nodes seem to be broken at the same time, Karpenter's view
+ * of the cluster is probably wrong. When a tenth of all nodes have been terminated within ten minutes, the brake is
+ * set. No more nodes are then terminated until an hour has passed or a person releases the brake. karpenter-ts only.
  */
 
-/** Milliseconds over which ends are counted. */
+/** The time window in which terminations are counted, in milliseconds. */
 const WINDOW_MS = 10 * 60_000;
-/** Milliseconds for which the brake stays on. */
+/** How long the brake stays on, in milliseconds. */
 export const HOLD_MS = 60 * 60_000;
 
-/** How many nodes may end without a user's request before the brake goes on. */
+/** How many nodes may be terminated without a request of a user before the brake is set. */
 export interface BrakeLimit {
-  /** The number of nodes that may end within the window, in a fleet of any size. */
+  /** The number of nodes that may be terminated within the window, whatever the number of all nodes is. */
   readonly nodes: number;
-  /** The share of the fleet that may end within the window, if that is more. */
+  /** The share of all nodes that may be terminated within the window, if that is more. */
   readonly percent: number;
 }
 
-/** The larger of the two counts. */
+/** The default limit. The larger of the two numbers counts. */
 export const DEFAULT_BRAKE_LIMIT: BrakeLimit = { nodes: 5, percent: 10 };
 
-/** An object that ends. `name`: for messages. `machine`: what the brake counts. */
+/** An object that is to be terminated. `name`: for messages. `machine`: the key by which the brake counts. */
 export interface Counted {
   readonly name: string;
   readonly machine: string;
 }
 
-/** Times are elapsed milliseconds of this process, which do not change when the clock is set. */
+/** The brake. All times are elapsed milliseconds of this process, so they do not change when the clock is set. */
 export class Brake {
   readonly #limit: BrakeLimit;
   readonly #listeners = new Set<() => void>();
-  /** The ends within the window: each machine, and when it ended. */
+  /** The terminations within the window: each machine, and when it was terminated. */
   #ended = new Map<string, number>();
   #sinceMs: number | undefined;
-  /** The names of objects that the brake keeps from ending. */
+  /** The names of objects that the brake has stopped. */
   readonly #held = new Set<string>();
 
   constructor(limit: BrakeLimit) {
     this.#limit = limit;
   }
 
-  /** How many nodes of a fleet of this size may end within the window. */
+  /** How many nodes may be terminated within the window, if there are `fleet` nodes in all. */
   most(fleet: number): number {
     return Math.max(this.#limit.nodes, Math.floor((fleet * this.#limit.percent) / 100));
   }
 
   /**
-   * Whether the object may end; if so, its end is counted. False: the brake is on. Several objects of one machine
-   * count once. Without a `machine` the name is counted.
+   * Whether the object may be terminated. If so, it is counted. False: the brake is on. Several objects of one machine
+   * count once. Without a `machine`, the name is used to count.
    */
   take(one: string | Counted, nowMs: number, fleet: number): boolean {
     const { name, machine } = typeof one === "string" ? { name: one, machine: one } : one;
@@ -56,7 +56,7 @@ export class Brake {
       return false;
     }
     this.#forgetOld(nowMs);
-    // The same end is tried again, or the Node ends after its claim.
+    // The machine is counted already: the same act is tried again, or the Node is deleted after its claim.
     if (this.#ended.has(machine)) return true;
     if (this.#ended.size < this.most(fleet)) {
       this.#ended.set(machine, nowMs);
@@ -72,33 +72,36 @@ export class Brake {
     return this.#sinceMs !== undefined;
   }
 
-  /** When the brake went on, in elapsed time. Undefined: it is off. */
+  /** When the brake was set, in elapsed time. Undefined: it is off. */
   get sinceMs(): number | undefined {
     return this.#sinceMs;
   }
 
-  /** The names of the objects that it keeps from ending. */
+  /** The names of the objects that the brake has stopped, sorted. */
   get held(): readonly string[] {
     return [...this.#held].sort();
   }
 
-  /** When each counted end happened, in elapsed time. */
+  /** When each counted termination happened, in elapsed time. */
   counted(nowMs: number): readonly number[] {
     this.#forgetOld(nowMs);
     return [...this.#ended.values()];
   }
 
-  /** Adds ends that an earlier process counted. */
+  /** Adds terminations that an earlier process counted. */
   recall(endedMs: readonly number[]): void {
     for (const [at, atMs] of endedMs.entries()) this.#ended.set(`recalled/${at}`, atMs);
   }
 
-  /** Switches the brake on since this time, because an earlier process had it on. */
+  /** Sets the brake with this start, because it was on in an earlier process. */
   resume(sinceMs: number): void {
     if (this.#sinceMs === undefined) this.#set(sinceMs);
   }
 
-  /** Switches the brake off and forgets all counted ends. Called when a person releases it or the hour is over. */
+  /**
+   * Releases the brake and forgets all counted terminations. Called when a person releases it, or when the hour is
+   * over.
+   */
   release(): void {
     if (this.#sinceMs === undefined) return;
     this.#ended.clear();
@@ -106,7 +109,7 @@ export class Brake {
     this.#set(undefined);
   }
 
-  /** Calls `listener` when the brake goes on or off. The returned function ends that. */
+  /** Calls `listener` when the brake is set or released. The returned function removes the listener. */
   listen(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -123,8 +126,8 @@ export class Brake {
 }
 
 /**
- * Reads `5,10%`: a count of nodes, a share of the fleet, or both. Undefined for anything else.
- * `0` allows no end that nobody asked for. `100%` switches the brake off.
+ * Parses `5,10%`: a number of nodes, a share of all nodes, or both. Undefined for anything else. `0` allows no
+ * termination that nobody requested. `100%` turns the brake off.
  */
 export function parseBrakeLimit(text: string): BrakeLimit | undefined {
   const limit = { nodes: 0, percent: 0 };
@@ -138,7 +141,7 @@ export function parseBrakeLimit(text: string): BrakeLimit | undefined {
   return limit;
 }
 
-/** What is wrong with the text of a limit. Undefined: nothing. */
+/** What is wrong with the text of a limit. Undefined: it is valid. */
 export function brakeLimitProblem(text: string): string | undefined {
   return parseBrakeLimit(text) === undefined
     ? "give a count of nodes, a share of at most 100%, or both: 5,10%"

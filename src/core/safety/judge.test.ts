@@ -40,7 +40,7 @@ describe("the judge of acts that cannot be taken back", () => {
   it("brakes what nobody asked for, unless the cloud itself names the end", () => {
     const one = brake();
     expect(code(CLAIM_ACTS.instanceGone, SOUND, one)).toBe("go");
-    // The Node of the same instance ends as well.
+    // The Node belongs to an instance that is counted already, so it may be deleted.
     expect(code(INSTANCE_ACTS.claimless, { ...SOUND, name: "node-a" }, one)).toBe("go");
     expect(code(CLAIM_ACTS.instanceGone, { ...SOUND, machine: "b" }, one)).toBe("brake");
     expect(code(CLAIM_ACTS.instanceGone, { ...SOUND, machine: "b", isProvenGone: true }, one)).toBe(

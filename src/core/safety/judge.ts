@@ -1,34 +1,34 @@
 /**
- * Decides from fresh facts whether an act that cannot be undone may happen now. If anything is in doubt, the act
- * waits, and the verdict says why.
+ * Decides from fresh facts whether an act that cannot be undone may happen now. If there is any doubt, the act waits,
+ * and the verdict has the reason.
  */
 import { grouped } from "../../base/counted.ts";
 import { formatDuration } from "../../base/duration.ts";
 import type { Act, ViewName } from "./acts.ts";
 import type { Brake } from "./brake.ts";
 
-/** Milliseconds. If two clocks differ by more, one of them is wrong. */
+/** Milliseconds. If two clocks differ by more than this, one of them is wrong. */
 const CLOCKS_APART_MS = 5 * 60_000;
 
-/** The facts about a node or instance that is about to end. */
+/** The facts about a node or instance that is to be terminated. */
 export interface EndFacts {
-  /** The mirrors that the act depends on and that are not up to date. */
+  /** The mirrors on which the act depends and that are not up to date. */
   readonly staleViews: readonly ViewName[];
-  /** This machine's clock minus the API server's. Undefined: it is not known. */
+  /** The time of this machine's clock minus that of the API server's. Undefined: not known. */
   readonly clockSkewMs: number | undefined;
-  /** The cloud says that the instance has ended. */
+  /** Whether the cloud says that the instance is terminated. */
   readonly isProvenGone: boolean;
-  /** The name of the object, for the brake's list. */
+  /** The name of the object, for the brake's messages. */
   readonly name: string;
-  /** The provider ID of its machine, which the brake counts. */
+  /** The provider ID of the instance, by which the brake counts. */
   readonly machine: string;
   /** The number of Karpenter's nodes. */
   readonly fleet: number;
-  /** Elapsed time of this process. */
+  /** The elapsed time of this process, in milliseconds. */
   readonly nowMs: number;
 }
 
-/** Why a termination is put off. Each code has a sentence for users. */
+/** Why an act is postponed. Each code has a sentence for users. */
 export type DoubtCode =
   | "staleView"
   | "clock"
@@ -39,16 +39,16 @@ export type DoubtCode =
   | "claimChanged"
   | "nodeDenied";
 
-/** Why an act waits. `message` is a whole sentence, with what to do. */
+/** Why an act waits. `message`: a whole sentence that also says what to do. */
 export interface Doubt {
   readonly code: DoubtCode;
   readonly message: string;
 }
 
-/** Go on, or wait because of a doubt. */
+/** Whether the act may happen, or the doubt because of which it waits. */
 export type Verdict = { readonly go: true } | { readonly go: false; readonly doubt: Doubt };
 
-/** The verdict. An act that may happen is counted by the brake, if the table says so. */
+/** The verdict about an act. If the act may happen, and the table says so, the brake counts it. */
 export function judge(act: Act, facts: EndFacts, brake: Brake): Verdict {
   const { staleViews, clockSkewMs, isProvenGone, fleet, nowMs } = facts;
   if (staleViews.length > 0)
@@ -60,21 +60,21 @@ export function judge(act: Act, facts: EndFacts, brake: Brake): Verdict {
   return { go: true };
 }
 
-/** The sentence about two clocks that are too far apart. Undefined: they agree, or the difference is not known. */
+/** The message if two clocks are too far apart. Undefined: they agree, or the difference is not known. */
 export function clockDoubt(clockSkewMs: number | undefined): string | undefined {
   if (clockSkewMs === undefined || Math.abs(clockSkewMs) <= CLOCKS_APART_MS) return undefined;
   const apart = formatDuration(Math.abs(clockSkewMs));
   return `This machine's clock and the API server's are ${apart} apart. Set the clock right.`;
 }
 
-/** A verdict to wait. */
+/** A verdict that makes the act wait. */
 export function held(code: DoubtCode, message: string): Verdict {
   return { go: false, doubt: { code, message } };
 }
 
 /** The message of the brake, for events and conditions. */
 export function brakeMessage(most: number, fleet: number): string {
-  // If claims are lost, the fleet of claims may be smaller than the number of nodes that may end.
+  // If claims were lost, there may be fewer claims than the number of nodes that may be terminated.
   const howMany =
     fleet > most ? `${grouped(most)} of ${grouped(fleet)} nodes` : `${grouped(most)} nodes`;
   return `More than ${howMany} would end within 10m for reasons that nobody asked for. No more end for 1h.`;

@@ -8,7 +8,7 @@ const CREATED = Date.UTC(2026, 0, 5, 12);
 const DELETED = CREATED + 600_000;
 const time = (ms: number) => new Date(ms).toISOString();
 
-/** An instance of this cluster that was launched `afterMs` milliseconds after the claim was created. */
+/** An instance of this cluster. It was launched `afterMs` milliseconds after the creation of the claim. */
 function instance(name: string, afterMs: number, metadata: Partial<NodeClaim["metadata"]> = {}) {
   const creationTimestamp = time(CREATED + afterMs);
   const annotations = { [CLUSTER_UID_KEY]: "us" };

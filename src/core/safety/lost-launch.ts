@@ -1,6 +1,7 @@
 /**
- * Finds the instance of a claim whose status names none: the process ended after the launch and before it wrote the
- * status. The instance is found by its tags and its age. No other claim can have launched it.
+ * Finds the instance of a claim whose status names none, because the process ended after the launch and before it wrote
+ * the status. The instance is found by its tags and its age. It is returned only if no other claim can have launched
+ * it.
  */
 import type { Node } from "../../apis/core/node.ts";
 import { poolIdOfClaim, poolIdOfLabels } from "../../apis/hub/claim.ts";
@@ -9,9 +10,9 @@ import { machineOf } from "../../apis/karpenter/provider-id.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { originOf } from "./origin.ts";
 
-/** Milliseconds of tolerance: the API server's times have no fractions, and the cloud has another clock. */
+/** Tolerance in milliseconds: the API server's times have no fractions, and the cloud has a different clock. */
 const SLACK_MS = 5_000;
-/** Milliseconds after which a launch is over that was under way when the claim was deleted. */
+/** If a launch was in progress when its claim was deleted, it is over after this many milliseconds. */
 const LATEST_MS = 60_000;
 
 /** Facts that were just read from the API server and the cloud. */
@@ -25,13 +26,13 @@ export interface LostLaunchFacts {
 }
 
 /**
- * - `none`: no instance can be the claim's.
- * - `unsure`: an instance may be the claim's, but another claim that waits for its launch may also take it.
+ * - `none`: no instance can belong to the claim.
+ * - `unsure`: an instance may belong to the claim, but another claim that waits for its launch may also use it.
  * - a provider ID: the instance belongs to this claim or to another deleted claim of its pool.
  */
 export type LostLaunch = "none" | "unsure" | { readonly providerId: string };
 
-/** Running instances that none of these claims names, the oldest first. */
+/** Instances that are not terminated and that none of these claims names, the oldest first. */
 export function unnamedInstances(
   claims: readonly NodeClaim[],
   instances: readonly NodeClaim[],
@@ -60,7 +61,7 @@ export function mayBeOf(
   );
 }
 
-/** The instance of `claim`, which is being deleted and names no instance. */
+/** The instance that was launched for `claim`, which is being deleted and names no instance. */
 export function lostLaunch(claim: NodeClaim, facts: LostLaunchFacts): LostLaunch {
   const pool = poolIdOfClaim(claim);
   const deletedMs = fromRfc3339(claim.metadata.deletionTimestamp);
@@ -75,7 +76,7 @@ export function lostLaunch(claim: NodeClaim, facts: LostLaunchFacts): LostLaunch
   return isWanted ? "unsure" : { providerId: idOf(found) };
 }
 
-/** Whether the instance is this cluster's and has no Node that another claim owns. */
+/** Whether the instance belongs to this cluster, and no other claim owns its Node. */
 function isOurs(
   instance: NodeClaim,
   claim: NodeClaim,
@@ -99,7 +100,7 @@ function launchedMs({ metadata }: NodeClaim): number {
   return fromRfc3339(metadata.creationTimestamp) ?? Number.NaN;
 }
 
-/** When the claim began to wait for an instance. Infinity: it does not wait. */
+/** Since when the claim waits for an instance. Infinity: it does not wait. */
 function waitsSince({ metadata, status }: NodeClaim): number {
   if (metadata.deletionTimestamp !== undefined || status?.providerID) return Infinity;
   return fromRfc3339(metadata.creationTimestamp) ?? -Infinity;

@@ -20,7 +20,7 @@ describe("amounts by position", () => {
     const asked = Array.from({ length: 100 }, (_, index) => `example.com/made-up-${index}`);
     const wanted = asked.map((name) => demandOf({ cpu: 1, [name]: 1 }));
     expect(wanted.filter((one) => isWithin(one, there))).toEqual([]);
-    // A pod that was bound without a check can make a node's free amount negative.
+    // If a pod is bound without a check, the free amount of a node can become negative.
     expect(
       amountOf(amountsOf({ cpu: 1, "example.com/made-up-0": -1 }), "example.com/made-up-0"),
     ).toBe(0);

@@ -1,20 +1,20 @@
 /**
- * Resources as rows of numbers: each resource name has a position. Nodes are compared with requests many million
- * times in a sweep of a large cluster, and rows of numbers are the fastest form.
+ * Resources as rows of numbers: each resource name has a fixed position. In a large cluster, nodes are compared with
+ * requests many million times in one round, and rows of numbers are the fastest form.
  *
- * Positions are never freed, so only resources that some node has get one: there are few of these. Pods may request
- * any number of other names.
+ * Positions are never freed. So only resources that some node has get a position; there are few of them. Pods may
+ * request any number of other names.
  */
 import type { Resources } from "../../apis/resources.ts";
 
-/** Amounts by position; 0: the node does not have the resource. Never mutated. */
+/** Amounts by position. 0: the node does not have the resource. A row never changes. */
 export type Amounts = readonly number[];
 
-/** Requested amounts, and their positions. */
+/** The amounts that a pod requests, with their positions. */
 export interface Demand {
   readonly positions: readonly number[];
   readonly amounts: readonly number[];
-  /** Requested resources that no node had when the demand was made. */
+  /** Requested resources that no node had when this demand was computed. */
   readonly unseen: readonly Unseen[];
 }
 
@@ -25,19 +25,19 @@ interface Unseen {
 
 const positions = new Map<string, number>();
 
-/** Number of resources that some node has, or had. For tests. */
+/** Number of resources that some node has or had. For tests. */
 export function seenResources(): number {
   return positions.size;
 }
 
-/** A row with a fixed position for each resource name, for fast comparison. */
+/** The row of amounts of these resources. */
 export function amountsOf(resources: Resources): Amounts {
   const row: number[] = [];
   for (const name in resources) {
     const amount = resources[name] as number;
     let position = positions.get(name);
     if (position === undefined) {
-      // A negative amount: a pod on the node requests a resource that the node does not have.
+      // Negative amount: the node does not have the resource, but a pod on it requests the resource.
       if (amount <= 0) continue;
       position = positions.size;
       positions.set(name, position);
@@ -53,12 +53,12 @@ export function amountOf(amounts: Amounts, name: string): number {
   return position === undefined ? 0 : (amounts[position] ?? 0);
 }
 
-/** The position of a resource; undefined: no node has had it so far. */
+/** The position of a resource. Undefined: no node has had it so far. */
 export function positionOf(name: string): number | undefined {
   return positions.get(name);
 }
 
-/** Only the resources that are requested, by position. */
+/** The demand of a pod: its requested resources by position. */
 export function demandOf(resources: Resources): Demand {
   const demand = { positions: [] as number[], amounts: [] as number[], unseen: [] as Unseen[] };
   for (const name in resources) {
@@ -72,7 +72,7 @@ export function demandOf(resources: Resources): Demand {
   return demand;
 }
 
-/** Whether the amounts cover the demand. */
+/** Whether the amounts are enough for the demand. */
 export function isWithin(demand: Demand, amounts: Amounts): boolean {
   const { positions: at, amounts: wanted, unseen } = demand;
   for (let index = 0; index < at.length; index++) {
@@ -80,13 +80,13 @@ export function isWithin(demand: Demand, amounts: Amounts): boolean {
   }
   for (let index = 0; index < unseen.length; index++) {
     const { name, amount } = unseen[index] as Unseen;
-    // A node may have added the resource after the demand was made.
+    // Some node may have got this resource after the demand was computed.
     if (amount > amountOf(amounts, name)) return false;
   }
   return true;
 }
 
-/** The amounts minus the demand; may be negative. */
+/** The amounts minus the demand. Results may be negative. */
 export function without(amounts: Amounts, demand: Demand): Amounts {
   const left = amounts.slice();
   const { positions: at, amounts: taken, unseen } = demand;

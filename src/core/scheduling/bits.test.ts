@@ -54,7 +54,7 @@ describe("marks", () => {
 
 describe("bits", () => {
   const SIZE = 100;
-  // Few members, or about half of all, so that some words are full.
+  // Sets with few members, or with about half of all numbers, so that some words are full.
   const members = fc.oneof(
     fc.uniqueArray(fc.integer({ min: 0, max: SIZE - 1 })),
     fc

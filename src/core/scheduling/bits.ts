@@ -1,9 +1,9 @@
 /** Sets of small integers as bits, for example the instance types that are still possible. */
 
-/** Bit `i` is in word `i >> 5`. Two sets of one universe have equal length. */
+/** A set: bit `i` is in word `i >> 5`. Sets that are combined must have equal length. */
 export type Bits = Uint32Array;
 
-/** A set for `size` numbers, with none in it. */
+/** An empty set for the numbers below `size`. */
 export function noBits(size: number): Bits {
   return new Uint32Array((size + 31) >>> 5);
 }
@@ -30,14 +30,14 @@ export function hasBit(bits: Bits, index: number): boolean {
   return ((bits[index >>> 5] as number) & (1 << (index & 31))) !== 0;
 }
 
-/** Removes from `target` what `other` does not have. */
+/** Removes the numbers from `target` that are not in `other`. */
 export function intersectBits(target: Bits, other: Bits): void {
   for (let word = 0; word < target.length; word++) {
     target[word] = (target[word] as number) & (other[word] as number);
   }
 }
 
-/** A new set with the members of both. */
+/** A new set with the numbers that are in both sets. */
 export function intersectionOf(a: Bits, b: Bits): Bits {
   const common = new Uint32Array(a.length);
   for (let word = 0; word < a.length; word++) {
@@ -46,7 +46,7 @@ export function intersectionOf(a: Bits, b: Bits): Bits {
   return common;
 }
 
-/** Like {@link intersectionOf}, but returns `a` itself if `b` has all its members. Do not change the result. */
+/** Like {@link intersectionOf}, but returns `a` itself if `b` contains all of it. Do not change the result. */
 export function commonBits(a: Bits, b: Bits): Bits {
   for (let word = 0; word < a.length; word++) {
     if (((a[word] as number) & ~(b[word] as number)) !== 0) return intersectionOf(a, b);
@@ -54,7 +54,7 @@ export function commonBits(a: Bits, b: Bits): Bits {
   return a;
 }
 
-/** True if some number is in both sets. */
+/** Whether some number is in both sets. */
 export function haveCommonBits(a: Bits, b: Bits): boolean {
   for (let word = 0; word < a.length; word++)
     if (((a[word] as number) & (b[word] as number)) !== 0) return true;
@@ -68,7 +68,7 @@ export function uniteBits(target: Bits, other: Bits): void {
   }
 }
 
-/** Equal for equal sets. */
+/** A hash. Equal sets have equal hashes. */
 export function hashOfBits(bits: Bits): number {
   let hash = 0;
   for (let word = 0; word < bits.length; word++) {
@@ -77,7 +77,7 @@ export function hashOfBits(bits: Bits): number {
   return hash;
 }
 
-/** Both sets must have the same size. */
+/** Whether the sets are equal. Both must have the same size. */
 export function equalBits(a: Bits, b: Bits): boolean {
   for (let word = 0; word < a.length; word++) if (a[word] !== b[word]) return false;
   return a.length === b.length;
@@ -89,11 +89,11 @@ export function isEmptyBits(bits: Bits): boolean {
   return true;
 }
 
-/** Number of members. */
+/** Number of members of the set. */
 export function countBits(bits: Bits): number {
   let count = 0;
   for (let word = 0; word < bits.length; word++) {
-    // Adds neighbours: bits to pairs, pairs to fours, fours to bytes, bytes to the sum.
+    // Counts bits in parallel: sums of 2, 4 and 8 bits, then the sum of all bytes.
     let rest = bits[word] as number;
     rest -= (rest >>> 1) & 0x55555555;
     rest = (rest & 0x33333333) + ((rest >>> 2) & 0x33333333);
@@ -102,7 +102,7 @@ export function countBits(bits: Bits): number {
   return count;
 }
 
-/** The lowest member of `bits` that `others` does not have; -1: there is none. */
+/** The lowest number of `bits` that is not in `others`. -1: there is none. */
 export function firstOutside(bits: Bits, others: Bits): number {
   for (let word = 0; word < bits.length; word++) {
     const rest = (bits[word] as number) & ~(others[word] as number);
@@ -111,7 +111,7 @@ export function firstOutside(bits: Bits, others: Bits): number {
   return -1;
 }
 
-/** Members, ascending. */
+/** The members of the set, ascending. */
 export function bitIndices(bits: Bits): number[] {
   const indices: number[] = [];
   for (let word = 0; word < bits.length; word++) {
@@ -127,14 +127,14 @@ export function bitIndices(bits: Bits): number[] {
 
 const EMPTY: Bits = new Uint32Array(0);
 
-/** A growing set of small integers. */
+/** A set of small integers that grows as needed. */
 export class Marks {
   #words: Bits = EMPTY;
-  /** Words below this one are empty. */
+  /** All words below this index are empty. */
   #low = 0;
-  /** Words from this one on are empty. */
+  /** All words from this index on are empty. */
   #high = 0;
-  /** Words below this one are full. */
+  /** All words below this index are full. */
   #full = 0;
 
   has(index: number): boolean {
@@ -174,7 +174,7 @@ export class Marks {
     if (word < this.#full) this.#full = word;
   }
 
-  /** The first number from `start` on that none of the three sets has. */
+  /** The first number from `start` on that is in none of the three sets. */
   firstMissing(start: number, other: Marks = NO_MARKS, third: Marks = NO_MARKS): number {
     // The third set is mostly empty. Then its words are not read, which saves memory accesses.
     if (third.#high === 0) {
@@ -213,7 +213,7 @@ export class Marks {
     this.#full = 0;
   }
 
-  /** The first member from `start` on that none of `others` has; -1: there is none. */
+  /** The first member from `start` on that is in none of `others`. -1: there is none. */
   nextOutside(others: readonly Marks[], start: number): number {
     while (this.#low < this.#high && this.#words[this.#low] === 0) this.#low++;
     let from = this.#low;

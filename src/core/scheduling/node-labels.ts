@@ -1,18 +1,20 @@
 /**
- * The labels of an existing node, compared with requirements. Each label has one value or is absent, and never changes.
- * Nothing is copied, because there may be 100,000 nodes.
+ * The labels of an existing node, to be compared with requirements. A node's label has one value or does not exist, and
+ * never changes here. Nothing is copied, because there may be 100,000 nodes.
  */
 import { HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { allows, allowsAbsence, isImpossible, oneOf, type Requirement } from "./requirement.ts";
 import { normalizedKey, Requirements } from "./requirements.ts";
 
-/** Labels of a node, with old spellings of well-known keys translated. */
+/** The labels of a node. Deprecated keys are translated to the current ones. */
 export class NodeLabels {
   readonly #labels: Readonly<Record<string, string>>;
   readonly #hostname: string;
-  /** Labels in an old spelling only, by the new one; undefined: there are none. */
+  /** Labels that exist only under a deprecated key, by the current key. Undefined: there are none. */
   readonly #renamed: ReadonlyMap<string, string> | undefined;
-  /** Labels that exist in both spellings with different values, as requirements; undefined: there are none. */
+  /**
+   * All labels as requirements, if a label has different values under its two keys. Undefined: there is no such label.
+   */
   readonly #torn: Requirements | undefined;
 
   constructor(labels: Readonly<Record<string, string>>, hostname: string) {
@@ -31,7 +33,7 @@ export class NodeLabels {
     this.#renamed = renamed;
   }
 
-  /** The value of a label by its normalized key; undefined: the node does not have it. */
+  /** The value of a label by its current key. Undefined: the node does not have it. */
   value(key: string): string | undefined {
     if (this.#torn !== undefined)
       return this.#torn.has(key) ? this.#torn.get(key).values[0] : undefined;
@@ -39,14 +41,14 @@ export class NodeLabels {
     return this.#labels[key] ?? this.#renamed?.get(key);
   }
 
-  /** The label as a requirement; undefined: the node does not have it. */
+  /** The label as a requirement. Undefined: the node does not have it. */
   requirement(key: string): Requirement | undefined {
     if (this.#torn !== undefined) return this.#torn.has(key) ? this.#torn.get(key) : undefined;
     const value = this.value(key);
     return value === undefined ? undefined : oneOf(key, [value]);
   }
 
-  /** Like {@link Requirements.accepts}, with an empty `mayBeUndefined`. */
+  /** Whether the node satisfies the requirements. Like {@link Requirements.accepts} with an empty `mayBeUndefined`. */
   accept(requirements: Requirements): boolean {
     if (this.#torn !== undefined) return this.#torn.accepts(requirements, NOTHING_UNDEFINED);
     for (const wanted of requirements.all()) {

@@ -1,6 +1,6 @@
 /**
- * What a pod requires of its node's labels. Only the first required term and the heaviest preferred term count.
- * Dropping preferences makes the next term count.
+ * The requirements of a pod on its node's labels. Only the first required term and the heaviest preferred term count.
+ * When preferences are dropped, the next term counts.
  * upstream: pkg/scheduling/requirements.go
  */
 import type { NodeSelectorRequirement, NodeSelectorTerm, Pod } from "../../apis/core/pod.ts";
@@ -9,8 +9,8 @@ import { oneOf, toRequirement } from "./requirement.ts";
 import { Requirements } from "./requirements.ts";
 
 /**
- * The alternative terms of required node affinity, each joined with the nodeSelector. Never empty. An empty term
- * matches no node, as in kube-scheduler. Upstream lets it match every node.
+ * The alternative terms of required node affinity, each combined with the nodeSelector. Never empty. An empty term
+ * matches no node, as in kube-scheduler. In upstream it matches every node.
  */
 export function requiredAlternatives(spec: Pod["spec"]): Requirements[] {
   const base = selectorRequirements(spec.nodeSelector);
@@ -25,16 +25,16 @@ export function firstAlternative(spec: Pod["spec"]): Requirements {
   return first === undefined ? base : base.and(termRequirements(first));
 }
 
-/** One alternative of a daemon: requirements of labels and names of nodes. */
+/** One alternative of a DaemonSet's pod: requirements on labels and on the name of the node. */
 export interface DaemonTerm {
   readonly wanted: Requirements;
   readonly fields: readonly NodeSelectorRequirement[];
 }
 
 /**
- * The alternatives of a DaemonSet's pod. None if all its terms are empty: then no node runs it. Terms may require
- * names of nodes. Upstream ignores these (pkg/scheduling/requirements.go) and expects such daemons on every node with
- * the labels.
+ * The alternatives of a DaemonSet's pod. Empty: all its terms are empty, so no node runs it. Terms may require node
+ * names. Upstream ignores these (pkg/scheduling/requirements.go), and expects such a daemon on every node with the
+ * labels.
  */
 export function daemonTerms(spec: Pod["spec"]): DaemonTerm[] {
   const base = selectorRequirements(spec.nodeSelector);
@@ -46,7 +46,7 @@ export function daemonTerms(spec: Pod["spec"]): DaemonTerm[] {
     .map(({ term, fields }) => ({ wanted: base.and(termRequirements(term)), fields }));
 }
 
-/** Whether the term allows a node of this name. Undefined: a new node, whose name no term can contain. */
+/** Whether the term allows a node of this name. Undefined: a new node, whose name no term can require. */
 export function isMeantByName({ fields }: DaemonTerm, name: string | undefined): boolean {
   if (fields.length === 0) return true;
   const known = name === undefined ? {} : { "metadata.name": name };
@@ -58,17 +58,20 @@ function requiredTerms({ affinity }: Pod["spec"]): readonly NodeSelectorTerm[] {
   return required?.nodeSelectorTerms ?? [];
 }
 
-/** Whether a term can match a node. Pods without such a term are refused before planning. */
+/** Whether a term can match any node. Pods whose terms all match no node are refused before planning. */
 export function asksForSomething({ matchExpressions = [] }: NodeSelectorTerm): boolean {
   return matchExpressions.length > 0;
 }
 
-/** Reads matchExpressions only: pods with matchFields are refused before planning. */
+/**
+ * The requirements of a term. Only matchExpressions are read, because pods with matchFields are refused before
+ * planning.
+ */
 export function termRequirements(term: NodeSelectorTerm): Requirements {
   return Requirements.of((term.matchExpressions ?? []).map(toRequirement));
 }
 
-/** A node selector as requirements; every key must have its value. */
+/** A node selector as requirements: every label must have the given value. */
 function selectorRequirements(
   selector: Readonly<Record<string, string>> | undefined,
 ): Requirements {

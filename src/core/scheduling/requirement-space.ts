@@ -1,6 +1,6 @@
 /**
- * Numbers for sets of requirements. A planning pass meets few different sets very often, so each set is kept once,
- * and joining two sets is computed once.
+ * Gives sets of requirements numbers. A planning pass uses few different sets very often. So each set is stored once,
+ * and two sets are combined only once.
  */
 import { oneOf } from "./requirement.ts";
 import { type Conflict, Requirements } from "./requirements.ts";
@@ -12,23 +12,26 @@ const NO_REQUIREMENTS: SetId = 0;
 
 const CONFLICT = -1;
 
-/** Gives equal requirement sets one number, so that they are combined and compared once. */
+/** Gives equal requirement sets the same number. Combinations of two sets are cached. */
 export class RequirementSpace {
   readonly #sets: Requirements[] = [];
   readonly #idByText = new Map<string, SetId>();
-  /** Keyed by label key, then by values. */
+  /** Cached results of {@link narrow}, by label key, then by values. */
   readonly #narrowings = new Map<string, Map<string, SetId>>();
-  /** Joined sets: for the number of a node's set, a map from the wanted set's number to the joined one's. */
+  /** Cached results of {@link join}: for each node's set, a map from the wanted set to the combined set. */
   readonly #joined: Map<SetId, SetId>[] = [];
   readonly #mayBeUndefined: ReadonlySet<string>;
 
-  /** `mayBeUndefined`: keys that a planned node need not define to satisfy a pod. */
+  /** `mayBeUndefined`: label keys that a pod may require although a planned node does not define them. */
   constructor(mayBeUndefined: ReadonlySet<string>) {
     this.#mayBeUndefined = mayBeUndefined;
     this.intern(Requirements.NONE);
   }
 
-  /** Whether instance types or offerings define the label. For other labels, a node gets the lowest allowed value. */
+  /**
+   * Whether instance types or offerings define the label. For any other label, a new node gets the lowest allowed
+   * value.
+   */
   isOfTypes(key: string): boolean {
     return this.#mayBeUndefined.has(key);
   }
@@ -47,7 +50,7 @@ export class RequirementSpace {
     return this.#sets[id] as Requirements;
   }
 
-  /** The requirements of a planned node `node` that also satisfies `wanted`; undefined: there is no such node. */
+  /** The requirements of a planned node that has the set `node` and also satisfies `wanted`. Undefined: no node can. */
   join(node: SetId, wanted: SetId): SetId | undefined {
     if (wanted === NO_REQUIREMENTS) return node;
     let joined = this.#joined[node];
@@ -70,7 +73,7 @@ export class RequirementSpace {
     return this.get(node).conflicts(wanted, this.#mayBeUndefined);
   }
 
-  /** The node with the key narrowed to these values; undefined: it allows none of them. */
+  /** The set with the key narrowed to these values. Undefined: it allows none of them. */
   narrow(node: SetId, key: string, values: readonly string[]): SetId | undefined {
     let ofKey = this.#narrowings.get(key);
     if (ofKey === undefined) {

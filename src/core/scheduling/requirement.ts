@@ -1,25 +1,27 @@
 /**
- * A requirement: the values that a label may have. A set of values, or all values but a set, within optional
- * inclusive integer bounds.
+ * A requirement on a label: a list of allowed values, or all values except a list, optionally within inclusive integer
+ * bounds.
  * upstream: pkg/scheduling/requirement.go
  */
 import type { RequirementSpec } from "../../apis/karpenter/nodepool.ts";
 
-/** Immutable. A requirement that is no complement has no bounds: they were applied to its values. */
+/**
+ * Never changes. A requirement with `complement` false has no bounds, because they were already applied to its values.
+ */
 export interface Requirement {
   readonly key: string;
-  /** True: everything but `values`. False: exactly `values`. */
+  /** True: all values except `values` are allowed. False: only `values` are allowed. */
   readonly complement: boolean;
   /** Sorted, without duplicates. */
   readonly values: readonly string[];
-  /** Inclusive bounds. With either of them only integers are allowed. Complements only. */
+  /** Inclusive bounds. With a bound, only integers are allowed. Only used if `complement` is true. */
   readonly gte: number | undefined;
   readonly lte: number | undefined;
-  /** Smallest number of distinct values that must remain possible among instance types. */
+  /** How many different values must remain possible among instance types. */
   readonly minValues: number | undefined;
   /**
-   * The label must exist, because a NotIn or DoesNotExist was joined with a requirement that needs a value. Without a
-   * value left, no node fits. Upstream forgets this, and launches nodes on which kube-scheduler refuses the pod.
+   * Set if the label must exist: a NotIn or DoesNotExist was combined with a requirement that needs a value. If no
+   * value is left, no node fits. Upstream forgets this, and launches nodes on which kube-scheduler refuses the pod.
    */
   readonly mustExist?: true;
 }
@@ -27,7 +29,10 @@ export interface Requirement {
 const INTEGER = /^[+-]?\d+$/;
 const SHOWN_VALUES = 5;
 
-/** Bounds that are no integers count as 0, as in upstream. Validation refuses them earlier. */
+/**
+ * The requirement of an API object. A bound that is not an integer counts as 0, as in upstream; validation refuses it
+ * earlier.
+ */
 export function toRequirement(spec: RequirementSpec): Requirement {
   const { key, operator, minValues } = spec;
   const values = [...new Set(spec.values ?? [])].sort();
@@ -53,7 +58,7 @@ export function toRequirement(spec: RequirementSpec): Requirement {
   }
 }
 
-/** Allows every value. A key without a requirement means this. */
+/** A requirement that allows every value. A key without a requirement has the same effect. */
 export function exists(key: string): Requirement {
   return {
     key,
@@ -65,7 +70,7 @@ export function exists(key: string): Requirement {
   };
 }
 
-/** Allows these values. Without values the label must be absent. */
+/** A requirement that allows these values. If there are none, the label must be absent. */
 export function oneOf(key: string, values: readonly string[]): Requirement {
   if (values.length !== 1) return toRequirement({ key, operator: "In", values });
   return {
@@ -78,24 +83,24 @@ export function oneOf(key: string, values: readonly string[]): Requirement {
   };
 }
 
-/** True if a node with this value of the label satisfies the requirement. */
+/** Whether a node with this value of the label satisfies the requirement. */
 export function allows(requirement: Requirement, value: string): boolean {
   const listed = requirement.values.includes(value);
   if (!requirement.complement) return listed;
   return !listed && withinBounds(value, requirement.gte, requirement.lte);
 }
 
-/** Whether no value is allowed: the label must be absent. */
+/** Whether no value is allowed, so the label must be absent. */
 export function forbidsAll(requirement: Requirement): boolean {
   return !requirement.complement && requirement.values.length === 0;
 }
 
-/** Whether neither a value nor absence is allowed. */
+/** Whether nothing satisfies the requirement: neither a value nor absence. */
 export function isImpossible(requirement: Requirement): boolean {
   return forbidsAll(requirement) && requirement.mustExist === true;
 }
 
-/** What both allow. The larger minValues counts. */
+/** The requirement that allows what both allow. The larger minValues counts. */
 export function intersect(a: Requirement, b: Requirement): Requirement {
   const common = commonValues(a, b);
   if (!allowsAbsence(common) || (allowsAbsence(a) && allowsAbsence(b))) return common;
@@ -120,28 +125,28 @@ function commonValues(a: Requirement, b: Requirement): Requirement {
   return { ...concrete, values };
 }
 
-/** Whether some value is allowed by both. */
+/** Whether there is a value that both allow. */
 export function intersects(a: Requirement, b: Requirement): boolean {
   if (!a.complement && !b.complement) return a.values.some((value) => b.values.includes(value));
   if (a.complement && b.complement && !hasBound(a) && !hasBound(b)) return true;
   return !forbidsAll(intersect(a, b));
 }
 
-/** The operator that describes the requirement best. Bounds count as Exists. */
+/** The operator of the API that comes closest. A requirement with bounds counts as Exists. */
 function operatorOf(requirement: Requirement): "In" | "NotIn" | "Exists" | "DoesNotExist" {
   const some = requirement.values.length > 0;
   if (requirement.complement) return some ? "NotIn" : "Exists";
   return some ? "In" : "DoesNotExist";
 }
 
-/** Whether an object without the label satisfies it: true for NotIn and DoesNotExist. */
+/** Whether an object without the label satisfies the requirement. True for NotIn and DoesNotExist. */
 export function allowsAbsence(requirement: Requirement): boolean {
   if (requirement.mustExist) return false;
   const operator = operatorOf(requirement);
   return (operator === "NotIn" && !hasBound(requirement)) || operator === "DoesNotExist";
 }
 
-/** The requirement in API form, in several entries if one is not enough. */
+/** The requirement in the form of the API. Some need more than one entry. */
 export function toSpecs(requirement: Requirement): RequirementSpec[] {
   const { key, values, gte, lte } = requirement;
   const rest = requirement.minValues === undefined ? {} : { minValues: requirement.minValues };
@@ -155,7 +160,7 @@ export function toSpecs(requirement: Requirement): RequirementSpec[] {
   return specs;
 }
 
-/** One allowed value, for a label that needs one: the lowest that is no negative number. */
+/** One allowed value, for a label that needs a value: the lowest that is not a negative number. Undefined: none. */
 export function anyValue(requirement: Requirement): string | undefined {
   if (!requirement.complement) return requirement.values[0];
   const from = Math.max(0, requirement.gte ?? 0);
@@ -166,7 +171,7 @@ export function anyValue(requirement: Requirement): string | undefined {
   return undefined;
 }
 
-/** `key In [a b c]`, as upstream's messages show it. */
+/** The requirement as text, such as `key In [a b c]`, as in upstream's messages. */
 export function formatRequirement(requirement: Requirement): string {
   const { values, gte, lte, minValues } = requirement;
   let text = `${requirement.key} ${operatorOf(requirement)}`;
@@ -180,7 +185,7 @@ export function formatRequirement(requirement: Requirement): string {
   return text;
 }
 
-/** If all integers of the range are excluded, no value is allowed. Upstream misses this. */
+/** If all integers between the bounds are excluded, the result allows no value. Upstream does not notice this. */
 function normalise(requirement: Requirement): Requirement {
   const { gte, lte, values } = requirement;
   if (gte === undefined || lte === undefined || lte - gte + 1 > values.length) return requirement;

@@ -44,7 +44,7 @@ function spec(key: fc.Arbitrary<string> = fc.constant("k")): fc.Arbitrary<Requir
 }
 
 const one = spec().map(toRequirement);
-/** Requirements that result from intersections: bounds with exclusions, both bounds, nothing allowed. */
+/** Requirements as intersections produce them: bounds with exclusions, two bounds, or no allowed value. */
 const requirement = fc
   .array(one, { minLength: 1, maxLength: 3 })
   .map((parts) => parts.reduce(intersect));
@@ -52,12 +52,12 @@ const requirements = fc
   .array(spec(fc.constantFrom(...KEYS)), { maxLength: 4 })
   .map((specs) => Requirements.fromSpecs(specs));
 
-/** The allowed values, among all values in this test and some other integers. */
+/** Which values the requirement allows, among all values of this test and some other integers. */
 function allowed(of: Requirement): string[] {
   return [...VALUES, "6", "7", "-1", "zz"].filter((candidate) => allows(of, candidate));
 }
 
-/** A fixed seed, so that a failure can be repeated. */
+/** The seed is fixed, so that a failure can be repeated. */
 const RUNS = { seed: 1, numRuns: 300 };
 
 describe("the algebra of requirements", () => {

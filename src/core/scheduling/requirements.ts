@@ -1,6 +1,6 @@
 /**
- * A set of requirements, at most one for each label: what a pod requires of its node, what a pool offers, or what a
- * node has. Immutable.
+ * A set of requirements, at most one for each label: what a pod requires of its node, what a pool offers, or what
+ * labels a node has. It never changes.
  * upstream: pkg/scheduling/requirements.go
  */
 
@@ -24,35 +24,38 @@ import {
   toSpecs,
 } from "./requirement.ts";
 
-/** Deprecated or provider-specific label key → the key that planning uses. */
+/** Deprecated or provider-specific label keys, each with the key that planning uses instead. */
 const NORMALIZED_KEYS: ReadonlyMap<string, string> = new Map([
   ...NORMALIZED_LABELS,
   ["topology.ebs.csi.aws.com/zone", TOPOLOGY_ZONE_LABEL_KEY],
 ]);
 
-/** A requirement that an object cannot satisfy. */
+/** A requirement that an object does not satisfy. */
 export interface Conflict {
   readonly wanted: Requirement;
-  /** What the object has for the key. Absent: it does not define the key. */
+  /** The object's own requirement for the key. Absent: the object does not define the key. */
   readonly own?: Requirement;
-  /** The known key that was probably meant, if nobody knows this one. */
+  /** The known key that was probably meant, if the required key is unknown. */
   readonly meant?: string;
-  /** Upstream's sentence. */
+  /** Upstream's message. */
   readonly text: string;
 }
 
-/** The spelling of a label key that planning uses. */
+/** The label key that planning uses for this key. */
 export function normalizedKey(key: string): string {
   return NORMALIZED_KEYS.get(key) ?? key;
 }
 
-/** One requirement for each label key; all must hold. It never changes. upstream: pkg/scheduling/requirements.go. */
+/**
+ * A set of requirements, one for each label key. All of them must hold. It never changes. upstream:
+ * pkg/scheduling/requirements.go.
+ */
 export class Requirements {
-  /** Keyed by key, ascending. */
+  /** The requirements by label key, ascending. */
   readonly #byKey: ReadonlyMap<string, Requirement>;
   #id: string | undefined;
   #withMinValues: readonly Requirement[] | undefined;
-  /** Kept answers of {@link get} for keys without a requirement. Callers use their identity as a key. */
+  /** Cached results of {@link get} for keys without a requirement. Callers use these objects as keys of caches. */
   #unmentioned: Map<string, Requirement> | undefined;
 
   private constructor(byKey: ReadonlyMap<string, Requirement>) {
@@ -78,7 +81,7 @@ export class Requirements {
     return Requirements.of([...specs].map(toRequirement));
   }
 
-  /** Each label must have exactly this value. */
+  /** Requirements under which each label must have exactly this value. */
   static fromLabels(labels: Readonly<Record<string, string>>): Requirements {
     return Requirements.of(Object.keys(labels).map((key) => oneOf(key, [labels[key] as string])));
   }
@@ -91,7 +94,7 @@ export class Requirements {
     return this.#byKey.has(key);
   }
 
-  /** The requirement of the key; without one, any value is allowed. Returns the same object each time. */
+  /** The requirement for the key. If there is none, one that allows any value. Returns the same object each time. */
   get(key: string): Requirement {
     const own = this.#byKey.get(key);
     if (own !== undefined) return own;
@@ -104,7 +107,7 @@ export class Requirements {
     return any;
   }
 
-  /** The requirements with minValues. */
+  /** The requirements that have minValues. */
   withMinValues(): readonly Requirement[] {
     this.#withMinValues ??= [...this.all()].filter((one) => one.minValues !== undefined);
     return this.#withMinValues;
@@ -114,12 +117,12 @@ export class Requirements {
     return this.#byKey.keys();
   }
 
-  /** Sorted by key, ascending. */
+  /** All requirements, sorted by key. */
   all(): Iterable<Requirement> {
     return this.#byKey.values();
   }
 
-  /** What both allow, key by key. */
+  /** Both sets combined. A key in both allows only what both allow. */
   and(other: Requirements): Requirements {
     if (other.size === 0) return this;
     if (this.size === 0) return other;
@@ -133,14 +136,14 @@ export class Requirements {
     return Requirements.of([...this.all()].filter((requirement) => !keys.has(requirement.key)));
   }
 
-  /** Replaces the requirements of the keys that `other` has. */
+  /** A copy in which the requirements of `other` replace those of the same keys. */
   replacing(other: Requirements): Requirements {
     return Requirements.of([...this.without(new Set(other.keys())).all(), ...other.all()]);
   }
 
   /**
-   * Why an object described by `this` cannot satisfy `incoming`; empty: it can. A key that `this` does not define
-   * passes only if it is in `mayBeUndefined` or absence satisfies it.
+   * Why an object with the requirements `this` cannot satisfy `incoming`. Empty: it can. A key that `this` does not
+   * define is accepted only if it is in `mayBeUndefined`, or if the requirement allows the label to be absent.
    */
   conflicts(incoming: Requirements, mayBeUndefined: ReadonlySet<string>): Conflict[] {
     const found: Conflict[] = [];
@@ -168,7 +171,7 @@ export class Requirements {
     return found;
   }
 
-  /** Like {@link conflicts}, without the texts. */
+  /** Whether {@link conflicts} would be empty. Makes no texts. */
   accepts(incoming: Requirements, mayBeUndefined: ReadonlySet<string>): boolean {
     for (const wanted of incoming.all()) {
       const own = this.#byKey.get(wanted.key);
@@ -182,18 +185,18 @@ export class Requirements {
     return true;
   }
 
-  /** In the form of the API, sorted by key. */
+  /** The requirements in the form of the API, sorted by key. */
   specs(): RequirementSpec[] {
     return [...this.all()].flatMap(toSpecs);
   }
 
-  /** The text for messages. Keys that only planning sets are left out. */
+  /** The text for messages. Labels that users may not set are left out. */
   toString(): string {
     const shown = [...this.all()].filter((requirement) => !isRestrictedLabel(requirement.key));
     return shown.map(formatRequirement).join(", ");
   }
 
-  /** A text with every value: equal sets have equal texts. */
+  /** A text with all values. Equal sets have equal texts. */
   get id(): string {
     this.#id ??= JSON.stringify(
       [...this.all()].map((r) => [
@@ -210,14 +213,13 @@ export class Requirements {
   }
 }
 
-/** Whether both allow a common value, or both allow the label to be absent. */
+/** Whether there is a value that both allow, or both allow the label to be absent. */
 function meets(own: Requirement, wanted: Requirement): boolean {
   return intersects(own, wanted) || (allowsAbsence(own) && allowsAbsence(wanted));
 }
 
 /**
- * A known key that was probably meant: `topology.kubernetes.io/zone` for `zone`, or for a key with a few wrong
- * letters.
+ * A known key that was probably meant: `topology.kubernetes.io/zone` for `zone`, or for a key with a few wrong letters.
  * upstream: labelHint in pkg/scheduling/requirements.go
  */
 function meantKey(key: string, known: readonly string[]): string | undefined {

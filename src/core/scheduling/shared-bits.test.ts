@@ -20,7 +20,7 @@ describe("equal sets", () => {
   });
 
   it("are told apart where their hashes are equal", () => {
-    // 31 times the first word, and the second.
+    // Two sets with equal hashes: a hash is 31 times the first word, plus the second.
     const [a, b] = [bitsOf(0), bitsOf(32, 33, 34, 35, 36)];
     expect(hashOfBits(a)).toBe(hashOfBits(b));
     const shared = new SharedBits();

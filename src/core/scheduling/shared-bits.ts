@@ -1,17 +1,17 @@
 /**
- * Makes equal sets one object. A planned node is asked many thousand times which types are still possible, and there
- * are few different answers. So facts about an answer are computed once.
+ * Returns one object for equal sets. The types that are still possible on planned nodes are computed many thousand
+ * times, but there are few different results. So facts about a result can be cached by object.
  */
 import { type Bits, equalBits, hashOfBits } from "./bits.ts";
 
-/** A planning state may be used for days, so the memory is bounded. */
+/** The most sets that are kept. A bound is needed because a planning state may be used for days. */
 const MOST_KEPT = 10_000;
 
-/** Keeps one object for equal sets, to save memory. */
+/** Stores one object for all equal sets. */
 export class SharedBits {
   readonly #byHash = new Map<number, Bits[]>();
 
-  /** The set that was returned for an equal one before, or a copy. Do not change it. */
+  /** The object that was returned for an equal set before, or else a copy. Do not change it. */
   of(bits: Bits): Bits {
     const hash = hashOfBits(bits);
     const alike = this.#byHash.get(hash);

@@ -1,6 +1,6 @@
 /**
- * Taints in planning. First a pod must tolerate taints of every effect, PreferNoSchedule included. After its
- * preferences are dropped, only NoSchedule and NoExecute count. Ephemeral taints of new nodes are ignored.
+ * Taints in planning. At first a pod must tolerate taints of every effect, including PreferNoSchedule. After it has
+ * dropped its preferences, only NoSchedule and NoExecute count. Ephemeral taints of new nodes are ignored.
  * upstream: pkg/scheduling/taints.go
  */
 import type { Taint } from "../../apis/core/node.ts";
@@ -8,10 +8,13 @@ import type { Toleration } from "../../apis/core/pod.ts";
 import { isSameTaint, tolerates } from "../../apis/core/tolerations.ts";
 import { KNOWN_EPHEMERAL_TAINTS, READINESS_TAINT_PREFIX } from "../../apis/karpenter/labels.ts";
 
-/** Added when preferences are dropped: PreferNoSchedule is a preference. */
+/** The toleration that a pod gets when it drops its preferences, because PreferNoSchedule is only a preference. */
 export const TOLERATE_PREFERENCES: Toleration = { operator: "Exists", effect: "PreferNoSchedule" };
 
-/** The taints that keep a pod off a node even if its preferences are dropped. PreferNoSchedule keeps no pod off. */
+/**
+ * The taints that exclude a pod from a node even after it has dropped its preferences. PreferNoSchedule taints are
+ * never among them.
+ */
 export function forbiddingTaints(
   tolerations: readonly Toleration[] | undefined,
   taints: readonly Taint[],
@@ -22,7 +25,7 @@ export function forbiddingTaints(
   );
 }
 
-/** Whether the taint is removed by itself while a node starts. */
+/** Whether the taint is normally removed by itself while a node starts. */
 export function isEphemeralTaint(taint: Taint): boolean {
   return (
     taint.key.startsWith(READINESS_TAINT_PREFIX) ||

@@ -79,7 +79,7 @@ describe("VolumeIndex", () => {
     const many = apart.alternatives(using(...names));
     expect(many.length).toBe(MOST_ALTERNATIVES);
     expect(new Set(many.map(({ id }) => id)).size).toBe(MOST_ALTERNATIVES);
-    // The requirements of each alternative name all labels.
+    // Each alternative has requirements on all labels.
     expect(many.every(({ size }) => size === names.length)).toBe(true);
     expect(apart.alternatives(using("v-0", "v-1")).length).toBe(100);
 

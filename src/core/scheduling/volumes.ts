@@ -1,6 +1,6 @@
 /**
- * What a pod's volumes require of its node: labels, as alternatives, and attach slots for each CSI driver. Also why
- * volumes keep a pod from being planned at all.
+ * The requirements of a pod's volumes on its node: labels, as alternatives, and volume attachments for each CSI driver.
+ * Also the reasons why a pod cannot be planned because of its volumes.
  * upstream: pkg/scheduling/volumetopology.go, pkg/scheduling/volumeusage.go
  */
 
@@ -26,7 +26,7 @@ export interface VolumeObjects {
   readonly unsupportedProvisioners?: readonly string[];
 }
 
-/** Distinct claims by driver. */
+/** The volume claims for each CSI driver. Each claim counts once. */
 export type VolumeUsage = ReadonlyMap<string, ReadonlySet<string>>;
 
 /** A PersistentVolumeClaim without this annotation counts as unbound, even if its spec names a volume. */
@@ -37,15 +37,15 @@ const NOWHERE: VolumeUsage = new Map();
 const HOSTNAME: ReadonlySet<string> = new Set([HOSTNAME_LABEL_KEY]);
 
 /**
- * The most alternatives of one pod. Terms of several volumes about different labels multiply: five volumes with ten
- * terms each would give 100,000. Terms about zones do not multiply, because two of them agree or exclude each other.
- * Exported for tests.
+ * The most alternatives of one pod. Terms of several volumes that name different labels multiply: five volumes with ten
+ * terms each would give 100,000. Terms that name only zones do not multiply, because two of them agree or exclude each
+ * other. Exported for tests.
  */
 export const MOST_ALTERNATIVES = 256;
 
 const UNLIMITED: ReadonlyMap<string, number> = new Map();
 
-/** Limits of nodes by name, kept for each list of CSINodes. Lists never change. */
+/** Attach limits of nodes by name, cached for each list of CSINodes. Lists never change. */
 const limitsIn = new WeakMap<readonly CSINode[], Map<string, ReadonlyMap<string, number>>>();
 
 function limitsAmong(csiNodes: readonly CSINode[]): Map<string, ReadonlyMap<string, number>> {
@@ -67,7 +67,7 @@ function limitsOf(csiNode: CSINode | undefined): ReadonlyMap<string, number> {
   return limits ?? UNLIMITED;
 }
 
-/** Finds volumes by name. */
+/** Finds claims, volumes, classes and CSINodes by name. */
 export class VolumeIndex {
   #claims: ReadonlyMap<string, PersistentVolumeClaim>;
   #volumes: ReadonlyMap<string, PersistentVolume>;
@@ -85,7 +85,7 @@ export class VolumeIndex {
     this.#unsupported = objects.unsupportedProvisioners ?? [];
   }
 
-  /** Replaces the indexed objects. StorageClasses stay as they are. */
+  /** Replaces the indexed objects, except the StorageClasses. */
   see({ claims, volumes, csiNodes }: Omit<VolumeObjects, "classes">): void {
     this.#claims = byName(claims);
     this.#volumes = byName(volumes);
@@ -93,7 +93,7 @@ export class VolumeIndex {
     this.#limits = limitsAmong(csiNodes);
   }
 
-  /** Why the pod cannot be planned; undefined: its volumes are valid. */
+  /** Why the pod cannot be planned because of its volumes. Undefined: its volumes are valid. */
   refusal(pod: Pod): string | undefined {
     for (const volume of pod.spec.volumes ?? []) {
       const name = claimName(pod, volume);
@@ -112,9 +112,9 @@ export class VolumeIndex {
   }
 
   /**
-   * Alternative requirements of the node, each of which satisfies all volumes. Empty: the volumes require nothing. Each
-   * term of a volume is combined with each of the next, without contradictions. Only the first {@link
-   * MOST_ALTERNATIVES} are kept, in the order of volumes and terms.
+   * Alternative requirements of the node. Each alternative satisfies all volumes of the pod. Empty: the volumes require
+   * nothing. Each term of a volume is combined with each term of the next volume, unless they contradict. Only the
+   * first {@link MOST_ALTERNATIVES} are kept, in the order of volumes and terms.
    */
   alternatives(pod: Pod): readonly Requirements[] {
     let combined: Requirements[] = [];
@@ -126,7 +126,9 @@ export class VolumeIndex {
     return combined;
   }
 
-  /** The pod's attach slots. A claim that does not exist yet counts if its class is known. */
+  /**
+   * The volume claims that the pod attaches, by driver. A claim that does not exist yet counts if its class is known.
+   */
   usage(pod: Pod): VolumeUsage {
     let usage: Map<string, Set<string>> | undefined;
     for (const volume of pod.spec.volumes ?? []) {
@@ -141,13 +143,13 @@ export class VolumeIndex {
     return usage ?? NOWHERE;
   }
 
-  /** The node's attach slots by driver. A driver without a count is unlimited. */
+  /** How many volumes of each driver the node can attach. A driver that is not listed is unlimited. */
   limits(nodeName: string): ReadonlyMap<string, number> {
     if (this.#csiNodes.size === 0) return UNLIMITED;
     return within(this.#limits, nodeName, () => limitsOf(this.#csiNodes.get(nodeName)));
   }
 
-  /** The claim and class are appended, as upstream does. */
+  /** Why the claim's volume cannot be used. Claim and class are appended to the message, as in upstream. */
   #claimRefusal(claim: PersistentVolumeClaim, key: string): string | undefined {
     const { volumeName, storageClassName = "" } = claim.spec;
     const own = `PersistentVolumeClaim=${key}`;
@@ -182,7 +184,7 @@ export class VolumeIndex {
     const keys = topologies.flatMap((term) =>
       (term.matchLabelExpressions ?? []).map(({ key }) => key),
     );
-    // A volume that names a host needs an existing node, because no new node can have that host name.
+    // A volume that requires a host name needs an existing node, because no new node can have that name.
     const tied = keys.find((key) => normalizedLabel(key) === HOSTNAME_LABEL_KEY);
     if (tied !== undefined)
       return `failed to validate pvc, storage class uses unsupported topology key (${names}, TopologyKey=${tied})`;
@@ -215,7 +217,10 @@ export class VolumeIndex {
   }
 }
 
-/** The host name of a local disk is ignored: it belongs to an old node, which a new node cannot be. */
+/**
+ * The alternatives of a bound volume. The host name of a local disk is ignored, because no new node can be that old
+ * node.
+ */
 function boundAlternatives(volume: PersistentVolume): Requirements[] {
   const terms = volume.spec.nodeAffinity?.required?.nodeSelectorTerms ?? [];
   const tied = volume.spec.local !== undefined || volume.spec.hostPath !== undefined;
@@ -223,7 +228,7 @@ function boundAlternatives(volume: PersistentVolume): Requirements[] {
   return tied ? sets.map((set) => set.without(HOSTNAME)) : sets;
 }
 
-/** The name of the volume's claim, in the pod's namespace; undefined: the volume has no claim. */
+/** The name of the volume's claim, in the pod's namespace. Undefined: the volume has no claim. */
 export function claimName(pod: Pod, volume: Volume): string | undefined {
   if (volume.ephemeral !== undefined) return `${pod.metadata.name}-${volume.name}`;
   return volume.persistentVolumeClaim?.claimName;
@@ -235,8 +240,8 @@ function className(claim: PersistentVolumeClaim | undefined, volume: Volume): st
 }
 
 /**
- * Combines each alternative of one volume with each compatible one of the next. If no combination is compatible, all
- * are kept: no node satisfies them, so the pod finds no place.
+ * Combines each alternative of one volume with each compatible one of the next. If none is compatible, all combinations
+ * are kept. No node satisfies them, so the pod has no place.
  */
 function combinations(
   some: readonly Requirements[],
@@ -259,10 +264,10 @@ function agree(a: Requirements, b: Requirements): boolean {
   return a.accepts(b, new Set(b.keys()));
 }
 
-/** Objects that are indexed in one step. */
+/** Number of objects that are indexed in one step. */
 const OBJECTS_PER_STEP = 4_096;
 
-/** Indexes large lists ahead of time, in steps. {@link VolumeIndex} would index them in one step. */
+/** Indexes large lists in advance, in steps. Otherwise {@link VolumeIndex} would index them in one step. */
 export function* indexVolumes({ claims, volumes, csiNodes }: VolumeObjects): Steps<void> {
   for (const objects of [claims, volumes, csiNodes]) {
     if (indexes.has(objects)) continue;
@@ -273,7 +278,7 @@ export function* indexVolumes({ claims, volumes, csiNodes }: VolumeObjects): Ste
   }
 }
 
-/** Indexes by list. Lists never change: the mirror returns the same list until an object changes. */
+/** The index of each list. Lists never change: the mirror returns the same list until an object changes. */
 const indexes = new WeakMap<readonly KubeObject[], ReadonlyMap<string, KubeObject>>();
 
 function byName<T extends KubeObject>(objects: readonly T[]): ReadonlyMap<string, T> {

@@ -1,6 +1,6 @@
 /**
- * The path of pods to a new node, as spans: batch, plan, creation of the claim, launch, registration, initialization,
- * and each pod's binding. One trace for each claim.
+ * Trace spans of the way from pending pods to a new node: batch, plan, creation of the claim, launch, registration,
+ * initialization, and the binding of each pod. There is one trace for each claim.
  */
 import { poolNameOfLabels } from "../../apis/hub/claim.ts";
 import { condition } from "../../apis/karpenter/conditions.ts";
@@ -9,7 +9,7 @@ import { fromRfc3339 } from "../../base/clock.ts";
 import { attributesOf, SpanTree, type TraceSpan, traceIdOf } from "./span.ts";
 import { type SeenMs, sharper, trueSinceMs } from "./times.ts";
 
-/** One pass of the provisioner. */
+/** The facts about one pass of the provisioner. */
 export interface PassFacts {
   /** When the first pod of the batch arrived. */
   readonly openedMs: number;
@@ -21,14 +21,14 @@ export interface PassFacts {
   readonly unplaced: number;
 }
 
-/** A pod that the claim was planned for. */
+/** A pod for which the claim was planned. */
 export interface PlannedPod {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
-  /** RFC 3339. */
+  /** When the pod was created, as RFC 3339. */
   readonly createdAt?: string | undefined;
-  /** Absent: not bound. */
+  /** When and where the pod was bound. Absent: it is not bound. */
   readonly bound?: { readonly atMs: number; readonly nodeName: string };
   /** Set if the pod was deleted before it was bound. */
   readonly isGone?: true;
@@ -37,19 +37,19 @@ export interface PlannedPod {
 export interface ClaimWay {
   /** The claim's last state. */
   readonly claim: NodeClaim;
-  /** Times of `created` and of the conditions. */
+  /** When this process saw the creation of the claim (`created`) and its conditions. */
   readonly seenMs: SeenMs;
-  /** Absent: no pass of this process planned it. */
+  /** The pass that planned the claim. Absent: no pass of this process did. */
   readonly pass?: PassFacts;
   readonly pods: readonly PlannedPod[];
-  /** The command whose replacement it is. */
+  /** The id of the command that launched the claim as a replacement. */
   readonly commandId?: string | undefined;
   readonly isGone: boolean;
   /** When the claim was last checked. */
   readonly nowMs: number;
 }
 
-/** The most spans of pods in one trace; the root says how many pods there are. */
+/** The most pod spans in one trace. The root span has the number of all pods. */
 const MOST_POD_SPANS = 50;
 
 const STEPS = [
@@ -58,14 +58,14 @@ const STEPS = [
   ["Initialized", "initialize"],
 ] as const;
 
-/** The node is initialized and its pods are bound, or the claim is gone. */
+/** Whether the trace is complete: the node is initialized and its pods are bound, or the claim is gone. */
 export function isWayOver({ claim, pods, isGone }: ClaimWay): boolean {
   if (isGone) return true;
   const isUsable = condition(claim, "Initialized")?.status === "True";
   return isUsable && pods.every(({ bound, isGone: isLost }) => bound !== undefined || isLost);
 }
 
-/** The root first, then its parts in order of time. */
+/** The spans of the claim's trace: the root first, then its parts in order of time. */
 export function claimSpans(facts: ClaimWay): readonly TraceSpan[] {
   const { claim, pods, commandId } = facts;
   const tree = new SpanTree(claim.metadata.uid ?? claim.metadata.name);
@@ -123,7 +123,10 @@ function addPass(tree: SpanTree, { claim, seenMs, pass, nowMs }: ClaimWay): numb
   return endMs;
 }
 
-/** Each step begins when the one before ended. The first step that is not done tells why. */
+/**
+ * Adds the spans of launch, registration and initialization. Each begins when the one before ended. The first stage
+ * that is not reached has the reason.
+ */
 function addSteps(
   tree: SpanTree,
   { claim, seenMs, nowMs }: ClaimWay,
@@ -147,7 +150,7 @@ function addSteps(
   return registeredMs === undefined ? {} : { registeredMs };
 }
 
-/** Adds the time that the pod waited after a node was there to bind it to. */
+/** Adds the span in which the pod waited after the node had registered. */
 function addPod(
   tree: SpanTree,
   { namespace, name, uid, createdAt, bound, isGone }: PlannedPod,

@@ -1,6 +1,6 @@
 /**
- * A disruption command, as spans: the wait for its validation, the launch of replacements, and the end of each node
- * with its drain. One trace for each command, made from the records on its claims.
+ * Trace spans of a disruption command: the wait for its validation, the launch of replacements, and the drain and
+ * termination of each node. There is one trace for each command, made from the records on its claims.
  */
 import { poolNameOfLabels } from "../../apis/hub/claim.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
@@ -9,7 +9,7 @@ import type { CommandRecord } from "../disruption/record.ts";
 import { attributesOf, SpanTree, type TraceSpan, traceIdOf } from "./span.ts";
 import { type SeenMs, sharper, trueSinceMs } from "./times.ts";
 
-/** Facts that only the process knows that began the command. */
+/** Facts that only the process knows which began the command. */
 export interface BegunCommand {
   readonly startedMs: number;
   /** Milliseconds from the proposal to the end of the validation. */
@@ -20,13 +20,13 @@ export interface BegunCommand {
   readonly savesMicroUsdPerHour: number;
 }
 
-/** A claim that the command ends. */
+/** A claim that the command deletes. */
 export interface EndedClaim {
   /** The claim's last state. */
   readonly claim: NodeClaim;
-  /** Times of `deleting`, `gone` and of the conditions. */
+  /** When this process saw the deletion of the claim (`deleting`, `gone`) and its conditions. */
   readonly seenMs: SeenMs;
-  /** The command was taken back for this claim, so it stays. */
+  /** Set if the command was rolled back for this claim, so the claim is kept. */
   readonly isSpared?: true;
 }
 
@@ -38,7 +38,7 @@ export interface ReplacementClaim {
 
 export interface CommandWay {
   readonly record: CommandRecord;
-  /** Absent: another process began it. */
+  /** Absent: another process began the command. */
   readonly begun?: BegunCommand;
   /** Sorted by name. */
   readonly ended: readonly EndedClaim[];
@@ -46,10 +46,10 @@ export interface CommandWay {
   readonly nowMs: number;
 }
 
-/** The most spans of nodes in one trace; the root says how many nodes there are. */
+/** The most node spans in one trace. The root span has the number of all nodes. */
 const MOST_NODE_SPANS = 50;
 
-/** Each of its claims is gone or was spared. */
+/** Whether the trace is complete: each claim of the command is gone or was kept. */
 export function isCommandOver({ ended }: CommandWay): boolean {
   return (
     ended.length > 0 &&
@@ -57,7 +57,7 @@ export function isCommandOver({ ended }: CommandWay): boolean {
   );
 }
 
-/** The root first. */
+/** The spans of the command's trace, the root first. */
 export function commandSpans(facts: CommandWay): readonly TraceSpan[] {
   const { record, begun, ended, replacements } = facts;
   const tree = new SpanTree(record.id);

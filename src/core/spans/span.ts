@@ -1,6 +1,6 @@
 /**
- * One piece of work in a trace, as OpenTelemetry defines it. Ids are made from the UID of a NodeClaim or the id of a
- * disruption command. So anybody who knows that object can find its trace.
+ * A span: one piece of work in a trace, as OpenTelemetry defines it. Ids are derived from the UID of a NodeClaim or the
+ * id of a disruption command. So whoever knows that object can find its trace.
  */
 import { fnv64Text } from "../../base/fnv.ts";
 
@@ -26,13 +26,13 @@ export interface TraceSpan {
 
 const UUID_HEX = /^(?!0{32})[0-9a-f]{32}$/;
 
-/** A UUID without its dashes; a digest of any other text. */
+/** The trace id for an object: its UUID without dashes, or a digest of any other text. */
 export function traceIdOf(uid: string): string {
   const hex = uid.replaceAll("-", "").toLowerCase();
   return UUID_HEX.test(hex) ? hex : digits(uid) + digits(`${uid}/`);
 }
 
-/** `path` names the span within its trace; empty: the root. */
+/** The id of a span. `path` names the span within its trace. Empty: the root. */
 export function spanIdOf(traceId: string, path: string): string {
   return digits(`${traceId}/${path}`);
 }
@@ -51,7 +51,7 @@ export interface SpanPart {
   readonly links?: readonly string[];
 }
 
-/** The spans of one trace: a root, and parts below it or below each other. */
+/** Collects the spans of one trace: a root, and parts below the root or below other parts. */
 export class SpanTree {
   readonly traceId: string;
   readonly #spans: TraceSpan[] = [];
@@ -61,8 +61,8 @@ export class SpanTree {
   }
 
   /**
-   * Adds a part. `path` is unique in the trace. Its text before the last `/` names the parent. A part that would end
-   * before its start gets length zero.
+   * Adds a part. `path` must be unique in the trace; the text before its last `/` is the path of the parent. A part
+   * whose end is before its start gets length zero.
    */
   add(
     path: string,
@@ -82,7 +82,7 @@ export class SpanTree {
     });
   }
 
-  /** All parts below a root that spans them. */
+  /** All spans: the root, which lasts as long as all parts together, and the parts. */
   under({
     name,
     attributes = {},
@@ -101,7 +101,7 @@ export class SpanTree {
   }
 }
 
-/** The attributes whose value is known. */
+/** The attributes, without those whose value is undefined. */
 export function attributesOf(
   all: Readonly<Record<string, string | number | boolean | undefined>>,
 ): SpanAttributes {

@@ -11,7 +11,8 @@ const T = Date.parse("2026-01-01T00:00:00Z");
 const UID = "8415565b-c2be-4d97-9e6b-5300fe7de3b3";
 
 /**
- * `since` has for each condition the seconds after T at which it became true, or a text that says why it is not.
+ * A claim with conditions. `since`: for each condition, the seconds after T at which it became true, or the message why
+ * it is not true.
  */
 function claim(since: Readonly<Record<string, number | string>>, name = "a"): NodeClaim {
   return {
@@ -43,7 +44,7 @@ function facts(more: Partial<ClaimWay> = {}): ClaimWay {
   return { claim: claim(DONE), seenMs: {}, pods: [], isGone: false, nowMs: T + 60_000, ...more };
 }
 
-/** The spans as `name start-end`, in seconds after T. */
+/** The spans as text: `name start-end`, in seconds after T. */
 function shape(spans: readonly TraceSpan[]): readonly string[] {
   return spans.map(({ name, startMs, endMs, problem }) => {
     const why = problem === undefined ? "" : ` (${problem})`;
@@ -211,7 +212,7 @@ describe("a command", () => {
     expect(end?.parentId).toBe(root?.spanId);
     expect(drain?.parentId).toBe(end?.spanId);
     expect(root?.attributes["karpenter.command.saves_usd_per_hour"]).toBe(0.04);
-    // The trace of the new node.
+    // The trace links to the trace of the new node.
     expect(root?.links).toEqual([traceIdOf("uid-b")]);
   });
 

@@ -1,9 +1,12 @@
-/** The pod template of a CapacityBuffer as the API server would store its pods. */
+/** Computes the pod template of a CapacityBuffer as the API server would store pods made from it. */
 import type { PodTemplateSpec } from "../../apis/apps/kinds.ts";
 import type { CapacityBuffer } from "../../apis/autoscaling/capacity-buffer.ts";
 import type { PodAdmission } from "./pod-admission.ts";
 
-/** Pods of a workload also get the requests that a VerticalPodAutoscaler recommends for it. */
+/**
+ * The admitted template. If the buffer names a workload, pods also get the requests that a VerticalPodAutoscaler
+ * recommends for it.
+ */
 export function admittedTemplate(
   admission: PodAdmission,
   { metadata: { namespace }, spec: { scalableRef } }: CapacityBuffer,

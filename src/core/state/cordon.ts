@@ -1,6 +1,6 @@
 /**
- * Cordons and uncordons a node: by a taint in v1beta1 and v1, by `unschedulable` in v1alpha5. The label that excludes a
- * node from load balancers is set with it.
+ * Cordons and uncordons a node: by a taint in v1beta1 and v1, by `unschedulable` in v1alpha5. Before termination, the
+ * label that excludes a node from load balancers is set, too.
  * upstream: pkg/controllers/node/termination/terminator/terminator.go, pkg/utils/node
  */
 import type { Node, Taint } from "../../apis/core/node.ts";
@@ -10,7 +10,7 @@ import {
   OTHERS_FIRST_TAINT_KEY,
 } from "../../apis/karpenter/labels.ts";
 
-/** The taint of this generation; undefined for v1alpha5. */
+/** The taint that cordons nodes in this API version. Undefined in v1alpha5. */
 export function cordonTaint({ cordon }: Vocabulary): Taint | undefined {
   if (cordon.by === "unschedulable") return undefined;
   return {
@@ -20,21 +20,21 @@ export function cordonTaint({ cordon }: Vocabulary): Taint | undefined {
   };
 }
 
-/** True if the Node has the taint of its generation for disruption. */
+/** Whether the Node is cordoned for disruption, in the way of its API version. */
 export function isCordoned(node: Node, words: Vocabulary): boolean {
   const taint = cordonTaint(words);
   if (taint === undefined) return node.spec?.unschedulable === true;
   return (node.spec?.taints ?? []).some((one) => equalTaints(one, taint));
 }
 
-/** The node before it is terminated: cordoned, and excluded from load balancers. */
+/** The node as it must be before it is terminated: cordoned, and excluded from load balancers. */
 export function cordonedForTermination(node: Node, words: Vocabulary): Node {
   const { metadata } = cordoned(node, words);
   const labels = { ...metadata.labels, [EXCLUDE_BALANCERS_LABEL_KEY]: "karpenter" };
   return { ...cordoned(node, words), metadata: { ...metadata, labels } };
 }
 
-/** A taint with the same key is replaced, because it may have another value. */
+/** The node after it is cordoned. A taint with the same key is replaced, because it may have another value. */
 export function cordoned(node: Node, words: Vocabulary): Node {
   if (isCordoned(node, words)) return node;
   const taint = cordonTaint(words);
@@ -43,7 +43,7 @@ export function cordoned(node: Node, words: Vocabulary): Node {
   return { ...node, spec: { ...node.spec, taints: [...others, taint] } };
 }
 
-/** Undoes {@link cordoned} when a disruption is called off. */
+/** The node after it is uncordoned, because its disruption was cancelled. */
 export function uncordoned(node: Node, words: Vocabulary): Node {
   if (!isCordoned(node, words)) return node;
   const taint = cordonTaint(words);
@@ -55,12 +55,12 @@ export function uncordoned(node: Node, words: Vocabulary): Node {
 
 const OTHERS_FIRST: Taint = { key: OTHERS_FIRST_TAINT_KEY, effect: "PreferNoSchedule" };
 
-/** Whether the Node has the taint that asks kube-scheduler to try other nodes first. */
+/** Whether the Node has the taint that makes kube-scheduler try other nodes first. */
 export function isPutLast({ spec }: Node): boolean {
   return (spec?.taints ?? []).some(isOthersFirst);
 }
 
-/** The Node with or without that taint. */
+/** The Node with or without the taint that makes kube-scheduler try other nodes first. */
 export function putLast(node: Node, isLast: boolean): Node {
   if (isPutLast(node) === isLast) return node;
   const others = (node.spec?.taints ?? []).filter((taint) => !isOthersFirst(taint));
@@ -68,8 +68,8 @@ export function putLast(node: Node, isLast: boolean): Node {
 }
 
 /**
- * Whether the taint asks kube-scheduler to try other nodes first, for the pods of a command. Planning ignores it,
- * because no pool or person set it.
+ * Whether the taint makes kube-scheduler try other nodes first. A command sets it while its pods move. Planning ignores
+ * it, because no pool or person has set it.
  */
 export function isOthersFirst({ key }: Taint): boolean {
   return key === OTHERS_FIRST_TAINT_KEY;

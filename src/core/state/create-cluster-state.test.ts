@@ -137,7 +137,7 @@ describe("createClusterState", () => {
     state.deleteClaim("c", "NodeClaim");
     joins();
     expect(state.node("n")?.deleting).toBe(false);
-    // No claim will replace this node.
+    // This marked node has no replacement.
     state.markForDeletion("c");
     state.deleteNode("n");
     expect(state.poolUsage("nodepool/default")).toEqual({});
@@ -167,7 +167,7 @@ describe("createClusterState", () => {
     expect(state.node("c")?.deleting).toBe(true);
     expect(state.poolUsage("nodepool/default")).toMatchObject({ nodes: 1 });
     state.deleteClaim("next", "NodeClaim");
-    // The node stays, because no replacement comes.
+    // The node is kept, because its replacement is gone.
     expect(state.poolUsage("nodepool/default")).toMatchObject({ nodes: 1 });
     joins();
     expect(state.node("n")?.deleting).toBe(true);
@@ -202,7 +202,7 @@ describe("createClusterState", () => {
     expect(state.node("a")?.deleting).toBe(true);
     state.deleteClaim("next", "NodeClaim");
     expect(cpu()).toBe(4_000);
-    // The node was deleted anyway, so it is leaving like any other.
+    // The node was deleted for another reason, so it does not count, as any leaving node.
     const leaving = claim("a");
     state.updateClaim({ ...leaving, metadata: { ...leaving.metadata, ...gone } });
     expect(cpu()).toBe(0);

@@ -29,14 +29,14 @@ export function createClusterState(): ClusterState {
   return new Cluster();
 }
 
-/** Claims of all generations. */
+/** The kinds of claims of all API versions. */
 const KINDS = ["NodeClaim", "Machine"] as const;
 
 class Cluster implements ClusterState {
   readonly #nodes = new Map<string, Node>();
-  /** Keyed by `kind/name`: two generations may use one name. */
+  /** Claims by `kind/name`, because claims of two API versions may have the same name. */
   readonly #claims = new Map<string, NodeClaim>();
-  /** Keys of claims that are being created, and of which no deletion was told. */
+  /** Keys of claims that are being created and whose deletion was not reported. */
   readonly #expected = new Set<string>();
   readonly #claimByProviderId = new Map<string, string>();
   readonly #nodeByProviderId = new Map<string, string>();
@@ -46,23 +46,23 @@ class Cluster implements ClusterState {
   readonly #unbound = new Map<string, Pod>();
   readonly admission = new PodAdmission();
   readonly #daemons = new Map<string, DaemonFacts>();
-  /** Node names, claim names or provider ids. */
+  /** Marked nodes: names of Nodes or claims, or provider ids. */
   readonly #marked = new Set<string>();
   /** The claims that replace marked nodes. */
   readonly #successors = new Successors();
   readonly #nominated = new Map<string, number>();
-  /** Keyed by name of an unlaunched claim: since when this process knows its pods. */
+  /** By name of an unlaunched claim: since when this process knows for which pods it was planned. */
   readonly #promises = new Map<string, number>();
   readonly placements = new Placements();
   readonly headroom = new Headroom();
   #isRecalled = false;
-  /** Keyed by node name, or by `kind/name` of a claim without a Node. Absent: must be made again. */
+  /** Views by node name, or by `kind/name` of a claim without a Node. A view that is absent must be made again. */
   readonly #views = new Map<string, NodeView>();
   readonly #list = new ViewList();
   readonly #usage = new PoolUsage();
   #unboundCache: readonly Pod[] | undefined;
   #daemonCache: readonly Pod[] | undefined;
-  /** Revision of `admission` that the cache was made at. */
+  /** The revision of `admission` when the cached daemon pods were made. */
   #daemonsAt = 0;
   #unlaunched = 0;
   #revision = 0;
@@ -110,7 +110,7 @@ class Cluster implements ClusterState {
   updateNode(node: Node): void {
     const name = node.metadata.name;
     if (isStale(node, this.#nodes.get(name))) return;
-    // The Node was recreated under the same name, so facts about the old one are dropped.
+    // A Node was created again under the same name. So facts about the old Node are dropped.
     if (this.#nodes.get(name)?.metadata.uid !== node.metadata.uid) this.deleteNode(name);
     const known = this.#nodes.get(name);
     if (known === undefined || takesOthers(known, node)) this.#revision++;
@@ -271,7 +271,7 @@ class Cluster implements ClusterState {
     return key === undefined ? undefined : this.#shownFor(key);
   }
 
-  /** The view for a key. Undefined for a claim whose Node exists: the Node's key has the view. */
+  /** The view for a key. Undefined for a claim that has a Node: then the Node's name is the key of the view. */
   #shownFor(key: string): NodeView | undefined {
     const claim = this.#claims.get(key);
     if (claim !== undefined)
@@ -280,8 +280,8 @@ class Cluster implements ClusterState {
   }
 
   /**
-   * The view that counts in the usage of its pool. A marked node counts again if its replacement is gone, because it
-   * will stay. Upstream lets other nodes take its room meanwhile.
+   * The view that counts in the usage of its pool. A marked node counts again if its replacement is gone, because the
+   * node will be kept. In upstream, other nodes may use its share of the limits until then.
    */
   #countedFor(key: string): NodeView | undefined {
     const view = this.#shownFor(key);
@@ -322,7 +322,7 @@ class Cluster implements ClusterState {
     this.#revision++;
   }
 
-  /** A registered Node without a provider id cannot be joined with its claim yet, so it has no view. */
+  /** The view of a Node. A registered Node without a provider id has none, because its claim cannot be found yet. */
   #view(name: string): NodeView | undefined {
     const node = this.#nodes.get(name) as Node;
     const cached = this.#views.get(name);
@@ -407,7 +407,7 @@ class Cluster implements ClusterState {
     if (claim !== undefined) this.#touch(claim);
   }
 
-  /** The Node's own name and its claim's name. */
+  /** The name of the Node and the name of its claim. */
   #namesOf(nodeName: string): readonly string[] {
     const providerId = this.#nodes.get(nodeName)?.spec?.providerID ?? "";
     const key = this.#claimByProviderId.get(providerId) ?? "";
@@ -436,13 +436,13 @@ class Cluster implements ClusterState {
     this.#usage.touch(claim);
   }
 
-  /** The pod usage of this node must be computed again. `name`: of the Node, or of the claim if there is no Node. */
+  /** Records that the node's usage must be computed again. `name`: of the Node, or of the claim if there is no Node. */
   #touchUsage(name: string): void {
     this.#usage.touch(name);
     for (const kind of KINDS) this.#usage.touch(claimKey(kind, name));
   }
 
-  /** Other pods run on the node, but its capacity is unchanged. */
+  /** Records that the pods of the node have changed, but not its capacity. */
   #touchPods(nodeName: string): void {
     this.#views.delete(nodeName);
     this.#list.touch(nodeName);
@@ -461,7 +461,7 @@ class Cluster implements ClusterState {
     if (claimed !== undefined) this.#touch(claimed);
   }
 
-  /** The view for the key must be made again. */
+  /** Records that the view for the key must be made again. */
   #touch(key: string): void {
     this.#views.delete(key);
     this.#list.touch(key);
@@ -473,12 +473,14 @@ function claimKey(kind: string, name: string): string {
   return `${kind}/${name}`;
 }
 
-/** Created, not launched and not being deleted: its capacity is not known yet. */
+/** Whether the claim is not launched and not being deleted. Its capacity is not known yet. */
 function isUnlaunched(claim: NodeClaim): boolean {
   return !claim.status?.providerID && claim.metadata.deletionTimestamp === undefined;
 }
 
-/** Whether the object is not newer than the known one. Without resource versions the incoming one counts as newer. */
+/**
+ * Whether the object is not newer than the known one. Without resource versions, the incoming object counts as newer.
+ */
 function isStale(incoming: KubeObject, known: KubeObject | undefined): boolean {
   if (known === undefined || incoming.metadata.uid !== known.metadata.uid) return false;
   const [version, ours] = [incoming.metadata.resourceVersion, known.metadata.resourceVersion];

@@ -1,7 +1,7 @@
 /**
- * The pod of a DaemonSet as it would run on a new node: overhead for planning. Its spec comes from the newest live
- * pod, which admission has completed, or else from the template. Its node affinity always comes from the template,
- * because a live pod is bound to its own node.
+ * The pod of a DaemonSet as it would run on a new node. Planning counts it as daemon overhead. Its spec comes from the
+ * newest live pod, which admission has completed, or else from the template. Its node affinity always comes from the
+ * template, because a live pod is bound to its own node.
  * upstream: pkg/controllers/state/cluster.go (GetDaemonSetPod)
  */
 import type { DaemonSet } from "../../apis/apps/kinds.ts";
@@ -14,10 +14,12 @@ export interface DaemonFacts {
   readonly livePods: LivePods;
 }
 
-/** The live pods of a DaemonSet, one for each node. The newest is kept, because it is needed after each change. */
+/**
+ * The live pods of a DaemonSet, one for each node. The newest one is cached, because it is needed after each change.
+ */
 export class LivePods {
   readonly #byKey = new Map<string, Pod>();
-  /** Undefined: not found yet. */
+  /** Undefined: it must be found again. */
   #newest: Pod | undefined;
 
   set(key: string, pod: Pod): void {
@@ -29,7 +31,7 @@ export class LivePods {
     else if (this.#newest !== undefined && isNewer(pod, this.#newest)) this.#newest = pod;
   }
 
-  /** Returns whether the pod was known. */
+  /** Removes the pod. Returns whether it was known. */
   delete(key: string): boolean {
     if (this.#byKey.get(key) === this.#newest) this.#newest = undefined;
     return this.#byKey.delete(key);
@@ -44,8 +46,8 @@ export class LivePods {
 }
 
 /**
- * `admission` completes the template if there is no live pod. A live pod may lack the newest recommendation, so that is
- * applied to it, too.
+ * The pod for planning. If there is no live pod, `admission` completes the template. A live pod may lack the newest
+ * recommendation of a VerticalPodAutoscaler, so that is applied to it, too.
  */
 export function daemonPod(facts: DaemonFacts, admission: PodAdmission): Pod {
   const { metadata, spec } = facts.daemonSet;

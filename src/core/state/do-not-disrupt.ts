@@ -1,10 +1,10 @@
-/** Whether a Node or its claim has the do-not-disrupt annotation. Pods have their own. */
+/** Whether a Node or its claim has the do-not-disrupt annotation. The annotation of pods is read elsewhere. */
 import type { Node } from "../../apis/core/node.ts";
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import { DO_NOT_DISRUPT_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 
-/** v1 requires the value `true`; older generations accept any value. */
+/** True for the value `true` in v1, and for any value in older API versions. */
 export function isAnnotated(claim: NodeClaim, node: Node | undefined): boolean {
   const key = DO_NOT_DISRUPT_ANNOTATION_KEY;
   const value = node?.metadata.annotations?.[key] ?? claim.metadata.annotations?.[key];

@@ -15,7 +15,7 @@ interface Shape {
   readonly isLeaving: boolean;
 }
 
-/** Few shapes, so that some pods are equal, and resources that only one pod requests. */
+/** Few different shapes, so that some pods are equal. Some resources are requested by one pod only. */
 const shape = fc.record({
   cpu: fc.constantFrom("0", "100m", "2"),
   gpu: fc.constantFrom(undefined, "1"),
@@ -28,7 +28,7 @@ const shape = fc.record({
 const act = fc.record({
   name: fc.constantFrom("a", "b", "c", "d"),
   put: fc.option(shape, { nil: undefined }),
-  /** Whether the state is read after this change. Many changes can come between two reads. */
+  /** Whether the state is read after this change. Many changes may happen between two reads. */
   look: fc.boolean(),
 });
 

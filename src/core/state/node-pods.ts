@@ -1,36 +1,36 @@
 /**
- * The pods of one node in order of their keys, and the sums of their requests. Pods change much more often than the
- * sums are read, so both are updated with each change. The sums equal those of adding up all pods again.
+ * The pods of one node in the order of their keys, and the sums of their requests. Pods change much more often than the
+ * sums are read, so each change only updates the sums. The results equal those of adding up all pods again.
  */
 import { isActive, isOwnedByDaemonSet, type Pod } from "../../apis/core/pod.ts";
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import type { Resources } from "../../apis/resources.ts";
 
-/** What the pods of a node request: all of them, and those of DaemonSets. */
+/** The sums of the requests of all pods on a node, and of its DaemonSet pods. */
 export interface PodSums {
   readonly requests: Resources;
   readonly daemonRequests: Resources;
 }
 
-/** The lists of pods that a removal of their node depends on, each sorted by key. */
+/** Lists of pods that matter if their node is removed, each sorted by key. */
 export interface SortedPods {
   /** Pods that would need another node. */
   readonly reschedulable: readonly Pod[];
-  /** Reschedulable and active. */
+  /** Pods that are reschedulable and active. */
   readonly movable: readonly Pod[];
-  /** Active, with annotations; one of them may be do-not-disrupt. */
+  /** Active pods with annotations. One of the annotations may be do-not-disrupt. */
   readonly annotated: readonly Pod[];
 }
 
-/** Sums and lists of the pods of a node, kept current. */
+/** The sums and lists for a node's pods, up to date. */
 export interface KeptSums extends PodSums, SortedPods {}
 
 const RESCHEDULABLE = 1;
 const MOVABLE = 2;
 const ANNOTATED = 4;
 
-/** Of most nodes one of the lists is empty. */
+/** One shared list. On most nodes, one of the lists is empty. */
 const NO_PODS: readonly Pod[] = [];
 
 type Sum = Record<string, number>;
@@ -45,11 +45,10 @@ export class NodePods {
   readonly #keys: string[] = [];
   readonly #pods: Pod[] = [];
   /**
-   * For each pod, the lists that contain it. Computed when the pod is added, while its object is still in the CPU
-   * cache.
+   * For each pod: which lists contain it. Computed when the pod is added, while its object is still in the CPU cache.
    */
   readonly #marks: number[] = [];
-  /** Undefined: must be computed again. */
+  /** Undefined: the sums must be computed again. */
   #sums: Sums | undefined = { requests: {}, daemonRequests: {} };
 
   get size(): number {
@@ -87,7 +86,7 @@ export class NodePods {
     this.#subtract(pod as Pod);
   }
 
-  /** A copy of the pods, sorted by key. */
+  /** A copy of the list of pods, sorted by key. */
   list(): readonly Pod[] {
     return this.#pods.slice();
   }
@@ -116,7 +115,7 @@ export class NodePods {
   #add(pod: Pod): void {
     if (this.#sums === undefined) return;
     addPod(this.#sums, pod);
-    // Rounded sums cannot be corrected by subtraction, so they are added up again.
+    // Subtracting from rounded sums would be wrong, so they are computed again.
     if (!areExact(this.#sums)) this.#sums = undefined;
   }
 
@@ -172,7 +171,7 @@ function sumsOf(pods: readonly Pod[]): Sums {
   return sums;
 }
 
-/** A copy with sorted names, so that it does not depend on the order of the pods. */
+/** A copy with sorted names. So the result does not depend on the order of the pods. */
 function inOrder(sum: Sum): Resources {
   const sorted: Sum = {};
   for (const name of Object.keys(sum).sort()) sorted[name] = sum[name] as number;
@@ -189,7 +188,10 @@ function addTo(sum: Sum, more: Resources): void {
   for (const name in more) sum[name] = (sum[name] ?? 0) + (more[name] as number);
 }
 
-/** Subtracts. False if an amount becomes zero: then the caller must check whether a pod still names the resource. */
+/**
+ * Subtracts amounts. False if an amount becomes zero: then the caller must check whether a pod still requests the
+ * resource.
+ */
 function subtractFrom(sum: Sum, less: Resources): boolean {
   let isWhole = true;
   for (const name in less) {
@@ -204,7 +206,7 @@ function areExact({ requests, daemonRequests }: Sums): boolean {
   return isExact(requests) && isExact(daemonRequests);
 }
 
-/** Whole numbers of this size add up to the same in every order. */
+/** Whether the sums are exact: integers up to this size have the same sum in every order. */
 function isExact(sum: Sum): boolean {
   for (const name in sum) if (!Number.isSafeInteger(sum[name])) return false;
   return true;

@@ -1,4 +1,4 @@
-/** The view of a node while only one of Node and claim knows some facts. */
+/** These tests are about nodes of which only the Node or only the claim has some facts. */
 import { describe, expect, it } from "vitest";
 import { node, nodeClaim } from "../../testing/builders.ts";
 import { type NodeFacts, nodeView } from "./node-view.ts";

@@ -1,4 +1,4 @@
-/** A node of the cluster for decisions: a Node, a claim, or both, with the pods that run there. */
+/** A node of the cluster as decisions see it: a Node, a claim, or both, with the pods that run there. */
 
 import type { Node, Taint } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
@@ -20,63 +20,66 @@ import { type KeptSums, podSums, type SortedPods, sortPods } from "./node-pods.t
 import { ViewNotes } from "./view-notes.ts";
 
 /**
- * Immutable.
+ * A view of one node. It never changes.
  * upstream: pkg/controllers/state/statenode.go
  */
 export interface NodeView {
-  /** The Node's name, or the claim's if there is no Node. Unique in a snapshot. */
+  /** The name of the Node, or of the claim if there is no Node. Unique in a snapshot. */
   readonly name: string;
   readonly providerId: string | undefined;
   readonly node: Node | undefined;
-  /** The claim in its v1 shape. Undefined: the node is not Karpenter's. */
+  /** The claim in the hub's v1 shape. Undefined: Karpenter does not own the node. */
   readonly claim: NodeClaim | undefined;
-  /** `Pool.id` of the owner. Undefined: the node is unmanaged or its claim is standalone. */
+  /** The id of the node's pool. Undefined: Karpenter does not own the node, or its claim is standalone. */
   readonly poolId: string | undefined;
   readonly managed: boolean;
   readonly registered: boolean;
   readonly initialized: boolean;
   /** The claim's labels until the node is registered, then the Node's. */
   readonly labels: Readonly<Record<string, string>>;
-  /** The taints that a pod must tolerate. Ephemeral and startup taints are left out until the node is initialized. */
+  /** The taints that a pod must tolerate. Until the node is initialized, ephemeral and startup taints are left out. */
   readonly taints: readonly Taint[];
   readonly capacity: Resources;
   readonly allocatable: Resources;
-  /** Bound pods that are not terminal, by key. */
+  /** Pods that are bound to the node and have not ended, sorted by key. */
   readonly pods: readonly Pod[];
   /** `allocatable` minus the requests of bound pods. */
   readonly available: Resources;
-  /** Requests of bound DaemonSet pods. Subtracted from the daemons that are still expected. */
+  /** The requests of bound DaemonSet pods. They are subtracted from the requests of expected daemons. */
   readonly daemonRequests: Resources;
-  /** The node is being removed: marked by a command, deleted, or its instance is terminating. It takes no pods. */
+  /**
+   * True if the node is being removed: marked by a command, being deleted, or its instance is being terminated. Such a
+   * node takes no pods.
+   */
   readonly deleting: boolean;
-  /** Epoch milliseconds until which a nomination protects the node from disruption; 0: none. */
+  /** Until when a nomination protects the node from disruption, in epoch milliseconds. 0: no nomination. */
   readonly nominatedUntilMs: number;
 }
 
-/** The facts for a view. At least one of `node` and `claim`. */
+/** The facts from which a view is made. At least one of `node` and `claim` is needed. */
 export interface NodeFacts {
   readonly node: Node | undefined;
   readonly claim: NodeClaim | undefined;
-  /** Bound pods that are not terminal, in any order. */
+  /** Pods that are bound to the node and have not ended, in any order. */
   readonly pods: readonly Pod[];
-  /** A command will remove the node. */
+  /** Whether a command will remove the node. */
   readonly marked: boolean;
   readonly nominatedUntilMs: number;
-  /** Sums of the same pods, which must be sorted by key. Absent: pods are sorted and added up here. */
+  /** The sums for `pods`, which must be sorted by key. Absent: pods are sorted and summed here. */
   readonly sums?: KeptSums | undefined;
-  /** The last view of the node. Amounts are taken from it if only pods changed. */
+  /** The last view of the node. If only pods have changed, amounts are copied from it. */
   readonly before?: NodeView | undefined;
 }
 
-/** The sorted pods of each view, kept because disruption reads them in every round. */
+/** The sorted pods of each view, cached because disruption reads them in every round. */
 const sorted = new ViewNotes<SortedPods>();
 
-/** The lists of pods that a removal of the node depends on. The same lists each time. */
+/** The lists of pods that matter if the node is removed. Returns the same lists each time. */
 export function sortedPods(view: NodeView): SortedPods {
   return within(sorted, view, () => sortPods(view.pods));
 }
 
-/** Pods that would need another node if this one were removed. The same list each time. */
+/** Pods that would need another node if this one were removed. Returns the same list each time. */
 export function reschedulablePods(view: NodeView): readonly Pod[] {
   return sortedPods(view).reschedulable;
 }
@@ -89,7 +92,7 @@ export function requestsOf(view: NodeView): Resources {
 }
 
 /**
- * Joins a Node and its claim.
+ * Makes the view from a Node and its claim.
  * upstream: pkg/controllers/state/statenode.go
  */
 export function nodeView(facts: NodeFacts): NodeView {
@@ -129,13 +132,14 @@ export function nodeView(facts: NodeFacts): NodeView {
 }
 
 /**
- * Whether the node can be counted on: it is not ours, or it is initialized. A node that is not ready may never be.
+ * Whether the node surely exists for planning: Karpenter does not own it, or it is initialized. A node that is not
+ * initialized may never become ready.
  */
 export function isThere({ managed, initialized }: NodeView): boolean {
   return !managed || initialized;
 }
 
-/** Sorted by key. Each key is made once, not once for each comparison. */
+/** The pods sorted by key. Keys are computed once for each pod, not for each comparison. */
 function byKey(pods: readonly Pod[]): readonly Pod[] {
   return pods
     .map((pod) => [keyOf(pod), pod] as const)
@@ -164,7 +168,7 @@ function amountsOf(
   };
 }
 
-/** Until the node is initialized, amounts that the Node does not report come from the claim. */
+/** The amounts of the node. Until it is initialized, amounts that the Node does not report come from the claim. */
 function amounts(
   field: "capacity" | "allocatable",
   node: Node | undefined,
@@ -180,8 +184,9 @@ function amounts(
 }
 
 /**
- * The taints of the Node, or of the claim before registration, because only the claim knows which taints stay. A
- * cordoned Node gets the unschedulable taint even if its spec has none yet.
+ * The current taints: those of the claim before registration, after that those of the Node. Before registration, only
+ * the claim says which taints are permanent. A cordoned Node also has the unschedulable taint, even if it is not in its
+ * spec yet.
  */
 function currentTaints(
   node: Node | undefined,
@@ -190,7 +195,7 @@ function currentTaints(
   initialized: boolean,
 ): readonly Taint[] {
   const all = (registered ? node?.spec?.taints : claim?.spec.taints) ?? [];
-  // Pods wait for a rebooting node, so the taint of the reboot is ignored.
+  // Pods may wait for a rebooting node. So the taint of the reboot is ignored.
   const isAway = claim !== undefined && isRebooting(claim);
   const taints = all.filter(
     (taint) =>
@@ -207,7 +212,7 @@ function currentTaints(
   );
 }
 
-/** Whether the node will be removed for certain: it is being deleted, or its cloud ended it. */
+/** Whether the node will surely be removed: it is being deleted, or its instance is being terminated. */
 export function isLeaving(node: Node | undefined, claim: NodeClaim | undefined): boolean {
   const deleted = (object: KubeObject | undefined) =>
     object?.metadata.deletionTimestamp !== undefined;

@@ -10,12 +10,12 @@ const NOW = Date.UTC(2026, 0, 5);
 const MINUTE = 60_000;
 const JOB = { kind: "Job", name: "job" };
 
-/** A pod of an owner that runs on node `old`. */
+/** A pod of an owner, running on node `old`. */
 const moving = (name: string, options: PodOptions = {}) =>
   pod({ name, nodeName: "old", owner: JOB, ...options });
 const pending = (name: string, owner = JOB) => pod({ name, owner });
 
-/** A seat on node `a`, vacant since now. */
+/** Placements with one seat on node `a` that is vacant since now. */
 function withVacantSeat(owner = JOB): Placements {
   const placements = new Placements();
   const old = moving("old", { owner });

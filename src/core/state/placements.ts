@@ -1,9 +1,8 @@
 /**
- * Sticky placement: the node that a pass or a disruption command planned for each pod. A pod has one seat, on the
- * claim of that name, or on the Node of that name if it has no claim. A seat ends when its pod is bound or gone, or
- * when a plan gives it up. If the pod leaves its old node, its seat becomes vacant, and the next pod of its owner
- * gets it.
- * Design: docs/designs/003-sticky-placement.md
+ * Sticky placement: the node that a pass or a disruption command planned for each pod. A pod has one seat, on the claim
+ * of that name, or on the Node of that name if there is no claim. A seat ends when its pod is bound or gone, or when a
+ * plan places the pod elsewhere. If a moved pod is evicted, its seat becomes vacant, and the next pod of its owner gets
+ * the seat. Design: docs/designs/003-sticky-placement.md
  */
 import { isOwnedByDaemonSet, isOwnedByNode, type Pod } from "../../apis/core/pod.ts";
 import { condition } from "../../apis/karpenter/conditions.ts";
@@ -15,9 +14,9 @@ import { isBufferPodUid } from "../buffers/pods.ts";
 import type { NodeView } from "./node-view.ts";
 import { countPlanned, plannedAs, plannedPodsOn } from "./planned-pods.ts";
 
-/** How long a seat waits for a successor: the largest back-off of a Job, ten minutes. */
+/** How long a vacant seat is kept for a successor: ten minutes, the largest back-off of a Job. */
 const RETURN_MS = 10 * 60_000;
-/** The same for owners that create a new pod as soon as one ends. */
+/** How long a vacant seat is kept if the owner creates a new pod as soon as one ends. */
 const PROMPT_RETURN_MS = 60_000;
 const PROMPT_KINDS: ReadonlySet<string> = new Set([
   "ReplicaSet",
@@ -26,45 +25,45 @@ const PROMPT_KINDS: ReadonlySet<string> = new Set([
 ]);
 /** How long a node is kept for pods that still run elsewhere. Their eviction may be blocked. */
 const MOST_AWAITED_MS = 60 * 60_000;
-/** Views that are read in one step. */
+/** Number of views that are read in one step. */
 const VIEWS_PER_STEP = 1_024;
-/** Most names of pods without a seat that are kept for each node. */
+/** For each node: the most names of pods without a seat that are stored. */
 const MOST_TAKERS = 3;
 
 interface Seat {
   readonly target: string;
-  /** Absent: the seat is vacant. */
+  /** The pod that has the seat. Absent: the seat is vacant. */
   podUid?: string;
-  /** The UID by which a successor is recognized, see `plannedAs`. */
+  /** The UID by which a successor of the pod is recognized, see `plannedAs`. */
   readonly heirs: string;
-  /** The pod ran on another node when it was planned, so a successor will be created. */
+  /** Whether the pod ran on another node when it was planned. If so, a successor will be created for it. */
   readonly moves: boolean;
   readonly returnMs: number;
-  /** Epoch milliseconds. */
+  /** When the seat was planned, in epoch milliseconds. */
   readonly plannedMs: number;
-  /** Epoch milliseconds since which the seat is known to be vacant. */
+  /** Since when the seat is vacant, in epoch milliseconds. */
   vacantMs?: number | undefined;
 }
 
 /** Pods that a node waits for. */
 export interface AwaitedPods {
   readonly count: number;
-  /** Epoch milliseconds until which the node is kept. */
+  /** Until when the node is kept, in epoch milliseconds. */
   readonly untilMs: number;
 }
 
 /** The seats of pending pods: which node a plan chose for each. */
 export class Placements {
   readonly #byPod = new Map<string, Seat>();
-  /** Vacant seats by {@link Seat.heirs}. */
+  /** The vacant seats by {@link Seat.heirs}. */
   readonly #vacant = new Map<string, Set<Seat>>();
   readonly #byTarget = new Map<string, Set<Seat>>();
-  /** Nodes that should be filled after other nodes. */
+  /** Nodes that should be filled only after other nodes. */
   readonly #fillLast = new Set<string>();
-  /** Keys of pods that were bound to a node without a seat there. */
+  /** Keys of pods that were bound to a node without having a seat there. */
   readonly #takers = new Map<string, string[]>();
 
-  /** A plan placed these pods on the node. Their earlier seats end. */
+  /** Records that a plan placed these pods on the node. Their earlier seats end. */
   plan(target: string, pods: readonly Pod[], nowMs: number): void {
     for (const pod of pods) {
       const { uid } = pod.metadata;
@@ -81,24 +80,27 @@ export class Placements {
     }
   }
 
-  /** Marks a node to be filled last: pods planned for other nodes fit on it, but its own pods fit on no other node. */
+  /**
+   * Marks a node that should be filled last: pods planned for other nodes would fit on it, but its own pods fit on no
+   * other node.
+   */
   fillLast(target: string): void {
     if (this.#byTarget.has(target)) this.#fillLast.add(target);
   }
 
-  /** Whether the node should be filled last and still has open seats. */
+  /** Whether the node should be filled last and has open seats. */
   isFilledLast(target: string): boolean {
     return this.#fillLast.has(target);
   }
 
-  /** The node that is planned for the pod itself. */
+  /** The node that a plan chose for the pod itself. */
   targetOf({ metadata }: Pod): string | undefined {
     return this.#byPod.get(metadata.uid ?? "")?.target;
   }
 
   /**
-   * Pod's key → the node planned for it, or for an earlier pod of its owner. Seats that were vacant too long are
-   * dropped.
+   * The node for each pod's key, planned for the pod or for an earlier pod of its owner. Seats that were vacant for too
+   * long are dropped.
    */
   assign(pods: readonly Pod[], nowMs: number): ReadonlyMap<string, string> {
     this.#expire(nowMs);
@@ -112,7 +114,10 @@ export class Placements {
     return assigned;
   }
 
-  /** The pod does not go to its planned node. `target`: the node of a vacant seat that was assigned to it. */
+  /**
+   * Records that the pod will not go to its planned node, so its seat ends. `target`: the node of a vacant seat that
+   * was assigned to the pod.
+   */
   giveUp(pod: Pod, target?: string): void {
     const own = this.#byPod.get(pod.metadata.uid ?? "");
     const inherited = () =>
@@ -141,7 +146,7 @@ export class Placements {
     if (seat !== undefined) this.#end(seat);
   }
 
-  /** The pod ended or was deleted. */
+  /** Records that the pod ended or was deleted. */
   gone(pod: Pod): void {
     const seat = this.#byPod.get(pod.metadata.uid ?? "");
     if (seat === undefined) return;
@@ -154,18 +159,21 @@ export class Placements {
     this.#addVacant(seat);
   }
 
-  /** The node can take no pods any more. Seats of existing pods stay until a plan gives them up. */
+  /**
+   * Records that the node can take no more pods. Seats of existing pods are kept until a plan places the pods
+   * elsewhere.
+   */
   targetGone(target: string): void {
     for (const seat of [...(this.#byTarget.get(target) ?? [])])
       if (seat.podUid === undefined) this.#end(seat);
   }
 
-  /** Keys of the first pods that were bound there without a seat while seats of others were open. */
+  /** Keys of the first pods that were bound to the node without a seat, while other pods had open seats there. */
   takersOf(target: string): readonly string[] {
     return this.#takers.get(target) ?? [];
   }
 
-  /** Moved pods with open seats there. Undefined: none, or the node was kept long enough. */
+  /** The moved pods that have open seats on the node. Undefined: none, or the node was kept for long enough. */
   awaitedAt(target: string, nowMs: number): AwaitedPods | undefined {
     let count = 0;
     let untilMs = 0;
@@ -178,7 +186,7 @@ export class Placements {
     return count === 0 ? undefined : { count, untilMs };
   }
 
-  /** Whether room there is kept for pods of a CapacityBuffer. */
+  /** Whether the node keeps room for pods of a CapacityBuffer. */
   hostsBufferPods(target: string): boolean {
     for (const { podUid } of this.#byTarget.get(target) ?? [])
       if (isBufferPodUid(podUid)) return true;
@@ -186,8 +194,8 @@ export class Placements {
   }
 
   /**
-   * Called after a start. Adds vacant seats for pods that claims were planned for, by the claims' annotations, and that
-   * do not run there. A node that was usable for longer than {@link RETURN_MS} gets none.
+   * Must be called after a start. Adds vacant seats for pods for which claims were planned, by the annotations of the
+   * claims, if the pods do not run there. A node that has been usable for longer than {@link RETURN_MS} gets no seats.
    */
   *recall(views: readonly NodeView[], nowMs: number): Steps<void> {
     yield* eachInSteps(views, VIEWS_PER_STEP, ({ claim, deleting, pods }) => {
@@ -251,11 +259,14 @@ export class Placements {
     return undefined;
   }
 
-  /** `taken`: for each owner an iterator over its vacant seats, which gives each seat once. */
+  /**
+   * The next vacant seat for a successor like this pod. `taken`: for each owner, an iterator over its vacant seats, so
+   * that each seat is returned once.
+   */
   #nextVacant(pod: Pod, taken: Map<string, Iterator<Seat>>): Seat | undefined {
     const heirs = plannedAs(pod) ?? "";
     const seats = this.#vacant.get(heirs);
-    // A pod that runs somewhere is not the successor of another one.
+    // A pod that runs on a node is not the successor of another pod.
     if (seats === undefined || pod.spec.nodeName) return undefined;
     const rest = within(taken, heirs, () => seats.values());
     const next = rest.next();
@@ -280,7 +291,7 @@ export class Placements {
   }
 }
 
-/** Epoch milliseconds until which the seat is kept for a moving pod. */
+/** Until when the seat is kept for a moving pod, in epoch milliseconds. */
 function endOf({ podUid, plannedMs, vacantMs, returnMs }: Seat, nowMs: number): number {
   return podUid === undefined ? (vacantMs ?? nowMs) + returnMs : plannedMs + MOST_AWAITED_MS;
 }

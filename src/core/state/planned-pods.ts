@@ -1,7 +1,7 @@
 /**
- * The annotation on a claim that says which pods it was planned for. A process reads it after a restart. It is a JSON
- * object from UID to a number of pods. The UID is that of the pods' controller owner, or the pod's own if it has no
- * owner. Pods of one owner are alike, so one entry serves them and their successors.
+ * The annotation on a claim that says for which pods it was planned. A process reads it after a restart. It is a JSON
+ * object from UIDs to numbers of pods. The UID is that of the pods' controlling owner, or of a pod without an owner.
+ * Pods of one owner are equal, so one entry is enough for them and their successors.
  */
 
 import type { Pod } from "../../apis/core/pod.ts";
@@ -9,15 +9,18 @@ import { parseObject } from "../../apis/hub/annotations.ts";
 import { PLANNED_PODS_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import { controllerOf, type KubeObject } from "../../apis/meta.ts";
 
-/** Most UIDs in one annotation: 11 KiB of the 256 KiB that all annotations of an object may have. */
+/** The most UIDs in one annotation. They take 11 KiB of the 256 KiB that all annotations of an object may have. */
 const MOST_ENTRIES = 256;
 
-/** The UID by which a pod is counted: its controller owner's or its own. Undefined for pods that are not stored. */
+/**
+ * The UID under which a pod is counted: that of its controlling owner, or its own. Undefined for pods that are not
+ * stored in the API server.
+ */
 export function plannedAs(pod: Pod): string | undefined {
   return controllerOf(pod)?.uid ?? pod.metadata.uid;
 }
 
-/** Number of these pods by UID. */
+/** The number of these pods, by UID (see {@link plannedAs}). */
 export function countPlanned(pods: readonly Pod[]): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   for (const pod of pods) {
@@ -27,7 +30,10 @@ export function countPlanned(pods: readonly Pod[]): ReadonlyMap<string, number> 
   return counts;
 }
 
-/** The annotation for a claim planned for these pods. If there are too many UIDs, those with most pods are kept. */
+/**
+ * The annotation for a claim that is planned for these pods. If there are too many UIDs, those with the most pods are
+ * kept.
+ */
 export function plannedPodsAnnotation(pods: readonly Pod[]): Readonly<Record<string, string>> {
   const entries = [...countPlanned(pods)].sort(
     ([a, many], [b, few]) => few - many || (a < b ? -1 : 1),
@@ -37,7 +43,7 @@ export function plannedPodsAnnotation(pods: readonly Pod[]): Readonly<Record<str
   return { [PLANNED_PODS_ANNOTATION_KEY]: JSON.stringify(kept) };
 }
 
-/** Number of pods by UID that the claim was planned for. Empty: the annotation is absent or invalid. */
+/** The pods for which the claim was planned: numbers by UID. Empty: the annotation is absent or invalid. */
 export function plannedPodsOn(claim: KubeObject): ReadonlyMap<string, number> {
   const entries = Object.entries(parseObject(claim, PLANNED_PODS_ANNOTATION_KEY));
   return new Map(

@@ -8,7 +8,7 @@ const spec = (resources: object, more: Partial<PodSpec> = {}): PodSpec => ({
   ...more,
 });
 
-/** Containers without a request get this one. */
+/** A LimitRange that gives this request to containers that have none. */
 const range = (name: string, cpu: string, namespace = "default"): LimitRange => ({
   metadata: { name, namespace },
   spec: { limits: [{ type: "Container", defaultRequest: { cpu } }] },

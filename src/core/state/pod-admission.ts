@@ -1,8 +1,8 @@
 /**
- * What the API server adds to a pod that is not created yet: requests from limits, defaults of the namespace's
- * LimitRanges, what its RuntimeClass adds, then what a VerticalPodAutoscaler recommends. Pods of DaemonSets on planned
- * nodes and pods of CapacityBuffers are made from a template. Without this they would look smaller than they become.
- * upstream plans such a template as it is written.
+ * Computes what the API server would add to a pod when it is created: requests from limits, defaults of the namespace's
+ * LimitRanges, the overhead of its RuntimeClass, then the recommendation of a VerticalPodAutoscaler. Pods of DaemonSets
+ * on planned nodes and pods of CapacityBuffers are made from a template. Without these additions they would seem
+ * smaller than they will be. Upstream plans such a template as it is written.
  */
 import type { VerticalPodAutoscaler } from "../../apis/autoscaling/vertical-pod-autoscaler.ts";
 import { type LimitRange, withLimitRanges } from "../../apis/core/limit-range.ts";
@@ -11,9 +11,9 @@ import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import { type RuntimeClass, withRuntimeClass } from "../../apis/node/runtime-class.ts";
 import { type PodMaker, Recommendations, workloadOf } from "./recommendations.ts";
 
-/** The objects that admission reads, and what it makes of a spec. */
+/** Stores the objects that admission needs, and applies them to specs. */
 export class PodAdmission {
-  /** Keyed by namespace, each list in the order of names. */
+  /** LimitRanges by namespace, each list sorted by name. */
   readonly #limitRanges = new Map<string, readonly LimitRange[]>();
   readonly #runtimeClasses = new Map<string, RuntimeClass>();
   readonly #autoscalers = new Map<string, VerticalPodAutoscaler>();
@@ -47,7 +47,10 @@ export class PodAdmission {
     if (this.#runtimeClasses.delete(name)) this.#revision++;
   }
 
-  /** The recommender writes every minute. Only a changed recommendation counts as a change. */
+  /**
+   * Stores the autoscaler. Its recommender writes every minute, but only a changed recommendation increases the
+   * revision.
+   */
   updateAutoscaler(autoscaler: VerticalPodAutoscaler): void {
     const key = keyOf(autoscaler);
     const known = this.#autoscalers.get(key);
@@ -56,7 +59,7 @@ export class PodAdmission {
     this.#recommendAnew();
   }
 
-  /** Exactly these VerticalPodAutoscalers count from now on. */
+  /** Replaces all VerticalPodAutoscalers by these. */
   replaceAutoscalers(autoscalers: readonly VerticalPodAutoscaler[]): void {
     const keys = new Set(autoscalers.map(keyOf));
     const gone = this.autoscalers.filter((one) => !keys.has(keyOf(one)));
@@ -74,7 +77,7 @@ export class PodAdmission {
     this.#revision++;
   }
 
-  /** All VerticalPodAutoscalers, by namespace and name. The same list until one of them changes. */
+  /** All VerticalPodAutoscalers, sorted by namespace and name. It is the same list until one of them changes. */
   get autoscalers(): readonly VerticalPodAutoscaler[] {
     this.#recommending ??= [...this.#autoscalers]
       .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -82,14 +85,17 @@ export class PodAdmission {
     return this.#recommending;
   }
 
-  /** The spec with the requests that a VerticalPodAutoscaler would give to a new pod of the workload. */
+  /** The spec with the requests that a VerticalPodAutoscaler recommends for new pods of the workload. */
   recommended(workload: PodMaker, spec: PodSpec): PodSpec {
     if (this.#autoscalers.size === 0) return spec;
     this.#recommendations ??= new Recommendations(this.autoscalers);
     return this.#recommendations.completed(workload, spec);
   }
 
-  /** The pod as it would be created now. A pod with a workload gets what is recommended for that. */
+  /**
+   * The pod as it would be created now. If it belongs to a workload, it gets the requests that are recommended for
+   * that.
+   */
   created(pod: Pod): Pod {
     const stored = this.completed(pod.metadata.namespace, pod.spec);
     const workload = workloadOf(pod);
@@ -97,14 +103,14 @@ export class PodAdmission {
     return spec === pod.spec ? pod : { ...pod, spec };
   }
 
-  /** Rises when results of {@link completed} or {@link recommended} may change. */
+  /** Increases when results of {@link completed} or {@link recommended} may change. */
   get revision(): number {
     return this.#revision;
   }
 
   /**
-   * The spec as the API server would store it. The API server refuses a spec that contradicts its RuntimeClass or names
-   * an unknown one, so such a spec stays as it is.
+   * The spec as the API server would store it. A spec that contradicts its RuntimeClass or names an unknown one is
+   * returned unchanged, because the API server would refuse it.
    */
   completed(namespace: string | undefined, spec: PodSpec): PodSpec {
     const ranges = this.#limitRanges.get(namespace ?? "") ?? [];
@@ -123,7 +129,10 @@ function effectOf({ metadata, spec, status }: VerticalPodAutoscaler): string {
   return JSON.stringify([metadata.creationTimestamp, spec, told]);
 }
 
-/** A limit without a request is also the request. Returns `spec` itself if there is none. */
+/**
+ * The spec with requests from limits: a limit without a request is also the request. Returns `spec` itself if there is
+ * no such limit.
+ */
 function withRequestsFromLimits(spec: PodSpec): PodSpec {
   const { containers, initContainers } = spec;
   if (![...containers, ...(initContainers ?? [])].some(lacksRequest)) return spec;

@@ -10,12 +10,12 @@ const POOLS = ["a", "b"];
 const KINDS = ["NodeClaim", "Machine"];
 const WHAT = ["node", "claim", "pod", "mark", "replace", "unmark", "nominate", "gone", "unclaimed"];
 
-/** What the state was told about claims that will replace nodes. */
+/** A model of which claims will replace which nodes, from the changes that the state got. */
 class Told {
   readonly #nodes = new Set<string>();
-  /** Claim → whether it is leaving. */
+  /** For each claim: whether it is leaving. */
   readonly #claims = new Map<string, boolean>();
-  /** Node → claim. */
+  /** For each node: the claim that replaces it. */
   readonly #expected = new Map<string, string>();
 
   hears({ what, index, kind, named, leaving }: Change): void {
@@ -28,7 +28,7 @@ class Told {
     if (isGone || (what === "unmark" && named)) this.#expected.delete(node);
   }
 
-  /** The replacement of this node will not be launched. */
+  /** Whether the node is kept, because its replacement will not be launched. */
   stays(node: string): boolean {
     const claim = this.#expected.get(node);
     return (
@@ -41,7 +41,9 @@ function successorOf(index: number): string {
   return `c${(index + 1) % 3}`;
 }
 
-/** The usage by summing all nodes as upstream does each time, including those that stay after all. */
+/**
+ * The usage, computed by adding up all nodes each time as upstream does. Nodes that are kept after all are included.
+ */
 function summed(state: ClusterState, told: Told, poolId: string): Readonly<Record<string, number>> {
   const sum: Record<string, number> = {};
   for (const { poolId: own, labels, deleting, capacity, name: key, node, claim } of state.nodes()) {
@@ -60,7 +62,7 @@ const change = fc.record({
   pool: fc.option(fc.constantFrom(...POOLS), { nil: undefined }),
   kind: fc.constantFrom(...KINDS),
   cpu: fc.integer({ min: 1, max: 64 }),
-  /** Some nodes have resources that others lack; some have an instance, some are leaving. */
+  /** Some nodes have resources that others lack, some have an instance, and some are leaving. */
   gpus: fc.option(fc.nat(2), { nil: undefined }),
   named: fc.integer({ min: 0, max: 3 }).map((one) => one > 0),
   leaving: fc.integer({ min: 0, max: 4 }).map((one) => one === 0),
@@ -72,7 +74,7 @@ function play(state: ClusterState, one: Change, version: number): void {
   const { what, index, pool, kind, cpu, gpus, named, leaving } = one;
   const labels: Record<string, string> =
     pool === undefined ? {} : { "karpenter.sh/nodepool": pool };
-  // An instance belongs to one claim only.
+  // Only one claim can have an instance.
   const providerId = named ? `test://${kind}/${index}` : "";
   const resourceVersion = String(version);
   const deletion = leaving ? { deletionTimestamp: "2026-01-01T00:00:00Z" } : {};

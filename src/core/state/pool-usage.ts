@@ -1,6 +1,7 @@
 /**
  * The capacity of all nodes and claims of each pool. When a node changes, its old capacity is subtracted from the sum
- * and its new one is added. So a query takes time in proportion to the changes, not to the cluster.
+ * and its new capacity is added. So reading a sum takes time in proportion to the changes, not to the size of the
+ * cluster.
  */
 import { poolIdOfLabels } from "../../apis/hub/claim.ts";
 import { NO_RESOURCES, type Resources } from "../../apis/resources.ts";
@@ -8,35 +9,35 @@ import { eachInSteps, type Steps } from "../../base/steps.ts";
 import { within } from "../../base/within.ts";
 import type { NodeView } from "./node-view.ts";
 
-/** Adding one key takes a microsecond once its view is made. */
+/** Number of keys in one step. Adding one key takes a microsecond, once its view is made. */
 const KEYS_PER_STEP = 1_024;
 
-/** The current view for a key. */
+/** Returns the current view for a key. */
 type ViewOf = (key: string) => NodeView | undefined;
 
-/** What one key has added to its pool's sum. */
+/** What the node with this key has added to the sum of its pool. */
 interface Share {
   readonly poolId: string;
   readonly capacity: Resources;
 }
 
-/** Capacity and number of nodes by pool, for limits. */
+/** Capacity and number of nodes of each pool. Pool limits are compared with them. */
 export class PoolUsage {
   readonly #shares = new Map<string, Share>();
   readonly #pools = new Map<string, PoolSum>();
   readonly #changed = new Set<string>();
 
-  /** The view for the key may have changed. */
+  /** Records that the view for the key may have changed. */
   touch(key: string): void {
     this.#changed.add(key);
   }
 
-  /** Takes in the changes so far. More may follow meanwhile. */
+  /** Adds the changes that are recorded so far, in steps. More changes may be recorded between the steps. */
   *catchUp(viewOf: ViewOf): Steps<void> {
     yield* eachInSteps([...this.#changed], KEYS_PER_STEP, (key) => this.#takeIn(key, viewOf));
   }
 
-  /** The usage of the pool with this id. Later changes do not change the answer. */
+  /** The usage of the pool with this id. Later changes do not change the returned object. */
   of(poolId: string, viewOf: ViewOf): Resources {
     for (const key of this.#changed) this.#takeIn(key, viewOf);
     return this.#pools.get(poolId)?.amounts() ?? NO_RESOURCES;
@@ -59,7 +60,7 @@ export class PoolUsage {
   }
 }
 
-/** A node with the pool's label counts even without a claim, as in upstream. */
+/** What the node adds to its pool. A node with the pool's label counts even if it has no claim, as in upstream. */
 function shareOf(view: NodeView | undefined): Share | undefined {
   if (view === undefined || view.deleting) return undefined;
   const poolId = view.poolId ?? poolIdOfLabels(view.labels);
@@ -68,7 +69,9 @@ function shareOf(view: NodeView | undefined): Share | undefined {
 
 class PoolSum {
   readonly #sums: Record<string, number> = {};
-  /** Number of nodes that have the resource. A resource that no node has any more is left out of the sum. */
+  /**
+   * For each resource: the number of nodes that have it. A resource that no node has any more is removed from the sum.
+   */
   readonly #holders: Record<string, number> = {};
   #nodes = 0;
   #amounts: Resources | undefined;
@@ -82,7 +85,7 @@ class PoolSum {
     }
   }
 
-  /** How many nodes are left. */
+  /** Subtracts a node's capacity. Returns how many nodes are left. */
   remove(capacity: Resources): number {
     this.#amounts = undefined;
     for (const name in capacity) {

@@ -1,11 +1,11 @@
-/** Since when nothing has happened on a claim's node, for consolidateAfter. */
+/** When a claim's node is quiet: no pod was added or removed for consolidateAfter. */
 import type { Pool } from "../../apis/hub/pool.ts";
 import { condition } from "../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 
 /**
- * When a v1 node may be consolidated if nothing more happens there. Undefined: never, or not known yet.
+ * When a v1 node may be consolidated if no more pods are added or removed. Undefined: never, or not known yet.
  * upstream: pkg/controllers/nodeclaim/disruption/consolidation.go
  */
 export function quietFromMs(

@@ -1,6 +1,6 @@
 /**
- * Applies VerticalPodAutoscalers to pods that do not exist yet: pods of DaemonSets on new nodes, and pods that replace
- * those of a removed node. upstream reads the same objects and does not use them
+ * Applies recommendations of VerticalPodAutoscalers to pods that do not exist yet: pods of DaemonSets on new nodes, and
+ * successors of pods on removed nodes. Upstream reads the same objects but does not use them
  * (pkg/controllers/state/informer/vpa.go).
  */
 import {
@@ -13,7 +13,7 @@ import { controllerOf, createdAtMs } from "../../apis/meta.ts";
 import { deepFreeze } from "../../base/json.ts";
 import { within } from "../../base/within.ts";
 
-/** A workload that a VerticalPodAutoscaler may name. */
+/** A workload that a VerticalPodAutoscaler may target. */
 export interface PodMaker {
   readonly namespace: string | undefined;
   readonly apiVersion: string;
@@ -23,16 +23,16 @@ export interface PodMaker {
 
 const TEMPLATE_HASH = "pod-template-hash";
 
-/** Recommendations of a list of VerticalPodAutoscalers. */
+/** The recommendations of a list of VerticalPodAutoscalers. */
 export class Recommendations {
   readonly #byTarget = new Map<string, VerticalPodAutoscaler>();
-  /** Results by the list of containers, which pods of one template share. So their results are shared, too. */
+  /** Cached results by list of containers. Pods of one template share the list, so they share the result, too. */
   readonly #known = new Map<
     VerticalPodAutoscaler,
     WeakMap<PodSpec["containers"], PodSpec["containers"]>
   >();
 
-  /** If several are about one workload, the oldest counts, then the first by name. */
+  /** If several autoscalers target one workload, the oldest one counts; among equally old ones, the first by name. */
   constructor(autoscalers: readonly VerticalPodAutoscaler[]) {
     for (const one of autoscalers) {
       const { targetRef } = one.spec ?? {};
@@ -44,7 +44,7 @@ export class Recommendations {
     }
   }
 
-  /** The spec with the requests that are recommended for the workload. The same spec if nothing is recommended. */
+  /** The spec with the requests that are recommended for the workload. Without a recommendation, `spec` itself. */
   completed(workload: PodMaker, spec: PodSpec): PodSpec {
     const autoscaler = this.#byTarget.get(keyOf(workload));
     if (autoscaler === undefined) return spec;
@@ -56,21 +56,24 @@ export class Recommendations {
   }
 
   /**
-   * The pod that would replace this one if its node were removed. A pending pod is returned as it is: it already has
-   * its requests.
+   * The pod that would replace this one if its node were removed. A pending pod is returned unchanged, because it has
+   * its requests already.
    */
   successor(pod: Pod): Pod {
     if (this.#byTarget.size === 0 || !pod.spec.nodeName) return pod;
     const workload = workloadOf(pod);
     const spec = workload === undefined ? pod.spec : this.completed(workload, pod.spec);
     if (spec === pod.spec) return pod;
-    // Resources that the kubelet allocated to the old pod do not apply to the new one.
+    // The new pod does not get the resources that the kubelet has allocated to the old one, so the status is dropped.
     const { status: _, ...rest } = pod;
     return { ...rest, spec };
   }
 }
 
-/** The topmost owner, as far as the pod alone tells: a ReplicaSet with a template hash belongs to a Deployment. */
+/**
+ * The workload of the pod, as far as the pod itself shows it: a ReplicaSet with a template hash belongs to a
+ * Deployment.
+ */
 export function workloadOf(pod: Pod): PodMaker | undefined {
   const owner = controllerOf(pod);
   if (owner === undefined) return undefined;

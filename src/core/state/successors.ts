@@ -1,11 +1,11 @@
 /**
- * Which claims replace which nodes, by the commands. If such a claim is deleted, its command fails and the nodes
- * stay. So they must count in limits again before the command itself is called off.
+ * Records which claims replace which nodes in running commands. If such a claim is deleted, its command fails, and the
+ * nodes are kept. So these nodes must count in limits again, even before the command is rolled back.
  */
 export class Successors {
-  /** Node → claims, by name. */
+  /** For each node, by name: the claims that replace it. */
   readonly #claims = new Map<string, readonly string[]>();
-  /** Claim → nodes. */
+  /** For each claim, by name: the nodes that it replaces. */
   readonly #nodes = new Map<string, readonly string[]>();
 
   set(nodeNames: readonly string[], claimNames: readonly string[]): void {
@@ -14,7 +14,7 @@ export class Successors {
     for (const claim of claimNames) this.#nodes.set(claim, [...this.awaiting(claim), ...nodeNames]);
   }
 
-  /** The node no longer waits for a replacement. */
+  /** Records that the node no longer waits for a replacement. */
   forget(nodeName: string): void {
     for (const claim of this.of(nodeName)) {
       const others = this.awaiting(claim).filter((one) => one !== nodeName);
@@ -29,7 +29,7 @@ export class Successors {
     return this.#claims.get(nodeName) ?? [];
   }
 
-  /** The nodes that are removed when this claim is ready. */
+  /** The nodes that will be removed when this claim is ready. */
   awaiting(claimName: string): readonly string[] {
     return this.#nodes.get(claimName) ?? [];
   }

@@ -15,12 +15,12 @@ describe("the list of views", () => {
         const list = new ViewList(2);
         const now = new Map<string, NodeView>();
         for (const [round, changes] of rounds.entries()) {
-          // Changes arrive while the list is catching up with earlier ones.
+          // Changes are made while the list processes earlier changes.
           const catchingUp = list.catchUp((key) => now.get(key));
           const before = list.snapshot((key) => now.get(key));
           const copy = [...before];
           for (const { key, isGone } of changes) {
-            // Keys are in another order than names.
+            // The order of keys differs from the order of names.
             const name = `node-${(key * 7) % 10}`;
             if (isGone) now.delete(String(key));
             else

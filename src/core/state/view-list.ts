@@ -1,24 +1,24 @@
 /**
- * The views of all nodes by name, as snapshots. A snapshot copies the last one and replaces the changed views, so it
- * costs little more than its changes. Many changes can be taken in ahead of time, in steps.
+ * The views of all nodes, sorted by name, as snapshots. A snapshot copies the last one and replaces the changed views,
+ * so it costs little more than its changes. If there are many changes, they can be processed in advance, in steps.
  */
 import type { Steps } from "../../base/steps.ts";
 import type { NodeView } from "./node-view.ts";
 
-/** Changes taken in together. The whole list is copied each time. */
+/** Number of changes that are processed together. The whole list is copied for each such group. */
 const KEYS_PER_STEP = 1_024;
-/** Making one view takes a few microseconds. */
+/** Number of views that are made in one step. Each takes a few microseconds. */
 const VIEWS_PER_STEP = 64;
 
-/** The current view for a key. */
+/** Returns the current view for a key. */
 type ViewOf = (key: string) => NodeView | undefined;
 
-/** The nodes in a fixed order; a snapshot shares what did not change. */
+/** The list of node views. A snapshot shares unchanged views with the previous one. */
 export class ViewList {
   #views: readonly NodeView[] = [];
-  /** Key → its view in the last snapshot. */
+  /** For each key: its view in the last snapshot. */
   readonly #shown = new Map<string, NodeView>();
-  /** Number of nodes by id of their pool, in the last snapshot. */
+  /** For each pool id: the number of its nodes in the last snapshot. */
   readonly #owned = new Map<string, number>();
   readonly #changed = new Set<string>();
   readonly #keysPerStep: number;
@@ -27,7 +27,7 @@ export class ViewList {
     this.#keysPerStep = keysPerStep;
   }
 
-  /** The view for the key may have changed. */
+  /** Records that the view for the key may have changed. */
   touch(key: string): void {
     this.#changed.add(key);
   }
@@ -42,14 +42,14 @@ export class ViewList {
     return (this.#owned.get(poolId) ?? 0) > 0;
   }
 
-  /** Takes in changes until few are left. More may follow meanwhile. */
+  /** Processes changes until few are left, in steps. More changes may be recorded between the steps. */
   *catchUp(viewOf: ViewOf): Steps<void> {
     while (this.#changed.size > this.#keysPerStep) {
       const keys: string[] = [];
       for (const key of this.#changed) {
         if (keys.push(key) === this.#keysPerStep) break;
       }
-      // Making a view is most of the work.
+      // Makes the views first, because that is most of the work.
       for (const [index, key] of keys.entries()) {
         viewOf(key);
         if (index % VIEWS_PER_STEP === VIEWS_PER_STEP - 1) yield;
@@ -64,7 +64,7 @@ export class ViewList {
     }
   }
 
-  /** The same array until something changes. */
+  /** All views, sorted by name. It is the same array until something changes. */
   snapshot(viewOf: ViewOf): readonly NodeView[] {
     this.#takeIn([...this.#changed], viewOf);
     return this.#views;
@@ -130,7 +130,7 @@ export class ViewList {
     return views;
   }
 
-  /** Binary search: names ascend. */
+  /** The first index whose name is not below this one, by binary search. */
   #firstNotBelow(name: string): number {
     let [low, high] = [0, this.#views.length];
     while (low < high) {

@@ -1,17 +1,18 @@
 /**
- * Facts computed from a node's view, kept on the view, which never changes. A WeakMap is avoided: during its pauses the
- * garbage collector reads all entries, and there may be 100,000 views. A copy of a view may differ, so it has no notes.
+ * Facts that are computed from a node's view, cached on the view object. Views never change. A WeakMap would be slower:
+ * the garbage collector reads all its entries during pauses, and there may be 100,000 views. Copies of a view may
+ * differ, so they do not get its notes.
  */
 
 const NOTES = Symbol("notes");
-/** Number of kinds of notes. */
+/** How many kinds of notes exist. */
 let kinds = 0;
 
 interface Noted {
   readonly [NOTES]?: unknown[];
 }
 
-/** One kind of notes. Create it once, not once for each view. */
+/** One kind of notes on views. Create one object for all views, not one for each view. */
 export class ViewNotes<T> {
   readonly #at = kinds++;
 

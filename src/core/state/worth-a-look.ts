@@ -1,7 +1,7 @@
 /**
- * Changes of an object that may make a disruption possible, although no object was added or removed. A sweep that
- * found nothing is repeated only after the cluster's revision changed. Changes that happen on every node every few
- * minutes (heartbeats, images) do not count.
+ * Detects changes of an object that may make a disruption possible, although no object was added or removed. A
+ * disruption round that found nothing is repeated only after the cluster's revision has changed. Changes that happen on
+ * every node every few minutes (heartbeats, images) do not count.
  */
 import type { Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
@@ -11,18 +11,21 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { deepEqual } from "../../base/json.ts";
 import { isOthersFirst } from "./cordon.ts";
 
-/** Whether the node may take other pods, or more pods, than before. */
+/** Whether the node may now take pods that it would not have taken before. */
 export function takesOthers(before: Node, after: Node): boolean {
   return !deepEqual(offerOf(before), offerOf(after));
 }
 
 function offerOf({ metadata, spec, status }: Node): unknown {
-  // kube-scheduler alone reads this taint; planning ignores it.
+  // Only kube-scheduler reads this taint; planning ignores it.
   const taints = (spec?.taints ?? []).filter((taint) => !isOthersFirst(taint));
   return [metadata.labels, taints, spec?.unschedulable === true, status?.allocatable];
 }
 
-/** Whether the claim became consolidatable. Pods may then be moved to its node, even if the node itself stays. */
+/**
+ * Whether the claim has become consolidatable. From then on its node may take moved pods, even if the node itself is
+ * never disrupted.
+ */
 export function comesToRest(before: NodeClaim, after: NodeClaim): boolean {
   return isTrue(after, "Consolidatable") && !isTrue(before, "Consolidatable");
 }

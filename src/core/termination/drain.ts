@@ -1,7 +1,7 @@
 /**
- * Which pods of a leaving node are evicted next, and whether the node is drained. Pods are evicted in four tiers, one
- * after the other: non-critical, non-critical daemons, critical, critical daemons. A pod whose grace period would pass
- * the deadline of the node is deleted, whatever protects it.
+ * Decides which pods of a leaving node are evicted next, and whether the node is drained. Pods are evicted in four
+ * groups, one after the other: non-critical pods, non-critical daemons, critical pods, critical daemons. A pod whose
+ * grace period would end after the deadline of the node is deleted, whatever protects it.
  * upstream: pkg/controllers/node/termination/terminator/terminator.go
  */
 import { isOwnedByDaemonSet, type Pod } from "../../apis/core/pod.ts";
@@ -13,17 +13,17 @@ export interface DrainInput {
   readonly nowMs: number;
   /** All pods bound to the node. */
   readonly pods: readonly Pod[];
-  /** End of the terminationGracePeriod of the claim; undefined: no end. */
+  /** The end of the claim's terminationGracePeriod. Undefined: there is no deadline. */
   readonly deadlineMs: number | undefined;
 }
 
-/** What to evict now, and what to wait for. */
+/** The pods to evict now, and those that must wait. */
 export interface Drain {
-  /** Pods for the eviction queue now, by creation time, then key. */
+  /** Pods to add to the eviction queue now, sorted by creation time, then key. */
   readonly evict: readonly Pod[];
-  /** Pods of later tiers, in the same order. */
+  /** Pods of later groups, in the same order. */
   readonly later: readonly Pod[];
-  /** Number of pods that are not gone yet. 0: drained. */
+  /** Number of pods that still exist. 0: the node is drained. */
   readonly waiting: number;
 }
 
@@ -45,8 +45,8 @@ export function drain(input: DrainInput): Drain {
 }
 
 /**
- * Whether the pod must be deleted, not evicted, so that the node keeps its deadline: the grace period of the pod would
- * end later, or the pod was deleted with a grace period that ends later.
+ * Whether the pod must be deleted instead of evicted, so that the node keeps its deadline. That is so if the pod's
+ * grace period would end after the deadline, or if the pod was deleted with such a grace period.
  */
 export function mustDelete(pod: Pod, deadlineMs: number | undefined, nowMs: number): boolean {
   if (deadlineMs === undefined) return false;

@@ -121,7 +121,7 @@ describe("a move without downtime", () => {
       kind: "rolling",
       ours: false,
     });
-    // The new pod has the stamp itself, so it may be moved again.
+    // The new pod was created after the restart, so it may be moved again.
     const fresh = running({
       annotations: { ...ASKS, "karpenter.sh/surged-at": "2030-01-01T00:00:00Z" },
     });

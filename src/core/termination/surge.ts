@@ -1,9 +1,9 @@
 /**
- * Moves without downtime, for workloads with the annotation (karpenter-ts only; upstream only evicts). A Deployment of
- * one replica whose node is cordoned is restarted as by `kubectl rollout restart`. So its new pod is available
- * elsewhere before the old one ends. Anyone who may patch Deployments can run anything in their namespace, so this
- * works only in the namespaces of `--surge-namespaces`. Other pods are evicted, and an event says why. Workloads of
- * several replicas use PodDisruptionBudgets instead.
+ * Moves without downtime, for workloads with the annotation (karpenter-ts only; upstream only evicts). If the node of a
+ * Deployment with one replica is cordoned, the Deployment is restarted as by `kubectl rollout restart`. So its new pod
+ * is available elsewhere before the old one ends. Whoever may patch Deployments can run anything in their namespace, so
+ * this works only in the namespaces of `--surge-namespaces`. Other pods are evicted, and an event says why. Workloads
+ * with several replicas should use PodDisruptionBudgets instead.
  */
 import type { Deployment } from "../../apis/apps/kinds.ts";
 import type { PersistentVolumeClaim } from "../../apis/core/kinds.ts";
@@ -16,7 +16,7 @@ import {
 import { fromRfc3339 } from "../../base/clock.ts";
 
 export interface Workloads {
-  /** Namespaces whose Deployments may be rolled over; `*`: all. */
+  /** Namespaces whose Deployments may be restarted. `*`: all. */
   readonly surgeNamespaces: readonly string[];
   /** The Deployment with this key (`namespace/name`). */
   deployment(key: string): Deployment | undefined;
@@ -25,11 +25,11 @@ export interface Workloads {
 
 /**
  * Whether a pod is moved without downtime:
- * - `none`: it does not ask, or it is not Ready anyway.
- * - `able`: its Deployment can be rolled over now.
- * - `rolling`: its Deployment is being rolled over, and the pod ends once the new one is available. `ours`: by
- *   Karpenter.
- * - `unable`: it asks, but `why` forbids it.
+ * - `none`: its annotation does not request that, or the pod is not Ready anyway.
+ * - `able`: its Deployment can be restarted now.
+ * - `rolling`: its Deployment is being rolled over, and the pod ends once the new one is available. `ours`: whether
+ *   Karpenter started that.
+ * - `unable`: it is requested, but not possible because of `why`.
  */
 export type Surge =
   | { readonly kind: "none" }
@@ -37,13 +37,13 @@ export type Surge =
   | { readonly kind: "rolling"; readonly deployment: Deployment; readonly ours: boolean }
   | { readonly kind: "unable"; readonly why: string };
 
-/** How the pod is moved off a node that drains. */
+/** How the pod is moved off a node that is being drained. */
 export function surgeOf(pod: Pod, workloads: Workloads): Surge {
   const deployment = deploymentOf(pod, workloads);
   const asked =
     deployment?.metadata.annotations?.[ZERO_DOWNTIME_ANNOTATION_KEY] ??
     pod.metadata.annotations?.[ZERO_DOWNTIME_ANNOTATION_KEY];
-  // A terminating pod stays Ready until it ends, and its Deployment has created a new pod already.
+  // A terminating pod stays Ready until it ends, but its Deployment has created a new pod already.
   if (asked !== "true" || !isReady(pod) || isTerminating(pod)) return { kind: "none" };
   const refusal = notGranted(pod, workloads);
   if (refusal !== undefined) return { kind: "unable", why: refusal };
@@ -56,7 +56,7 @@ export function surgeOf(pod: Pod, workloads: Workloads): Surge {
     : { kind: "able", deployment };
 }
 
-/** Why a pod that asks is not moved without downtime; undefined: it is moved, or does not ask. */
+/** Why a pod cannot be moved without downtime although that is requested. Undefined: it can, or it is not requested. */
 export function surgeProblem(surge: Surge): string | undefined {
   return surge.kind === "unable" ? surge.why : undefined;
 }
@@ -88,7 +88,7 @@ function isStampedAfter({ spec }: Deployment, { metadata }: Pod): boolean {
   return (fromRfc3339(stamp) ?? 0) >= bornMs;
 }
 
-/** Why a rollout would not bring a new pod before the old one ends; undefined: it would. */
+/** Why a restart would not create a new pod before the old one ends. Undefined: it would. */
 function obstacle({ spec, status }: Deployment): string | undefined {
   const { replicas = 1, paused, strategy } = spec;
   const { maxSurge = "25%", maxUnavailable = "25%" } = strategy?.rollingUpdate ?? {};
@@ -103,13 +103,18 @@ function obstacle({ spec, status }: Deployment): string | undefined {
   return undefined;
 }
 
-/** Whether the amount is one whole pod when there is one replica. Kubernetes rounds smaller percentages down. */
+/**
+ * Whether the amount means one pod for a Deployment of one replica. Kubernetes rounds smaller percentages down to zero.
+ */
 function isWhole(amount: number | string): boolean {
   const text = String(amount);
   return text.endsWith("%") ? Number.parseInt(text, 10) >= 100 : Number(text) >= 1;
 }
 
-/** The new pod runs on another node, so its volumes must be mountable on both. */
+/**
+ * Why the pod's volumes prevent the move. The new pod runs on another node, so volumes must be mountable on both nodes.
+ * Undefined: nothing prevents it.
+ */
 function volumeObstacle({ metadata, spec }: Pod, workloads: Workloads): string | undefined {
   for (const { persistentVolumeClaim: used } of spec.volumes ?? []) {
     if (used === undefined) continue;

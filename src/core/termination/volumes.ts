@@ -1,6 +1,6 @@
 /**
- * Which volume attachments must be gone before an instance is terminated: those of pods that drain. Pods that stay
- * until the end, such as daemons that tolerate the disruption taint, would never release their volumes.
+ * Finds the volume attachments that must be gone before an instance is terminated: those of pods that are drained. Pods
+ * that are not drained, such as daemons that tolerate the disruption taint, would never release their volumes.
  * upstream: pkg/controllers/node/termination/controller.go
  */
 import type { PersistentVolumeClaim } from "../../apis/core/kinds.ts";
@@ -17,7 +17,7 @@ export interface DetachInput {
   readonly claims: readonly PersistentVolumeClaim[];
 }
 
-/** Empty: the instance may be terminated. */
+/** The attachments that must still be removed. Empty: the instance may be terminated. */
 export function blockingAttachments(input: DetachInput): readonly VolumeAttachment[] {
   const { nodeName, nowMs } = input;
   const attached = input.attachments.filter(({ spec }) => spec.nodeName === nodeName);
@@ -47,7 +47,10 @@ interface PodVolume {
   readonly ephemeral?: unknown;
 }
 
-/** Kubernetes names the claim of a generic ephemeral volume after the pod and the volume. */
+/**
+ * The name of the volume's claim. Kubernetes names the claim of a generic ephemeral volume after the pod and the
+ * volume.
+ */
 function claimNameOf(pod: Pod, volume: PodVolume): string | undefined {
   if (volume.persistentVolumeClaim !== undefined) return volume.persistentVolumeClaim.claimName;
   return volume.ephemeral === undefined ? undefined : `${pod.metadata.name}-${volume.name}`;

@@ -1,6 +1,6 @@
 /**
- * The disruption methods, in the order in which they are asked; the first one with a command wins. Return and repack
- * are karpenter-ts only. Repack comes last: the methods before it leave the pools to it on which it saves much more.
+ * The disruption methods, in the order in which they run. The first one with a command wins. Return and repack are
+ * karpenter-ts only. Repack is last; methods before it skip the pools on which repack saves much more.
  * upstream: pkg/controllers/disruption/controller.go
  */
 import { drift } from "./drift.ts";

@@ -24,7 +24,7 @@ import { singleNodeConsolidation as single } from "./single-node-consolidation.t
 const names = (candidates: readonly Candidate[]) => candidates.map(({ node }) => node.name).sort();
 const propose = (method: typeof single, candidates: readonly Candidate[], options?: RoundOptions) =>
   atOnce(method.propose(roundOf(candidates, options)));
-/** Each node saves as much as any other, so candidates are ordered by name. */
+/** A node with pods of these cpu requests. All nodes save equally much, so candidates are ordered by name. */
 const used = (name: string, pods: readonly string[], options: CandidateOptions = {}) =>
   candidate(name, { pods, ...options });
 const capacityTypes = (...values: readonly string[]) => ({
@@ -77,7 +77,7 @@ describe("single-node consolidation", () => {
     expect(commands).toMatchObject([{ replacements: [], targets: ["c"] }]);
     const [command] = commands as [Command];
     expect(names(command.candidates)).toEqual(["a"]);
-    // The validation makes the same assumptions.
+    // The validation simulates under the same terms, so it confirms the command.
     const confirmed = validated(single, command, roundOf(nodes));
     expect(confirmed).toMatchObject({ targets: ["c"], validateAfterMs: 0 });
   });
@@ -215,7 +215,7 @@ describe("single-node consolidation", () => {
       "small",
       "small",
     ]);
-    // Whichever of the plan's types is launched, all nodes together are cheaper.
+    // All replacements together are cheaper than the removed nodes, whichever of the plan's types are launched.
     expect(
       command?.replacements.flatMap((plan) => plan.instanceTypes.map(({ name }) => name)),
     ).toEqual(["small", "small", "small"]);
@@ -361,7 +361,7 @@ describe("multi-node consolidation", () => {
     const spot = { types: [instanceType()], capacityType: "spot" };
     const nodes = ["a", "b"].map((name) => used(name, ["1"], { ...spot, type: "m-4x" }));
     const options = { types: [instanceType()], forSpot: "spot" as const };
-    // Only one of the two may be removed, which is the single-node method's task.
+    // Only one of the two nodes may be removed, so this is left to the single-node method.
     expect(propose(multi, nodes, options).commands).toEqual([]);
     expect(propose(single, nodes, options).commands).toHaveLength(1);
   });
@@ -374,7 +374,7 @@ describe("multi-node consolidation", () => {
     const [plan] = command?.replacements ?? [];
     expect(plan?.instanceTypes.map(({ name }) => name)).toEqual(["m-8x"]);
     expect(plan?.cheapest).toMatchObject({ capacityType: "on-demand", priceMicroUsd: 400_000 });
-    // Otherwise one of these large nodes stays.
+    // If spot nodes are only deleted, one of the three nodes must be kept.
     const [deletion] = propose(multi, nodes, { forSpot: "nothing" }).commands;
     expect(names(deletion?.candidates ?? [])).toEqual(["a", "b"]);
     expect(deletion?.replacements).toEqual([]);

@@ -1,4 +1,4 @@
-/** Replaces nodes that no longer match their NodePool or node class: their claims have the condition Drifted. */
+/** Replaces nodes that no longer match their NodePool or node class. Their claims have the condition Drifted. */
 import type { Method } from "./method.ts";
 import { replacing } from "./replacing.ts";
 

@@ -1,8 +1,8 @@
 /**
- * Removes nodes that run nothing but daemon pods, as many as budgets allow. The generations differ:
- * - v1 waits for `consolidateAfter` (the condition Consolidatable) and validates after 15 s.
- * - v1alpha5 `ttlSecondsAfterEmpty` and v1beta1 WhenEmpty count from the condition Empty and do not validate.
- * - Consolidation of both removes empty nodes without that wait, and validates.
+ * Removes nodes that run nothing but daemon pods, as many as budgets allow. The API versions differ:
+ * - v1 waits for `consolidateAfter` (the condition Consolidatable), and validates after 15 s.
+ * - `ttlSecondsAfterEmpty` of v1alpha5 and WhenEmpty of v1beta1 count from the condition Empty, and do not validate.
+ * - With consolidation enabled, both older versions remove empty nodes without that wait, and validate.
  *
  * upstream: pkg/controllers/disruption/emptiness.go, and v0.31 emptynodeconsolidation
  */
@@ -43,7 +43,7 @@ export const emptiness: Method = {
   validate,
 };
 
-/** How an empty node is removed: the wording of its command, and how long that waits for validation. */
+/** How empty nodes are removed: the name of the method in messages, and the wait before validation. */
 interface Way {
   readonly via: "emptiness" | "consolidation";
   readonly validateAfterMs: number;
@@ -80,7 +80,10 @@ export function emptyCommand(candidate: Candidate): Command {
   return removal([candidate], { ...EMPTY, ...wayOfEmpty(candidate) });
 }
 
-/** One command or more for each generation and way, because wording and wait belong to the command. */
+/**
+ * Commands for these nodes. Nodes of different API versions or ways need separate commands, because the wording and the
+ * wait belong to a command.
+ */
 function commandsFor(candidates: readonly Candidate[], round: Round): readonly Command[] {
   const budgets = budgetCounter(round.budgets.allowances);
   const groups = new Map<string, { way: Way; candidates: Candidate[] }>();
@@ -96,7 +99,7 @@ function commandsFor(candidates: readonly Candidate[], round: Round): readonly C
   });
 }
 
-/** Keeps the nodes that are still empty and that budgets still allow. */
+/** The command with those nodes that are still empty and that budgets still allow. */
 function* validate(command: Command, round: Round): Steps<Command | ValidationFailure> {
   const names = new Set(command.candidates.map(({ node }) => node.name));
   const still = yield* filterInSteps(round.facts.candidates, ({ node }) => names.has(node.name));

@@ -15,7 +15,7 @@ describe("candidates", () => {
     expect(runs()).toEqual([]);
     expect(runs(1, 0, 9, 0, 3, 2)).toEqual([[1, 0, 9], [0, 3], [2]]);
     expect(runs(1, 1)).toEqual([[1, 1]]);
-    // A candidate counts as one pod more.
+    // In a run, each candidate counts as one pod more than it has.
     const lengths = [62, 63].map((count) =>
       [...inRuns(withPods(count, 0, 0))].map((run) => run.length),
     );

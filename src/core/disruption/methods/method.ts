@@ -1,48 +1,48 @@
-/** What every disruption method looks like. Each has a file beside this one; all.ts has their order. */
+/** The interface of every disruption method. Each method has a file beside this one; all.ts lists them in order. */
 import type { Steps } from "../../../base/steps.ts";
 import type { Candidate, DisruptionClass } from "../candidates.ts";
 import type { BalancedVerdict, Command, CommandReason } from "../command.ts";
 import type { Round } from "../round.ts";
 
-/** Why a candidate stays as it is, for an event on its Node and its claim. */
+/** Why a candidate is not disrupted, for an event on its Node and its claim. */
 export interface Remark {
   readonly candidate: Candidate;
-  /** `repairBlocked`: repair stops for the whole NodePool, which is told as well. */
+  /** `repairBlocked`: no node of the whole NodePool is repaired, so the NodePool gets an event, too. */
   readonly about: "blocked" | "unconsolidatable" | "repairBlocked";
   readonly message: string;
 }
 
-/** Pools (by id) that share machines and whose nodes the method leaves for a later round. */
+/** Nodes that a method leaves for a later round. `poolIds`: their pools, whose pods may share nodes. */
 export interface Deferred {
-  /** The command that waits; absent for `repacked`. */
+  /** The command that is deferred. Absent for `repacked`. */
   readonly command?: Command;
   readonly poolIds: ReadonlySet<string>;
   readonly until: DeferredUntil;
 }
 
 /**
- * `settled`: the pods that a consolidation moved have been on their new nodes for `consolidateAfter`.
- * `quiet`: more nodes of these pools are quiet, that is, no pod came or left for `consolidateAfter`.
- * `repacked`: repack saves much more on these pools and is asked in the same round.
+ * What the deferred command waits for. `settled`: the pods that a consolidation moved have been on their new nodes for
+ * `consolidateAfter`. `quiet`: more nodes of these pools are quiet, which means that no pod was added or removed for
+ * `consolidateAfter`. `repacked`: repack saves much more on these pools and runs in the same round.
  */
 export type DeferredUntil = "settled" | "quiet" | "repacked";
 
-/** A method's answer. arbiter.ts decides what becomes of it. */
+/** What a method proposes in a round. arbiter.ts decides which commands begin. */
 export interface Proposal {
-  /** Empty: the method has nothing to do. */
+  /** Empty: the method found nothing to do. */
   readonly commands: readonly Command[];
-  /** What the method could do but leaves for a later round; absent: nothing. */
+  /** What the method leaves for a later round. Absent: nothing. */
   readonly deferred?: readonly Deferred[];
-  /** Groups of pools (by id) that the commands are about: other groups are served first the next time. */
+  /** The groups of pools (by id) to which the commands belong. Other groups are served first the next time. */
   readonly servedPools?: readonly ReadonlySet<string>[];
   readonly remarks: readonly Remark[];
-  /** Moves that a Balanced pool refused; for metrics. */
+  /** Verdicts of pools with the policy Balanced that refused a move. For metrics. */
   readonly refused?: readonly BalancedVerdict[];
-  /** True if a method that usually needs no simulation had to simulate for this answer. */
+  /** True if a method that usually needs no simulation has simulated this time. */
   readonly hasSimulated?: boolean;
 }
 
-/** Why a command no longer holds. upstream: the reasons of failed validations */
+/** Why a command is no longer valid. upstream: the reasons of failed validations */
 export type ValidationFailure = "budget" | "scheduling" | "churn";
 
 export interface Method {
@@ -50,25 +50,28 @@ export interface Method {
   readonly reason: CommandReason;
   readonly consolidationType: Command["consolidationType"];
   readonly disruptionClass: DisruptionClass;
-  /** The method simulates candidates. arbiter.ts asks it less often. */
+  /** Whether the method simulates candidates. arbiter.ts runs such a method less often. */
   readonly simulates: boolean;
-  /** All its commands wait for validation. arbiter.ts does not ask it while another command waits. */
+  /** Whether its commands wait for validation. arbiter.ts does not run such a method while another command waits. */
   readonly needsValidation: boolean;
-  /** Whether the method is about this candidate at all; counted in the metric of eligible nodes. */
+  /** Whether the method could ever disrupt this candidate. The metric of eligible nodes counts it. */
   isEligible(candidate: Candidate, nowMs: number): boolean;
-  /** Goes through the candidates until it finds something to do. */
+  /** Goes through the candidates until it finds commands. */
   propose(round: Round): Steps<Proposal>;
-  /** The part of a command that is still valid after its wait, or why none is. `round` holds fresh facts. */
+  /** The part of a command that is still valid after its wait, or why no part is. `round`: fresh facts. */
   validate(command: Command, round: Round): Steps<Command | ValidationFailure>;
 }
 
-/** For methods whose commands begin at once. */
+/** The validation of methods whose commands begin immediately: the command is always valid. */
 export function* unchanged(command: Command): Steps<Command> {
   yield;
   return command;
 }
 
-/** More would be judged too late: each node takes several requests, and the next command starts from their result. */
+/**
+ * The most empty nodes that one command removes. Each node takes several API requests. With more nodes, the results of
+ * a command would be known too late for the next one.
+ */
 const EMPTY_NODES_PER_COMMAND = 500;
 
 /** Splits nodes that are removed together into lists, one for each command. */
@@ -79,7 +82,7 @@ export function inCommands(candidates: readonly Candidate[]): readonly (readonly
   return lists;
 }
 
-/** Simulating the move of this number of pods takes 1 ms, and 20 ms the first time. */
+/** Simulating the move of this many pods takes 1 ms, or 20 ms the first time. */
 const PODS_PER_RUN = 64;
 
 /** Splits the candidates into runs of about `podsPerRun` pods, in their order. */

@@ -1,7 +1,7 @@
 /**
- * Consolidates several used nodes in one command. Two searches, and the command that saves more wins:
- * - Nodes that can be removed together because their pods fit on nodes that stay, in the whole cluster (v1 only).
- * - The longest list of candidates, best saving first, that can be replaced by something cheaper, found by bisection.
+ * Consolidates several nodes with pods in one command. There are two searches, and the command that saves more wins:
+ * - v1 only: nodes of the whole cluster that can be removed together, because their pods fit on the remaining nodes.
+ * - The longest list of candidates, best saving first, that something cheaper can replace. It is found by bisection.
  *
  * upstream: pkg/controllers/disruption/multinodeconsolidation.go (the second search only)
  */
@@ -14,9 +14,9 @@ import type { Round } from "../round.ts";
 import { inRuns, type Method, type Proposal } from "./method.ts";
 import { deferredToRepack, poolsLeftToRepack } from "./repack.ts";
 
-/** Nodes of one command. */
+/** The most nodes of one command. */
 const MAX_NODES = 100;
-/** Pods of the nodes that the first search tries together. */
+/** How many pods the nodes that the first search tries together may have. */
 const PODS_PER_TRY = 1_500;
 
 export const multiNodeConsolidation: Method = {
@@ -31,11 +31,13 @@ export const multiNodeConsolidation: Method = {
   validate: validateConsolidation,
 };
 
-/** Searches again without the pools that are left to repack, until a command is about none of them. */
+/**
+ * Repeats the search. Pools that are left to repack are excluded, until the command found has no nodes of such pools.
+ */
 function* propose(round: Round): Steps<Proposal> {
   const left = new Set<string>();
   for (;;) {
-    // Only verdicts of the last search, because an earlier one refused the same moves.
+    // Only verdicts of the last search are kept, because earlier searches refused the same moves.
     const refused: BalancedVerdict[] = [];
     const candidates = yield* filterInSteps(
       round.facts.candidates,
@@ -54,7 +56,7 @@ function* propose(round: Round): Steps<Proposal> {
   }
 }
 
-/** A command has nodes of one generation: the first generation that has a command wins, the oldest first. */
+/** The best command. A command has nodes of one API version only: the oldest version that has a command wins. */
 function* bestCommand(
   candidates: readonly Candidate[],
   round: Round,
@@ -70,7 +72,7 @@ function* bestCommand(
     yield;
     tried += run.length;
     removal = yield* removalOf(run, round, refused);
-    // While candidates are left to try, this command is begun first: it needs no replacement.
+    // The removal needs no replacement. So it begins now, and the remaining candidates are tried in the next round.
     if (removal !== undefined && tried < removable.length) return removal;
   }
   yield;
@@ -88,7 +90,10 @@ function* bestCommand(
   return undefined;
 }
 
-/** Removes those nodes of a run whose pods fit together on nodes that stay. `refused` collects verdicts. */
+/**
+ * The command that removes those nodes of the run whose pods fit together on remaining nodes. `refused` collects
+ * verdicts.
+ */
 function* removalOf(
   candidates: readonly Candidate[],
   round: Round,
@@ -106,13 +111,13 @@ function* removalOf(
   return undefined;
 }
 
-/** The command that saves more; the second of equals. */
+/** The command that saves more. If both save the same, the second one. */
 function savingMore(a: Command | undefined, b: Command | undefined): Command | undefined {
   if (a === undefined || b === undefined) return a ?? b;
   return savingsMicroUsd(a) > savingsMicroUsd(b) ? a : b;
 }
 
-/** Keeps as many candidates as budgets and PodDisruptionBudgets allow together, the best saving first. */
+/** As many candidates as budgets and PodDisruptionBudgets allow together, the best saving first. */
 function* withinLimits(
   candidates: readonly Candidate[],
   round: Round,
@@ -125,7 +130,9 @@ function* withinLimits(
   return chosen;
 }
 
-/** Bisects for the most candidates, from the first on, that one command can consolidate. */
+/**
+ * Finds, by bisection, the largest number of candidates, counted from the first one, that one command can consolidate.
+ */
 function* longestCommand(
   candidates: readonly Candidate[],
   round: Round,

@@ -28,7 +28,7 @@ const values = ["on-demand"];
 const ON_DEMAND = { key: "karpenter.sh/capacity-type", operator: "In" as const, values };
 const REPACK = { planner: DEFAULT_PLANNER, minSavingsPercent: 5 };
 
-/** A node of eight cores. One pod uses five of them, so three such pods need sixteen cores. */
+/** A node of eight cores with a pod of five cores. Three such pods fit on one node of sixteen cores. */
 const sparse = (name: string, options: CandidateOptions = {}) =>
   candidate(name, {
     type: "m-8x",
@@ -133,7 +133,7 @@ describe("repack", () => {
       commands: [],
       deferred: [{ until: "repacked" }],
     });
-    // The budgets allow no more nodes.
+    // Budgets allow only as many nodes as the first command removes.
     expect(atOnce(repack.propose(input(nodes, { allowed: 4, ...options }))).commands).toHaveLength(
       1,
     );
@@ -182,7 +182,7 @@ describe("repack", () => {
       const waited: number[] = [];
       for (let second = 0; second <= 600; second += 10) {
         const nowMs = NOW + second * 1_000;
-        // At any time, one of these nodes would be free in ten seconds.
+        // At every second, there is one node that would be quiet ten seconds later.
         const nodes = [...six, noisy("x", 10_000 + second * 1_000)];
         const proposal = propose(nodes, { nowMs, turns });
         if (proposal.commands.length === 0) waited.push(second);
@@ -253,9 +253,9 @@ describe("repack", () => {
         return pools(atOnce(repack.propose(withFacts(one, { simulator }))));
       };
       expect(going(7)).toEqual(["a", "b", "c"]);
-      // Only two of b's three nodes could be removed, so b stays.
+      // The budget allows only two of b's three nodes, so b is not repacked.
       expect(going(5)).toEqual(["a", "c"]);
-      // The PodDisruptionBudget keeps b.
+      // The PodDisruptionBudget protects the nodes of b.
       expect(going(6, [pdb])).toEqual(["a", "c"]);
     });
 

@@ -1,8 +1,8 @@
 /**
- * Replaces several nodes by several others that are cheaper together. It comes last, where upstream's methods would
- * save less. Each sweep rates every node, and plans only what could save enough. As many nodes as budgets and
- * PodDisruptionBudgets allow are repacked together. Each command saves enough by itself.
- * karpenter-ts only: upstream replaces any number of nodes by one.
+ * Replaces several nodes by several others that are cheaper together. It runs last, and only where upstream's methods
+ * would save less. Each round rates every node, and plans only what could save enough. As many nodes as budgets and
+ * PodDisruptionBudgets allow are repacked together. Each command saves enough on its own. karpenter-ts only: upstream
+ * replaces any number of nodes by one.
  */
 import { filterInSteps, type Steps } from "../../../base/steps.ts";
 import { type Candidate, priceOfAll } from "../candidates.ts";
@@ -35,8 +35,8 @@ export const repack: Method = {
 };
 
 /**
- * False for three kinds of nodes. v1alpha5 and v1beta1 allow a command one replacement at most. A Job's pod loses its
- * work when it is evicted. A node without pods has nothing to pack.
+ * Whether the node may be repacked. False for three kinds of nodes. In v1alpha5 and v1beta1, a command may have only
+ * one replacement. A Job's pod loses its work when it is evicted. A node without pods has nothing to repack.
  */
 function mayBeRepacked(candidate: Candidate, nowMs: number): boolean {
   if (candidate.generation !== "v1" || jobPodOn([candidate]) !== undefined) return false;
@@ -44,7 +44,7 @@ function mayBeRepacked(candidate: Candidate, nowMs: number): boolean {
   return isConsolidatable(candidate, nowMs);
 }
 
-/** Candidates that repack may take now: neither the node nor its pool is held off. */
+/** The candidates that may be repacked now: neither the node nor its pool is held off. */
 export function repackCandidates(round: Round): Steps<readonly Candidate[]> {
   const { facts, holdOffs, nowMs } = round;
   return filterInSteps(
@@ -53,28 +53,28 @@ export function repackCandidates(round: Round): Steps<readonly Candidate[]> {
   );
 }
 
-/** What packing the pods of one group of pools again comes to. */
+/** The result of repacking the pods of one group of pools. */
 interface GroupResult {
-  /** Undefined: it would save too little. */
+  /** Undefined: repacking would save too little. */
   readonly command: Command | undefined;
-  /** What the command waits for; undefined: it may begin now. */
+  /** What the command waits for. Undefined: it may begin now. */
   readonly until: DeferredUntil | undefined;
-  /** Verdicts against moves that were tried. */
+  /** Verdicts that refused moves which were tried. */
   readonly refused: readonly BalancedVerdict[];
 }
 
-/** What is known for one list of candidates. The consolidation methods ask for it before repack itself does. */
+/** The results for one list of candidates. The consolidation methods need them before repack itself runs. */
 interface Search {
   readonly candidates: readonly Candidate[];
   readonly groups: readonly PoolGroup[];
   readonly results: Map<PoolGroup, GroupResult>;
-  /** Reschedulable pods of the groups in `results`. */
+  /** How many reschedulable pods the groups in `results` have. */
   pods: number;
 }
 
 /**
- * The consolidation methods search at most this many groups per round, because one group can take some tenths of a
- * second. They go on while the groups had fewer pods than {@link MAX_SEARCHED_PODS} in all.
+ * The most groups that the consolidation methods search in one round, because one group can take some tenths of a
+ * second. They search further groups while the groups so far had fewer pods than {@link MAX_SEARCHED_PODS} in all.
  */
 const MAX_SEARCHED_GROUPS = 32;
 const MAX_SEARCHED_PODS = 10_000;
@@ -95,7 +95,7 @@ function hasSearchedEnough({ results, pods }: Search): boolean {
   return results.size >= MAX_SEARCHED_GROUPS && pods >= MAX_SEARCHED_PODS;
 }
 
-/** Searched once per round: a command is validated on fresh facts later. */
+/** The result for a group, cached for this round. A command is validated on fresh facts later. */
 function* resultFor(group: PoolGroup, round: Round, search: Search): Steps<GroupResult> {
   const known = search.results.get(group);
   if (known !== undefined) return known;
@@ -106,8 +106,8 @@ function* resultFor(group: PoolGroup, round: Round, search: Search): Steps<Group
 }
 
 /**
- * One command for each group that need not wait, since groups share no machines. Together the commands keep budgets,
- * PodDisruptionBudgets and the number of nodes of one command. The group that was served longest ago comes first.
+ * Proposes one command for each group that need not wait, because groups share no nodes. All commands together respect
+ * budgets, PodDisruptionBudgets and the most nodes of one command. The group that was served longest ago comes first.
  */
 function* propose(round: Round): Steps<Proposal> {
   if (round.settings.repack === undefined) return { commands: [], remarks: [] };
@@ -144,7 +144,10 @@ function longestUnservedFirst(
   return groups.toSorted((a, b) => (last.get(a) ?? 0) - (last.get(b) ?? 0));
 }
 
-/** Chooses nodes until a choice saves enough. Nodes of a choice that does not are not chosen again. */
+/**
+ * Chooses nodes again and again, until a choice saves enough. Nodes of a choice that saves too little are not chosen
+ * again.
+ */
 function* searchGroup({ poolIds, candidates }: PoolGroup, round: Round): Steps<GroupResult> {
   yield;
   const minShare = round.holdOffs.minRepackShare(candidates);
@@ -176,9 +179,9 @@ interface WholeGroup {
 }
 
 /**
- * What the command waits for; undefined: it begins now. It waits while more nodes of its group become quiet soon, if
- * they would save enough more. New nodes are held off after a repack. So nodes that become
- * quiet too late could only be repacked alone, and that may not save enough.
+ * What the command waits for. Undefined: it begins now. It waits if more nodes of its group will be quiet soon and
+ * would increase the saving enough. New nodes are held off after a repack. So nodes that become quiet too late could
+ * only be repacked alone, which may save too little.
  */
 function* deferredUntil(
   { poolIds, choice, command }: WholeGroup,
@@ -202,14 +205,14 @@ function* deferredUntil(
   return saves < asGoodMicroUsd(saves + more, price, minShare) ? "quiet" : undefined;
 }
 
-/** The most that packing these nodes again could save. */
+/** The most that repacking these nodes could save, per hour. */
 function mostMicroUsd({ gainsMicroUsd }: RepackChoice): number {
   return Math.max(0, ...gainsMicroUsd);
 }
 
 /**
- * Ids of the command's pools on which repack saves much more, now or soon. Each group of pools is compared by itself,
- * since savings in one group say nothing about another.
+ * Ids of those pools of the command on which repack saves much more, now or soon. Each group of pools is compared
+ * alone, because savings in one group do not affect another.
  */
 export function* poolsLeftToRepack(command: Command, round: Round): Steps<readonly string[]> {
   if (round.settings.repack === undefined) return [];
@@ -222,7 +225,7 @@ export function* poolsLeftToRepack(command: Command, round: Round): Steps<readon
     if (hasSearchedEnough(search) && !search.results.has(group)) continue;
     const { command: best, until } = yield* resultFor(group, round, search);
     if (best === undefined) continue;
-    // A removal without replacements does not wait for other nodes to become quiet.
+    // Removing nodes without replacements does not wait for other nodes to become quiet.
     if (until === "quiet" && command.replacements.length === 0) continue;
     const replacements = command.replacements.filter(({ pool }) => poolIds.has(pool.id));
     const price = priceOfAll([...new Set([...candidates, ...best.candidates])]);
@@ -233,12 +236,12 @@ export function* poolsLeftToRepack(command: Command, round: Round): Steps<readon
   return left;
 }
 
-/** What another method answers about the pools (by id) that {@link poolsLeftToRepack} named. */
+/** What another method defers because of the pools (by id) that {@link poolsLeftToRepack} returned. */
 export function deferredToRepack(poolIds: ReadonlySet<string>): readonly Deferred[] {
   return poolIds.size === 0 ? [] : [{ poolIds, until: "repacked" }];
 }
 
-/** Packs again on fresh facts: the same nodes must be removable, and it must save enough again. */
+/** Repacks the same nodes again on fresh facts. They must still be removable, and the result must save enough again. */
 function* validate(command: Command, round: Round): Steps<Command | ValidationFailure> {
   const still = candidatesNow(command, round);
   if (typeof still === "string") return still;

@@ -53,7 +53,7 @@ interface SickOptions extends CandidateOptions {
   readonly blocking?: string;
 }
 
-/** A node whose condition `ails` has been False for some time. */
+/** A broken node: its condition `ails` has been False for `forMinutes`. */
 function sick(name: string, options: SickOptions = {}): Candidate {
   const { ails = "Disk", forMinutes = 20, initialized = true } = options;
   const well = candidate(name, options);
@@ -119,7 +119,8 @@ describe("repair", () => {
     const why = 'more than 20% of nodes in nodepool "default" are unhealthy';
     expect(said(blocked)).toEqual(["a", "b", "c"].map((name) => [name, "repairBlocked", why]));
     expect(blocked.commands).toEqual([]);
-    // Repair is tried again soon. A node that recovers does not change the answers of other methods.
+    // The result is not cached, so repair is tried again soon. A recovered node does not change the results of other
+    // methods.
     expect(blocked.hasSimulated).toBeUndefined();
     expect(proposed(three, { nodes: healthy(8) }).commands).toHaveLength(1);
   });

@@ -1,7 +1,7 @@
 /**
- * Replaces or reboots broken nodes, the most urgent one first, one at a time and within budgets. Where more than a
- * fifth of a NodePool is broken, the cause is probably elsewhere, so none of its nodes is repaired. The same holds for
- * nodes that share an image, a type or a zone with most broken ones.
+ * Replaces or reboots broken nodes, one at a time, the most urgent first, within budgets. If more than a fifth of a
+ * NodePool is broken, the cause is probably not the nodes themselves, so none of its nodes is repaired. The same holds
+ * for nodes that share an image, a type or a zone with most broken nodes.
  * upstream: pkg/controllers/disruption/repair.go
  */
 import { DO_NOT_REPAIR_ANNOTATION_KEY } from "../../../apis/karpenter/labels.ts";
@@ -52,7 +52,8 @@ function* propose(round: Round): Steps<Proposal> {
   const found = yield* survey(facts.nodes, rules.policies);
   const budgets = budgetCounter(round.budgets.allowances);
   let hasSimulated = false;
-  // A stop or the brake held a node. Such an answer may change without a change of the facts that the arbiter compares.
+  // A stop or the brake blocks a node. This may end without a change of the facts that the arbiter compares, so the
+  // method must run again.
   let isHeld = false;
   for (const one of byUrgency(open, nowMs)) {
     yield;
@@ -79,7 +80,7 @@ function* propose(round: Round): Steps<Proposal> {
   return { commands: [], remarks, ...(hasSimulated && !isHeld ? { hasSimulated: true } : {}) };
 }
 
-/** Why this node is not repaired, whatever happens to others. */
+/** Why this node is not repaired, whatever happens to other nodes. Undefined: nothing prevents it. */
 function objectionTo({ claim, patient }: Sick, nowMs: number): string | undefined {
   if (patient.isVetoed) return VETOED;
   const { graceMs } = repairOf(claim, patient.ailments, nowMs);
@@ -102,7 +103,7 @@ function byUrgency(sick: readonly Sick[], nowMs: number): readonly Sick[] {
     .map(({ one }) => one);
 }
 
-/** The command, or why there is none; undefined: another controller is at work on the pool. */
+/** The command, or why there is none. Undefined: another controller is changing the pool's nodes. */
 function commandFor(one: Sick, repairing: Repairing, round: Round): Command | string | undefined {
   const command = removal([one], { reason: "Unhealthy", via: "repair", repair: repairing });
   if (repairing.action === "RebootNode") return command;
@@ -137,7 +138,7 @@ function replacedStatically(
     count: hasRoom ? 1 : 0,
     instead: [node.name],
   });
-  // Without this controller nothing would replace the node.
+  // Without the controller of static pools, nothing would replace the node.
   if (planned === undefined) return undefined;
   if (!hasRoom) return mayGoFirst ? { ...command, terminateFirst: "static-at-limit" } : AT_LIMIT;
   if (planned.newClaims.length > 0) return { ...command, replacements: planned.newClaims };

@@ -28,7 +28,7 @@ describe("drift", () => {
     expect(names(command?.candidates)).toEqual(["b"]);
     expect(command?.validateAfterMs).toBe(0);
     expect(command?.replacements.map(({ pods }) => pods.length)).toEqual([1]);
-    // The small pod fits on a node that is there.
+    // The small pod fits on an existing node.
     expect(command?.targets).toEqual(["a"]);
   });
 

@@ -1,6 +1,7 @@
 /**
- * Drift and expiration: nodes whose claim has a condition are replaced, whatever that costs. Empty nodes are removed
- * together. Used nodes are replaced one at a time, oldest condition first, once new nodes for their pods are ready.
+ * Drift and expiration: nodes whose claim has a condition are replaced, even if that costs more. Empty nodes are
+ * removed together. Nodes with pods are replaced one at a time, the oldest condition first, after new nodes for their
+ * pods are ready.
  * upstream: pkg/controllers/disruption/drift.go, expiration.go at v0.36
  */
 import { condition } from "../../../apis/karpenter/conditions.ts";
@@ -67,7 +68,7 @@ export function replacing({ name, reason, conditionType }: ReplacingOptions): Me
   };
 }
 
-/** The deletion with the new nodes that its pods need; or why it must not begin now, whatever budgets allow. */
+/** The command with the new nodes that its pods need. Or why it must not begin now, whatever budgets allow. */
 export function withReplacements(deletion: Command, round: Round): Command | NoCommand {
   const { holdOffs, settings } = round;
   const mayGoFirst = deletion.reason === "Drifted" && settings.terminateFirst.drift;
@@ -85,9 +86,9 @@ export function withReplacements(deletion: Command, round: Round): Command | NoC
 }
 
 /**
- * The deletion with the new nodes that its pods need; or that not all of them have a place. Pods without another place
- * take the room of CapacityBuffers. `mayGoFirst`: a single node may be removed first, so that its replacement gets its
- * slot of a reservation.
+ * The command with the new nodes that its pods need. Or the message that some pods have no place. Pods that have no
+ * other place use the room of CapacityBuffers. `mayGoFirst`: a single node may be removed before its replacement is
+ * launched, so that the replacement gets its slot of a reservation.
  */
 export function withNewNodes(
   deletion: Command,

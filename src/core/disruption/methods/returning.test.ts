@@ -7,7 +7,7 @@ import type { InstanceType } from "../../cloudprovider/instance-type.ts";
 import { describeCommand } from "../command.ts";
 import { returning } from "./returning.ts";
 
-/** Spot costs this many micro-dollars, on-demand 50,000. Undefined: no spot capacity. */
+/** Instance types with spot at this price; on-demand costs 50,000. Undefined: there is no spot capacity. */
 function types(spotMicroUsd: number | undefined): readonly InstanceType[] {
   const type = instanceType({ cpu: 4 });
   return [

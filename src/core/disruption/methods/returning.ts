@@ -1,8 +1,8 @@
 /**
  * Active return: a node that was a second choice is replaced once the first choice is available again. The first choice
- * is a pool of higher weight, or a preferred capacity type. It happens only if the pool asks for it, one node at a
- * time, within the budgets for drift. A node stays at least an hour, so a first choice that is available only now and
- * then does not move pods back and forth. karpenter-ts only.
+ * is a pool of higher weight, or a preferred capacity type. A pool must enable this. It happens for one node at a time,
+ * within the budgets for drift. A node is kept for at least an hour. So a first choice that is available only sometimes
+ * does not move pods back and forth. karpenter-ts only.
  */
 import { vocabulary } from "../../../apis/hub/generation.ts";
 import { CAPACITY_TYPE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
@@ -19,15 +19,15 @@ import { budgetCounter } from "../counters.ts";
 import type { Round } from "../round.ts";
 import { type Method, type Proposal, unchanged } from "./method.ts";
 
-/** How long a node stays before it may return, and so the least time between two moves of its pods. */
+/** How long a node is kept before its pods may return. So this is also the least time between two moves of its pods. */
 const REST_MS = 60 * 60_000;
 /**
- * The most nodes that are simulated in one round. If there are more, each minute has other nodes, so that all get their
- * turn.
+ * The most nodes that are simulated in one round. If there are more, each minute tries other nodes, so that all are
+ * tried in turn.
  */
 const MOST_TRIES = 64;
 const TURN_MS = 60_000;
-/** First choice first. */
+/** Capacity types, the most preferred first. */
 const PREFERRED: readonly string[] = ["reserved", "spot", "on-demand"];
 
 export const returning: Method = {
@@ -50,7 +50,7 @@ function isEligible(candidate: Candidate, nowMs: number): boolean {
   return pool.returns.nodePool || betterTypes(candidate).length > 0;
 }
 
-/** Capacity types that the node's pool allows and that come before the node's own. */
+/** The capacity types that the node's pool allows and that are preferred to the node's own type. */
 function betterTypes({ pool, capacityType }: Candidate): readonly string[] {
   if (pool.returns?.capacityType !== true) return [];
   const rank = PREFERRED.indexOf(capacityType);
@@ -87,7 +87,7 @@ function commandFor(candidate: Candidate, { facts, holdOffs }: Round): Command |
   const simulation = facts.simulator.without([candidate]);
   const { replacements, targets, placements, unplaced, lostRoom, unquiet } = simulation;
   const [planned, ...others] = replacements;
-  // Without a new node this would be a consolidation, not a return.
+  // Without a new node, this would be a consolidation and not a return.
   if (planned === undefined || others.length > 0) return undefined;
   if (unplaced.length + lostRoom.length + unquiet.length > 0) return undefined;
   if (holdOffs.backingOff.has(planned.pool.id)) return undefined;
@@ -108,7 +108,7 @@ function commandFor(candidate: Candidate, { facts, holdOffs }: Round): Command |
   return holdOffs.of(command) === undefined ? command : undefined;
 }
 
-/** The plan with only those launches that are preferred to the node. Undefined: there is none. */
+/** The plan, reduced to launches that are preferred to the node. Undefined: there are none. */
 function preferred(
   candidate: Candidate,
   planned: PlannedClaim,

@@ -1,9 +1,10 @@
 /**
- * Consolidates one used node: its pods fit on other nodes, or on a cheaper one.
+ * Consolidates one node with pods: its pods fit on other nodes, or on a cheaper one.
  *
- * karpenter-ts only: upstream proposes one command a round, so 100 pools take half an hour. Here pools whose pods
- * cannot share machines get one command each. Pools are served in turn, longest unserved first, each with its best
- * saving first, so a large pool does not delay the others. Pools on which repack saves much more are left to it.
+ * karpenter-ts only: upstream proposes one command a round, so 100 pools take half an hour. Here each group of pools
+ * whose pods cannot share nodes with other pools gets its own command. Pools are served in turn, the longest unserved
+ * first, each with its best saving first. So a large pool does not delay the others. Pools on which repack saves much
+ * more are left to it.
  * upstream: pkg/controllers/disruption/singlenodeconsolidation.go
  */
 import { eachInSteps, type Steps, sortInSteps } from "../../../base/steps.ts";
@@ -22,7 +23,7 @@ import type { Round } from "../round.ts";
 import { inRuns, type Method, type Proposal, type Remark } from "./method.ts";
 import { deferredToRepack, poolsLeftToRepack } from "./repack.ts";
 
-/** Commands of one round: they are validated together. */
+/** The most commands of one round. They are validated together. */
 const MAX_COMMANDS = 32;
 
 export const singleNodeConsolidation: Method = {
@@ -72,7 +73,8 @@ function* propose(round: Round): Steps<Proposal> {
       commands.push(found);
       const group = groupOf(pool.id);
       if (group !== undefined) servedPools.push(group);
-      // Without a group, any pool may share nodes with this one, so the round does nothing else.
+      // If the group is not known, any pool may share nodes with this one. So no further command is proposed in this
+      // round.
       if (group === undefined || generation !== "v1") return answer();
       for (const id of group) done.add(id);
       if (commands.length === MAX_COMMANDS) return answer();
@@ -81,7 +83,7 @@ function* propose(round: Round): Steps<Proposal> {
   return answer();
 }
 
-/** `remarks` collects why other used nodes are not consolidated at all. */
+/** The candidates that budgets allow. `remarks` collects why other nodes with pods are never consolidated. */
 function* allowedCandidates(
   round: Round,
   { counter, remarks }: { readonly counter: DisruptionCounter; readonly remarks: Remark[] },
@@ -103,7 +105,8 @@ function* allowedCandidates(
 }
 
 /**
- * The best candidate of each pool, then the second of each, and so on. Pools by when they were last served, then id.
+ * The candidates in turns: the best one of each pool, then the second of each, and so on. Pools are sorted by when they
+ * were last served, then by id.
  */
 function* inTurnsByPool(
   candidates: readonly Candidate[],

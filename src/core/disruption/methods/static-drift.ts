@@ -1,8 +1,8 @@
 /**
- * Replaces drifted nodes of static pools, one new node for each, wherever its pods fit. Where `limits.nodes` has no
- * room for one more node, the old one stays. With the gate TerminateFirstDrift it is removed first and replaced
- * afterwards, one at a time. A node is not removed first if its drain would never end. Room that a deleting node
- * still takes is waited for.
+ * Replaces drifted nodes of static pools, each by one new node, even if its pods fit elsewhere. If `limits.nodes` has
+ * no room for one more node, the old node is kept. With the feature gate TerminateFirstDrift, it is removed first and
+ * replaced afterwards, one node at a time. A node is not removed first if its drain would never end. Nodes that are
+ * being deleted still count, so the method waits until they are gone.
  * upstream: pkg/controllers/disruption/staticdrift.go
  */
 import type { Pod } from "../../../apis/core/pod.ts";
@@ -53,7 +53,8 @@ function* propose(round: Round): Steps<Proposal> {
   const commands: Command[] = [];
   const remarks: Remark[] = [];
   let hasSimulated = false;
-  // A limit or an instance type left no room. Room may be free later without a change of the compared facts.
+  // Set if a limit or an instance type leaves no room. There may be room later without a change of the facts that the
+  // arbiter compares, so the method must run again.
   let lacksRoom = false;
   for (const id of replacedFirst(pools)) {
     const pool = pools.get(id) as Pool;
@@ -65,8 +66,7 @@ function* propose(round: Round): Steps<Proposal> {
       continue;
     }
     const chosen: Candidate[] = [];
-    // Nodes that this proposal removes first drain at the same time, so they share room on other nodes and allowed
-    // evictions.
+    // Nodes that are removed first drain at the same time, so they share room on other nodes and allowed evictions.
     const removedFirst = commands.filter(({ replacements }) => replacements.length === 0);
     const replaced = commands.filter(({ replacements }) => replacements.length > 0);
     const beside: Beside = {
@@ -106,7 +106,7 @@ function* propose(round: Round): Steps<Proposal> {
       remarks.push(...staying);
       continue;
     }
-    // A limit on cpu may leave room for fewer nodes than `limits.nodes` does.
+    // A limit on another resource, such as cpu, may leave room for fewer nodes than `limits.nodes`.
     const removed = most.replacedFirst ? chosen.slice(0, replacements.length) : chosen;
     for (const [index, candidate] of removed.entries())
       commands.push(commandOf(candidate, replacements[index]));
@@ -117,8 +117,8 @@ function* propose(round: Round): Steps<Proposal> {
 }
 
 /**
- * For a pool whose reservations are all full. A node in a reservation is removed before its replacement is launched, if
- * that can use the same reservation. The other nodes stay.
+ * The commands for a pool whose reservations are all full. A node in a reservation is removed before its replacement is
+ * launched, if the replacement can use the same reservation. The other nodes are kept.
  */
 function bySlot(
   chosen: readonly Candidate[],
@@ -147,8 +147,8 @@ function goingFirst(candidate: Candidate, terminateFirst: TerminateFirstReason):
 }
 
 /**
- * Pool ids, first those whose nodes are replaced before they are removed. Those nodes are tainted at once, and the
- * decision to remove a node of another pool first must know that.
+ * Pool ids. Pools whose nodes are replaced before they are removed come first. These nodes are tainted immediately. So
+ * the decision about a node that is removed first must know that they take no more pods.
  */
 function replacedFirst(pools: ReadonlyMap<string, Pool>): readonly string[] {
   const hasRoom = (id: string) => {
@@ -159,7 +159,7 @@ function replacedFirst(pools: ReadonlyMap<string, Pool>): readonly string[] {
   return [...ids.filter(hasRoom), ...ids.filter((id) => !hasRoom(id))];
 }
 
-/** Why no node of a static pool is replaced now, whatever budgets allow; undefined: some node may be. */
+/** Why no node of a static pool is replaced now, whatever budgets allow. Undefined: nodes may be replaced. */
 export function staticHoldOff(
   { id, name }: Pool,
   backingOff: ReadonlyMap<string, number>,
@@ -171,16 +171,16 @@ export function staticHoldOff(
 
 /** Other nodes that are removed at the same time. */
 interface Beside {
-  /** Removed before they are replaced: their pods need room elsewhere, too. */
+  /** Nodes that are removed before they are replaced. Their pods need room elsewhere, too. */
   readonly unreplaced: readonly Candidate[];
-  /** Names of nodes that are replaced first. They are tainted at once and take no more pods. */
+  /** Names of nodes that are replaced before they are removed. They are tainted immediately and take no more pods. */
   readonly closed?: ReadonlySet<string>;
 }
 
 /**
- * Why a node is not removed before it is replaced: one of its pods may be evicted only after a new one of its workload
- * runs, and not all pods have a place elsewhere. The drain would never end, because `limits.nodes` lets the new node
- * come only after the old one is gone. Undefined: nothing like that.
+ * Why a node is not removed before it is replaced: one of its pods may be evicted only after a new pod of its workload
+ * runs, and not all pods have a place elsewhere. The drain would never end, because `limits.nodes` allows the new node
+ * only after the old one is gone. Undefined: the drain can end.
  */
 export function endlessDrain(
   one: Candidate,
@@ -200,7 +200,8 @@ export function endlessDrain(
 }
 
 /**
- * The first protected pod of this node and those removed with it; undefined: none, or this node is replaced first.
+ * The first protected pod on this node and on the nodes that are removed with it. Undefined: there is none, or this
+ * node is replaced first.
  */
 function protectedPodBeside(
   one: Candidate,
@@ -212,7 +213,9 @@ function protectedPodBeside(
   return first;
 }
 
-/** How many nodes of the pool may be disrupted together, and whether they are replaced before they are removed. */
+/**
+ * How many nodes of the pool may be disrupted at the same time, and whether they are replaced before they are removed.
+ */
 export function mostAtOnce(
   pool: Pool,
   nodes: readonly NodeView[],
@@ -220,7 +223,7 @@ export function mostAtOnce(
   const { active, leavingByCommand, deleting } = countStatic(pool, nodes);
   const replicas = pool.replicas ?? 0;
   const replacedFirst = roomFor(pool, replicas) > 0;
-  // The pool is scaled to another size before its drifted nodes are replaced.
+  // A pool that has too many or too few nodes is scaled first. Its drifted nodes are replaced after that.
   if (active.length + leavingByCommand !== replicas) return { nodes: 0, replacedFirst };
   if (replacedFirst) return { nodes: roomFor(pool, replicas + deleting), replacedFirst };
   const isWhole =

@@ -12,7 +12,7 @@ const GUARD = {
   status: { disruptionsAllowed: 1 },
 };
 
-/** Nodes whose usage falls with their number. Each two neighbours have equal usage. */
+/** Nodes whose usage falls with their number. Two neighbours each have equal usage. */
 function nodes(count: number, guarded: (index: number) => boolean): readonly Candidate[] {
   return Array.from({ length: count }, (_, index) =>
     candidate(`n-${String(index).padStart(4, "0")}`, {

@@ -1,7 +1,7 @@
 /**
- * Chooses which nodes to repack together. The first node chosen is the one whose price exceeds the value of its pods'
- * requests most. Each further one gains most beside those chosen before: half-empty nodes find each other, and nodes
- * that lack memory find those that lack cpu.
+ * Chooses which nodes to repack together. The first node is the one whose price exceeds the value of its pods' requests
+ * most. Each further node is the one that increases the possible saving most, given the nodes chosen before. So
+ * half-empty nodes are combined, and nodes that lack memory are combined with nodes that lack cpu.
  */
 import {
   addResources,
@@ -21,20 +21,26 @@ import type { Round } from "../round.ts";
 import type { PoolGroup } from "./groups.ts";
 import { Machines } from "./machines.ts";
 
-/** Nodes and pods of one command: a command that fails is rolled back as a whole. */
+/** The most nodes and pods of one command: if it fails, it is rolled back as a whole. */
 export const MAX_NODES = 50;
 const MAX_PODS = 1_000;
-/** A scan takes about 10 ns a node and runs once for each node that is chosen, so its steps are long. */
+/**
+ * Number of nodes that are scanned in one step. A scan takes about 10 ns for each node and runs once for each chosen
+ * node, so the steps are long.
+ */
 const SCANNED_PER_STEP = 16_384;
 
 export interface RepackChoice {
-  /** In the order of choice. Each prefix of the list is a valid choice too. */
+  /** The chosen nodes, in the order of choice. The first n of them are a valid choice, too. */
   readonly candidates: readonly Candidate[];
-  /** The most that repacking the candidates up to this one could save, without room on nodes that stay. */
+  /**
+   * For each candidate: the most that repacking it and those before it could save per hour, if no remaining node has
+   * room.
+   */
   readonly gainsMicroUsd: readonly number[];
 }
 
-/** Nodes of the group that budgets and PodDisruptionBudgets allow together. */
+/** Chooses nodes of the group that budgets and PodDisruptionBudgets allow together. */
 export function* chooseNodes(
   { candidates, poolIds }: PoolGroup,
   { facts, budgets }: Round,
@@ -61,7 +67,8 @@ export function* chooseNodes(
       prices,
       (one) => counter.left(one) > 0 && one.reschedulablePods.length <= most,
     );
-    // A PodDisruptionBudget may protect thousands of nodes. Prices do not change meanwhile, so no new scan is needed.
+    // A PodDisruptionBudget may protect thousands of nodes. Prices do not change while they are skipped, so no new scan
+    // is needed.
     while (at >= 0 && !counter.take(candidates[at] as Candidate)) {
       yield;
       at = left.next();
@@ -89,18 +96,21 @@ function* allLeft(candidates: readonly Candidate[], machines: Machines): Steps<L
   return left;
 }
 
-/** Nodes that may still be chosen, in flat arrays because each scan goes through all of them. */
+/** The nodes that may still be chosen. They are in flat arrays, because each scan goes through all of them. */
 class Left {
-  /** Amounts used by the pods of each candidate, one after the other: one number for each resource. */
+  /**
+   * The amounts that the pods of each candidate use. Candidates are stored one after the other, with one number for
+   * each resource.
+   */
   readonly used: Float64Array;
   readonly #dimensions: number;
   readonly #candidates: readonly Candidate[];
-  /** Indexes into `#candidates`; only the first `#size` are in use. */
+  /** Indices into `#candidates`. Only the first `#size` are in use. */
   readonly #places: Int32Array;
   #size: number;
-  /** Value of the used amounts as a share of the price, at the last scan. */
+  /** For each candidate: the value of its used amounts as a share of its price, at the last scan. */
   readonly #shares: Float64Array;
-  /** Nodes of the last scan, the most wasteful first; made when {@link next} first needs it. */
+  /** The nodes of the last scan, the most wasteful first. Made when {@link next} first needs it. */
   #inOrder: Heap<number> | undefined;
   readonly #gone: Uint8Array;
 
@@ -115,8 +125,8 @@ class Left {
   }
 
   /**
-   * Index of the node of which the smallest share of the price is used, ties by name; -1: no node is left. A node that
-   * `mayJoin` refuses is dropped for good: budgets and room for pods only shrink.
+   * Index of the node that uses the smallest share of its price; equal ones by name. -1: no node is left. A node that
+   * `mayJoin` refuses is dropped for good, because budgets and room for pods only shrink.
    */
   *mostWasteful(prices: Float64Array, mayJoin: (one: Candidate) => boolean): Steps<number> {
     let best = -1;
@@ -144,7 +154,10 @@ class Left {
     return best;
   }
 
-  /** Drops the node that the last scan or call returned; index of the next most wasteful one at the same prices. */
+  /**
+   * Drops the node that the last scan or call returned. Returns the index of the next most wasteful node at the same
+   * prices.
+   */
   next(): number {
     if (this.#inOrder === undefined) {
       this.#inOrder = new Heap((a, b) => this.#isMoreWasteful(a, b));
@@ -184,7 +197,7 @@ class Left {
 
 const usedByView = new ViewNotes<Resources>();
 
-/** Requests of the reschedulable pods. Daemon pods do not count: they run on any node. */
+/** The amounts that reschedulable pods use. Daemon pods do not count, because they run on any node. */
 function usedBy(node: NodeView): Resources {
   return within(usedByView, node, () => {
     const taken = subtractResources(node.allocatable, node.available);
@@ -192,7 +205,7 @@ function usedBy(node: NodeView): Resources {
   });
 }
 
-/** Each choice of a round asks for the same machines. */
+/** Cached, because each choice in a round needs the same instance types. */
 const machinesByInput = new WeakMap<SchedulingInput, Map<string, Machines>>();
 
 function machinesOf(

@@ -6,7 +6,7 @@ import { groupByPool, poolGroups } from "./groups.ts";
 
 const POOLS = ["a", "b", "c", "d", "e", "f"];
 
-/** All pools that can be reached from this one, list by list. */
+/** All pools that are connected with this one through shared lists. */
 function reached(pool: string, openTo: readonly (readonly string[])[]): readonly string[] {
   const found = new Set([pool]);
   for (const one of found)
@@ -26,7 +26,7 @@ it("puts pools together that the same pods could use, directly or through others
     expect(found.map((group) => [...group].sort())).toEqual(
       named.map((pool) => reached(pool, openTo)),
     );
-    // The same set for all pools of a group.
+    // All pools of a group must get the same set object.
     expect(new Set(found).size).toBe(new Set(found.map((group) => [...group].sort().join())).size);
     const candidates = Array.from({ length: random.int(6) }, () => {
       return { pool: { id: POOLS[random.int(POOLS.length)] } } as unknown as Candidate;

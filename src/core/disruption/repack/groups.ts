@@ -1,6 +1,6 @@
 /**
- * Groups of pools whose pods may share machines. The nodes of one group are repacked together; nodes of different
- * groups do not affect each other.
+ * Groups of pools whose pods may share nodes. The nodes of one group are repacked together. Nodes of different groups
+ * do not affect each other.
  */
 import { eachInSteps, type Steps } from "../../../base/steps.ts";
 import type { Candidate } from "../candidates.ts";
@@ -10,7 +10,10 @@ export interface PoolGroup {
   readonly candidates: readonly Candidate[];
 }
 
-/** Sorted by the least pool id of each. `openTo`: lists of pools that the same pods could use. */
+/**
+ * The candidates by group of pools, sorted by the lowest pool id of each group. `openTo`: lists of pools that the same
+ * pods could use.
+ */
 export function* poolGroups(
   candidates: readonly Candidate[],
   openTo: readonly (readonly string[])[],
@@ -30,7 +33,10 @@ export function* poolGroups(
     .filter((group) => group.candidates.length > 0);
 }
 
-/** The group of a pool (by id), the same set for all its pools; undefined for a pool that `openTo` does not name. */
+/**
+ * Returns a function that finds the group of a pool (by id). All pools of a group get the same set. Undefined: `openTo`
+ * does not name the pool.
+ */
 export function groupByPool(
   openTo: readonly (readonly string[])[],
 ): (poolId: string) => ReadonlySet<string> | undefined {

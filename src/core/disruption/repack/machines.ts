@@ -1,6 +1,6 @@
 /**
- * The cheapest machines that some pools offer. The price of a resource on them is a lower bound: repack rates nodes by
- * it before it plans anything.
+ * The cheapest instance types that some pools offer. The price of a resource on them is a lower bound. Repack rates
+ * nodes by this bound before it plans anything.
  */
 import type { Resources } from "../../../apis/resources.ts";
 import { cheapestBins } from "../../planner/least-price.ts";
@@ -25,13 +25,13 @@ export class Machines {
     return amounts;
   }
 
-  /** Writes the amounts into an array, from place `at` on. */
+  /** Writes the amounts into an array, from index `at` on. */
   write(resources: Resources, into: Float64Array, at: number): void {
     for (let d = 0; d < this.names.length; d++)
       into[at + d] = Math.max(0, resources[this.names[d] as string] ?? 0);
   }
 
-  /** The lowest price of instances with these amounts, and the price of one unit of each resource on them. */
+  /** A lower bound on the price of instances with these amounts, and the price of one unit of each resource on them. */
   least(amounts: Float64Array): ResourcePrices {
     const packing: Packing = {
       rows: [{ amounts, count: 1 }],
@@ -42,7 +42,7 @@ export class Machines {
   }
 }
 
-/** Leaves out machines that have no more of any resource than another that costs no more. */
+/** Leaves out each bin that has no more of any resource than another bin that costs no more. */
 function notDominated(bins: readonly Bin[]): readonly Bin[] {
   const kept: Bin[] = [];
   for (const bin of bins.toSorted((a, b) => a.price - b.price)) {

@@ -1,7 +1,7 @@
 /**
- * Searches for a repack command: the pods of all chosen nodes are packed again, then of half as many, and so on, since
- * fewer nodes mean fewer moved pods. Counts that cannot save enough by the lower bound are not planned. Work is counted
- * in nodes and pods, never in time, so equal clusters give equal commands.
+ * Searches for a repack command. The pods of all chosen nodes are repacked, then those of half as many nodes, and so
+ * on, because fewer nodes mean fewer moved pods. Numbers of nodes that cannot save enough by the lower bound are not
+ * planned. Work is counted in nodes and pods, never in time, so equal clusters give equal commands.
  */
 import { isReschedulable } from "../../../apis/core/pod-predicates.ts";
 import { filterInSteps, type Steps } from "../../../base/steps.ts";
@@ -14,33 +14,33 @@ import type { Round } from "../round.ts";
 import type { SimulationTerms } from "../simulate.ts";
 import type { RepackChoice } from "./choice.ts";
 
-/** Share of a saving at which a command about fewer nodes counts as good. */
+/** A command for fewer nodes is as good as another one if it saves at least this share of the other's saving. */
 const NEARLY = 0.95;
-/** What it leaves unsaved may be at most this share of the saving that a command of its own would need. */
+/** The loss must also be small: at most this share of the saving that a separate command for the rest would need. */
 const UNSAVED = 0.1;
 
 /**
- * The least that a command must save to count as good as one that saves `microUsd`. `price`: of all nodes of both
- * commands. If most of the price is saved, even a small part of the saving is large compared with the remaining cost.
+ * The least that a command must save to count as good as one that saves `microUsd`. `price`: the price of all nodes of
+ * both commands. If most of the price is saved, even a small loss is large compared with the remaining cost.
  */
 export function asGoodMicroUsd(microUsd: number, price: number, wantedShare: number): number {
   return microUsd - Math.min(microUsd * (1 - NEARLY), (price - microUsd) * wantedShare * UNSAVED);
 }
 
 /**
- * A repack gets this many times the planner's work for a batch of waiting pods, and for dividing spread pods: no pod
- * waits for it, and its result is paid for long. With the work of the batch alone, workload C-empty of 180 nodes
- * settles at a 0.6 % higher price (`npm run bench -- repack`).
+ * How many times the planner's usual work a repack may use, for packing and for dividing spread pods. No pod waits for
+ * a repack, and its result is paid for a long time. With the usual work, workload C-empty of 180 nodes settles at a 0.6
+ * % higher price (`npm run bench -- repack`).
  */
 const EFFORT = 20;
 const EXCHANGE_EFFORT = 40;
 /**
- * Orders in which a repack fills nodes by dual prices; a batch uses one. The second costs 2 % more time. Without it
- * workload C-spread of 100 nodes settles at a 0.6 % higher price.
+ * How many orders a repack uses to fill nodes by dual prices; a batch uses one. The second order costs 2 % more time.
+ * Without it, workload C-spread of 100 nodes settles at a 0.6 % higher price.
  */
 const LEARNED_ORDERS = 2;
 
-/** Numbers of nodes to try: all, then half, and so on. */
+/** The numbers of nodes to try: all, then half of them, and so on. */
 export function countsOf(choice: RepackChoice): number[] {
   const counts: number[] = [];
   for (let count = choice.candidates.length; count >= 1; count = Math.floor(count / 2))
@@ -48,7 +48,7 @@ export function countsOf(choice: RepackChoice): number[] {
   return counts;
 }
 
-/** The counts that could save at least this share of their price; empty: none could. */
+/** The numbers of nodes that could save at least this share of their price. Empty: none could. */
 export function worthTrying(choice: RepackChoice, minShare: number): number[] {
   return countsOf(choice).filter((count) => shareOf(choice, count) >= minShare);
 }
@@ -62,7 +62,7 @@ function gainOf({ gainsMicroUsd }: RepackChoice, count: number): number {
   return gainsMicroUsd[count - 1] ?? 0;
 }
 
-/** The command that saves most, or one about fewer nodes that is as good ({@link asGoodMicroUsd}). */
+/** The command that saves most, or one for fewer nodes that counts as good ({@link asGoodMicroUsd}). */
 export function* bestOf(
   choice: RepackChoice,
   counts: readonly number[],
@@ -80,7 +80,8 @@ export function* bestOf(
     if (found === undefined || savingsMicroUsd(found) <= known) continue;
     best = found;
     most = Math.max(most, savingsMicroUsd(found));
-    // The nodes that were chosen last may add nothing, so the smallest count that could save as much is tried, too.
+    // The nodes that were chosen last may add nothing. So the smallest number of nodes that could save as much is
+    // tried, too.
     const enough = 1 + choice.gainsMicroUsd.findIndex((gain) => gain >= savingsMicroUsd(found));
     if (enough > 0 && enough < count && !open.includes(enough)) open.unshift(enough);
   }
@@ -88,8 +89,8 @@ export function* bestOf(
 }
 
 /**
- * The command that packs the pods of these nodes again; undefined: it would save too little. `closedBefore`: when a
- * command is validated, the nodes that its first plan did not use.
+ * The command that repacks the pods of these nodes. Undefined: it would save too little. `closedBefore`: used for
+ * validation, the nodes that the first plan was not allowed to use.
  */
 export function* repacked(
   candidates: readonly Candidate[],
@@ -116,8 +117,9 @@ export function* repacked(
 }
 
 /**
- * Names of nodes that take no pods. A node that became quiet since the first plan may take pods, unless it is empty:
- * emptiness would remove it as soon as this command ends its wait, and pods that are moved to it would keep it.
+ * Names of nodes that may take no pods. A node that became quiet since the first plan may take pods, unless it is
+ * empty. Emptiness would remove an empty node as soon as this command ends its wait, but pods that are moved there
+ * would keep it.
  */
 function* closedNodes(
   { facts: { simulator, nodes } }: Round,
