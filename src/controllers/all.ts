@@ -1,5 +1,5 @@
 /**
- * Every controller, in the order in which they work on one pod (ARCHITECTURE.md). The first four feed the cluster
+ * Every controller, in the order in which they work on one pod (ARCHITECTURE.md). The first four update the cluster
  * state. They must stay first, because later controllers read it in the same turn. Objects that two controllers share
  * are made here.
  */
@@ -66,7 +66,7 @@ export function allControllers(given: World): readonly Controller[] {
   const world: World =
     overlays === undefined ? given : { ...given, cloud: overlaidCloud(given.cloud, overlays) };
   const lastTypes: LastTypes = new Map();
-  /** The world for one controller: its calls to the cloud are measured under its name. */
+  /** The world as one controller gets it: calls to the cloud are measured under the controller's `name`. */
   const as = (name: string): World => ({ ...world, cloud: meteredCloud(world, name, lastTypes) });
   const times = createPodTimes(world);
   const tracker = createRegistrationTracker();
@@ -80,7 +80,7 @@ export function allControllers(given: World): readonly Controller[] {
     stateNodeClaim(world),
     stateDaemonSet(world),
     statePod(world),
-    /** NodePools: hash, validation, node class, registration, usage, unused fields. */
+    /** Controllers of NodePools: hash, validation, node class, registration, usage, unused fields. */
     nodePoolHash(world),
     nodePoolValidation(world),
     nodePoolReadiness(world),
@@ -100,7 +100,7 @@ export function allControllers(given: World): readonly Controller[] {
     ...(world.settings.gates.capacityBuffer ? [capacityBuffer(world, batcher)] : []),
     provisioner(as("provisioner"), batcher, times, steering),
     ...staticPools(as),
-    /** NodeClaims: launch, registration, initialization, end, and their other conditions. */
+    /** Controllers of NodeClaims: launch, registration, initialization, deletion, and their other conditions. */
     lifecycle(as("nodeclaim.lifecycle"), tracker),
     podEvents(world),
     nodeClaimDisruption(as("nodeclaim.disruption")),
@@ -108,16 +108,16 @@ export function allControllers(given: World): readonly Controller[] {
     consistency(world),
     claimGarbageCollection(as("nodeclaim.garbagecollection")),
     instanceGarbageCollection(as("instance.garbagecollection")),
-    /** Disruption: whether a node is still worth its price. */
+    /** Disruption: replaces or removes nodes that are drifted, broken, empty or no longer worth their price. */
     disruption(as("disruption"), commands),
     commands.controller,
     steering.controller,
     ...(world.settings.gates.podDeletionCost ? deletionCost(as("pod.deletioncost")) : []),
-    /** Termination: drains nodes and ends instances. */
+    /** Termination: drains nodes and terminates their instances. */
     termination(as("node.termination"), evictions, steering),
     ...[evictions.controller, reboot(as("nodeclaim.reboot"), evictions)],
     ...nodeHealth(world),
-    /** Gauges, and events about changed conditions and removed finalizers. */
+    /** Controllers that set gauges, and those that publish events about changed conditions and removed finalizers. */
     stateMetrics(world),
     nodeMetrics(world),
     podMetrics(world, times),
@@ -131,7 +131,7 @@ export function allControllers(given: World): readonly Controller[] {
   ];
 }
 
-/** The controllers that keep static pools at their `replicas`. Empty if the gate is off. */
+/** The controllers that keep static pools at their `replicas`. Empty if the feature gate StaticCapacity is off. */
 function staticPools(as: (name: string) => World): readonly Controller[] {
   const world = as("static.provisioning");
   if (!world.settings.gates.staticCapacity) return [];
@@ -139,8 +139,8 @@ function staticPools(as: (name: string) => World): readonly Controller[] {
 }
 
 /**
- * Creates a command's replacements. Provisioning does not plan for their pods, because these still run on the old
- * nodes.
+ * Creates the replacement claims of a disruption command. Provisioning does not plan for the command's pods, because
+ * these still run on the old nodes.
  */
 function replacements(world: World): CreateReplacements {
   return async (log, { replacements: plans, reason }, annotations) => {

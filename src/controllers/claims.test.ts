@@ -1,5 +1,5 @@
-// Which claims are reconciled after a change of a pool or node class, and what that costs; also changes of claims
-// by other writers.
+// Which claims are reconciled after a change of a pool or node class, and at what cost. Also tests changes of claims by
+// other writers.
 import { describe, expect, it } from "vitest";
 import { NODE_CLAIM, type NodeClaim } from "../apis/karpenter/nodeclaim.ts";
 import { NODE_POOL } from "../apis/karpenter/nodepool.ts";

@@ -1,5 +1,5 @@
 /**
- * Reads and writes claims of every generation. They are read in the v1 shape and written back with the fields of their
+ * Reads and writes claims of every API version. They are read in the v1 form and written back with the fields of their
  * own kind. Requests name the native kind, so a NodeClaim and a Machine of the same name are two objects.
  */
 
@@ -28,10 +28,13 @@ import { nativeClaims } from "./mirrors.ts";
 import { asksTheSame } from "./pools.ts";
 import type { World } from "./world.ts";
 
-/** The number of claims in one step. Some of them must be converted. */
+/** Number of claims in one step. Claims of older API versions must be converted, which takes time. */
 const CLAIMS_PER_STEP = 256;
 
-/** Conversions of frozen objects, kept as long as the object is. */
+/**
+ * The v1 form of each native claim. Native objects are immutable, so a conversion is valid as long as its object
+ * exists.
+ */
 const converted = new WeakMap<KubeObject, NodeClaim>();
 
 function hub(native: KubeObject): NodeClaim {
@@ -47,14 +50,17 @@ function kindNamed(name: string): Kind | undefined {
   return CLAIM_KINDS.find(({ kind }) => kind === name);
 }
 
-/** The claim a request names, or undefined once it is gone. */
+/** The claim that a request names. Undefined: it was deleted. */
 export function readClaim(world: Pick<World, "mirrors">, request: Request): NodeClaim | undefined {
   const kind = kindNamed(request.kind);
   const native = kind === undefined ? undefined : nativeClaims(world, kind).get(request.name);
   return native === undefined ? undefined : hub(native);
 }
 
-/** All claims of every generation, by kind, then name, as they are at the first step. */
+/**
+ * All claims of every API version, sorted by kind and name. The list is the one of the first step, even if claims
+ * change meanwhile.
+ */
 export function* listClaimsInSteps(world: Pick<World, "mirrors">): Steps<readonly NodeClaim[]> {
   const claims: NodeClaim[] = [];
   for (const kind of CLAIM_KINDS) {
@@ -67,7 +73,7 @@ export function* listClaimsInSteps(world: Pick<World, "mirrors">): Steps<readonl
   return claims;
 }
 
-/** Claims of every generation for the instance, normally one. */
+/** Claims of every API version with this provider id, normally one. */
 export function claimsByProviderId(
   world: Pick<World, "mirrors">,
   providerId: string,
@@ -85,7 +91,10 @@ export function claimOfNode(world: Pick<World, "mirrors">, node: Node): NodeClai
   return found.length === 1 ? found[0] : undefined;
 }
 
-/** Writes the differences. Resolves `undefined` if the claim is gone; rejects after a conflict with another writer. */
+/**
+ * Writes the difference between `before` and `after`. Resolves to `undefined` if the claim is gone; rejects after a
+ * conflict with another writer.
+ */
 export async function patchClaim(
   world: Pick<World, "kube">,
   before: NodeClaim,
@@ -102,8 +111,8 @@ export async function patchClaim(
 }
 
 /**
- * Changes a claim that others may also write. After a conflict the change is made again on the newest object. Resolves
- * `undefined` if the claim is gone or was replaced; rejects after the third conflict.
+ * Changes a claim that others may also write. After a conflict `change` is applied again to the newest object. Resolves
+ * to `undefined` if the claim is gone or was replaced. Rejects after the third conflict.
  */
 export function changeClaim(
   world: Pick<World, "kube">,
@@ -137,7 +146,10 @@ export function isManagedClaim(world: Pick<World, "cloud">, claim: NodeClaim): b
   return world.cloud.nodeClassKinds.some((one) => one.group === group && one.kind === kind);
 }
 
-/** Whether the node has the label of a node class of this provider or of a Provisioner, or a claim of this provider. */
+/**
+ * Whether a node is managed by this provider. It has a claim of this provider, or the label of one of its node classes
+ * or of a Provisioner.
+ */
 export function isManagedNode(world: Pick<World, "cloud" | "mirrors">, node: Node): boolean {
   const labels = node.metadata.labels ?? {};
   const alpha = world.cloud.nodeClassKinds.some(({ kind }) => kind === "AWSNodeTemplate");
@@ -150,7 +162,7 @@ export function isManagedNode(world: Pick<World, "cloud" | "mirrors">, node: Nod
   return claim !== undefined && isManagedClaim(world, claim);
 }
 
-/** The generation of the node's claim. Without a claim, that of its owner label. */
+/** The API version of the node's claim. Without a claim, the version of the pool that the node's labels name. */
 export function nodeGeneration(node: Node, claim: NodeClaim | undefined): Generation {
   if (claim !== undefined) return claimGeneration(claim);
   const poolId = poolIdOfLabels(node.metadata.labels) ?? "";
@@ -162,18 +174,17 @@ export function claimRequest(claim: KubeObject): Request {
   return { kind: claim.kind ?? "NodeClaim", name: claim.metadata.name };
 }
 
-/** Sources of claims of both kinds. A change reconciles the claim. */
+/** Watches claims of both kinds. A change reconciles the claim. */
 export function claimSources(): readonly Source[] {
   return CLAIM_KINDS.map((kind) => source(kind));
 }
 
-/**
- * Sources of pools of both kinds. A change reconciles the pool's claims, if it changes what the pool requires of them.
- */
+/** Watches pools of both kinds. A change reconciles the pool's claims if it changes what the pool requires of them. */
 export function poolSourcesForClaims(world: Pick<World, "mirrors">): readonly Source[] {
   return POOL_KINDS.map((kind) =>
     sourceOfMany(kind as Kind, (pool, event, before) => {
-      // A pool's status changes every few seconds, and a pool may have a hundred thousand claims.
+      // A pool's status changes every few seconds, and a pool may have a hundred thousand claims. So changes of the
+      // status alone are ignored.
       if (event === "updated" && before !== undefined && asksTheSame(before, pool))
         return undefined;
       const id = `${kind.kind.toLowerCase()}/${pool.metadata.name}`;
@@ -182,7 +193,7 @@ export function poolSourcesForClaims(world: Pick<World, "mirrors">): readonly So
   );
 }
 
-/** Sources of node classes. A change reconciles the claims that name the class. */
+/** Watches node classes. A change reconciles the claims that reference the class. */
 export function classSourcesForClaims(world: Pick<World, "mirrors" | "cloud">): readonly Source[] {
   return world.cloud.nodeClassKinds.map((kind) =>
     sourceOfMany(kind, ({ metadata }) =>
@@ -194,7 +205,7 @@ export function classSourcesForClaims(world: Pick<World, "mirrors" | "cloud">): 
   );
 }
 
-/** The request of each wanted claim. Yields undefined for each other claim, so that the caller can pause. */
+/** A request for each wanted claim. Yields undefined for other claims, so that the caller can pause there. */
 function* requestsOfClaims(
   world: Pick<World, "mirrors">,
   isWanted: (native: KubeObject) => boolean,
@@ -205,7 +216,9 @@ function* requestsOfClaims(
   }
 }
 
-/** Maps a Node's event to its claims, by its current and its previous provider id. */
+/**
+ * Returns a function that maps a Node's event to requests for its claims, by its current and its previous provider id.
+ */
 export function claimRequestsOfNode(world: Pick<World, "mirrors">) {
   return (node: Node, _event: unknown, before: Node | undefined): readonly Request[] => {
     const ids = new Set([node.spec?.providerID, before?.spec?.providerID]);
@@ -215,7 +228,7 @@ export function claimRequestsOfNode(world: Pick<World, "mirrors">) {
   };
 }
 
-/** True from the deletion call on. The object exists until its finalizers are removed. */
+/** Whether the deletion of the object was requested. The object exists until its finalizers are removed. */
 export function isDeleting(object: KubeObject): boolean {
   return object.metadata.deletionTimestamp !== undefined;
 }

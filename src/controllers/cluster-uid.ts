@@ -2,7 +2,9 @@
 import { NAMESPACE } from "../apis/core/kinds.ts";
 import type { World } from "./world.ts";
 
-/** The UID of namespace kube-system, which lives as long as the cluster; undefined until it has been listed. */
+/**
+ * The UID of namespace kube-system, which exists as long as the cluster. Undefined until namespaces have been listed.
+ */
 export function clusterUid({ mirrors }: Pick<World, "mirrors">): string | undefined {
   return mirrors.of(NAMESPACE).get("kube-system")?.metadata.uid;
 }

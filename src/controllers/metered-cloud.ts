@@ -1,6 +1,6 @@
 /**
- * The cloud as one controller uses it: each call is timed, and its errors are counted under the controller's name. The
- * last known instance types of each pool are kept, because the cost of running nodes is computed from them.
+ * Wraps the cloud provider for one controller: each call is timed, and its errors are counted under the controller's
+ * name. The last known instance types of each pool are kept, because the cost of running nodes is computed from them.
  * upstream: pkg/cloudprovider/metrics/cloudprovider.go
  */
 import type { MetricSpec } from "../base/metrics.ts";
@@ -8,7 +8,7 @@ import type { CloudProvider } from "../core/cloudprovider/cloud-provider.ts";
 import type { InstanceType } from "../core/cloudprovider/instance-type.ts";
 import type { World } from "./world.ts";
 
-/** Duration and errors of calls to the cloud provider. */
+/** Metrics of calls to the cloud provider: duration and errors. */
 export const CLOUD_METRICS: readonly MetricSpec[] = [
   {
     name: "cloudprovider_duration_seconds",
@@ -24,7 +24,7 @@ export const CLOUD_METRICS: readonly MetricSpec[] = [
   },
 ];
 
-/** Errors with their own label value in the metric. */
+/** Error classes that have their own label value in the metric. */
 const NAMED: ReadonlySet<string> = new Set([
   "NodeClaimNotFoundError",
   "NodeClassNotReadyError",
@@ -34,7 +34,7 @@ const NAMED: ReadonlySet<string> = new Set([
 /** The instance types of each pool (by id) from the last successful call. */
 export type LastTypes = Map<string, readonly InstanceType[]>;
 
-/** The cloud provider, with each call timed and counted under the controller's name. */
+/** Wraps the cloud provider so that each call is timed and counted under the controller's name. */
 export function meteredCloud(
   { cloud, clock, metrics }: Pick<World, "cloud" | "clock" | "metrics">,
   controller: string,
@@ -61,7 +61,7 @@ export function meteredCloud(
     name: cloud.name,
     nodeClassKinds: cloud.nodeClassKinds,
     wellKnownLabels: cloud.wellKnownLabels,
-    // A getter, because tests change the policies later.
+    // A getter, because tests replace the policies later.
     get repairPolicies() {
       return cloud.repairPolicies;
     },
@@ -70,7 +70,7 @@ export function meteredCloud(
     reboot: (claim, operation) => timed("Reboot", () => cloud.reboot(claim, operation)),
     get: (providerId) => timed("Get", () => cloud.get(providerId)),
     list: () => timed("List", () => cloud.list()),
-    // These methods are karpenter-ts only, so upstream's metrics have no values for them.
+    // These methods exist only in karpenter-ts, so upstream's metrics have no values for them.
     takeOver: (claim, providerId) => cloud.takeOver(claim, providerId),
     quotaRoom: () => cloud.quotaRoom(),
     labelsOfRunning: (claim) => cloud.labelsOfRunning(claim),
@@ -82,7 +82,7 @@ export function meteredCloud(
         lastTypes.set(pool.id, types);
         return types;
       } catch (error) {
-        // The cost of the pool's nodes is computed from the last known types, so it may be outdated.
+        // The cost of the pool's nodes is then computed from the last known types, so it may be outdated.
         metrics.count("nodepools_cost_tracker_errors_total", { nodepool: pool.name });
         throw error;
       }

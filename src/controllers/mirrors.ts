@@ -1,6 +1,6 @@
 /**
- * The mirrors that controllers read, each with its indexes and projection. Options count only at the first use of a
- * mirror, so all code must get mirrors from here. Reads are synchronous and include this process's own writes.
+ * The mirrors that controllers read, each with its indexes and projection. Only the first caller of a mirror sets its
+ * options, so all code must get mirrors from here. Reads are synchronous and include this process's own writes.
  */
 import {
   DAEMON_SET,
@@ -69,17 +69,17 @@ import type { World } from "./world.ts";
 
 type Doors = Pick<World, "mirrors">;
 
-/** Index `node`: pods by `spec.nodeName`. */
+/** All pods. Index `node`: pods by `spec.nodeName`. */
 export function pods({ mirrors }: Doors): Mirror<Pod> {
   return mirrors.of(POD, podOptions(mirrors));
 }
 
-/** Reads lists of pods in protobuf, as the mirror does. */
+/** Reads a page of a list of pods in protobuf, as the mirror does. */
 export function readPodPage({ mirrors }: Doors): ReadPage<Pod> {
   return podOptions(mirrors).readPage;
 }
 
-/** All callers share one projection of pods. */
+/** The options of the pod mirror, kept so that all callers share one projection. */
 const optionsOfPods = new WeakMap<Mirrors, ReturnType<typeof newPodOptions>>();
 
 function podOptions(mirrors: Mirrors): ReturnType<typeof newPodOptions> {
@@ -99,7 +99,7 @@ function newPodOptions() {
   };
 }
 
-/** Index `providerId`. */
+/** All Nodes. Index `providerId`: Nodes by provider id. */
 export function nodes(world: Doors): Mirror<Node> {
   return world.mirrors.of(NODE, {
     vital: true,
@@ -109,7 +109,9 @@ export function nodes(world: Doors): Mirror<Node> {
   });
 }
 
-/** Claims as stored, one mirror for each kind. Index `providerId`. Read them through `claims.ts`. */
+/**
+ * Claims as stored, one mirror for each kind. Index `providerId`: claims by provider id. Read them through `claims.ts`.
+ */
 export function nativeClaims(world: Doors, kind: Kind): Mirror<KubeObject> {
   return world.mirrors.of(kind, {
     vital: true,
@@ -154,28 +156,31 @@ function withoutPodSpec({ spec: { template, ...spec }, ...deployment }: Deployme
   return { ...deployment, metadata, spec: { ...spec, template: bare } };
 }
 
-/** LimitRanges set requests of DaemonSet pods that do not exist yet. */
+/** All LimitRanges. They set requests of DaemonSet pods that do not exist yet. */
 function limitRanges(world: Doors): Mirror<LimitRange> {
   return world.mirrors.of(LIMIT_RANGE, { optional: true });
 }
 
 /**
- * RuntimeClasses add overhead to DaemonSet pods that do not exist yet. upstream's chart does not grant the right to
- * read them.
+ * All RuntimeClasses. They add overhead to DaemonSet pods that do not exist yet. Upstream's chart does not grant the
+ * right to read them.
  */
 function runtimeClasses(world: Doors): Mirror<RuntimeClass> {
   return world.mirrors.of(RUNTIME_CLASS, { optional: true });
 }
 
 /**
- * Recommendations for requests of pods that will be created again. Only with `--read-vpa-recommendations`. Most
- * clusters do not have this kind.
+ * All VerticalPodAutoscalers: recommended requests of pods that will be created again. Read only with
+ * `--read-vpa-recommendations`. Most clusters do not have this kind.
  */
 function verticalAutoscalers(world: Doors): Mirror<VerticalPodAutoscaler> {
   return world.mirrors.of(VERTICAL_POD_AUTOSCALER, { optional: true });
 }
 
-/** Objects whose selectors default spreads use. Read only if a default spread is configured. */
+/**
+ * Services and workloads, whose selectors are used for the default topology spread. Read only if a default spread is
+ * configured.
+ */
 export function selectorKinds(world: Doors): {
   readonly services: Mirror<Service>;
   readonly workloads: readonly Mirror<KubeObject>[];
@@ -217,38 +222,38 @@ export function csiNodes(world: Doors): Mirror<CSINode> {
   return world.mirrors.of(CSI_NODE);
 }
 
-/** NodeOverlays. Read only with the gate NodeOverlay. */
+/** All NodeOverlays. Read only with the feature gate NodeOverlay. */
 export function nodeOverlays(world: Doors): Mirror<NodeOverlay> {
   return world.mirrors.of(NODE_OVERLAY);
 }
 
 /**
- * CapacityBuffers. This mirror and the next two need the gate CapacityBuffer. Planning starts even if they may not be
- * read.
+ * All CapacityBuffers. This mirror and the next two need the feature gate CapacityBuffer. Planning starts even without
+ * the right to read them.
  */
 export function capacityBuffers(world: Doors): Mirror<CapacityBuffer> {
   return world.mirrors.of(CAPACITY_BUFFER, { optional: true });
 }
 
-/** Templates of CapacityBuffers. */
+/** All PodTemplates, which CapacityBuffers reference. */
 export function podTemplates(world: Doors): Mirror<StoredPodTemplate> {
   return world.mirrors.of(POD_TEMPLATE, { optional: true });
 }
 
-/** Workloads that buffers may name, besides Deployments. */
+/** Workloads that CapacityBuffers may reference, besides Deployments. */
 function scalables(world: Doors): readonly Mirror<KubeObject>[] {
   const kinds = [REPLICA_SET, STATEFUL_SET] as readonly Kind[];
   return kinds.map((kind) => world.mirrors.of(kind, { optional: true }));
 }
 
-/** ResourceQuotas. If they may not be read, they do not limit buffers. */
+/** All ResourceQuotas. Without the right to read them, they do not limit CapacityBuffers. */
 export function resourceQuotas(world: Doors): Mirror<ResourceQuota> {
   return world.mirrors.of(RESOURCE_QUOTA, { optional: true });
 }
 
 /**
- * Objects for pods with resource claims. They are read only if devices are planned. Without these kinds in the cluster
- * the mirrors are empty. Pods without claims do not wait for the right to read them.
+ * Objects for pods with resource claims. They are read only if the planning of devices is enabled. If the cluster does
+ * not have these kinds, the mirrors are empty. Pods without claims do not wait for the right to read them.
  */
 export function deviceKinds({ mirrors }: Doors): {
   readonly slices: Mirror<ResourceSlice>;

@@ -48,7 +48,7 @@ describe("one claim whose launch takes long", () => {
   let answer: () => void = () => undefined;
   afterEach(() => answer());
 
-  /** The slow team's claims are not launched until `answer` is called. */
+  /** Starts a world in which claims of the pool `slow` are not launched until `answer` is called. */
   async function open(limits?: { cpu: string }): Promise<void> {
     world = fakeWorld();
     const { create } = world.cloud;
@@ -76,7 +76,7 @@ describe("one claim whose launch takes long", () => {
   it("holds others up for seconds only, and its own pods get no second place", async () => {
     await open();
     await world.clock.advance(1_000);
-    // Like upstream, planning waits this long, because most launches take less.
+    // As in upstream, planning waits this long, because most launches take less.
     expect(claims()).toEqual(["slow"]);
     await world.clock.advance(60_000);
     expect(claims().sort()).toEqual(["quick", "slow"]);

@@ -1,8 +1,8 @@
 /**
  * Whether decisions may be made while claims are not launched. The size of such a claim is not known, so upstream waits
  * for all of them. Then one slow cloud, or one claim that is refused again and again, blocks all planning. Here
- * planning goes on after some seconds if two things hold. It is known which pods the late claim was planned for, so
- * they are left out, and no limit depends on its size.
+ * planning goes on after some seconds under two conditions. It is known which pods the claim was planned for, so they
+ * are left out. And no limit depends on the size of the claim.
  */
 import { claimKind, poolIdOfClaim } from "../apis/hub/claim.ts";
 import type { NodeClaim } from "../apis/karpenter/nodeclaim.ts";
@@ -17,24 +17,24 @@ const PATIENCE_MS = 10_000;
 /** Milliseconds between log messages about the same wait. */
 const SAID_AGAIN_MS = 60_000;
 /**
- * Milliseconds without the claim in the mirror after which it is gone. A new claim may be missing for a moment, and a
- * silent watch counts as broken after a minute.
+ * Milliseconds after which a claim that the mirror lacks counts as deleted. A new claim may be missing for a moment,
+ * and a watch that delivers nothing counts as broken after a minute.
  */
 const GONE_MS = 120_000;
-/** Most names in one message. */
+/** The most names in one message. */
 const NAMED = 5;
 
-/** A wait for claims of one cluster state, in elapsed time. */
+/** A wait for claims of one cluster state. Times are those of the monotonic clock. */
 interface Wait {
   sinceMs: number | undefined;
   saidMs: number;
-  /** Since when a claim is not mirrored, by UID. */
+  /** Since when the mirror lacks a claim, by UID. */
   readonly absentMs: Map<string, number>;
 }
 
 const waits = new WeakMap<World["cluster"], Wait>();
 
-/** True if the cluster state is complete, or lacks only claims that may be ignored. Logs what it waits for. */
+/** Whether the cluster state is complete, or lacks only claims that may be ignored. Logs which claims it waits for. */
 export function mayDecide(world: World): boolean {
   const { cluster } = world;
   let wait = waits.get(cluster);
@@ -49,7 +49,7 @@ export function mayDecide(world: World): boolean {
   return awaited.length === 0;
 }
 
-/** Forgets claims that no longer exist. They would block planning if their deletion was missed. */
+/** Drops claims that no longer exist. They would block planning if the event of their deletion was missed. */
 function forgetGone(world: World, { absentMs }: Wait): void {
   const nowMs = world.clock.elapsedMs();
   for (const claim of world.cluster.unlaunched()) {
@@ -82,13 +82,13 @@ function say({ log, clock }: World, wait: Wait, awaited: readonly NodeClaim[]): 
     count: awaited.length,
     waited: formatDuration(nowMs - wait.sinceMs),
   };
-  // Most launches take only seconds, so the first message is for debugging.
+  // Most launches take only seconds, so the first message is at debug level.
   if (isFirst) log.debug("waiting for claims to be launched", fields);
   else log.info("still waiting for claims to be launched, nothing is planned or disrupted", fields);
 }
 
 function isKnown(world: World, claim: NodeClaim): boolean {
-  // The creationTimestamp is not used: another machine's clock set it, and this machine's clock may be set back.
+  // The creationTimestamp is not used: another computer's clock set it, and this process's clock may be set back.
   const promisedMs = world.cluster.promisedAtMs(claim.metadata.name);
   if (promisedMs === undefined || world.clock.elapsedMs() - promisedMs < PATIENCE_MS) return false;
   const pool = poolById(world, poolIdOfClaim(claim) ?? "")?.pool;

@@ -1,14 +1,14 @@
 /**
- * The fields of a pod that decisions read. Fields that only people read (managedFields, environment, probes, container
- * states, mounted secrets) are dropped. Parts that pods of one template share are stored once. So ten thousand pods of
- * a Deployment need little more memory than their names.
+ * Reduces pods to the fields that decisions read. Fields that only people read (managedFields, environment, probes,
+ * container states, mounted secrets) are dropped. Parts that pods of one template have in common are stored once. So
+ * ten thousand pods of a Deployment need little more memory than their names.
  */
 import type { ContainerStatus, Pod, PodSpec, PodStatus, Volume } from "../apis/core/pod.ts";
 import { isSized } from "../apis/core/pod-resources.ts";
 import type { Condition } from "../apis/meta.ts";
 import { deepFreeze } from "../base/json.ts";
 
-/** The most parts that are kept for sharing. Beyond this number all are dropped. */
+/** The most parts that are kept for sharing. When there are more, all are dropped. */
 const SHARED_LIMIT = 8_192;
 const KUBELETS: ReadonlySet<string> = new Set([
   "securityContext",
@@ -20,7 +20,7 @@ const KUBELETS: ReadonlySet<string> = new Set([
 ]);
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
-/** Makes a function that projects pods. Equal parts of its results are one object. */
+/** Creates a function that reduces pods. Equal parts of its results are one object. */
 export function createPodProjection(): (pod: Pod) => Pod {
   const pieces = new Map<string, unknown>();
 
@@ -37,8 +37,8 @@ export function createPodProjection(): (pod: Pod) => Pod {
   }
 
   /**
-   * Templates with different amounts often have equal affinities and spreads. These are shared, so that each is
-   * evaluated once.
+   * The pod spec with shared parts. Templates that differ in their requests often have equal affinities and spreads.
+   * These are shared, so that each is evaluated only once.
    */
   function sharedTemplate(spec: PodSpec): PodSpec {
     const text = JSON.stringify(spec);
@@ -88,8 +88,8 @@ function specOf(spec: PodSpec): PodSpec {
 }
 
 /**
- * The spec without fields that only the kubelet and the runtime read. `src/kube/protobuf/messages.ts` skips the same
- * fields.
+ * The spec without fields that only the kubelet and the container runtime read. `src/kube/protobuf/messages.ts` skips
+ * the same fields.
  */
 function withoutKubelets(spec: Omit<PodSpec, "containers">): object {
   const kept: Record<string, unknown> = {};

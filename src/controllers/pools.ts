@@ -1,4 +1,4 @@
-/** Reads and writes pools of every generation: NodePools and Provisioners, in one flat shape. */
+/** Reads and writes pools of every API version: NodePools and Provisioners. Both are read as the flat type `Pool`. */
 
 import { isOfClassKinds, type Pool } from "../apis/hub/pool.ts";
 import { POOL_KINDS, toPool } from "../apis/hub/to-pool.ts";
@@ -35,7 +35,7 @@ function kindOfId(id: string): Kind | undefined {
   return POOL_KINDS.find(({ kind }) => kind.toLowerCase() === word);
 }
 
-/** The stored object and its flat shape; undefined if it is gone or not readable. */
+/** The stored object and the `Pool` read from it. Undefined: it was deleted or is invalid. */
 export function readPool(world: Pick<World, "mirrors">, request: Request): StoredPool | undefined {
   const kind = POOL_KINDS.find((one) => one.kind === request.kind);
   const native = kind === undefined ? undefined : nativePools(world, kind).get(request.name);
@@ -52,8 +52,8 @@ export function poolById(world: Pick<World, "mirrors">, id: string): StoredPool 
 }
 
 /**
- * The same pool, read from the API server. Undefined: it is gone, is being deleted, or another pool has its name.
- * Kubernetes deletes the claims of a deleted pool, so machines would be launched for it again and again.
+ * The same pool, read from the API server. Undefined: it is gone, is being deleted, or another pool has its name. No
+ * instance may be launched for such a pool, because Kubernetes deletes the pool's claims.
  */
 export async function livePool(
   { kube }: Pick<World, "kube">,
@@ -65,22 +65,22 @@ export async function livePool(
   return pool.deleting ? undefined : pool;
 }
 
-/** All pools that this provider's classes serve, by kind, then name. */
+/** All pools whose node class belongs to this provider, sorted by kind and name. */
 export function listPools(world: Pick<World, "mirrors" | "cloud">): readonly Pool[] {
   return allPools(world).filter((pool) => isManagedPool(world, pool));
 }
 
-/** All pools, including those of other providers, by kind, then name. */
+/** All pools, including those of other providers, sorted by kind and name. */
 export function allPools(world: Pick<World, "mirrors">): readonly Pool[] {
   return POOL_KINDS.flatMap((kind) => nativePools(world, kind).list().map(hub));
 }
 
-/** True if this provider serves the pool's node class. */
+/** Whether the pool's node class belongs to this provider. */
 export function isManagedPool(world: Pick<World, "cloud">, pool: Pool): boolean {
   return isOfClassKinds(pool, world.cloud.nodeClassKinds);
 }
 
-/** Whether the pool still requires the same of its claims. Its readiness does not count. */
+/** Whether a change of the pool leaves its requirements on claims the same. Its readiness does not count. */
 export function asksTheSame(before: KubeObject, now: KubeObject): boolean {
   const [was, is] = [before, now].map((native) => ({ ...hub(native), ready: true }));
   return createMergePatch(was, is) === undefined;
@@ -91,14 +91,14 @@ export function poolRequest(pool: Pool): Request {
   return { kind: pool.generation === "alpha" ? "Provisioner" : "NodePool", name: pool.name };
 }
 
-/** Wakes a controller for NodePools and Provisioners. */
+/** Watches NodePools and Provisioners. */
 export function poolSources(): readonly Source[] {
   return POOL_KINDS.map((kind) => source(kind as Kind));
 }
 
 /**
- * Changes a pool that others may also write. After a conflict the change is made again on the newest object. Resolves
- * `undefined` if the pool is gone; rejects after the third conflict.
+ * Changes a pool that others may also write. After a conflict `change` is applied again to the newest object. Resolves
+ * to `undefined` if the pool is gone; rejects after the third conflict.
  */
 export function changePool(
   world: Pick<World, "kube">,

@@ -1,20 +1,23 @@
 /**
- * The results of each pool's last four registrations, in memory, for the condition NodeRegistrationHealthy. Two
- * failures among them make a pool unhealthy. upstream: pkg/state/nodepoolhealth/tracker.go
+ * Keeps the results of each pool's last four registrations, in memory, for the condition NodeRegistrationHealthy. Two
+ * failures among them make a pool unhealthy.
+ * upstream: pkg/state/nodepoolhealth/tracker.go
  */
 
 const SIZE = 4;
 const UNHEALTHY_FAILURES = 2;
 
-/** Unknown: too few attempts. */
+/** How well the nodes of a pool register. `unknown`: there were too few attempts. */
 export type RegistrationVerdict = "healthy" | "unhealthy" | "unknown";
 
-/** Whether the last claims of each pool registered. */
+/** Records whether the last claims of each pool registered. */
 export interface RegistrationTracker {
   /** Counts one attempt of the pool with that UID. */
   record(poolUid: string, joined: boolean): void;
   verdict(poolUid: string): RegistrationVerdict;
-  /** The pool or its node class has changed, so earlier attempts no longer count. */
+  /**
+   * Drops the attempts of a pool. Call it when the pool or its node class has changed, so that they no longer count.
+   */
   reset(poolUid: string, to?: RegistrationVerdict): void;
 }
 

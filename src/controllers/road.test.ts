@@ -1,5 +1,5 @@
-// One pod through all controllers on virtual time: pending, planned, launched, joined, emptied, drained, ended. The
-// test itself plays the scheduler and the instance.
+// One pod through all controllers on virtual time: pending, planned, launched, joined, emptied, drained, terminated.
+// The test acts as scheduler and as instance.
 import { describe, expect, it } from "vitest";
 import { NODE } from "../apis/core/node.ts";
 import { POD, type Pod } from "../apis/core/pod.ts";
@@ -55,7 +55,7 @@ async function started(): Promise<FakeWorld> {
   return world;
 }
 
-/** Plays the instance and the scheduler: the claim's node joins and gets the pods. */
+/** Acts as the instance and the scheduler: joins the claim's node and binds the pods to it. */
 async function joinAndBind(world: FakeWorld, kind: Kind, pods: readonly string[]): Promise<string> {
   const claim = world.api.all(kind)[0] as NodeClaim;
   await world.join(claim);
@@ -220,7 +220,7 @@ describe("the road of one pod", () => {
     expect(world.api.all(NODE_CLAIM)).toHaveLength(0);
     await world.api.create(POD, pendingPod("b"));
     await world.clock.advance(60_000);
-    // Logged once, although planning ran several times.
+    // Logged only once, although planning ran several times.
     const told = messages(world).filter((line) => line.endsWith("ignoring nodepool, not ready"));
     expect(told).toEqual(["error ignoring nodepool, not ready"]);
     const event = world.published.find(({ reason }) => reason === "FailedScheduling");
@@ -281,7 +281,7 @@ describe("the road of one pod", () => {
       { key: "karpenter.sh/disrupted", effect: "NoSchedule" },
     ]);
     expect(reasons(world)).toContain("FailedDraining");
-    // The pods of the leaving node have got a new place meanwhile.
+    // By now the pods of the drained node have another place.
     const names = world.api.all(NODE_CLAIM).map(({ metadata }) => metadata.name);
     expect(names).toHaveLength(2);
     const replacement = names.find((name) => `node-${name}` !== nodeName);

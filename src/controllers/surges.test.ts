@@ -10,7 +10,7 @@ import { termination } from "./node/termination.ts";
 
 const SURGED_AT = ["spec", "template", "metadata", "annotations", "karpenter.sh/surged-at"];
 
-/** A node that somebody deletes, under the one pod of a Deployment that asks to be moved without downtime. */
+/** Creates a node that is being deleted, with the one pod of a Deployment that wants to be moved without downtime. */
 async function leaving(
   annotations: Readonly<Record<string, string>> = {},
   spec: NonNullable<Parameters<typeof pod>[0]>["spec"] = {},

@@ -1,8 +1,8 @@
 /**
  * Moves pods without downtime from a cordoned node. A pod with the annotation is not evicted: its Deployment is
- * restarted, and the node waits for a limited time until the pod has ended. Other pods are evicted, with an event that
- * says why. The rule is in core/termination/surge.ts. Only Deployments in the namespaces of `--surge-namespaces` are
- * patched.
+ * restarted, and the node waits for a limited time until the pod has stopped. Other pods are evicted, with an event
+ * that says why. The rule is in core/termination/surge.ts. Only Deployments in the namespaces of `--surge-namespaces`
+ * are patched.
  */
 import { DEPLOYMENT, type Deployment } from "../apis/apps/kinds.ts";
 import type { Node } from "../apis/core/node.ts";
@@ -21,13 +21,13 @@ import type { World } from "./world.ts";
 
 type Reads = Pick<World, "mirrors" | "settings">;
 
-/** How the pod is moved. `none` for all pods while moves without downtime are off. */
+/** How the pod is moved. The result is `none` for all pods if moves without downtime are off. */
 export function surge(world: Reads, pod: Pod): Surge {
   if (world.settings.surgeTimeoutMs === 0) return { kind: "none" };
   return surgeOf(pod, workloadsOf(world));
 }
 
-/** Deployments that ask to be moved without downtime. */
+/** Deployments whose pods are to be moved without downtime, as their annotation requests. */
 export function surging(world: Reads): readonly Deployment[] {
   if (world.settings.surgeTimeoutMs === 0) return [];
   return deployments(world).each().filter(asksToSurge);
@@ -43,11 +43,11 @@ function workloadsOf(world: Reads): Workloads {
 
 /**
  * When each pod was last seen that could not be moved yet, because of do-not-disrupt or because it was not its turn. No
- * object tells this later: the annotation may be removed, and turns are not recorded. Pods that have been free longer
- * than the surge timeout are forgotten.
+ * object shows this later: the annotation may be removed, and turns are not recorded. Pods that could be moved for
+ * longer than the surge timeout are dropped.
  */
 export class HeldPods {
-  /** Pod UID → when it was last seen held. The oldest entries come first. */
+  /** When each pod was last seen to be held back, by pod UID. The oldest entries come first. */
   readonly #seenMs = new Map<string, number>();
 
   note({ metadata }: Pod, nowMs: number, forgetAfterMs: number): void {
@@ -60,7 +60,10 @@ export class HeldPods {
     this.#seenMs.set(uid, nowMs);
   }
 
-  /** Since when the pod may be moved, in epoch milliseconds, as far as this process knows. 0: it was not held. */
+  /**
+   * Since when the pod may be moved, in milliseconds since 1970, as far as this process knows. 0: it was never held
+   * back.
+   */
   freeSinceMs(pod: Pod, nowMs: number): number {
     const says = doNotDisrupt(pod, nowMs);
     const seenMs = this.#seenMs.get(pod.metadata.uid ?? pod.metadata.name) ?? 0;
@@ -69,14 +72,14 @@ export class HeldPods {
   }
 }
 
-/** A leaving node, its deadline, and what is known about its held pods. */
+/** A node that is being drained, its deadline, and when its pods were last held back. */
 interface Leaving {
   readonly node: Node;
   readonly deadlineMs: number | undefined;
   readonly held: HeldPods;
 }
 
-/** Returns the pods of a leaving node that are evicted now. For the others, a new pod is started first. */
+/** Returns the pods of a drained node that are evicted now. For the others, a new pod is started first. */
 export async function surgeFirst(
   world: World,
   leaving: Leaving,
@@ -137,7 +140,7 @@ async function rollOver(
         pod,
         `patching Deployments in namespace ${namespace} is forbidden; grant it, or take the namespace out of --surge-namespaces`,
       );
-    // Another writer changed the Deployment just now, so try again in a moment.
+    // Another writer changed the Deployment just now, so it is tried again at the next reconcile.
     if (isConflict(error) || isNotFound(error)) return true;
     throw error;
   }
@@ -150,7 +153,7 @@ async function rollOver(
   return true;
 }
 
-/** Events for the pod and for its Deployment. */
+/** Events on the pod and on its Deployment: the pod will be moved without downtime. */
 export function surged(pod: Pod, deployment: Deployment, node: Node): readonly EventToPublish[] {
   const message = `Node ${node.metadata.name} is to go: a new pod of Deployment ${deployment.metadata.name} starts elsewhere before ${pod.metadata.name} ends`;
   return [pod, deployment].map((object) => ({
@@ -162,7 +165,9 @@ export function surged(pod: Pod, deployment: Deployment, node: Node): readonly E
   }));
 }
 
-/** The pod asked to move without downtime and was evicted without a new pod first. */
+/**
+ * The event that a pod was evicted without a new pod first, although its annotation requests a move without downtime.
+ */
 export function notSurged(pod: Pod, why: string): EventToPublish {
   return {
     object: pod,

@@ -1,5 +1,5 @@
 /**
- * How log lines, metrics and events name things, by generation. v1alpha5 has machines and provisioners, v1beta1 has
+ * How log lines, metrics and events name things, by API version. v1alpha5 has machines and provisioners, v1beta1 has
  * lower-case fields nodeclaim and nodepool, v1 has `{"NodeClaim": {"name"}}`.
  */
 import type { Node } from "../apis/core/node.ts";
@@ -10,7 +10,7 @@ import { PROVIDER_COMPATIBILITY_ANNOTATION_KEY } from "../apis/karpenter/labels.
 import type { KubeObject, ObjectMeta } from "../apis/meta.ts";
 import type { LogFields, Logger } from "../base/log.ts";
 
-/** `{NodeClaim: {name}}`, `{nodeclaim: name}` or `{machine: name}`. */
+/** The log field for a claim: `{NodeClaim: {name}}`, `{nodeclaim: name}` or `{machine: name}`. */
 export function claimFields(claim: KubeObject): LogFields {
   return named(claimGeneration(claim), "claim", claim.metadata.name);
 }
@@ -34,7 +34,10 @@ function named(generation: Generation, what: "claim" | "pool", name: string): Lo
   return { [what === "claim" ? words.claimNoun : words.poolNoun]: name };
 }
 
-/** `nodeclaim.lifecycle` is `machine.lifecycle` in v1alpha5's log, and its lines name the provisioner too. */
+/**
+ * The logger of a controller for one claim. In v1alpha5's log `nodeclaim.lifecycle` is `machine.lifecycle`, and lines
+ * also name the provisioner.
+ */
 export function claimLog(log: Logger, controller: string, claim: KubeObject): Logger {
   const generation = claimGeneration(claim);
   const noun = vocabulary(generation).claimNoun;
@@ -46,8 +49,8 @@ export function claimLog(log: Logger, controller: string, claim: KubeObject): Lo
 }
 
 /**
- * Whether a machine came from a Provisioner with an inline provider. For such machines the log uses the wording of
- * v0.5: nodes had a TTL, and lines began with a capital letter.
+ * Whether a claim belongs to a Provisioner with an inline provider. For such claims the log uses the wording of v0.5:
+ * nodes had a TTL, and lines began with a capital letter.
  */
 export function speaksV05(claim: KubeObject | undefined): boolean {
   return claim?.metadata.annotations?.[PROVIDER_COMPATIBILITY_ANNOTATION_KEY] !== undefined;
@@ -58,13 +61,13 @@ export function poolLabel(metadata: Pick<ObjectMeta, "labels">): string {
   return poolNameOfLabels(metadata.labels) ?? "";
 }
 
-/** `a, b, c and 4 other(s)`: shortens a long list to one line. */
+/** Shortens a long list to one line, such as `a, b, c and 4 other(s)`. */
 export function some(names: readonly string[], most = 5): string {
   const shown = names.slice(0, most).join(", ");
   return names.length > most ? `${shown} and ${names.length - most} other(s)` : shown;
 }
 
-/** `$0.123`, for a price per hour or a sum. */
+/** Formats a price per hour or a sum, such as `$0.123`. */
 export function dollars(microUsd: number): string {
   return `$${(microUsd / 1_000_000).toFixed(3)}`;
 }

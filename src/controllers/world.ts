@@ -1,6 +1,6 @@
 /**
- * Everything that is not deterministic enters the program here: client, clock, randomness, log. Each of them has a real
- * and a simulated version, which pass the same tests. This file only puts them together.
+ * Everything that is not deterministic enters the program here: API client, clock, randomness, log. Each of them has a
+ * real and a simulated version, which pass the same tests. This file only combines them.
  */
 
 import type { TopologySpreadConstraint } from "../apis/core/pod.ts";
@@ -24,7 +24,7 @@ import type { EventRecorder } from "../kube/events/events.ts";
 import type { Mirrors } from "../kube/mirror/mirror.ts";
 import type { SpanNotes } from "./spans/span-notes.ts";
 
-/** The settings that reach controllers, parsed and frozen. The table of all flags is operator/settings/options.ts. */
+/** The settings for controllers, parsed and immutable. The table of all flags is operator/settings/options.ts. */
 export interface Settings {
   readonly batchIdleMs: number;
   readonly batchMaxMs: number;
@@ -32,25 +32,28 @@ export interface Settings {
   readonly minValuesPolicy: "Strict" | "BestEffort";
   /** Options of the planner: how pods are placed on new nodes. */
   readonly planner: PlannerOptions;
-  /** Used for pods without their own topology spread. Absent: none. */
+  /** The topology spread of pods that have none of their own. Absent: none. */
   readonly defaultSpread?: readonly TopologySpreadConstraint[];
   /** Whether pods that do not exist yet are planned with VerticalPodAutoscaler recommendations. Absent: no. */
   readonly readsRecommendations?: boolean;
-  /** Reads CEL selectors of devices. Absent: pods with resource claims are not planned. */
+  /** Compiles CEL selectors of devices. Absent: pods with resource claims are not planned. */
   readonly compileSelector?: CompileSelector;
-  /** Milli-cores of the controller: scales concurrency. */
+  /**
+   * The CPU request of the controller, in thousandths of a core. It decides how many requests are handled at the same
+   * time.
+   */
   readonly cpuRequestsMilli: number;
   readonly clusterName: string;
   /** When and how several nodes are replaced together. Undefined: never. */
   readonly repack: Repack | undefined;
-  /** One command of consolidation may launch several nodes. */
+  /** Whether one consolidation command may launch several nodes. */
   readonly splits: boolean;
   /** Limits on how much consolidation does. */
   readonly restraint: Restraint;
   /** Budgets over the nodes of all pools together, in addition to each pool's own. */
   readonly clusterBudgets: readonly Budget[];
   readonly expiry: ExpiryRules;
-  /** How long a registered node without pods may take to be usable. 0: for ever. */
+  /** How long a registered node without pods may take to become usable. 0: without limit. */
   readonly initializationTimeoutMs: number;
   /** How long a node waits for a pod that is moved without downtime. 0: such moves are off. */
   readonly surgeTimeoutMs: number;
@@ -58,22 +61,25 @@ export interface Settings {
   readonly involuntaryLimit: BrakeLimit;
   /** Namespaces in which pods may be moved without downtime. `*`: all. */
   readonly surgeNamespaces: readonly string[];
-  /** Stops all voluntary disruption. */
+  /** Whether all voluntary disruption is stopped. */
   readonly pauseDisruption: boolean;
-  /** Decisions are only logged and published as events, not carried out. */
+  /** Whether decisions are only logged and published as events, not carried out. */
   readonly observeOnly: boolean;
-  /** What may replace nodes that are all spot. */
+  /** What may replace a group of nodes that are all spot. */
   readonly forSpot: ForSpot;
   /** Pools whose nodes may be removed before they are replaced, if nothing else is possible. */
   readonly terminateFirst: TerminateFirst;
-  /** Features that can be switched off, by the generation of the claims. Drift of v1 is always on. */
+  /**
+   * Features that can be switched on and off. `betaDrift` and `alphaDrift` are for v1beta1 and v1alpha5; drift of v1 is
+   * always on.
+   */
   readonly gates: {
     readonly betaDrift: boolean;
     readonly alphaDrift: boolean;
     readonly nodeRepair: boolean;
-    /** Only with `nodeRepair`: broken nodes are deleted at once, without budgets. */
+    /** Whether broken nodes are deleted at once, without budgets. Needs `nodeRepair`. */
     readonly legacyNodeRepair: boolean;
-    /** Node repair may reboot an instance, if its repair policy says so. */
+    /** Whether node repair may reboot an instance if its repair policy says so. */
     readonly rebootForRepair: boolean;
     readonly staticCapacity: boolean;
     readonly nodeOverlay: boolean;
@@ -82,7 +88,7 @@ export interface Settings {
   };
 }
 
-/** What controllers may use. They reach time, randomness, the API server and the cloud only through it. */
+/** What controllers may use. They access time, randomness, the API server and the cloud only through it. */
 export interface World {
   readonly clock: Clock;
   readonly random: Random;
@@ -93,11 +99,11 @@ export interface World {
   readonly metrics: Metrics;
   readonly log: Logger;
   readonly settings: Settings;
-  /** The cluster state, which controllers/state feeds. */
+  /** The cluster state, which the controllers in controllers/state update. */
   readonly cluster: ClusterState;
   /** Stops terminations that no user requested, when there are too many of them. */
   readonly brake: Brake;
-  /** This machine's clock minus the API server's, by its last response. Undefined: the response had no time. */
+  /** This process's clock minus the API server's, by its last response. Undefined: the response had no time. */
   readonly clockSkewMs: () => number | undefined;
   /** Collects facts for traces. Absent: no traces are exported. */
   readonly spans?: SpanNotes;

@@ -1,7 +1,7 @@
 /**
- * Turns each CapacityBuffer into the pods that stand for its room (core/buffers), and writes the result on the buffer.
- * A change of a buffer, its template or its workload triggers a planning pass. So does a pod that takes kept room, and
- * each half minute. Only with the gate CapacityBuffer.
+ * Turns each CapacityBuffer into pods that reserve its capacity (core/buffers), and writes the result on the buffer. A
+ * change of a buffer, its template or its workload triggers a planning pass. So does a pod that is bound to reserved
+ * capacity. A pass also runs every half minute. Runs only with the feature gate CapacityBuffer.
  * upstream: pkg/controllers/capacitybuffer/controller.go
  */
 
@@ -42,15 +42,15 @@ import type { Batcher } from "../provisioning/batcher.ts";
 import type { World } from "../world.ts";
 import { type PodSource, sourceOf, type Unresolved } from "./template.ts";
 
-/** Kinds without a mirror are read this often. upstream: the same */
+/** Workloads have no mirror, so they are read from the API server this often. upstream: the same */
 const POLL_MS = 30_000;
-/** The request that only triggers a planning pass. No buffer has an empty name. */
+/** A request that only triggers a planning pass. It cannot name a buffer, because no buffer has an empty name. */
 const ROOM_TAKEN: Request = { kind: "Node", name: "" };
 
-/** Kinds of apps/v1 that buffers may name. */
+/** The workload kinds of apps/v1 that a buffer may reference. */
 const WORKLOADS: readonly Kind[] = [DEPLOYMENT, REPLICA_SET, STATEFUL_SET] as readonly Kind[];
 
-/** The controller `capacitybuffer`. `batcher`: the provisioner's, through which passes are requested. */
+/** The controller `capacitybuffer`. `batcher`: the provisioner's batcher, which starts the planning passes. */
 export function capacityBuffer(world: World, batcher: Batcher): Controller {
   const keeper: Keeper = { world, batcher, made: new Map() };
   return {
@@ -78,7 +78,7 @@ export function capacityBuffer(world: World, batcher: Batcher): Controller {
   };
 }
 
-/** Whether this pod was bound just now to a node that keeps room. */
+/** Whether this pod was bound just now to a node with capacity reserved by a buffer. */
 function takesRoom({ cluster }: World, pod: Pod, before: Pod | undefined): boolean {
   const { nodeName } = pod.spec;
   if (nodeName === undefined || before?.spec.nodeName !== undefined) return false;
@@ -89,7 +89,7 @@ function takesRoom({ cluster }: World, pod: Pod, before: Pod | undefined): boole
   );
 }
 
-/** Buffers of the object's namespace that name it. */
+/** Requests for the buffers in the object's namespace that reference the object. */
 function buffersOf(world: World, { metadata }: KubeObject, kind: string): readonly Request[] {
   return capacityBuffers(world)
     .each()
@@ -102,17 +102,17 @@ function buffersOf(world: World, { metadata }: KubeObject, kind: string): readon
     .map((buffer) => requestFor("CapacityBuffer", buffer));
 }
 
-/** The inputs of a buffer's pods. Equal inputs give equal pods. */
+/** The pods made for a buffer. `of`: the inputs they were made from, since equal inputs give equal pods. */
 interface Made {
   readonly of: string;
   readonly pods: readonly Pod[];
 }
 
-/** What is kept from one reconcile to the next. */
+/** What the controller keeps from one reconcile to the next. */
 interface Keeper {
   readonly world: World;
   readonly batcher: Batcher;
-  /** Keyed by `namespace/name` of the buffer. */
+  /** The pods made for each buffer, by `namespace/name`. */
   readonly made: Map<string, Made>;
 }
 
@@ -136,10 +136,10 @@ async function reconcile(keeper: Keeper, request: Request): Promise<Outcome> {
   return requeueAfter(POLL_MS);
 }
 
-/** The pods that a buffer stands for. */
+/** The pod template of a buffer, and how many such pods it reserves capacity for. */
 interface Resolved extends PodSource {
   readonly count: number;
-  /** The ResourceQuota that allows no more than these, and how many were wanted. */
+  /** Set if a ResourceQuota reduced `count`. `by`: the quota. `wanted`: the number of pods without it. */
   readonly limited?: { readonly by: string; readonly wanted: number };
   readonly note?: string | undefined;
 }
@@ -179,7 +179,7 @@ function quotasOf(world: World, { metadata }: CapacityBuffer) {
     .filter(({ metadata: { namespace } }) => namespace === metadata.namespace);
 }
 
-/** Pods of the namespace's buffers that come earlier by name. */
+/** Pods of the buffers that come before this one by name, in the same namespace. */
 function podsBefore({ cluster, ...world }: World, { metadata }: CapacityBuffer): readonly Pod[] {
   return capacityBuffers(world)
     .list()
@@ -208,7 +208,10 @@ function podsOf(
   return pods;
 }
 
-/** Triggers planning even if no pod changed, because room may have been taken without any watch event. */
+/**
+ * Triggers a planning pass even if the buffer's pods are unchanged: its capacity may have been used without any watch
+ * event.
+ */
 function keepRoomFor({ world, batcher }: Keeper, key: string, pods: readonly Pod[]): void {
   const { headroom, placements } = world.cluster;
   const gone = headroom.set(key, pods);
@@ -218,8 +221,8 @@ function keepRoomFor({ world, batcher }: Keeper, key: string, pods: readonly Pod
 }
 
 /**
- * Writes status and conditions. After a conflict nothing is written, because the other change reconciles the buffer
- * again.
+ * Writes the status and the conditions of the buffer. A conflict is ignored, because the other change reconciles the
+ * buffer again.
  */
 async function tell(
   world: World,

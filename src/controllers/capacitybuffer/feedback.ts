@@ -1,4 +1,4 @@
-/** Writes on each CapacityBuffer what a planning pass found for its pods. */
+/** Writes the result of a planning pass on each CapacityBuffer. */
 import { CAPACITY_BUFFER } from "../../apis/autoscaling/capacity-buffer.ts";
 import { withLoneCondition } from "../../apis/karpenter/conditions.ts";
 import { errorText } from "../../base/error-text.ts";
@@ -9,7 +9,10 @@ import { patchObject } from "../../kube/client/patch-object.ts";
 import { capacityBuffers } from "../mirrors.ts";
 import type { World } from "../world.ts";
 
-/** A buffer that cannot be written does not stop the others. The next pass, half a minute later, writes it again. */
+/**
+ * Writes the result on all buffers. If one write fails, the others go on. The next pass half a minute later writes it
+ * again.
+ */
 export async function tellBuffers(
   world: World,
   log: Logger,

@@ -1,6 +1,6 @@
 /**
- * The pods that a CapacityBuffer stands for: from its PodTemplate, or from a workload that it names. Workloads are read
- * from the API server.
+ * Finds the pod template of a CapacityBuffer: a PodTemplate, or the template of a workload that the buffer references.
+ * Workloads are read from the API server.
  * upstream: pkg/controllers/capacitybuffer/controller.go
  */
 import { JOB, type Job, type PodTemplateSpec } from "../../apis/apps/kinds.ts";
@@ -12,22 +12,22 @@ import { isForbidden, isNotFound } from "../../kube/errors.ts";
 import { podTemplates } from "../mirrors.ts";
 import type { World } from "../world.ts";
 
-/** The template of the pods, and the size of the workload. */
+/** The template of a buffer's pods and, for a workload, its number of replicas. */
 export interface PodSource {
   readonly template: PodTemplateSpec;
-  /** Name and generation of the PodTemplate; absent: a workload. */
+  /** Name and generation of the PodTemplate. Absent: the template comes from a workload. */
   readonly stored?: { readonly name: string; readonly generation: number };
-  /** Absent: a PodTemplate has no number of pods. */
+  /** Replicas of the workload. Absent: the template is a PodTemplate, which has no replicas. */
   readonly replicas?: number;
 }
 
-/** Why the buffer has no pods. `reason` is the reason of the condition. */
+/** Why no template was found for a buffer. `reason` is the reason of the buffer's condition. */
 export interface Unresolved {
   readonly reason: "PodTemplateNotFound" | "ScalableRefNotFound" | "ResolutionFailed";
   readonly message: string;
 }
 
-/** Resolves the buffer's template or workload as it is now. */
+/** Reads the PodTemplate or workload that the buffer references. */
 export async function sourceOf(
   world: World,
   buffer: CapacityBuffer,
@@ -50,7 +50,7 @@ function fromTemplate(world: World, namespace: string, name: string): PodSource 
   return { template: found.template, stored: { name, generation: found.metadata.generation ?? 0 } };
 }
 
-/** Kinds of apps/v1 that have `spec.replicas` and `spec.template`. */
+/** The workload kinds of apps/v1 with `spec.replicas` and `spec.template`, and their names in URLs. */
 const APPS: Readonly<Record<string, string>> = {
   Deployment: "deployments",
   ReplicaSet: "replicasets",
@@ -103,7 +103,7 @@ function fromSpec(
   return { template, replicas };
 }
 
-/** Whether the template has containers. Custom kinds may lack them, because their schemas differ. */
+/** Whether the template has containers. A custom kind may have a field `template` of another form. */
 function hasContainers(
   template: Partial<PodTemplateSpec> | undefined,
 ): template is PodTemplateSpec {
@@ -115,7 +115,10 @@ interface ResourceList {
   readonly resources?: readonly { readonly name: string; readonly kind: string }[];
 }
 
-/** Reads any kind with a scale subresource. If the object has no pod template, one of its pods is the template. */
+/**
+ * Reads a workload of any kind with a scale subresource. If it has no pod template, one of its pods is used as
+ * template.
+ */
 async function fromScale(
   world: World,
   namespace: string,

@@ -1,6 +1,7 @@
 /**
- * Checks once a minute which nodes will be disrupted next, and gives their pods low deletion costs. Needs the gate
- * PodDeletionCostManagement. upstream: pkg/controllers/pod/deletioncost/controller.go
+ * Checks once a minute which nodes will be disrupted next, and gives their pods low deletion costs. Then a ReplicaSet
+ * that scales down deletes these pods first. Needs the feature gate PodDeletionCostManagement.
+ * upstream: pkg/controllers/pod/deletioncost/controller.go
  */
 import { SILENT } from "../../base/log.ts";
 import { StandingProblems } from "../../base/standing-problems.ts";
@@ -20,20 +21,20 @@ import type { World } from "../world.ts";
 import { createWriteQueue, type WriteQueue } from "./queue.ts";
 
 const POLL_MS = 60_000;
-/** A pass runs at least this often, because budget windows open and close without a change in the cluster. */
+/** A pass runs at least this often, because budget windows begin and end without a change in the cluster. */
 const AT_LEAST_MS = 5 * 60_000;
 const UNSYNCED_RETRY_MS = 1_000;
 
 const SELF = { kind: "", name: "pod.deletioncost" };
 
-/** What the last pass read. */
+/** The cluster revision and the time of the last pass, and whether the pass was cut short. */
 interface Last {
   revision: number;
   atMs: number;
   isCut: boolean;
 }
 
-/** Two controllers: one decides, and the other writes. */
+/** Returns two controllers: one decides on the costs, the other writes them. */
 export function deletionCost(world: World): readonly Controller[] {
   const queue = createWriteQueue(world);
   const last: Last = { revision: -1, atMs: 0, isCut: false };

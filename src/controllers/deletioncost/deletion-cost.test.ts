@@ -16,7 +16,7 @@ const CLASS_REF = { group: "karpenter.test.sh", kind: "TestNodeClass", name: "de
 let world: FakeWorld;
 afterEach(() => world.stop());
 
-/** A node `a`, an hour old, with pods `web` and `own` of ReplicaSets. A user set a deletion cost on `own`. */
+/** Creates a node `a`, an hour old, with pods `web` and `own` of ReplicaSets. A user set a deletion cost on `own`. */
 async function begin(podDeletionCost: boolean): Promise<void> {
   world = fakeWorld({ gates: { podDeletionCost } });
   const status = { conditions: [{ type: "Ready", status: "True" }] };

@@ -1,7 +1,7 @@
 /** Metrics of the deletion costs that are written on pods. upstream: pkg/controllers/pod/deletioncost/metrics.go */
 import type { MetricSpec } from "../../base/metrics.ts";
 
-/** Only used with the gate PodDeletionCostManagement. */
+/** Metrics that get values only with the feature gate PodDeletionCostManagement. */
 export const DELETION_COST_METRICS: readonly MetricSpec[] = [
   {
     name: "pod_deletion_cost_pod_annotation_writes_total",

@@ -1,6 +1,6 @@
 /**
- * Writes deletion costs on pods, one request each. A pod that changed or is gone is skipped, and the next pass checks
- * it again. So a deletion cost that a user has set meanwhile stays.
+ * Writes deletion costs on pods, one request for each pod. A pod that changed or is gone is skipped, and the next pass
+ * checks it again. So a deletion cost that a user has set meanwhile is not overwritten.
  * upstream: pkg/controllers/pod/deletioncost/queue.go
  */
 import { POD, type Pod } from "../../apis/core/pod.ts";
@@ -21,22 +21,22 @@ import type { World } from "../world.ts";
 
 const BACKOFF_MS = { base: 100, max: 10_000 } as const;
 
-/** A change, with the node and NodePool of the pod for the metric. */
+/** A changed deletion cost. The node and NodePool of the pod are for the metric. */
 export interface Write extends CostChange {
   readonly node: string;
   readonly nodepool: string;
 }
 
-/** Deletion costs that wait to be written. */
+/** Deletion costs that are to be written. */
 export interface WriteQueue {
   readonly controller: Controller;
-  /** Adds changes. A later change of a pod replaces an earlier one. */
+  /** Adds changes to the queue. A later change of a pod replaces an earlier one. */
   add(writes: readonly Write[]): void;
 }
 
 type Result = "updated" | "skipped_unchanged" | "skipped_notfound" | "skipped_conflict" | "error";
 
-/** The queue and its controller. */
+/** Creates the queue with the controller that writes its changes. */
 export function createWriteQueue(world: World): WriteQueue {
   const waiting = new Map<string, Write>();
   const bell = createBell();
@@ -99,7 +99,10 @@ function refOf({ metadata: { name, namespace } }: Pod) {
   return { name, namespace };
 }
 
-/** The server refuses the patch if the pod has changed, because a user may have set its deletion cost. */
+/**
+ * The patch that sets or removes the cost. The API server refuses it if the pod has changed, because a user may have
+ * set a cost.
+ */
 function bodyOf({ metadata: { resourceVersion, uid } }: Pod, cost: string | undefined): object {
   const value = cost ?? null;
   const annotations = {

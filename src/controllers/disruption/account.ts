@@ -1,6 +1,6 @@
 /**
- * Records on NodeClaims which pods each command moved, so that the next process holds off the same pods and nodes. Also
- * compares the realised savings of a finished command with the predicted ones.
+ * Records on NodeClaims which pods each command moved, so that the next process does not move the same pods again too
+ * soon. Also compares the realised savings of a finished command with the predicted ones.
  */
 
 import type { Pod } from "../../apis/core/pod.ts";
@@ -31,8 +31,8 @@ interface Writer {
 }
 
 /**
- * Writes the moves of a command without replacements on the claim of the first target that stays, and returns that
- * claim. Undefined: the command moves no pods, or no target has a claim.
+ * Writes the moves of a command without replacements on the claim of the first target that is not being deleted.
+ * Returns that claim. Undefined: the command moves no pods, or no target has a claim.
  */
 export async function writeOnTarget(
   { world, log }: Writer,
@@ -58,7 +58,7 @@ async function writeOn(
   try {
     await changeClaim(world, claim, (one) => withMoves(one, moves, nowMs));
   } catch (error) {
-    // A failed write does not stop the loop. This process remembers the moves, so only a restart would lose them.
+    // A failed write does not stop the loop. This process keeps the moves in memory, so only a restart would lose them.
     log.debug("failed writing down what is moved", {
       NodeClaim: { name: claim.metadata.name },
       error: errorText(error),
@@ -66,16 +66,13 @@ async function writeOn(
   }
 }
 
-/**
- * Records moves that no claim records any more on a claim that stays. The claim that recorded them was deleted without
- * a command.
- */
+/** Writes moves that are on no claim any more on another claim. Their claim was deleted, but not by a command. */
 export async function rewriteLostMoves(
   { world, log, run }: Writer & { readonly run: StepRunner },
   { ledger, isRunning }: { readonly ledger: Ledger; isRunning(id: string): boolean },
 ): Promise<void> {
   const moves = ledger.recent(world.clock.now()).filter(({ pods }) => Object.keys(pods).length > 0);
-  // The claims of a running command may not be in the cluster state yet.
+  // The claims of a running command may not be in the cluster state yet, so its moves are not yet lost.
   const missing = new Map(
     moves.filter(({ command }) => !isRunning(command)).map((move) => [move.command, move]),
   );
@@ -91,10 +88,10 @@ export async function rewriteLostMoves(
     await writeOn({ world, log }, bearer, [...missing.values()]);
 }
 
-/** The reasons of commands that exist to save money: only their savings are counted. */
+/** The reasons of commands that exist to save money. Only their savings are counted. */
 const SAVING: readonly CommandReason[] = ["Empty", "Underutilized"];
 
-/** Logs and counts what a finished command saved. */
+/** Logs what a finished command saved, and counts it in the metrics. */
 export async function account(world: World, log: Logger, running: RunningCommand): Promise<void> {
   const { record, move, candidates } = running;
   const told = {
@@ -125,7 +122,7 @@ export async function account(world: World, log: Logger, running: RunningCommand
     );
 }
 
-/** Number of moved pods by workload. */
+/** Number of pods that the command moved, by workload. */
 function movedOf(candidates: readonly Candidate[]): Readonly<Record<string, number>> {
   const pods = candidates.flatMap(({ reschedulablePods }) => reschedulablePods);
   return Object.fromEntries(
@@ -133,7 +130,7 @@ function movedOf(candidates: readonly Candidate[]): Readonly<Record<string, numb
   );
 }
 
-/** Price per hour of the nodes of these claims; 0 for an instance type that its pool no longer offers. */
+/** The price per hour of these claims' nodes. An instance type that its pool no longer offers counts as 0. */
 async function priceOfAll(world: World, claims: readonly NodeClaim[]): Promise<number> {
   let microUsd = 0;
   for (const claim of claims) {

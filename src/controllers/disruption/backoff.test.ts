@@ -111,7 +111,7 @@ describe("patience with pools whose replacements fail", () => {
     const takenOff = { metadata: { annotations: { "karpenter.sh/replacements-failed": null } } };
     world.api.change(NODE_POOL, "default", takenOff as never);
     await world.clock.settle();
-    // A process that knows a newer failure ignores the older one on the pool.
+    // A process that knows of a newer failure ignores the older one recorded on the pool.
     const busy = new Backoff();
     busy.failed(["nodepool/default"], world.clock.now());
     await busy.write(world, world.log);
@@ -156,7 +156,7 @@ async function withPool(): Promise<FakeWorld> {
   return world;
 }
 
-/** A pool with a back-off of two minutes, which this process knows. */
+/** The back-offs of a process in which pool `default` failed twice. Its back-off is two minutes. */
 async function failedTwice(world: FakeWorld): Promise<Backoff> {
   const backoff = new Backoff();
   for (let times = 0; times < 2; times++) backoff.failed(["nodepool/default"], world.clock.now());

@@ -1,6 +1,6 @@
 /**
- * Keeps the back-off of pools whose replacements failed (core/disruption/failed-pools.ts): in memory for the loop, and
- * on the pools for the next process.
+ * Keeps the back-off of pools whose replacements failed (core/disruption/failed-pools.ts). It is kept in memory, and
+ * also on the pools for the next process.
  */
 import type { Pool } from "../../apis/hub/pool.ts";
 import { errorText } from "../../base/error-text.ts";
@@ -20,17 +20,17 @@ import type { World } from "../world.ts";
 
 interface KnownBackoff {
   readonly wait: PoolBackoff;
-  /** UID of the pool that failed; a new pool of the same name has no back-off. Absent until the first review. */
+  /** UID of the pool that failed. A new pool of the same name has no back-off. Absent until the pool is first read. */
   readonly uid?: string | undefined;
   /** Whether the annotation was seen on the pool. If it is missing later, a person has removed it. */
   readonly isStored: boolean;
 }
 
-/** The back-off of each pool, by pool id. */
+/** The back-offs of all pools, by pool id. */
 export class Backoff {
   readonly #waits = new Map<string, KnownBackoff>();
 
-  /** The replacements of a command failed. Called once for each command. */
+  /** Records that the replacements of a command failed. Called once for each command. */
   failed(poolIds: Iterable<string>, nowMs: number): void {
     for (const id of new Set(poolIds)) {
       const known = this.#waits.get(id);
@@ -40,7 +40,7 @@ export class Backoff {
     }
   }
 
-  /** The rollback of a failed command is done: the back-off of its pools starts now. */
+  /** Starts the back-off of the pools now, because the rollback of the failed command is done. */
   waitFrom(poolIds: Iterable<string>, nowMs: number): void {
     for (const id of new Set(poolIds)) {
       const known = this.#waits.get(id);
@@ -54,13 +54,13 @@ export class Backoff {
     for (const id of poolIds) this.#waits.delete(id);
   }
 
-  /** Pools that get no new replacements now, by id, and when their back-off ends. */
+  /** Pools that may launch no replacements now, by id, with the time when their back-off ends. */
   pools(nowMs: number): ReadonlyMap<string, number> {
     const ends = [...this.#waits].map(([id, { wait }]) => [id, wait.untilMs] as const);
     return new Map(ends.filter(([, untilMs]) => nowMs < untilMs));
   }
 
-  /** Reads the back-offs that another process wrote. */
+  /** Reads the back-offs that another process wrote on the pools. */
   learn(world: World): void {
     for (const { id } of listPools(world)) {
       const native = poolById(world, id)?.native;
@@ -83,8 +83,8 @@ export class Backoff {
         try {
           await changePool(world, stored, (native) => withBackoff(native, wait));
         } catch (error) {
-          // A failed write does not stop the loop. This process remembers the back-off, so only a restart would lose
-          // it.
+          // A failed write does not stop the loop. This process keeps the back-off in memory, so only a restart would
+          // lose it.
           const told = { ...poolFields(pool), error: errorText(error) };
           log.debug("failed writing down that replacements did not come up", told);
         }
@@ -93,8 +93,8 @@ export class Backoff {
   }
 
   /**
-   * Drops the back-off of a pool that was deleted or recreated, that ended long ago, or whose annotation a person
-   * removed.
+   * Drops back-offs that no longer apply. The pool was deleted or recreated, the back-off ended long ago, or a person
+   * removed the annotation.
    */
   #review(world: World, pools: readonly Pool[]): void {
     const nowMs = world.clock.now();

@@ -1,4 +1,4 @@
-/** Events and metrics about the verdicts of the consolidation policy Balanced. */
+/** Events and metrics about the decisions of the consolidation policy Balanced. */
 import { describeVerdict } from "../../core/disruption/balanced.ts";
 import type { BalancedVerdict, Command } from "../../core/disruption/command.ts";
 import type { EventToPublish } from "../../kube/events/events.ts";
@@ -8,8 +8,8 @@ import { approved } from "./events.ts";
 import { objectsOf, policyLabel } from "./labels.ts";
 
 /**
- * Events about commands that the policy Balanced approved. They are published on the node if there is one, else on the
- * pools.
+ * Events about commands that the policy Balanced approved. They are published on the command's nodes if these exist,
+ * else on the pools.
  */
 export function approvals(
   world: World,
@@ -24,7 +24,7 @@ export function approvals(
   });
 }
 
-/** Counts the verdicts, and observes their scores. */
+/** Counts the approved and rejected commands, and observes their scores. */
 export function countMoves(world: World, verdicts: readonly BalancedVerdict[]): void {
   for (const { pool, approved: isApproved, score } of verdicts) {
     const labels = {

@@ -54,7 +54,7 @@ const POLL_MS = 1_000;
 const FRESH_MS = 2_000;
 const TIMEOUT_MS = { perCommand: 80, min: 10 * 60_000, max: 60 * 60_000 } as const;
 
-/** Creates the claims of a plan as the provisioner does. all.ts passes this function in. */
+/** Creates the claims of a command as the provisioner does. all.ts passes this function in. */
 export type CreateReplacements = (
   log: Logger,
   command: Command,
@@ -73,7 +73,7 @@ export interface CommandQueue {
    * the time from the proposal of the command to the end of its validation.
    */
   start(command: Command, waitedMs: number): Promise<void>;
-  /** Goes on with a command that another process began. */
+  /** Continues a command that another process began. */
   resume(one: Omit<RunningCommand, "move" | "startedMs">): void;
   /** Which pods recent commands moved, and when. */
   readonly ledger: Ledger;
@@ -186,11 +186,11 @@ async function begin(
   return { record, candidates, replacements, target, move, startedMs };
 }
 
-/** One step: waits for the replacements, deletes the claims, or rolls the command back. */
+/** Runs one step of a command: waits for the replacements, deletes the claims, or rolls the command back. */
 async function advance(parts: Parts, one: RunningCommand): Promise<Outcome> {
   const { world, log, steering, backoff, underWay } = parts;
   const { id, reason } = one.record;
-  // A rollback is never stopped: pods may have come to a node whose taint is removed already.
+  // A started rollback is always finished: new pods may already run on a node whose taint was removed.
   const state = underWay.rollBackReason(one) ?? stateOf(parts, one);
   if (state === "failed" || state === "paused") return takeBack(parts, one, state);
   if (state === "waiting") return requeueAfter(POLL_MS);
@@ -255,7 +255,7 @@ async function takeBack(parts: Parts, one: RunningCommand, why: RollBackReason):
   return AWAIT_CHANGE;
 }
 
-/** The pods stay on their nodes, so the places kept for them on other nodes are freed. */
+/** Frees the places reserved for the command's pods on other nodes, because the pods stay on their own nodes. */
 function giveUpPlaces({ cluster }: World, { candidates }: RunningCommand): void {
   const pods = candidates.flatMap(({ reschedulablePods }) => reschedulablePods);
   for (const pod of pods) cluster.placements.giveUp(pod);
@@ -275,7 +275,8 @@ function tellFailure(
 }
 
 /**
- * Wakes a command at once when its replacement is deleted. Otherwise provisioning would create a second replacement.
+ * The commands that wait for this replacement. They run at once when it is deleted, or provisioning would create a
+ * second one.
  */
 function commandsWaitingFor(
   claim: KubeObject,
@@ -311,7 +312,7 @@ function newRecord(world: World, command: Command): CommandRecord {
     reason: command.reason,
     consolidationType: command.consolidationType,
     startedAt: toRfc3339(world.clock.now()),
-    // The next process rolls back a command without replacements, so it needs no node names.
+    // The next process rolls back a command without replacements, so the record needs no node names.
     nodes: command.replacements.length === 0 ? [] : command.candidates.map(({ node }) => node.name),
     replacements: command.replacements.length,
     ...(command.repair?.graceMs === undefined ? {} : { graceMs: command.repair.graceMs }),
@@ -351,7 +352,7 @@ async function closeNode(world: World, record: CommandRecord, candidate: Candida
   if (node === undefined) throw new Error(`node ${candidate.node.name} is gone`);
   // Retries after a conflict: a kubelet may write its Node at the same moment.
   const closed = await changeObject(world.kube, NODE, node, (latest) => cordoned(latest, words));
-  // Another Node that has the same name by now is not written.
+  // A new Node with the same name is not tainted.
   if (closed === undefined) throw new Error(`node ${candidate.node.name} is gone`);
   const { reason } = record;
   const nowMs = world.clock.now();
@@ -420,12 +421,12 @@ function isFresh({ clock }: World, claim: NodeClaim | undefined): boolean {
   return Math.abs(clock.now() - sinceMs) < FRESH_MS;
 }
 
-/** Age by wall time, since another process began the command. A start in the future counts as now. */
+/** Age of a command by wall time, since another process may have begun it. A start in the future counts as now. */
 function ageMs({ clock }: World, { startedAt }: CommandRecord): number {
   return Math.max(0, clock.now() - (fromRfc3339(startedAt) ?? 0));
 }
 
-/** The replacement is initialized and not being deleted. */
+/** Whether the replacement is initialized and not being deleted. */
 function isReady(replacement: NodeClaim | undefined): boolean {
   return (
     replacement !== undefined && !isDeleting(replacement) && isTrue(replacement, "Initialized")

@@ -1,8 +1,8 @@
 /**
- * The disruption loop. Every ten seconds, and when an empty node may be removed, it asks each method and gives the
- * first commands to the command queue. A command that needs validation waits, and is then checked on fresh facts. More
- * empty nodes may join meanwhile. Work runs in steps, so that other controllers get their turns. After a restart the
- * loop also resumes or rolls back the commands of the process before.
+ * The disruption loop. Every ten seconds, and when an empty node may be removed, it runs each method and starts the
+ * first commands found. A command that needs validation waits, and is then checked again on the current cluster. More
+ * empty nodes may join it meanwhile. Work runs in steps, so that other controllers can run in between. After a restart
+ * the loop also resumes or rolls back the commands of the previous process.
  * upstream: pkg/controllers/disruption/controller.go
  */
 import { claimGeneration } from "../../apis/hub/claim.ts";
@@ -82,7 +82,7 @@ type Again = "now" | "later";
 
 /** A command that waits for its validation. */
 interface Pending extends ProposedCommand {
-  /** Measured by the monotonic clock. */
+  /** When the validation is due, by the monotonic clock. */
   readonly validateAtMs: number;
 }
 
@@ -98,9 +98,9 @@ interface Loop {
 interface Memory {
   pending: readonly Pending[];
   readonly sweeps: Sweeps;
-  /** Problems of pools, each reported once. */
+  /** Problems of pools. Each problem is reported once. */
   readonly problems: StandingProblems;
-  /** The cluster as the last run read it. */
+  /** The cluster as the previous run read it. */
   around?: ClusterReading;
   /** Whether the records of the previous process have been read from the claims. */
   hasLearned: boolean;
@@ -110,11 +110,11 @@ interface Memory {
   isWoken: boolean;
   /** When the next regular round is due, measured by the monotonic clock. */
   roundAtMs: number;
-  /** Whether the log already says that the clock is wrong. */
+  /** Whether a wrong clock has already been logged. */
   isClockTold: boolean;
 }
 
-/** The disruption controller. */
+/** Creates the disruption controller. `queue`: carries out its commands. */
 export function disruption(world: World, queue: CommandQueue): Controller {
   const log = world.log.with({ controller: "disruption" });
   const memory: Memory = {
@@ -126,7 +126,7 @@ export function disruption(world: World, queue: CommandQueue): Controller {
     roundAtMs: 0,
     isClockTold: false,
   };
-  // Upstream sets both counters to zero at the start. Alerts compare each value with an earlier one.
+  // Upstream sets both counters to zero at the start, because alerts compare each value with an earlier one.
   for (const type of ["multi", "single"])
     world.metrics.count(
       "voluntary_disruption_consolidation_timeouts_total",
@@ -184,7 +184,10 @@ async function reconcile(doors: Omit<Loop, "run">): Promise<Outcome> {
   return whenNext(world, memory);
 }
 
-/** Budgets, ages and hold-offs depend on the time of day. So no command begins while two clocks differ. */
+/**
+ * Whether this process's clock differs from the API server's. If so, no command begins, because budgets, ages and
+ * hold-offs depend on the time.
+ */
 function isClockWrong({ world, memory, log }: Pick<Loop, "world" | "memory" | "log">): boolean {
   const doubt = clockDoubt(world.clockSkewMs());
   if (doubt !== undefined && !memory.isClockTold) log.warn("not disrupting", { reason: doubt });
@@ -192,7 +195,7 @@ function isClockWrong({ world, memory, log }: Pick<Loop, "world" | "memory" | "l
   return memory.isClockTold;
 }
 
-/** Asks the methods in order. `isEarly`: an empty node started this round before the regular one is due. */
+/** Runs the methods in order. `isEarly`: an empty node started this round before the regular one is due. */
 async function propose(loop: Loop, isEarly: boolean): Promise<Again> {
   const { world, queue, memory, log, run } = loop;
   const around = await readAround(loop);
@@ -215,7 +218,7 @@ async function readAround({ world, memory, run }: Loop): Promise<ClusterReading>
 }
 
 /**
- * Connects a round with the live loop: the cluster as it was read, the memory of earlier rounds, metrics and events.
+ * Gives a round the functions through which it reads the cluster and earlier rounds and publishes metrics and events.
  */
 function roundDoors({ world, queue, memory }: Loop, around: ClusterReading): RoundDoors {
   const { sweeps } = memory;
@@ -254,7 +257,7 @@ function* validated(
   return yield* method.validate(command, round);
 }
 
-/** Begins each command, or keeps it until its validation is due. */
+/** Starts each command, or keeps it until its validation is due. */
 async function take(
   { world, queue, memory, log }: Loop,
   around: ClusterReading,
@@ -304,26 +307,26 @@ function* tell(world: World, { reason }: Method, remarks: readonly Remark[]): St
   });
 }
 
-/** Runs the loop again at the next regular round, or earlier if the wait of a command ends earlier. */
+/** The time until the next regular round, or until a command is due for validation if that is earlier. */
 function whenNext(world: World, { pending, roundAtMs }: Memory): Outcome {
   const nextMs = Math.min(roundAtMs, ...pending.map(({ validateAtMs }) => validateAtMs));
   return requeueAfter(Math.max(1, nextMs - world.clock.elapsedMs()));
 }
 
-/** Pending commands whose wait for validation is over. */
+/** Pending commands that are due for validation. */
 function dueOf({ clock }: World, { pending }: Memory): readonly Pending[] {
   const nowMs = clock.elapsedMs();
   return pending.filter(({ validateAtMs }) => validateAtMs <= nowMs);
 }
 
-/** Validates the commands whose wait is over, and begins those that are still right. */
+/** Validates the commands that are due, and starts those that are still valid. */
 async function validate(loop: Loop): Promise<Again> {
   const { world, queue, memory, log, run } = loop;
   const due = dueOf(world, memory);
   memory.pending = memory.pending.filter((one) => !due.includes(one));
   let again: Again = "later";
   for (const { method, command, validateAtMs } of due) {
-    // The cluster is read again for each command, because the command before may have tainted nodes.
+    // The cluster is read again for each command, because the previous command may have tainted nodes.
     const sight = { world, queue, around: await readAround(loop) };
     const round = await run(gatherForCommand(sight, { method, command }));
     const still = await run(validated({ method, command }, round, queue));
@@ -340,7 +343,7 @@ async function validate(loop: Loop): Promise<Again> {
   return again;
 }
 
-/** {@link lastCheck} on the nodes as they are now: other controllers ran while the command was worked out. */
+/** Runs {@link lastCheck} on the current nodes, because other controllers ran while the command was computed. */
 function stillNow(sight: ReadCluster, planned: ProposedCommand): Command | ValidationFailure {
   const { method, command } = planned;
   const nodes = sight.world.cluster.nodes();
@@ -376,7 +379,7 @@ function reject({ world, log }: Loop, command: Command, why: ValidationFailure):
   });
 }
 
-/** Begins a command and returns whether it has begun. */
+/** Starts a command and returns whether it has started. */
 async function start(
   { world, queue, log }: Pick<Loop, "world" | "queue" | "log">,
   command: Command,
@@ -428,17 +431,14 @@ async function pickUp(loop: Loop): Promise<void> {
       queue.resume({ record, candidates, replacements });
       continue;
     }
-    // The pool of a node was deleted. Without its disruption rules the command is rolled back.
+    // The pool of a node was deleted. Its disruption rules are unknown, so the command is rolled back.
     const allStay = nodes.length === record.nodes.length;
     takenBack.push(rollBackOf(record.id, { nodes, replacements, allStay }));
   }
   for (const one of takenBack) await takeBack(loop, one);
 }
 
-/**
- * Rolls a command back. An object that cannot be written does not delay other commands, because the next run tries
- * again.
- */
+/** Rolls a command back. A failed write does not delay other commands, because the next run tries again. */
 async function takeBack(
   { world, queue, log }: Loop,
   { nodes, discard, undone }: RolledBack,
@@ -461,7 +461,7 @@ async function takeBack(
   }
 }
 
-/** Logs a failure; returns whether the call succeeded. */
+/** Runs `act` and logs a failure. Returns whether it succeeded. */
 async function attempt(
   log: Logger,
   { metadata }: NodeClaim,

@@ -1,5 +1,4 @@
-// The disruption loop and its queue with the real manager: validation, rollback, and nodes that must not be
-// touched.
+// The disruption loop and its queue with the real manager: validation, rollback, and nodes that must not be touched.
 import { describe, expect, it } from "vitest";
 import { NAMESPACE } from "../../apis/core/kinds.ts";
 import { NODE, type Node } from "../../apis/core/node.ts";
@@ -22,8 +21,8 @@ import { allControllers } from "../all.ts";
 const CLASS_REF = { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" };
 
 /**
- * Two empty nodes, an hour old, of a pool with WhenEmpty. `onA` are annotations of a's claim, `claimOfA` is its
- * name.
+ * A world with two empty nodes, an hour old, of a pool with WhenEmpty. `onA`: annotations of node a's claim.
+ * `claimOfA`: the name of that claim.
  */
 async function twoEmptyNodes(
   budget = "100%",
@@ -56,7 +55,7 @@ async function twoEmptyNodes(
 
 type ClockOf = (world: FakeWorld) => Clock;
 
-/** A clock on which all work is slow. `happens` runs in the first turn that other work gets. */
+/** A clock on which all work is slow. `happens` runs when other controllers first get to run. */
 const slowly =
   (happens: (world: FakeWorld) => Promise<unknown> | undefined): ClockOf =>
   (world) => {
@@ -143,7 +142,7 @@ function losesNodeMeanwhile(world: FakeWorld, meanwhile: () => Promise<void>): {
   return seen;
 }
 
-/** Changes prices: one node of twice the size becomes the cheapest. */
+/** Changes prices so that one node of twice the size becomes the cheapest. */
 function eightCostLittle({ cloud }: FakeWorld): void {
   const before = cloud.instanceTypes;
   let list: readonly InstanceType[] | undefined;
@@ -294,7 +293,7 @@ describe("the disruption loop", () => {
     await seenNow("a");
     await world.clock.advance(4_000);
     await seenNow("b");
-    // The pool's quiet time of 20 s ends at 21 s and 25 s. A round runs a second later, and validation 15 s after
+    // The nodes have been empty for 20 s at second 21 and 25. A round runs one second later, validation 15 s after
     // that.
     await world.clock.advance(31_900);
     expect(left(world)).toEqual(["a", "b"]);
@@ -318,7 +317,7 @@ describe("the disruption loop", () => {
     await world.clock.advance(20_500);
     for (const type of ["empty", "single"]) expect(world.measured.delete(looks(type))).toBe(true);
     await world.api.create(POD, pod({ name: "late", nodeName: "b" }));
-    // a has been quiet for 20.5 s; the next check is in half a second, the round at 30 s.
+    // Node a has been empty for 20.5 s. The next check runs in half a second, the next round at 30 s.
     await world.clock.advance(4_000);
     expect([looks("empty"), looks("single")].map((one) => world.measured.has(one))).toEqual([
       true,
@@ -399,7 +398,7 @@ describe("the disruption loop", () => {
     await world.clock.advance(60_000);
     expect(told()).toBeUndefined();
     await world.clock.advance(90_000);
-    // The price of the launched type: 0.4 an hour.
+    // The launched instance type costs 0.4 per hour.
     expect(told()).toEqual({
       at: toRfc3339(startedMs + 10 * 60_000),
       until: move.at,
@@ -420,7 +419,7 @@ describe("the disruption loop", () => {
     expect(told[0]?.message).toBe(
       "No allowed disruptions for disruption reason Empty due to blocking budget",
     );
-    // Events on each node and claim are published once an hour.
+    // Events on each node and claim are published at most once an hour.
     const held = told.filter(({ object }) => object.kind === "Node");
     const said = held.map(({ object, message }) => `${object.metadata.name}: ${message}`);
     expect(held.every(({ dedupeMs }) => dedupeMs === 3_600_000)).toBe(true);
@@ -454,7 +453,7 @@ describe("the disruption loop", () => {
         "No allowed disruptions for disruption reason Empty due to blocking budget, until nodes that are not ready or on their way out are done",
       ]),
     );
-    // Like upstream's gauge, this is what the budget allows, not what is left of it.
+    // As in upstream, the gauge shows what the budget allows, not what is left of it.
     expect(gauge(oneByOne)).toBe(1);
     await oneByOne.stop();
   });

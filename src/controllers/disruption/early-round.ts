@@ -1,6 +1,6 @@
 /**
- * Wakes the disruption loop as soon as an empty node may be removed. Otherwise the node would wait for the next round,
- * for up to ten seconds. `consolidateAfter` and the wait for validation still apply.
+ * Starts a round of the disruption loop as soon as an empty node may be removed. Otherwise the node would wait up to
+ * ten seconds for the next round. `consolidateAfter` and the wait for validation still apply.
  */
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
@@ -9,10 +9,13 @@ import type { Timer } from "../../base/clock.ts";
 import { nativeClaims, pods } from "../mirrors.ts";
 import type { World } from "../world.ts";
 
-/** Time from the first empty node to the early round, so that nodes that become empty together are removed together. */
+/** Time from the first empty node to the early round. Nodes that become empty within it are removed together. */
 const GATHER_MS = 1_000;
 
-/** Calls `wake` shortly after the claim of an empty node becomes Consolidatable. Returns a function that stops this. */
+/**
+ * Calls `wake` shortly after the claim of an empty node becomes Consolidatable. Returns a function that stops the
+ * watch.
+ */
 export function wakeForEmptyNodes(
   world: Pick<World, "clock" | "mirrors">,
   wake: () => void,
@@ -34,7 +37,7 @@ export function wakeForEmptyNodes(
 
 /**
  * Whether the claim has just become Consolidatable and its node is empty. A claim seen at the start does not count,
- * because the first round covers its node.
+ * because the first round checks it anyway.
  */
 function isFreed(
   world: Pick<World, "mirrors">,

@@ -1,5 +1,5 @@
 /**
- * Events of disruption, worded as the Karpenter generation of the object words them.
+ * Events of disruption. Each is worded as in the Karpenter version of its object.
  * upstream: pkg/controllers/disruption/events
  */
 
@@ -17,18 +17,16 @@ import type { EventToPublish } from "../../kube/events/events.ts";
 import { objectsOf } from "./labels.ts";
 
 const BUDGET_DEDUPE_MS = 60_000;
-/**
- * A closed budget window lasts for hours and blocks every node of its pool, so the event is repeated only once an hour.
- */
+/** A budget may block every node of its pool for hours, so this event is repeated only once an hour. */
 const HELD_DEDUPE_MS = 60 * 60_000;
 /**
- * Rate of DisruptionBlocked events. With 10 a second, 10,000 nodes have theirs after 17 minutes. Later rounds publish
- * what this round drops.
+ * The rate of DisruptionBlocked events. With 10 a second, 10,000 nodes have theirs after 17 minutes. Events beyond the
+ * rate are dropped, and later rounds publish them.
  */
 const HELD_RATE = { burst: 100, perSecond: 10 };
 const UNCONSOLIDATABLE_DEDUPE_MS = 15 * 60_000;
 
-/** Why a node may not be disrupted. Published on the Node and its claim. */
+/** An event that says why a node may not be disrupted. Published on the Node and its claim. */
 export function blocked(
   objects: readonly KubeObject[],
   generation: Generation,
@@ -38,7 +36,10 @@ export function blocked(
   return objects.map((object) => event(object, generation, { reason: "Blocked", message: text }));
 }
 
-/** Why a node of the pool may not be disrupted for this reason. Published on the pool; karpenter-ts only. */
+/**
+ * An event that says why a node of the pool may not be disrupted for this reason. Published on the pool; karpenter-ts
+ * only.
+ */
 export function holdsNode(
   pool: KubeObject,
   generation: Generation,
@@ -48,7 +49,7 @@ export function holdsNode(
   return event(pool, generation, { reason: "Blocked", message });
 }
 
-/** A reason that budgets block, and until when. */
+/** A disruption reason that a budget blocks, until when, and whose budget it is. */
 export interface BudgetBlock {
   readonly reason: string;
   readonly next: NextAllowed;
@@ -56,8 +57,8 @@ export interface BudgetBlock {
 }
 
 /**
- * Says that budgets block a reason, in upstream's sentence. karpenter-ts adds whether the budget is cluster-wide, and
- * until when it blocks.
+ * An event that says that budgets block a reason, in upstream's words. karpenter-ts adds whether the budget is
+ * cluster-wide, and until when it blocks.
  */
 export function blockedByBudget(
   pool: KubeObject,
@@ -78,8 +79,8 @@ export function blockedByBudget(
 }
 
 /**
- * Says that only budgets block the disruption of a node. Published on the Node and its claim; karpenter-ts only. Empty
- * while other nodes use up the budget, because that ends within minutes.
+ * Events that say that only budgets block the disruption of a node. Published on the Node and its claim; karpenter-ts
+ * only. Empty while other nodes use up the budget, because that lasts only minutes.
  */
 export function heldByBudget(
   objects: readonly KubeObject[],
@@ -100,21 +101,22 @@ export function heldByBudget(
 }
 
 /**
- * Says that a replacement failed, and until when each pool (by id) launches no other. Published on the nodes that stay
- * and their claims; karpenter-ts only. Each failure ends at another time, so each gives a new event.
+ * Events that say that a replacement failed, and until when each pool (by id) launches no other. Published on the
+ * command's remaining nodes and claims; karpenter-ts only. The text contains the time, so each failure gives a new
+ * event.
  */
 export function replacementFailed(
   candidates: readonly Candidate[],
   waits: ReadonlyMap<string, number>,
 ): readonly EventToPublish[] {
   const ends = [...waits].sort().map(([id, ms]) => `of ${id} is asked for until ${toRfc3339(ms)}`);
-  // A successful replacement of another command ends the back-off at once.
+  // A successful replacement of another command ends the back-off early.
   const wait = ends.length === 0 ? "" : `; unless another does, no other ${ends.join(", none ")}`;
   const message = `its replacement did not come up${wait}`;
   return candidates.flatMap((one) => blocked(objectsOf(one), one.generation, message));
 }
 
-/** Why consolidation leaves a node as it is. Published on the Node and its claim. */
+/** Events that say why consolidation does not touch a node. Published on the Node and its claim. */
 export function unconsolidatable(
   objects: readonly KubeObject[],
   message: string,
@@ -125,7 +127,7 @@ export function unconsolidatable(
   }));
 }
 
-/** Announces a consolidation that waits for its validation. Empty for other commands. */
+/** Events that announce a consolidation that waits for its validation. Empty for other commands. */
 export function proposed(command: Command): readonly EventToPublish[] {
   if (command.reason !== "Underutilized") return [];
   return eachPart(command).map(({ object, text }) =>
@@ -133,7 +135,9 @@ export function proposed(command: Command): readonly EventToPublish[] {
   );
 }
 
-/** Says what a command would do under `--observe-only`. Published on its Nodes and claims; karpenter-ts only. */
+/**
+ * Events that say what a command would do under `--observe-only`. Published on its Nodes and claims; karpenter-ts only.
+ */
 export function wouldBeDisrupted(command: Command): readonly EventToPublish[] {
   return eachPart(command).map(({ object, text }) =>
     event(object, command.generation, {
@@ -143,7 +147,7 @@ export function wouldBeDisrupted(command: Command): readonly EventToPublish[] {
   );
 }
 
-/** Says that the policy Balanced approved a command. */
+/** Events that say that the policy Balanced approved a command. */
 export function approved(
   objects: readonly KubeObject[],
   message: string,
@@ -151,7 +155,7 @@ export function approved(
   return objects.map((object) => consolidation(object, "ConsolidationApproved", message));
 }
 
-/** Says that a consolidation failed its validation. */
+/** Events that say that a consolidation failed its validation. */
 export function rejected(command: Command, why: string): readonly EventToPublish[] {
   const savings = `(savings: ${formatSavings(command)})`;
   return eachPart(command, false).map(({ object, text }) =>
@@ -163,7 +167,7 @@ export function rejected(command: Command, why: string): readonly EventToPublish
   );
 }
 
-/** Each Node and claim of a command, with the text for that node. */
+/** Each Node and claim of a command, with the event text for it. */
 function eachPart(command: Command, withSavings = true) {
   const savings = withSavings ? ` (savings: ${formatSavings(command)})` : "";
   const decision = decisionOf(command);
@@ -181,7 +185,7 @@ function consolidation(object: KubeObject, reason: string, message: string): Eve
   return { object, type: "Normal", reason, message, dedupeValues };
 }
 
-/** Says that a replacement is created. */
+/** An event that says that a replacement is being created. */
 export function launching(
   claim: KubeObject,
   generation: Generation,
@@ -194,13 +198,13 @@ export function launching(
   });
 }
 
-/** Says that a command waits for its replacements. */
+/** An event that says that a command waits for its replacements. */
 export function waitingReadiness(claim: KubeObject, generation: Generation): EventToPublish {
   const message = "Waiting on readiness to continue disruption";
   return event(claim, generation, { reason: "WaitingReadiness", message });
 }
 
-/** Says that a node is disrupted. Published on the Node and its claim. */
+/** Events that say that a node is being disrupted. Published on the Node and its claim. */
 export function terminating(
   objects: readonly KubeObject[],
   generation: Generation,
@@ -228,7 +232,7 @@ function event(
   };
 }
 
-/** Events about the do-not-disrupt annotation of a pod: not readable, with an end, or over. */
+/** Events about a pod's do-not-disrupt annotation: it is invalid, it has an end time, or that time is past. */
 export function graceOf(pod: Pod, nowMs: number): readonly EventToPublish[] {
   const grace = doNotDisrupt(pod, nowMs);
   const key = DO_NOT_DISRUPT_ANNOTATION_KEY;

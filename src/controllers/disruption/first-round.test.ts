@@ -1,4 +1,4 @@
-// What the loop reads before any other code has read the cluster.
+// What the loop reads in its first round, when no other code has read the cluster.
 import { expect, it } from "vitest";
 import { Ledger } from "../../core/disruption/ledger.ts";
 import { fakeWorld } from "../../testing/fake-world.ts";

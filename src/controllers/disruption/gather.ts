@@ -1,6 +1,6 @@
 /**
- * Gathers the facts for the disruption methods at one moment: pools, instance types, the input of provisioning,
- * candidates and budgets. A round over all nodes also publishes what blocks nodes and pools.
+ * Collects the facts that the disruption methods need, all from the same moment: pools, instance types, candidates,
+ * budgets and the input of provisioning. A round over all nodes also publishes why nodes and pools are blocked.
  */
 import type { Deployment } from "../../apis/apps/kinds.ts";
 import type { Pod } from "../../apis/core/pod.ts";
@@ -46,30 +46,30 @@ import { objectsOf } from "./labels.ts";
 
 type PoolTypes = Pick<PoolInput, "pool" | "instanceTypes">;
 
-/** The cluster as one run of the loop read it, for all methods. */
+/** The cluster as one run of the loop read it. All methods of the run share it. */
 export interface ClusterReading {
-  /** Pools that own nodes, usable or not. */
+  /** Pools that own nodes, even if they may launch no nodes now. */
   readonly pools: readonly PoolTypes[];
   readonly scheduling: SchedulingInput;
-  /** Revision of the cluster state when it was read. */
+  /** Revision of the cluster state at the time of reading. */
   readonly revision: number;
-  /** Ready pools with `replicas`; none while the gate StaticCapacity is off. */
+  /** Ready pools with `replicas`. Empty while the feature gate StaticCapacity is off. */
   readonly staticPools: readonly PoolInput[];
   readonly simulator: Simulator;
-  /** Deployments whose pods ask to be moved without downtime. */
+  /** Deployments whose pods are moved without downtime, as an annotation requests. */
   readonly surging: readonly Deployment[];
-  /** Candidates that methods of this run have asked for. */
+  /** Candidates that methods of this run have already looked up. */
   readonly found: Map<DisruptionClass, FoundCandidates>;
 }
 
 export interface Reading {
   readonly world: World;
-  /** Problems of pools, each reported once. */
+  /** Problems of pools. Each problem is reported once. */
   readonly problems: StandingProblems;
   readonly run: StepRunner;
 }
 
-/** Reads the cluster. `last`: the reading of the previous run. Its simulator is reused while nothing has changed. */
+/** Reads the cluster. `last`: the reading of the previous run. Its simulator is reused if nothing has changed. */
 export async function readCluster(
   { world, problems, run }: Reading,
   last?: ClusterReading,
@@ -98,7 +98,7 @@ export async function readCluster(
   };
 }
 
-/** Objects are immutable, so equal parts are the same objects. */
+/** Whether both inputs are the same. Objects are immutable, so equal parts are the same objects. */
 function samePicture(a: SchedulingInput, b: SchedulingInput): boolean {
   return (
     a.nodes === b.nodes &&
@@ -131,7 +131,7 @@ function sameDevices(a: SchedulingInput["devices"], b: SchedulingInput["devices"
   );
 }
 
-/** Pools that own nodes, with their instance types; none if the types cannot be read. */
+/** Pools that own nodes, with their instance types. The types are empty if they cannot be read. */
 export async function poolsInUse(
   world: World,
   problems: StandingProblems,
@@ -154,9 +154,7 @@ export async function poolsInUse(
   );
 }
 
-/**
- * Reports facts that do not depend on a method, once a round: do-not-disrupt periods of pods, and unreadable budgets.
- */
+/** Reports, once a round, facts that concern all methods: do-not-disrupt annotations of pods, and invalid budgets. */
 export function* reportRound(
   world: World,
   { pools, scheduling }: ClusterReading,
@@ -185,7 +183,7 @@ export function* reportRound(
 const aboutTypes = ({ id }: Pool) => `instance types of ${id}`;
 const aboutBudgets = ({ id }: Pool) => `budgets of ${id}`;
 
-/** A reading of the cluster and its running commands. */
+/** A reading of the cluster, with the world and the queue of running commands. */
 export interface ReadCluster {
   readonly world: World;
   readonly queue: CommandQueue;
@@ -198,7 +196,7 @@ export interface ProposedCommand {
   readonly command: Command;
 }
 
-/** Facts of a method about all nodes. Publishes what blocks nodes and pools. */
+/** Collects the facts that a method needs about all nodes. Publishes why nodes and pools are blocked. */
 export function* gatherRound(sight: ReadCluster, method: Method): Steps<Round> {
   const { world, around } = sight;
   const isToldAlready = around.found.has(method.disruptionClass);
@@ -208,7 +206,7 @@ export function* gatherRound(sight: ReadCluster, method: Method): Steps<Round> {
   return round;
 }
 
-/** Facts of a method about the nodes of its command only, from the last reading of the cluster. */
+/** Collects the facts that a method needs about the nodes of its command only, from the last reading of the cluster. */
 export function gatherForCommand(sight: ReadCluster, planned: ProposedCommand): Steps<Round> {
   return aboutCommand(sight, planned, {});
 }
@@ -247,7 +245,7 @@ function pictureOf({ world, queue, around }: ReadCluster): Picture {
   const { pools, scheduling, simulator, staticPools } = around;
   return {
     nowMs: world.clock.now(),
-    // Nodes as the simulator prepared them, even if some have changed since.
+    // Nodes as they were when the simulator was made, even if some have changed since.
     nodes: scheduling.nodes,
     pools,
     scheduling,
@@ -273,7 +271,7 @@ function pictureOf({ world, queue, around }: ReadCluster): Picture {
   };
 }
 
-/** Whether broken nodes are replaced by commands, within budgets. */
+/** Whether broken nodes are replaced by disruption commands, within budgets. */
 export function isRepairMethod({ settings }: Pick<World, "settings">): boolean {
   return settings.gates.nodeRepair && !settings.gates.legacyNodeRepair;
 }
@@ -297,7 +295,7 @@ function* report(
   yield* eachInSteps(held, ({ node, kind, message, untilMs }) => {
     if (node.claim === undefined) return;
     const objects = objectsOf({ node, claim: node.claim });
-    // Without its end, because a renewed nomination would otherwise make a new event each time.
+    // The message has no end time of a nomination, because each renewed nomination would then make a new event.
     const until = kind === "pod" && untilMs !== undefined ? `, until ${toRfc3339(untilMs)}` : "";
     world.events.publish(...blocked(objects, claimGeneration(node.claim), `${message}${until}`));
   });
@@ -321,7 +319,7 @@ function* report(
     const native = poolById(world, pool.id)?.native;
     if (native === undefined || nodes === 0 || allowance.allowed > 0) continue;
     const block = blockOf(world, reason, { allowance, nowMs });
-    // A budget that is used up is reported only while another node of the pool waits for it.
+    // A budget that is used up is reported only if another node of the pool waits for it.
     if (block.next.when === "busy" && !waiting.has(pool.id)) continue;
     world.events.publish(blockedByBudget(native, pool.generation, block));
     closed.set(pool.id, block);

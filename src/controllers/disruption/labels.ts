@@ -8,7 +8,7 @@ import { type Command, type Decision, decisionOf } from "../../core/disruption/c
 import type { CommandRecord } from "../../core/disruption/record.ts";
 import type { World } from "../world.ts";
 
-/** Labels of a command. */
+/** Metric labels of a command. */
 export function commandLabels(record: CommandRecord): Record<string, string> {
   return {
     decision: recordedDecision(record),
@@ -17,7 +17,7 @@ export function commandLabels(record: CommandRecord): Record<string, string> {
   };
 }
 
-/** What a running command does with its nodes: delete them, or replace them. */
+/** What a running command does with its nodes, as its record says: delete them, or replace them. */
 export function recordedDecision({ replacements }: CommandRecord): Decision {
   return replacements === 0 ? "delete" : "replace";
 }
@@ -27,7 +27,9 @@ export function policyLabel({ disruption }: Pool): string {
   return disruption.policy.replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toLowerCase();
 }
 
-/** Labels of one disrupted node. For a repair the command limits how long the drain takes, not the claim. */
+/**
+ * Metric labels of one disrupted node. For a repair the command limits how long the drain takes, else the claim does.
+ */
 export function disruptedLabels(
   { reason, graceMs }: Pick<CommandRecord, "reason" | "graceMs">,
   candidate: Candidate,
@@ -44,7 +46,7 @@ export function disruptedLabels(
   };
 }
 
-/** The label for a drain with this limit. Undefined: the drain has no limit. */
+/** The value of `termination_mode` for a drain with this time limit. Undefined: the drain has no limit. */
 export function terminationModeOf(
   graceMs: number | undefined,
 ): "graceful" | "forceful" | "eventual" {

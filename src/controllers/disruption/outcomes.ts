@@ -1,7 +1,7 @@
 /**
- * Judges repacks. Some minutes after the last move of a pool it compares realised with predicted savings
- * (core/disruption/outcome.ts) and writes the outcome on the NodePool. The next process, `kubectl describe` and
- * `karpenter explain nodepool` read it there.
+ * Compares the realised with the predicted savings of consolidation (core/disruption/outcome.ts). This happens some
+ * minutes after the last move of a pool, and the outcome is written on the NodePool. The next process, `kubectl
+ * describe` and `karpenter explain nodepool` read it there.
  */
 import { toRfc3339 } from "../../base/clock.ts";
 import { errorText } from "../../base/error-text.ts";
@@ -21,7 +21,7 @@ import { dollars, poolFields } from "../words.ts";
 import type { World } from "../world.ts";
 import type { ClusterReading } from "./gather.ts";
 
-/** Reads the outcomes that another process wrote. */
+/** Reads the outcomes that another process wrote on the pools. */
 export function learnOutcomes(world: World, ledger: Ledger): void {
   for (const { id } of listPools(world)) {
     const native = poolById(world, id)?.native;
@@ -35,7 +35,7 @@ interface Writer {
   readonly log: Logger;
 }
 
-/** `isRunning`: whether the command still has claims to delete. */
+/** Writes the outcomes of moves that are due. `isRunning`: whether the command still has claims to delete. */
 export async function judgeMoves(
   { world, log }: Writer,
   { ledger, isRunning }: { readonly ledger: Ledger; isRunning(id: string): boolean },
@@ -76,7 +76,7 @@ async function write({ world, log }: Writer, id: string, outcome: RepackOutcome)
   try {
     await changePool(world, stored, (native) => withOutcome(native, outcome));
   } catch (error) {
-    // A failed write does not stop the loop. This process remembers the outcome, so only a restart would lose it.
+    // A failed write does not stop the loop. This process keeps the outcome in memory, so only a restart would lose it.
     log.debug("failed writing the outcome of moves on the NodePool", {
       ...poolFields(stored.pool),
       error: errorText(error),

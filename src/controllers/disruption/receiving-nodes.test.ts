@@ -9,7 +9,7 @@ import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
 import { unseenByMirrors } from "../../testing/unseen.ts";
 import { isHeldByTargets } from "./receiving-nodes.ts";
 
-/** Node b with two pods. The mirror lacks the `unseen` ones. */
+/** A world with a node b that has two pods. `unseen`: pods that the mirror lacks. */
 async function worldOf(...unseen: readonly string[]): Promise<FakeWorld> {
   const world = fakeWorld();
   await establish(world, "b", 60 * 60_000);
@@ -19,7 +19,7 @@ async function worldOf(...unseen: readonly string[]): Promise<FakeWorld> {
   return world;
 }
 
-/** Whether a command that moves pods to b is held, asked twice, and the published messages. */
+/** Checks twice whether a command that moves pods to b must wait. Returns both results and the published messages. */
 async function ask(world: FakeWorld) {
   const command = { candidates: [candidate("a")], targets: ["b"] } as unknown as Command;
   const problems = new StandingProblems(world.log, world.clock);

@@ -1,7 +1,7 @@
 /**
- * Checks the existing nodes to which a command moves pods. If a list of all pods was incomplete, such a node looks
- * emptier than it is, and the moved pods find no room. So its pods are listed by node, from the API server, before the
- * command begins. karpenter-ts only.
+ * Checks the existing nodes to which a command moves pods. If the mirror lacks some pods, such a node looks emptier
+ * than it is, and the moved pods do not fit. So its pods are listed by node, from the API server, before the command
+ * begins. karpenter-ts only.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";

@@ -1,4 +1,5 @@
-// Broken nodes with the real manager: they are replaced first, drained within a bound, and stay if they recover.
+// Repair of broken nodes with the real manager. They are replaced first and drained within a time limit; a node that
+// recovers is kept.
 import { describe, expect, it } from "vitest";
 import { NODE } from "../../apis/core/node.ts";
 import { POD } from "../../apis/core/pod.ts";
@@ -25,7 +26,7 @@ interface Options {
   readonly settings?: Parameters<typeof fakeWorld>[0];
 }
 
-/** Nodes of one pool, with pods. */
+/** A world with nodes of one pool, with pods. */
 async function nodesOf(options: Options = {}): Promise<FakeWorld> {
   const { nodes = ["a", "b", "c"], budgets = [{ nodes: "100%" }], settings } = options;
   const gates = { nodeRepair: true, ...settings?.gates };

@@ -1,5 +1,5 @@
 /**
- * What only commands of node repair need. The drain has its own time limit, a node that recovers meanwhile stays, and
+ * What only commands of node repair need. The drain has its own time limit, a node that recovers meanwhile is kept, and
  * the cause of the repair is logged and counted.
  * upstream: pkg/controllers/disruption/queue.go, repair.go
  */
@@ -26,8 +26,8 @@ import { countDecision, disruptedLabels, objectsOf, terminationModeOf } from "./
 import { markedNames, reopen } from "./roll-back.ts";
 
 /**
- * Ends the drain after `graceMs`, unless it ends earlier anyway. Absent: the claim's own grace period holds. Call it
- * only when the node will surely be deleted: on a node that stays it would shorten a later drain.
+ * Limits the drain to `graceMs`, unless an earlier limit is set. Absent: the claim's own grace period applies. Call it
+ * only when the node will surely be deleted: on a node that is kept it would shorten a later drain.
  */
 export async function boundDrain(
   world: Pick<World, "kube" | "clock" | "clockSkewMs">,
@@ -73,7 +73,8 @@ export async function openedAsRecovered(
 
 /**
  * Requests the reboot of the command's node, which the controller nodeclaim.reboot carries out. The node is neither
- * tainted nor replaced here, so the command ends. Rejects while a doubt or the brake holds the reboot.
+ * tainted nor replaced here, so the command is then finished. Rejects while a safety check or the brake forbids the
+ * reboot.
  */
 export async function requestReboot(
   world: World,
@@ -139,7 +140,7 @@ function withGrace(claim: NodeClaim, graceMs: number | undefined): NodeClaim {
   return { ...claim, metadata: { ...claim.metadata, annotations } };
 }
 
-/** Logs which policy a repair follows. */
+/** Logs which repair policy a command follows. */
 export function tellRepair(world: World, { candidates, repair }: Command): void {
   const [one] = candidates;
   if (repair === undefined || one === undefined) return;
@@ -175,7 +176,7 @@ export function countCommand(world: World, command: Command, record: CommandReco
   });
 }
 
-/** `AcceleratedHardwareReady` → `accelerated_hardware_ready`. */
+/** Converts a name to snake case: `AcceleratedHardwareReady` → `accelerated_hardware_ready`. */
 export function snakeCase(text: string): string {
   return text.replaceAll(/(?<=[a-z0-9])(?=[A-Z])/g, "_").toLowerCase();
 }

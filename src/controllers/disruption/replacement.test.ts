@@ -1,4 +1,4 @@
-// Nodes that are replaced: the new node comes first, and everything is rolled back if it does not become ready.
+// Replacement of nodes: the new node is launched first, and everything is rolled back if it does not become ready.
 import { describe, expect, it } from "vitest";
 import { DEPLOYMENT, type Deployment } from "../../apis/apps/kinds.ts";
 import { NODE } from "../../apis/core/node.ts";
@@ -18,7 +18,7 @@ import { FAKE_NODE_CLASS } from "../../testing/fake-cloud.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
 import { allControllers } from "../all.ts";
 
-/** A pool with one node in use, which the cloud reports as drifted. */
+/** A world with a pool and one node in use, which the cloud reports as drifted. */
 async function driftedNode(
   options: {
     limits?: Record<string, string>;
@@ -58,7 +58,8 @@ const replacementOf = (world: FakeWorld) =>
   claims(world).find(({ metadata }) => metadata.name !== "a") as NodeClaim;
 
 /**
- * Two pods on a drifted node with a preferred anti-affinity, a node that stays, and limits with room for one more node.
+ * A world with two pods on a drifted node with a preferred anti-affinity, and another node. The limits allow one more
+ * node.
  */
 function narrow(): Promise<FakeWorld> {
   const topologySpreadConstraints = [
@@ -192,7 +193,7 @@ describe("a drifted node", () => {
     ]);
     const [, until = ""] =
       /no other of nodepool\/default is asked for until (.+)$/.exec(told[0]?.message ?? "") ?? [];
-    // The next command began then, not earlier.
+    // The next command did not begin before the back-off ended.
     const nextMs = fromRfc3339(
       condition(claimOf(world, "a"), "DisruptionReason")?.lastTransitionTime,
     ) as number;
@@ -227,7 +228,7 @@ describe("a drifted node", () => {
     );
     await world.clock.advance(60_000);
     expect(claims(world)).toHaveLength(1);
-    // No command has failed, so there is no back-off.
+    // The rolled-back command has not failed, so there is no back-off.
     world.api.change(NODE_POOL, "default", annotations("false") as never);
     await world.clock.advance(20_000);
     expect(claims(world)).toHaveLength(2);
@@ -326,7 +327,7 @@ describe("a drifted node", () => {
       await world.clock.advance(20_000);
       expect(world.lines.join()).toContain("while executing a disruption command");
       expect([opened, taints(world)]).toEqual([[], ["karpenter.sh/disrupted"]]);
-      // The claim keeps the reason with which the command began.
+      // The claim keeps the reason from the start of the command.
       expect(condition(claimOf(world, "a"), "DisruptionReason")?.reason).toBe("Drifted");
       await world.stop();
     }
@@ -335,7 +336,7 @@ describe("a drifted node", () => {
   it("gets no further nodes for pods that are to go to nodes that stay (calm seed 5017)", async () => {
     const world = await narrow();
     await world.clock.advance(9 * 60_000);
-    // One pod goes to the node that stays.
+    // One pod goes to the other node, so only one replacement is created.
     expect(claims(world)).toHaveLength(3);
     await world.clock.advance(3 * 60_000);
     await world.stop();
@@ -443,7 +444,7 @@ describe("a node in use", () => {
 });
 
 describe("a command that a crash cut short", () => {
-  /** Simulates a restart: a second process on the same cluster. */
+  /** Simulates a restart with a second process on the same cluster. */
   async function restarted(world: FakeWorld): Promise<FakeWorld> {
     await world.stop();
     const next = fakeWorld({}, world);
@@ -694,7 +695,7 @@ const deployed = (annotations: Annotations, ofPod: Annotations): Deployment => (
   status: { observedGeneration: 1, replicas: 1, updatedReplicas: 1 },
 });
 
-/** The rolled-out pod of the Deployment. */
+/** A pod of the Deployment's new rollout. */
 function rolledOut(nodeName: string, annotations: Annotations) {
   const made = pod({
     name: "web-1-x",

@@ -1,4 +1,4 @@
-/** Logs a command that begins. Each Karpenter generation words it differently. */
+/** Logs a command that begins. Each Karpenter version words it differently. */
 import { formatDuration } from "../../base/duration.ts";
 import {
   type Command,
@@ -10,7 +10,7 @@ import { speaksV05 } from "../words.ts";
 import type { World } from "../world.ts";
 import { tellRepair } from "./repairs.ts";
 
-/** Logs the command with the message that its generation of Karpenter uses. */
+/** Logs the command with the message of its Karpenter version. */
 export function reportCommand(world: World, command: Command, id: string): void {
   const { generation, candidates } = command;
   tellRepair(world, command);

@@ -1,4 +1,4 @@
-// A command that is rolled back while its process ends: the next process untaints all of its nodes, or deletes all of
+// A command that is rolled back while its process ends. The next process untaints all of its nodes, or deletes all of
 // its claims.
 import { describe, expect, it } from "vitest";
 import { NODE } from "../../apis/core/node.ts";
@@ -34,7 +34,7 @@ describe("a command that is taken back", () => {
         const { openAtOnce, open, deleted } = await killedAt(at, slow);
         left.push(openAtOnce.join());
         const told = { at, slow, openAtOnce, open, deleted };
-        // Nodes that were already open may have taken new pods.
+        // Nodes whose taint was already removed may have taken new pods, so they must not be deleted.
         if (openAtOnce.length > 0) expect(told).toMatchObject({ open: ["a", "b"], deleted: [] });
         else expect([[], ["a", "b"]], JSON.stringify(told)).toContainEqual(deleted);
       }
@@ -68,7 +68,7 @@ describe("a command that is taken back", () => {
     expect(openNodes(world)).toEqual(["a", "b"]);
     const failures = [...world.measured].filter(([key]) => key.includes("queue_failures_total"));
     expect(failures.map(([, count]) => count)).toEqual([2]);
-    // Two commands failed, so the wait is two minutes from the time when the last node is open.
+    // Two commands failed, so the back-off is two minutes from the time when the last node is untainted.
     const openedMs = refused.overMs;
     const untilMs = queue.backoff.pools(world.clock.now()).get("nodepool/default") ?? 0;
     expect(untilMs - openedMs).toBeGreaterThanOrEqual(120_000);
@@ -196,7 +196,7 @@ describe("a command that is taken back", () => {
     world.api.undeletable.add("r");
     await running(world);
     await world.clock.advance(15_000);
-    // The other command continues.
+    // The other command is carried on.
     expect([openNodes(world), deletedOf(world)]).toEqual([["c"], ["r2"]]);
     world.api.undeletable.delete("r");
     await world.clock.advance(15_000);
@@ -209,7 +209,7 @@ describe("a command that is taken back", () => {
 });
 
 /**
- * Stops a process after `most` writes, and returns what it left and what the next process did. Meanwhile the
+ * Stops a process after `most` writes. Returns the state it left and what the next process did. Meanwhile the
  * replacement becomes ready. Writes to the object `slow` do not arrive in time.
  */
 async function killedAt(most: number, slow: string) {
@@ -238,8 +238,8 @@ async function killedAt(most: number, slow: string) {
 }
 
 /**
- * A command that waits for its replacement, continued by another process. It began `startedInMs` from now, by the
- * first process's clock.
+ * Continues a command that waits for its replacement in another process. By the first process's clock it began
+ * `startedInMs` from now.
  */
 async function resumed(startedInMs: number) {
   const world = fakeWorld();
@@ -257,7 +257,7 @@ async function resumed(startedInMs: number) {
   return { world, failures };
 }
 
-/** Refuses writes to these Nodes for some time. */
+/** Makes writes to these Nodes fail for some time. */
 function refuseFor(world: FakeWorld, forMs: number, names: readonly string[]) {
   const refused = { tries: 0, overMs: world.clock.now() + forMs };
   const { patch } = world.kube;
@@ -299,7 +299,7 @@ const READY = { "karpenter.sh/initialized": "true" };
 
 const PAIR = [{ nodes: ["a", "b"], replacement: "r" }];
 
-/** Tainted nodes of commands. Each has a replacement that joined, but is not ready in time. */
+/** Creates tainted nodes of commands. Each command has a replacement that registered, but is not ready in time. */
 async function lateCommand(
   world: FakeWorld,
   commands: readonly { readonly nodes: readonly string[]; readonly replacement: string }[],
@@ -368,7 +368,7 @@ function bearsMoves(world: FakeWorld, name: string, ...commands: readonly string
   world.api.change(NODE_CLAIM, name, { metadata: { annotations } });
 }
 
-/** The command for which the claim was created, and the commands in its moves. */
+/** The command for which the claim was created, and the commands in its recorded moves. */
 function toldOn(world: FakeWorld, name: string) {
   const claim = world.api.find(NODE_CLAIM, name) as NodeClaim;
   return [replacementCommandId(claim), movesOn(claim).map(({ command }) => command)];

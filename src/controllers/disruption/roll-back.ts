@@ -1,5 +1,5 @@
 /**
- * Rolls back a command that cannot go on, whichever process began it. Deletes replacements without a Node, then
+ * Rolls back a command that cannot continue, whichever process began it. Deletes replacements without a Node, then
  * untaints the nodes.
  */
 import { NODE, type Node } from "../../apis/core/node.ts";
@@ -21,9 +21,10 @@ import type { World } from "../world.ts";
 import type { RunningCommand } from "./running.ts";
 
 /**
- * Rolls a command back and returns whether all its nodes stay, so that nothing was moved. Replacements without a Node
- * are deleted first: beside the old nodes they could exceed the limits of the pool. Replacements with a Node stay,
- * because pods may run there. They lose their marks, unless a node of the command is deleted and its pods move there.
+ * Rolls a command back and returns whether all its nodes are kept, so that no pod was moved. Replacements without a
+ * Node are deleted first: together with the old nodes they could exceed the limits of the pool. Replacements with a
+ * Node are kept, because pods may run there. Their marks are removed, unless a node of the command is deleted and its
+ * pods move there.
  */
 export async function rollBack(
   world: World,
@@ -33,7 +34,8 @@ export async function rollBack(
   const discarded = unregistered(latest).filter((claim) => !isDeleting(claim));
   await Promise.all(discarded.map((claim) => discardReplacement(world, claim)));
   const kept = latest.filter((claim) => !discarded.includes(claim) && !isDeleting(claim));
-  // A record without replacements names no nodes. Then this process began the command, so its candidates are complete.
+  // A record without replacements names no nodes. In that case this process began the command, so its candidates are
+  // complete.
   const all = record.nodes.length || candidates.length;
   const allStay = candidates.length === all && candidates.every((one) => stays(world, one));
   if (allStay) {
@@ -49,7 +51,7 @@ export async function rollBack(
 }
 
 /**
- * Untaints a node that was found empty but runs pods by now, and returns whether it did so. Pods are read from the API
+ * Untaints a node that was empty but runs pods by now, and returns whether it did so. Pods are read from the API
  * server. The node is already tainted, so no further pods are bound to it.
  */
 export async function openedAsUsed(
@@ -68,7 +70,7 @@ export async function openedAsUsed(
   return true;
 }
 
-/** Deletes a replacement that is no longer needed, unless it has a Node by now: pods may run there. */
+/** Deletes a replacement that is no longer needed. It is kept if it has a Node by now, because pods may run there. */
 export async function discardReplacement(world: World, claim: NodeClaim): Promise<void> {
   const stillHolds = (live: NodeClaim) => unregistered([live]).length > 0;
   const ended = await deleteClaim(world, claim, "replacementUnused", { stillHolds });
@@ -97,8 +99,8 @@ export function markedNames(world: World, { node, claim }: Candidate): readonly 
 }
 
 /**
- * Removes the taint and the marks of a command. Skips an object that is being deleted, or another object with the same
- * name.
+ * Removes the taint and the marks of a command from a node and its claim. Skips an object that is being deleted, and
+ * another object with the same name.
  */
 export async function reopen(
   world: World,

@@ -1,6 +1,4 @@
-/**
- * The commands that the queue carries out.
- */
+/** The commands that the command queue carries out. */
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { Candidate } from "../../core/disruption/candidates.ts";
 import type { MoveRecord } from "../../core/disruption/moves.ts";
@@ -11,11 +9,11 @@ export interface RunningCommand {
   readonly record: CommandRecord;
   readonly candidates: readonly Candidate[];
   readonly replacements: readonly NodeClaim[];
-  /** Undefined: another process began the command, and its record is gone. */
+  /** The recorded moves of the command. Undefined: another process began the command, and the record is gone. */
   readonly move: MoveRecord | undefined;
-  /** Set if there are no replacements: the claim of a target, which holds the record of the command. */
+  /** The claim of a target, on which the command is recorded. Set only if there are no replacements. */
   readonly target?: NodeClaim | undefined;
-  /** Measured by the monotonic clock. */
+  /** When the command started, by the monotonic clock. */
   readonly startedMs: number;
 }
 
@@ -29,7 +27,7 @@ export type RollBackReason = "failed" | "paused";
 export class RunningCommands {
   readonly #byId = new Map<string, RunningCommand>();
   readonly #nodeNames = new Set<string>();
-  /** Steps by command id, then by node name. */
+  /** How far the removal of each node is, by command id and node name. */
   readonly #steps = new Map<string, Map<string, Step>>();
   /** Commands that are being rolled back, by id. */
   readonly #back = new Map<string, RollBackReason>();
@@ -55,14 +53,14 @@ export class RunningCommands {
     this.#byId.set(one.record.id, one);
   }
 
-  /** Starts the rollback of the command. False: the rollback has started before. */
+  /** Records that the rollback of the command starts. Returns false if it had started before. */
   startRollBack({ record }: RunningCommand, why: RollBackReason): boolean {
     if (this.#back.has(record.id)) return false;
     this.#back.set(record.id, why);
     return true;
   }
 
-  /** Why the command is being rolled back. Undefined: it is not. */
+  /** Why the command is being rolled back. Undefined: it is not being rolled back. */
   rollBackReason({ record }: RunningCommand): RollBackReason | undefined {
     return this.#back.get(record.id);
   }
@@ -78,7 +76,8 @@ export class RunningCommands {
   }
 
   /**
-   * Whether the removal of any node has begun. If another process began it, the record names more nodes than are left.
+   * Whether the removal of any node has begun. If another process began it, the record names more nodes than there are
+   * candidates.
    */
   hasBegunToEnd({ record, candidates }: RunningCommand): boolean {
     return this.#steps.has(record.id) || record.nodes.length > candidates.length;

@@ -279,7 +279,9 @@ describe("a taint that nobody wants any more", () => {
   });
 });
 
-/** Two pods that are planned for the nodes `a` and `b`, one each. `roomy` is not in the plan, `full` has no room. */
+/**
+ * A world with two pods, planned for the nodes `a` and `b`. Node `roomy` is not in the plan, and `full` has no room.
+ */
 async function leaving() {
   const world = fakeWorld();
   for (const name of ["a", "b", "full", "old", "roomy"]) {
@@ -304,14 +306,14 @@ async function leaving() {
   return { world, steering, first, second };
 }
 
-/** The plan of a command that moves one pod. */
+/** The targets of a command that moves one pod to the node. */
 function planned(nodeName: string, one: Pod) {
   const candidates = [{ zone: "zone-a", reschedulablePods: [one] }];
   const placements = [{ nodeName, pods: [one] }];
   return atOnce(evictionOrder({ candidates, replacements: [], placements }, [], []));
 }
 
-/** Ends the steering of all pods. */
+/** Lets the steering of all pods finish. */
 async function goneThrough({
   world,
   steering,

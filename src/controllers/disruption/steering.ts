@@ -34,10 +34,13 @@ import { type SteeredCommand, SteeredCommands, type SteeringProgress } from "./s
 const POLL_MS = 500;
 /** Time until a failed write of a taint is tried again. */
 const RETRY_MS = 5_000;
-/** Milliseconds for the owner of an evicted pod to create a new pod, and for that pod to be bound. */
+/** Milliseconds in which the owner of an evicted pod can create a new pod, and the new pod can be bound. */
 const REST_MS = 1_000;
 const MOST_FOR_A_STOP_MS = 10_000;
-/** Milliseconds for all targets of a command. An interrupted node does not wait for its turn (node/termination.ts). */
+/**
+ * The most milliseconds for all targets of a command. Pods of an interrupted node do not wait for their turn
+ * (node/termination.ts).
+ */
 const MOST_MS = 90_000;
 /** The most targets that are tainted before the pods of their command move. Each taint takes two requests. */
 const MOST_AWAITED = 100;
@@ -52,21 +55,21 @@ type Manner = "amongPlanned" | "keepOffOthers";
 
 export interface Steering {
   readonly controller: Controller;
-  /** Adds a command with its plan. Its pods have a place until the command ends. */
+  /** Adds a command with its plan. Its pods count as placed until the command ends. */
   plan(id: string, targets: readonly EvictionTarget[]): void;
-  /** Adds a command whose plan is not known, because another process made it: its pods are not steered. */
+  /** Adds a command whose plan is not known, because another process made it. Its pods are not steered. */
   promise(id: string, pods: readonly Pod[]): void;
-  /** Starts the first turn if every target has a Node. Resolves once the taints are written. */
+  /** Starts with the first target if every target has a Node. Resolves once the taints are written. */
   begin(id: string, manner: Manner): Promise<void>;
-  /** Forgets a command that was rolled back. */
+  /** Removes a command that was rolled back. */
   forget(id: string): void;
-  /** Whether the pod may be evicted now: its turn has come, or it is not steered. */
+  /** Whether the pod may be evicted now: its target's turn has come, or the pod is not steered. */
   mayLeave(pod: Pod): boolean;
-  /** Whether a running command has a place for the pod. */
+  /** Whether a running command has a planned place for the pod. */
   hasPlace(pod: Pod): boolean;
 }
 
-/** What steering works with. */
+/** The parts that the functions of this file share. */
 interface Parts {
   readonly world: World;
   readonly log: Logger;
@@ -75,7 +78,7 @@ interface Parts {
   readonly marked: Set<string>;
 }
 
-/** The controller that writes the taints, and the functions through which the queue and drains use it. */
+/** Creates the controller that writes the taints, and the functions for the command queue and for drains. */
 export function createSteering(world: World): Steering {
   const commands = new SteeredCommands();
   const marked = new Set<string>();
@@ -138,14 +141,17 @@ export function createSteering(world: World): Steering {
   };
 }
 
-/** Starts the first turn of a command. False: it has no plan or a target has no Node, so its pods are not steered. */
+/**
+ * Starts the first turn of a command. Returns false if it has no plan or a target has no Node: then its pods are not
+ * steered.
+ */
 async function startTurns(
   { world, commands }: Parts,
   id: string,
   manner: Manner,
 ): Promise<boolean> {
   const command = commands.of(id);
-  // The first turn has started before: the queue retries the command after an error, and its pods have waited long
+  // The first turn had started before. The queue retries the command after an error, and its pods have waited long
   // enough.
   if (command === undefined || command.progress !== undefined) return false;
   const targets = nodesOf(world, command.targets);
@@ -183,7 +189,7 @@ function nodesOf(
   return found.length === targets.length ? found : undefined;
 }
 
-/** Starts the turn of the next target once the new pods of this one are bound, or after too long a time. */
+/** Starts the turn of the next target once the new pods of this one are bound, or once that takes too long. */
 function advance(
   world: World,
   {
@@ -207,12 +213,12 @@ function advance(
   delete progress.doneSinceMs;
 }
 
-/** UIDs of the owners that have a pending pod, collected once for all commands. */
+/** UIDs of the owners that have a pending pod. Collected once for all commands. */
 function ownersWaiting(world: World): ReadonlySet<string> {
   return new Set(world.cluster.unboundPods().map((pod) => controllerOf(pod)?.uid ?? ""));
 }
 
-/** `waiting`: UIDs of the owners that have a pending pod. */
+/** Whether the pods of this target are evicted and replaced. `waiting`: UIDs of the owners that have a pending pod. */
 function isDone(
   world: World,
   { pods: planned, owners }: EvictionTarget,
@@ -227,8 +233,8 @@ function isDone(
 }
 
 /**
- * Names of the nodes that must have the taint: nodes whose turn it is not, and targets of commands whose pods do not
- * move yet. While no pods move, targets keep a taint that they have, but get no new one. Otherwise each of hundreds of
+ * Names of the nodes that must have the taint: targets of later turns, and targets of commands whose pods do not move
+ * yet. While no pods move, targets keep a taint that they have, but get no new one. Otherwise each of hundreds of
  * commands would taint the targets of all later commands again.
  */
 function toPutLast(
@@ -249,7 +255,7 @@ function toPutLast(
   return new Set([...byCommands, ...last]);
 }
 
-/** Nodes that are tainted until the pods that provisioning planned for them are bound. */
+/** Nodes that must keep the taint until the pods planned for them by provisioning are bound. */
 function filledLast(world: World, marked: ReadonlySet<string>): readonly string[] {
   return [...marked].filter((name) => {
     const { claim } = world.cluster.node(name) ?? {};
@@ -299,8 +305,7 @@ function putLastBy(
 }
 
 /**
- * Adds missing taints and removes those that are no longer wanted. A write that fails is tried again at the next
- * reconcile.
+ * Adds missing taints and removes those that are no longer needed. A failed write is tried again at the next reconcile.
  */
 async function writeTaints({ world, log, commands, marked }: Parts): Promise<void> {
   const wanted = toPutLast(world, commands, marked);

@@ -34,7 +34,7 @@ describe("sweeps", () => {
     sweeps.note(single, rule(single, nothing, []), facts("a"));
     expect(sweeps.isSettled(single, facts("a", 4 * MINUTE_MS, []))).toBe(true);
     expect(sweeps.isSettled(single, facts("a", 5 * MINUTE_MS, []))).toBe(false);
-    // Offerings have changed: drift is asked again after a minute, because a type may have capacity again.
+    // Offerings have changed: drift runs again after a minute, because an instance type may have capacity again.
     expect(sweeps.isSettled(drift, facts("a", MINUTE_MS - 1, []))).toBe(true);
     expect(sweeps.isSettled(drift, facts("a", MINUTE_MS, []))).toBe(false);
     expect(sweeps.isSettled(drift, facts("b"))).toBe(false);
@@ -68,7 +68,7 @@ describe("sweeps", () => {
     );
     expect(sweeps.isSettled(staticDrift, facts("a"))).toBe(true);
     expect(sweeps.isSettled(staticDrift, facts("b"))).toBe(false);
-    // The budgets allow no disruption, so nothing was simulated, and asking again is cheap.
+    // The budgets allow no disruption, so nothing was simulated. Another run is cheap, so the result is not remembered.
     sweeps.note(
       staticDrift,
       rule(staticDrift, atOnce(staticDrift.propose(input(0))), []),
@@ -137,7 +137,7 @@ describe("sweeps", () => {
     expect(rests(guard, { ...guard, status: { ...status, disruptionsAllowed: 1 } })).toBe(false);
     expect(rests(guard, { ...guard, metadata: { ...metadata, generation: 2 } })).toBe(false);
     expect(rests(guard, { ...guard, metadata: { ...metadata, uid: "v" } })).toBe(false);
-    // A variant of a PodDisruptionBudget under which unready pods may be evicted.
+    // The same PodDisruptionBudget, but unready pods may be evicted.
     const loose = {
       ...guard,
       spec: { ...spec, unhealthyPodEvictionPolicy: "AlwaysAllow" as const },

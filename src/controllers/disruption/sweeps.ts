@@ -1,5 +1,5 @@
 /**
- * Remembers for each method the facts with which it proposed nothing. The method is asked again only when a fact has
+ * Remembers for each method the facts with which it proposed nothing. The method runs again only when a fact has
  * changed.
  */
 import { keyOf } from "../../apis/meta.ts";
@@ -12,30 +12,32 @@ import type { Round } from "../../core/disruption/round.ts";
 import { sameItems } from "../../core/provisioning/what-if/picture-changes.ts";
 import type { ClusterReading } from "./gather.ts";
 
-/** If prices or offerings have changed, consolidation is asked again after this time. */
+/** If prices or offerings have changed, consolidation runs again after this time. */
 const PRICE_CHANGE_MS = 5 * 60_000;
-/** If offerings have changed, other methods are asked again after this time, because a type may have capacity again. */
+/**
+ * If offerings have changed, other methods run again after this time, because an instance type may have capacity again.
+ */
 const OFFERING_CHANGE_MS = 60_000;
-/** Every method is asked again after this time, because some changes, such as those of volumes, are not noticed. */
+/** Every method runs again after this time, because some changes, such as those of volumes, are not noticed. */
 const LATEST_MS = 30 * 60_000;
 
-/** All facts that may change the answer of a method. */
+/** All facts that may change the result of a method. */
 export interface SweepFacts {
   readonly text: string;
-  /** Lists of node names. They are compared one by one: joined into one text they would be very long. */
+  /** Lists of node names. They are compared one by one, because a joined text would be very long. */
   readonly names: readonly (readonly string[])[];
   /** PodDisruptionBudgets, and Deployments that are moved without downtime. */
   readonly guards: readonly unknown[];
-  /** Instance types by identity: a cloud returns the same lists while nothing has changed. */
+  /** Instance types, compared by identity: a cloud returns the same lists if nothing has changed. */
   readonly types: readonly (readonly InstanceType[])[];
-  /** Measured by the monotonic clock. */
+  /** When the method ran, by the monotonic clock. */
   readonly atMs: number;
 }
 
 export class Sweeps {
   readonly #settled = new Map<string, SweepFacts>();
 
-  /** Whether the method would give the same answer again. */
+  /** Whether the method would give the same result again. */
   isSettled(method: Method, now: SweepFacts): boolean {
     const known = this.#settled.get(method.name);
     if (known === undefined || known.text !== now.text) return false;
@@ -46,14 +48,14 @@ export class Sweeps {
     return now.atMs - known.atMs < (same ? LATEST_MS : changedMs);
   }
 
-  /** Remembers the facts of a final answer. */
+  /** Remembers the facts if the result is final, else forgets earlier ones. */
   note(method: Method, { isFinal }: Pick<Ruling, "isFinal">, facts: SweepFacts): void {
     if (isFinal) this.#settled.set(method.name, facts);
     else this.#settled.delete(method.name);
   }
 }
 
-/** `counting`: ids of the commands whose moves the ledger remembers. */
+/** The facts that may change the result of the method. `counting`: ids of the commands whose moves the ledger holds. */
 export function* factsOf(
   method: Method,
   { nowMs, facts, budgets, holdOffs }: Round,
@@ -70,7 +72,7 @@ export function* factsOf(
   },
 ): Steps<SweepFacts> {
   const eligible: string[] = [];
-  // Candidates whose hold-off will end: they become eligible without any other change.
+  // Candidates whose hold-off will end. They become eligible without any other change.
   const heldOff: string[] = [];
   yield* eachInSteps(facts.candidates, (one) => {
     if (!method.isEligible(one, nowMs)) return;
@@ -101,7 +103,7 @@ export function* factsOf(
  */
 function wordOf(pdb: PodDisruptionBudget): readonly unknown[] {
   const { metadata, spec, status } = pdb;
-  // With AlwaysAllow unready pods may be evicted. Only the whole status says which pods are ready.
+  // With AlwaysAllow unready pods may be evicted, and only the whole status shows when pods became unready.
   if (spec.unhealthyPodEvictionPolicy === "AlwaysAllow") return [pdb];
   return [metadata.uid, metadata.generation ?? spec, status?.disruptionsAllowed];
 }

@@ -1,7 +1,7 @@
 /**
- * Keeps the brake's count over a restart and for the next leader. Each end is written on a pool before it happens.
- * Before its own first end, a process reads the ends of others from the API server. A process that cannot read or write
- * ends nothing.
+ * Keeps the count of the brake, which limits deletions per time, over restarts and for the next leader. Each deletion
+ * is written on a pool before it happens. Before its first deletion, a process reads the counts of others from the API
+ * server. A process that cannot read or write them deletes nothing.
  */
 
 import { POOL_KINDS } from "../../apis/hub/to-pool.ts";
@@ -18,10 +18,10 @@ import { earlierNow, laterNow } from "./two-clocks.ts";
 type Needed = Pick<World, "kube" | "mirrors" | "clock" | "clockSkewMs" | "brake">;
 
 const recalled = new WeakMap<Brake, Promise<void>>();
-/** Writes run one after the other, because each contains the whole count. */
+/** The write in progress. Writes run one after the other, because each contains the whole count. */
 const writing = new WeakMap<Brake, Promise<void>>();
 
-/** Adds the ends that other processes counted, once. Rejects while the pools cannot be read. */
+/** Adds the deletions that other processes counted, once for each process. Rejects while the pools cannot be read. */
 export function recallBrake(world: Needed): Promise<void> {
   const known = recalled.get(world.brake);
   if (known !== undefined) return known;
@@ -33,7 +33,7 @@ export function recallBrake(world: Needed): Promise<void> {
 
 async function recall(world: Needed): Promise<void> {
   const { kube, mirrors, clock, brake } = world;
-  // A generation that is not installed has no pools.
+  // An API version that is not installed has no pools.
   const kinds = POOL_KINDS.filter((kind) => nativePools({ mirrors }, kind).size > 0);
   const lists = await Promise.all(kinds.map((kind) => kube.list(kind as Kind)));
   const pools = lists.flatMap(({ items }) => items as readonly KubeObject[]);
@@ -49,7 +49,7 @@ async function recall(world: Needed): Promise<void> {
   if (shown !== undefined) brake.resume(elapsedMs(shown.sinceMs));
 }
 
-/** Writes the counted ends on a pool. Writes nothing if there is no pool. */
+/** Writes the counted deletions on a pool. Writes nothing if there is no pool. */
 export function keepBrakeCount(world: World): Promise<void> {
   const before = writing.get(world.brake) ?? Promise.resolve();
   const written = before.catch(() => undefined).then(() => write(world));

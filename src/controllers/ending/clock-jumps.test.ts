@@ -1,6 +1,6 @@
 /**
- * This machine's clock jumps by hours while nodes drain, repair waits or hold-offs last. The API server's clock stays
- * right.
+ * The clock of this process jumps by hours while nodes drain, repair waits or hold-offs last. The API server's clock
+ * stays right.
  */
 import { describe, expect, it } from "vitest";
 import { NODE } from "../../apis/core/node.ts";

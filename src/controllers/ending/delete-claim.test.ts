@@ -6,7 +6,7 @@ import { nodeClaim } from "../../testing/builders.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
 import { deleteClaim } from "./delete-claim.ts";
 
-/** A world whose mirrors are filled, with a claim in it. */
+/** A world with filled mirrors and one claim. */
 async function withClaim(): Promise<{ world: FakeWorld; claim: NodeClaim }> {
   const world = fakeWorld();
   const claim = await world.api.create(NODE_CLAIM, nodeClaim({ name: "a" }));
@@ -60,7 +60,7 @@ describe("deleting a claim", () => {
         "The NodeClaim is not ended although a disruption command replaces or removes its node. The view of pods is not current.",
       ],
     ]);
-    // An act that does not depend on pods is not held.
+    // A deletion that does not depend on pods is not postponed.
     expect(await deleteClaim({ ...world, mirrors }, claim, "launchFailed")).toBe("ended");
     await world.stop();
   });

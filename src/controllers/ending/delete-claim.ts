@@ -1,4 +1,7 @@
-/** The only function that deletes a NodeClaim. Each act is named (core/safety/acts.ts) and proven first (permit.ts). */
+/**
+ * The only function that deletes a NodeClaim. Each deletion names its reason (core/safety/acts.ts), and permit.ts first
+ * checks that it may happen.
+ */
 import { claimKind } from "../../apis/hub/claim.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { type Act, CLAIM_ACTS, type ClaimAct } from "../../core/safety/acts.ts";
@@ -8,13 +11,13 @@ import type { Ended } from "./ended.ts";
 import { type ActProof, permit } from "./permit.ts";
 
 export interface ClaimProof extends ActProof {
-  /** Writes what must be on the claim before its deletion. Runs once the act is permitted. */
+  /** Writes what must be on the claim before its deletion. Runs once the deletion is permitted. */
   readonly prepare?: (live: NodeClaim) => Promise<unknown>;
 }
 
 /**
- * Deletes the claim, or returns why not. A claim that is gone, was replaced, or is already being deleted counts as
- * done. Rejects if the API server does not answer, so that the caller tries again.
+ * Deletes the claim, or returns why it was not deleted. A claim that is gone, was replaced, or is already being deleted
+ * counts as done. Rejects if the API server does not answer, so that the caller tries again.
  */
 export async function deleteClaim(
   world: World,

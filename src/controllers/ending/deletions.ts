@@ -1,6 +1,6 @@
 /**
  * Whether an object is really being deleted. A list may say so wrongly, and what follows cannot be undone. So the
- * object is read once from the API server, by UID. Deletions by this process need no read.
+ * object is read once from the API server, by UID. Deletions by this process need no such read.
  */
 import type { Kind, KubeObject } from "../../apis/meta.ts";
 import { deleteSame } from "../../kube/client/delete-same.ts";
@@ -11,17 +11,23 @@ import { Recent } from "./recent.ts";
 
 type Doors = Pick<World, "kube" | "mirrors" | "clock">;
 
-/** UIDs of objects whose deletion was proven. After an hour the proof is repeated. */
+/** UIDs of objects whose deletion was confirmed. After an hour the check is repeated. */
 const proven = new Recent(60 * 60_000);
 
-/** Deletes this object, not a later one of the same name (deleteSame), and remembers that it is being deleted. */
+/**
+ * Deletes this object, not a later one of the same name, and remembers that it is being deleted. Returns whether the
+ * object existed.
+ */
 export async function deleteProven(world: Doors, kind: Kind, object: KubeObject): Promise<boolean> {
   const isBegun = await deleteSame(world.kube, kind, object);
   if (isBegun) proven.note(world, object.metadata.uid ?? "");
   return isBegun;
 }
 
-/** Rejects if the API server does not answer. A deletion cannot be undone, so one proof is enough. */
+/**
+ * Whether the API server says that the object is being deleted. Rejects if it does not answer. A deletion cannot be
+ * undone, so one check is enough.
+ */
 export async function isDeletedNow(world: Doors, kind: Kind, object: KubeObject): Promise<boolean> {
   const { name, namespace, uid } = object.metadata;
   if (isProven(world, object)) return true;
@@ -31,7 +37,7 @@ export async function isDeletedNow(world: Doors, kind: Kind, object: KubeObject)
   return true;
 }
 
-/** Whether its deletion has been proven already. */
+/** Whether the deletion of the object has been confirmed already. */
 export function isProven(world: Omit<Doors, "kube">, { metadata }: KubeObject): boolean {
   return proven.has(world, metadata.uid ?? "");
 }

@@ -1,7 +1,7 @@
 /**
- * The only code that asks the cloud to end an instance, as test/tidy checks. There are three reasons: its claim is
- * being deleted, it was launched too late for its claim, or no claim names it. Each has its proof in
- * core/safety/acts.ts.
+ * The only code that calls the cloud to terminate an instance, as test/tidy checks. There are three reasons: its claim
+ * is being deleted, it was launched too late for its claim, or no claim names it. core/safety/acts.ts defines what each
+ * reason must prove.
  */
 
 import { NODE, type Node } from "../../apis/core/node.ts";
@@ -29,13 +29,13 @@ import { commonFacts, type Ended, tellHeld } from "./ended.ts";
 import { nodesStandingFor, reschedulablePodsNow } from "./live-reads.ts";
 import { Recent } from "./recent.ts";
 
-/** Whether the cloud still knows an instance, or says that the instance has ended. */
+/** Whether an instance exists in the cloud, or is terminated. `unknown`: the cloud does not know its id. */
 export type Fate = "there" | "ended" | "unknown";
 
 /**
- * Asks the cloud to end the instance of a claim, or of a Node, that is being deleted. Resolves true once the cloud no
- * longer knows the instance. A refusal is published on `objects`, the claim and its Node, which stay until the instance
- * is gone.
+ * Calls the cloud to terminate the instance of a claim, or of a Node, that is being deleted. Resolves to true once the
+ * cloud no longer knows the instance. If the cloud refuses, an event is published on `objects`. These are the claim and
+ * its Node, which exist until the instance is gone.
  */
 export async function endInstance(
   world: Pick<World, "cloud" | "events" | "mirrors" | "clock">,
@@ -54,17 +54,17 @@ export async function endInstance(
 }
 
 /**
- * Provider IDs of instances that the cloud is ending for this process. No proof can save them any more. After ten
- * minutes it is proven again that the instance has no Node.
+ * Provider ids of instances whose termination this process has requested. No check can save them any more. After ten
+ * minutes it is checked again that the instance has no Node.
  */
 const ending = new Recent(10 * 60_000);
 
-/** Whether this process has had the cloud end the instance. */
+/** Whether this process has requested the termination of the instance. */
 export function isEnding(world: Pick<World, "mirrors" | "clock">, providerId: string): boolean {
   return ending.has(world, providerId);
 }
 
-/** Milliseconds since this process first had the cloud end the instance. Undefined: it has not. */
+/** Milliseconds since this process first requested the termination of the instance. Undefined: it has not. */
 export function endingForMs(
   world: Pick<World, "mirrors" | "clock">,
   providerId: string,
@@ -72,7 +72,10 @@ export function endingForMs(
   return ending.notedForMs(world, providerId);
 }
 
-/** Upstream declares this reason and never publishes it: pkg/events/reason.go */
+/**
+ * Events that say that the termination failed. Upstream declares this reason but never publishes it:
+ * pkg/events/reason.go
+ */
 export function failedTermination(
   objects: readonly KubeObject[],
   why: string,
@@ -86,7 +89,9 @@ export function failedTermination(
   }));
 }
 
-/** Asks the cloud by the instance's ID. Rejects after other errors, because they prove nothing. */
+/**
+ * Asks the cloud for the instance by its id. Rejects after errors other than `not found`, because they prove nothing.
+ */
 export async function fateOf(world: Pick<World, "cloud">, providerId: string): Promise<Fate> {
   try {
     await world.cloud.get(providerId);
@@ -98,8 +103,8 @@ export async function fateOf(world: Pick<World, "cloud">, providerId: string): P
 }
 
 /**
- * Ends an instance that was launched for a claim that was deleted meanwhile. It is ended only if the API server
- * confirms the deletion. After a failure instance.garbagecollection ends it.
+ * Terminates an instance whose claim was deleted during the launch. This needs the API server's confirmation that the
+ * claim is deleted. After a failure instance.garbagecollection terminates the instance.
  */
 export async function endLateLaunch(world: World, claim: NodeClaim): Promise<void> {
   const log = claimLog(world.log, "nodeclaim.lifecycle", claim);
@@ -124,9 +129,10 @@ function nodesOf(world: Pick<World, "mirrors">, { status }: NodeClaim): readonly
 }
 
 /**
- * Ends an instance of this cluster that no claim names, according to a list from the API server. If it has a Node with
- * pods, that Node is deleted instead, so that its pods are evicted first. Then node.termination ends the instance.
- * `instance` is as the cloud lists it, `kind` and `apiVersion` are those of the claim for which it was launched.
+ * Terminates an instance of this cluster that no claim names, according to a list from the API server. If it has a Node
+ * with pods, that Node is deleted instead, so that its pods are evicted first. Then node.termination terminates the
+ * instance. `instance`: as the cloud lists it. Its `kind` and `apiVersion` are those of the claim for which it was
+ * launched.
  */
 export async function endLeaked(world: World, instance: NodeClaim): Promise<Ended> {
   const act = instanceAct("leaked");
@@ -166,7 +172,7 @@ export async function endLeaked(world: World, instance: NodeClaim): Promise<Ende
   return "ended";
 }
 
-/** The instance's Nodes, from the mirror and from a live list. A mirror may lack a Node until its next list. */
+/** The instance's Nodes, from the mirror and from the API server. The mirror may lack a Node until its next list. */
 async function nodesNow(world: World, instance: NodeClaim): Promise<readonly Node[]> {
   const known = nodesOf(world, instance);
   const live = await nodesStandingFor(world, instance.status?.providerID);
@@ -175,8 +181,8 @@ async function nodesNow(world: World, instance: NodeClaim): Promise<readonly Nod
 }
 
 /**
- * The stored claim of the instance, although a list lacks it. Each owner that a Node of the instance names is read by
- * name. A claim with the owner's UID counts, even if its status names another instance.
+ * The claim of the instance, read from the API server because the list of claims may lack it. Each owner named by a
+ * Node of the instance is read by name. A claim with the owner's UID counts, even if its status names another instance.
  */
 async function ownerOf(
   world: World,
@@ -194,9 +200,9 @@ async function ownerOf(
 }
 
 /**
- * A pod on the Node that the cloud names for the instance, while no Node stands for it. The API server may deny both
- * the Node and the claim, and still tell of the pod, which contradicts that. Kubernetes deletes pods whose Node is
- * really gone. If a Node of this name tells another provider ID, its pods run on that other machine.
+ * A pod on the Node that the cloud names for the instance. The API server may wrongly report that neither the Node nor
+ * the claim exists. A pod on the Node contradicts that, because Kubernetes deletes pods whose Node is really gone. A
+ * Node of this name with another provider id does not count: its pods run on that other instance.
  */
 function podOf(world: World, { status }: NodeClaim): Pod | undefined {
   const { nodeName } = status ?? {};
@@ -228,8 +234,8 @@ function otherCluster(uid: string | undefined): string {
 }
 
 /**
- * Whether a Node without a claim that is being deleted may be drained, and its machine ended. Kubernetes deletes such
- * Nodes by itself. If there are many together, claims were probably lost.
+ * Whether a Node without a claim that is being deleted may be drained and its instance terminated. Kubernetes deletes
+ * such Nodes by itself. If many such Nodes are deleted together, claims were probably lost, and it is refused.
  */
 export async function mayEndClaimless(
   world: World,
@@ -250,8 +256,9 @@ export async function mayEndClaimless(
 }
 
 /**
- * Deletes a Node that must be drained first. Its finalizer is added again before, because another program may have
- * removed it. Without the finalizer the Node would be gone at once, and its machine would end under its pods.
+ * Deletes a Node that must be drained first. Before that its finalizer is added again, because another program may have
+ * removed it. Without the finalizer the Node would be gone at once, and its instance would be terminated while pods run
+ * on it.
  */
 export async function deleteToDrain(
   world: Pick<World, "kube" | "mirrors" | "clock">,
@@ -265,7 +272,7 @@ export async function deleteToDrain(
   await deleteNode(world, held);
 }
 
-/** Deletes this Node, not a later one of the same name. Its finalizer drains it first. */
+/** Deletes this Node, not a later one of the same name. Its finalizer makes node.termination drain it first. */
 export async function deleteNode(
   world: Pick<World, "kube" | "mirrors" | "clock">,
   node: Node,

@@ -1,6 +1,6 @@
 /**
- * The result of an irreversible act, the facts that all such acts must prove, and the report of a doubt. A doubt is
- * published as an event on the object, a log line when it is new, and a metric.
+ * The result of an irreversible deletion, the facts that every such deletion needs, and the report of a doubt that
+ * postpones it. A doubt is published as an event on the object, as a log line when it is new, and as a metric.
  */
 
 import { NODE } from "../../apis/core/node.ts";
@@ -19,15 +19,15 @@ import type { World } from "../world.ts";
 /**
  * - `ended`: this call began the deletion or termination.
  * - `gone`: the object is gone, is being deleted already, or another object has its name.
- * - `changed`: the live objects give no reason for the act any more.
- * - `held`: there is a doubt, which was reported; try again after {@link HELD_RETRY_MS}.
+ * - `changed`: the objects on the API server give no reason for the deletion any more.
+ * - `held`: a doubt forbids it now and was reported. Try again after {@link HELD_RETRY_MS}.
  */
 export type Ended = "ended" | "gone" | "changed" | "held";
 
-/** Milliseconds after which a held termination is tried again. */
+/** Milliseconds after which a postponed termination is tried again. */
 export const HELD_RETRY_MS = 60_000;
 
-/** Metrics of the safety checks before a node or instance is ended. */
+/** Metrics of the safety checks before a node or instance is terminated. */
 export const ENDING_METRICS: readonly MetricSpec[] = [
   {
     name: "ends_held_total",
@@ -49,7 +49,7 @@ export const ENDING_METRICS: readonly MetricSpec[] = [
   },
 ];
 
-/** Facts that every act needs: whether its mirrors are current, the time, and the number of nodes. */
+/** The facts that every safety check needs: whether the mirrors are current, the time, and the number of nodes. */
 export function commonFacts(
   world: World,
   act: Act,
@@ -67,7 +67,7 @@ export function commonFacts(
   };
 }
 
-/** The number of Karpenter's nodes: claims of all generations. */
+/** The number of claims of all API versions, which is the number of Karpenter's nodes. */
 export function fleetSize(world: Pick<World, "mirrors">): number {
   return CLAIM_KINDS.reduce((sum, kind) => sum + nativeClaims(world, kind).size, 0);
 }
@@ -76,7 +76,9 @@ function isCurrent({ mirrors }: World, view: ViewName, claim: NodeClaim): boolea
   return kindsOf(view, claim).every((kind) => mirrors.viewOf(kind) === "current");
 }
 
-/** Only kinds of the claim's own generation, because others may not be installed. */
+/**
+ * The kinds that the view contains. Claim kinds of other API versions are left out, because they may not be installed.
+ */
 function kindsOf(view: ViewName, claim: NodeClaim): readonly Kind[] {
   if (view === "pods") return [POD as Kind];
   if (view === "nodes") return [NODE as Kind];
@@ -85,7 +87,7 @@ function kindsOf(view: ViewName, claim: NodeClaim): readonly Kind[] {
   return [POOL_KINDS[CLAIM_KINDS.indexOf(kind)] as Kind];
 }
 
-/** Publishes the event for a termination that is held. */
+/** Publishes the event that a termination is postponed. */
 export function tellHeld(
   world: World,
   { name, act, doubt }: { readonly name: string; readonly act: NamedAct; readonly doubt: Doubt },

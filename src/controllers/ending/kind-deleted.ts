@@ -1,6 +1,7 @@
 /**
- * Holds the end of nodes while the CustomResourceDefinition of their claims is being deleted. That deletes every claim
- * of the kind, often without the intention to delete the machines. A person must first confirm it on the definition.
+ * Postpones the termination of nodes while the CustomResourceDefinition of their claims is being deleted. Its deletion
+ * deletes every claim of the kind, often unintentionally. A person must first confirm it with an annotation on the
+ * definition.
  */
 import {
   CUSTOM_RESOURCE_DEFINITION,
@@ -14,17 +15,22 @@ import { isForbidden, isNotFound } from "../../kube/errors.ts";
 import type { World } from "../world.ts";
 import { tellHeld } from "./ended.ts";
 
-/** Annotation on a CustomResourceDefinition that is being deleted. With `"true"` the nodes of its claims may end. */
+/**
+ * Annotation on a CustomResourceDefinition that is being deleted. `"true"`: the nodes of its claims may be terminated.
+ */
 const CONFIRM_DELETION_ANNOTATION_KEY = "karpenter.sh/confirm-deletion";
 
-/** Milliseconds for which one answer is used for all claims. */
+/** Milliseconds for which one reading of the definition is used for all claims. */
 const ASKED_AGAIN_MS = 10_000;
 
 type Answers = Map<string, { readonly atMs: number; readonly isGoing: Promise<boolean> }>;
 
 const answersOf = new WeakMap<World["mirrors"], Answers>();
 
-/** True, with an event, while the CRD is being deleted without confirmation. Rejects if the CRD cannot be read. */
+/**
+ * Whether the CRD of the claim is being deleted without confirmation. If so, an event is published. Rejects if the CRD
+ * cannot be read.
+ */
 export async function holdWhileKindGoes(world: World, claim: NodeClaim): Promise<boolean> {
   const kind = claimKind(claim);
   if (!(await isUnconfirmed(world, kind))) return false;
@@ -58,7 +64,7 @@ async function read({ kube }: World, kind: Kind): Promise<boolean> {
     return metadata.deletionTimestamp !== undefined && !isConfirmed;
   } catch (error) {
     // The claim exists, so its kind exists, too. Without the right to read CRDs, or on a server without CRDs, nothing
-    // more is known.
+    // more can be checked.
     if (isNotFound(error) || isForbidden(error)) return false;
     throw error;
   }

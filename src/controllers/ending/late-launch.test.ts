@@ -1,4 +1,6 @@
-/** An instance that was launched for a claim after the claim had timed out: when it is terminated, and when not. */
+/**
+ * An instance that was launched for a claim after the claim had timed out: when it is terminated, and when it is not.
+ */
 import { describe, expect, it } from "vitest";
 import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { KubeError } from "../../kube/errors.ts";
@@ -8,7 +10,7 @@ import { endLateLaunch } from "./end-instance.ts";
 
 const FINALIZERS = ["karpenter.sh/termination"];
 
-/** A claim with these finalizers, or no claim, and its instance. */
+/** Launches an instance for a claim with these finalizers. Undefined: the claim does not exist. */
 async function launched(finalizers?: readonly string[]): Promise<[FakeWorld, NodeClaim]> {
   const world = fakeWorld();
   const wanted = nodeClaim({ name: "a" });
@@ -22,7 +24,7 @@ async function launched(finalizers?: readonly string[]): Promise<[FakeWorld, Nod
   return [world, { ...stored, status: status ?? {} }];
 }
 
-/** Number of instances after an attempt to delete the claim. */
+/** Number of instances after an attempt to terminate the late one. */
 async function leftOf(world: FakeWorld, claim: NodeClaim): Promise<number> {
   await endLateLaunch(world, claim);
   await world.stop();

@@ -1,6 +1,6 @@
 /**
- * Reads the API server directly, past the mirrors, for the proofs of irreversible acts. Each read rejects if the server
- * does not answer, so that nothing ends.
+ * Reads the API server directly instead of the mirrors, for checks before irreversible deletions. Each read rejects if
+ * the server does not answer, so that nothing is deleted.
  */
 import { NODE, type Node } from "../../apis/core/node.ts";
 import { isActive, POD, type Pod } from "../../apis/core/pod.ts";
@@ -12,9 +12,9 @@ import { getIfThere } from "../../kube/client/get-if-there.ts";
 import { nodes, pods, readPodPage } from "../mirrors.ts";
 import type { World } from "../world.ts";
 
-/** Milliseconds for which one list of all Nodes is shared, because many claims may be late together. */
+/** Milliseconds for which one list of all Nodes is reused, because many claims may time out together. */
 const SHARED_MS = 1_000;
-/** Pods in one step. Only the Node's name is read from each. */
+/** Number of pods in one step. Only the Node's name is read from each. */
 const PODS_PER_STEP = 4_096;
 
 type Doors = Pick<World, "kube" | "clock" | "mirrors">;
@@ -23,23 +23,26 @@ type Shared = { readonly atMs: number; readonly listing: Promise<readonly Node[]
 
 const sharedOf = new WeakMap<World["mirrors"], Shared>();
 
-/** An instance, and what is known about its Node before the API server is asked. */
+/** An instance whose Nodes are looked up, and what is known about them before the API server is read. */
 export interface Sought {
   readonly providerId: string | undefined;
-  /** Names that its Node may have, according to claims. */
+  /** Names that the instance's Node may have, according to claims. */
   readonly names?: readonly (string | undefined)[];
-  /** The name of its Node, if this process itself saw that Node. If it is gone, no list of all Nodes is needed. */
+  /**
+   * The name of the instance's Node, if this process itself saw that Node. If it is gone, no list of all Nodes is
+   * needed.
+   */
   readonly seenAs?: string | undefined;
-  /** Whether to wait for a Node of such a name that has no provider id. Default: always. */
+  /** Whether to wait for a Node of such a name that has no provider id. Absent: always wait. */
   readonly waitsForUntold?: (node: Node) => Promise<boolean>;
 }
 
-/** A Node with a known name has no provider id yet, so it may belong to the instance. */
+/** The error that a Node with a known name has no provider id yet, so it may belong to the instance. */
 export class UntoldNodeError extends Error {
   override readonly name = "UntoldNodeError";
 }
 
-/** Pods on the Node that would need another node if it ended. */
+/** Pods on the Node, read from the API server, that would need another node if this one were deleted. */
 export async function reschedulablePodsNow(
   { kube }: Pick<World, "kube">,
   nodeName: string,
@@ -48,14 +51,14 @@ export async function reschedulablePodsNow(
   return items.filter(isReschedulable);
 }
 
-/** The first active pod on these Nodes that the mirror lacks. Rejects if the API server's answer is in doubt. */
+/** The first active pod on these Nodes that the mirror lacks. Rejects if the API server's list may be outdated. */
 export async function unknownPod(
   world: Pick<World, "kube" | "mirrors">,
   nodeNames: readonly string[],
 ): Promise<Pod | undefined> {
   if (nodeNames.length === 0) return undefined;
-  // Pods and Nodes share one sequence of resource versions. Read before the requests, because the watch may deliver
-  // newer Nodes during them.
+  // Pods and Nodes share one sequence of resource versions. The version is read before the requests, because the watch
+  // may deliver newer Nodes during them.
   const leastVersion = newestOf(nodes(world).each());
   const readPage = readPodPage(world);
   const listed = nodeNames.map(async (name) => {
@@ -72,8 +75,8 @@ export async function unknownPod(
 }
 
 /**
- * The Nodes of an instance now: by known names, else from a list of all Nodes. Empty only if that is proven. Rejects if
- * the answer is in doubt, so that the caller waits.
+ * The current Nodes of an instance: by known names, else from a list of all Nodes. Empty only if it is certain that
+ * there is none. Rejects if that is in doubt, so that the caller waits.
  */
 export async function standingNodes(
   world: Doors,
@@ -92,8 +95,8 @@ export async function standingNodes(
 }
 
 /**
- * Nodes with these names that belong to the instance, or that have no provider id yet. A name may belong to another
- * instance by now.
+ * Nodes with these names that belong to the instance, or that have no provider id yet. Nodes of other instances are
+ * left out, because a name may be in use again.
  */
 export async function namedNodes(
   world: Pick<World, "kube">,
@@ -110,7 +113,7 @@ export async function namedNodes(
   );
 }
 
-/** The Nodes of an instance, from a list of all Nodes, because the name of a Node that just joined is not known. */
+/** The Nodes of an instance, found in a list of all Nodes. The name of a Node that has just joined is not known. */
 export async function nodesStandingFor(
   world: Doors,
   providerId: string | undefined,
@@ -119,7 +122,7 @@ export async function nodesStandingFor(
   return (await allNodes(world)).filter((node) => standsFor(node, providerId));
 }
 
-/** Whether the Node is that of this instance, however its provider ID is spelled. */
+/** Whether the Node belongs to this instance. Provider ids may be spelled differently. */
 export function standsFor({ spec }: Node, providerId: string): boolean {
   return machineOf(spec?.providerID) === machineOf(providerId);
 }
@@ -161,7 +164,7 @@ function nameOnly({ metadata: { name } }: Node): Node {
   return { metadata: { name } };
 }
 
-/** Names of Nodes that are missing from the list, although they are known or pods in the mirror name them. */
+/** Names of Nodes that are missing from the list, although the mirror has them or pods in the mirror name them. */
 async function unlisted(
   world: Doors,
   known: readonly Node[],

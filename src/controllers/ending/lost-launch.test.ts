@@ -1,4 +1,4 @@
-/** A process ends between a launch and the write of the claim's status. Then the claim is deleted. */
+/** A process ends after a launch and before it writes the claim's status. Then the claim is deleted. */
 import { describe, expect, it } from "vitest";
 import { NAMESPACE } from "../../apis/core/kinds.ts";
 import { NODE } from "../../apis/core/node.ts";
@@ -20,7 +20,7 @@ function claim(name: string): NodeClaim {
   } as unknown as NodeClaim;
 }
 
-/** When the machines join: while the first process still lives, after it, or not at all. */
+/** When the instances join as Nodes: while the first process still runs, after it ended, or never. */
 type Joins = "in time" | "later" | "never";
 
 async function joinAll(world: FakeWorld): Promise<void> {
@@ -32,7 +32,7 @@ async function joinAll(world: FakeWorld): Promise<void> {
   await world.clock.advance(10_000);
 }
 
-/** Launches these claims. The process ends before it writes the launched instances to the claims. */
+/** Launches instances for these claims. The process ends before it writes the instances on the claims. */
 async function launchedAndLost(
   names: readonly string[],
   { clusterUid = UID, joins = "never" }: { clusterUid?: string; joins?: Joins } = {},

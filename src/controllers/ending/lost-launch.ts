@@ -1,6 +1,6 @@
 /**
- * Asks the cloud for the instance of a deleted claim whose status names none, because another process may have launched
- * one. The claim gets the provider ID, so it ends like any claim: its Node first, then its instance.
+ * Looks in the cloud for the instance of a deleted claim whose status names none, because another process may have
+ * launched one. The claim gets the provider id, so it is deleted like any claim: first its Node, then its instance.
  */
 import { claimKind, toClaim } from "../../apis/hub/claim.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
@@ -11,11 +11,11 @@ import { claimLog } from "../words.ts";
 import type { World } from "../world.ts";
 import { allNodes } from "./live-reads.ts";
 
-/** One search at a time, so that no two claims get the same instance. */
+/** The search in progress. Searches run one after the other, so that no two claims get the same instance. */
 const asking = new WeakMap<World["mirrors"], Promise<unknown>>();
 
 /**
- * The claim, with its provider ID if an instance was found. `unsure`: ask again later. Undefined: the claim is gone.
+ * The claim, with its provider id if an instance was found. `unsure`: search again later. Undefined: the claim is gone.
  * Rejects if the cloud or the API server does not answer.
  */
 export function withLostLaunch(
@@ -32,7 +32,7 @@ async function find(world: World, claim: NodeClaim): Promise<NodeClaim | "unsure
   const live = await storedClaim(world, claim);
   if (live === undefined || live.metadata.uid !== claim.metadata.uid) return undefined;
   if (live.status?.providerID !== undefined) return live;
-  // Instances are listed before claims are read. So a claim that is stored in between is seen.
+  // Instances are listed before claims, so that a claim stored between the two lists is seen.
   const instances = await world.cloud.list();
   const nodes = await allNodes(world);
   const claims = (await world.kube.list(claimKind(claim))).items.map(toClaim);

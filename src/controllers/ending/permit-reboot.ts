@@ -1,4 +1,4 @@
-/** The proofs of a reboot. They are needed before the node is cordoned, and again right before the cloud is asked. */
+/** The checks before a reboot. They run before the node is cordoned, and again right before the cloud is called. */
 import type { Node } from "../../apis/core/node.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { instanceAct } from "../../core/safety/acts.ts";
@@ -11,14 +11,15 @@ interface Rebooted {
   readonly claim: NodeClaim;
   readonly node: Node | undefined;
   /**
-   * The node was closed and drained for the reboot. The drain may be what cleared the condition, so the reboot goes on
-   * without it, as upstream's does.
+   * Whether the node was already cordoned and drained for the reboot. The drain may have cleared the condition that
+   * caused the reboot, so the reboot goes on without it, as upstream's does.
    */
   readonly isClosed: boolean;
 }
 
 /**
- * The claim as read from the API server, or why its machine is not rebooted. A reboot counts once against the brake.
+ * The claim as read from the API server, or why its instance must not be rebooted. A reboot counts once against the
+ * brake.
  */
 export function permitReboot(
   world: World,

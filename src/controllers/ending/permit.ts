@@ -1,6 +1,6 @@
 /**
- * The proofs before each irreversible act on a NodeClaim. The claim is read live by UID. The caller says whether its
- * reason still holds. A doubt or the brake postpones the act.
+ * The checks before each irreversible deletion of a NodeClaim. The claim is read from the API server by UID, and the
+ * caller checks whether its reason still applies. A doubt or the brake postpones the deletion.
  */
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { NamedAct } from "../../core/safety/acts.ts";
@@ -11,15 +11,18 @@ import { keepBrakeCount, recallBrake } from "./brake-memory.ts";
 import { commonFacts, type Ended, tellHeld } from "./ended.ts";
 
 export interface ActProof {
-  /** Whether the reason still holds for the claim as read from the API server. May read more from there. */
+  /** Whether the reason still applies to the claim as read from the API server. May read more from there. */
   readonly stillHolds?: (live: NodeClaim) => boolean | Promise<boolean>;
-  /** The cloud confirmed by the instance's ID that it has ended. So the brake does not count it. */
+  /**
+   * Whether the cloud has confirmed by id that the instance is terminated. If so, the brake does not count the
+   * deletion.
+   */
   readonly isProvenGone?: boolean;
 }
 
 /**
- * The claim as read from the API server, after the brake has counted it; or why the act is not permitted. Rejects if
- * the API server does not answer, so that the caller tries again.
+ * The claim as read from the API server, once the brake has counted it. Else why the deletion is not permitted. Rejects
+ * if the API server does not answer, so that the caller tries again.
  */
 export async function permit(
   world: World,

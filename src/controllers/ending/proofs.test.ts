@@ -1,4 +1,4 @@
-/** Acts that happen for a reason in the mirror which the API server does not confirm. None of them may happen. */
+/** Deletions whose reason is in the mirror but is not confirmed by the API server. None of them may happen. */
 import { describe, expect, it } from "vitest";
 import { NODE, type Node } from "../../apis/core/node.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
@@ -19,7 +19,10 @@ const CLAIM = {
   spec: { requirements: [], nodeClassRef: CLASS_REF },
 } as unknown as NodeClaim;
 
-/** Makes live reads of this kind return `live`, whatever the mirror has. Returns a function that ends this. */
+/**
+ * Makes reads of this kind from the API server return `live`, whatever the mirror has. Returns a function that undoes
+ * this.
+ */
 function readAs<T extends KubeObject>(
   world: FakeWorld,
   kind: Kind<T>,

@@ -1,21 +1,21 @@
-/** Certain facts about objects and instances, remembered for some time so that they are not proven again. */
+/** Remembers facts about objects and instances for some time, so that they are not checked again. */
 import type { World } from "../world.ts";
 
 type Doors = Pick<World, "mirrors" | "clock">;
 
-/** Elapsed times. */
+/** When a key was first and last noted, by the monotonic clock. */
 interface Note {
   readonly firstMs: number;
   readonly lastMs: number;
 }
 
-/** Keys that were noted a short time ago, for each world by itself. */
+/** Keys that were noted a short time ago. Each world has its own keys. */
 export class Recent {
   readonly #keptMs: number;
-  /** By key, the one that was noted longest ago first. */
+  /** Notes by key, in the order of their last note, oldest first. */
   readonly #notes = new WeakMap<World["mirrors"], Map<string, Note>>();
 
-  /** `keptMs`: how long a note counts, in milliseconds. */
+  /** `keptMs`: milliseconds for which a note is kept. */
   constructor(keptMs: number) {
     this.#keptMs = keptMs;
   }
@@ -24,7 +24,10 @@ export class Recent {
     return this.notedForMs(world, key) !== undefined;
   }
 
-  /** Milliseconds since the first of the notes, none of which was forgotten. Undefined: there is none. */
+  /**
+   * Milliseconds since the key was first noted, if no pause between its notes was longer than `keptMs`. Undefined:
+   * there is no note.
+   */
   notedForMs({ mirrors, clock }: Doors, key: string): number | undefined {
     const note = this.#notes.get(mirrors)?.get(key);
     const nowMs = clock.elapsedMs();

@@ -1,4 +1,6 @@
-/** Whether node repair still has a reason to act on a node. Checked right before its machine ends or reboots. */
+/**
+ * Whether node repair still has a reason to act on a node. Checked right before its instance is terminated or rebooted.
+ */
 import { NODE, type Node } from "../../apis/core/node.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { isRepairForbidden } from "../../core/disruption/patients.ts";
@@ -9,12 +11,12 @@ import type { World } from "../world.ts";
 import { earlierNow } from "./two-clocks.ts";
 
 /**
- * - `forbidden`: a person protects the node.
+ * - `forbidden`: a person forbids the repair by an annotation.
  * - `gone`: the node is gone, or another one has its name.
  */
 export type RepairReason = "broken" | "recovered" | "forbidden" | "gone";
 
-/** Reads the Node from the API server, by UID. `claim`: as the API server has it. */
+/** Reads the Node from the API server, by UID. `claim`: as read from the API server. */
 export async function repairReason(
   world: Pick<World, "kube" | "cloud" | "clock" | "clockSkewMs">,
   claim: NodeClaim,

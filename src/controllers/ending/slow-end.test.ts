@@ -7,7 +7,7 @@ import { allControllers } from "../all.ts";
 
 const MINUTE_MS = 60_000;
 
-/** A claim whose cloud accepts each termination and ends nothing. `asks`: when it was asked. */
+/** A world with a claim whose cloud accepts each termination but terminates nothing. `asks`: the times of the calls. */
 async function stuck(options: { joins: boolean }): Promise<{ world: FakeWorld; asks: number[] }> {
   const world = fakeWorld();
   await world.run(...allControllers(world));
@@ -45,7 +45,7 @@ it("says after 15 minutes, on the claim and the Node, that the cloud still has t
   const since = toRfc3339(asks[0] as number);
   expect(first?.message).toContain(`terminate instance fake:///a at ${since}`);
   expect(first).toMatchObject({ type: "Warning", dedupeMs: 60 * MINUTE_MS });
-  // One minute at five seconds each, then one hour at a minute each.
+  // A call every five seconds for one minute, then one each minute for an hour.
   expect(asks.length - early).toBeLessThan(80);
   expect(asks.length - early).toBeGreaterThan(60);
   world.cloud.instances.clear();

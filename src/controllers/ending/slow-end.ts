@@ -1,6 +1,6 @@
 /**
  * Waits for an instance whose termination the cloud has accepted. Some instances stay `running` or `shutting-down` for
- * hours. After 15 minutes a person is told, and the cloud is asked more rarely.
+ * hours. After 15 minutes an event is published, and the cloud is called less often.
  */
 import { condition } from "../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
@@ -12,17 +12,21 @@ import type { World } from "../world.ts";
 import { endingForMs } from "./end-instance.ts";
 import { earlierNow } from "./two-clocks.ts";
 
-/** How often the cloud is asked whether an instance is gone. */
+/** How often the cloud is called to see whether an instance is gone. */
 const POLL_MS = 5_000;
-/** EC2 ends most instances within five minutes, and bare metal within about ten. */
+/**
+ * Time after which a termination counts as slow. EC2 terminates most instances within five minutes, and bare metal
+ * within about ten.
+ */
 const SLOW_MS = 15 * 60_000;
-/** How often the cloud is asked about an instance that ends slowly. */
+/** How often the cloud is called for an instance whose termination is slow. */
 const SLOW_POLL_MS = 60_000;
 const TELL_AGAIN_MS = 60 * 60_000;
 
 /**
- * When to ask the cloud again. After 15 minutes, publishes an event on `objects`. The claim's condition says since when
- * it waits, also over restarts. A Node without a claim has none, so it waits since this process first asked.
+ * When to call the cloud again. After 15 minutes, publishes an event on `objects`. The claim's condition shows since
+ * when it waits, even over restarts. A Node without a claim has no condition, so its wait counts from this process's
+ * first call.
  */
 export function awaitEnd(
   world: Pick<World, "clock" | "clockSkewMs" | "events" | "mirrors">,
@@ -39,7 +43,10 @@ export function awaitEnd(
   return requeueAfter(SLOW_POLL_MS);
 }
 
-/** karpenter-ts only. Published once an hour. `since`: RFC 3339. */
+/**
+ * Events that say that an instance is not terminated yet. Published once an hour; karpenter-ts only. `since`: as RFC
+ * 3339.
+ */
 export function instanceNotTerminated(
   objects: readonly KubeObject[],
   providerId: string,

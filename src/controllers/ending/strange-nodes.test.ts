@@ -1,4 +1,4 @@
-/** Nodes and claims that other programs have changed: a machine with pods ends only after a drain. */
+/** Nodes and claims that other programs have changed. An instance with pods is terminated only after a drain. */
 import { describe, expect, it } from "vitest";
 import { NAMESPACE } from "../../apis/core/kinds.ts";
 import { NODE, type Node } from "../../apis/core/node.ts";
@@ -21,7 +21,7 @@ import { createRegistrationTracker } from "../registration-tracker.ts";
 
 const MINUTE_MS = 60_000;
 
-/** Node a with a pod that may not be evicted. */
+/** A world with a node a, whose pod may not be evicted. `before` changes the world first. */
 async function worldOf(before: (world: FakeWorld) => unknown): Promise<FakeWorld> {
   const world = fakeWorld();
   await establish(world, "a", 60 * MINUTE_MS);
@@ -231,7 +231,7 @@ describe("a webhook that takes our finalizer out of every write", () => {
       api.change(NODE, "a", { metadata: { finalizers: null } }),
     );
     const { patch } = world.kube;
-    // Changes the API server's answer as a mutating webhook would.
+    // Returns an object other than the stored one, as a mutating webhook would.
     const answered = async (...call: Parameters<typeof patch>) =>
       call[0] === NODE ? world.api.find(NODE, "a") : patch(...call);
     Object.assign(world.kube, { patch: answered });

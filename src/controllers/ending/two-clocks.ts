@@ -1,20 +1,27 @@
 /**
- * There are two clocks: this machine's and the API server's. Either may jump by hours. If they differ, the earlier one
- * decides whether a time is over, and the later one sets new deadlines. So no pod ends early because of a wrong clock.
+ * There are two clocks: that of this process and that of the API server. Either may jump by hours. If they differ, the
+ * earlier one decides whether a time is over, and the later one sets new deadlines. So no pod is deleted too early
+ * because of a wrong clock.
  */
 import type { World } from "../world.ts";
 
 type Clocks = Pick<World, "clock" | "clockSkewMs">;
 
-/** Milliseconds. Times in the API server's responses have whole seconds, and a response may be late. */
+/**
+ * Clocks that differ by no more milliseconds than this count as equal. Times in responses have whole seconds, and a
+ * response may be late.
+ */
 const TOLERATED_MS = 10_000;
 
-/** The earlier clock: decides whether a deadline, grace period or age is over. */
+/** The time of the clock that is behind. It decides whether a deadline, grace period or age is over. */
 export function earlierNow(clocks: Clocks): number {
   return clocks.clock.now() - Math.max(0, apartMs(clocks));
 }
 
-/** The later clock: for times from which others will count, such as a deadline or the last event of a pod. */
+/**
+ * The time of the clock that is ahead. Used for times from which others will count, such as a deadline or the last
+ * event of a pod.
+ */
 export function laterNow(clocks: Clocks): number {
   return clocks.clock.now() - Math.min(0, apartMs(clocks));
 }

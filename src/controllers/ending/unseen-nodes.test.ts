@@ -1,6 +1,6 @@
 /**
- * A Node with a pod that no list and no watch delivered to this process. Whatever deletes its claim, the instance stays
- * until the Node is drained. It also stays while the API server's answer is in doubt.
+ * A Node with a pod that no list and no watch delivered to this process. Whatever deletes its claim, the instance is
+ * kept until the Node is drained. It is also kept while the API server's answer is in doubt.
  */
 import { describe, expect, it } from "vitest";
 import { NODE, type Node } from "../../apis/core/node.ts";
@@ -18,7 +18,7 @@ import { lifecycle } from "../nodeclaim/lifecycle/controller.ts";
 import { createRegistrationTracker } from "../registration-tracker.ts";
 import { endLateLaunch, endLeaked } from "./end-instance.ts";
 
-/** Nodes a and b, each with a pod. The mirror lacks the `unseen` ones. */
+/** A world with nodes a and b, each with a pod. The mirror lacks the Nodes `unseen`. */
 async function worldOf(...unseen: readonly string[]): Promise<FakeWorld> {
   const world = fakeWorld();
   for (const name of ["a", "b"]) {
@@ -71,7 +71,7 @@ describe("a deleted claim whose Node no mirror has", () => {
     expect(podNames(world)).toContain("on-a");
     expect(world.api.find(NODE, "a")?.metadata.deletionTimestamp).toBeDefined();
     expect(world.api.find(NODE, "b")?.metadata.deletionTimestamp).toBeUndefined();
-    // A later list contains the Node. It is drained, and its machine ends.
+    // A later list contains the Node. So it is drained, and then its instance is terminated.
     await world.stop();
     const next = fakeWorld({}, world);
     unseenByMirrors(next, NODE);

@@ -12,7 +12,7 @@ import { allControllers } from "../all.ts";
 let world: FakeWorld;
 afterEach(() => world.stop());
 
-/** All controllers over one pool. */
+/** Starts all controllers on a cluster with one pool. */
 async function cluster(): Promise<void> {
   world = fakeWorld();
   const status = { conditions: [{ type: "Ready", status: "True" }] };
@@ -23,7 +23,7 @@ async function cluster(): Promise<void> {
   await world.run(...allControllers(world));
 }
 
-/** Series of a metric: `labels` → value. */
+/** The series of a metric, as pairs of labels and value. */
 function shown(name: string, part = ""): readonly (readonly [string, number])[] {
   const found = [...world.shown(), ...world.measured].filter(
     ([key]) => key.startsWith(`${name}{`) && key.includes(part),

@@ -50,12 +50,15 @@ const GAUGES: Readonly<Record<string, { readonly help: string; readonly of: Amou
   },
 };
 
-/** `topology.kubernetes.io/zone` → `zone`, `node.kubernetes.io/instance-type` → `instance_type`. */
+/**
+ * The metric label for a label key: `topology.kubernetes.io/zone` → `zone`, `node.kubernetes.io/instance-type` →
+ * `instance_type`.
+ */
 function labelName(key: string): string {
   return key.slice(key.indexOf("/") + 1).replaceAll(/[-.]/g, "_");
 }
 
-/** Metric label → the first label key that gives this name. */
+/** The label key for each metric label: the first key that gives this name. */
 function labelKeys(wellKnown: readonly string[]): ReadonlyMap<string, string> {
   const keys = new Map<string, string>();
   for (const key of [...WELL_KNOWN_LABELS, ...wellKnown])
@@ -63,7 +66,7 @@ function labelKeys(wellKnown: readonly string[]): ReadonlyMap<string, string> {
   return keys;
 }
 
-/** `wellKnown`: the provider's label keys, which upstream adds to those of core. */
+/** Declares the gauges of nodes. `wellKnown`: the provider's label keys, which upstream adds to those of core. */
 export function nodeGaugeMetrics(wellKnown: readonly string[]): readonly MetricSpec[] {
   const labels = [...OWN_LABELS, ...labelKeys(wellKnown).keys()];
   return [
@@ -91,7 +94,7 @@ export function nodeGaugeMetrics(wellKnown: readonly string[]): readonly MetricS
 /** Gauges of nodes, read from the cluster state at each scrape. */
 export function nodeMetrics(world: World): Controller {
   const keys = [...labelKeys(world.cloud.wellKnownLabels)];
-  /** A view never changes, and neither do its labels. */
+  /** The labels of each node view. They are kept because views are immutable. */
   const labelsByView = new WeakMap<NodeView, Readonly<Record<string, string>>>();
 
   function labelsOf(view: NodeView): Readonly<Record<string, string>> {
@@ -154,7 +157,7 @@ interface Limits {
   readonly daemons: Resources;
 }
 
-/** Sums by view, which never changes. */
+/** The sums of each node view. They are kept because views are immutable. */
 const limits = new WeakMap<NodeView, Limits>();
 
 function limitsOf(view: NodeView): Limits {
@@ -195,12 +198,12 @@ function addTo(sum: Record<string, number>, resources: Resources): void {
   for (const name in resources) sum[name] = (sum[name] ?? 0) + (resources[name] as number);
 }
 
-/** cpu in cores, other resources in their own unit. */
+/** The amount of a resource as metrics show it: cpu in cores, other resources in their own unit. */
 export function inUnits(resources: Resources, name: string): number {
   return (resources[name] ?? 0) / (name === "cpu" ? 1_000 : 1);
 }
 
-/** The resource name in the spelling of upstream's label: `ephemeral_storage`. */
+/** The resource name as upstream's label spells it, such as `ephemeral_storage`. */
 export function resourceType(name: string): string {
   return name.replaceAll("-", "_");
 }

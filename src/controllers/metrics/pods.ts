@@ -1,7 +1,7 @@
 /**
- * The state of each pod, and how long pods wait to be bound and to be ready (started). Waits are measured from the
- * pod's creation and from the first plan that placed it. Gauges are computed at each scrape. Durations are recorded
- * when a pod that was seen waiting is bound or ready.
+ * Metrics of the state of each pod, and of the time until pods are bound and until they are ready (started). The time
+ * counts from the pod's creation and from the first plan that placed it. Gauges are computed at each scrape. Durations
+ * are recorded when a pod that was seen waiting is bound or ready.
  * upstream: pkg/controllers/metrics/pod/controller.go
  */
 import { isTerminal, POD, type Pod } from "../../apis/core/pod.ts";
@@ -34,7 +34,7 @@ function duration(name: string, help: string): MetricSpec {
   return { name, type: "histogram", help, labels: [], buckets: DURATION_BUCKETS };
 }
 
-/** State of pods, and how long they wait. */
+/** Metrics of the state of pods, and of how long they wait. */
 export const POD_METRICS: readonly MetricSpec[] = [
   gauge(
     "pods_state",
@@ -91,13 +91,13 @@ export const POD_METRICS: readonly MetricSpec[] = [
 const isUnbound = ({ bound }: Waiting) => !bound;
 const isAny = () => true;
 
-/** A pod that was seen before it was ready. */
+/** A pod that was seen before it was ready, and whether it is bound. */
 interface Waiting {
   readonly pod: Pod;
   readonly bound: boolean;
 }
 
-/** Gauges and durations of pods. */
+/** Computes the gauges and records the durations of pods. */
 export function podMetrics(world: World, times: PodTimes): Controller {
   const waiting = new Map<string, Waiting>();
   const { clock, metrics } = world;
@@ -125,7 +125,7 @@ export function podMetrics(world: World, times: PodTimes): Controller {
       return;
     }
     const bound = isBound(pod);
-    // It is not known how long a pod waited that was already running at the start of this process.
+    // A pod that already ran when this process started: how long it waited is not known.
     if (before === undefined && pod.status?.phase === "Running") return;
     if (before !== undefined && !before.bound && bound) observe(pod, "bound");
     waiting.set(key, { pod, bound });
@@ -135,7 +135,7 @@ export function podMetrics(world: World, times: PodTimes): Controller {
     isWanted: (one: Waiting) => boolean,
     sinceMs: (pod: Pod) => number | undefined,
   ): Series {
-    // Copied first: a pod that is recreated under the same name during the loop would be counted twice.
+    // The list is copied first: a pod recreated under the same name during the loop would be counted twice.
     for (const [at, one] of [...waiting.values()].entries()) {
       if (at % LOOKED_AT_PER_STEP === 0) yield undefined;
       const ms = isWanted(one) ? sinceMs(one.pod) : undefined;
@@ -144,7 +144,7 @@ export function podMetrics(world: World, times: PodTimes): Controller {
   }
 
   function* undecided(): Series {
-    // The gauge for pods without a decision. `waits` does the same for the other pods.
+    // The gauge for pods that no plan has considered yet. `waits` handles the other pods.
     for (const { sinceMs, ...pod } of [...times.undecided()])
       yield { labels: nameOf(pod), value: since(sinceMs) };
   }
@@ -179,7 +179,7 @@ function isBound({ spec }: Pod): boolean {
 
 type Labels = Readonly<Record<string, string>>;
 
-/** Labels that pods of one node share, by view, which never changes. */
+/** The labels that all pods of a node share, by node view. They are kept because views are immutable. */
 const hosts = new WeakMap<NodeView, Labels>();
 
 function hostOf(view: NodeView): Labels {
@@ -220,7 +220,7 @@ function* states(world: World): Series {
   }
 }
 
-/** The path of the first owner, in upstream's form. */
+/** The API path of the pod's first owner, in upstream's form. */
 function ownerOf({ metadata }: Pod): string {
   const [owner] = metadata.ownerReferences ?? [];
   if (owner === undefined) return "";

@@ -1,5 +1,5 @@
 /**
- * Capacity, limits and cost of each pool's nodes, read from the cluster state at each scrape.
+ * Gauges of the capacity, limits and cost of each pool's nodes, read from the cluster state at each scrape.
  * upstream: pkg/controllers/metrics/nodepool/controller.go
  */
 import type { Pool } from "../../apis/hub/pool.ts";
@@ -13,7 +13,7 @@ import type { World } from "../world.ts";
 import { inUnits, resourceType, viewsOf } from "./nodes.ts";
 import { LOOKED_AT_PER_STEP, observer } from "./observer.ts";
 
-/** Usage, limits and cost of NodePools. */
+/** Metrics of the usage, limits and cost of NodePools. */
 export const POOL_METRICS: readonly MetricSpec[] = [
   {
     name: "nodepools_usage",

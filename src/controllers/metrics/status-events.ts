@@ -1,7 +1,7 @@
 /**
- * Publishes events and metrics for each condition that changes on pools, claims, Nodes and node classes, and for
- * finalizers that are removed. It compares an object with its last state and sends no requests. upstream:
- * operatorpkg/status/controller.go
+ * Publishes events and metrics for each condition that changes on pools, claims, Nodes and node classes. The same is
+ * done for finalizers that are removed. It compares an object with its previous version and sends no requests.
+ * upstream: operatorpkg/status/controller.go
  */
 import { NODE } from "../../apis/core/node.ts";
 import { NODE_CLAIM } from "../../apis/karpenter/nodeclaim.ts";
@@ -13,7 +13,7 @@ import type { World } from "../world.ts";
 import { observer } from "./observer.ts";
 import { type Conditioned, changes, statusMetricsOf } from "./status.ts";
 
-/** An event for each change of a condition. upstream: operatorpkg/status. */
+/** The controller that publishes an event for each changed condition of this kind. upstream: operatorpkg/status. */
 export function statusEvents(world: World, kind: Kind): Controller {
   const status = statusMetricsOf(world, kind);
   const watch = source(kind, (object, event, before) => {
@@ -43,7 +43,7 @@ export function transitions(before: Conditioned, after: Conditioned): readonly E
   });
 }
 
-/** One event for each finalizer that was removed. `after` undefined: the object is gone. */
+/** One event for each finalizer that was removed. `after`: the object now; undefined if it is gone. */
 export function finalized(
   before: KubeObject,
   after: KubeObject | undefined,

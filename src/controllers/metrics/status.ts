@@ -21,22 +21,25 @@ import { LOOKED_AT_PER_STEP, type Reader } from "./observer.ts";
 /** An object that may have conditions. */
 export type Conditioned = KubeObject & { status?: { conditions?: readonly Condition[] } };
 
-/** One prefix of metric names for the conditions of a kind, and its labels. */
+/** A set of metrics with one name prefix, for the conditions of one kind, and its labels. */
 interface Family {
   readonly kind: Kind;
-  /** For example `operator_nodeclaim` or `operator`. */
+  /** The prefix of the metric names, such as `operator_nodeclaim` or `operator`. */
   readonly prefix: string;
   readonly deprecated: boolean;
-  /** Metric label → the object's label key. */
+  /** The object's label key for each metric label. */
   readonly objectLabels: Readonly<Record<string, string>>;
   readonly fixed: Readonly<Record<string, string>>;
-  /** Label values that all samples of one object share. */
+  /** Label values that all samples of one object share, by object. */
   readonly shared: WeakMap<KubeObject, Readonly<Record<string, string>>>;
 }
 
 type ProviderFacts = Pick<CloudProvider, "nodeClassKinds">;
 
-/** The first of the provider's class kinds is the current one. Older ones had no conditions. */
+/**
+ * The families of metrics of all kinds. Of the provider's class kinds only the first and current one is used, because
+ * older ones had no conditions.
+ */
 function families({ nodeClassKinds }: ProviderFacts): readonly Family[] {
   const [nodeClass] = nodeClassKinds;
   const classKeys = nodeClass === undefined ? [] : [nodeClassLabelKey(nodeClass)];
@@ -70,7 +73,7 @@ const OBJECT = ["namespace", "name"];
 const STATE = ["type", "status", "reason"];
 const BUCKETS = doubling(0.5, 15);
 
-/** Metric name without the family's prefix → its declaration. */
+/** Declarations of the metrics, by name without the family's prefix. */
 const SHAPES: Readonly<Record<string, Omit<MetricSpec, "name">>> = {
   status_condition_count: {
     type: "gauge",
@@ -120,15 +123,15 @@ export function statusMetrics(provider: ProviderFacts): readonly MetricSpec[] {
   return specs.filter((one, at) => specs.findIndex(({ name }) => name === one.name) === at);
 }
 
-/** The metrics of one kind's objects. */
+/** The status metrics of one kind. */
 export interface StatusMetrics {
   /** The gauges. Empty for kinds whose conditions are not exported. */
   readonly readers: readonly Reader[];
-  /** Counts the changes of one object. `after` undefined: it is gone. */
+  /** Counts the changes of one object. `after`: the object now; undefined if it is gone. */
   count(before: Conditioned, after: Conditioned | undefined): void;
 }
 
-/** The metrics of the conditions of one kind. upstream: operatorpkg/status. */
+/** The status metrics of one kind. upstream: operatorpkg/status. */
 export function statusMetricsOf(world: World, kind: Kind): StatusMetrics {
   const own = families(world.cloud).filter(
     (one) => one.kind.group === kind.group && one.kind.kind === kind.kind,
@@ -229,7 +232,7 @@ function* terminations(world: World, family: Family): Series {
   }
 }
 
-/** The label values that all samples of one object share, kept by object, which never changes. */
+/** The label values that all samples of one object share. They are kept by object, because objects are immutable. */
 function sharedOf(family: Family, object: KubeObject): Readonly<Record<string, string>> {
   let labels = family.shared.get(object);
   if (labels === undefined) {

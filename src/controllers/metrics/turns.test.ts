@@ -18,9 +18,9 @@ import { poolMetrics } from "./pools.ts";
 import { statusEvents } from "./status-events.ts";
 
 const COUNT = 4 * LOOKED_AT_PER_STEP;
-/** Metrics with a line for each object. Writing them always pauses between lines (operator/metrics/exposition.ts). */
+/** Metrics with one line for each object. Writing them always pauses between lines (operator/metrics/exposition.ts). */
 const LINES = ["pods_state", "pods_provisioning_scheduling_undecided_time_seconds"];
-/** Metrics that are computed when objects change, not at a scrape, or that have no objects in this test. */
+/** Metrics that are computed when objects change and not at a scrape, or that have no objects in this test. */
 const NUMBERS = ["nodepools_usage", "nodepools_limit", ...STATE_METRICS.map(({ name }) => name)];
 
 let world: FakeWorld;
@@ -77,7 +77,7 @@ it("takes in what has changed since somebody looked in steps, too", async () => 
     const before = stopsOf(read());
     for (let i = 0; i < COUNT; i++) world.cluster.nominate(`node-${i}`, ++nominatedMs);
     const after = stopsOf(read());
-    // A metric that does not read the cluster state leaves its changes for later.
+    // A metric that does not read the cluster state does not process its pending changes.
     if (after === before && stopsOf(world.cluster.catchUp()) > 0) continue;
     takenIn.push(name);
     expect(after, name).toBeGreaterThan(before);
@@ -105,7 +105,7 @@ it("shows each pod once, also where one is created again under its name meanwhil
   }
 });
 
-/** Recreates the pod under the same name. */
+/** Deletes the pod and creates it again under the same name. */
 async function anew(name: string): Promise<void> {
   times.forget(await world.api.get(POD, { namespace: "default", name }));
   await world.api.delete(POD, { namespace: "default", name });

@@ -1,4 +1,7 @@
-/** Events of draining. Deduplicated by namespace and name. upstream: node/termination/terminator/events */
+/**
+ * Events of draining. An event is not repeated for the same namespace and name. upstream:
+ * node/termination/terminator/events
+ */
 import type { Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import { type KubeObject, keyOf } from "../../apis/meta.ts";
@@ -8,7 +11,7 @@ import type { EventToPublish } from "../../kube/events/events.ts";
 
 const REPAIR_BLOCKED_MS = 15 * 60_000;
 
-/** Reason and text of a pod moved for `reason` (`Empty`, `Forceful Termination`, …). */
+/** The event that a pod is evicted for `reason`, such as `Empty` or `Forceful Termination`. */
 export function evicted(pod: Pod, reason: string): EventToPublish {
   return {
     object: pod,
@@ -20,8 +23,8 @@ export function evicted(pod: Pod, reason: string): EventToPublish {
 }
 
 /**
- * The pod is deleted, not evicted, because it would outlast the node's deadline. upstream:
- * pkg/controllers/node/termination/terminator/events.
+ * The event that a pod is deleted instead of evicted, because it would run longer than the node's deadline allows.
+ * upstream: pkg/controllers/node/termination/terminator/events.
  */
 export function disrupted(pod: Pod, deadlineMs: number, grantedSeconds: number): EventToPublish {
   const at = toRfc3339(deadlineMs).replace("T", " ").replace("Z", " +0000 UTC");
@@ -38,7 +41,7 @@ export function disrupted(pod: Pod, deadlineMs: number, grantedSeconds: number):
   };
 }
 
-/** The drain is not complete, and why. */
+/** The event that the drain of a node is not complete, and why. */
 export function failedDraining(node: Node, why: string): EventToPublish {
   return {
     object: node,
@@ -49,7 +52,7 @@ export function failedDraining(node: Node, why: string): EventToPublish {
   };
 }
 
-/** Volumes are still attached; the event names some of them. */
+/** The event that volumes are still attached to the node. It names some of them. */
 export function awaitingVolumeDetachment(
   node: Node,
   attachments: readonly string[],
@@ -64,7 +67,7 @@ export function awaitingVolumeDetachment(
   };
 }
 
-/** Events on the Node, its claim, and its pool if it has one. */
+/** Events that node repair is blocked. Published on the Node, its claim, and its pool if it has one. */
 export function repairBlocked(
   objects: readonly KubeObject[],
   message: string,
@@ -79,7 +82,10 @@ export function repairBlocked(
   }));
 }
 
-/** karpenter-ts only. Published once for each unhealthy condition, on the Node and its claim. */
+/**
+ * Events that a node will be repaired. Published once for each unhealthy condition, on the Node and its claim;
+ * karpenter-ts only.
+ */
 export function repairPending(
   objects: readonly KubeObject[],
   { conditionType, conditionStatus, sinceMs, dueMs }: UnhealthyCondition,
@@ -93,12 +99,12 @@ export function repairPending(
     reason: "NodeRepairPending",
     message,
     dedupeValues: [object.metadata.name, message],
-    // No repetition until the repair is due.
+    // The event is not repeated until the repair is due.
     dedupeMs: dueMs - sinceMs,
   }));
 }
 
-/** The node is being drained with a deadline: pods that are left at the time `at` are deleted. */
+/** The event that a node is drained with a deadline, and that pods left at the time `at` will be deleted. */
 export function deadlineNear(node: Node, at: string): EventToPublish {
   return {
     object: node,

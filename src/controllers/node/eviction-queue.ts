@@ -1,7 +1,7 @@
 /**
- * Evicts pods of leaving nodes, one request for each pod. After a 429 it retries with growing delays and publishes
- * an event on the Node. When the node's deadline is near, it deletes the pod with the remaining grace period.
- * node.termination adds the pods.
+ * Evicts pods from nodes that are drained, one request for each pod. After the status 429 it retries with growing
+ * delays and publishes an event on the Node. When the node's deadline is near, it deletes the pod with the remaining
+ * grace period. node.termination adds the pods.
  * upstream: pkg/controllers/node/termination/terminator/eviction.go
  */
 import type { Node } from "../../apis/core/node.ts";
@@ -31,9 +31,9 @@ const MOST_DOUBLINGS = 20;
 
 /**
  * - `done`: nothing more to do for the pod.
- * - `accepted`: the API server accepted the eviction. The pod stays in the queue until it is terminating, because an
+ * - `accepted`: the API server accepted the eviction. The pod is kept in the queue until it is terminating. An
  *   admission webhook or an aggregated API server may accept an eviction that deletes nothing.
- * - `again`: it is tried again.
+ * - `again`: the eviction is tried again.
  */
 type Move = "done" | "accepted" | "again";
 
@@ -50,30 +50,33 @@ interface Waiting {
   readonly isAccepted: boolean;
 }
 
-/** A pod to evict, with the deadline of its node. */
+/** How and why pods are evicted, with the deadline of their node. */
 export interface Moving {
   readonly deadlineMs: number | undefined;
-  /** After this time the pod stays where it is, because its node reboots. Absent: the node is leaving. */
+  /** After this time the pod is no longer evicted, because its node only reboots. Absent: the node will be deleted. */
   readonly untilMs?: number;
   readonly reason: string;
   /**
-   * The pod comes from a list of the API server and may be missing in the mirror. Its eviction is tried once for each
-   * call of `add`.
+   * Whether the pod comes from a list of the API server, so the mirror may lack it. Its eviction is then tried once for
+   * each call of `add`.
    */
   readonly isListed: boolean;
 }
 
-/** Pods that wait for their eviction. */
+/** Pods that are to be evicted. */
 export interface EvictionQueue {
   readonly controller: Controller;
   /**
-   * A pod that is already in the queue keeps its place, and the earlier deadline counts. A pod of a leaving node is
-   * never treated as a pod of a rebooting node.
+   * Adds pods of the node. A pod that is already in the queue keeps its position, and the earlier deadline counts. A
+   * pod of a node that will be deleted is never treated as one of a node that only reboots.
    */
   add(node: Node, pods: readonly Pod[], options: Moving): void;
 }
 
-/** Evicts pods with back-off while PodDisruptionBudgets forbid it; past the deadline it deletes them. */
+/**
+ * Creates the queue. It evicts pods with back-off while PodDisruptionBudgets forbid it; past the deadline it deletes
+ * them.
+ */
 export function createEvictionQueue(world: World): EvictionQueue {
   const waiting = new Map<string, Waiting>();
   const log = world.log.with({ controller: "eviction-queue" });
@@ -141,7 +144,7 @@ async function move(world: World, log: Logger, entry: Waiting, pod: Pod): Promis
   const nowMs = earlierNow(world);
   if (mustDelete(pod, entry.deadlineMs, nowMs)) return remove(world, log, entry, pod, nowMs);
   if (isTerminal(pod) || isTerminating(pod)) return "done";
-  // Not evicted: it ends by itself, or is deleted at the deadline.
+  // The pod is not evicted: it finishes by itself, or is deleted at the deadline.
   if (hasDoNotDisrupt(pod, nowMs)) return "again";
   return evict(world, entry, pod);
 }
@@ -155,7 +158,7 @@ async function remove(
 ): Promise<"done"> {
   const graceSeconds = Math.max(Math.floor((deadlineMs - nowMs) / 1_000), 1);
   const { name, namespace, uid, deletionGracePeriodSeconds: given } = pod.metadata;
-  // The pod was deleted before with this grace period and still exists, because its kubelet does not answer.
+  // The pod was already deleted with this grace period and still exists, because its kubelet does not answer.
   if (isTerminating(pod) && given !== undefined && given <= graceSeconds) return "done";
   try {
     await world.kube.delete(
@@ -202,7 +205,7 @@ async function evict(world: World, { node, reason, isAccepted }: Waiting, pod: P
   return "accepted";
 }
 
-/** Why the eviction API refused for now. Undefined: the failure is of another kind. */
+/** Why the eviction API refused the eviction for now. Undefined: it failed for another reason. */
 function refusalOf(error: unknown): string | undefined {
   if (isTooManyRequests(error)) return "violates a PDB";
   const several =

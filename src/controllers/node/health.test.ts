@@ -10,7 +10,7 @@ import { allControllers } from "../all.ts";
 
 const MINUTE_MS = 60_000;
 
-/** Claims with joined nodes. Repair tolerates a silent kubelet for ten minutes. */
+/** A world with claims whose nodes have joined. Repair waits ten minutes for a kubelet that does not report. */
 async function joined(
   names: readonly string[],
   nodeRepair = true,
@@ -67,7 +67,7 @@ describe("node repair", () => {
     const told = world.published.filter(({ reason }) => reason === "NodeRepairPending");
     expect(new Set(told.map(({ object }) => object.kind))).toEqual(new Set(["Node", "NodeClaim"]));
     expect(told[0]?.message).toContain(`node repair ends the node at ${dueAt} unless it recovers`);
-    // Nodes change all the time, but the event is published once.
+    // Nodes change all the time, but the event is published only once.
     expect(told.map(({ dedupeMs }) => dedupeMs)).toEqual(told.map(() => 10 * MINUTE_MS));
     await world.clock.advance(2 * MINUTE_MS);
     expect(deleted(world)).toEqual(["a"]);
@@ -91,7 +91,7 @@ describe("node repair", () => {
     await world.clock.advance(2 * MINUTE_MS);
     expect(world.api.all(NODE).map(({ metadata }) => metadata.name)).toEqual(["node-b"]);
     expect(world.cloud.instances.size).toBe(1);
-    // Another reason ended the node, so repair does not count it.
+    // The node was deleted for another reason, so repair does not count it.
     expect([...world.measured.keys()].filter((name) => name.includes("unhealthy"))).toEqual([]);
     await world.stop();
   });

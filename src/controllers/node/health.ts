@@ -1,8 +1,8 @@
 /**
- * Deletes claims of nodes that are broken for longer than the cloud's repair policies allow, because of a silent
- * kubelet or failed disks or GPUs. A broken node cannot be drained normally. So the claim is deleted at once, without
- * regard to budgets, even during a drain, and its pods are planned again. Needs the gate NodeRepair with
- * `--legacy-node-repair`, off by default.
+ * Deletes claims of nodes that are broken for longer than the cloud's repair policies allow: the kubelet does not
+ * report, or disks or GPUs have failed. A broken node cannot be drained normally. So the claim is deleted at once,
+ * without regard to budgets, even during a drain, and its pods are planned again. Needs the feature gate NodeRepair
+ * with `--legacy-node-repair`, which is off by default.
  * upstream: pkg/controllers/node/legacyrepair/controller.go
  */
 import { NODE, type Node } from "../../apis/core/node.ts";
@@ -37,8 +37,9 @@ import { repairBlocked, repairPending } from "./events.ts";
 const LOOK_AGAIN_MS = 5 * 60_000;
 
 /**
- * The older node repair, if it is enabled: ends nodes with an unhealthy condition. It stops for a NodePool of which
- * more than 20 % of the nodes (rounded up) are unhealthy. upstream: pkg/controllers/node/legacyrepair
+ * The controller of the older node repair, if it is enabled. It terminates nodes with an unhealthy condition. It stops
+ * for a NodePool of which more than 20 % of the nodes (rounded up) are unhealthy.
+ * upstream: pkg/controllers/node/legacyrepair
  */
 export function nodeHealth(world: World): readonly Controller[] {
   const { nodeRepair, legacyNodeRepair } = world.settings.gates;
@@ -62,7 +63,7 @@ function controllerOf(world: World): Controller {
   };
 }
 
-/** Counts the node for the pool of its claim, even if it has not registered. */
+/** Records whether the node is broken, under the pool of its claim, even if it has not registered. */
 function note(world: World, count: BrokenCount, node: Node): void {
   const claim = claimOfNode(world, node);
   const isOurs = claim !== undefined && isManagedClaim(world, claim);
@@ -72,7 +73,10 @@ function note(world: World, count: BrokenCount, node: Node): void {
   });
 }
 
-/** A claim was added, changed or removed, so its node may belong to another pool. No reconcile follows. */
+/**
+ * Records the nodes of a claim that was added, changed or removed, since they may belong to another pool now. Returns
+ * no requests.
+ */
 function noteNodes(world: World, count: BrokenCount, { status }: NodeClaim): readonly Request[] {
   const providerId = status?.providerID;
   if (providerId)
@@ -90,7 +94,7 @@ async function reconcile(world: World, count: BrokenCount, request: Request): Pr
   if (found === undefined) return AWAIT_CHANGE;
   const nowMs = earlierNow(world);
   if (nowMs < found.dueMs) {
-    // Nodes that are starting, or whose instance is ending, are not ready for another reason.
+    // Nodes that are starting, or whose instance is being terminated, are not ready for that reason alone.
     if (isTrue(claim, "Initialized") && !isDeleting(claim))
       world.events.publish(...repairPending([node, claim], found));
     return requeueAfter(found.dueMs - nowMs);
@@ -100,14 +104,14 @@ async function reconcile(world: World, count: BrokenCount, request: Request): Pr
     const where = poolId === undefined ? "cluster" : "nodepool";
     const message = `more than 20% nodes are unhealthy in the ${where}`;
     const pool = poolId === undefined ? undefined : poolById(world, poolId)?.native;
-    // The pool gets one event, however many of its nodes are broken.
+    // The pool gets only one event, however many of its nodes are broken.
     const told = pool === undefined ? [node, claim] : [node, claim, pool];
     world.events.publish(...repairBlocked(told, message));
     return requeueAfter(LOOK_AGAIN_MS);
   }
   if (isDeleting(claim)) {
-    // Ends the drain early. Checked live first, because another controller may already have ended the node for another
-    // reason.
+    // Ends the drain early. The API server is read first, because another controller may be deleting the node for
+    // another reason.
     if (!(await isStillBroken(world, node))) return requeueAfter(HELD_RETRY_MS);
     await boundDrain(world, claim, 0);
     return AWAIT_CHANGE;
@@ -128,7 +132,7 @@ async function reconcile(world: World, count: BrokenCount, request: Request): Pr
     nodepool: poolLabel(claim.metadata),
     capacity_type: claim.metadata.labels?.[CAPACITY_TYPE_LABEL_KEY] ?? "",
     image_id: claim.status?.imageID ?? "",
-    // The drain gets no grace period.
+    // Node repair gives the drain no time.
     termination_mode: "forceful",
   });
   return AWAIT_CHANGE;

@@ -3,7 +3,7 @@ import { doubling, type MetricSpec } from "../../base/metrics.ts";
 
 const HOUR = 3_600;
 
-/** Terminations, drains and evictions. */
+/** Metrics of terminations, drains and evictions. */
 export const NODE_METRICS: readonly MetricSpec[] = [
   {
     name: "nodes_terminated_total",

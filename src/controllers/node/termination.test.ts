@@ -12,7 +12,7 @@ import { allControllers } from "../all.ts";
 import { createEvictionQueue } from "./eviction-queue.ts";
 import { termination } from "./termination.ts";
 
-/** A claim whose node has joined. */
+/** A world with a claim whose node has joined. */
 async function joined(grace?: string): Promise<FakeWorld> {
   const world = fakeWorld();
   await world.run(...allControllers(world));
@@ -111,7 +111,7 @@ describe("the end of a node", () => {
     await world.api.create(POD, onNode("stuck", { spec: { terminationGracePeriodSeconds: 90 } }));
     const remove = world.kube.delete;
     let asked = 0;
-    // Like an API server: a second deletion can shorten the grace period but not extend it.
+    // Behaves like an API server: a second deletion can shorten the grace period but not extend it.
     const shorten: typeof remove = async (kind, ref, options) => {
       if (kind.kind !== "Pod") return remove(kind, ref, options);
       asked++;
@@ -165,7 +165,7 @@ describe("the end of a node", () => {
     await world.clock.advance(2_000);
     expect(world.api.all(NODE)).toHaveLength(1);
     world.clock.setBack(3_600_000);
-    // Any change of the claim causes a reconcile.
+    // Any change of the Node causes a reconcile.
     await world.clock.advance(1_000);
     world.api.change(NODE, "node-a", { metadata: { labels: { seen: "anew" } } });
     await world.clock.advance(30_000);
@@ -264,7 +264,9 @@ describe("the end of a node", () => {
   });
 
   describe("while the mirror does not know of a pod that runs there", () => {
-    /** Pods that the server has but the watch has not delivered. With `guard`, no pod may be evicted. */
+    /**
+     * Makes the server list these pods, which the watch has not delivered. While `guard.isUp`, no pod may be evicted.
+     */
     function withUnseen(world: FakeWorld, unseen: Pod[], guard = { isUp: true }): void {
       const { list, evict } = world.kube;
       const evictThem: typeof evict = async (ref, options) => {

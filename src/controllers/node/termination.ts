@@ -1,7 +1,7 @@
 /**
- * The end of a node: cordons it, drains it in tiers, waits for its volumes, ends the instance, and removes the
- * finalizer. Begins when one of Karpenter's Nodes is deleted, whoever deletes it. The eviction queue moves the pods,
- * and core/termination decides which pods are next.
+ * Terminates a node: cordons it, drains it in tiers, waits for its volumes, terminates the instance, and removes the
+ * finalizer. It starts when one of Karpenter's Nodes is deleted, whoever deletes it. The eviction queue evicts the
+ * pods, and core/termination decides which pods are next.
  * upstream: pkg/controllers/node/termination/controller.go
  */
 import { NODE, type Node } from "../../apis/core/node.ts";
@@ -64,7 +64,7 @@ import { awaitingVolumeDetachment, deadlineNear, failedDraining } from "./events
 import type { EvictionQueue } from "./eviction-queue.ts";
 
 const WAIT_MS = 1_000;
-/** v1: milliseconds that endpoints and load balancers need to remove a node, even an empty one. */
+/** Milliseconds that endpoints and load balancers need to remove a node, even an empty one. Applies to v1 only. */
 const MIN_DRAIN_MS = 5_000;
 /** Milliseconds until the next check of a Node with pods that the mirror lacks. */
 const UNSEEN_MS = 5_000;
@@ -72,21 +72,21 @@ const UNSEEN_MS = 5_000;
 const SOON_MS = 10 * 60_000;
 const UNTIL_DELETED = "Forceful Termination";
 
-/** The eviction queue, and what decides when a pod may go. */
+/** The eviction queue, and what decides when a pod may be evicted. */
 interface Parts {
   readonly queue: EvictionQueue;
   readonly steering: Pick<Steering, "mayLeave">;
   readonly held: HeldPods;
-  /** UIDs of Nodes without a claim that were permitted to end. */
+  /** UIDs of Nodes without a claim whose termination was permitted. */
   readonly claimless: Set<string>;
 }
 
-/** A leaving node, as each step of its end sees it. */
+/** A node that is being terminated, with the facts that each step needs. */
 interface Leaving {
   readonly node: Node;
   readonly claim: NodeClaim | undefined;
   readonly deadlineMs: number | undefined;
-  /** Another Node, which is not being deleted, belongs to the same machine. */
+  /** Whether another Node, which is not being deleted, belongs to the same instance. */
   readonly isTwin: boolean;
   readonly log: Logger;
   /** Conditions to write on the claim. Those of one reconcile are written together. */
@@ -94,8 +94,8 @@ interface Leaving {
 }
 
 /**
- * The finalizer of Nodes: taint, drain, wait for volumes, end the instance. upstream:
- * pkg/controllers/node/termination.
+ * The controller that handles the finalizer of Nodes: taint, drain, wait for volumes, terminate the instance.
+ * upstream: pkg/controllers/node/termination.
  */
 export function termination(
   world: World,
@@ -109,7 +109,7 @@ export function termination(
       source(NODE, (node, event) =>
         event !== "removed" && isDeleting(node) ? [requestOf(node.metadata.name)] : [],
       ),
-      // The drained pod may have been the last one, so the node is reconciled at once.
+      // The removed pod may have been the last one, so the node is reconciled at once.
       source(POD, (pod, event) => {
         const name = pod.spec.nodeName;
         const node = event === "removed" && name !== undefined ? nodes(world).get(name) : undefined;
@@ -163,8 +163,8 @@ async function reconcile(world: World, parts: Parts, request: Request): Promise<
 }
 
 /**
- * Whether another Node that is not being deleted belongs to the same machine. Then this Node is drained, and the
- * machine and its claim stay. The mirror may lack the other Node, whose name is in the claim.
+ * Whether another Node that is not being deleted belongs to the same instance. Then this Node is drained, but the
+ * instance and its claim are kept. The mirror may lack the other Node, whose name is in the claim.
  */
 async function hasTwin(world: World, node: Node): Promise<boolean> {
   const providerId = node.spec?.providerID;
@@ -177,7 +177,7 @@ async function hasTwin(world: World, node: Node): Promise<boolean> {
   return (await namedNodes(world, providerId, names)).some(isOther);
 }
 
-/** Whether a Node without a claim may end. Asked once for each Node. */
+/** Whether a Node without a claim may be terminated. A positive answer is remembered. */
 async function mayEnd(world: World, { claimless }: Parts, node: Node): Promise<boolean> {
   const instance = standIn(node);
   const uid = node.metadata.uid ?? node.metadata.name;
@@ -203,8 +203,8 @@ function leavingNode(
 }
 
 /**
- * Whether the node is not Ready and the cloud confirms that its instance has ended. Then nothing is left to drain. If
- * the cloud merely does not know the instance, pods may still run there.
+ * Whether the node is not Ready and the cloud confirms that its instance is terminated. Then nothing is left to drain.
+ * If the cloud merely does not know the instance, pods may still run there.
  */
 async function hasLostItsInstance(world: World, node: Node): Promise<boolean> {
   const ready = node.status?.conditions?.find(({ type }) => type === "Ready")?.status;
@@ -217,7 +217,7 @@ async function close(world: World, { node, claim, log }: Leaving): Promise<Node 
   const words = vocabulary(nodeGeneration(node, claim));
   const after = cordonedForTermination(node, words);
   const taint = cordonTaint(words);
-  // A disruption command may have cordoned the node before. It is excluded from load balancers only now.
+  // A disruption command may have cordoned the node before. Only now it is excluded from load balancers.
   const open = node.metadata.labels?.[EXCLUDE_BALANCERS_LABEL_KEY] === undefined;
   const closed = await patchObject(world.kube, NODE, node, after);
   if (open && closed !== undefined) {
@@ -232,7 +232,7 @@ async function close(world: World, { node, claim, log }: Leaving): Promise<Node 
   return closed;
 }
 
-/** Drains the node. Undefined: it is drained. */
+/** Drains the node. Undefined: the drain is complete. */
 async function drained(world: World, parts: Parts, leaving: Leaving): Promise<Outcome | undefined> {
   const { node, claim, deadlineMs = Number.POSITIVE_INFINITY, marks } = leaving;
   const nowMs = earlierNow(world);
@@ -243,7 +243,7 @@ async function drained(world: World, parts: Parts, leaving: Leaving): Promise<Ou
   if (isDrained && (seen.waiting === 0 || isEnding(world, node.spec?.providerID ?? "")))
     return undefined;
   marks.push({ type: "Drained", status: "Unknown", reason: "Draining" });
-  // The stored condition says since when the node drains.
+  // The stored condition shows since when the node has been draining.
   const marked = await writeMarks(world, leaving);
   if (seen.waiting > 0) {
     await moveInTurn(world, parts, leaving, { plan: seen, isListed: false });
@@ -263,8 +263,8 @@ async function drained(world: World, parts: Parts, leaving: Leaving): Promise<Ou
 }
 
 /**
- * Milliseconds left of the shortest drain. A condition with a future time was written before a clock was set back, so
- * it counts as old.
+ * Milliseconds that are left of the minimum drain time. A condition with a time in the future was written before a
+ * clock was set back, so it counts as old.
  */
 function drainLeftMs(marked: NodeClaim, nowMs: number): number {
   const sinceMs = fromRfc3339(condition(marked, "Drained")?.lastTransitionTime) ?? nowMs;
@@ -284,7 +284,7 @@ async function moveInTurn(
   const isHurried = isSoon || (claim !== undefined && world.cloud.isTakenBack(claim));
   const mayLeave = (pod: Pod) => mustDelete(pod, deadlineMs, nowMs) || steering.mayLeave(pod);
   const inTurn = isHurried ? plan.evict : plan.evict.filter(mayLeave);
-  // The time for a move without downtime starts when the pod may go, not while it waits for others.
+  // The time limit of a move without downtime starts when the pod may be evicted, not while it waits for others.
   for (const pod of [...plan.evict.filter((one) => !inTurn.includes(one)), ...plan.later])
     held.note(pod, nowMs, world.settings.surgeTimeoutMs);
   const evict = await surgeFirst(world, { node, deadlineMs, held }, inTurn);
@@ -294,11 +294,11 @@ async function moveInTurn(
 }
 
 /**
- * Pods that run on the node although the mirror has none. The API server is asked once before the instance ends,
- * because a silent watch counts as broken only after a minute. Upstream relies on its cache (pkg/utils/node/node.go).
- * The request uses the server's cache, which has pods by node. Before Kubernetes 1.31 a list from the store would read
- * all pods of the cluster. A Node without a claim has no condition that says that it was drained. So for such a Node
- * the server is asked each second until its volumes are detached.
+ * Pods that run on the node although the mirror has none. The API server is read once before the instance is
+ * terminated, because a watch that delivers nothing counts as broken only after a minute. Upstream relies on its cache
+ * (pkg/utils/node/node.go). The request uses the server's cache, which has pods by node. Before Kubernetes 1.31 a list
+ * from the store would read all pods of the cluster. A Node without a claim has no condition that says that it was
+ * drained. So for such a Node the server is read each second until its volumes are detached.
  */
 async function unseenPods(
   world: World,
@@ -346,7 +346,7 @@ async function ended(
   const told = claim === undefined ? [node] : [node, claim];
   const gone = await endInstance(world, instance, told);
   marks.push({ type: "InstanceTerminating", status: "True" });
-  // Older generations remove the finalizer as soon as the cloud has accepted the request.
+  // Older API versions remove the finalizer as soon as the cloud has accepted the request.
   return gone || !isV1(instance) ? undefined : awaitEnd(world, instance, told);
 }
 
@@ -354,7 +354,7 @@ function isV1(claim: NodeClaim): boolean {
   return claimGeneration(claim) === "v1";
 }
 
-/** A claim made from the Node, for a node whose claim is gone and whose instance must still end. */
+/** A claim made from the Node. It is used if the real claim is gone and the instance must still be terminated. */
 function standIn(node: Node): NodeClaim | undefined {
   const providerID = node.spec?.providerID;
   if (providerID === undefined || providerID === "") return undefined;
@@ -365,7 +365,7 @@ function standIn(node: Node): NodeClaim | undefined {
   };
 }
 
-/** Writes the conditions. Does nothing for nodes without a claim. Resolves with the stored claim. */
+/** Writes the conditions. Does nothing for nodes without a claim. Resolves to the stored claim. */
 async function writeMarks(
   world: World,
   { node, claim, marks }: Leaving,
@@ -376,7 +376,7 @@ async function writeMarks(
   // `claim` may be older than what an earlier step stored, so the newest one is changed.
   const latest = readClaim(world, claimRequest(claim)) ?? claim;
   const written = await changeClaim(world, latest, (one) => withConditionChanges(one, all, nowMs));
-  // Counted only after the write, because a failed write runs this step again.
+  // Counted only after the write, because this step runs again if the write fails.
   if (all.some(({ type, status }) => type === "Drained" && status === "True"))
     world.metrics.count("nodes_drained_total", { nodepool: poolLabel(node.metadata) });
   return written;

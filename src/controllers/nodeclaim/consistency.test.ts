@@ -21,7 +21,7 @@ const CLAIM = {
   },
 } as NodeClaim;
 
-/** A launched claim whose node joins with this many of the four promised cores. */
+/** A world with a launched claim whose node joins with this many of the four promised cores. */
 async function joined(cores: string): Promise<FakeWorld> {
   const world = fakeWorld();
   await world.run(lifecycle(world, createRegistrationTracker()), consistency(world));
@@ -86,7 +86,7 @@ describe("nodeclaim.consistency", () => {
     );
     expect(state(world)).toBe("False");
     expect(condition(claimOf(world), "Ready")?.status).toBe("True");
-    // An unrelated change of the claim causes no new check.
+    // A change of the claim that does not matter causes no new check.
     world.api.change(NODE_CLAIM, "a", { metadata: { annotations: { some: "thing" } } });
     await world.clock.advance(599_000);
     expect(told(world)).toHaveLength(1);

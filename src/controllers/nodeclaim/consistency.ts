@@ -1,7 +1,7 @@
 /**
- * Checks each claim every ten minutes: whether its node has what was promised, and which PodDisruptionBudgets block its
- * deletion. Reports problems in events and the log, and for v1 in the condition `ConsistentStateFound`. Nodes that are
- * consistent when they initialize get that condition at once.
+ * Checks each claim every ten minutes: whether its node has the promised resources, and which PodDisruptionBudgets
+ * block its deletion. Reports problems in events and the log, and for v1 in the condition `ConsistentStateFound`. Nodes
+ * that are consistent when they initialize get that condition at once.
  * upstream: pkg/controllers/nodeclaim/consistency/controller.go
  */
 import type { Node } from "../../apis/core/node.ts";
@@ -25,8 +25,8 @@ import { failedConsistencyCheck } from "./events.ts";
 const SCAN_MS = 10 * 60_000;
 
 /**
- * Compares a node with its claim, and reports differences by event. upstream:
- * pkg/controllers/nodeclaim/consistency.
+ * The controller that compares nodes with their claims and reports differences as events.
+ * upstream: pkg/controllers/nodeclaim/consistency.
  */
 export function consistency(world: World): Controller {
   const scannedMs = new Map<string, number>();

@@ -1,11 +1,11 @@
-/** Counts claims that Karpenter ends without a disruption command. */
+/** Counts claims that Karpenter deletes without a disruption command. */
 
 import { CAPACITY_TYPE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { type NodeClaim, terminationMode } from "../../apis/karpenter/nodeclaim.ts";
 import { poolLabel } from "../words.ts";
 import type { World } from "../world.ts";
 
-/** Values of the label `reason` for claims that end without a disruption command. */
+/** Values of the label `reason` for claims that Karpenter deletes without a disruption command. */
 export type DisruptedReason =
   | "expired"
   | "insufficient_capacity"
@@ -16,7 +16,7 @@ export type DisruptedReason =
   | "garbage_collected"
   | "unhealthy";
 
-/** Counts a claim that Karpenter ends without a disruption command, by reason. */
+/** Counts a claim that Karpenter deletes without a disruption command, by reason. */
 export function countDisrupted(
   world: Pick<World, "metrics">,
   claim: NodeClaim,

@@ -1,6 +1,6 @@
 /**
- * Keeps the conditions that voluntary disruption reads: `Consolidatable` of v1 claims, `Empty` of v1alpha5 and v1beta1
- * claims, `Drifted` of all. Runs when the claim, its pool, its class, its node or pods there change.
+ * Updates the conditions that voluntary disruption reads: `Consolidatable` of v1 claims, `Empty` of v1alpha5 and
+ * v1beta1 claims, `Drifted` of all. Runs when the claim, its pool, its class, its node or pods there change.
  * upstream: pkg/controllers/nodeclaim/disruption/controller.go
  */
 import { NODE } from "../../apis/core/node.ts";
@@ -42,8 +42,8 @@ import type { World } from "../world.ts";
 import { createDriftCheck, type DriftCheck } from "./drift.ts";
 
 /**
- * Keeps the conditions Drifted, Consolidatable and Empty of claims. upstream:
- * pkg/controllers/nodeclaim/disruption.
+ * The controller that updates the conditions Drifted, Consolidatable and Empty of claims.
+ * upstream: pkg/controllers/nodeclaim/disruption.
  */
 export function nodeClaimDisruption(world: World): Controller {
   const drift = createDriftCheck(world);
@@ -62,8 +62,8 @@ export function nodeClaimDisruption(world: World): Controller {
 }
 
 /**
- * Reconciles only if the node may become empty or stop being empty: a pod is bound, ends or is deleted. v1 uses
- * lastPodEventTime.
+ * Requests for the claims of the pod's node, if the node may become empty or stop being empty. That is so if a pod is
+ * bound, finishes or is deleted. v1 uses lastPodEventTime instead.
  */
 function requestsOfPod(
   world: World,
@@ -91,12 +91,12 @@ async function reconcile(world: World, drift: DriftCheck, request: Request): Pro
   const pool = poolById(world, poolIdOfClaim(claim) ?? "")?.pool;
   if (pool === undefined) return AWAIT_CHANGE;
   const quiet = await keepQuiet(world, claim, pool);
-  // The claim after the write above.
+  // The claim as it is after the write above.
   const latest = readClaim(world, request);
   return latest === undefined ? quiet : soonest(quiet, await drift.check(latest, pool));
 }
 
-/** Keeps Consolidatable or Empty, whichever the claim's generation has. */
+/** Updates the condition Consolidatable or Empty, whichever the claim's API version has. */
 async function keepQuiet(world: World, claim: NodeClaim, pool: Pool): Promise<Outcome> {
   if (claimGeneration(claim) === "v1") {
     const verdict = consolidatable(claim, pool, earlierNow(world));
@@ -133,7 +133,7 @@ async function settle(
   return { requeueAfterMs: verdict.checkAfterMs };
 }
 
-/** v0.5 wrote on the Node since when it was empty, and logged it. */
+/** Writes on the Node since when it is empty, and logs it, as v0.5 did. */
 async function stampNode(world: World, claim: NodeClaim, at: string | undefined): Promise<void> {
   const node = nodes(world).get(claim.status?.nodeName ?? "");
   if (node === undefined) return;

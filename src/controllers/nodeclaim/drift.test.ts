@@ -1,4 +1,4 @@
-// The requests that the Drifted condition needs, and the generations that have it.
+// How many calls to the cloud the Drifted condition needs, and which API versions have the condition.
 import { describe, expect, it } from "vitest";
 import { condition } from "../../apis/karpenter/conditions.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";

@@ -1,7 +1,7 @@
 /**
- * The Drifted condition of one claim, for nodeclaim.disruption. The cloud is asked again only if the pool or the class
- * has changed, or after five minutes. upstream:
- * pkg/controllers/nodeclaim/disruption/drift.go
+ * Updates the condition Drifted of one claim, for nodeclaim.disruption. The cloud is called again only if the pool or
+ * the class has changed, or after five minutes.
+ * upstream: pkg/controllers/nodeclaim/disruption/drift.go
  */
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import type { Generation } from "../../apis/hub/generation.ts";
@@ -29,22 +29,22 @@ import type { World } from "../world.ts";
 const RECHECK_MS = 5 * 60_000;
 const TYPE_RECHECK_MS = 30 * 60_000;
 
-/** The cloud's answer about a claim, and the versions of pool and class at that time. */
+/** What the cloud answered about a claim, and the versions of pool and class at that time. */
 interface Answer {
   readonly asked: string;
   readonly atMs: number;
   readonly reason: string | undefined;
 }
 
-/** Keeps the condition Drifted. */
+/** Updates the condition Drifted of claims. */
 export interface DriftCheck {
   /** Sets or removes the condition. The next check is due in five minutes at the latest. */
   check(claim: NodeClaim, pool: Pool): Promise<Outcome>;
-  /** Call when the claim is deleted. */
+  /** Drops what is kept about a claim. Call it when the claim is deleted. */
   forget(request: Request): void;
 }
 
-/** Makes the check. An unchanged result causes no write. */
+/** Creates the drift check. It writes a claim only if the result has changed. */
 export function createDriftCheck(world: World): DriftCheck {
   const answers = new Map<string, Answer>();
   const typesSeenMs = new Map<string, number>();
@@ -96,7 +96,7 @@ function claimKey(claim: NodeClaim): string {
   return `${kind}/${name}`;
 }
 
-/** Drift of v1alpha5 and v1beta1 can be switched off. Drift of v1 is always on. */
+/** Whether drift is enabled for this API version. For v1alpha5 and v1beta1 it can be switched off. */
 function isOn({ settings: { gates } }: World, generation: Generation): boolean {
   if (generation === "v1") return true;
   return generation === "beta" ? gates.betaDrift : gates.alphaDrift;
@@ -109,7 +109,7 @@ function nodeClassOf(world: World, claim: NodeClaim): Conditioned | undefined {
 }
 
 /**
- * Whether the class was just edited and its status does not cover that yet. Nothing can be launched from the class
+ * Whether the class was just edited and its status does not reflect that yet. Nothing can be launched from the class
  * then, so the replacement of a drifted node would fail.
  */
 function isBehind(nodeClass: Conditioned | undefined): boolean {

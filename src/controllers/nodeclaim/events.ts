@@ -6,7 +6,7 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import type { EventToPublish } from "../../kube/events/events.ts";
 
-/** The cloud had no capacity for the claim. `why`: the cloud's error. */
+/** The event that the cloud had no capacity for the claim. `why`: the cloud's error. */
 export function insufficientCapacity(claim: NodeClaim, why: string): EventToPublish {
   return {
     object: claim,
@@ -17,7 +17,7 @@ export function insufficientCapacity(claim: NodeClaim, why: string): EventToPubl
   };
 }
 
-/** karpenter-ts only; upstream only counts and logs it. */
+/** The event that a launch took too long. karpenter-ts only; upstream only counts and logs it. */
 export function launchTimedOut(claim: NodeClaim, timeout: string, why: string): EventToPublish {
   return {
     object: claim,
@@ -28,7 +28,7 @@ export function launchTimedOut(claim: NodeClaim, timeout: string, why: string): 
   };
 }
 
-/** karpenter-ts only. */
+/** The event that no Node registered for the claim in time. karpenter-ts only. */
 export function registrationTimedOut(claim: NodeClaim, timeout: string): EventToPublish {
   return {
     object: claim,
@@ -39,7 +39,10 @@ export function registrationTimedOut(claim: NodeClaim, timeout: string): EventTo
   };
 }
 
-/** karpenter-ts only. Published on the claim and its pool, because the pool's next nodes may fail the same way. */
+/**
+ * Events that a node did not become initialized in time. Published on the claim and its pool, because the pool's next
+ * nodes may fail the same way; karpenter-ts only.
+ */
 export function initializationTimedOut(
   claim: NodeClaim,
   pool: KubeObject | undefined,
@@ -59,7 +62,7 @@ export function initializationTimedOut(
   return [ofClaim, { ...event, object: pool, message: `The node of ${claimNoun} ${name} ${told}` }];
 }
 
-/** The Node joined without the taint `karpenter.sh/unregistered`. */
+/** The event that a Node joined without the taint `karpenter.sh/unregistered`. */
 export function unregisteredTaintMissing(claim: NodeClaim): EventToPublish {
   return {
     object: claim,
@@ -71,7 +74,7 @@ export function unregisteredTaintMissing(claim: NodeClaim): EventToPublish {
   };
 }
 
-/** Published on the claim and on its node. `at`: RFC 3339. */
+/** The event that the drain of a node has a deadline. Published on the claim and on its node. `at`: as RFC 3339. */
 export function terminationGracePeriodExpiring(object: KubeObject, at: string): EventToPublish {
   return {
     object,
@@ -82,7 +85,7 @@ export function terminationGracePeriodExpiring(object: KubeObject, at: string): 
   };
 }
 
-/** Published on the claim; in v1alpha5 also on the Node. */
+/** Events that a node differs from its claim. Published on the claim; in v1alpha5 also on the Node. */
 export function failedConsistencyCheck(
   claim: NodeClaim,
   node: Node,
@@ -101,7 +104,10 @@ export function failedConsistencyCheck(
 
 const BOOT_DEDUPE_MS = 30 * 60_000;
 
-/** Published once for each reboot. upstream: pkg/controllers/nodeclaim/reboot/events.go */
+/**
+ * The event that a node has rebooted. Published once for each reboot. upstream:
+ * pkg/controllers/nodeclaim/reboot/events.go
+ */
 export function rebootObserved(claim: KubeObject): EventToPublish {
   const message = "New boot observed (bootID changed); awaiting node readiness";
   return {
@@ -114,7 +120,7 @@ export function rebootObserved(claim: KubeObject): EventToPublish {
   };
 }
 
-/** The reboot failed. The node is replaced, unless the request itself was invalid. */
+/** The event that a reboot failed. The node is replaced, unless the request itself was invalid. */
 export function rebootFailed(claim: KubeObject, message: string): EventToPublish {
   return {
     object: claim,

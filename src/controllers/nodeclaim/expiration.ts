@@ -1,6 +1,7 @@
 /**
- * Ends claims that have reached their lifetime. v1 and v0.5 (with its TTL): at once, whatever budgets say. v1alpha5 and
- * v1beta1, and v1 by a setting: the claims are marked Expired, and the disruption loop replaces them first.
+ * Deletes claims that are older than their lifetime. v1 and v0.5 (with its TTL): at once, without regard to budgets.
+ * v1alpha5 and v1beta1, and v1 by a setting: the claims get the condition Expired, and the disruption loop replaces
+ * them first.
  * upstream: pkg/controllers/nodeclaim/expiration/controller.go
  */
 import { claimGeneration, poolIdOfClaim } from "../../apis/hub/claim.ts";
@@ -34,7 +35,7 @@ import { claimLog, speaksV05 } from "../words.ts";
 import type { World } from "../world.ts";
 import { countDisrupted } from "./disrupted.ts";
 
-/** Deletes claims older than expireAfter. upstream: pkg/controllers/nodeclaim/expiration. */
+/** The controller that deletes claims older than `expireAfter`. upstream: pkg/controllers/nodeclaim/expiration. */
 export function expiration(world: World): Controller {
   return {
     name: "nodeclaim.expiration",
@@ -52,7 +53,7 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
   const end = expiry(claim, pool, world.settings.expiry);
   const nowMs = earlierNow(world);
   if (end === undefined || nowMs < end.atMs) {
-    // The pool's expireAfter may have been raised since.
+    // The pool's `expireAfter` may have been raised after the claim expired.
     if (isTrue(claim, "Expired"))
       await changeClaim(world, claim, (one) => withoutCondition(one, "Expired"));
     return end === undefined ? AWAIT_CHANGE : requeueAfter(end.atMs - nowMs);

@@ -16,7 +16,8 @@ const MINUTE_MS = 60_000;
 
 describe("an instance that no claim names", () => {
   /**
-   * Whether an instance launched a minute ago is ended, while an older claim with this node class and status exists.
+   * Whether an instance launched a minute ago is terminated, although an older claim with this node class and status
+   * exists.
    */
   async function isEnded(
     nodeClassRef: { group: string; kind: string; name: string },
@@ -77,7 +78,7 @@ describe("a sweep of a large cluster", () => {
     const world = fakeWorld();
     await world.api.create(NODE_CLAIM, lost());
     const { get } = world.cloud;
-    // The last request before the deletion.
+    // Changes the world during the last request before the deletion.
     world.cloud.get = async (id) => {
       await between(world);
       await world.clock.sleep(10);

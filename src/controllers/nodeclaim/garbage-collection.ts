@@ -1,6 +1,7 @@
 /**
- * Removes claims whose instance is gone, every two minutes, and instances that no claim names. The latter are searched
- * more often at first, because a crash between launch and status write leaves such instances.
+ * Deletes claims whose instance is gone, every two minutes, and terminates instances that no claim names. At first the
+ * latter are searched more often, because a crash between a launch and the write of the claim's status leaves such
+ * instances.
  * upstream: pkg/controllers/nodeclaim/garbagecollection (core), and the AWS provider's controller of that name
  */
 
@@ -34,14 +35,14 @@ import { claimLog } from "../words.ts";
 import type { World } from "../world.ts";
 import { countDisrupted } from "./disrupted.ts";
 
-/** Claims that are checked in one step. */
+/** Number of claims in one step. */
 const CLAIMS_PER_STEP = 1_024;
 const SWEEP_MS = 120_000;
-/** Milliseconds between the first sweeps for leaked instances. */
+/** Milliseconds between the first searches for leaked instances. */
 const EARLY_SWEEP_MS = 10_000;
 const EARLY_SWEEPS = 20;
 
-/** `nodeclaim.garbagecollection`: claims without an instance. */
+/** The controller `nodeclaim.garbagecollection`, which deletes claims without an instance. */
 export function claimGarbageCollection(world: World): Controller {
   return {
     name: "nodeclaim.garbagecollection",
@@ -61,7 +62,7 @@ export function claimGarbageCollection(world: World): Controller {
 async function collect(world: World, claim: NodeClaim, listed: ReadonlySet<string>): Promise<void> {
   const providerId = claim.status?.providerID ?? "";
   const log = claimLog(world.log, "nodeclaim.garbagecollection", claim);
-  // An instance that is listed here is shutting down.
+  // An instance that the cloud still lists here is shutting down.
   const fate = listed.has(providerId) ? "ended" : await fateOrThere(world, providerId, log);
   if (fate === "there") return;
   const ended = await deleteClaim(world, claim, "instanceGone", {
@@ -77,8 +78,8 @@ async function collect(world: World, claim: NodeClaim, listed: ReadonlySet<strin
 }
 
 /**
- * The Nodes that stand for the claim's instance or that it owns, read live: also one that this process has never seen,
- * and one whose instance the claim named before somebody changed its status.
+ * The Nodes of the claim, read from the API server: those of its instance and those that it owns. So Nodes are found
+ * that this process has never seen. The same holds for a Node whose provider id somebody changed in the claim's status.
  */
 async function nodesNow(world: World, { metadata, status }: NodeClaim): Promise<readonly Node[]> {
   const providerId = status?.providerID ?? "";
@@ -91,7 +92,7 @@ async function nodesNow(world: World, { metadata, status }: NodeClaim): Promise<
   return [...named, ...(await allNodes(world)).filter(isOwn)];
 }
 
-/** Claims without an instance, and all instances that the cloud lists. */
+/** Claims without an instance, and the ids of all instances that the cloud lists. */
 function* orphans(
   world: World,
   instances: readonly NodeClaim[],
@@ -110,8 +111,8 @@ function* orphans(
 }
 
 /**
- * The cloud's answer about one instance. A list that lacks the instance is no proof. If the cloud cannot answer, as for
- * an impaired zone, the instance counts as there.
+ * Asks the cloud for one instance by id, because a list that lacks the instance is no proof. If the cloud cannot
+ * answer, as for an impaired zone, the instance counts as existing.
  */
 async function fateOrThere(
   world: Pick<World, "cloud">,
@@ -129,10 +130,10 @@ async function fateOrThere(
   }
 }
 
-/** `instance.garbagecollection`: instances without a claim, with the Node they may have. */
+/** The controller `instance.garbagecollection`, which terminates instances without a claim and deletes their Nodes. */
 export function instanceGarbageCollection(world: World): Controller {
   let sweeps = 0;
-  /** Keyed by provider id. */
+  /** Instances without a claim, by provider id. */
   const seen = new Map<string, Suspect>();
   return {
     name: "instance.garbagecollection",
@@ -156,16 +157,16 @@ export function instanceGarbageCollection(world: World): Controller {
 
 /** An instance that no claim names. */
 interface Suspect {
-  /** Elapsed time at which it was first seen. */
+  /** When the instance was first seen without a claim, by the monotonic clock. */
   readonly sinceMs: number;
   /** UIDs of claims of its pool that had no instance at that time. One of them may have launched it. */
   readonly waited: ReadonlySet<string>;
 }
 
 /**
- * Instances that have been without a claim for long enough. Elapsed time counts, because the wall clock may jump. Each
- * claim that may have launched the instance must have one, or be gone. The launch time alone is no proof, because the
- * cloud's clock may be wrong.
+ * Instances that have been without a claim for long enough. The monotonic clock counts, because the wall clock may
+ * jump. Each claim that may have launched the instance must have one of its own, or be gone. The launch time alone
+ * proves nothing, because the cloud's clock may be wrong.
  */
 function ripeOf(
   suspects: readonly NodeClaim[],
@@ -199,7 +200,10 @@ function uidOf({ metadata }: NodeClaim): string {
   return metadata.uid ?? metadata.name;
 }
 
-/** Ends the instances that no live-listed claim names. Rejects if claims cannot be listed, so that nothing ends. */
+/**
+ * Terminates the instances that no claim on the API server names. Rejects if claims cannot be listed, so that nothing
+ * is terminated.
+ */
 async function endAll(world: World, ripe: readonly NodeClaim[]): Promise<void> {
   for (const kind of CLAIM_KINDS) {
     const suspects = ripe.filter((one) => claimKindOf(one) === kind);
@@ -232,14 +236,14 @@ function idOf({ status }: NodeClaim): string {
   return status?.providerID ?? "";
 }
 
-/** The generation for which an instance was launched is in its tags. */
+/** The kind of the claim for which an instance was launched, read from its tags. */
 function claimKindOf({ metadata }: NodeClaim): Kind {
   const name =
     metadata.labels?.[PROVISIONER_NAME_LABEL_KEY] === undefined ? "NodeClaim" : "Machine";
   return CLAIM_KINDS.find(({ kind }) => kind === name) as Kind;
 }
 
-/** True if an instance may be this claim's: the claim has a provider id, or will get one from this provider. */
+/** Whether the claim may name an instance: it has a provider id, or will get one from this provider. */
 function mayName(world: World, claim: NodeClaim): boolean {
   return Boolean(claim.status?.providerID) || isManagedClaim(world, claim);
 }

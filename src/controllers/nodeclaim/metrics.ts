@@ -1,7 +1,7 @@
 /** Metrics of claims and their nodes. upstream: pkg/metrics/metrics.go, nodeclaim/lifecycle/metrics.go */
 import { doubling, type MetricSpec } from "../../base/metrics.ts";
 
-/** Creations, ends and durations of NodeClaims. */
+/** Metrics of the creation, deletion and start times of NodeClaims. */
 export const NODECLAIM_METRICS: readonly MetricSpec[] = [
   {
     name: "nodeclaims_terminated_total",

@@ -1,4 +1,4 @@
-// Changes that restart consolidateAfter.
+// Which changes of pods restart the time `consolidateAfter`.
 import { describe, expect, it } from "vitest";
 import { NODE } from "../../apis/core/node.ts";
 import { POD } from "../../apis/core/pod.ts";
@@ -13,7 +13,10 @@ import { podEvents } from "./podevents.ts";
 const CLASS_REF = { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" };
 const WEB = "default/web";
 
-/** A node with the pod `web`. `happens` changes the pod. Returns whether the claim was written. */
+/**
+ * Creates a node with the pod `web`. The returned function `happens` changes the pod and returns whether the claim was
+ * written.
+ */
 async function withOnePod(status: NodeClaim["status"] = {}) {
   const world = fakeWorld();
   await world.api.create(FAKE_NODE_CLASS, { metadata: { name: "default" } });

@@ -1,7 +1,7 @@
 /**
- * Writes on each claim when its node last got or lost a pod; consolidateAfter counts from that time. A pod counts
- * when it is bound, when it ends and when its deletion begins. Pods of DaemonSets do not count. There is at most one
- * write in ten seconds.
+ * Writes on each claim when its node last got or lost a pod; `consolidateAfter` counts from that time. A pod counts
+ * when it is bound, when it finishes and when its deletion begins. Pods of DaemonSets do not count. There is at most
+ * one write in ten seconds.
  * upstream: pkg/controllers/nodeclaim/podevents/controller.go
  */
 import type { Node } from "../../apis/core/node.ts";
@@ -29,10 +29,10 @@ import type { World } from "../world.ts";
 
 const DEDUPE_MS = 10_000;
 
-/** Node → when `lastPodEvent` was last written. Hundreds of pods may be bound together. */
+/** When the claim of each Node was last written. Kept because hundreds of pods may be bound at once. */
 type LastWrites = WeakMap<Node, number>;
 
-/** Writes on the claim when its node last got or lost a pod. */
+/** The controller that writes on the claim when its node last got or lost a pod. */
 export function podEvents(world: World): Controller {
   const lastWrites: LastWrites = new WeakMap();
   return {
@@ -50,7 +50,7 @@ export function podEvents(world: World): Controller {
 }
 
 function isEventful(pod: Pod, event: MirrorEvent, before: Pod | undefined): boolean {
-  // Pods that exist at the start of this process were bound before.
+  // Pods that exist at the start of this process were bound earlier.
   if (event !== "updated" || pod.spec.nodeName === undefined) return false;
   if (isOwnedByDaemonSet(pod)) return false;
   if (before?.spec.nodeName !== pod.spec.nodeName) return true;
@@ -59,7 +59,7 @@ function isEventful(pod: Pod, event: MirrorEvent, before: Pod | undefined): bool
   return ended || leaving;
 }
 
-/** The claim of a Node, if the last write is long enough ago. */
+/** The claim of a Node, if its last write is long enough ago. */
 function claimToTell(
   world: World,
   nodeName: string,
@@ -77,8 +77,8 @@ function claimToTell(
 }
 
 /**
- * Whether the last write was a moment ago. A future time comes from a wrong clock, and must not stop the write of the
- * right time.
+ * Whether the last write was a moment ago. A time in the future comes from a wrong clock, and must not prevent the
+ * write of the right time.
  */
 function isRecent(nowMs: number, lastMs: number): boolean {
   return lastMs <= nowMs && nowMs < lastMs + DEDUPE_MS;

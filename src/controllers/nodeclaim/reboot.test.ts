@@ -1,4 +1,4 @@
-// Reboots in place with the real manager: from the condition of a Node to a node that takes pods again.
+// Reboots of instances with the real manager, from the unhealthy condition of a Node until pods can run there again.
 import { describe, expect, it } from "vitest";
 import { NODE, type Node } from "../../apis/core/node.ts";
 import { POD } from "../../apis/core/pod.ts";
@@ -17,7 +17,7 @@ import { allControllers } from "../all.ts";
 const MINUTE_MS = 60_000;
 const ANY = { source: ".*", matches: () => true };
 
-/** One node with a pod, in a pool whose budgets do not limit repair. */
+/** A world with one node and a pod, in a pool whose budgets do not limit repair. */
 async function oneNode(
   given: { readonly grace?: number; readonly podAnnotations?: Record<string, string> } = {},
 ): Promise<FakeWorld> {
@@ -109,7 +109,7 @@ describe("a reboot", () => {
       reason: "Rebooting",
     });
     expect(nodeOf(world).metadata.labels).not.toHaveProperty("karpenter.sh/initialized");
-    // The pods wait for this node. None is planned elsewhere while the node reboots.
+    // The pods wait for this node. While it reboots, no other node is launched for them.
     await world.api.create(POD, pod({ name: "next", cpu: "3" }));
     await world.clock.advance(MINUTE_MS);
     expect(others(world)).toEqual([]);

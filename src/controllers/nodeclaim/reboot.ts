@@ -1,7 +1,7 @@
 /**
- * Reboots the instances of claims for which node repair requested that. The node is cordoned and drained, the cloud is
- * asked, and the node is uncordoned after its next boot. If that fails, the claim is deleted, and its pods are planned
- * again. The next step is decided in core/nodeclaim/reboot.ts.
+ * Reboots the instances of claims for which node repair requested that. The node is cordoned and drained, the cloud
+ * reboots the instance, and the node is uncordoned after its next boot. If that fails, the claim is deleted, and its
+ * pods are planned again. core/nodeclaim/reboot.ts decides what the next step is.
  * upstream: pkg/controllers/nodeclaim/reboot/controller.go
  */
 import { NODE, type Node } from "../../apis/core/node.ts";
@@ -56,7 +56,7 @@ import { rebootFailed, rebootObserved } from "./events.ts";
 
 const ASK_AGAIN_MS = 5_000;
 
-/** The facts about one reboot for one step. */
+/** What one step of a reboot needs to know. */
 interface Rebooted {
   readonly claim: NodeClaim;
   readonly node: Node | undefined;
@@ -66,11 +66,11 @@ interface Rebooted {
 interface Parts {
   readonly world: World;
   readonly queue: EvictionQueue;
-  /** When this process first asked the cloud, by UID of the claim. */
+  /** When this process first called the cloud for a reboot, by UID of the claim. */
   readonly asked: Map<string, number>;
 }
 
-/** Carries out the reboots that node repair requests. upstream: pkg/controllers/nodeclaim/reboot. */
+/** The controller that carries out the reboots requested by node repair. upstream: pkg/controllers/nodeclaim/reboot. */
 export function reboot(world: World, queue: EvictionQueue): Controller {
   const parts: Parts = { world, queue, asked: new Map() };
   return {
@@ -146,7 +146,7 @@ async function ask(
     },
   }));
   if (noted === undefined) return AWAIT_CHANGE;
-  // Equal for each try, so a cloud that remembers the operation reboots only once.
+  // The same for each try, so that a cloud that remembers operations reboots only once.
   const operation = `${uid}-${rebootRequestedMs(claim)}-${preBootId}`;
   try {
     await world.cloud.reboot(claim, operation);
@@ -164,9 +164,7 @@ async function ask(
   return noteIssued(world, noted, node);
 }
 
-/**
- * Ends without a reboot, and uncordons the node: it has recovered, a reboot is not permitted now, or the claim is gone.
- */
+/** Cancels the reboot and uncordons the node: it has recovered, a reboot is not permitted now, or the claim is gone. */
 async function leave(
   { world, asked }: Pick<Parts, "world" | "asked">,
   { claim, node }: Pick<Rebooted, "claim" | "node">,
@@ -213,11 +211,14 @@ async function noteIssued(world: World, claim: NodeClaim, node: Node): Promise<O
 interface RebootEnd {
   readonly result: RebootResult;
   readonly message: string;
-  /** The cloud says that it will not reboot the instance. */
+  /** Whether the cloud said that it will not reboot the instance. */
   readonly isRefused?: boolean;
 }
 
-/** Whether the reboot has failed by live reads of the claim and its Node. The mirror may lack a Node that is back. */
+/**
+ * Whether the reboot has failed, judged by the claim and its Node on the API server. The mirror may lack a Node that
+ * has come back.
+ */
 async function isOverNow(
   world: World,
   claim: NodeClaim,
@@ -235,7 +236,7 @@ function isReplaced(result: RebootResult): boolean {
   return result === "provider_error" || result === "recovery_timeout";
 }
 
-/** Ends the reboot, whether it succeeded or failed. */
+/** Finishes the reboot, whether it succeeded or failed. */
 async function end(
   { world, asked }: Pick<Parts, "world" | "asked">,
   { claim, node }: Pick<Rebooted, "claim" | "node">,
@@ -251,7 +252,7 @@ async function end(
       prepare: (live) => boundDrain(world, live, graceMs === "unreadable" ? undefined : graceMs),
     });
     if (ended === "held") return requeueAfter(HELD_RETRY_MS);
-    // The node recovered, or somebody else ended the node or its reboot.
+    // The node recovered, or somebody else deleted the node or cancelled its reboot.
     if (ended === "changed") return requeueAfter(HELD_RETRY_MS);
     if (ended !== "ended") return AWAIT_CHANGE;
     log.info("reboot failed, replacing node", { error: message });
@@ -321,7 +322,10 @@ function nodeOf(world: World, { status }: NodeClaim): Node | undefined {
   return found.find((node) => !isDeleting(node));
 }
 
-/** Pods that tolerate the taint would return at once, so they are not evicted. */
+/**
+ * The pods to evict before the reboot. Pods that tolerate the taint are left out, because they would be bound there
+ * again at once.
+ */
 function podsOn(world: World, node: Node | undefined): readonly Pod[] {
   if (node === undefined) return [];
   return pods(world)

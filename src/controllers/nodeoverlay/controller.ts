@@ -1,7 +1,7 @@
 /**
- * Evaluates all NodeOverlays for all pools whenever an overlay, a pool or a node class changes. Applies the result at
- * once, and writes on each overlay whether it takes effect. Only with the gate NodeOverlay. upstream:
- * pkg/controllers/nodeoverlay/controller.go
+ * Evaluates all NodeOverlays for all pools whenever an overlay, a pool or a node class changes. The result applies at
+ * once, and each overlay's status says whether it has an effect. Runs only with the feature gate NodeOverlay.
+ * upstream: pkg/controllers/nodeoverlay/controller.go
  */
 
 import { type ConditionChange, withCondition } from "../../apis/karpenter/conditions.ts";
@@ -26,13 +26,13 @@ import type { Overlays } from "./overlays.ts";
 
 /** Overlays are evaluated again after this time, because instance types may change without an event. */
 const AGAIN_MS = 6 * 60 * 60_000;
-/** A pool whose types could not be read is not used until this retry succeeds. */
+/** Milliseconds until types that could not be read are read again. Until then their pool is not used. */
 const RETRY_MS = 60_000;
 
-/** The one request, whatever has changed. */
+/** The only request of this controller, whatever has changed. */
 const ALL = [{ kind: "NodeOverlay", name: "" }];
 
-/** The controller. `world.cloud` is the cloud without overlays. */
+/** The controller that evaluates NodeOverlays. `world.cloud`: the cloud without overlays. */
 export function nodeOverlay(world: World, overlays: Overlays): Controller {
   const kinds = [NODE_OVERLAY as Kind, ...world.cloud.nodeClassKinds];
   return {
@@ -40,7 +40,7 @@ export function nodeOverlay(world: World, overlays: Overlays): Controller {
     watches: [...poolSources().map(({ kind }) => kind), ...kinds].map((kind) =>
       source(kind, (after, _event, before) => {
         const isSame = before?.metadata.generation === after.metadata.generation;
-        // Status changes of node classes count too, because the status says what can be launched.
+        // Changes of a node class's status count too, because the status says what can be launched.
         return isSame && before !== undefined && !kinds.slice(1).includes(kind) ? [] : ALL;
       }),
     ),
@@ -59,7 +59,7 @@ async function reconcile(world: World, overlays: Overlays): Promise<Outcome> {
     pools.map(({ pool }) => pool),
   );
   world.cluster.noteChange();
-  // A failed status write does not stop the writes of other overlays.
+  // A failed write of one status does not prevent the writes of other overlays.
   const told = await Promise.allSettled(
     all.map((overlay) => tell(world, overlay, rejected.get(overlay.metadata.name))),
   );
@@ -68,7 +68,8 @@ async function reconcile(world: World, overlays: Overlays): Promise<Outcome> {
 }
 
 /**
- * Each pool with its types before overlays. A pool whose types cannot be read is left out, and `isComplete` is false.
+ * Each pool with its instance types before overlays. A pool whose types cannot be read is left out, and then
+ * `isComplete` is false.
  */
 async function gather(world: World): Promise<{ pools: OverlaidPool[]; isComplete: boolean }> {
   const pools: OverlaidPool[] = [];
@@ -102,7 +103,7 @@ async function tell(
   try {
     await patchObject(world.kube, NODE_OVERLAY, overlay, after);
   } catch (error) {
-    // After a conflict the other change runs the controller again.
+    // A conflict means that the overlay has changed, which runs the controller again.
     if (!isConflict(error) && !isNotFound(error)) throw error;
   }
 }

@@ -1,7 +1,8 @@
 /**
- * The NodeOverlays in effect, and a cloud provider that applies them: it returns overlaid prices and capacities, and
+ * The NodeOverlays in effect, and a cloud provider that applies them: it returns the changed prices and capacities, and
  * launches with them. A pool can launch nothing until its overlays have been evaluated, because an overlay may change
- * the prices. upstream: pkg/cloudprovider/overlay, pkg/controllers/nodeoverlay
+ * the prices.
+ * upstream: pkg/cloudprovider/overlay, pkg/controllers/nodeoverlay
  */
 import { poolIdOfClaim } from "../../apis/hub/claim.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
@@ -14,21 +15,24 @@ import { poolLabels } from "../../core/provisioning/manifest.ts";
 
 type Types = readonly InstanceType[];
 
-/** Instance types with the prices and capacities of valid NodeOverlays. */
+/** Applies the valid NodeOverlays to the prices and capacities of instance types. */
 export class Overlays {
   #accepted: readonly NodeOverlay[] = [];
   #pools: ReadonlyMap<string, Pool> = new Map();
-  /** Pool id → list of the cloud → the list with overlays. Equal lists of the cloud give equal results. */
+  /** Results of {@link lay}: by pool id, then by the list that the cloud returned. */
   #laid = new Map<string, WeakMap<Types, Types>>();
 
-  /** Puts these overlays (the heaviest first) into effect for these pools. */
+  /** Makes these overlays (those with the highest weight first) effective for these pools. */
   replace(accepted: readonly NodeOverlay[], pools: readonly Pool[]): void {
     this.#accepted = accepted;
     this.#pools = new Map(pools.map((pool) => [pool.id, pool]));
     this.#laid = new Map();
   }
 
-  /** A pool's types with overlays. Throws UnevaluatedNodePoolError. */
+  /**
+   * The pool's instance types with overlays. Throws UnevaluatedNodePoolError if the pool's overlays are not evaluated
+   * yet.
+   */
   lay(poolId: string, types: Types): Types {
     const pool = this.#pools.get(poolId);
     if (pool === undefined) {
@@ -45,13 +49,13 @@ export class Overlays {
   }
 }
 
-/** The cloud, with overlays applied to what its pools can launch. */
+/** Wraps the cloud provider so that overlays apply to what pools can launch. */
 export function overlaidCloud(cloud: CloudProvider, overlays: Overlays): CloudProvider {
   return {
     name: cloud.name,
     nodeClassKinds: cloud.nodeClassKinds,
     wellKnownLabels: cloud.wellKnownLabels,
-    // A getter, because tests change the policies later.
+    // A getter, because tests replace the policies later.
     get repairPolicies() {
       return cloud.repairPolicies;
     },
@@ -73,7 +77,7 @@ export function overlaidCloud(cloud: CloudProvider, overlays: Overlays): CloudPr
     labelsOfRunning: (claim) => cloud.labelsOfRunning(claim),
     isDrifted: (claim) => cloud.isDrifted(claim),
     isTakenBack: (claim) => cloud.isTakenBack(claim),
-    // The cloud is called first, so that its errors are not hidden.
+    // The cloud is called first, so that its errors are not hidden by an error of the overlays.
     getInstanceTypes: async (pool) => overlays.lay(pool.id, await cloud.getInstanceTypes(pool)),
   };
 }

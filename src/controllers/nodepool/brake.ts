@@ -1,7 +1,7 @@
 /**
- * Shows the brake (core/safety/brake.ts) on every pool, as the condition InvoluntaryEndsStopped and an event. Releases
- * it when a person adds an annotation. The condition also keeps the brake on over a restart.
- * karpenter-ts only.
+ * Shows the brake (core/safety/brake.ts) on every pool, as the condition InvoluntaryEndsStopped and an event. The brake
+ * stops deletions that no user requested when there are too many. It is released when a person adds an annotation. The
+ * condition also keeps the brake on over a restart. karpenter-ts only.
  */
 import {
   condition,
@@ -40,10 +40,13 @@ import {
 } from "../pools.ts";
 import type { World } from "../world.ts";
 
-/** How many held objects the condition names. */
+/** The most postponed objects that the condition names. */
 const NAMED = 5;
 
-/** Shows the state of the brake as a condition of NodePools, and releases it by annotation. */
+/**
+ * The controller that shows the state of the brake as a condition of NodePools, and releases it if they have the
+ * annotation.
+ */
 export function nodePoolBrake(world: World): Controller {
   /** Pools whose stored condition this process has read, by kind and name. */
   const seen = new Set<string>();
@@ -104,7 +107,7 @@ function releasedAtMs(world: World): number {
   return newestRelease(pools, earlierNow(world));
 }
 
-/** Elapsed time of this process as epoch ms. */
+/** Converts a time of the monotonic clock to milliseconds since 1970. */
 function wallMs(world: World, elapsedMs: number): number {
   return laterNow(world) - (world.clock.elapsedMs() - elapsedMs);
 }
@@ -127,7 +130,7 @@ function heldText(held: readonly string[]): string {
   return ` Waiting: ${held.slice(0, NAMED).join(", ")}${more}.`;
 }
 
-/** `since` makes the event of one stop different from the next. */
+/** Events that say that the brake stopped deletions. `since`: when, so that the event of a later stop is a new one. */
 export function involuntaryEndsStopped(
   object: KubeObject,
   message: string,

@@ -1,7 +1,7 @@
 /**
- * Tells on a NodePool or Provisioner when its nodes may be disrupted next, in the condition DisruptionAllowed. The
- * condition exists only while budgets, cluster budgets or a pause block something. So without blocks a pool looks as
- * upstream's. karpenter-ts only. Runs when the pool changes, and when a window opens or closes.
+ * Writes on a NodePool or Provisioner when its nodes may be disrupted next, in the condition DisruptionAllowed. The
+ * condition exists only while budgets, cluster budgets or a pause block something. Otherwise a pool has the same
+ * conditions as in upstream. karpenter-ts only. Runs when the pool changes, and when a budget window begins or ends.
  */
 import {
   condition,
@@ -25,13 +25,15 @@ import type { World } from "../world.ts";
 const TYPE = "DisruptionAllowed";
 const FOREVER_MS = Number.POSITIVE_INFINITY;
 
-/** Results for a pool's spec and pause, valid until a budget window opens or closes. */
+/**
+ * The result for a pool. `about`: the spec and pause it was computed for. Valid until a budget window begins or ends.
+ */
 interface Known {
   readonly about: string;
   readonly standing: BudgetStanding;
 }
 
-/** Keeps the condition DisruptionAllowed: whether budgets allow a disruption, and when next. */
+/** The controller that updates the condition DisruptionAllowed: whether budgets allow a disruption, and when next. */
 export function nodePoolCalendar(world: World): Controller {
   const known = new Map<string, Known>();
   return {
@@ -67,7 +69,7 @@ async function reconcile(
   return requeueAfter(Math.max(1, changesAtMs - nowMs));
 }
 
-/** Results are kept, because a pool changes many times a minute as nodes join and end, but its budgets do not. */
+/** What budgets allow for the pool. Results are kept, because a pool's status changes often, but its budgets do not. */
 function standing(
   world: World,
   known: Map<string, Known>,

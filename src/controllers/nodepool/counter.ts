@@ -24,7 +24,10 @@ const ZEROS: Resources = { cpu: 0, memory: 0, pods: 0, "ephemeral-storage": 0, n
 
 type Counted = KubeObject & { status?: { resources?: unknown; nodes?: number } };
 
-/** Writes `status.resources`: the capacity of the pool's nodes. upstream: pkg/controllers/nodepool/counter. */
+/**
+ * The controller that writes `status.resources`: the capacity of the pool's nodes. upstream:
+ * pkg/controllers/nodepool/counter.
+ */
 export function nodePoolCounter(world: World): Controller {
   return {
     name: "nodepool.counter",
@@ -47,7 +50,7 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
   const { pool, kind } = stored;
   const native = stored.native as Counted;
   const usage = { ...ZEROS, ...cluster.poolUsage(pool.id) };
-  // A Provisioner's status has no number of nodes.
+  // The status of a Provisioner has no field for the number of nodes.
   const nodes = pool.generation === "alpha" ? {} : { nodes: usage["nodes"] ?? 0 };
   const status = { ...native.status, resources: formatResources(usage), ...nodes };
   await patchObject(world.kube, kind, native, { ...native, status } as Counted);

@@ -1,6 +1,7 @@
 /**
- * Tells on a NodePool or Provisioner how many of its nodes have drifted, and why, in the condition Drifted. The
- * condition exists only while a node has drifted. karpenter-ts only; upstream tells it only on each NodeClaim.
+ * Writes on a NodePool or Provisioner how many of its nodes have drifted, and why, in the condition Drifted. The
+ * condition exists only while a node has drifted. karpenter-ts only; upstream has such a condition only on each
+ * NodeClaim.
  */
 import { CLAIM_KINDS, poolIdOfClaim } from "../../apis/hub/claim.ts";
 import {
@@ -30,7 +31,7 @@ import type { World } from "../world.ts";
 
 const TYPE = "Drifted";
 
-/** Keeps the condition Drifted of pools. */
+/** The controller that updates the condition Drifted of pools. */
 export function nodePoolDrifted(world: World): Controller {
   return {
     name: "nodepool.drifted",

@@ -12,7 +12,7 @@ const { group, kind } = FAKE_NODE_CLASS;
 const nodeClassRef = { group, kind, name: "default" };
 const drifted = [{ type: "Drifted", status: "True" as const, reason: "NodePoolDrifted" }];
 
-/** Hashes of the claims after the pool's hash version changed. */
+/** The hashes on the claims after the pool's hash version changed. `meanwhile`: what happens before that. */
 async function stamped(meanwhile: (world: FakeWorld) => unknown) {
   const world = fakeWorld();
   const old = { [HASH]: "old", [VERSION]: "v2" };
@@ -46,7 +46,7 @@ describe("claims of a pool that was hashed another way", () => {
     expect(await stamped(() => undefined)).toEqual([now, now, now]);
     const drifts = ({ api }: FakeWorld) =>
       api.change(NODE_CLAIM, "b", { status: { conditions: drifted } });
-    // A claim that had drifted under the old hash version stays drifted.
+    // A claim that had drifted under the old hash version counts as drifted with the new version, too.
     expect(await stamped(drifts)).toEqual([now, `old ${now}`, now]);
     const goes = ({ api }: FakeWorld) => api.vanish(NODE_CLAIM, "b");
     expect(await stamped(goes)).toEqual([now, now]);

@@ -1,7 +1,7 @@
 /**
- * Writes the hash of its template on each pool, so that claims from an older template are recognized. If the way of
- * hashing changes, claims get the new hash instead of drifting. Claims of a v1beta1 pool also get the lifetime that
- * their hash contains, because a changed lifetime is no drift there.
+ * Writes the hash of its template on each pool, so that claims from an older template are recognized. If a new version
+ * of Karpenter computes hashes differently, claims get the new hash instead of drifting. Claims of a v1beta1 pool also
+ * get the lifetime that their hash contains, because a changed lifetime is no drift there.
  * upstream: pkg/controllers/nodepool/hash/controller.go
  */
 import { poolIdOfClaim } from "../../apis/hub/claim.ts";
@@ -29,13 +29,14 @@ import { changeClaim, claimRequest, listClaimsInSteps, readClaim } from "../clai
 import { isManagedPool, poolSources, readPool } from "../pools.ts";
 import type { World } from "../world.ts";
 
-/** Claims that are checked in one step. */
+/** Number of claims that are checked in one step. */
 const CLAIMS_PER_STEP = 1_024;
-/** Claims whose hash is computed again in one step. */
+/** Number of claims whose hash is computed again in one step. */
 const HASHES_PER_STEP = 64;
 
 /**
- * Writes the hash annotation, which drift compares with that of each claim. upstream: pkg/controllers/nodepool/hash.
+ * The controller that writes the hash annotation of pools. Drift compares it with that of each claim.
+ * upstream: pkg/controllers/nodepool/hash.
  */
 export function nodePoolHash(world: World): Controller {
   /** Hashes of v1beta1 pools, by UID, whose claims were already checked. A pool changes often, but its hash rarely. */
@@ -82,7 +83,7 @@ async function changeEach(
   change: (claim: NodeClaim) => NodeClaim,
 ): Promise<void> {
   for (const listed of await inTurns(world.clock, claims, TURN_MS)) {
-    // Read again, because many claims may have been processed before this one.
+    // Read again, because the claim may have changed while others were processed.
     const claim = readClaim(world, claimRequest(listed));
     if (claim !== undefined) await changeClaim(world, claim, change);
   }
@@ -101,7 +102,7 @@ function* lackingLifetime(world: World, pool: Pool): Steps<readonly NodeClaim[]>
 function stampedAnew(claim: NodeClaim, pool: Pool): NodeClaim {
   if (claim.metadata.annotations?.[VERSION] === NODEPOOL_HASH_VERSION) return claim;
   const { hashAnnotation } = vocabulary(pool.generation);
-  // A claim that drifted under the old version keeps its hash, so it stays drifted.
+  // A claim that drifted under the old version keeps its old hash, so it still counts as drifted.
   const hash = isTrue(claim, "Drifted") ? {} : { [hashAnnotation]: pool.hash };
   return annotated(claim, { ...hash, [VERSION]: NODEPOOL_HASH_VERSION });
 }

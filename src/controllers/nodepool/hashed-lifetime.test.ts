@@ -14,7 +14,7 @@ const GENERATION = "compatibility.karpenter.sh/generation";
 const LIFETIME = "compatibility.karpenter.sh/hashed-expire-after";
 const { group, kind } = FAKE_NODE_CLASS;
 
-/** The pool as the API server stores it. `version` is that of its last writer. */
+/** The pool as the API server stores it. `version`: the API version used by its last writer. */
 function pool(
   version: "v1" | "v1beta1",
   expireAfter: string,
@@ -34,7 +34,7 @@ function pool(
   };
 }
 
-/** A claim of a v1beta1 installation, after conversion. */
+/** A claim that was created by a v1beta1 installation, after its conversion to v1. */
 const taken = (annotations: Record<string, string>): NodeClaim =>
   nodeClaim({
     labels: { "karpenter.sh/nodepool": "default", team: "a" },
@@ -77,7 +77,7 @@ describe("the hash of a pool that was taken over from a beta installation", () =
       for (const expireAfter of ["48h", "1h", "720h", "Never"])
         expect(drift(pool("v1beta1", expireAfter))).toBeUndefined();
       expect(drift(pool("v1beta1", "1h", { team: "b" }))).toBe("NodePoolDrifted");
-      // Converted to v1, the pool has the same template. Its lifetime is part of the hash only from then on.
+      // After the conversion to v1 the pool has the same template. Only from then on its lifetime is part of the hash.
       expect(drift(pool("v1", "48h"))).toBeUndefined();
       expect(drift(pool("v1", "1h"))).toBe("NodePoolDrifted");
       await world.stop();

@@ -1,6 +1,6 @@
 /**
- * Tells in NodeClassReady whether a pool's node class exists and is Ready. Planning ignores pools that are not Ready. A
- * Provisioner, which has no such condition, gets `Active`.
+ * Writes the condition NodeClassReady: whether a pool's node class exists and is Ready. Planning ignores pools that are
+ * not Ready. A Provisioner has no such condition and gets `Active`.
  * upstream: pkg/controllers/nodepool/readiness/controller.go
  */
 
@@ -32,7 +32,7 @@ import {
 } from "../pools.ts";
 import type { World } from "../world.ts";
 
-/** Keeps NodeClassReady. upstream: pkg/controllers/nodepool/readiness. */
+/** The controller that updates the condition NodeClassReady. upstream: pkg/controllers/nodepool/readiness. */
 export function nodePoolReadiness(world: World): Controller {
   return {
     name: "nodepool.readiness",
@@ -73,7 +73,7 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
   return AWAIT_CHANGE;
 }
 
-/** Adds v1alpha5's single condition in its own form. */
+/** Adds `Active`, the only condition of v1alpha5, in the form that version has. */
 function withActive(native: KubeObject, nowMs: number): KubeObject {
   if (isTrue(native, "Active")) return native;
   const { status } = native as Conditioned;
@@ -88,7 +88,7 @@ function classOf(world: World, pool: Pool): KubeObject | undefined {
   return found === undefined ? undefined : nodeClasses(world, found).get(name);
 }
 
-/** A class without a Ready condition is not ready. */
+/** The condition for this class. A class without a Ready condition is not ready. */
 function classReadiness(nodeClass: KubeObject | undefined): ConditionChange {
   const type = "NodeClassReady";
   if (nodeClass === undefined) {

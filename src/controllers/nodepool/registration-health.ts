@@ -1,6 +1,7 @@
 /**
- * Tells in NodeRegistrationHealthy whether a pool's last nodes joined. It is informational and no part of Ready. It is
- * reset when the pool or its class changes. After a restart it continues from the condition.
+ * Writes the condition NodeRegistrationHealthy: whether a pool's last nodes registered. It is only informational: Ready
+ * does not depend on it. It is reset when the pool or its class changes. After a restart it continues from the stored
+ * condition.
  * upstream: pkg/controllers/nodepool/registrationhealth/controller.go
  */
 import { condition, withCondition } from "../../apis/karpenter/conditions.ts";
@@ -18,9 +19,9 @@ import type { World } from "../world.ts";
 
 const TYPE = "NodeRegistrationHealthy";
 
-/** Keeps NodeRegistrationHealthy. upstream: pkg/controllers/nodepool/registrationhealth. */
+/** The controller that updates NodeRegistrationHealthy. upstream: pkg/controllers/nodepool/registrationhealth. */
 export function registrationHealth(world: World, tracker: RegistrationTracker): Controller {
-  /** Generations of pool and class for which the tracker counts attempts, by pool UID. */
+  /** The `metadata.generation` of pool and class for which the tracker counts attempts, by pool UID. */
   const seen = new Map<string, string>();
   return {
     name: "nodepool.registrationhealth",
@@ -49,7 +50,7 @@ async function reconcile(
     if (known.status === "False") tracker.reset(uid, "unhealthy");
     return AWAIT_CHANGE;
   }
-  // The class generation 0 means that no class was seen yet, so it is no change of the class.
+  // The class generation 0 means that no class was seen yet, so it does not count as a change of the class.
   const changed = before !== undefined && before !== about && !before.endsWith("/0");
   if (known !== undefined && !changed) return AWAIT_CHANGE;
   tracker.reset(uid);

@@ -1,6 +1,7 @@
 /**
- * Tells on a NodePool or Provisioner why none of its broken nodes is repaired, in the condition RepairStopped. The
- * condition exists only while too many nodes are broken, or while they share a cause. karpenter-ts only.
+ * Writes on a NodePool or Provisioner why none of its broken nodes is repaired, in the condition RepairStopped. The
+ * condition exists only while too many nodes are broken, or while they are broken for the same reason. karpenter-ts
+ * only.
  */
 import {
   condition,
@@ -26,7 +27,7 @@ const TYPE = "RepairStopped";
 const POLL_MS = 30_000;
 const NOTHING: Survey = { pools: new Map(), causes: [] };
 
-/** Keeps the condition RepairStopped. */
+/** The controller that updates the condition RepairStopped. */
 export function nodePoolRepair(world: World): Controller {
   const name = "nodepool.repair";
   const run = stepRunner(world.clock, TURN_MS);
@@ -41,7 +42,7 @@ export function nodePoolRepair(world: World): Controller {
 
 async function reconcile(world: World, run: StepRunner): Promise<Outcome> {
   if (!mayDecide(world)) return requeueAfter(POLL_MS);
-  // While repair is off, a condition that an earlier process left is removed, once.
+  // If repair is off, a condition that an earlier process left is removed.
   const isOn = isRepairMethod(world);
   const found = isOn
     ? await run(survey(world.cluster.nodes(), world.cloud.repairPolicies))
@@ -66,7 +67,7 @@ async function show(world: World, stored: StoredPool, found: Survey): Promise<vo
   await changePool(world, stored, (one) => withIt(one, change, world.clock.now()));
 }
 
-/** Why repair stops. A shared cause is reported rather than a number. */
+/** Why no node of the pool is repaired. If nodes have a common cause, the cause is reported instead of their number. */
 function stopOf(
   { cluster }: World,
   { pool }: StoredPool,

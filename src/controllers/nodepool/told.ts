@@ -1,6 +1,6 @@
 /**
- * Publishes events about settings of a pool that users may misjudge. With `limits.nodes: 0` nothing is launched for it,
- * but its nodes stay. Also an annotation that has no effect. karpenter-ts only.
+ * Publishes events about settings of a pool that users may misunderstand. With `limits.nodes: 0` nothing is launched
+ * for the pool, but its nodes are kept. Another event is about an annotation that has no effect. karpenter-ts only.
  */
 import { returnsProblem } from "../../apis/hub/returns.ts";
 import type { KubeObject } from "../../apis/meta.ts";
@@ -9,7 +9,10 @@ import { AWAIT_CHANGE, type Controller } from "../../kube/manager/controller.ts"
 import { isManagedPool, poolSources, readPool, type StoredPool } from "../pools.ts";
 import type { World } from "../world.ts";
 
-/** Publishes each event once while its text stays true, and again after a restart. */
+/**
+ * The controller that publishes these events. Each is published once as long as its text is the same, and again after a
+ * restart.
+ */
 export function nodePoolTold(world: World): Controller {
   const told = new Map<string, ReadonlySet<string>>();
   return {
@@ -53,7 +56,7 @@ export function poolOff(pool: KubeObject): EventToPublish {
   };
 }
 
-/** The event about an annotation that has no effect, or only a part of it. */
+/** The event about an annotation of which all or a part has no effect. */
 export function annotationIgnored(pool: KubeObject, message: string): EventToPublish {
   return {
     object: pool,

@@ -1,6 +1,6 @@
 /**
- * Logs once, for each field of a NodePool or node class, that the field is accepted but has no effect. The list of
- * these fields is apis/hub/not-acted-on.ts, which is also in the reference pages.
+ * Logs each field of a NodePool or node class that is accepted but has no effect. Each is logged once.
+ * apis/hub/not-acted-on.ts lists these fields; the reference pages show the list, too.
  */
 import { fieldsNotActedOn } from "../../apis/hub/not-acted-on.ts";
 import { POOL_KINDS } from "../../apis/hub/to-pool.ts";
@@ -14,7 +14,7 @@ import {
 } from "../../kube/manager/controller.ts";
 import type { World } from "../world.ts";
 
-/** Logs each field without effect once. */
+/** The controller that logs each field without effect once. */
 export function unusedFields(world: World): Controller {
   const log = world.log.with({ controller: "nodepool.fields" });
   const kinds = [...POOL_KINDS, ...world.cloud.nodeClassKinds] as readonly Kind[];

@@ -18,7 +18,7 @@ import {
 import { changePool, isManagedPool, readPool } from "../pools.ts";
 import type { World } from "../world.ts";
 
-/** Keeps ValidationSucceeded. upstream: pkg/controllers/nodepool/validation. */
+/** The controller that updates the condition ValidationSucceeded. upstream: pkg/controllers/nodepool/validation. */
 export function nodePoolValidation(world: World): Controller {
   return {
     name: "nodepool.validation",
@@ -32,7 +32,7 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
   const stored = readPool(world, request);
   if (stored === undefined) return AWAIT_CHANGE;
   const { unreadable, classRef } = stored.pool;
-  // A pool without a node class belongs to no provider, so each provider reports its problem.
+  // A pool without a node class belongs to no provider, so every provider's Karpenter reports its problem.
   const isNobodys = unreadable !== undefined && classRef.kind === "";
   if (!isNobodys && !isManagedPool(world, stored.pool)) return AWAIT_CHANGE;
   const nowMs = world.clock.now();

@@ -1,6 +1,6 @@
 /**
- * Carries out a plan: nominates the nodes that will take pods, keeps the seats of these pods, creates the claims, and
- * publishes events on the pods. A claim that cannot be created does not stop the others.
+ * Carries out a plan: nominates the nodes that pods are planned on, reserves the places of these pods, creates the
+ * claims, and publishes events on the pods. A claim that cannot be created does not prevent the others.
  */
 import { vocabulary } from "../../apis/hub/generation.ts";
 import type { Logger } from "../../base/log.ts";
@@ -13,7 +13,7 @@ import { createClaims } from "./create-claims.ts";
 import { nominated, wouldBeNominated } from "./events.ts";
 import { claimTarget, nominationMs, targetsOf } from "./nomination.ts";
 
-/** The results for the claims of one plan. */
+/** The created and the failed claims of one plan. */
 export interface Applied {
   readonly made: readonly MadeClaim[];
   readonly failed: readonly FailedClaim[];
@@ -25,7 +25,10 @@ export interface FailedClaim {
   readonly error: Error;
 }
 
-/** Nominates nodes, publishes events, and remembers which node each pod was planned on. */
+/**
+ * Carries out the plan: creates its claims, nominates nodes, publishes events, and remembers which node each pod was
+ * planned on.
+ */
 export async function apply(
   world: World,
   log: Logger,

@@ -1,26 +1,27 @@
 /**
- * The batch: pods and nodes that need a planning pass, and the time until it begins. Joins core's batch window with the
- * clock.
+ * Collects the pods and nodes that need a planning pass, and decides when the pass begins. The window itself is in
+ * core; here it is connected with the clock.
  */
 import { BatchWindow } from "../../core/provisioning/batch/batch-window.ts";
 import type { World } from "../world.ts";
 
-/** The batch window. upstream: pkg/controllers/provisioning/batcher.go. */
+/** The pods and nodes of the next planning pass. upstream: pkg/controllers/provisioning/batcher.go. */
 export interface Batcher {
-  /** Requests a pass for a pending pod or a leaving node. */
+  /** Requests a pass for a pending pod, or for a node that will be removed. */
   trigger(uid: string): void;
-  /** Milliseconds until planning may begin; undefined before the first trigger. */
+  /** Milliseconds until the pass may begin. Undefined: nothing has requested one. */
   readonly waitMs: number | undefined;
-  /** Milliseconds since the first trigger of this batch. 0 before it. */
+  /** Milliseconds since the first request of this batch. 0: there is none. */
   readonly openMs: number;
-  /** Call when planning begins. Later triggers are for the next pass. */
+  /** Ends the batch when planning begins. Later requests are for the next pass. */
   close(): void;
-  /** Called at each trigger that opened a window; returns "stop". */
+  /** Calls the handler whenever a request begins a new batch. Returns a function that stops this. */
   onOpen(handler: () => void): () => void;
 }
 
 /**
- * A window closes after `batch-idle-duration` without a new trigger, and after `batch-max-duration` at the latest.
+ * Creates the batcher. A batch ends after `batch-idle-duration` without a new request, and after `batch-max-duration`
+ * at the latest.
  */
 export function createBatcher(world: Pick<World, "clock" | "settings">): Batcher {
   const { clock, settings } = world;

@@ -18,7 +18,7 @@ import { poolInput, schedulingInput } from "./gather.ts";
 const NOT_FOUND = { code: 404, reason: "NotFound", details: { name: "default" } };
 const NODE_CLASS = { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" };
 
-/** A pool, and a plan for three nodes of it. */
+/** Creates a pool, and a plan for three nodes of it. */
 async function threePlanned(beforeAnswer: (name: string) => Promise<void> = async () => undefined) {
   const world = fakeWorld();
   await world.api.create(NODE_POOL, nodePool({ template: { nodeClassRef: NODE_CLASS } }));
@@ -44,7 +44,7 @@ async function threePlanned(beforeAnswer: (name: string) => Promise<void> = asyn
   return { world, create };
 }
 
-/** Replaces the answers of live reads, until `restore` is called. */
+/** Replaces the API server's answers to reads of pools, until `restore` is called. */
 function answerLive(
   world: FakeWorld,
   answer: (get: () => Promise<KubeObject>) => Promise<unknown>,

@@ -1,6 +1,6 @@
 /**
  * Creates planned claims, after a last check of their pools, read from the API server. Used by the provisioner, by
- * static pools, and by disruption for replacements. A refused claim does not stop the others.
+ * static pools, and by disruption for replacements. A claim that is refused does not prevent the others.
  */
 import { claimGeneration, claimKind, toClaim } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
@@ -19,8 +19,8 @@ import { claimFields, poolFields, some } from "../words.ts";
 import type { World } from "../world.ts";
 
 /**
- * The created claim of each plan, in order, or an Error. `reason`: label of the metric. `annotations`: added to each
- * claim.
+ * Creates the claims. Returns for each plan, in order, the created claim or an Error. `reason`: label of the metric.
+ * `annotations`: added to each claim.
  */
 export async function createClaims(
   world: World,
@@ -29,9 +29,9 @@ export async function createClaims(
   reason: string,
   annotations: Readonly<Record<string, string>> = {},
 ): Promise<readonly (NodeClaim | Error)[]> {
-  // All names are drawn before the first request, so that their order does not depend on responses.
+  // All names are drawn before the first request, so that they do not depend on the order of responses.
   const suffixes = planned.map(() => world.random.suffix());
-  // Limits are checked before the first claim is created. The plan keeps them, so its claims must not count against
+  // Limits are checked before the first claim is created. The plan respects them, so its claims must not count against
   // each other here.
   const refusals = await poolRefusals(world, planned);
   const send = async (plan: PlannedClaim, suffix: string): Promise<NodeClaim | Error> => {
@@ -46,7 +46,7 @@ export async function createClaims(
   };
   const sent: Promise<NodeClaim | Error>[] = [];
   for (const [index, plan] of planned.entries()) {
-    // A claim names hundreds of types, and there may be thousands of claims.
+    // Sending takes long: a claim names hundreds of instance types, and there may be thousands of claims.
     if (turnIsOver(world.clock)) await world.clock.sleep(0);
     sent.push(send(plan, suffixes[index] as string));
   }
@@ -54,7 +54,7 @@ export async function createClaims(
 }
 
 /**
- * Why pools of the plan get no node, by pool id. Each pool is read once from the API server. The mirror may be
+ * Why pools of the plan may get no node, by pool id. Each pool is read once from the API server. The mirror may be
  * outdated: the pool may be gone or replaced, or its limits may be lower now.
  */
 async function poolRefusals(
@@ -73,7 +73,7 @@ async function poolRefusals(
   return found;
 }
 
-/** The pool as read from the API server, or why it gets no node. */
+/** The pool as read from the API server, or why it may get no node. */
 async function readLive(world: World, id: string): Promise<Pool | string> {
   const stored = poolById(world, id);
   if (stored === undefined) return `${id} is gone`;

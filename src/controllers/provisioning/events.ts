@@ -4,14 +4,17 @@ import type { KubeObject } from "../../apis/meta.ts";
 import type { PlannedClaim } from "../../core/provisioning/result.ts";
 import type { EventToPublish } from "../../kube/events/events.ts";
 
-/** karpenter-ts only: a pod did not keep the node that was planned for it. */
+/** Event reason: a pod is no longer planned for the node that an earlier plan chose. karpenter-ts only. */
 export const PLANNED_NODE_LOST = "PlannedNodeLost";
 const FAILED_DEDUPE_MS = 5 * 60_000;
 const NO_TYPES_DEDUPE_MS = 60_000;
-/** A plan for ten thousand pods must not write ten thousand events. Some suffice to show that pods are nominated. */
+/**
+ * The rate of Nominated events. A plan for ten thousand pods must not write ten thousand events; some are enough to
+ * show it.
+ */
 const NOMINATED_RATE = { perSecond: 5, burst: 10 } as const;
 
-/** `targets`: `nodeclaim/x`, `machine/x`, `node/y`. */
+/** The event that a pod is planned on a node. `targets`: such as `nodeclaim/x`, `machine/x`, `node/y`. */
 export function nominated(pod: Pod, targets: readonly string[]): EventToPublish {
   return {
     object: pod,
@@ -23,7 +26,7 @@ export function nominated(pod: Pod, targets: readonly string[]): EventToPublish 
   };
 }
 
-/** karpenter-ts only, with `--observe-only`. */
+/** The event that a pod would be planned on a new node, under `--observe-only`. karpenter-ts only. */
 export function wouldBeNominated(pod: Pod, { pool, cheapest }: PlannedClaim): EventToPublish {
   return {
     object: pod,
@@ -35,7 +38,10 @@ export function wouldBeNominated(pod: Pod, { pool, cheapest }: PlannedClaim): Ev
   };
 }
 
-/** karpenter-ts only. `targets`: as in {@link nominated}. `why`: a sentence without its full stop. */
+/**
+ * The event with the reason PlannedNodeLost. `targets`: as in {@link nominated}. `why`: a sentence without its full
+ * stop. karpenter-ts only.
+ */
 export function plannedNodeLost(pod: Pod, targets: readonly string[], why: string): EventToPublish {
   return {
     object: pod,
@@ -63,7 +69,7 @@ export function noCompatibleInstanceTypes(
   };
 }
 
-/** The pod has no place in the plan; `why` is upstream's sentence. */
+/** The event that a pod has no place in the plan. `why`: upstream's sentence. */
 export function failedScheduling(pod: Pod, why: string): EventToPublish {
   return {
     object: pod,

@@ -1,5 +1,5 @@
 /**
- * Reads everything for a planning pass: the pods that need a place, the usable pools with what they can launch, the
+ * Reads everything for a planning pass: the pods that need a node, the usable pools with what they can launch, the
  * nodes and the volumes. A pool that cannot be used is reported and left out.
  */
 
@@ -31,19 +31,19 @@ import { surge } from "../surges.ts";
 import { poolFields } from "../words.ts";
 import type { World } from "../world.ts";
 
-/** Most instance types one claim names. upstream: MaxInstanceTypes */
+/** The most instance types that one claim names. upstream: MaxInstanceTypes */
 const MAX_INSTANCE_TYPES = 600;
 
-/** The pods that need a place. */
+/** The pods that need a node. */
 export interface PodsToPlace {
   readonly pending: readonly Pod[];
   /** Pods of nodes that are being removed, sorted by key. */
   readonly leaving: readonly Pod[];
-  /** Pods that stand for CapacityBuffers. */
+  /** The pods that CapacityBuffers reserve capacity for. */
   readonly buffered: readonly Pod[];
 }
 
-/** All pods that a planning pass is to place. */
+/** All pods for which a planning pass finds nodes. */
 export function podsToPlace(world: World): PodsToPlace {
   const nowMs = world.clock.now();
   const guards = disruptionBudgets(world).list();
@@ -63,8 +63,8 @@ export function podsToPlace(world: World): PodsToPlace {
 }
 
 /**
- * Whether a live read has confirmed the deletion of this node, or a command has marked it. A list may be wrong, and
- * then unnecessary nodes would be launched.
+ * Whether the node is really being deleted: the API server has confirmed it, or a command has marked it. If a list
+ * wrongly says so, unnecessary nodes would be launched.
  */
 function isSurelyLeaving(world: World, { node, claim }: NodeView): boolean {
   const deleted = [node, claim].filter((one) => one !== undefined && isDeleting(one));
@@ -72,20 +72,20 @@ function isSurelyLeaving(world: World, { node, claim }: NodeView): boolean {
 }
 
 /**
- * Leaves out pods that have a seat on a claim of unknown capacity. They are planned again once the claim is launched.
+ * Leaves out pods that have a place on a claim of unknown capacity. They are planned again once the claim is launched.
  */
 function placeable({ cluster }: World, pods: readonly Pod[]): readonly Pod[] {
   if (cluster.synced) return pods;
   return pods.filter((pod) => !cluster.isPromised(pod));
 }
 
-/** A pod whose replacement is already being started needs no other place. */
+/** Whether a replacement of the pod is already being started. If so, the pod itself needs no other node. */
 function hasSuccessor(world: World, pod: Pod): boolean {
   const found = surge(world, pod);
   return found.kind === "rolling" && found.ours;
 }
 
-/** The pools of one pass. Order does not matter. */
+/** The usable and unusable pools of one pass, in any order. */
 interface Pools {
   /** Each usable pool, with the instance types of its class. */
   readonly usable: readonly PoolInput[];
@@ -93,7 +93,10 @@ interface Pools {
   readonly unusable: readonly string[];
 }
 
-/** `idle`: remembers which pools were reported as not ready, because each pass finds them again. */
+/**
+ * The pools for a planning pass. `idle`: remembers which pools were reported as not ready, because each pass finds them
+ * again.
+ */
 export async function poolsToUse(
   world: World,
   log: Logger,
@@ -120,15 +123,15 @@ function isNotPlannedFor({ deleting, replicas }: Pool): boolean {
   return deleting || replicas !== undefined;
 }
 
-/** v0.32 had no readiness for v1beta1. There a missing class was noticed only when its instance types were read. */
+/**
+ * Whether the instance types of the pool are read. v0.32 had no readiness for v1beta1, so there a missing class was
+ * noticed only by reading its types.
+ */
 export function isAskedForTypes(pool: Pool): boolean {
   return !isNotPlannedFor(pool) && (pool.ready || pool.generation === "beta");
 }
 
-/**
- * A pool with the instance types of its node class. If there are none, that is logged, and the result has the
- * reason.
- */
+/** A pool with the instance types of its node class. If there are none, that is logged, and the reason is returned. */
 export async function poolInput(
   world: World,
   pool: Pool,
@@ -148,7 +151,7 @@ export async function poolInput(
     }
     const text = errorText(error);
     const what = "skipping, unable to resolve instance types";
-    // Older generations wrote the cause into the message.
+    // Older versions wrote the cause into the message.
     if (pool.generation === "v1") log.error(what, { ...poolFields(pool), error: text });
     else log.error(`${what}, ${text}`, poolFields(pool));
     return `: ${text}`;

@@ -1,7 +1,7 @@
 /** Metrics of planning. upstream: pkg/controllers/provisioning/scheduling/metrics.go */
 import { DURATION_BUCKETS, type MetricSpec } from "../../base/metrics.ts";
 
-/** Passes, waiting pods and created claims. */
+/** Metrics of passes, pending pods and created claims. */
 export const PROVISIONING_METRICS: readonly MetricSpec[] = [
   {
     name: "nodeclaims_created_total",

@@ -1,5 +1,5 @@
 /**
- * Nominations: the node or claim on which a plan places a pod, and how long that is not disrupted.
+ * Nominations: a node or claim on which a plan places a pod is nominated, and for some time it is not disrupted.
  * upstream: pkg/controllers/state
  */
 import { claimGeneration } from "../../apis/hub/claim.ts";
@@ -9,12 +9,15 @@ import type { Settings, World } from "../world.ts";
 
 const MIN_NOMINATION_MS = 10_000;
 
-/** Two batch windows, at least ten seconds. */
+/** Milliseconds for which a nomination lasts: two batch windows, but at least ten seconds. */
 export function nominationMs({ batchMaxMs }: Pick<Settings, "batchMaxMs">): number {
   return Math.max(2 * batchMaxMs, MIN_NOMINATION_MS);
 }
 
-/** `nodeclaim/x, node/y` for an existing or in-flight node, found by its name or its claim's. */
+/**
+ * The names that events use for an existing node or one that is starting, such as `nodeclaim/x` and `node/y`. `name`:
+ * that of the Node or its claim.
+ */
 export function targetsOf({ cluster }: Pick<World, "cluster">, name: string): readonly string[] {
   const view = cluster.node(name);
   const claimed = view?.claim === undefined ? [] : [claimTarget(view.claim)];

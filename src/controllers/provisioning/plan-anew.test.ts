@@ -1,4 +1,4 @@
-// Replanning of pods whose claim the API server refuses as invalid, together with the other pods of the same pass.
+// Pods whose claim the API server refuses as invalid are planned again, together with other pods of the same pass.
 import { describe, expect, it } from "vitest";
 import { NODE } from "../../apis/core/node.ts";
 import { POD, type Pod } from "../../apis/core/pod.ts";
@@ -43,9 +43,9 @@ const LARGE = {
 interface Setting {
   readonly limits?: Record<string, string>;
   readonly types?: readonly InstanceType[];
-  /** Pods on a leaving node. A command has planned a place for each. */
+  /** Pods on a node that is being removed. A command has planned a place for each. */
   readonly moving?: readonly Pod[];
-  /** The node with that place: 4 cpu. */
+  /** The node with that place. It has 4 cpu. */
   readonly target?: string;
   /** This pod is deleted while the server checks a claim that it will refuse. */
   readonly leaves?: Pod;
@@ -55,7 +55,9 @@ interface Setting {
 
 const cpuOf = ({ spec }: NodeClaim) => String(spec.resources?.requests?.["cpu"]);
 
-/** Runs one pass. Claims are refused if their requests end in 01m, so pods with such requests are the cause. */
+/**
+ * Runs one pass. The server refuses claims whose requests end in 01m, so only pods with such requests cause a refusal.
+ */
 async function passOver(
   pods: readonly Pod[],
   { limits = {}, types, moving = [], target, leaves, launchedIn }: Setting = {},
@@ -113,7 +115,7 @@ async function passOver(
     nominated: told("Nominated")
       .map(({ object }) => object.metadata.name)
       .toSorted(),
-    /** The last message for each pod. */
+    /** The last event about each pod without a place. */
     failed: new Map(told("FailedScheduling").map((one) => [one.object.metadata.name, one.message])),
   };
 }
@@ -216,7 +218,7 @@ describe("what a pass has placed, when it plans others again", () => {
     const { claims, failed } = await passOver([bad, away, near], { types });
     expect(claims.map(cpuOf)).toEqual(["1400m"]);
     expect(valuesOf(claims[0] as NodeClaim, TOPOLOGY_ZONE_LABEL_KEY)).toEqual(["zone-a", "zone-b"]);
-    // The pod waits until the zone is known. It is not invalid.
+    // The pod waits until the zone is known. Its claim was not refused.
     expect([...failed.keys()]).toEqual(["bad"]);
     const later = await passOver([bad, away, near], { types, launchedIn: "zone-a" });
     expect(later.nominated).toContain("away");

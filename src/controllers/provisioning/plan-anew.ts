@@ -1,7 +1,7 @@
 /**
  * Plans pods again in the same pass if the API server refused their claim as invalid. Each kind of pod is planned
- * alone. After them come pods without a place in the first plan, because the refused claims may have used up what they
- * need. Everything that the pass has placed stays and counts.
+ * alone. After them come pods without a place in the first plan, because the refused claims may have used up capacity
+ * or limits. All pods that the pass has already placed keep their places.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";
@@ -22,10 +22,10 @@ import { podsToPlace, schedulingInput } from "./gather.ts";
 import { Apart, isInvalid } from "./refused.ts";
 import { tellUnstuck } from "./unstuck.ts";
 
-/** Which kinds of pods are next if not all are planned in one pass. */
+/** Remembers which kinds of pods are next if not all kinds can be planned in one pass. */
 export class Turns {
   readonly refused = new Apart();
-  /** Turns of pods that the first plan did not place. Refused claims have separate turns. */
+  /** The order of pods that the first plan did not place. Pods of refused claims have their own order. */
   readonly leftOver = new Apart();
 }
 
@@ -38,15 +38,15 @@ interface Pass {
   readonly plan: (input: SchedulingInput) => Promise<SchedulingResult>;
 }
 
-/** The results so far. */
+/** The results of the pass so far. */
 interface SoFar {
   readonly made: MadeClaim[];
   readonly existing: SchedulingResult["existing"][number][];
-  /** The event for each pod of a failed claim, by key. */
+  /** The event for each pod without a place, by pod key. */
   readonly words: Map<string, { readonly pod: Pod; readonly message: string }>;
 }
 
-/** Plans the pods of failed claims again, and reports on pods without a place why they have none. */
+/** Plans the pods of failed claims again, and publishes for pods without a place why they have none. */
 export async function placeRefused(world: World, log: Logger, pass: Pass): Promise<void> {
   const { made, failed } = pass.applied;
   const soFar: SoFar = { made: [...made], existing: [...pass.result.existing], words: new Map() };
@@ -67,7 +67,7 @@ async function placeInTurn(world: World, log: Logger, pass: Pass, soFar: SoFar):
   for (const kind of turns.refused.kindsOf(invalid)) await place(kind);
   const leftOver = result.unschedulable.filter(({ ignored }) => ignored !== true);
   if (leftOver.length === 0) return;
-  // Planned after the kinds above: such a pod may make its claim invalid too, and must not block them.
+  // These are planned after the kinds above: such a pod may make its claim invalid too, and must not block them.
   const failed = await place(leftOver.map(({ pod }) => keyOf(pod)));
   for (const kind of turns.leftOver.kindsOf(invalidOf(failed))) await place(kind);
 }
@@ -80,11 +80,11 @@ async function placeAgain(
   soFar: SoFar,
   own: ReadonlySet<string>,
 ): Promise<readonly FailedClaim[]> {
-  // The pods are read again. Planning and creating claims take time, and some pods may be bound or gone by now.
+  // The pods are read again. Planning and creating claims take time, and some pods may be bound or deleted by now.
   const { pending, leaving, buffered } = podsToPlace(world);
   const all = [...pending, ...leaving, ...buffered];
   const sticky = world.cluster.placements.assign(all, world.clock.now());
-  // Pods with a seat are planned too, so that they keep their room.
+  // Pods with a reserved place are planned too, so that their place is not given to others.
   const some = all.filter((pod) => own.has(keyOf(pod)) || sticky.has(keyOf(pod)));
   const usedNow = pools.map((one) => ({ ...one, usage: world.cluster.poolUsage(one.pool.id) }));
   const input = schedulingInput(world, some, usedNow);

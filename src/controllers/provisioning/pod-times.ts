@@ -1,6 +1,6 @@
 /**
- * When each pod was first seen, first planned, and first given a place. The metrics of pending pods are computed
- * from these times. They are in memory only, as upstream: after a restart each pod counts as new.
+ * When each pod was first seen, first planned, and first given a place. The metrics of pending pods are computed from
+ * these times. As in upstream they are in memory only: after a restart each pod counts as new.
  * upstream: pkg/controllers/state/cluster.go AckPods, MarkPodSchedulingDecisions
  */
 import type { Pod } from "../../apis/core/pod.ts";
@@ -8,19 +8,19 @@ import type { Clock } from "../../base/clock.ts";
 
 /** The times of pending pods, for metrics. */
 export interface PodTimes {
-  /** Call when a pending pod is seen. The first call sets the time since which it is pending. */
+  /** Records that the pod is pending. The first call sets the time since which it is pending. */
   acknowledge(pod: Pod): void;
-  /** Call after a plan with the pod. The first call returns the milliseconds since the pod was seen. */
+  /** Records that a plan included the pod. The first call returns the milliseconds since the pod was seen. */
   decide(pod: Pod, placed: boolean): number | undefined;
   /** When a plan first had a place for the pod. Undefined: the last plan had none. */
   placedAtMs(pod: Pod): number | undefined;
-  /** Pods that no plan has decided on yet, and when each was seen. */
+  /** Pods that no plan has included yet, and when each was seen. */
   undecided(): Iterable<{
     readonly namespace: string;
     readonly name: string;
     readonly sinceMs: number;
   }>;
-  /** Call when the pod is bound or deleted. */
+  /** Drops the times of a pod. Call it when the pod is bound or deleted. */
   forget(pod: Pod): void;
 }
 
@@ -32,7 +32,7 @@ interface Times {
   placedMs: number | undefined;
 }
 
-/** Times are kept in memory only; a restart forgets them. */
+/** Creates the record of times. It is in memory only, so a restart loses it. */
 export function createPodTimes({ clock }: { readonly clock: Clock }): PodTimes {
   const known = new Map<string, Times>();
 

@@ -1,6 +1,6 @@
 /**
- * The progress of the current planning pass, for the gauges of the scheduler's queue. After a pass they show it as
- * finished until the next one begins.
+ * The progress of the current planning pass, for the gauges of the scheduler's queue. After a pass the gauges show it
+ * as finished until the next one begins.
  * upstream: pkg/controllers/provisioning/scheduling/metrics.go
  */
 import type { Pod } from "../../apis/core/pod.ts";
@@ -11,14 +11,14 @@ import type { World } from "../world.ts";
 
 const CONTROLLER = "provisioner";
 
-/** The gauges of the pass that runs now. */
+/** Provides the gauges of the current pass. */
 export class Progress {
   readonly #world: Pick<World, "clock" | "cluster">;
   #passes = 0;
   #undecided = 0;
   #sinceMs: number | undefined;
 
-  /** The zones that the pods of the last pass are bound to. */
+  /** The zone that each pod of the last pass is restricted to. */
   zones: ReadonlyMap<Pod, string> = new Map();
 
   constructor(world: Pick<World, "clock" | "cluster">) {
@@ -31,7 +31,7 @@ export class Progress {
     this.#sinceMs = this.#world.clock.now();
   }
 
-  /** Call when the plan is made and is about to be carried out. */
+  /** Records that the plan is made and will now be carried out. */
   decided(): void {
     this.#undecided = 0;
   }
@@ -57,7 +57,7 @@ export class Progress {
     return [{ labels, value }];
   }
 
-  /** Pending pods by zone. */
+  /** The number of pending pods by zone. */
   *#byZone(): Iterable<Sample> {
     const waiting = new Set(this.#world.cluster.unboundPods().map(keyOf));
     const counts = new Map<string, number>();

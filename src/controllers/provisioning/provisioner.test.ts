@@ -1,4 +1,4 @@
-// Pods of nodes that a command removes, planned with pending pods. Also pools that can launch nothing.
+// Planning of pods from nodes that a command removes, together with pending pods. Also pools that can launch nothing.
 import { describe, expect, it } from "vitest";
 import { NODE } from "../../apis/core/node.ts";
 import { POD } from "../../apis/core/pod.ts";
@@ -35,8 +35,8 @@ import { podTrigger } from "./triggers.ts";
 const CLASS_REF = { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" };
 
 /**
- * The new nodes if `moving` leaves its node and `waiting` has none. `placed` are pods for which a command has a
- * place.
+ * The new nodes for two pods: `moving`, whose node is being removed, and `waiting`, which is pending. `placed`: pods
+ * for which a command has a place.
  */
 async function asked(placed: readonly string[], limits: Record<string, string> = {}) {
   const world = fakeWorld();
@@ -183,7 +183,7 @@ describe("a pool whose requirements no instance type meets", () => {
 });
 
 describe("a claim that the API server finds invalid", () => {
-  /** Two pods of each size. Claims are refused with `status` if their requests are not whole cpus. */
+  /** Plans two pods of each size. The server refuses claims with `status` if their requests are not whole cpus. */
   async function refusing(
     sizes: readonly string[],
     { status = 422, limits = {} }: { status?: number; limits?: Record<string, string> } = {},

@@ -1,7 +1,8 @@
 /**
- * Makes claims for pending pods, one pass at a time. A pass waits for the batch, gathers facts, lets the planner
- * decide, and carries out the plan: claims, nominations, events. Triggers start it. nodeclaim.lifecycle launches the
- * claims, and kube-scheduler binds the pods. upstream: pkg/controllers/provisioning/provisioner.go
+ * Creates claims for pending pods, one pass at a time. A pass starts when the batch is complete. It reads the cluster,
+ * lets the planner decide, and carries out the plan: claims, nominations, events. The controllers of triggers.ts
+ * request passes. nodeclaim.lifecycle launches the claims, and kube-scheduler binds the pods.
+ * upstream: pkg/controllers/provisioning/provisioner.go
  */
 
 import type { Pod } from "../../apis/core/pod.ts";
@@ -46,12 +47,12 @@ import { tellUnstuck } from "./unstuck.ts";
 /** Milliseconds until the next try while the cluster state is incomplete. */
 const UNSYNCED_RETRY_MS = 1_000;
 
-/** The key of the report that there are no pools. */
+/** The key under which the lack of pools is reported. */
 const NO_POOLS = "no pools";
 
 const SELF: Request = { kind: "", name: "provisioner" };
 
-/** One pass: gather, plan, apply. upstream: pkg/controllers/provisioning/provisioner.go. */
+/** The controller that runs planning passes. upstream: pkg/controllers/provisioning/provisioner.go. */
 export function provisioner(
   world: World,
   batcher: Batcher,
@@ -136,14 +137,14 @@ async function reconcile(
   const applied = await apply(world, log, result);
   const plan = (some: SchedulingInput) => planned(world, { ...some, options }, steering);
   await placeRefused(world, log, { pools, result, applied, turns, plan });
-  // Triggers that came while planning opened the next window.
+  // Requests that were made during planning began the next batch.
   return batcher.waitMs === undefined ? AWAIT_CHANGE : requeueAfter(batcher.waitMs);
 }
 
 /**
- * Plans pods that a disruption command moves together with pending pods, so that other pods do not take their room.
- * Their new nodes are not launched, because the command launches its replacements. If such nodes use up limits that
- * other pods need, the other pods are planned once more without them.
+ * Plans pods that a disruption command moves together with pending pods, so that other pods do not get their places. No
+ * nodes are launched for the moved pods here, because the command launches its own replacements. If such nodes use up
+ * limits that other pods need, the other pods are planned once more without the moved pods.
  */
 async function planned(
   { clock, settings }: World,
@@ -167,7 +168,10 @@ async function planned(
   return { ...result, newClaims: result.newClaims.filter((claim) => !isNeedless(claim)) };
 }
 
-/** `startMs`: when planning began; `batchedMs`: how long the batch was open before. */
+/**
+ * What traces need to know about a pass. `startMs`: when planning began. `batchedMs`: how long the batch was collected
+ * before.
+ */
 function passFacts(
   clock: Clock,
   { startMs, batchedMs }: { readonly startMs: number; readonly batchedMs: number },
@@ -185,7 +189,7 @@ function passFacts(
   };
 }
 
-/** The gauges and durations of pods that wait. */
+/** Updates the gauges and durations of pending pods. */
 function tellOfPods(
   { metrics }: World,
   { times, progress }: Pick<Memory, "times" | "progress">,
@@ -201,7 +205,7 @@ function tellOfPods(
   progress.zones = zonesOfPods(pending, input);
 }
 
-/** `unusable`: why each existing pool cannot be used. */
+/** Reports that no pool can be used. `unusable`: why each existing pool cannot. */
 function withoutPools(
   world: World,
   log: Logger,

@@ -11,7 +11,9 @@ import { createPodTimes } from "./pod-times.ts";
 import { provisioner } from "./provisioner.ts";
 import { podTrigger } from "./triggers.ts";
 
-/** Milliseconds from the start at which the cloud was asked for instance types. The first `failures` calls fail. */
+/**
+ * When the instance types were read from the cloud, in milliseconds from the start. The first `failures` reads fail.
+ */
 async function asked(failures: number) {
   const world = fakeWorld();
   await world.api.create(FAKE_NODE_CLASS, { metadata: { name: "default" } });

@@ -1,6 +1,6 @@
 /**
- * Reads facts that a pass will need while its batch is still open: what pools can launch, and what pods of a template
- * require. So pods do not wait for these reads after the window has closed.
+ * Reads what a pass will need while its batch is still collected: what pools can launch, and what pods of a template
+ * require. So pods do not wait for these reads after the batch has ended.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { readPod } from "../../core/provisioning/batch/pod-class.ts";
@@ -9,7 +9,7 @@ import { listPools } from "../pools.ts";
 import type { World } from "../world.ts";
 import { isAskedForTypes } from "./gather.ts";
 
-/** Reads in advance what planning of this pending pod will need. */
+/** Reads in advance what planning needs to know about this pending pod. */
 export function readPodAhead({ settings, cloud }: World, pod: Pod): void {
   const { preferencePolicy } = settings;
   readPod(pod, { preferencePolicy, wellKnownLabels: cloud.wellKnownLabels });
@@ -26,12 +26,12 @@ export class TypesAhead {
       try {
         readTypes(await world.cloud.getInstanceTypes(pool));
       } catch {
-        // The pass itself reads again, and reports the error.
+        // An error is ignored, because the pass itself reads again and reports it.
       }
     }
   }
 
-  /** The batch is closed: the next one may find other types. */
+  /** Records that the batch has ended, so that the types are read again for the next one. */
   end(): void {
     this.#areRead = false;
   }

@@ -3,7 +3,7 @@ import type { Pod } from "../../apis/core/pod.ts";
 import type { PlannedClaim } from "../../core/provisioning/result.ts";
 import { Apart } from "./refused.ts";
 
-/** One claim with a pod of each kind; of a claim only its pods are read. */
+/** A planned claim with one pod of each kind. Only its pods are read here. */
 function claim(kinds: number): PlannedClaim {
   const pods = Array.from({ length: kinds }, (_, index) => {
     const name = `p-${String(index).padStart(2, "0")}`;

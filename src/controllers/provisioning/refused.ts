@@ -1,7 +1,7 @@
 /**
- * Decides which pods are planned again after the API server refused their claim as invalid (422). Only one kind of pod
- * on the claim may be the cause, but all others would stay pending with it. So each kind is planned alone. karpenter-ts
- * only: upstream plans them together again.
+ * Decides which pods are planned again after the API server refused their claim as invalid (422). Maybe only one kind
+ * of pod on the claim is the cause, but all others would stay pending with it. So each kind is planned alone.
+ * karpenter-ts only: upstream plans them together again.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { perTemplate } from "../../apis/core/pod-template.ts";
@@ -10,15 +10,15 @@ import type { PlannedClaim } from "../../core/provisioning/result.ts";
 import { KubeError } from "../../kube/errors.ts";
 
 const INVALID = 422;
-/** The most kinds that are planned alone in one pass. Each costs a plan. */
+/** The most kinds that are planned alone in one pass. Each needs its own plan. */
 const MOST_AT_ONCE = 10;
 
-/** Whether the API server refused the object as invalid (422), so that a retry of the same object is useless. */
+/** Whether the API server refused the object as invalid (422), so that a retry with the same object is useless. */
 export function isInvalid(answer: unknown): boolean {
   return answer instanceof KubeError && answer.status === INVALID;
 }
 
-/** Groups pods by kind. If there are too many kinds for one pass, the next pass continues with the next kinds. */
+/** Divides pods by kind. If there are too many kinds for one pass, the next pass continues with the next kinds. */
 export class Apart {
   #next = 0;
 
@@ -40,7 +40,7 @@ export class Apart {
         }
     }
     const kinds = [...mixed.keys()].filter((kind) => !alone.has(kind)).sort();
-    // If all kinds fit in this pass, the next kind for later passes stays the same.
+    // All kinds fit in this pass, so the position for later passes does not change.
     if (kinds.length <= MOST_AT_ONCE) return kinds.map((kind) => mixed.get(kind) ?? []);
     const first = this.#next % kinds.length;
     this.#next = first + MOST_AT_ONCE;
@@ -49,12 +49,12 @@ export class Apart {
   }
 }
 
-/** The fields of a pod that may become a part of a claim. Pods with equal fields are one kind. */
+/** The fields of a pod that may become part of a claim, as text. Pods with equal fields are one kind. */
 function kindOf({ metadata: { namespace }, spec }: Pod): string {
   const { volumes = [] } = spec;
   const kept = volumes.filter((one) => "persistentVolumeClaim" in one || "ephemeral" in one);
   return `${namespace} ${textOf(spec)} ${kept.length === 0 ? "" : JSON.stringify(kept)}`;
 }
 
-/** Kept by template: the text is long, and there may be ten thousand pods. */
+/** The text of a pod spec, kept by template: the text is long, and there may be ten thousand pods. */
 const textOf = perTemplate(({ hostname: _, ...common }) => JSON.stringify(common));

@@ -1,5 +1,5 @@
 /**
- * Log lines, events and gauges of a planning pass, in the wording of the pools' generation.
+ * Log lines, events and gauges of a planning pass, worded as in the API version of the pools.
  * upstream: pkg/controllers/provisioning/scheduling/scheduler.go, pkg/controllers/provisioning/provisioner.go
  */
 import type { Pod } from "../../apis/core/pod.ts";
@@ -15,7 +15,7 @@ import { dollars, poolFields, some } from "../words.ts";
 import type { World } from "../world.ts";
 import { failedScheduling, noCompatibleInstanceTypes } from "./events.ts";
 
-/** v0.5 requested at most this number of types. */
+/** v0.5 requested at most this number of instance types. */
 const V05_OPTIONS = 20;
 
 /** A finished planning pass. */
@@ -23,15 +23,15 @@ export interface Pass {
   readonly result: SchedulingResult;
   readonly pods: readonly Pod[];
   readonly pools: readonly Pool[];
-  /** Time of the clock's `elapsedMs`. */
+  /** When planning began, by the monotonic clock. */
   readonly startMs: number;
-  /** How long its batch had been collected. */
+  /** How long the batch of the pass was collected. */
   readonly batchedMs: number;
 }
 
 /**
  * Logs the result of a pass. Claims are logged when they are created. A pod without a place is planned again every ten
- * seconds; `told` remembers the logged messages, so that each is logged once.
+ * seconds. `told`: remembers the logged messages, so that each is logged once.
  */
 export function report(world: World, log: Logger, told: StandingProblems, pass: Pass): void {
   const { result, pods, pools, startMs } = pass;
@@ -58,7 +58,7 @@ export function report(world: World, log: Logger, told: StandingProblems, pass: 
       ignoredCount++;
       if (told.isNews(podKey(pod), message))
         log.debug("ignoring pod", { [word(pools, "Pod", "pod")]: keyOf(pod), error: message });
-      // With this message the pod is not for Karpenter, so it gets no event.
+      // This message means that the pod is not for Karpenter, so it gets no event.
       if (message !== NOT_FOR_US) world.events.publish(failedScheduling(pod, message));
       continue;
     }
@@ -102,14 +102,14 @@ export function report(world: World, log: Logger, told: StandingProblems, pass: 
   reportPlan(log, result);
 }
 
-/** The prefix of pods' keys among the reported problems. */
+/** The prefix of the keys of pods among the reported problems. */
 const POD = "pod ";
 
 function podKey({ metadata }: Pod): string {
   return `${POD}${metadata.uid}`;
 }
 
-/** Forgets pods that have a place or are gone. If they have no place later, they are logged again. */
+/** Drops pods that have a place or are gone. If they have no place later, they are logged again. */
 function forgetPlaced(told: StandingProblems, { unschedulable }: SchedulingResult): void {
   const left = new Set(unschedulable.map(({ pod }) => podKey(pod)));
   told.keep((key) => !key.startsWith(POD) || left.has(key));
@@ -128,7 +128,10 @@ function tellLimitCost(log: Logger, { result, pools }: Parameters<typeof report>
   log.info("limits make the planned nodes dearer", { nodePools: names, "cost-per-hour": price });
 }
 
-/** Published on the pool as well, so that its owner sees why it gets no nodes. Provisioners never had this event. */
+/**
+ * Reports pools for which no instance type can be launched. An event on the pool shows its owner why it gets no nodes.
+ * Provisioners never had this event.
+ */
 function tellPoolsWithoutTypes(
   world: World,
   log: Logger,
@@ -151,8 +154,8 @@ function tellPoolsWithoutTypes(
 }
 
 /**
- * v0.5 logged one packing for equal nodes of a provisioner. It bound pods at once, so no in-flight node had waiting
- * pods.
+ * Logs a plan as v0.5 did. It logged equal nodes of a provisioner once, and bound pods at once, so starting nodes had
+ * no waiting pods.
  */
 function reportInV05(log: Logger, { result, pods, batchedMs }: Pass): void {
   if (result.newClaims.length === 0) return;
@@ -191,7 +194,7 @@ function reportPlan(log: Logger, { newClaims, existing }: SchedulingResult): voi
   }
 }
 
-/** A field name: that of v1 if there is a v1 pool, else the older one. */
+/** A field name for the log: that of v1 if there is a v1 pool, else the older one. */
 function word(pools: readonly Pool[], v1: string, older: string): string {
   return pools.some(({ generation }) => generation === "v1") ? v1 : older;
 }

@@ -1,6 +1,6 @@
 /**
- * Triggers of planning: a pod that cannot be placed, and a node that is cordoned by a taint or deleted. Each triggers
- * again every ten seconds while that lasts.
+ * What requests a planning pass: a pod that cannot be placed, and a node that is cordoned by a taint or deleted. Each
+ * requests another pass every ten seconds while that lasts.
  * upstream: pkg/controllers/provisioning/controller.go
  */
 import { NODE, type Node } from "../../apis/core/node.ts";
@@ -27,10 +27,10 @@ import type { Batcher } from "./batcher.ts";
 import type { PodTimes } from "./pod-times.ts";
 import { readPodAhead } from "./read-ahead.ts";
 
-/** A pod without a place triggers a new pass after this time. */
+/** A pod without a place requests a new pass after this time. */
 const RETRY_MS = 10_000;
 
-/** `provisioner.trigger.pod` */
+/** The controller `provisioner.trigger.pod`, which requests a pass for each pending pod. */
 export function podTrigger(world: World, batcher: Batcher, times: PodTimes): Controller {
   return {
     name: "provisioner.trigger.pod",
@@ -54,15 +54,18 @@ export function podTrigger(world: World, batcher: Batcher, times: PodTimes): Con
 }
 
 /**
- * False if only the mirror says that the node is being deleted. The API server is asked about nodes that are not
- * Karpenter's. node.termination asks about Karpenter's own.
+ * Whether the node is really being deleted. For nodes that are not Karpenter's the API server is read, because the
+ * mirror may be wrong. node.termination does the same for Karpenter's own nodes.
  */
 async function isProvenToLeave(world: World, node: Node): Promise<boolean> {
   if (!isDeleting(node) || hasFinalizer(node, TERMINATION_FINALIZER)) return true;
   return isDeletedNow(world, NODE as Kind, node);
 }
 
-/** `provisioner.trigger.node`: the pods of nodes that are cordoned by a taint or deleted need other nodes. */
+/**
+ * The controller `provisioner.trigger.node`, which requests a pass when a node is cordoned by a taint or deleted. Its
+ * pods need other nodes.
+ */
 export function nodeTrigger(world: World, batcher: Batcher): Controller {
   return {
     name: "provisioner.trigger.node",

@@ -1,6 +1,6 @@
 /**
- * Reports pods that lose the node of an earlier plan, and removes their seats. The reason, and the pods that took the
- * room, are logged once for each node and reason, and published on each pod.
+ * Reports pods that lose the place that an earlier plan reserved for them, and frees these places. The reason, and the
+ * pods that got the room, are logged once for each node and reason, and published on each pod.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";
@@ -28,10 +28,10 @@ const SENTENCES: Readonly<Record<Unstuck["reason"], string>> = {
   noInstanceTypes: "no instance type is left",
 };
 
-/** Drops these placements, logs why, and publishes events. */
+/** Drops these reservations, logs why, and publishes events. */
 export function tellUnstuck(world: World, log: Logger, unstuck: readonly Unstuck[] = []): void {
   const byNode = new Map<string, { first: Unstuck; pods: Pod[] }>();
-  // Pods of CapacityBuffers are not reported: other pods are meant to take their room.
+  // Pods of CapacityBuffers are not reported: other pods are meant to get their places.
   for (const one of unstuck.filter(({ pod }) => !isBufferPod(pod))) {
     const key = `${one.target} ${one.reason}`;
     const known = byNode.get(key);

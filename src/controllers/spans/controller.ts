@@ -1,6 +1,6 @@
 /**
- * Watches claims and the pods that they were created for, and exports what happens to them as spans. Runs only if
- * traces are exported. It writes nothing to the cluster.
+ * Watches claims and the pods that they were created for, and exports what happens to them as spans. Runs only if the
+ * export of traces is enabled. It writes nothing to the cluster.
  */
 import { POD, type Pod } from "../../apis/core/pod.ts";
 import { CLAIM_KINDS } from "../../apis/hub/claim.ts";
@@ -18,7 +18,7 @@ import { pods } from "../mirrors.ts";
 import type { World } from "../world.ts";
 import type { SpanNotes } from "./span-notes.ts";
 
-/** Tells {@link SpanNotes} of claims and pods. */
+/** The controller that passes the states of claims and pods to {@link SpanNotes}. */
 export function spans(world: World, notes: SpanNotes): Controller {
   return {
     name: "spans",

@@ -1,7 +1,7 @@
 /**
- * Collects facts about claims and commands in progress, and exports their spans when they are done. The decisions of
- * passes and commands are passed in; everything else is read from the objects. Memory is bounded: the oldest entries
- * are dropped first.
+ * Collects facts about claims and commands in progress, and exports their spans when they are finished. The decisions
+ * of passes and commands are passed in; everything else is read from the objects. Memory is limited: if there is too
+ * much, the oldest entries are dropped.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
@@ -25,18 +25,18 @@ import {
 } from "../../core/spans/command-spans.ts";
 import type { TraceSpan } from "../../core/spans/span.ts";
 
-/** Where spans go. Never waits, never throws. */
+/** Receives finished spans. `send` never waits and never throws. */
 export interface SpanSink {
   send(spans: readonly TraceSpan[]): void;
 }
 
 /**
- * The most claims with a trace at the same time. No cluster has so many in-flight claims. Beyond it the oldest are
- * dropped.
+ * The most claims with a trace at the same time. No cluster starts so many nodes at once. If there are more, the oldest
+ * are dropped.
  */
 const MOST_CLAIMS = 5_000;
 const MOST_COMMANDS = 500;
-/** Milliseconds after the node is initialized. A pod that is not bound by then is no longer awaited. */
+/** Milliseconds after the initialization of a node. A pod that is not bound by then is no longer waited for. */
 const MOST_WAIT_MS = 10 * 60_000;
 
 type Way = Omit<ClaimWay, "nowMs" | "isGone">;
@@ -45,12 +45,12 @@ type Command = { -readonly [K in keyof Omit<CommandWay, "nowMs">]?: CommandWay[K
 export class SpanNotes {
   readonly #sink: SpanSink;
   readonly #clock: Pick<Clock, "now">;
-  /** Keyed by name of the claim. */
+  /** What is known about each claim in progress, by the claim's name. */
   readonly #ways = new Map<string, Way>();
-  /** The claim that each pod waits for, by the pod's key. */
+  /** The claim that was planned for each pod, by the pod's key. */
   readonly #awaited = new Map<string, string>();
   readonly #commands = new Map<string, Command>();
-  /** The command that ends a claim, by the claim's name. */
+  /** The command that deletes a claim, by the claim's name. */
   readonly #endedBy = new Map<string, string>();
   #pass: PassFacts | undefined;
 
@@ -59,12 +59,12 @@ export class SpanNotes {
     this.#clock = clock;
   }
 
-  /** A pass was planned. Claims that are created from now on belong to it. */
+  /** Records a planned pass. Claims that are created from now on belong to it. */
   passed(pass: PassFacts): void {
     this.#pass = pass;
   }
 
-  /** The claim was created for these pods. */
+  /** Records that the claim was created for these pods. */
   planned(claim: NodeClaim, pods: readonly Pod[]): void {
     const { name } = claim.metadata;
     const real = pods.filter((pod) => !isBufferPod(pod));
@@ -77,17 +77,20 @@ export class SpanNotes {
     this.#keep(name, { ...way, ...(pass === undefined ? {} : { pass }), pods: real.map(planned) });
   }
 
-  /** The command starts now. */
+  /** Records that the command starts now. */
   started(id: string, begun: Omit<BegunCommand, "startedMs">): void {
     this.#commandOf(id).begun = { ...begun, startedMs: this.#clock.now() };
   }
 
-  /** Whether a claim waits for this pod, by the pod's key. */
+  /** Whether a claim waits for this pod, which is given by its key. */
   awaits(podKey: string): boolean {
     return this.#awaited.has(podKey);
   }
 
-  /** Notes the claim's current state. Undefined: it is gone. Returns when to check it again at the latest. */
+  /**
+   * Records the claim's current state. Undefined: it is gone. Returns after how many milliseconds it must be checked
+   * again at the latest.
+   */
   saw(name: string, claim: NodeClaim | undefined): number | undefined {
     this.#noteCommand(name, claim);
     const known = this.#ways.get(name);
@@ -98,7 +101,7 @@ export class SpanNotes {
     return this.#settle(name, claim === undefined);
   }
 
-  /** Notes the pod's current state. Undefined: it is gone. */
+  /** Records the pod's current state. Undefined: it is gone. */
   sawPod(podKey: string, pod: Pod | undefined): void {
     const name = this.#awaited.get(podKey);
     const way = name === undefined ? undefined : this.#ways.get(name);
@@ -124,7 +127,7 @@ export class SpanNotes {
     return { claim, seenMs: { created: this.#clock.now() }, pods: [], commandId };
   }
 
-  /** The planned claim is gone, or the pod was planned elsewhere. */
+  /** Removes the pod from its claim: the claim is gone, or the pod was planned elsewhere. */
   #leave(podKey: string): void {
     const name = this.#awaited.get(podKey);
     const way = name === undefined ? undefined : this.#ways.get(name);
@@ -205,7 +208,7 @@ export class SpanNotes {
     this.#sink.send(commandSpans(facts));
   }
 
-  /** The list with the current state of this claim. */
+  /** The list with this claim's entry replaced by its current state. */
   #with<T extends Pick<Way, "claim" | "seenMs">>(
     claims: readonly T[],
     claim: NodeClaim,
@@ -218,7 +221,7 @@ export class SpanNotes {
       : claims.map((one) => (one === known ? now : one));
   }
 
-  /** Notes the time for each new condition of the claim. */
+  /** Adds the current time for each new condition of the claim. */
   #seen({ seenMs }: { readonly seenMs: Way["seenMs"] }, claim: NodeClaim): Way["seenMs"] {
     const nowMs = this.#clock.now();
     const next: Record<string, number> = { ...seenMs };
@@ -229,7 +232,7 @@ export class SpanNotes {
   }
 }
 
-/** A claim that was already complete when this process started gets no spans. */
+/** Whether the claim is still starting. One that was complete when this process started gets no spans. */
 function isOnItsWay(claim: NodeClaim): boolean {
   return !isDeleting(claim) && !isTrue(claim, "Initialized") && !isTrue(claim, "Ready");
 }

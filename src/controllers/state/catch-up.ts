@@ -1,10 +1,10 @@
-/** Brings the cluster state up to date in turns after many changes, before code reads it in one step. */
+/** Applies pending changes to the cluster state in several steps, before code reads the state in one step. */
 import { type StepRunner, stepRunner, TURN_MS } from "../../base/steps.ts";
 import type { World } from "../world.ts";
 
 /**
- * Applies the waiting changes. Few changes are applied in one step, many in several. `run`: the run of a controller
- * that these turns belong to.
+ * Applies the pending changes: a few in one step, many in several. `run`: the step runner of the controller that calls
+ * this.
  */
 export async function catchUp(
   { cluster, clock }: Pick<World, "cluster" | "clock">,

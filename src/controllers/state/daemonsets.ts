@@ -1,4 +1,4 @@
-/** `state.daemonset`: feeds DaemonSets, and what admission adds to their pods, to the cluster state. */
+/** `state.daemonset`: updates the cluster state with DaemonSets, and with what admission adds to their pods. */
 import { DAEMON_SET, type DaemonSet } from "../../apis/apps/kinds.ts";
 import {
   VERTICAL_POD_AUTOSCALER,
@@ -12,7 +12,7 @@ import type { Controller } from "../../kube/manager/controller.ts";
 import type { World } from "../world.ts";
 import { type Feed, fed, feeder } from "./feeder.ts";
 
-/** Feeds DaemonSets to the cluster state. */
+/** The controller that updates the cluster state with DaemonSets. */
 export function stateDaemonSet({ cluster, settings }: World): Controller {
   return feeder("state.daemonset", [
     fed(daemonSetFeed(cluster)),
@@ -22,7 +22,7 @@ export function stateDaemonSet({ cluster, settings }: World): Controller {
   ]);
 }
 
-/** Feeds DaemonSets, whose pods will run on new nodes. */
+/** How DaemonSets, whose pods will run on new nodes, are put into the cluster state. */
 export function daemonSetFeed(cluster: ClusterState): Feed<DaemonSet> {
   return {
     kind: DAEMON_SET,
@@ -31,7 +31,7 @@ export function daemonSetFeed(cluster: ClusterState): Feed<DaemonSet> {
   };
 }
 
-/** Feeds LimitRanges, which set requests of containers without any. */
+/** How LimitRanges are put into the cluster state. They set requests of containers that have none. */
 export function limitRangeFeed({ admission }: Pick<ClusterState, "admission">): Feed<LimitRange> {
   return {
     kind: LIMIT_RANGE,
@@ -40,7 +40,10 @@ export function limitRangeFeed({ admission }: Pick<ClusterState, "admission">): 
   };
 }
 
-/** Feeds RuntimeClasses, which add overhead, node selectors and tolerations to the pods that name them. */
+/**
+ * How RuntimeClasses are put into the cluster state. They add overhead, node selectors and tolerations to pods that
+ * reference them.
+ */
 export function runtimeClassFeed({
   admission,
 }: Pick<ClusterState, "admission">): Feed<RuntimeClass> {
@@ -51,7 +54,7 @@ export function runtimeClassFeed({
   };
 }
 
-/** Updates the recommended requests of pods that will be created again. */
+/** How the recommended requests of pods that will be created again are put into the cluster state. */
 function verticalAutoscalerFeed({
   admission,
 }: Pick<ClusterState, "admission">): Feed<VerticalPodAutoscaler> {

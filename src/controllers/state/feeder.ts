@@ -1,7 +1,7 @@
 /**
- * Feeds the cluster state. The mapping of a mirror's event updates the state at once and in order, and returns no
- * requests. The state must be as fresh as the mirrors before any queue runs, so these controllers are first in
- * all.ts. upstream: pkg/controllers/state/informer
+ * Updates the cluster state with objects. Each event of a mirror changes the state at once and in order, and reconciles
+ * nothing. The state must be as fresh as the mirrors before any queue runs, so these controllers are first in all.ts.
+ * upstream: pkg/controllers/state/informer
  */
 import type { Kind, KubeObject } from "../../apis/meta.ts";
 import {
@@ -11,19 +11,19 @@ import {
   source,
 } from "../../kube/manager/controller.ts";
 
-/** How objects of one kind are put into a cluster state and removed from it. */
+/** How objects of one kind are put into the cluster state and removed from it. */
 export interface Feed<T extends KubeObject> {
   readonly kind: Kind<T>;
   put(object: T): void;
   remove(object: T): void;
 }
 
-/** A controller without reconcile: its sources change the cluster state within the watch's event. */
+/** A controller without reconcile: its sources change the cluster state as soon as the watch delivers an event. */
 export function feeder(name: string, watches: readonly Source[]): Controller {
   return { name, watches, concurrency: 1, reconcile: async () => AWAIT_CHANGE };
 }
 
-/** A source that puts or removes one kind of object. */
+/** A source that puts objects of one kind into the cluster state, or removes them. */
 export function fed<T extends KubeObject>({ kind, put, remove }: Feed<T>): Source {
   return source(kind, (object, event) => {
     if (event === "removed") remove(object);

@@ -1,6 +1,7 @@
 /**
- * Metrics that tell whether the cluster state is complete, and since when it is not. Nothing is decided while it is
- * incomplete. upstream: pkg/controllers/state/metrics.go
+ * Metrics of the cluster state: whether it is complete, and since when it is not. Nothing is decided while it is
+ * incomplete.
+ * upstream: pkg/controllers/state/metrics.go
  */
 import { CLAIM_KINDS } from "../../apis/hub/claim.ts";
 import type { MetricSpec, Sample, Series } from "../../base/metrics.ts";
@@ -8,7 +9,7 @@ import { type Controller, source } from "../../kube/manager/controller.ts";
 import { observer } from "../metrics/observer.ts";
 import type { World } from "../world.ts";
 
-/** Whether the cluster state is complete. */
+/** Metrics of the size and completeness of the cluster state. */
 export const STATE_METRICS: readonly MetricSpec[] = [
   {
     name: "cluster_state_node_count",
@@ -30,7 +31,10 @@ export const STATE_METRICS: readonly MetricSpec[] = [
   },
 ];
 
-/** Runs after the controllers that put claims into the cluster state, because it reads their result. */
+/**
+ * The controller that updates these metrics. It runs after the controllers that put claims into the cluster state,
+ * because it reads their result.
+ */
 export function stateMetrics({ metrics, cluster, clock }: World): Controller {
   let unsyncedSinceMs: number | undefined;
 

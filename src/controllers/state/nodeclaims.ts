@@ -1,6 +1,6 @@
 /**
- * `state.nodeclaim`: feeds NodeClaims and Machines in hub shape to the cluster state. Claims of other providers'
- * classes are left out, so that no decision waits for their launch.
+ * `state.nodeclaim`: updates the cluster state with NodeClaims and Machines, both in their v1 form. Claims of other
+ * providers' classes are left out, so that no decision waits for their launch.
  */
 import { CLAIM_KINDS, toClaim } from "../../apis/hub/claim.ts";
 import type { Kind } from "../../apis/meta.ts";
@@ -9,7 +9,7 @@ import { isManagedClaim } from "../claims.ts";
 import type { World } from "../world.ts";
 import { fed, feeder } from "./feeder.ts";
 
-/** Feeds NodeClaims and Machines to the cluster state. */
+/** The controller that updates the cluster state with NodeClaims and Machines. */
 export function stateNodeClaim(world: World): Controller {
   const { cluster } = world;
   const feeds = CLAIM_KINDS.map((kind) =>

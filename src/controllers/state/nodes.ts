@@ -1,5 +1,6 @@
 /**
- * `state.node`: feeds every Node to the cluster state. Pods may also be placed on Nodes that Karpenter does not own.
+ * `state.node`: updates the cluster state with every Node. Pods may also be placed on Nodes that Karpenter does not
+ * own.
  */
 import { NODE, type Node } from "../../apis/core/node.ts";
 import type { ClusterState } from "../../core/state/cluster.ts";
@@ -7,12 +8,12 @@ import type { Controller } from "../../kube/manager/controller.ts";
 import type { World } from "../world.ts";
 import { type Feed, fed, feeder } from "./feeder.ts";
 
-/** Feeds Nodes to the cluster state. */
+/** The controller that updates the cluster state with Nodes. */
 export function stateNode({ cluster }: World): Controller {
   return feeder("state.node", [fed(nodeFeed(cluster))]);
 }
 
-/** Feeds all Nodes, whoever owns them. */
+/** How all Nodes, whoever owns them, are put into the cluster state. */
 export function nodeFeed(cluster: ClusterState): Feed<Node> {
   return {
     kind: NODE,

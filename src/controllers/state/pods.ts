@@ -1,4 +1,4 @@
-/** `state.pod`: feeds all pods to the cluster state, as the mirror projects them. */
+/** `state.pod`: updates the cluster state with all pods, in the reduced form of the mirror. */
 import { POD, type Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";
 import type { ClusterState } from "../../core/state/cluster.ts";
@@ -6,12 +6,12 @@ import type { Controller } from "../../kube/manager/controller.ts";
 import type { World } from "../world.ts";
 import { type Feed, fed, feeder } from "./feeder.ts";
 
-/** Feeds pods to the cluster state. */
+/** The controller that updates the cluster state with pods. */
 export function statePod({ cluster }: World): Controller {
   return feeder("state.pod", [fed(podFeed(cluster))]);
 }
 
-/** Feeds pods, both bound and pending. */
+/** How pods, both bound and pending, are put into the cluster state. */
 export function podFeed(cluster: ClusterState): Feed<Pod> {
   return {
     kind: POD,

@@ -1,6 +1,6 @@
 /**
- * Ends the nodes that a static pool has beyond its `replicas`. Budgets do not apply, because a person has scaled the
- * pool down. The drain still respects PodDisruptionBudgets. Needs the gate StaticCapacity.
+ * Deletes the nodes that a static pool has beyond its `replicas`. Budgets do not apply, because a person has scaled the
+ * pool down. The drain still respects PodDisruptionBudgets. Needs the feature gate StaticCapacity.
  * upstream: pkg/controllers/static/deprovisioning/controller.go
  */
 import type { Pool } from "../../apis/hub/pool.ts";
@@ -22,7 +22,7 @@ import { staticPoolSources } from "./sources.ts";
 const POLL_MS = 60_000;
 const UNSYNCED_RETRY_MS = 1_000;
 
-/** Removes claims of a static NodePool beyond its replicas. */
+/** The controller that deletes claims of a static NodePool beyond its replicas. */
 export function staticDeprovisioning(world: World): Controller {
   return {
     name: "static.deprovisioning",
@@ -46,7 +46,7 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
       if (claim === undefined) return;
       const stillHolds = () => asksForLess;
       if ((await deleteClaim(world, claim, "staticScaleDown", { stillHolds })) !== "ended") return;
-      // Marks the node now, so that the next reconcile counts it as leaving. Not before the deletion, which can fail.
+      // Marks the node now, so that the next reconcile counts it as deleted. Not before the deletion, which can fail.
       // Not if the claim is already gone, because nothing would remove the mark.
       if (readClaim(world, claimRequest(claim)) !== undefined)
         world.cluster.markForDeletion(claim.metadata.name);
@@ -58,7 +58,7 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
   return requeueAfter(POLL_MS);
 }
 
-/** Whether the pool, as read from the API server, still wants no more nodes than this reconcile assumes. */
+/** Whether the pool, as read from the API server, still has no more replicas than this reconcile assumes. */
 async function stillAsksForLess(world: World, stored: StoredPool, pool: Pool): Promise<boolean> {
   const replicas = (await livePool(world, stored))?.replicas;
   return replicas !== undefined && replicas <= (pool.replicas ?? 0);

@@ -4,7 +4,7 @@ import type { EventToPublish } from "../../kube/events/events.ts";
 
 const DEDUPE_MS = 5 * 60_000;
 
-/** Tells why a pool has fewer nodes than its replicas. */
+/** The event that says why a pool has fewer nodes than its replicas. */
 export function nodesMissing(
   pool: KubeObject,
   replicas: number | string,

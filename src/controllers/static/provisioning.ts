@@ -1,5 +1,5 @@
 /**
- * Keeps static pools at their `replicas`: creates claims for missing nodes at once. Needs the gate StaticCapacity.
+ * Creates claims for nodes that a static pool lacks to reach its `replicas`. Needs the feature gate StaticCapacity.
  * upstream: pkg/controllers/static/provisioning/controller.go
  */
 import { vocabulary } from "../../apis/hub/generation.ts";
@@ -26,7 +26,7 @@ const POLL_MS = 60_000;
 const LIMITED_MS = 30_000;
 const UNSYNCED_RETRY_MS = 1_000;
 
-/** Creates claims of a static NodePool up to its replicas. */
+/** The controller that creates claims of a static NodePool up to its replicas. */
 export function staticProvisioning(world: World): Controller {
   return {
     name: "static.provisioning",
@@ -38,8 +38,8 @@ export function staticProvisioning(world: World): Controller {
 
 /**
  * If a pool is edited while its nodes are planned, they are planned again, but only once. Otherwise a pool that is
- * edited all the time would never get nodes. Claims of the second plan have the hash of that moment, so they drift if
- * the pool has changed.
+ * edited all the time would never get nodes. Claims of the second plan have the pool's hash at that time, so they drift
+ * if the pool has changed since.
  */
 type Try = "first" | "second";
 
@@ -59,11 +59,11 @@ async function reconcile(world: World, request: Request, which: Try): Promise<Ou
   const planning = planStaticNodes(schedulingInput(world, [], [input]), input, count);
   const { newClaims: plans, lacks } = await inTurns(world.clock, planning, TURN_MS);
   const now = readPool(world, request);
-  // A change of the pool causes the next reconcile.
+  // The next change of the pool causes a reconcile.
   if (now?.pool.ready !== true || now.pool.deleting) return AWAIT_CHANGE;
   if (which === "first" && !asksTheSame(stored.native, now.native))
     return reconcile(world, request, "second");
-  // Claims that another pool creates meanwhile may need the room of this plan.
+  // Claims that another pool creates meanwhile may need the capacity of this plan.
   if (!world.cluster.synced) return requeueAfter(UNSYNCED_RETRY_MS);
   if (lacks !== undefined)
     world.events.publish(nodesMissing(now.native, now.pool.replicas ?? 0, lacks));

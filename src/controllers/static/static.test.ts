@@ -157,7 +157,7 @@ describe("a static pool that is scaled down", () => {
       await world.run(stateNodeClaim(world), staticProvisioning(slow.world));
       await world.clock.advance(10_000);
       expect(claims(world)).toHaveLength(replicas);
-      // Each of the five claims is created in a turn of its own.
+      // Each of the five claims is created in its own step, so that other work can run in between.
       expect(slow.turns()).toBeGreaterThan(replicas);
       await world.stop();
     }

@@ -1,7 +1,7 @@
 /**
- * Runs the life of each claim: launch, registration, initialization, and deletion if one of them is late. At the end:
- * its Nodes, its instance, its finalizer. Reconciles after changes of the claim and of its Node. node.termination
- * drains, and core/nodeclaim decides.
+ * Takes each claim through its life: launch, registration, initialization, and deletion if one of them takes too long.
+ * A deleted claim loses its Nodes, then its instance, then its finalizer. Reconciles after changes of the claim and of
+ * its Node. node.termination drains the Nodes, and core/nodeclaim contains the decisions.
  * upstream: pkg/controllers/nodeclaim/lifecycle/controller.go
  */
 import { NODE } from "../../../apis/core/node.ts";
@@ -42,7 +42,10 @@ import { giveUpIfLate } from "./liveness.ts";
 import { register } from "./registration.ts";
 import { done, type Memory, type StepResult } from "./step.ts";
 
-/** Runs the steps of a claim in order and joins their results. upstream: pkg/controllers/nodeclaim/lifecycle. */
+/**
+ * The controller that runs the steps of a claim in order and combines their results. upstream:
+ * pkg/controllers/nodeclaim/lifecycle.
+ */
 export function lifecycle(world: World, tracker: RegistrationTracker): Controller {
   const memory: Memory = {
     launches: new Map(),
@@ -115,7 +118,9 @@ async function reconcile(world: World, memory: Memory, request: Request): Promis
   return isStored ? soonest(...outcomes) : AWAIT_CHANGE;
 }
 
-/** Milliseconds until the finalizer may be added again. Other programs may remove it each time. */
+/**
+ * Milliseconds until the finalizer may be added again. It is delayed because other programs may remove it each time.
+ */
 function restOf(world: World, claim: NodeClaim, { contested }: Memory): number {
   const { waitMs, times } = contested.next(claim);
   if (waitMs === 0 && times > 1)
@@ -126,7 +131,7 @@ function restOf(world: World, claim: NodeClaim, { contested }: Memory): number {
   return waitMs;
 }
 
-/** Collects the error, so that earlier errors are reported and later work runs. */
+/** Runs the work and collects its error, so that earlier errors are reported and later work runs. */
 async function collect(errors: unknown[], work: () => Promise<void> | void): Promise<void> {
   try {
     await work();
@@ -155,7 +160,10 @@ async function attempt(
   }
 }
 
-/** The claim with Karpenter's finalizer and its conditions, stored before the first call to the cloud. */
+/**
+ * Stores Karpenter's finalizer and the first conditions on the claim, before the first call to the cloud. Returns the
+ * stored claim.
+ */
 async function begun(
   world: World,
   claim: NodeClaim,

@@ -1,6 +1,6 @@
 /**
- * The end of a claim. Its Nodes are deleted first (node.termination drains them), then the instance is ended. The
- * finalizer is removed once the cloud no longer knows the instance.
+ * Finalizes a deleted claim. Its Nodes are deleted first (node.termination drains them), then the instance is
+ * terminated. The finalizer is removed once the cloud no longer knows the instance.
  * upstream: pkg/controllers/nodeclaim/lifecycle/controller.go, finalize
  */
 import type { Node } from "../../../apis/core/node.ts";
@@ -58,7 +58,7 @@ const LISTED_MS = 30_000;
 /** Runs on each change of a claim that is being deleted, until its finalizer is removed. */
 export async function finalize(world: World, stored: NodeClaim, memory: Memory): Promise<Outcome> {
   const uid = stored.metadata.uid ?? stored.metadata.name;
-  // The instance of a claim whose status was not stored. It may become known to this process later.
+  // The instance of a claim whose status was not stored. It may become known to this process only later.
   const launched = (): NodeClaim | undefined => memory.launches.get(uid)?.launched;
   if (!hasFinalizer(stored, TERMINATION_FINALIZER)) return AWAIT_CHANGE;
   if (!(await isDeletedNow(world, claimKind(stored), stored))) return requeueAfter(HELD_RETRY_MS);
@@ -88,9 +88,9 @@ export async function finalize(world: World, stored: NodeClaim, memory: Memory):
     const gone = await endInstance(world, stamped, [stamped]);
     const marked = await changeClaim(world, stamped, (one) => terminating(world, one));
     if (marked === undefined) return AWAIT_CHANGE;
-    // Older generations remove the finalizer as soon as the cloud has accepted the request.
+    // Older API versions remove the finalizer as soon as the cloud has accepted the request.
     if (!gone && claimGeneration(marked) === "v1") return awaitEnd(world, marked, [marked]);
-    // A booting instance may have joined after its termination was requested. No other code deletes that Node.
+    // An instance that was booting may have joined after its termination was requested. No other code deletes its Node.
     if (gone) await deleteNodes(world, marked);
     ending = marked;
   }
@@ -105,7 +105,7 @@ function terminating(world: World, claim: NodeClaim): NodeClaim {
   return withCondition(claim, { type: "InstanceTerminating", status: "True" }, world.clock.now());
 }
 
-/** Stores the provider id of a claim that was deleted during its launch, so that its instance is ended. */
+/** Stores the provider id on a claim that was deleted during its launch, so that its instance is terminated. */
 async function withProviderId(
   world: World,
   claim: NodeClaim,
@@ -116,7 +116,7 @@ async function withProviderId(
   return changeClaim(world, claim, (one) => ({ ...one, status: { ...one.status, providerID } }));
 }
 
-/** Finds an instance that another process launched for the claim before it ended, without storing the provider id. */
+/** Looks for an instance that an earlier process launched for the claim without storing its provider id. */
 async function withUnknownLaunch(
   world: World,
   claim: NodeClaim | undefined,
@@ -132,8 +132,8 @@ async function withUnknownLaunch(
 }
 
 /**
- * Whether another claim has the same instance, for example after a restore under another name. The claim that stays
- * keeps the machine.
+ * Whether another claim has the same instance, for example after a restore under another name. If so, the instance is
+ * kept for that claim.
  */
 function isAnothers(world: World, { metadata, status }: NodeClaim): boolean {
   if (!status?.providerID) return false;
@@ -142,7 +142,7 @@ function isAnothers(world: World, { metadata, status }: NodeClaim): boolean {
   );
 }
 
-/** Ends an instance that the cloud returned after the check above, while the claim still existed. */
+/** Terminates an instance that the cloud returned after the check above, while the claim still existed. */
 async function endLatecomer(
   world: World,
   claim: NodeClaim,
@@ -153,7 +153,7 @@ async function endLatecomer(
   await endLateLaunch(world, { ...claim, status: { ...claim.status, providerID } });
 }
 
-/** Writes the deadline of the drain once, from the claim's grace period. */
+/** Writes the deadline of the drain on the claim, once, from the claim's grace period. */
 async function stampDeadline(world: World, claim: NodeClaim): Promise<NodeClaim | undefined> {
   const graceMs = parseDuration(claim.spec.terminationGracePeriod ?? "");
   const key = NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY;
@@ -172,7 +172,7 @@ async function stampDeadline(world: World, claim: NodeClaim): Promise<NodeClaim 
   return annotated;
 }
 
-/** Deletes the claim's Nodes first, so that they are drained. Undefined: it is proven that there is none. */
+/** Deletes the claim's Nodes first, so that they are drained. Undefined: it is certain that there is none. */
 async function drainNodes(
   world: World,
   claim: NodeClaim,
@@ -193,7 +193,7 @@ async function drainNodes(
   if (first !== undefined) {
     const { uid = claim.metadata.name } = claim.metadata;
     memory.leaving.set(keyOfClaim(claim), { uid, seenAs: first.metadata.name });
-    // A Node without Karpenter's finalizer is gone at once. The mirror gets its removal shortly after.
+    // A Node without Karpenter's finalizer is gone at once. The mirror receives its removal shortly after.
     return AWAIT_CHANGE;
   }
   if (isEnding(world, providerID)) return undefined;
@@ -207,13 +207,13 @@ async function drainNodes(
   }
   if (isHeldForStranger(world, claim, unseen)) return requeueAfter(HELD_RETRY_MS);
   for (const node of unseen) await deleteToDrain(world, node);
-  // After the watch delivers its deletion, it is drained like other Nodes.
+  // Once the watch has delivered the deletion of the Node, it is drained like other Nodes.
   return unseen.length === 0 ? undefined : requeueAfter(LOOK_AGAIN_MS);
 }
 
 /**
- * Whether one of these Nodes is not Karpenter's. The Node of a registered claim was marked, so somebody has changed the
- * provider ID in the claim's status. That is told on both.
+ * Whether one of these Nodes does not belong to Karpenter. The Node of a registered claim has Karpenter's marks. So
+ * somebody has changed the provider id in the claim's status, and an event on both says so.
  */
 function isHeldForStranger(world: World, claim: NodeClaim, standing: readonly Node[]): boolean {
   const stranger = standing.find((node) => !isKarpenters(node));
@@ -228,7 +228,7 @@ function isHeldForStranger(world: World, claim: NodeClaim, standing: readonly No
   return true;
 }
 
-/** Whether the Node has any mark of Karpenter: a pool's label, our finalizer, or a claim as its owner. */
+/** Whether the Node has any mark of Karpenter: a pool's label, Karpenter's finalizer, or a claim as its owner. */
 function isKarpenters(node: Node): boolean {
   const { labels, ownerReferences = [] } = node.metadata;
   return (
@@ -238,7 +238,7 @@ function isKarpenters(node: Node): boolean {
   );
 }
 
-/** The Nodes that the API server has for it. `unsure`: one does not tell its instance, which has been told. */
+/** The claim's Nodes on the API server. `unsure`: one of them has no provider id yet, and an event was published. */
 async function standingNow(
   world: World,
   claim: NodeClaim,
@@ -258,7 +258,9 @@ async function standingNow(
   }
 }
 
-/** Whether the Node has joined the claim, even if that was not stored on the claim. Pods may run there. */
+/**
+ * Whether the Node has registered for the claim, even if that was not stored on the claim. If so, pods may run there.
+ */
 function isJoined(claim: NodeClaim, node: Node): boolean {
   return isTrue(claim, "Registered") || hasFinalizer(node, TERMINATION_FINALIZER);
 }

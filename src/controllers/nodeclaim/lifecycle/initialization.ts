@@ -1,7 +1,7 @@
 /**
- * Step 3: once the registered Node is usable, labels it and sets Initialized. Also sets ConsistentStateFound if the
- * Node has what was promised. The condition's reason says what is missing. Changes of the Node reconcile the claim
- * again.
+ * Step 3 of a claim's life: once the registered Node is usable, labels it and sets Initialized. Also sets
+ * ConsistentStateFound if the Node has the promised resources. The condition's reason says what is missing. Changes of
+ * the Node reconcile the claim again.
  * upstream: pkg/controllers/nodeclaim/lifecycle/initialization.go
  */
 import { NODE } from "../../../apis/core/node.ts";
@@ -19,15 +19,15 @@ import { claimLog } from "../../words.ts";
 import type { World } from "../../world.ts";
 import { done, type StepResult } from "./step.ts";
 
-/** Sets Initialized when the Node is ready, startup taints are gone and requested resources are there. */
+/** Sets Initialized once the Node is ready, has no startup taints, and has the requested resources. */
 export async function initialize(world: World, claim: NodeClaim): Promise<StepResult> {
   const providerId = claim.status?.providerID;
-  // While it waits, v1 writes Unknown, and older generations write False.
+  // Until it is initialized, v1 writes Unknown, and older API versions write False.
   const waiting = claimGeneration(claim) === "v1" ? "Unknown" : "False";
   const known = condition(claim, "Initialized")?.status;
   if (known !== "Unknown" && known !== waiting) return done(claim);
   if (!isTrue(claim, "Registered") || providerId === undefined) return done(claim);
-  // The node is rebooting and the new boot is not Ready yet, or was not seen.
+  // The node is rebooting: its new boot is not Ready yet, or was not seen.
   if (isRebooting(claim)) return done(claim);
   const nowMs = world.clock.now();
   const found = registration(nodes(world).byIndex("providerId", providerId));

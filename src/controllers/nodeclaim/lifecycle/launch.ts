@@ -1,7 +1,8 @@
 /**
- * Step 1: launches the instance while Launched is Unknown. The launch is remembered by the claim's UID, so that a
- * status that could not be stored never buys a second instance. If the cloud is out of capacity or the class is not
- * ready, the claim is deleted and its pods are planned again. upstream: pkg/controllers/nodeclaim/lifecycle/launch.go
+ * Step 1 of a claim's life: launches the instance while Launched is Unknown. The launch is remembered by the claim's
+ * UID, so that no second instance is launched if the status could not be stored. If the cloud is out of capacity or the
+ * class is not ready, the claim is deleted and its pods are planned again.
+ * upstream: pkg/controllers/nodeclaim/lifecycle/launch.go
  */
 
 import { claimGeneration } from "../../../apis/hub/claim.ts";
@@ -40,7 +41,7 @@ const REMEMBER_MS = 60 * 60_000;
 const LEAST_WAIT_MS = 60_000;
 const MESSAGE_LENGTH = 300;
 
-/** Asks the cloud for an instance, once. The result is remembered until the status is written. */
+/** Calls the cloud to launch an instance, once. The result is remembered until the status is written. */
 export async function launch(world: World, claim: NodeClaim, memory: Memory): Promise<StepResult> {
   const cache = memory.launches;
   const uid = uidOf(claim);
@@ -50,7 +51,7 @@ export async function launch(world: World, claim: NodeClaim, memory: Memory): Pr
     return done(claim);
   }
   let launched = cache.get(uid)?.launched;
-  // A claim with a provider id is launched, even if its conditions were lost.
+  // A claim with a provider id was launched, even if its conditions were lost.
   if (launched === undefined && claim.status?.providerID)
     return done(withCondition(claim, { type: "Launched", status: "True" }, world.clock.now()));
   if (launched === undefined) {
@@ -71,9 +72,9 @@ export async function launch(world: World, claim: NodeClaim, memory: Memory): Pr
 }
 
 /**
- * Whether the claim on the API server has no instance either. A watch that lags behind may show a claim as it was
- * before its launch. Then a second instance would be launched and replace the first one's Node. Claims that this
- * process began and did not launch need no read.
+ * Whether the claim on the API server has no instance either. A watch that lags behind may deliver the claim as it was
+ * before its launch. Then a second instance would be launched, and its Node would replace the first one's. The read is
+ * not needed for claims that this process began and did not launch.
  */
 async function stillWaits(world: World, claim: NodeClaim, memory: Memory): Promise<boolean> {
   const uid = uidOf(claim);
@@ -114,14 +115,14 @@ function ask(world: World, claim: NodeClaim, memory: Memory): Promise<NodeClaim>
     .then((launched) => answered(world, claim, launched, launches))
     .finally(() => asked.delete(uid));
   asked.set(uid, asking);
-  // The reconcile may have stopped waiting; then nothing else handles the error.
+  // The reconcile may have stopped waiting, and then no other code handles the error.
   asking.catch(() => undefined);
   return asking;
 }
 
 /**
- * Remembers the launched instance. Rejects if the claim no longer exists: then the instance is ended, and must not be
- * used.
+ * Remembers the launched instance. Rejects if the claim no longer exists: then the instance is terminated, and must not
+ * be used.
  */
 async function answered(
   world: World,
@@ -132,7 +133,7 @@ async function answered(
   const uid = uidOf(claim);
   const nowMs = world.clock.now();
   for (const [key, { untilMs }] of launches) if (untilMs <= nowMs) launches.delete(key);
-  // Stored before the claim is read: a claim that is finalized during the read finds the instance here.
+  // Stored before the claim is read, so that a claim finalized during the read finds its instance here.
   launches.set(uid, { launched, untilMs: nowMs + REMEMBER_MS });
   report(world, claim, launched);
   if (await isHeld(world, claim)) return launched;
@@ -142,7 +143,7 @@ async function answered(
 }
 
 /**
- * Whether the claim exists with Karpenter's finalizer. If the mirror says no, the API server is asked, because the
+ * Whether the claim exists with Karpenter's finalizer. If the mirror says no, the API server is read, because the
  * mirror may be outdated. If the API server does not answer, the instance is kept.
  */
 async function isHeld(world: World, claim: NodeClaim): Promise<boolean> {
@@ -189,8 +190,8 @@ function report(world: World, claim: NodeClaim, launched: NodeClaim): void {
 }
 
 /**
- * Adds the instance's fields. The claim's labels replace equal labels of the instance, but the instance's annotations
- * replace those of the claim.
+ * Adds the fields of the instance to the claim. For equal keys, the claim's labels win over the instance's, but the
+ * instance's annotations win over the claim's.
  */
 function withInstance(claim: NodeClaim, launched: NodeClaim): NodeClaim {
   const { providerID, imageID, capacity, allocatable } = launched.status ?? {};

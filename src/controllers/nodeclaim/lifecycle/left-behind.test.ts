@@ -13,7 +13,7 @@ import { lifecycle } from "./controller.ts";
 const UID = "this-cluster";
 const LAUNCHED = { type: "Launched", status: "True" };
 
-/** A claim as a crashed process leaves it: with the finalizer, before its launch. */
+/** A claim as a crashed process leaves it: with the finalizer, but not launched. */
 function waiting(name: string): NodeClaim {
   return {
     metadata: {
@@ -28,7 +28,9 @@ function waiting(name: string): NodeClaim {
   } as unknown as NodeClaim;
 }
 
-/** Instances of a pool without claims. `fits`: whether the cloud lets a claim take one over. */
+/**
+ * A world with instances of a pool that no claim names. `fits`: whether the cloud lets a claim take over an instance.
+ */
 async function worldWith(
   ids: readonly string[],
   fits: (claim: NodeClaim, id: string) => boolean = () => true,
@@ -121,7 +123,7 @@ describe("claims that wait since before this process began", () => {
     expect(world.asked).toEqual([]);
     world.api.vanish(NODE_CLAIM, "b");
     await world.stop();
-    // The claim is gone. The Node's labels say to which claim it belonged.
+    // The claim is gone. The Node's owner reference says to which claim it belonged.
     const next = Object.assign(fakeWorld({}, world), { asked: world.asked, lists: 0 });
     const owner = { apiVersion: "karpenter.sh/v1", kind: "NodeClaim", name: "b", uid: "b" };
     const joined = { metadata: { name: "n", ownerReferences: [owner] } };

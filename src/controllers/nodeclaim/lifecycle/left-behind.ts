@@ -1,7 +1,7 @@
 /**
- * Instances that an earlier process launched before it ended, and that no claim names yet. A claim that was waiting
- * then takes over one of them, because a new launch would buy a second instance. The fleet's ClientToken alone does not
- * prevent that: the claim may now be in a batch with other claims (providers/aws/instance/fleet-tokens.ts).
+ * Finds instances that an earlier process launched before it ended, and that no claim names yet. A claim that was
+ * waiting then takes over one of them, because a new launch would add a second instance. The fleet's ClientToken alone
+ * does not prevent that: the claim may now be in a batch with other claims (providers/aws/instance/fleet-tokens.ts).
  */
 import type { Node } from "../../../apis/core/node.ts";
 import { claimKind, toClaim } from "../../../apis/hub/claim.ts";
@@ -19,7 +19,10 @@ import { claimLog } from "../../words.ts";
 import type { World } from "../../world.ts";
 import type { LeftBehind, Memory } from "./step.ts";
 
-/** The claim with an instance that was left behind. Undefined: it must be launched. Rejects if the cloud fails. */
+/**
+ * Returns the claim with an instance that an earlier process launched. Undefined: the claim must be launched. Rejects
+ * if the cloud fails.
+ */
 export async function takeLeftBehind(
   world: World,
   claim: NodeClaim,
@@ -31,7 +34,7 @@ export async function takeLeftBehind(
   while (untried.length > 0) {
     const next = untried.find((id) => !memory.taken.has(id));
     if (next === undefined) {
-      // Other claims try the rest. Instances that they do not keep become free again.
+      // Other claims try the remaining instances. An instance that they do not keep becomes free again.
       const kept = await Promise.all(untried.map((id) => memory.taken.get(id)));
       untried = untried.filter((_, at) => kept[at] !== true);
       continue;
@@ -43,7 +46,7 @@ export async function takeLeftBehind(
   return undefined;
 }
 
-/** Takes the instance, unless another claim takes it at the same time. */
+/** Takes the instance for the claim, unless another claim takes it at the same time. */
 async function take(
   world: World,
   claim: NodeClaim,
@@ -68,7 +71,7 @@ async function take(
 
 /**
  * Searches once, before the first launch of this process, so that its own launches are never found. If no claim was
- * waiting before the start, the cloud is not asked.
+ * waiting before the start, the cloud is not called.
  */
 function leftBehind(world: World, memory: Memory): Promise<LeftBehind> {
   if (memory.leftBehind !== undefined) return memory.leftBehind;
@@ -91,13 +94,13 @@ async function look(world: World, { begunHere }: Memory): Promise<LeftBehind> {
   const waiting = claims.find(isWaiting);
   if (waiting === undefined) return { instances: [], nodes: [] };
   const running = await world.cloud.list();
-  // A mirror may lack a claim or Node, whose instance must not go to another claim.
+  // A mirror may lack a claim or Node. Its instance must not be given to another claim.
   const live = (await world.kube.list(claimKind(waiting))).items.map(toClaim);
   const instances = unnamedInstances([...claims, ...live], running);
   return { instances, nodes: instances.length === 0 ? [] : await allNodes(world) };
 }
 
-/** IDs of the instances that may be the claim's. Instances whose Node has joined come first. */
+/** IDs of the instances that may have been launched for the claim. Instances whose Node has joined come first. */
 function ownFirst(
   world: World,
   claim: NodeClaim,

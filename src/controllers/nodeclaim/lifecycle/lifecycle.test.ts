@@ -46,7 +46,7 @@ async function start(
   return world;
 }
 
-/** Number of claims that timed out without an instance or Node, by label. */
+/** How many claims timed out without an instance or Node, for each series of the metric. */
 const timeouts = (
   { measured }: FakeWorld,
   what: "launch" | "registration" | "initialization" = "registration",
@@ -55,7 +55,7 @@ const timeouts = (
     new RegExp(`^nodeclaims_disrupted_total.*reason=${what}_timeout`).test(series) ? [count] : [],
   );
 
-/** A claim of a pool whose status cannot be written. */
+/** A world with a claim of a pool whose status cannot be written. */
 async function startOwned(tracker = createRegistrationTracker()): Promise<FakeWorld> {
   const world = fakeWorld();
   const pool = nodePool();
@@ -78,7 +78,7 @@ async function startOwned(tracker = createRegistrationTracker()): Promise<FakeWo
   return world;
 }
 
-/** The cloud answers the first launch only when the returned function is called. */
+/** Makes the cloud answer the first launch only when the returned function is called. */
 function answerLate(world: FakeWorld): () => void {
   const create = world.cloud.create;
   let answer = (): void => undefined;
@@ -176,7 +176,7 @@ describe("the life of a claim", () => {
     const key = "karpenter.k8s.aws/placement-group-partition";
     let labels: object | undefined;
     Object.assign(world.cloud, { labelsOfRunning: async () => labels });
-    // The cloud is wrapped as in the product.
+    // The cloud is wrapped in the same layers as in the product.
     const overlaid = { ...world, cloud: overlaidCloud(world.cloud, new Overlays()) };
     const cloud = meteredCloud(overlaid, "nodeclaim.lifecycle", new Map());
     await world.run(lifecycle({ ...world, cloud }, createRegistrationTracker()));
@@ -207,7 +207,7 @@ describe("the life of a claim", () => {
   it("says in the Launched condition why a launch fails, and tries again", async () => {
     const world = fakeWorld();
     const refusal = new CreateError("boom", { reason: "NoSubnets", message: "none matched" });
-    // Storing the reason causes one immediate reconcile; the next failure waits.
+    // Storing the reason causes one reconcile at once; the next failure is retried only after a delay.
     world.cloud.refusals.push(refusal, refusal);
     await world.run(lifecycle(world, createRegistrationTracker()));
     await world.api.create(NODE_CLAIM, CLAIM);
@@ -378,7 +378,7 @@ describe("the life of a claim", () => {
     const told = () => world.lines.filter((line) => line.includes("Reconciler error"));
     expect(told()[0]).toContain("patch node");
     expect(told()[0]).toContain("the server is away");
-    // A failure is retried later than a conflict.
+    // A failure is retried after a longer delay than a conflict.
     const before = told().length;
     await world.clock.advance(60_000);
     expect(told().length - before).toBeLessThan(10);
@@ -429,7 +429,7 @@ describe("the life of a claim", () => {
     const tracker = createRegistrationTracker();
     tracker.record(POOL_UID, false);
     const world = await startOwned(tracker);
-    // Another finalizer keeps the claim for some time.
+    // Another finalizer keeps the claim in existence for some time.
     world.api.change(NODE_CLAIM, "default-abcde", { metadata: { finalizers: HELD } });
     const patch = world.kube.patch;
     Object.assign(world.kube, {
@@ -458,7 +458,7 @@ describe("the life of a claim", () => {
     await world.api.create(NODE_CLAIM, CLAIM);
     await world.clock.advance(4 * 60_000);
     expect(claimOf(world)).toBeDefined();
-    // Failures wait for up to a minute.
+    // The delay after a failure grows to a minute.
     await world.clock.advance(2 * 60_000 + 5_000);
     expect(claimOf(world)).toBeUndefined();
     expect(timeouts(world, "launch")).toEqual([1]);
@@ -495,7 +495,7 @@ describe("the life of a claim", () => {
       ]);
       await world.clock.advance(20 * 60_000);
       expect(world.lines.map((line) => line.split(" {")[0])).toEqual(expect.arrayContaining(told));
-      // nodeclaim.garbagecollection finds an instance that no claim knows.
+      // nodeclaim.garbagecollection will terminate the instance that no claim names.
       expect(world.cloud.instances.size).toBe(when === "never" ? 1 : 0);
       expect(world.cloud.creates).toBe(1);
       await world.stop();
@@ -528,7 +528,7 @@ describe("the life of a claim", () => {
     await world.clock.settle();
     answer();
     await world.clock.advance(1_000);
-    // nodeclaim.garbagecollection ends an instance without a claim.
+    // nodeclaim.garbagecollection terminates an instance without a claim.
     expect(world.cloud.instances.size).toBe(instances);
     if (launched !== undefined) expect(statusOf(world, "Launched")).toBe(launched);
     await world.stop();

@@ -1,7 +1,7 @@
 /**
- * Step 4: deletes a claim that does not launch, register or (karpenter-ts only) initialize in time. Its instance, if
- * there is one, is terminated, and its pods are planned again. upstream:
- * pkg/controllers/nodeclaim/lifecycle/liveness.go
+ * Step 4 of a claim's life: deletes a claim that does not launch, register or (karpenter-ts only) initialize in time.
+ * Its instance, if there is one, is terminated, and its pods are planned again.
+ * upstream: pkg/controllers/nodeclaim/lifecycle/liveness.go
  */
 import type { Node } from "../../../apis/core/node.ts";
 import { poolIdOfClaim } from "../../../apis/hub/claim.ts";
@@ -54,7 +54,7 @@ export async function giveUpIfLate(
   });
   countDisrupted(world, claim, reason);
   const result = { claim, outcome: AWAIT_CHANGE, ended: true };
-  // The claim registered, which was already recorded for its pool.
+  // The node registered, and that was already recorded for its pool.
   if (reason === "initialization_timeout") return result;
   const launched = condition(claim, "Launched");
   const failure =
@@ -64,7 +64,7 @@ export async function giveUpIfLate(
   try {
     await tellPool(world, tracker, claim, failure);
   } catch (error) {
-    // The claim is deleted in spite of this error.
+    // The claim is deleted in spite of this error, so the error is only returned.
     return { ...result, error };
   }
   return result;
@@ -76,7 +76,7 @@ const ACT_OF: Readonly<Record<LateReason, ClaimAct>> = {
   initialization_timeout: "initializationTimeout",
 };
 
-/** The same verdict on the claim as stored, and on the Nodes and pods that the API server has now. */
+/** Whether the claim is too late by what the API server has now: the claim, its Nodes and their pods. */
 async function isStillLate(world: World, live: NodeClaim, memory: Memory): Promise<boolean> {
   const waitedMs = lookedForMs(world, live, memory);
   const suspected = verdictOn(world, live, waitedMs);
@@ -84,19 +84,19 @@ async function isStillLate(world: World, live: NodeClaim, memory: Memory): Promi
     return suspected.state === "late";
   const joined = await nodesStandingFor(world, live.status?.providerID);
   const isKnown = ({ metadata }: Node) => nodes(world).get(metadata.name) !== undefined;
-  // A Node that registration has not seen yet may still register.
+  // A Node that registration has not handled yet may still register.
   if (!joined.every(isKnown)) return false;
   const lists = joined.map(({ metadata: { name } }) => reschedulablePodsNow(world, name));
   const listed = (await Promise.all(lists)).flat();
-  // Pods run on a Node that could not be registered. It stays, so that a user can repair it.
+  // Pods run on a Node that could not be registered. It is kept, so that a user can repair it.
   if (suspected.reason === "registration_timeout") return listed.length === 0;
   const input = { ...inputOf(world, live, waitedMs), nodes: joined, pods: listed };
   return liveness(input).state === "late";
 }
 
 /**
- * Elapsed time at which this process first saw the claim initializing. A wall clock that is set forward would make
- * nodes late.
+ * Milliseconds since this process first saw the claim registered but not initialized. The wall clock is not used,
+ * because setting it forward would make all nodes late.
  */
 function lookedForMs({ clock }: World, claim: NodeClaim, { comingUp }: Memory): number {
   const uid = claim.metadata.uid ?? claim.metadata.name;
@@ -114,7 +114,7 @@ function verdictOn(world: World, claim: NodeClaim, lookedForMs: number): Livenes
   return liveness(inputOf(world, claim, lookedForMs));
 }
 
-/** The facts from the mirrors. */
+/** What the decision needs to know, read from the mirrors. */
 function inputOf(world: World, claim: NodeClaim, lookedForMs: number): LivenessInput {
   const joined = nodesOf(world, claim);
   return {

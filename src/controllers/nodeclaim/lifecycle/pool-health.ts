@@ -1,4 +1,6 @@
-/** Records on a claim's NodePool whether its node registered. upstream: lifecycle/liveness.go, registration.go */
+/**
+ * Records on a claim's NodePool whether the claim's node registered. upstream: lifecycle/liveness.go, registration.go
+ */
 import { poolIdOfClaim } from "../../../apis/hub/claim.ts";
 import { condition, withCondition } from "../../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
@@ -6,7 +8,10 @@ import { changePool, poolById } from "../../pools.ts";
 import type { RegistrationTracker } from "../../registration-tracker.ts";
 import type { World } from "../../world.ts";
 
-/** `failure`: why the claim was deleted; undefined if its node joined. */
+/**
+ * Records one attempt and updates the pool's condition. `failure`: why the claim was deleted; undefined if its node
+ * registered.
+ */
 export async function tellPool(
   world: World,
   tracker: RegistrationTracker,

@@ -1,6 +1,6 @@
 /**
- * Step 2: finds the Node with the claim's provider id and gives it the claim's labels, annotations, taints, owner and
- * finalizer. From then on Registered stays True.
+ * Step 2 of a claim's life: finds the Node with the claim's provider id and gives it the claim's labels, annotations,
+ * taints, owner and finalizer. From then on Registered stays True.
  * upstream: pkg/controllers/nodeclaim/lifecycle/registration.go
  */
 import { NODE } from "../../../apis/core/node.ts";
@@ -20,7 +20,7 @@ import { unregisteredTaintMissing } from "../events.ts";
 import { tellPool } from "./pool-health.ts";
 import { done, type Memory, type StepResult } from "./step.ts";
 
-/** Milliseconds until the cloud is asked again for the labels of the instance. */
+/** Milliseconds until the cloud is called again for the labels of the instance. */
 const ASK_AGAIN_MS = 5_000;
 
 /** Copies the claim's labels, annotations and taints to its Node, and sets Registered. */
@@ -45,7 +45,7 @@ export async function register(
   const { claim } = placed;
   const generation = claimGeneration(claim);
   const log = claimLog(world.log, "nodeclaim.lifecycle", claim);
-  // Nodes of older generations start without that taint.
+  // Nodes of older API versions start without that taint.
   if (found.taintMissing && generation === "v1") {
     log.error("node claim registration error", {
       error: "missing karpenter.sh/unregistered taint",
@@ -57,7 +57,7 @@ export async function register(
   const isLast = world.cluster.placements.isFilledLast(claim.metadata.name);
   const marked = isLast ? putLast(joined, true) : joined;
   const node = await patchObject(world.kube, NODE, found.node, marked);
-  // The Node was deleted in between. The mirror's removal event reconciles the claim again.
+  // The Node was deleted in between. Its removal from the mirror reconciles the claim again.
   if (node === undefined) return done(claim);
   const named = { ...claim, status: { ...claim.status, nodeName: node.metadata.name } };
   const registered = withCondition(named, { type: "Registered", status: "True" }, nowMs);
@@ -77,7 +77,7 @@ export async function register(
   };
 }
 
-/** The claim with the labels that are known only from its instance, or why the registration waits. */
+/** The claim, with labels that only its running instance has. Else why the registration must wait. */
 async function withLabelsOfRunning(
   { cloud, clock }: World,
   claim: NodeClaim,

@@ -1,26 +1,29 @@
-/** What the steps of a claim's life pass on: the claim so far, and errors. */
+/** What the steps of a claim's life pass to each other: the claim with the results so far, and errors. */
 import type { Node } from "../../../apis/core/node.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import type { ContestedFinalizers } from "../../../kube/client/contested-finalizers.ts";
 import { AWAIT_CHANGE, type Outcome } from "../../../kube/manager/controller.ts";
 import type { RegistrationTracker } from "../../registration-tracker.ts";
 
-/** What the steps remember between reconciles, in this process only. */
+/** What the steps remember between reconciles. It is kept in this process only. */
 export interface Memory {
   /** Launched instances by claim UID, until the launch is stored in the claim's status. */
   readonly launches: Map<string, { readonly launched: NodeClaim; readonly untilMs: number }>;
-  /** Launch requests without an answer yet, by claim UID. */
+  /** Launch requests that the cloud has not answered yet, by claim UID. */
   readonly asked: Map<string, Promise<NodeClaim>>;
   /** UIDs of claims to which this process added the finalizer. No other process can have launched them. */
   readonly begunHere: Set<string>;
-  /** Instances that other processes launched and that no claim names yet. Undefined until something is launched. */
+  /** Instances that other processes launched and that no claim names yet. Undefined: not searched yet. */
   leftBehind: Promise<LeftBehind> | undefined;
-  /** Instances that a claim took or tries to take, by provider ID. The value says whether it keeps the instance. */
+  /** Instances that a claim took or tries to take, by provider id. The value is whether it keeps the instance. */
   readonly taken: Map<string, Promise<boolean>>;
-  /** Elapsed time of the first reconcile. The cloud may list launches of earlier processes only some seconds later. */
+  /**
+   * When the first reconcile ran, by the monotonic clock. The cloud may list launches of earlier processes only some
+   * seconds later.
+   */
   startedMs: number | undefined;
   readonly tracker: RegistrationTracker;
-  /** Elapsed time at which a claim was first seen registered but not initialized, by UID. */
+  /** When a claim was first seen registered but not initialized, by claim UID and the monotonic clock. */
   readonly comingUp: Map<string, number>;
   /** Claims that are being deleted, by kind and name. */
   readonly leaving: Map<string, LeavingClaim>;
@@ -28,14 +31,14 @@ export interface Memory {
   readonly contested: ContestedFinalizers;
 }
 
-/** A claim that is being deleted. */
+/** A claim that is being deleted, and its Node. */
 interface LeavingClaim {
   readonly uid: string;
-  /** The name of the Node that this process drains for it. */
+  /** The name of the Node that this process drains for the claim. */
   readonly seenAs: string;
 }
 
-/** Instances that no claim names, and the Nodes at that moment. */
+/** Instances that no claim names, and all Nodes at the time of the search. */
 export interface LeftBehind {
   readonly instances: readonly NodeClaim[];
   readonly nodes: readonly Node[];
@@ -48,7 +51,7 @@ export interface StepResult {
   readonly outcome: Outcome;
   /** Thrown after all steps have run and the claim is stored, so that the claim is reconciled again with back-off. */
   readonly error?: unknown;
-  /** The claim was deleted: the remaining steps are skipped. */
+  /** Whether the claim was deleted. If so, the remaining steps are skipped. */
   readonly ended?: boolean;
   /** Runs after the claim is stored, for events and metrics that must follow a successful write. */
   readonly stored?: () => Promise<void> | void;
