@@ -1,7 +1,7 @@
-/** What every Kubernetes object has, and how a kind is named. The shapes are the JSON of apimachinery. */
+/** What every Kubernetes object has, and how a kind is named. The types are those of apimachinery's JSON. */
 import { fromRfc3339 } from "../base/clock.ts";
 
-/** `controller: true` marks the one owner that manages the object. */
+/** A reference to an owner of an object. `controller: true` marks the one owner that manages the object. */
 export interface OwnerReference {
   readonly apiVersion: string;
   readonly kind: string;
@@ -11,7 +11,7 @@ export interface OwnerReference {
   readonly blockOwnerDeletion?: boolean;
 }
 
-/** Times are RFC 3339 text, as on the wire. */
+/** The metadata of an object. Times are text, as RFC 3339. */
 export interface ObjectMeta {
   readonly name: string;
   readonly namespace?: string;
@@ -29,14 +29,14 @@ export interface ObjectMeta {
   readonly managedFields?: readonly unknown[];
 }
 
-/** Any API object as it travels. Objects read from a client or a store are frozen: copy, then change. */
+/** Any API object, as JSON. Objects read from a client or a store are frozen: copy them before a change. */
 export interface KubeObject {
   readonly apiVersion?: string;
   readonly kind?: string;
   readonly metadata: ObjectMeta;
 }
 
-/** `metav1.Condition`, with all fields optional that older kinds leave out. */
+/** A condition as in `metav1.Condition`. Fields that older kinds do not have are optional. */
 export interface Condition {
   readonly type: string;
   readonly status: "True" | "False" | "Unknown";
@@ -47,52 +47,55 @@ export interface Condition {
   readonly severity?: string;
 }
 
-/** `In` and `NotIn` have values; the other operators have none. `NotIn` also matches a missing key. */
+/**
+ * A requirement on labels. `In` and `NotIn` have values; the other operators have none. `NotIn` also matches a missing
+ * key.
+ */
 export interface LabelSelectorRequirement {
   readonly key: string;
   readonly operator: "In" | "NotIn" | "Exists" | "DoesNotExist";
   readonly values?: readonly string[];
 }
 
-/** Labels and expressions must all match. An empty selector matches every object. */
+/** A label selector. Labels and expressions must all match. An empty selector matches every object. */
 export interface LabelSelector {
   readonly matchLabels?: Readonly<Record<string, string>>;
   readonly matchExpressions?: readonly LabelSelectorRequirement[];
 }
 
-/** Names one kind at one version. `T` is the shape of its objects. */
+/** One kind in one API version. `T`: the type of its objects. */
 export interface Kind<T extends KubeObject = KubeObject> {
-  /** `""` for the core group. */
+  /** The API group. It is `""` for the core group. */
   readonly group: string;
   readonly version: string;
   readonly kind: string;
-  /** The resource in URLs: `nodepools`. */
+  /** The name in URLs, such as `nodepools`. */
   readonly plural: string;
   readonly namespaced: boolean;
   /** Never set. It only lets TypeScript infer `T`. */
   readonly shape?: T;
 }
 
-/** `v1`, `apps/v1`. */
+/** The apiVersion of the kind, such as `v1` or `apps/v1`. */
 export function apiVersionOf(kind: Kind): string {
   return kind.group === "" ? kind.version : `${kind.group}/${kind.version}`;
 }
 
-/** `namespace/name`, or the name alone for cluster-scoped objects: the key of caches and queues. */
+/** The key of an object in caches and queues: `namespace/name`, or the name alone for cluster-scoped objects. */
 export function keyOf(object: KubeObject): string {
   const { namespace, name } = object.metadata;
   return namespace === undefined ? name : `${namespace}/${name}`;
 }
 
-/** Free-form resource amounts as written: `{"cpu": "500m"}`. Some writers use JSON numbers. */
+/** Resource amounts as written in objects, such as `{"cpu": "500m"}`. Some writers use JSON numbers. */
 export type ResourceAmounts = Readonly<Record<string, string | number>>;
 
-/** Epoch ms of creation; 0 for objects that were never stored. */
+/** Time of the object's creation in milliseconds since 1970. It is 0 for objects that were never stored. */
 export function createdAtMs(object: KubeObject): number {
   return fromRfc3339(object.metadata.creationTimestamp) ?? 0;
 }
 
-/** The owner that controls an object, if any. */
+/** The owner that controls an object. Undefined: there is none. */
 export function controllerOf(object: KubeObject): OwnerReference | undefined {
   return object.metadata.ownerReferences?.find((owner) => owner.controller === true);
 }

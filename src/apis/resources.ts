@@ -1,17 +1,17 @@
 /**
- * Resource amounts for the deciding code: integers, in milli for cpu and in units (bytes, counts) for
- * everything else. Parsing never throws: validation reports invalid text, which counts as 0 here.
+ * Resource amounts for code that decides: integers, in thousandths of a core for cpu and in units (bytes, counts) for
+ * everything else. Parsing never throws: invalid text counts as 0 here, and validation reports it.
  */
 import { formatBytes, formatMilli, parseMilli, parseUnits } from "../base/quantity.ts";
 import type { ResourceAmounts } from "./meta.ts";
 
-/** Amount by resource name. A missing name is 0. Never changed after it is made. */
+/** Amounts by resource name. A missing name means 0. The object is immutable. */
 export type Resources = Readonly<Record<string, number>>;
 
-/** No resources at all. Shared and frozen. */
+/** No resources at all. One frozen object, used everywhere. */
 export const NO_RESOURCES: Resources = Object.freeze({});
 
-/** `{"cpu": "500m", "memory": "1Gi"}` → `{cpu: 500, memory: 1073741824}`. */
+/** Parses amounts: `{"cpu": "500m", "memory": "1Gi"}` → `{cpu: 500, memory: 1073741824}`. */
 export function parseResources(amounts: ResourceAmounts | undefined): Resources {
   if (amounts === undefined) return NO_RESOURCES;
   const result: Record<string, number> = {};
@@ -23,8 +23,8 @@ export function parseResources(amounts: ResourceAmounts | undefined): Resources 
 }
 
 /**
- * The inverse of {@link parseResources}, in Kubernetes' spelling: cpu in cores or milli, memory-like names in
- * binary units.
+ * Converts amounts back to text as Kubernetes writes it: cpu in cores or thousandths, memory and the like in binary
+ * units.
  */
 export function formatResources(resources: Resources): Record<string, string> {
   const result: Record<string, string> = {};
@@ -34,7 +34,7 @@ export function formatResources(resources: Resources): Record<string, string> {
   return result;
 }
 
-/** CPU as cores or millicores, bytes with a binary suffix, all else as a whole number. */
+/** Writes one amount: cpu in cores or thousandths, bytes with a binary suffix, all else as a whole number. */
 export function formatResource(name: string, amount: number): string {
   if (name === "cpu") return formatMilli(amount);
   const inBytes =
@@ -42,21 +42,21 @@ export function formatResource(name: string, amount: number): string {
   return inBytes ? formatBytes(amount) : String(amount);
 }
 
-/** The sum by name. A missing name counts as 0. */
+/** The sum for each resource name. A missing name counts as 0. */
 export function addResources(a: Resources, b: Resources): Resources {
   const result: Record<string, number> = { ...a };
   for (const name in b) result[name] = (result[name] ?? 0) + (b[name] as number);
   return result;
 }
 
-/** The difference by name. It may be negative. */
+/** The difference for each resource name. It may be negative. */
 export function subtractResources(a: Resources, b: Resources): Resources {
   const result: Record<string, number> = { ...a };
   for (const name in b) result[name] = (result[name] ?? 0) - (b[name] as number);
   return result;
 }
 
-/** The larger amount of each name, for init containers and limits. */
+/** The larger amount for each resource name, for init containers and limits. */
 export function maxResources(a: Resources, b: Resources): Resources {
   const result: Record<string, number> = { ...a };
   for (const name in b) result[name] = Math.max(result[name] ?? 0, b[name] as number);

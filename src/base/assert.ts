@@ -1,6 +1,6 @@
 /**
- * Assertions for bugs. They stay on in production: a failed one ends the reconcile, is counted and logged, and fails
- * any simulation. Bad input and failing requests are errors, not assertions.
+ * Assertions for bugs. They are also checked in production: a failed one ends the reconcile, is counted and logged, and
+ * fails any simulation. Bad input and failing requests are errors, not assertions.
  */
 
 /** Thrown by {@link assert}: a bug in this program. */

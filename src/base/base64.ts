@@ -1,8 +1,8 @@
-/** UTF-8 and base64 of small texts, for floors that are compiled without TextEncoder and Buffer. */
+/** UTF-8 and base64 of small texts, for parts of the program that are compiled without TextEncoder and Buffer. */
 
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/** The text's UTF-8 bytes. Lone surrogates become U+FFFD. */
+/** The UTF-8 bytes of the text. Lone surrogates become U+FFFD. */
 export function utf8Bytes(text: string): number[] {
   const bytes: number[] = [];
   for (const character of text) {
@@ -16,7 +16,7 @@ export function utf8Bytes(text: string): number[] {
   return bytes;
 }
 
-/** Base64 with padding, of the text's UTF-8 bytes. */
+/** The text's UTF-8 bytes as base64 with padding. */
 export function base64Encode(text: string): string {
   const bytes = utf8Bytes(text);
   let result = "";

@@ -1,21 +1,21 @@
 /**
- * The only parser for JSON text of untrusted origin: a request body, an annotation, a message of a queue. Size
- * and nesting depth are checked by a linear scan before the text is parsed. Without a depth limit, text of 10
- * kB makes recursive code that later copies, compares or prints the value overflow the stack.
+ * The only parser for JSON text from untrusted sources: a request body, an annotation, a message of a queue. Size and
+ * nesting depth are checked by a linear scan before the text is parsed. Without a depth limit, recursive code that
+ * later copies, compares or prints the value could overflow the stack. Text of 10 kB is enough for that.
  */
 
-/** Bounds on JSON text that others wrote. */
+/** Limits on JSON text from untrusted sources. */
 export interface JsonLimits {
-  /** Size of the text as UTF-8, in bytes. Absent: the reader of the text has checked its size. */
+  /** The most bytes of the text in UTF-8. Absent: the caller has already checked the size. */
   readonly maxBytes?: number;
-  /** Arrays and objects inside each other. Default 100. */
+  /** How deep arrays and objects may be nested. Absent: 100. */
   readonly maxDepth?: number;
 }
 
-/** Objects of Kubernetes, the deepest CRD schemas among them, stay below 60. */
+/** Objects of Kubernetes, even the deepest CRD schemas, are nested less than 60 deep. */
 const DEFAULT_MAX_DEPTH = 100;
 
-/** The text exceeds a limit. It was not parsed. */
+/** The error that the text exceeds a limit. It was not parsed. */
 export class JsonLimitError extends Error {
   override readonly name = "JsonLimitError";
   readonly limit: keyof JsonLimits;
@@ -33,7 +33,7 @@ export class JsonLimitError extends Error {
 }
 
 /**
- * `JSON.parse` within limits. Throws JsonLimitError, which names the limit, before anything is parsed; throws
+ * Parses JSON within limits. Throws JsonLimitError, which names the limit, before anything is parsed. Throws
  * SyntaxError for text that is not JSON.
  */
 export function parseBoundedJson(text: string, limits: JsonLimits = {}): unknown {
@@ -45,7 +45,7 @@ export function parseBoundedJson(text: string, limits: JsonLimits = {}): unknown
 }
 
 /**
- * Whether the text is larger in UTF-8. Bytes are counted only if the length does not decide: a UTF-16 unit has
+ * Whether the text has more bytes in UTF-8. The bytes are counted only if the length does not decide: a UTF-16 unit has
  * one to three bytes.
  */
 function isLarger(text: string, maxBytes: number): boolean {
@@ -54,7 +54,7 @@ function isLarger(text: string, maxBytes: number): boolean {
   let bytes = 0;
   for (let at = 0; at < text.length; at++) {
     const unit = text.charCodeAt(at);
-    // Each half of a surrogate pair is two of the four bytes.
+    // Each half of a surrogate pair counts as two of the four bytes.
     const isSurrogate = unit >= 0xd800 && unit <= 0xdfff;
     bytes += unit < 0x80 ? 1 : unit < 0x800 || isSurrogate ? 2 : 3;
   }
@@ -69,11 +69,11 @@ const OPENING = 0x7b;
 const CLOSING = 0x7d;
 
 /**
- * Whether brackets are nested too deep; brackets inside strings do not count. The result for text that is not
- * JSON does not matter, because the parser refuses it later.
+ * Whether brackets are nested too deep; brackets inside strings do not count. The result for text that is not JSON does
+ * not matter, because the parser refuses it later.
  */
 function isDeeper(text: string, maxDepth: number): boolean {
-  // Each level has an opening bracket. Most texts have too few of them for the limit, and need no scan.
+  // Each level has an opening bracket. Most texts have too few of them to exceed the limit, and need no scan.
   if (count(text, "{", maxDepth) + count(text, "[", maxDepth) <= maxDepth) return false;
   let depth = 0;
   for (let at = 0; at < text.length; at++) {
@@ -86,7 +86,7 @@ function isDeeper(text: string, maxDepth: number): boolean {
   return false;
 }
 
-/** How often a character occurs. Counting stops above `enough`. */
+/** How often a character occurs. Counting stops once there are more than `enough`. */
 function count(text: string, char: string, enough: number): number {
   let found = 0;
   for (let at = text.indexOf(char); at !== -1; at = text.indexOf(char, at + 1))

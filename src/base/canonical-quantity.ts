@@ -1,7 +1,6 @@
 /**
- * The spelling in which Kubernetes stores a quantity: no fraction, the largest suffix of the
- * family it was written in ("1000m" is "1", 0.5 is "500m", "1024Mi" is "1Gi", "1e3" stays in
- * exponents).
+ * The form in which Kubernetes stores a quantity: no fraction, and the largest suffix of the family it was written in.
+ * So "1000m" becomes "1", 0.5 becomes "500m", "1024Mi" becomes "1Gi", and "1e3" keeps an exponent.
  * upstream: apimachinery pkg/api/resource/quantity.go CanonicalizeBytes
  */
 import { parseNano } from "./quantity.ts";
@@ -12,7 +11,7 @@ const BINARY = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 const cache = new Map<string, string>();
 const CACHE_LIMIT = 10_000;
 
-/** The canonical text of a quantity. Undefined if the value is not a quantity. */
+/** The canonical text of a quantity. Undefined: the value is not a quantity. */
 export function canonicalQuantity(value: string | number): string | undefined {
   const text = String(value);
   const known = cache.get(text);

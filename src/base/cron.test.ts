@@ -24,12 +24,11 @@ describe("cron", () => {
   });
 
   it.each([
-    // Winter: nine in Zurich is eight in UTC. Summer: seven.
+    // Nine in Zurich is eight in UTC in winter, and seven in summer.
     ["CRON_TZ=Europe/Zurich 0 9 * * *", "2026-01-05T08:30:15", "2026-01-06T08:00:00"],
     ["TZ=Europe/Zurich 0 9 * * *", "2026-07-05T06:30:00", "2026-07-05T07:00:00"],
     ["CRON_TZ=Asia/Kolkata @daily", "2026-01-05T08:30:15", "2026-01-05T18:30:00"],
-    // On 2026-03-29, 02:00 becomes 03:00. So 02:30 does not occur, and the next day begins at 22:00
-    // UTC.
+    // On 2026-03-29, 02:00 becomes 03:00. So 02:30 does not occur, and the next day begins at 22:00 UTC.
     ["CRON_TZ=Europe/Zurich 30 2 * * *", "2026-03-28T12:00:00", "2026-03-30T00:30:00"],
     ["CRON_TZ=Europe/Zurich 0 0 30 3 *", "2026-03-28T12:00:00", "2026-03-29T22:00:00"],
     // On 2026-10-25, 03:00 becomes 02:00. So 02:30 occurs twice.
@@ -53,7 +52,7 @@ describe("cron", () => {
     "5-1 * * * *",
     "*/0 * * * *",
     "@never",
-    // Every JavaScript object inherits this name; it is no abbreviation of a schedule.
+    // Every JavaScript object inherits this name, but it is no abbreviation of a schedule.
     "constructor",
   ])("refuses %j", (text) => {
     expect(parseCron(text)).toBeUndefined();

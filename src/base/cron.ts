@@ -1,9 +1,8 @@
 /**
- * Five-field cron expressions and their `@daily` abbreviations, with robfig/cron's grammar: lists,
- * ranges, steps, names of months and weekdays, `?` for `*`. When day of month and weekday are both
- * restricted, a day that matches one of them is enough. Times are in UTC, or in a named time zone:
- * `CRON_TZ=Europe/Zurich 0 9 * * *`. A time that daylight saving skips in spring does not occur. A time that it
- * repeats in autumn occurs twice.
+ * Five-field cron expressions and abbreviations such as `@daily`, with robfig/cron's grammar: lists, ranges, steps,
+ * names of months and weekdays, `?` for `*`. If both day of month and weekday are restricted, a day that matches one of
+ * them is enough. Times are in UTC, or in a named time zone: `CRON_TZ=Europe/Zurich 0 9 * * *`. A time that daylight
+ * saving skips in spring does not occur. A time that it repeats in autumn occurs twice.
  */
 import { fieldOf } from "./json.ts";
 
@@ -15,14 +14,14 @@ export interface Cron {
   readonly months: readonly boolean[];
   readonly weekdays: readonly boolean[];
   /**
-   * True: a day must match both fields for days, because at least one of them is unrestricted. False: both are
+   * Whether a day must match both fields for days, because at least one of them is unrestricted. False: both are
    * restricted, and a match of one is enough.
    */
   readonly bothDays: boolean;
   readonly zone: Zone | undefined;
 }
 
-/** The offset of a time zone from UTC at an instant. Both are milliseconds. */
+/** The offset of a time zone from UTC at a given time. Both are in milliseconds. */
 type Zone = (ms: number) => number;
 
 /** One of the five fields of a cron expression. */
@@ -30,7 +29,7 @@ export interface CronField {
   readonly what: string;
   readonly min: number;
   readonly max: number;
-  /** The names that stand for numbers; the index of a name is its number. */
+  /** Names that may be used instead of numbers. The index of a name is its number. */
   readonly names: readonly string[];
 }
 
@@ -71,12 +70,12 @@ const QUARTER_MS = 15 * MINUTE_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 /**
- * The most offsets of one time zone that are kept, because computing one is slow. They are computed for midnights,
- * and for each quarter of an hour of the days on which the offset changes.
+ * The most offsets of one time zone that are kept, because computing one is slow. They are computed for midnights, and
+ * for each quarter of an hour of the days on which the offset changes.
  */
 const KNOWN_OFFSETS = 4_096;
 
-/** Parses a cron expression. Undefined if it is invalid. */
+/** Parses a cron expression. Undefined: it is invalid. */
 export function parseCron(text: string): Cron | undefined {
   const { place, rest } = split(text.trim());
   const zone = place === undefined ? undefined : zoneOf(place);
@@ -98,7 +97,7 @@ export function parseCron(text: string): Cron | undefined {
   };
 }
 
-/** Which field is invalid, and what it may contain. Undefined if {@link parseCron} can parse the text. */
+/** Which field is invalid, and what it may contain. Undefined: {@link parseCron} can parse the text. */
 export function cronProblem(text: string): string | undefined {
   if (parseCron(text) !== undefined) return undefined;
   const { place, rest } = split(text.trim());
@@ -130,7 +129,7 @@ function split(text: string): { readonly place?: string; readonly rest: string }
 const zones = new Map<string, Zone | undefined>();
 const KNOWN_ZONES = 100;
 
-/** The time zone of this name. Undefined if it is unknown. */
+/** The time zone of this name. Undefined: it is unknown. */
 function zoneOf(timeZone: string): Zone | undefined {
   if (!zones.has(timeZone)) {
     if (zones.size >= KNOWN_ZONES) zones.clear();
@@ -170,13 +169,13 @@ function readZone(timeZone: string): Zone | undefined {
   return (ms) => {
     const day = Math.floor(ms / DAY_MS) * DAY_MS;
     const offset = offsetAt(day);
-    // A time zone never changes its offset and changes it back within one day.
+    // No time zone changes its offset and changes it back within one day.
     if (offset === offsetAt(day + DAY_MS)) return offset;
     return offsetAt(Math.floor(ms / QUARTER_MS) * QUARTER_MS);
   };
 }
 
-/** The first matching time after `ms` (epoch milliseconds). Undefined: there is none within five years. */
+/** The first matching time after `ms`, both in milliseconds since 1970. Undefined: there is none within five years. */
 export function nextAfter(cron: Cron, ms: number): number | undefined {
   let at = Math.floor(ms / MINUTE_MS) * MINUTE_MS + MINUTE_MS;
   const limit = at + SEARCH_YEARS * 366 * DAY_MS;
@@ -237,7 +236,7 @@ function parseRange(
   }
   const [low = "", high, ...rest] = span.split("-");
   const from = parseValue(low, field);
-  // `5/15` means from 5 to the end in steps.
+  // `5/15` means from 5 to the end, in steps of 15.
   const end =
     high === undefined ? (stepText === undefined ? from : field.max) : parseValue(high, field);
   if (rest.length > 0 || from === undefined || end === undefined || from > end) return undefined;

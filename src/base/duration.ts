@@ -1,6 +1,6 @@
 /**
- * Go's duration text (`1h30m`, `500ms`, `-1.5s`), which flags and API fields use. Durations are whole milliseconds
- * here; smaller units are rounded.
+ * Durations as Go writes them (`1h30m`, `500ms`, `-1.5s`), which flags and API fields use. Here durations are whole
+ * milliseconds; smaller units are rounded.
  */
 
 const UNIT_MS: Readonly<Record<string, number>> = {
@@ -13,10 +13,13 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   h: 3_600_000,
 };
 
-/** Milliseconds. The longest duration of Go, about 292 years. */
+/** The longest duration of Go in milliseconds, about 292 years. */
 export const MOST_DURATION_MS = 9_223_372_036_854;
 
-/** Milliseconds. Undefined: Go cannot read the text, or the duration is too long for Go. `0` needs no unit. */
+/**
+ * Parses a duration to milliseconds. Undefined: the text is invalid in Go, or the duration is too long for Go. `0`
+ * needs no unit.
+ */
 export function parseDuration(text: string): number | undefined {
   if (text === "0") return 0;
   const sign = text.startsWith("-") ? -1 : 1;
@@ -31,15 +34,15 @@ export function parseDuration(text: string): number | undefined {
   return body === "" || totalMs > MOST_DURATION_MS ? undefined : sign * Math.round(totalMs);
 }
 
-/** Milliseconds, or `"Never"`, by which the API switches a duration off. */
+/** A duration in milliseconds, or `"Never"`, with which the API switches a duration off. */
 export type NillableMs = number | "Never";
 
-/** Milliseconds, or `"Never"`; `undefined` when the text is neither. */
+/** Parses a duration to milliseconds, or `"Never"`. Undefined: the text is neither. */
 export function parseNillableDuration(text: string): NillableMs | undefined {
   return text === "Never" ? "Never" : parseDuration(text);
 }
 
-/** Go's `Duration.String()`: `1h30m0s`, `1.5s`, `15ms`, `0s`. */
+/** Writes a duration like Go's `Duration.String()`: `1h30m0s`, `1.5s`, `15ms`, `0s`. */
 export function formatDuration(ms: number): string {
   if (ms === 0) return "0s";
   const sign = ms < 0 ? "-" : "";
@@ -58,7 +61,7 @@ function trimNumber(value: number): string {
 }
 
 /**
- * What to write instead, for a text with a unit that Go's durations do not have: `336h` for `14d`. Undefined for
+ * What to write instead of a text with a unit that Go's durations do not have, such as `336h` for `14d`. Undefined for
  * other texts.
  */
 export function durationHint(text: string): string | undefined {

@@ -1,8 +1,8 @@
 /** The text of a caught value, for logs and conditions. JavaScript can throw any value. */
 
 /**
- * The message of an Error, or any other value as text. An Error without a message gives its code: Node throws
- * one if no address of a host name answers.
+ * The message of an Error, or any other value as text. An Error without a message gives its code. Node throws such an
+ * error if no address of a host name answers.
  */
 export function errorText(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
@@ -10,7 +10,7 @@ export function errorText(error: unknown): string {
   return message === "" ? String(code) : message;
 }
 
-/** The first line of the message. Parsers show the faulty place of the input in the lines below it. */
+/** The first line of the message. Parsers show the wrong place of the input in the lines below it. */
 export function firstLineOf(error: unknown): string {
   return (errorText(error).split("\n")[0] as string).replace(/:$/, "");
 }

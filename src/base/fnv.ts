@@ -1,6 +1,6 @@
 /**
- * 64-bit FNV-1 (multiply, then xor) on BigInt, for hashes of templates and for generated names. Too slow for code
- * that runs for each pod.
+ * The 64-bit hash FNV-1 (multiply, then xor) on BigInt, for hashes of templates and for generated names. It is too slow
+ * for code that runs for each pod.
  */
 import { utf8Bytes } from "./base64.ts";
 
@@ -20,7 +20,7 @@ export function fnv64Text(text: string): bigint {
   return fnv64(utf8Bytes(text));
 }
 
-/** FNV-1 of integers, each as eight bytes, lowest first. Negative ones in two's complement. */
+/** FNV-1 of integers, each as eight bytes, lowest byte first. Negative ones are in two's complement. */
 export function fnv64Integers(...integers: readonly bigint[]): bigint {
   const bytes: number[] = [];
   for (const integer of integers) {

@@ -1,11 +1,11 @@
-/** A binary min-heap, for example of timers by the time at which they are due. */
+/** A binary heap, used for example for timers by the time at which they are due. */
 
-/** Removes the smallest item first. */
+/** A collection from which the smallest item is removed first. */
 export class Heap<T> {
   readonly #items: T[] = [];
   readonly #before: (a: T, b: T) => boolean;
 
-  /** `before`: whether `a` is removed before `b`. If two items are equal by it, their order is not defined. */
+  /** `before`: whether `a` is removed before `b`. For equal items the order is not defined. */
   constructor(before: (a: T, b: T) => boolean) {
     this.#before = before;
   }

@@ -1,7 +1,6 @@
 /**
- * Computes a JSON patch (RFC 6902) from two JSON values. It contains only differences, so it reveals nothing
- * else of the object. If two lists have equal lengths, their items are changed in place, after a test of the
- * item's name.
+ * Computes a JSON patch (RFC 6902) from two JSON values. It contains only differences, so it reveals nothing else of
+ * the object. If two lists have equal lengths, their items are changed in place, after a test of the item's name.
  */
 import { canonicalJson, isObject } from "./json.ts";
 
@@ -12,7 +11,9 @@ export interface PatchStep {
   readonly value?: unknown;
 }
 
-/** The steps follow the order of the keys. A key whose value is undefined counts as absent. */
+/**
+ * The steps that turn `before` into `after`, in the order of the keys. A key whose value is undefined counts as absent.
+ */
 export function jsonPatchOf(before: unknown, after: unknown): readonly PatchStep[] {
   return steps("", before, after);
 }
@@ -37,7 +38,7 @@ function steps(path: string, before: unknown, after: unknown): readonly PatchSte
 function memberSteps(path: string, before: unknown, after: unknown): readonly PatchStep[] {
   const changed = steps(path, before, after);
   if (changed.length === 0 || !isObject(before) || !isObject(after)) return changed;
-  // The test guards against a list whose order changed before the patch is applied.
+  // The test makes the patch fail if the order of the list changed before it is applied.
   const name = ["name", "key", "topologyKey"].find((one) => typeof before[one] === "string");
   if (name === undefined) return changed;
   return [{ op: "test", path: `${path}/${name}`, value: before[name] }, ...changed];

@@ -1,6 +1,6 @@
-/** Plain JSON values: compare, copy, freeze, merge. Objects of the API are plain JSON everywhere. */
+/** Compares, copies, freezes and merges plain JSON values. Objects of the API are plain JSON everywhere. */
 
-/** True for `{...}`, false for arrays and null. */
+/** Whether the value is an object `{...}`, not an array or null. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
@@ -10,14 +10,17 @@ export function textOf(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-/** Lists and objects as JSON, other values by `String`. An object with a key `toString` would make `String` throw. */
+/**
+ * The value as text: lists and objects as JSON, others by `String`. For an object with a key `toString`, `String` would
+ * throw.
+ */
 export function asText(value: unknown): string {
   return typeof value === "object" && value !== null ? JSON.stringify(value) : String(value);
 }
 
 /**
- * Sets a field whose name a user may have chosen. Assigning to `__proto__` would change what the object
- * inherits and lose the field.
+ * Sets a field whose name a user may have chosen. Assigning to `__proto__` would change what the object inherits and
+ * lose the field.
  */
 export function setField(target: Record<string, unknown>, name: string, value: unknown): void {
   if (name !== "__proto__") target[name] = value;
@@ -27,12 +30,12 @@ export function setField(target: Record<string, unknown>, name: string, value: u
   }
 }
 
-/** A field whose name a user may have chosen. Undefined if the object has no own field of that name. */
+/** A field whose name a user may have chosen. Undefined: the object has no own field of that name. */
 export function fieldOf<T>(target: Readonly<Record<string, T>>, name: string): T | undefined {
   return Object.hasOwn(target, name) ? target[name] : undefined;
 }
 
-/** Structural equality. A key that is `undefined` counts as absent. */
+/** Whether both values have equal contents. A key whose value is `undefined` counts as absent. */
 export function deepEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (Array.isArray(a)) {
@@ -56,7 +59,7 @@ export function deepEqual(a: unknown, b: unknown): boolean {
   return surplus === 0;
 }
 
-/** A deep copy of plain JSON, without keys that are `undefined`. Never frozen. */
+/** A deep copy of plain JSON, without keys whose value is `undefined`. It is never frozen. */
 export function clone<T>(value: T): T {
   if (Array.isArray(value)) return value.map((item) => clone(item)) as T;
   if (!isObject(value)) return value;
@@ -66,7 +69,8 @@ export function clone<T>(value: T): T {
 }
 
 /**
- * A copy without fields that are null: Go reads them as absent. Nulls in lists stay, because positions count there.
+ * A copy without fields that are null, because Go reads them as absent. Nulls in lists are kept, because positions
+ * count there.
  */
 export function withoutNulls<T>(value: T): T {
   if (Array.isArray(value)) return value.map((item) => withoutNulls(item)) as T;
@@ -78,14 +82,14 @@ export function withoutNulls<T>(value: T): T {
   ) as T;
 }
 
-/** Freezes a value and all in it; returns it. A frozen part counts as deeply frozen. */
+/** Freezes a value and everything in it, and returns it. A part that is frozen counts as frozen in depth. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
   for (const child of Object.values(value)) deepFreeze(child);
   return Object.freeze(value);
 }
 
-/** Applies a merge patch (RFC 7396) to `target`. Neither is changed. */
+/** Applies a merge patch (RFC 7396) to `target` and returns the result. Neither argument is changed. */
 export function applyMergePatch(target: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return clone(patch);
   const result: Record<string, unknown> = isObject(target) ? { ...target } : {};
@@ -98,7 +102,7 @@ export function applyMergePatch(target: unknown, patch: unknown): unknown {
   return result;
 }
 
-/** The merge patch (RFC 7396) that turns `before` into `after`. Undefined if they are equal. */
+/** The merge patch (RFC 7396) that turns `before` into `after`. Undefined: they are equal. */
 export function createMergePatch(before: unknown, after: unknown): unknown {
   if (!isObject(before) || !isObject(after)) return deepEqual(before, after) ? undefined : after;
   const patch: Record<string, unknown> = {};
@@ -114,7 +118,7 @@ export function createMergePatch(before: unknown, after: unknown): unknown {
   return Object.keys(patch).length === 0 ? undefined : patch;
 }
 
-/** JSON text with sorted keys: equal values give equal text. */
+/** JSON text with sorted keys, so that equal values give equal text. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value))
     return `[${value.map((item) => canonicalJson(item ?? null)).join(",")}]`;

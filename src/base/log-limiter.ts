@@ -1,6 +1,6 @@
 /**
- * Limits log lines that clients can cause, such as one for each bad request. The first lines of a kind in a minute
- * are written. The others are counted, and one line at the end of the minute has their number.
+ * Limits log lines that clients can cause, such as one for each bad request. The first lines of a kind in a minute are
+ * written. The others are counted, and one line at the end of the minute has their number.
  */
 import type { Clock, Timer } from "./clock.ts";
 import type { LogFields, Logger, LogLevel } from "./log.ts";
@@ -11,9 +11,9 @@ const WINDOW_MS = 60_000;
 interface Window {
   readonly startedMs: number;
   written: number;
-  /** Lines that were not written. */
+  /** Number of lines that were not written. */
   held: number;
-  /** Logs the number of held lines at the end of the minute. Undefined: no line was held. */
+  /** Logs the number of unwritten lines at the end of the minute. Undefined: all were written. */
   timer: Timer | undefined;
   level: LogLevel;
   message: string;
@@ -26,14 +26,17 @@ export class LogLimiter {
   readonly #perMinute: number;
   readonly #windows = new Map<string, Window>();
 
-  /** `perMinute`: lines of one kind that are written in a minute. Default 5. */
+  /** `perMinute`: how many lines of one kind are written in a minute. Absent: 5. */
   constructor(log: Logger, clock: Pick<Clock, "elapsedMs" | "after">, perMinute = 5) {
     this.#log = log;
     this.#clock = clock;
     this.#perMinute = perMinute;
   }
 
-  /** `kind`: one of a few fixed texts, without parts of a request, because each kind takes memory. */
+  /**
+   * Logs a line within the limit. `kind`: one of a few fixed texts, without parts of a request, because each kind takes
+   * memory.
+   */
   tell(level: LogLevel, kind: string, message: string, fields: LogFields = {}): void {
     const window = this.#windowOf(kind, level, message);
     if (window.written < this.#perMinute) {
@@ -46,7 +49,7 @@ export class LogLimiter {
     window.timer ??= this.#clock.after(leftMs, () => this.#sum(kind, window));
   }
 
-  /** Logs the counts of lines that were held back, and stops the timers. */
+  /** Logs the numbers of unwritten lines, and stops the timers. */
   close(): void {
     for (const [kind, window] of [...this.#windows]) {
       window.timer?.cancel();

@@ -1,8 +1,8 @@
-/** Keeps a bounded number of computed results, so that texts which users send cannot fill the memory. */
+/** Keeps a limited number of computed results, so that texts sent by users cannot fill the memory. */
 
 const MOST = 2_000;
 
-/** Keeps the result of `make` for each text. Above `most` results the oldest one is dropped. */
+/** Keeps the result of `make` for each text. If there are more than `most` results, the oldest one is dropped. */
 export class Memo<T> {
   readonly #answers = new Map<string, T>();
   readonly #make: (text: string) => T;

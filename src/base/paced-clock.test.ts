@@ -10,7 +10,7 @@ describe("paced clock", () => {
       for (const delayMs of [30_000, 10_000, 20_000]) {
         clock.after(delayMs, () => {
           fired.push(clock.now() - startMs);
-          // Keeps the machine busy for much longer than the time until the next timer.
+          // Keeps the CPU busy for much longer than the time until the next timer.
           for (const end = Date.now() + 30; Date.now() < end; );
           if (fired.length === 3) resolve();
         });

@@ -1,7 +1,7 @@
 /**
- * Simulated time that follows real time at a given speed, for simulations that people watch. Timers fire in the
- * order of their due times, and each one's work ends before the next fires. If the machine is too slow, simulated
- * time slows down. Otherwise a simulated kubelet could miss its heartbeats and look dead.
+ * Simulated time that follows real time at a given speed, for simulations that people watch. Timers fire in the order
+ * of their due times, and the work of one ends before the next fires. If the computer is too slow, simulated time slows
+ * down. Otherwise a simulated kubelet could miss its heartbeats and seem to have failed.
  */
 
 import type { Clock, Timer } from "./clock.ts";
@@ -13,25 +13,25 @@ declare function clearTimeout(handle: unknown): void;
 
 /** Real milliseconds between two advances of simulated time. */
 const TICK_MS = 5;
-/** Real milliseconds that one tick advances by at most. Longer delays are lost. */
+/** The most real milliseconds by which one tick advances. Longer delays are ignored. */
 const CATCH_UP_MS = 50;
-/** Most simulated milliseconds of a jump in one tick. The API server answers requests between two ticks. */
+/** The most simulated milliseconds of a jump in one tick. The API server answers requests between two ticks. */
 const JUMPED_AT_ONCE_MS = 1_000;
 
-/** Virtual time that follows real time at a speed, for the sandbox. */
+/** Virtual time that follows real time at a given speed, for the sandbox. */
 export class PacedClock implements Clock {
   readonly #virtual: VirtualClock;
   #speed: number;
   #isPaused = false;
-  /** Simulated milliseconds of the jump that are still to come. */
+  /** Simulated milliseconds of the jump that remain. */
   #jumpMs = 0;
   #lastRealMs: number;
   #handle: unknown;
   #stopped = false;
 
   /**
-   * `speed`: simulated milliseconds for each real millisecond, above 0. `behindMs`: how far behind the machine's
-   * time the clock starts. A clock that runs faster than real time then stays in the past for a while.
+   * `speed`: simulated milliseconds for each real millisecond, above 0. `behindMs`: how far behind real time the clock
+   * starts. If the clock runs faster than real time, its time is then still in the past for a while.
    */
   constructor(speed: number, behindMs = 0) {
     this.#speed = speed;
@@ -64,7 +64,7 @@ export class PacedClock implements Clock {
     return this.#speed;
   }
 
-  /** Simulated milliseconds per real millisecond from now on, above 0. */
+  /** Simulated milliseconds for each real millisecond from now on, above 0. */
   set speed(speed: number) {
     this.#speed = speed;
   }
@@ -73,7 +73,7 @@ export class PacedClock implements Clock {
     return this.#isPaused;
   }
 
-  /** Stops time until {@link resume}. Requests are still answered, because that needs no time. */
+  /** Stops time until {@link resume}. Requests are still answered, because that needs no simulated time. */
   pause(): void {
     this.#isPaused = true;
   }
@@ -82,7 +82,7 @@ export class PacedClock implements Clock {
     this.#isPaused = false;
   }
 
-  /** Advances time by this much as fast as the machine can, even while the clock is paused. */
+  /** Advances time by `ms` as fast as the computer can, even while the clock is paused. */
   jump(ms: number): Promise<void> {
     const until = this.sleep(this.#jumpMs + ms);
     this.#jumpMs += ms;

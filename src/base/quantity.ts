@@ -1,5 +1,5 @@
 /**
- * Kubernetes quantities. Exact values are nano units in BigInt. Decisions use plain integers: thousandths for cpu,
+ * Kubernetes quantities. Exact values are in billionths, as BigInt. Decisions use plain integers: thousandths for cpu,
  * whole units (bytes, counts) for every other resource. Fractions are rounded up, as in apimachinery's `Value()` and
  * `MilliValue()`.
  */
@@ -25,14 +25,17 @@ const SUFFIX_NANO: Readonly<Record<string, bigint>> = {
   Ei: NANO << 60n,
 };
 
-/** The largest value. Larger ones are lowered to it, as in apimachinery. */
+/** The largest value. Larger ones are reduced to it, as in apimachinery. */
 const MOST_NANO = (2n ** 63n - 1n) * NANO;
-/** The largest exponent that is computed. It is above every legal value; a huge one would take minutes to compute. */
+/**
+ * The largest exponent that is computed. It is above that of every valid value. A huge exponent would take minutes to
+ * compute.
+ */
 const MOST_POWER = 40;
 
 const GRAMMAR = /^([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:([eE][+-]?\d+)|([numkMGTPE]|[KMGTPE]i)?)$/;
 
-/** The exact value in nano units; `undefined` when the text is no quantity. JSON numbers are legal. */
+/** The exact value in billionths. Undefined: the text is no quantity. JSON numbers are allowed. */
 export function parseNano(text: string | number): bigint | undefined {
   const match = GRAMMAR.exec(String(text));
   if (match === null) return undefined;
@@ -50,7 +53,7 @@ export function parseNano(text: string | number): bigint | undefined {
   else {
     const divisor = 10n ** BigInt(-power);
     scale *= mantissa;
-    // Fractions of a nano unit are rounded away from zero, as in apimachinery.
+    // Fractions of a billionth are rounded away from zero, as in apimachinery.
     mantissa = 1n;
     scale = (scale + divisor - 1n) / divisor;
   }
@@ -70,7 +73,7 @@ const PLAIN_UNITS: Readonly<Record<string, number>> = {
   Gi: 2 ** 30,
 };
 
-/** Whole units (bytes, counts), rounded up; `undefined` when the text is no quantity. */
+/** The value in whole units (bytes, counts), rounded up. Undefined: the text is no quantity. */
 export function parseUnits(text: string | number): number | undefined {
   const plain = PLAIN.exec(String(text));
   if (plain !== null) {
@@ -81,7 +84,7 @@ export function parseUnits(text: string | number): number | undefined {
   return scaleDown(parseNano(text), NANO);
 }
 
-/** Thousandths, rounded up; the unit of cpu. */
+/** The value in thousandths, the unit of cpu, rounded up. Undefined: the text is no quantity. */
 export function parseMilli(text: string | number): number | undefined {
   const plain = PLAIN.exec(String(text));
   if (plain !== null) {
@@ -92,12 +95,12 @@ export function parseMilli(text: string | number): number | undefined {
   return scaleDown(parseNano(text), 1_000_000n);
 }
 
-/** `1500` → `1500m`, `2000` → `2`. */
+/** Writes thousandths as a quantity: `1500` → `1500m`, `2000` → `2`. */
 export function formatMilli(milli: number): string {
   return milli % 1_000 === 0 ? String(milli / 1_000) : `${milli}m`;
 }
 
-/** Bytes in the largest binary unit without a remainder: `1073741824` → `1Gi`. */
+/** Writes bytes in the largest binary unit without a remainder: `1073741824` → `1Gi`. */
 export function formatBytes(bytes: number): string {
   const units = ["", "Ki", "Mi", "Gi", "Ti", "Pi"];
   let value = bytes;

@@ -1,12 +1,13 @@
 /**
- * Random numbers for names, UIDs and jitter. A seed gives one stream of numbers (xoshiro128**), so that a run can be
- * repeated. `fork` gives a part of the program its own stream, which the draws of other parts do not change.
+ * Random numbers for names, UIDs and jitter. A seed gives one sequence of numbers (xoshiro128**), so that a run can be
+ * repeated. `fork` gives a part of the program its own sequence, which does not depend on how many numbers other parts
+ * use.
  */
 
-/** Kubernetes' alphabet for generated names: no vowels and no look-alikes. */
+/** Kubernetes' alphabet for generated names: no vowels and no characters that look alike. */
 const NAME_ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
 
-/** A seeded generator: equal seeds give equal numbers. */
+/** A generator with a seed: equal seeds give equal numbers. */
 export class Random {
   #a: number;
   #b: number;
@@ -16,7 +17,7 @@ export class Random {
   constructor(seed: number | string) {
     let state = hashSeed(String(seed));
     const next = (): number => {
-      // splitmix32: spreads one word of seed over four words of state.
+      // splitmix32: spreads one word of the seed over four words of state.
       state = (state + 0x9e3779b9) | 0;
       let word = state ^ (state >>> 16);
       word = Math.imul(word, 0x21f0aaad);
@@ -43,12 +44,12 @@ export class Random {
     return result;
   }
 
-  /** An integer in [0, bound). `bound` is 1 or more and fits 32 bits. */
+  /** An integer from 0 to `bound` - 1. `bound`: at least 1, and at most 32 bits. */
   int(bound: number): number {
     return Math.floor((this.uint32() / 0x1_0000_0000) * bound);
   }
 
-  /** A number in [0, 1). */
+  /** A number from 0 to below 1. */
   fraction(): number {
     return this.uint32() / 0x1_0000_0000;
   }
@@ -57,14 +58,14 @@ export class Random {
     return items[this.int(items.length)] as T;
   }
 
-  /** The random tail of a generated object name: `length` characters of Kubernetes' alphabet. */
+  /** The random end of a generated object name: `length` characters of Kubernetes' alphabet. */
   suffix(length = 5): string {
     let text = "";
     for (let i = 0; i < length; i++) text += NAME_ALPHABET[this.int(NAME_ALPHABET.length)];
     return text;
   }
 
-  /** `length` lower-case hexadecimal digits. */
+  /** Text of `length` lower-case hexadecimal digits. */
   hex(length: number): string {
     let text = "";
     for (let i = 0; i < length; i++) text += this.int(16).toString(16);
@@ -77,7 +78,7 @@ export class Random {
     return `${this.hex(8)}-${this.hex(4)}-4${this.hex(3)}-${variant}${this.hex(3)}-${this.hex(12)}`;
   }
 
-  /** An independent stream named by `label`. */
+  /** An independent sequence. `label`: its name, so that different labels give different sequences. */
   fork(label: string): Random {
     return new Random(`${this.uint32()}/${label}`);
   }

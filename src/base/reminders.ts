@@ -1,15 +1,15 @@
 /**
- * Decides when a problem that lasts is logged: at once when it begins, then once a minute while it is found again.
- * The log then shows what is wrong now, without a line for each attempt.
+ * Decides when a lasting problem is logged: at once when it begins, then once a minute while it is found again. So the
+ * log shows what is wrong now, without a line for each attempt.
  */
 import type { Clock } from "./clock.ts";
 
 const AGAIN_MS = 60_000;
 
-/** Knows when each problem was logged last. */
+/** Remembers when each problem was last logged. */
 export class Reminders {
   readonly #clock: Pick<Clock, "elapsedMs">;
-  /** When each problem was logged last, by key. */
+  /** When each problem was last logged, by key. */
   readonly #saidMs = new Map<string, number>();
 
   constructor(clock: Pick<Clock, "elapsedMs">) {
@@ -24,7 +24,7 @@ export class Reminders {
     return true;
   }
 
-  /** Forgets the problem `key`, which has ended. Returns whether it was logged. */
+  /** Drops the problem `key`, which has ended. Returns whether it was logged. */
   over(key: string): boolean {
     return this.#saidMs.delete(key);
   }

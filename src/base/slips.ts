@@ -1,4 +1,4 @@
-/** The distance between two words, for "did you mean" in error messages about names. */
+/** Finds a similar name, for "did you mean" in error messages. */
 
 /** Number of missing, additional, wrong or swapped letters between two words (Damerau-Levenshtein distance). */
 function slips(a: string, b: string): number {
@@ -26,8 +26,8 @@ function slips(a: string, b: string): number {
 
 /**
  * The known name that was probably meant. Upper and lower case are the same. One wrong letter in five is allowed; in
- * short words one in three, but at most two. Undefined: no name is near enough. Of equally near names the first one
- * by name.
+ * short words one in three, but at most two. Undefined: no name is similar enough. Of equally similar names the
+ * alphabetically first one is returned.
  */
 export function meantName(written: string, known: Iterable<string>): string | undefined {
   const word = written.toLowerCase();

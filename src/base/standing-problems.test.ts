@@ -22,7 +22,7 @@ describe("a problem that lasts", () => {
       "error no types b",
       "error no types b",
     ]);
-    // The problems of pool/x are forgotten, so its next problem is logged although it is the same.
+    // The problems of pool/x are dropped, so its next problem is logged although it is the same.
     problems.keep((key) => key === "pool/y");
     for (const key of ["pool/x", "pool/y"]) problems.tell(key, "no types", { why: "b" });
     expect(lines).toEqual(["error no types b"]);

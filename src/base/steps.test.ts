@@ -117,8 +117,8 @@ describe("work in steps", () => {
     };
     expect(besideOthers(clock, work(3, 3))).toBeUndefined();
     expect([steps, sleeps]).toEqual([3, 0]);
-    // Nine milliseconds of this turn are used. The first step exceeds the turn, so the second one
-    // runs in the next turn.
+    // Nine milliseconds of this turn are used. The first step exceeds the turn, so the second one runs in the next
+    // turn.
     const rest = besideOthers(clock, work(2, 20));
     expect([steps, sleeps]).toEqual([4, 1]);
     await rest;

@@ -1,14 +1,13 @@
 /**
- * Long computations in steps. A computation is a generator that yields after a bounded amount of work. A program
- * without other work runs it at once. A controller lets the event loop run between the steps. The result is the
- * same.
+ * Long computations in steps. A computation is a generator that yields after a limited amount of work. A program
+ * without other work runs it in one go. A controller lets the event loop run between the steps. The result is the same.
  */
 import type { Clock } from "./clock.ts";
 
 /** A computation that yields between steps, so that its caller can let other work run. */
 export type Steps<T> = Generator<undefined, T, undefined>;
 
-/** Runs the computation to its end. */
+/** Runs the computation to its end without a pause. */
 export function atOnce<T>(steps: Steps<T>): T {
   for (;;) {
     const { done, value } = steps.next();
@@ -17,12 +16,12 @@ export function atOnce<T>(steps: Steps<T>): T {
 }
 
 /**
- * Milliseconds after which a computation lets the event loop run, at the end of its current step. No turn should
- * exceed 50 ms; the other 40 are for the current step and a garbage collection in it.
+ * Milliseconds after which a computation lets the event loop run, at the end of its current step. No turn should exceed
+ * 50 ms; the other 40 are for the current step and a garbage collection in it.
  */
 export const TURN_MS = 10;
 
-/** The parts of a clock that running a computation in turns needs. */
+/** The functions of a clock that are needed to run a computation in turns. */
 type TurnClock = Pick<Clock, "elapsedMs" | "sleep">;
 
 /** Runs the computation, and lets the event loop run after about `turnMs`. On a virtual clock it runs in one turn. */
@@ -30,19 +29,19 @@ export function inTurns<T>(clock: TurnClock, steps: Steps<T>, turnMs: number): P
   return stepRunner(clock, turnMs)(steps);
 }
 
-/** Runs one computation after the other. */
+/** Runs computations one after the other. */
 export type StepRunner = <T>(steps: Steps<T>) => Promise<T>;
 
-/** Hears how long the work of each turn took, by a clock of its own: of time, or of the processor. */
+/** Receives how long the work of each turn took. `clock`: measures real time or CPU time. */
 export interface TurnMeter {
   readonly clock: Pick<Clock, "elapsedMs">;
   readonly tell: (ms: number) => void;
 }
 
 /**
- * Like {@link inTurns}, for several computations one after the other. A computation uses what the one before
- * left of the turn. The first turn begins with this call, and time between two computations counts too. The meter
- * counts only the computations.
+ * Like {@link inTurns}, for several computations one after the other. They share turns: a computation uses what the
+ * previous one left of the turn. The first turn begins with this call, and time between two computations counts too.
+ * `meter`: counts only the computations.
  */
 export function stepRunner(clock: TurnClock, turnMs: number, meter?: TurnMeter): StepRunner {
   let startedMs = clock.elapsedMs();
@@ -66,16 +65,14 @@ export function stepRunner(clock: TurnClock, turnMs: number, meter?: TurnMeter):
   };
 }
 
-/**
- * Whether the current turn of the event loop has lasted long enough. Loops over many small pieces of work ask this.
- */
+/** Whether the current turn of the event loop has lasted long enough. Used by loops over many small pieces of work. */
 export function turnIsOver(clock: Pick<Clock, "turnMs">): boolean {
   return clock.turnMs() >= TURN_MS;
 }
 
 /**
- * Runs the computation in as many turns of the event loop as it takes. Time of other work in a turn counts,
- * too. Undefined: the computation is done already, as always on a virtual clock.
+ * Runs the computation in as many turns of the event loop as it needs. Time of other work in a turn counts, too.
+ * Undefined: the computation is already done, as always on a virtual clock.
  */
 export function besideOthers(
   clock: Pick<Clock, "turnMs" | "sleep">,
@@ -92,7 +89,10 @@ async function afterOthers(
   while (!untilTurnIsOver(clock, steps));
 }
 
-/** Whether the work is done. Each call runs at least one step, so that work late in a turn also proceeds. */
+/**
+ * Runs steps until the turn is over. Returns whether the work is done. At least one step runs, so that the work also
+ * proceeds late in a turn.
+ */
 function untilTurnIsOver(clock: Pick<Clock, "turnMs">, steps: Steps<void>): boolean {
   for (;;) {
     if (steps.next().done === true) return true;
@@ -110,7 +110,7 @@ export const ITEMS_PER_STEP = 16;
 type EachItem<T, R> = [Visit<T, R>] | [perStep: number, visit: Visit<T, R>];
 type Visit<T, R> = (item: T, index: number) => R;
 
-/** `items.forEach(visit)`, stopping after every `perStep` items. */
+/** Like `items.forEach(visit)`, with a pause after every `perStep` items. */
 export function* eachInSteps<T>(items: readonly T[], ...each: EachItem<T, void>): Steps<void> {
   const [perStep, visit] = each.length === 1 ? [ITEMS_PER_STEP, each[0]] : each;
   for (let index = 0; index < items.length; index++) {
@@ -119,7 +119,7 @@ export function* eachInSteps<T>(items: readonly T[], ...each: EachItem<T, void>)
   }
 }
 
-/** `items.map(make)`, stopping after every `perStep` items. */
+/** Like `items.map(make)`, with a pause after every `perStep` items. */
 export function* mapInSteps<T, R>(items: readonly T[], ...each: EachItem<T, R>): Steps<R[]> {
   const [perStep, make] = each.length === 1 ? [ITEMS_PER_STEP, each[0]] : each;
   const made: R[] = [];
@@ -127,7 +127,7 @@ export function* mapInSteps<T, R>(items: readonly T[], ...each: EachItem<T, R>):
   return made;
 }
 
-/** `items.filter(keeps)`, stopping after every `perStep` items. */
+/** Like `items.filter(keeps)`, with a pause after every `perStep` items. */
 export function* filterInSteps<T>(items: readonly T[], ...each: EachItem<T, boolean>): Steps<T[]> {
   const [perStep, keeps] = each.length === 1 ? [ITEMS_PER_STEP, each[0]] : each;
   const kept: T[] = [];
@@ -137,7 +137,7 @@ export function* filterInSteps<T>(items: readonly T[], ...each: EachItem<T, bool
   return kept;
 }
 
-/** `items.flatMap(make)`, in steps of the default size. */
+/** Like `items.flatMap(make)`, in steps of the default size. */
 export function* flatMapInSteps<T, R>(
   items: readonly T[],
   make: (item: T) => readonly R[],
@@ -149,7 +149,7 @@ export function* flatMapInSteps<T, R>(
   return made;
 }
 
-/** `items.some(matches)`, in steps of the default size. */
+/** Like `items.some(matches)`, in steps of the default size. */
 export function* someInSteps<T>(
   items: readonly T[],
   matches: (item: T) => boolean,
@@ -161,10 +161,10 @@ export function* someInSteps<T>(
   return false;
 }
 
-/** The number of items that are sorted in one step. */
+/** Number of items that are sorted in one step. */
 const RUN = 2_048;
 
-/** `items.toSorted(compare)` in steps: sorts parts of the list, then merges them. */
+/** Like `items.toSorted(compare)`, in steps: sorts parts of the list, then merges them. */
 export function* sortInSteps<T>(items: readonly T[], compare: (a: T, b: T) => number): Steps<T[]> {
   let runs: T[][] = [];
   for (let at = 0; at < items.length; at += RUN) {
@@ -181,7 +181,7 @@ export function* sortInSteps<T>(items: readonly T[], compare: (a: T, b: T) => nu
   return runs[0] ?? [];
 }
 
-/** Both lists are sorted. Of equal items, those of `a` come first. */
+/** Merges two sorted lists. Of equal items, those of `a` come first. */
 export function* mergeInSteps<T>(
   a: readonly T[],
   b: readonly T[],

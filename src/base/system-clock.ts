@@ -6,10 +6,10 @@ declare function clearTimeout(handle: unknown): void;
 declare function setImmediate(callback: () => void): unknown;
 declare const performance: { now(): number };
 
-/** Milliseconds. The longest delay of `setTimeout`; a longer one takes several timers. */
+/** The longest delay of `setTimeout` in milliseconds. A longer one takes several timers. */
 const MAX_TIMEOUT_MS = 0x7fffffff;
 
-/** The machine's clock. */
+/** The clock of the computer. */
 export class SystemClock implements Clock {
   /** When {@link turnMs} was first called in this turn of the event loop. Undefined: it was not called yet. */
   #turnStartedMs: number | undefined;

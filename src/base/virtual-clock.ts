@@ -1,6 +1,6 @@
 /**
- * Simulated time that moves only when it is advanced. Timers fire by due time, equal ones in the order in which they
- * were set. All promises settle before the next timer fires, so equal seeds give equal traces on any machine.
+ * Simulated time that changes only when it is advanced. Timers fire by due time, equal ones in the order in which they
+ * were set. All promises settle before the next timer fires, so equal seeds give equal traces on any computer.
  */
 import type { Clock, Timer } from "./clock.ts";
 import { Heap } from "./heap.ts";
@@ -13,10 +13,10 @@ interface Due {
   callback: (() => void) | undefined;
 }
 
-/** 2026-01-05T08:00:00Z, a Monday: the start of every simulation. */
+/** The start of every simulation: 2026-01-05T08:00:00Z, a Monday. */
 export const SIMULATION_EPOCH_MS = Date.UTC(2026, 0, 5, 8, 0, 0);
 
-/** Time that moves only when it is advanced. Timers run in order, each at its own moment. */
+/** Time that changes only when it is advanced. Timers fire in order, each at its own time. */
 export class VirtualClock implements Clock {
   /** The start plus the time that has passed. {@link now} is less by the time that the clock was set back. */
   #nowMs: number;
@@ -62,7 +62,7 @@ export class VirtualClock implements Clock {
     return 0;
   }
 
-  /** Lets all promises settle. Fires no timer. */
+  /** Lets all promises settle. No timer fires. */
   settle(): Promise<void> {
     return new Promise((resolve) => {
       setImmediate(() => resolve());
@@ -79,7 +79,7 @@ export class VirtualClock implements Clock {
     this.#setBackMs += ms;
   }
 
-  /** Advances time to `untilMs` (epoch milliseconds). */
+  /** Advances time to `untilMs`, in milliseconds since 1970. */
   async advanceTo(untilMs: number): Promise<void> {
     const targetMs = untilMs + this.#setBackMs;
     await this.settle();
@@ -95,7 +95,7 @@ export class VirtualClock implements Clock {
     this.#nowMs = Math.max(this.#nowMs, targetMs);
   }
 
-  /** Advances in steps of `stepMs` until `condition` holds; false when `limitMs` passed first. */
+  /** Advances in steps of `stepMs` until `condition` is true. Returns false if `limitMs` passed first. */
   async advanceUntil(condition: () => boolean, limitMs: number, stepMs = 100): Promise<boolean> {
     const deadline = this.#nowMs + limitMs;
     await this.settle();

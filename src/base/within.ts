@@ -1,14 +1,14 @@
-/** Values that are made when they are first asked for: kept answers, groups, maps of maps. */
+/** Values that are created when they are first needed: cached results, groups, maps of maps. */
 
-/** What holds the values: a Map, a WeakMap, or anything like them. */
+/** What contains the values: a Map, a WeakMap, or anything like them. */
 interface Holder<K, V> {
   get(key: K): V | undefined;
   set(key: K, value: V): unknown;
 }
 
 /**
- * The value for the key. If there is none, makes one and puts it into the map. Code that runs for every pod
- * calls `map.get(key) ?? within(map, key, make)`, so that `make` is created only if the value is missing.
+ * The value for the key. If there is none, creates one and puts it into the map. Code that runs for every pod calls
+ * `map.get(key) ?? within(map, key, make)`, so that `make` is created only if the value is missing.
  */
 export function within<K, V>(map: Holder<K, V>, key: K, make: () => V): V {
   let value = map.get(key);
@@ -19,7 +19,7 @@ export function within<K, V>(map: Holder<K, V>, key: K, make: () => V): V {
   return value;
 }
 
-/** A map that is emptied when it is full, for cached results that are mostly not needed again. */
+/** A map that is emptied when it is full, for cached results that are rarely needed again. */
 export class BoundedMap<K, V> extends Map<K, V> {
   readonly #most: number;
 

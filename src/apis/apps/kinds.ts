@@ -1,4 +1,4 @@
-/** Workload kinds: apps/v1 and batch/v1. */
+/** The workload kinds of apps/v1 and batch/v1. */
 
 import type { PodSpec } from "../core/pod.ts";
 import type { Condition, Kind, KubeObject, LabelSelector, ObjectMeta } from "../meta.ts";
@@ -9,7 +9,7 @@ export interface PodTemplateSpec {
   readonly spec: PodSpec;
 }
 
-/** apps/v1. Replicas default to 1. */
+/** A Deployment of apps/v1. `replicas` defaults to 1. */
 export interface Deployment extends KubeObject {
   readonly spec: {
     readonly replicas?: number;
@@ -36,7 +36,7 @@ export interface Deployment extends KubeObject {
   };
 }
 
-/** apps/v1. Replicas default to 1. */
+/** A ReplicaSet of apps/v1. `replicas` defaults to 1. */
 export interface ReplicaSet extends KubeObject {
   readonly spec: {
     readonly replicas?: number;
@@ -51,7 +51,7 @@ export interface ReplicaSet extends KubeObject {
   };
 }
 
-/** apps/v1. Its pods are numbered, and each has its own volume claims. */
+/** A StatefulSet of apps/v1. Its pods are numbered, and each has its own volume claims. */
 export interface StatefulSet extends KubeObject {
   readonly spec: {
     readonly replicas?: number;
@@ -71,7 +71,7 @@ export interface StatefulSet extends KubeObject {
   readonly status?: { readonly replicas?: number; readonly [f: string]: unknown };
 }
 
-/** apps/v1. One pod on each node that its pods tolerate and select. */
+/** A DaemonSet of apps/v1. It runs one pod on each node that its pods tolerate and select. */
 export interface DaemonSet extends KubeObject {
   readonly spec: {
     readonly selector: LabelSelector;
@@ -97,7 +97,7 @@ export interface ControllerRevision extends KubeObject {
   };
 }
 
-/** batch/v1. At most `parallelism` pods run at the same time, until `completions` of them have succeeded. */
+/** A Job of batch/v1. At most `parallelism` pods run at the same time, until `completions` of them have succeeded. */
 export interface Job extends KubeObject {
   readonly spec: {
     readonly parallelism?: number;
@@ -119,7 +119,7 @@ export interface Job extends KubeObject {
   };
 }
 
-/** batch/v1. `schedule` is cron, in the time zone `timeZone` or in the controller's own. */
+/** A CronJob of batch/v1. `schedule`: in cron format, in the time zone `timeZone` or in the controller's own. */
 export interface CronJob extends KubeObject {
   readonly spec: {
     readonly schedule: string;
@@ -170,7 +170,7 @@ export const CONTROLLER_REVISION: Kind<ControllerRevision> = apps(
   "ControllerRevision",
   "controllerrevisions",
 );
-/** The predecessor of ReplicaSets. */
+/** The kind that ReplicaSets have replaced. */
 export const REPLICATION_CONTROLLER: Kind<KubeObject> = {
   group: "",
   version: "v1",

@@ -1,13 +1,13 @@
 /**
- * The CapacityBuffer kind: room that is kept free for later pods. It is served as v1beta1 and v1alpha1, with
- * equal fields; v1beta1 is stored. Cluster Autoscaler has the same kind. upstream:
- * pkg/apis/autoscaling/v1beta1/capacitybuffer.go
+ * The CapacityBuffer kind: capacity that is kept free for later pods. It is served as v1beta1 and v1alpha1, with equal
+ * fields; v1beta1 is stored. Cluster Autoscaler has the same kind.
+ * upstream: pkg/apis/autoscaling/v1beta1/capacitybuffer.go
  */
 import type { PodTemplateSpec } from "../apps/kinds.ts";
 import type { Condition, Kind, KubeObject, ResourceAmounts } from "../meta.ts";
 
 export interface ScalableRef {
-  /** Absent or empty: `apps`. */
+  /** API group of the workload. Absent or empty: `apps`. */
   readonly apiGroup?: string;
   readonly kind: string;
   readonly name: string;
@@ -18,9 +18,9 @@ export interface CapacityBufferSpec {
   readonly podTemplateRef?: { readonly name: string };
   readonly scalableRef?: ScalableRef;
   readonly replicas?: number;
-  /** Percentage of the replicas of {@link scalableRef}. */
+  /** Size of the buffer in percent of the replicas of {@link scalableRef}. */
   readonly percentage?: number;
-  /** Most resources that all pods of the buffer may request together. */
+  /** The most resources that all pods of the buffer may request together. */
   readonly limits?: ResourceAmounts;
 }
 
@@ -35,7 +35,7 @@ export interface CapacityBuffer extends KubeObject {
   };
 }
 
-/** A PodTemplate object. */
+/** A PodTemplate object, which a buffer may reference. */
 export interface StoredPodTemplate extends KubeObject {
   readonly template: PodTemplateSpec;
 }

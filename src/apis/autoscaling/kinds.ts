@@ -1,10 +1,13 @@
-/** HorizontalPodAutoscalers of autoscaling/v2, and the Scale through which they size their target. */
+/**
+ * HorizontalPodAutoscalers of autoscaling/v2, and the Scale subresource through which they set the replicas of a
+ * workload.
+ */
 import type { Condition, Kind, KubeObject, LabelSelector } from "../meta.ts";
 
 /** The target value of a metric. `type` says which of the other fields applies. */
 export interface MetricTarget {
   readonly type: string;
-  /** Percent of what the pods request. */
+  /** Average usage in percent of the pods' requests. */
   readonly averageUtilization?: number;
   readonly averageValue?: string | number;
   readonly value?: string | number;
@@ -15,7 +18,7 @@ interface NamedMetric {
   readonly selector?: LabelSelector;
 }
 
-/** One metric of an autoscaler. The metric that asks for the most replicas wins. */
+/** One metric of an autoscaler. The metric that requires the most replicas decides. */
 export interface AutoscalerMetric {
   readonly type: "Resource" | "ContainerResource" | "Pods" | "Object" | "External";
   readonly resource?: { readonly name: string; readonly target: MetricTarget };
@@ -47,7 +50,7 @@ export interface ScalingRules {
   readonly policies?: readonly ScalingPolicy[];
 }
 
-/** autoscaling/v2. */
+/** A HorizontalPodAutoscaler of autoscaling/v2. */
 export interface HorizontalPodAutoscaler extends KubeObject {
   readonly spec: {
     readonly scaleTargetRef: {

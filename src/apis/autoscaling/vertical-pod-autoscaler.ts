@@ -1,7 +1,6 @@
 /**
- * VerticalPodAutoscaler: what the pods of a workload should request, by their past usage. Its webhook writes
- * the recommendation into new pods. So a new pod can differ from its template and from the pod that it
- * replaces.
+ * The VerticalPodAutoscaler kind: what the pods of a workload should request, judged by their past usage. Its webhook
+ * writes the recommendation into new pods. So a new pod can differ from its template and from the pod that it replaces.
  */
 
 import type { Container } from "../core/pod.ts";
@@ -14,9 +13,9 @@ interface ContainerPolicy {
   readonly mode?: string;
   readonly minAllowed?: ResourceAmounts;
   readonly maxAllowed?: ResourceAmounts;
-  /** Default: cpu and memory. */
+  /** Resources that get recommendations. Absent: cpu and memory. */
   readonly controlledResources?: readonly string[];
-  /** Default: `RequestsAndLimits`. */
+  /** Whether only requests are set, or limits too. Absent: `RequestsAndLimits`. */
   readonly controlledValues?: string;
 }
 
@@ -110,10 +109,7 @@ function policyOf(name: string, policies: readonly ContainerPolicy[]): Container
   return of(name) ?? of("*") ?? {};
 }
 
-/**
- * The new limit, with the old ratio of limit to request. Computed as a bigint, because bytes can exceed 2^53
- * here.
- */
+/** The new limit, with the old ratio of limit to request. Computed as a bigint, because bytes can exceed 2^53 here. */
 function inProportion(wanted: number, limit: number, request: number): number {
   if (request === 0) return wanted;
   return Number((BigInt(wanted) * BigInt(limit)) / BigInt(request));

@@ -1,8 +1,9 @@
 /**
- * Converts the selectors of an AWSNodeTemplate, which are maps, to the selector terms of later generations. In a map,
+ * Converts the selectors of an AWSNodeTemplate, which are maps, to the selector terms of later API versions. In a map,
  * all keys must match, and a comma separates alternatives. Terms are alternatives. So a map becomes one term for each
- * combination of its alternatives. The order is that of upstream's converter: keys sorted, the first key
- * varies fastest, ids outermost. upstream: karpenter-convert v0.32
+ * combination of its alternatives. They have the order of upstream's converter: keys are sorted, the first key varies
+ * fastest, and ids vary slowest.
+ * upstream: karpenter-convert v0.32
  */
 import type {
   AmiSelectorTerm,
@@ -17,24 +18,21 @@ const NAME_KEY = "aws::name";
 const OWNERS_KEY = "aws::owners";
 
 /**
- * The subnet terms: `{"karpenter.sh/discovery": "a,b"}` gives two terms. Ids are combined with the tags in
- * each term.
+ * Converts a selector of subnets: `{"karpenter.sh/discovery": "a,b"}` gives two terms. Each id is combined with the
+ * tags of each term.
  */
 export function subnetTerms(selector: Selector | undefined): readonly SubnetSelectorTerm[] {
   return combine(idsOf(selector), tagCombinations(selector, ID_KEYS));
 }
 
-/**
- * The v1 terms for a v1alpha selector of security groups. Terms are alternatives; the keys of one selector all
- * hold.
- */
+/** Converts a selector of security groups. The terms are alternatives; all keys of a term must match. */
 export function securityGroupTerms(
   selector: Selector | undefined,
 ): readonly SecurityGroupSelectorTerm[] {
   return combine(idsOf(selector), tagCombinations(selector, ID_KEYS));
 }
 
-/** The image terms. Owners vary slowest, then ids, names and tag combinations. */
+/** Converts a selector of images. Owners vary slowest, then ids, names and tag combinations. */
 export function amiTerms(selector: Selector | undefined): readonly AmiSelectorTerm[] {
   const special = [...ID_KEYS, NAME_KEY, OWNERS_KEY];
   const owners = alternatives(selector?.[OWNERS_KEY]);
@@ -67,7 +65,7 @@ function idsOf(selector: Selector | undefined): readonly string[] {
   return ID_KEYS.flatMap((key) => alternatives(selector?.[key]));
 }
 
-/** Every combination of one alternative for each key; `[{}]` without tag keys. */
+/** Every combination of one alternative for each key. Without tag keys it is `[{}]`. */
 function tagCombinations(
   selector: Selector | undefined,
   special: readonly string[],

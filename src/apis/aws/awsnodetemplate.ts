@@ -1,7 +1,8 @@
 /**
- * AWSNodeTemplate (karpenter.k8s.aws/v1alpha1), and the AWS block that it shares with `spec.provider` of a
- * Provisioner. Selectors are maps: all keys must match, commas separate alternatives, `*` matches any value,
- * and `aws-ids` and `aws::ids` give ids. upstream: provider's pkg/apis/v1alpha1 at v0.31
+ * The kind AWSNodeTemplate (karpenter.k8s.aws/v1alpha1), and the AWS fields that it shares with `spec.provider` of a
+ * Provisioner. Selectors are maps: all keys must match, commas separate alternatives, `*` matches any value, and
+ * `aws-ids` and `aws::ids` contain ids.
+ * upstream: provider's pkg/apis/v1alpha1 at v0.31
  */
 import type { RequirementSpec } from "../karpenter/nodepool.ts";
 import type { Kind, KubeObject } from "../meta.ts";
@@ -9,7 +10,7 @@ import type { BlockDeviceMapping, MetadataOptions } from "./ec2nodeclass.ts";
 
 type StringMap = Readonly<Record<string, string>>;
 
-/** What `spec.provider` and AWSNodeTemplate have in common. */
+/** The fields that `spec.provider` of a Provisioner and AWSNodeTemplate have in common. */
 export interface AwsProviderBlock {
   readonly apiVersion?: string;
   readonly kind?: string;
@@ -19,13 +20,13 @@ export interface AwsProviderBlock {
   readonly subnetSelector?: StringMap;
   readonly securityGroupSelector?: StringMap;
   readonly tags?: StringMap;
-  /** Name of a launch template that Karpenter does not manage. Most other fields must be empty then. */
+  /** Name of a launch template that Karpenter does not manage. If it is set, most other fields must be empty. */
   readonly launchTemplate?: string;
   readonly metadataOptions?: MetadataOptions;
   readonly blockDeviceMappings?: readonly BlockDeviceMapping[];
 }
 
-/** karpenter.k8s.aws/v1alpha1: the node class of a Provisioner. */
+/** An AWSNodeTemplate of karpenter.k8s.aws/v1alpha1: the node class of a Provisioner. */
 export interface AWSNodeTemplate extends KubeObject {
   readonly spec: AwsProviderBlock & {
     readonly userData?: string;

@@ -1,5 +1,5 @@
 /**
- * EC2NodeClass (karpenter.k8s.aws/v1 and v1beta1): the AWS settings of nodes. Code uses the v1 shape.
+ * The kind EC2NodeClass (karpenter.k8s.aws/v1 and v1beta1): the AWS settings of nodes. Code uses the v1 form.
  * upstream: provider's pkg/apis/v1/ec2nodeclass.go
  */
 import type { KubeletConfiguration } from "../karpenter/kubelet.ts";
@@ -8,31 +8,31 @@ import type { Condition, Kind, KubeObject } from "../meta.ts";
 
 type Tags = Readonly<Record<string, string>>;
 
-/** Either an id or tags. All tags must match; the value `*` matches any value. */
+/** Selects subnets by an id or by tags. All tags must match; the value `*` matches any value. */
 export interface SubnetSelectorTerm {
   readonly id?: string;
   readonly tags?: Tags;
 }
 
-/** One of id, name or tags. All tags must match; the value `*` matches any value. */
+/** Selects security groups by id, name or tags. All tags must match; the value `*` matches any value. */
 export interface SecurityGroupSelectorTerm {
   readonly id?: string;
   readonly name?: string;
   readonly tags?: Tags;
 }
 
-/** One of id, alias, SSM parameter, or name, owner and tags together. */
+/** Selects images by id, by alias, by SSM parameter, or by name, owner and tags together. */
 export interface AmiSelectorTerm {
   readonly id?: string;
   readonly name?: string;
   readonly owner?: string;
   readonly tags?: Tags;
-  /** v1 only: `al2023@latest`. It must be the only term in the list. */
+  /** A family and version such as `al2023@latest`. It must be the only term in the list; v1 only. */
   readonly alias?: string;
   readonly ssmParameter?: string;
 }
 
-/** An EBS volume. `volumeSize` is a quantity; `iops` and `throughput` (MiB/s) fit only some volume types. */
+/** An EBS volume. `volumeSize` is a quantity. Only some volume types accept `iops` and `throughput` (MiB/s). */
 export interface BlockDevice {
   readonly deleteOnTermination?: boolean;
   readonly encrypted?: boolean;
@@ -53,7 +53,7 @@ export interface BlockDeviceMapping {
   readonly ebs?: BlockDevice;
 }
 
-/** Access to the instance metadata service; the fields are those of EC2's launch templates. */
+/** Access to the instance metadata service. The fields are those of EC2's launch templates. */
 export interface MetadataOptions {
   readonly httpEndpoint?: "enabled" | "disabled";
   readonly httpProtocolIPv6?: "enabled" | "disabled";
@@ -61,24 +61,24 @@ export interface MetadataOptions {
   readonly httpTokens?: "required" | "optional";
 }
 
-/** Either an id, or tags or match criteria, with an optional owner and zone. */
+/** Selects capacity reservations by id, or by tags or match criteria, with an optional owner and zone. */
 export interface CapacityReservationSelectorTerm {
   readonly id?: string;
-  /** karpenter-ts only. */
+  /** The zone of the reservation; karpenter-ts only. */
   readonly availabilityZone?: string;
   readonly ownerID?: string;
   readonly instanceMatchCriteria?: string;
   readonly tags?: Tags;
 }
 
-/** An extra network interface of the instance. `efa-only` carries no IP traffic. */
+/** An additional network interface of the instance. `efa-only` carries no IP traffic. */
 export interface NetworkInterface {
   readonly networkCardIndex: number;
   readonly deviceIndex: number;
   readonly interfaceType: "interface" | "efa-only";
 }
 
-/** Timeouts in seconds. */
+/** Timeouts of tracked connections, in seconds. */
 export interface ConnectionTracking {
   readonly tcpEstablishedTimeout?: number;
   readonly udpStreamTimeout?: number;
@@ -114,7 +114,7 @@ export interface EC2NodeClassStatus {
   readonly conditions?: readonly Condition[];
 }
 
-/** Fields both versions share. */
+/** The fields that both API versions have. */
 interface EC2NodeClassSpecBase {
   readonly subnetSelectorTerms: readonly SubnetSelectorTerm[];
   readonly securityGroupSelectorTerms: readonly SecurityGroupSelectorTerm[];
@@ -132,7 +132,7 @@ interface EC2NodeClassSpecBase {
   readonly context?: string;
 }
 
-/** karpenter.k8s.aws/v1. upstream: pkg/apis/v1/ec2nodeclass.go of the AWS provider. */
+/** An EC2NodeClass of karpenter.k8s.aws/v1. upstream: pkg/apis/v1/ec2nodeclass.go of the AWS provider. */
 export interface EC2NodeClass extends KubeObject {
   readonly spec: EC2NodeClassSpecBase & {
     readonly kubelet?: KubeletConfiguration;
@@ -143,7 +143,7 @@ export interface EC2NodeClass extends KubeObject {
     readonly connectionTracking?: ConnectionTracking;
     readonly cpuOptions?: {
       readonly nestedVirtualization?: "enabled" | "disabled";
-      /** karpenter-ts only, like `threadsPerCore`. */
+      /** Number of cores of the instance. This and `threadsPerCore` are karpenter-ts only. */
       readonly coreCount?: number;
       readonly threadsPerCore?: number;
     };
@@ -152,7 +152,7 @@ export interface EC2NodeClass extends KubeObject {
   readonly status?: EC2NodeClassStatus;
 }
 
-/** The v1beta1 shape. It has no aliases and no kubelet block, and `amiFamily` selects the image. */
+/** An EC2NodeClass of v1beta1. It has no aliases and no kubelet block, and `amiFamily` selects the image. */
 export interface EC2NodeClassV1Beta1 extends KubeObject {
   readonly spec: EC2NodeClassSpecBase;
   readonly status?: EC2NodeClassStatus;

@@ -1,6 +1,6 @@
 /**
- * CustomResourceDefinitions, with the fields that Karpenter reads: whether a kind has a definition, and
- * whether that is being deleted.
+ * CustomResourceDefinitions, with the fields that Karpenter reads: whether a kind has a definition, and whether the
+ * definition is being deleted.
  */
 import type { Kind, KubeObject } from "../meta.ts";
 
@@ -37,14 +37,14 @@ export const CUSTOM_RESOURCE_DEFINITION: Kind<Crd> = {
 };
 
 /**
- * Whether a kind is defined by a CustomResourceDefinition. Kubernetes' own groups have no dot or end with `.k8s.io`;
- * `karpenter.k8s.aws` does not.
+ * Whether a kind is defined by a CustomResourceDefinition. Kubernetes' own groups have no dot or end with `.k8s.io`.
+ * Karpenter's group `karpenter.k8s.aws` does neither.
  */
 export function isCustom({ group }: Pick<Kind, "group">): boolean {
   return group.includes(".") && !group.endsWith(".k8s.io");
 }
 
-/** `nodeclaims.karpenter.sh`: the name of a custom kind's definition. */
+/** The name of a custom kind's definition, such as `nodeclaims.karpenter.sh`. */
 export function definitionName({ group, plural }: Pick<Kind, "group" | "plural">): string {
   return `${plural}.${group}`;
 }

@@ -2,9 +2,9 @@
 import type { Pod, PodSpec } from "./pod.ts";
 import { perTemplate } from "./pod-template.ts";
 
-/** A port of the node that a container takes. `protocol` is TCP, UDP or SCTP. */
+/** A port of the node that a container uses. `protocol` is TCP, UDP or SCTP. */
 export interface HostPort {
-  /** `0.0.0.0` means every address. */
+  /** The address of the node. `0.0.0.0` means every address. */
   readonly ip: string;
   readonly port: number;
   readonly protocol: string;
@@ -36,13 +36,13 @@ function hostPortOf(spec: PodSpec, port: { hostPort?: number; containerPort: num
   return port.hostPort || (spec.hostNetwork === true ? port.containerPort : 0);
 }
 
-/** True if both cannot be on one node. An unspecified address conflicts with every address. */
+/** Whether two pods with these ports cannot run on one node. An unspecified address conflicts with every address. */
 export function hostPortsConflict(a: HostPort, b: HostPort): boolean {
   if (a.port !== b.port || a.protocol !== b.protocol) return false;
   return a.ip === b.ip || UNSPECIFIED.has(a.ip) || UNSPECIFIED.has(b.ip);
 }
 
-/** `0.0.0.0:80/TCP`: the key of a port in sets. */
+/** The key of a port in sets, such as `0.0.0.0:80/TCP`. */
 export function hostPortKey(port: HostPort): string {
   return `${port.ip}:${port.port}/${port.protocol}`;
 }

@@ -2,24 +2,24 @@
 import type { Kind, KubeObject, ResourceAmounts } from "../meta.ts";
 import type { NodeSelectorTerm } from "./pod.ts";
 
-/** While it is Terminating, nothing can be created in it. */
+/** A namespace. While it is Terminating, nothing can be created in it. */
 export interface Namespace extends KubeObject {
   readonly spec?: { readonly finalizers?: readonly string[] };
   readonly status?: { readonly phase?: "Active" | "Terminating" };
 }
 
-/** Only text values; binary data is not read. */
+/** A ConfigMap. Only its text values are read, not binary data. */
 export interface ConfigMap extends KubeObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-/** Values of `data` are base64. */
+/** A Secret. The values of `data` are base64. */
 export interface Secret extends KubeObject {
   readonly type?: string;
   readonly data?: Readonly<Record<string, string>>;
 }
 
-/** Only its selector is read: default topology spread counts the pods of a Service together. */
+/** A Service. Only its selector is read: the default topology spread counts the pods of a Service together. */
 export interface Service extends KubeObject {
   readonly spec?: {
     readonly selector?: Readonly<Record<string, string>>;
@@ -27,7 +27,7 @@ export interface Service extends KubeObject {
   };
 }
 
-/** core/v1. `count` and the timestamps change when the same event happens again. */
+/** An Event of core/v1. `count` and the timestamps change when the same event happens again. */
 export interface Event extends KubeObject {
   readonly involvedObject: {
     readonly apiVersion?: string;
@@ -48,8 +48,8 @@ export interface Event extends KubeObject {
 }
 
 /**
- * A claim is bound if `volumeName` is set. An empty `storageClassName` requests no class, a missing one the default
- * class.
+ * A claim for a volume. It is bound if `volumeName` is set. An empty `storageClassName` means no class, an absent one
+ * means the default class.
  */
 export interface PersistentVolumeClaim extends KubeObject {
   readonly spec: {
@@ -103,9 +103,9 @@ export const NAMESPACE: Kind<Namespace> = core("Namespace", "namespaces", false)
 export const CONFIG_MAP: Kind<ConfigMap> = core("ConfigMap", "configmaps", true);
 export const SECRET: Kind<Secret> = core("Secret", "secrets", true);
 export const SERVICE: Kind<Service> = core("Service", "services", true);
-/** Older than EndpointSlices, which replace it. */
+/** The addresses of a Service in the older form, which EndpointSlices replace. */
 export const ENDPOINTS: Kind = core("Endpoints", "endpoints", true);
-/** The addresses behind a Service. */
+/** The addresses of a Service, in one or more objects. */
 export const ENDPOINT_SLICE: Kind = {
   group: "discovery.k8s.io",
   version: "v1",

@@ -1,6 +1,6 @@
 /**
- * LimitRange: default requests and limits for the containers of a namespace. Admission writes them into pods.
- * Code that predicts a pod before it exists must apply them too.
+ * The LimitRange kind: default requests and limits for the containers of a namespace. Admission writes them into pods.
+ * So code that predicts a pod before it exists must apply them too.
  */
 import type { Kind, KubeObject, ResourceAmounts } from "../meta.ts";
 import type { Container, PodSpec } from "./pod.ts";
@@ -10,7 +10,7 @@ export interface LimitRange extends KubeObject {
   readonly spec: {
     readonly limits: readonly {
       readonly type: string;
-      /** Limits for containers that set none; `defaultRequest` has their requests. */
+      /** Limits for containers that set none. `defaultRequest` has the requests for such containers. */
       readonly default?: ResourceAmounts;
       readonly defaultRequest?: ResourceAmounts;
       readonly [field: string]: unknown;
@@ -26,7 +26,7 @@ export const LIMIT_RANGE: Kind<LimitRange> = {
   namespaced: true,
 };
 
-/** The spec with the defaults that admission would add. `ranges` are the LimitRanges of the pod's namespace. */
+/** The spec with the defaults that admission would add. `ranges`: the LimitRanges of the pod's namespace. */
 export function withLimitRanges(spec: PodSpec, ranges: readonly LimitRange[]): PodSpec {
   const items = ranges.flatMap(({ spec: { limits } }) =>
     limits.filter(({ type }) => type === "Container"),

@@ -2,7 +2,9 @@
 import type { Condition, Kind, KubeObject, ResourceAmounts } from "../meta.ts";
 import type { TaintEffect } from "./pod.ts";
 
-/** Pods without a matching toleration stay away (NoSchedule), or are evicted too (NoExecute). */
+/**
+ * A taint. Pods without a matching toleration are not bound to the node (NoSchedule), or are also evicted (NoExecute).
+ */
 export interface Taint {
   readonly key: string;
   readonly value?: string;
@@ -11,8 +13,8 @@ export interface Taint {
 }
 
 /**
- * `providerID` names the instance, such as `aws:///us-west-2a/i-0123`. Pods use `status.allocatable`, not
- * `status.capacity`.
+ * A Node. `providerID` is the id of its instance, such as `aws:///us-west-2a/i-0123`. Pods can use
+ * `status.allocatable`, which is less than `status.capacity`.
  */
 export interface Node extends KubeObject {
   readonly spec?: {

@@ -21,7 +21,7 @@ import {
 } from "./pod.ts";
 import { tolerates } from "./tolerations.ts";
 
-/** A pod counts as stuck this long after its deletion should have ended. Its node is probably gone. */
+/** A pod that still exists this long after its grace period counts as stuck: its node is probably gone. */
 const STUCK_TERMINATING_MS = 60_000;
 
 /** Whether the pod needs another node when its own is removed. */
@@ -30,7 +30,10 @@ export function isReschedulable(pod: Pod): boolean {
   return comesBack && !isTerminal(pod) && !isOwnedByDaemonSet(pod) && !isOwnedByNode(pod);
 }
 
-/** Whether the pod tolerates the taint of a node that is drained. Such a pod is neither evicted nor waited for. */
+/**
+ * Whether the pod tolerates the taint of a node that is drained. Such a pod is not evicted, and the drain does not wait
+ * for it.
+ */
 function toleratesDisruption(pod: Pod): boolean {
   return (
     tolerates(pod.spec.tolerations, DISRUPTED_NO_SCHEDULE_TAINT) ||
@@ -54,7 +57,7 @@ export function isWaitingEviction(pod: Pod, nowMs: number): boolean {
   return !isTerminal(pod) && isDrainable(pod, nowMs);
 }
 
-/** The present effect of a pod's do-not-disrupt annotation. An invalid one is reported and otherwise ignored. */
+/** What a pod's do-not-disrupt annotation means now. An invalid one is reported and otherwise ignored. */
 export type DoNotDisrupt =
   | { readonly kind: "none" }
   | { readonly kind: "always" }
@@ -63,8 +66,8 @@ export type DoNotDisrupt =
   | { readonly kind: "invalid"; readonly why: string };
 
 /**
- * Reads the annotation: `true`, or a positive duration from the pod's start. Before the start, the duration
- * is not over. v1alpha5's do-not-evict with `true` has the same effect.
+ * Reads the annotation: `true`, or a positive duration that counts from the pod's start. Before the start the duration
+ * is not over. The annotation do-not-evict of v1alpha5 has the same effect if it is `true`.
  */
 export function doNotDisrupt(pod: Pod, nowMs: number): DoNotDisrupt {
   const annotations = pod.metadata.annotations;
@@ -82,8 +85,7 @@ export function doNotDisrupt(pod: Pod, nowMs: number): DoNotDisrupt {
 }
 
 /**
- * True while the pod's annotation forbids disruption of its node. A duration in the annotation counts from the
- * pod's start.
+ * Whether the pod's annotation forbids the disruption of its node now. A duration in it counts from the pod's start.
  */
 export function hasDoNotDisrupt(pod: Pod, nowMs: number): boolean {
   const { kind } = doNotDisrupt(pod, nowMs);

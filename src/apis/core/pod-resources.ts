@@ -1,6 +1,7 @@
 /**
- * The requests of a pod, as the scheduler counts them: containers, init containers, sidecars, overhead,
- * pod-level resources, and resizes in progress. upstream: k8s.io/component-helpers/resource
+ * The requests of a pod, as kube-scheduler counts them: containers, init containers, sidecars, overhead, pod-level
+ * resources, and resizes in progress.
+ * upstream: k8s.io/component-helpers/resource
  */
 import {
   addResources,
@@ -12,7 +13,10 @@ import {
 import type { Container, ContainerStatus, Pod, PodSpec, PodStatus } from "./pod.ts";
 import { perTemplate } from "./pod-template.ts";
 
-/** Requests plus `pods: 1`. A limit without a request counts as the request, as API defaulting does. */
+/**
+ * The requests of the pod, plus `pods: 1`. A limit without a request counts as the request, as in the API server's
+ * defaults.
+ */
 export function podRequests(pod: Pod): Resources {
   return isResized(pod) ? sumOf(pod.spec, pod.status) : asWritten(pod.spec);
 }
@@ -33,10 +37,7 @@ export function isResized({ spec, status }: Pod): boolean {
   );
 }
 
-/**
- * Answers by containers and statuses. Pods of one template share the same containers, and mostly the same
- * statuses.
- */
+/** Results by containers and statuses. Pods of one template have the same containers, and mostly the same statuses. */
 const known = new WeakMap<readonly ContainerStatus[], WeakMap<readonly Container[], boolean>>();
 
 function holdsMore(
@@ -87,7 +88,7 @@ export function podLimits(pod: Pod): Resources {
   return total;
 }
 
-/** The sum over containers and sidecars, or the peak during init containers if that is higher. */
+/** The sum over containers and sidecars, or the peak while init containers run if that is higher. */
 function totalOf(spec: PodSpec, amountsOf: (container: Container) => Resources): Resources {
   let running = NO_RESOURCES;
   for (const container of spec.containers ?? [])
@@ -105,7 +106,7 @@ function totalOf(spec: PodSpec, amountsOf: (container: Container) => Resources):
 }
 
 /**
- * The requests of a container. During a resize the larger of requested and allocated amounts counts. A resize
+ * The requests of a container. During a resize the larger of the requested and the allocated amount counts. A resize
  * that the node cannot do does not count.
  */
 function containerRequests(container: Container, pod: PodStatus | undefined): Resources {
@@ -144,7 +145,7 @@ function isResizeInfeasible(status: PodStatus | undefined): boolean {
 }
 
 /**
- * Pod-level resources replace the sum of the containers, for each resource. During a resize they count like
+ * The pod-level requests. They replace the sum of the containers, for each resource. During a resize they count like
  * those of a container.
  */
 function podLevelRequests(spec: PodSpec, status: PodStatus | undefined): Resources {

@@ -1,32 +1,32 @@
 /**
- * Finds pods of the same template. Mirrors share equal parts of pod specs (controllers/pod-projection.ts), so
- * pods of one template have the same part objects, whatever their nodes and volumes are. Answers that depend
- * only on these parts are computed once for each template, and no memory is needed for each pod.
+ * Finds pods of the same template. Mirrors share equal parts of pod specs (controllers/pod-projection.ts), so pods of
+ * one template have the same part objects, whatever their nodes and volumes are. What depends only on these parts is
+ * computed once for each template, and no memory is needed for each pod.
  */
 import type { PodSpec } from "./pod.ts";
 
-/** The spec of a pod without node and volumes. */
+/** The spec of a pod without its node and volumes. */
 export type PodTemplate = PodSpec;
 
-/** Parts of a spec that differ between pods of one template. */
+/** The fields of a spec that differ between pods of one template. */
 const OWN: ReadonlySet<string> = new Set(["nodeName", "volumes"]);
-/** Most templates that are kept for one list of containers. Beyond that the list is emptied. */
+/** The most templates that are kept for one list of containers. When there are more, the list is emptied. */
 const MOST_ALIKE = 8;
 
 interface Known {
   readonly template: PodTemplate;
-  /** Number of parts in {@link template}, except those that differ between pods. */
+  /** Number of fields in {@link template}, without those that differ between pods. */
   readonly parts: number;
 }
 
-/** Templates by their list of containers. Two templates rarely share one. */
+/** Templates by their list of containers. Two templates rarely have the same list. */
 const templates = new WeakMap<PodSpec["containers"], Known[]>();
 
-/** The template of a spec. Undefined if the spec is not frozen, because it may still change. */
+/** The template of a spec. Undefined: the spec is not frozen, so it may still change. */
 export function templateOf(spec: PodSpec): PodTemplate | undefined {
   const { containers } = spec;
   const known = templates.get(containers);
-  // A spec that is already a known template needs no check whether it is frozen, which is slower.
+  // A spec that is already a known template is returned before the check whether it is frozen, which is slow.
   if (known?.[0]?.template === spec) return spec;
   if (!Object.isFrozen(spec)) return undefined;
   if (known !== undefined)
@@ -37,7 +37,7 @@ export function templateOf(spec: PodSpec): PodTemplate | undefined {
   if (!Object.isFrozen(containers)) return undefined;
   const template = commonPart(spec);
   const parts = Object.keys(template).filter((key) => !OWN.has(key)).length;
-  // A new array of one item, because arrays that grow by `push` reserve room for more.
+  // A new array with one item, because arrays that grow by `push` reserve memory for more.
   if (known === undefined) templates.set(containers, [{ template, parts }]);
   else {
     if (known.length >= MOST_ALIKE) known.length = 0;
@@ -46,14 +46,19 @@ export function templateOf(spec: PodSpec): PodTemplate | undefined {
   return template;
 }
 
-/** Copying is slow, so a spec without fields that differ by pod is used as the template itself. */
+/**
+ * The spec without the fields that differ by pod. If it has none of them, it is not copied, because copying is slow.
+ */
 function commonPart(spec: PodSpec): PodTemplate {
   if (spec.nodeName === undefined && spec.volumes === undefined) return spec;
   const { nodeName: _, volumes: __, ...common } = spec;
   return common;
 }
 
-/** Calls `make` once for each template, and remembers the result. `make` sees no nodes and volumes. */
+/**
+ * Returns a function that calls `make` once for each template and remembers the result. `make` gets a spec without node
+ * and volumes.
+ */
 export function perTemplate<T>(make: (spec: PodSpec) => T): (spec: PodSpec) => T {
   const known = new WeakMap<PodTemplate, { readonly made: T }>();
   return (spec) => {

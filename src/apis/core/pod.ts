@@ -1,10 +1,10 @@
 /**
- * The Pod kind: the fields that scheduling, draining and the sandbox read, and simple questions about a pod,
- * such as `isProvisionable`. Questions that need labels or the time are in pod-predicates.ts.
+ * The Pod kind: the fields that scheduling, draining and the sandbox read, and simple questions about a pod, such as
+ * `isProvisionable`. Questions that need labels or the time are in pod-predicates.ts.
  */
 import type { Condition, Kind, KubeObject, LabelSelector, ResourceAmounts } from "../meta.ts";
 
-/** `hostPort` takes the port on the node, so that two pods with the same one need two nodes. */
+/** A port of a container. `hostPort`: the port of the node that it uses. Two pods with the same one need two nodes. */
 export interface ContainerPort {
   readonly name?: string;
   readonly containerPort: number;
@@ -13,14 +13,14 @@ export interface ContainerPort {
   readonly protocol?: string;
 }
 
-/** Scheduling counts requests. A limit without a request counts as the request. */
+/** The resources of a container. Scheduling counts requests. A limit without a request counts as the request. */
 export interface ResourceRequirements {
   readonly requests?: ResourceAmounts;
   readonly limits?: ResourceAmounts;
 }
 
 /**
- * A container of a pod; an init container with `restartPolicy: Always` is a sidecar and counts while the pod runs.
+ * A container of a pod. An init container with `restartPolicy: Always` is a sidecar, which counts while the pod runs.
  */
 export interface Container {
   readonly name: string;
@@ -29,7 +29,7 @@ export interface Container {
   readonly args?: readonly string[];
   readonly ports?: readonly ContainerPort[];
   readonly resources?: ResourceRequirements;
-  /** `Always` on an init container makes it a sidecar. */
+  /** `Always` makes an init container a sidecar. */
   readonly restartPolicy?: string;
   readonly lifecycle?: { readonly preStop?: LifecycleHandler };
 }
@@ -40,7 +40,9 @@ export interface LifecycleHandler {
   readonly exec?: { readonly command?: readonly string[] };
 }
 
-/** Without a key, `Exists` tolerates every taint; without an effect, every effect of the key. */
+/**
+ * A toleration. Without a key, `Exists` tolerates every taint. Without an effect, every effect of the key is tolerated.
+ */
 export interface Toleration {
   readonly key?: string;
   readonly operator?: "Exists" | "Equal" | "Lt" | "Gt";
@@ -52,20 +54,20 @@ export interface Toleration {
 /** What a taint does to pods that do not tolerate it. */
 export type TaintEffect = "NoSchedule" | "PreferNoSchedule" | "NoExecute";
 
-/** `Gt` and `Lt` compare whole numbers, and take one value. */
+/** A requirement on a label of nodes. `Gt` and `Lt` compare whole numbers, and have one value. */
 export interface NodeSelectorRequirement {
   readonly key: string;
   readonly operator: "In" | "NotIn" | "Exists" | "DoesNotExist" | "Gt" | "Lt";
   readonly values?: readonly string[];
 }
 
-/** All expressions must hold. An empty term matches no node. */
+/** A set of requirements, all of which must match. An empty term matches no node. */
 export interface NodeSelectorTerm {
   readonly matchExpressions?: readonly NodeSelectorRequirement[];
   readonly matchFields?: readonly NodeSelectorRequirement[];
 }
 
-/** Required terms are alternatives. Preferred ones have a weight from 1 to 100. */
+/** Rules about nodes. Required terms are alternatives. Preferred ones have a weight from 1 to 100. */
 export interface NodeAffinity {
   readonly requiredDuringSchedulingIgnoredDuringExecution?: {
     readonly nodeSelectorTerms: readonly NodeSelectorTerm[];
@@ -77,8 +79,8 @@ export interface NodeAffinity {
 }
 
 /**
- * Pods that match the selector, in these namespaces, within one value of `topologyKey`. Without namespaces:
- * in the pod's own.
+ * Selects pods that match the selector, in these namespaces, within one value of `topologyKey`. Without namespaces,
+ * only pods of the pod's own namespace count.
  */
 export interface PodAffinityTerm {
   readonly topologyKey: string;
@@ -89,7 +91,7 @@ export interface PodAffinityTerm {
   readonly mismatchLabelKeys?: readonly string[];
 }
 
-/** All required terms must hold. Preferred ones have a weight from 1 to 100. */
+/** Rules about other pods. All required terms must be met. Preferred ones have a weight from 1 to 100. */
 export interface PodAffinity {
   readonly requiredDuringSchedulingIgnoredDuringExecution?: readonly PodAffinityTerm[];
   readonly preferredDuringSchedulingIgnoredDuringExecution?: readonly {
@@ -105,7 +107,9 @@ export interface Affinity {
   readonly podAntiAffinity?: PodAffinity;
 }
 
-/** The number of matching pods may differ by at most `maxSkew` between the values of `topologyKey`. */
+/**
+ * A topology spread: the number of matching pods may differ by at most `maxSkew` between the values of `topologyKey`.
+ */
 export interface TopologySpreadConstraint {
   readonly maxSkew: number;
   readonly topologyKey: string;
@@ -117,7 +121,10 @@ export interface TopologySpreadConstraint {
   readonly matchLabelKeys?: readonly string[];
 }
 
-/** Claims and ephemeral claims limit where a pod can run. Every other source is kept as it was written. */
+/**
+ * A volume of a pod. Volume claims and ephemeral volumes limit where a pod can run. All other sources are kept as
+ * written.
+ */
 export interface Volume {
   readonly name: string;
   readonly persistentVolumeClaim?: { readonly claimName: string; readonly readOnly?: boolean };
@@ -130,7 +137,7 @@ export interface Volume {
   readonly [source: string]: unknown;
 }
 
-/** The part of a claim's spec that an ephemeral volume embeds. */
+/** The part of a volume claim's spec that an ephemeral volume contains. */
 export interface PersistentVolumeClaimSpecLike {
   readonly storageClassName?: string;
   readonly volumeName?: string;
@@ -138,7 +145,7 @@ export interface PersistentVolumeClaimSpecLike {
   readonly resources?: ResourceRequirements;
 }
 
-/** `nodeName` is set when the pod is bound. */
+/** The spec of a pod. `nodeName` is set when the pod is bound. */
 export interface PodSpec {
   readonly nodeName?: string;
   readonly schedulerName?: string;
@@ -162,7 +169,7 @@ export interface PodSpec {
   readonly [field: string]: unknown;
 }
 
-/** `allocatedResources` is what the kubelet holds while a resize is under way. */
+/** The status of a container. `allocatedResources`: what the kubelet has allocated while a resize is in progress. */
 export interface ContainerStatus {
   readonly name: string;
   readonly ready: boolean;
@@ -171,7 +178,7 @@ export interface ContainerStatus {
   readonly [field: string]: unknown;
 }
 
-/** The phases Succeeded and Failed are final: the pod uses no resources any more. */
+/** The status of a pod. The phases Succeeded and Failed are final: the pod uses no resources any more. */
 export interface PodStatus {
   readonly phase?: "Pending" | "Running" | "Succeeded" | "Failed" | "Unknown";
   readonly conditions?: readonly Condition[];
@@ -187,7 +194,7 @@ export interface PodStatus {
   readonly [field: string]: unknown;
 }
 
-/** core/v1. Fields that neither scheduling nor the simulated kubelet reads are left out. */
+/** A Pod of core/v1. Fields that neither scheduling nor the simulated kubelet reads are left out. */
 export interface Pod extends KubeObject {
   readonly spec: PodSpec;
   readonly status?: PodStatus;
@@ -201,7 +208,7 @@ export const POD: Kind<Pod> = {
   namespaced: true,
 };
 
-/** Whether the pod has ended: Succeeded or Failed. */
+/** Whether the pod has finished: Succeeded or Failed. */
 export function isTerminal(pod: Pod): boolean {
   return pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed";
 }
@@ -211,7 +218,7 @@ export function isTerminating(pod: Pod): boolean {
   return pod.metadata.deletionTimestamp !== undefined;
 }
 
-/** Whether the pod has neither ended nor is being deleted. */
+/** Whether the pod has not finished and is not being deleted. */
 export function isActive(pod: Pod): boolean {
   return !isTerminal(pod) && !isTerminating(pod);
 }
@@ -221,24 +228,27 @@ function isScheduled(pod: Pod): boolean {
   return Boolean(pod.spec.nodeName);
 }
 
-/** True for a daemon: it is counted as overhead of a node, and never moved. */
+/** Whether the pod belongs to a DaemonSet. Such a pod counts as overhead of its node, and is never moved. */
 export function isOwnedByDaemonSet(pod: Pod): boolean {
   return isOwnedBy(pod, "apps/v1", "DaemonSet");
 }
 
-/** True for the mirror of a static pod, which belongs to its kubelet and cannot be moved. */
+/** Whether the pod is the mirror of a static pod, which belongs to its kubelet and cannot be moved. */
 export function isOwnedByNode(pod: Pod): boolean {
   return isOwnedBy(pod, "v1", "Node");
 }
 
-/** True for a pod whose successor has the same name, and so starts only after this one has ended. */
+/**
+ * Whether the pod belongs to a StatefulSet. Its successor has the same name, and so starts only after this one has
+ * stopped.
+ */
 export function isOwnedByStatefulSet(pod: Pod): boolean {
   return isOwnedBy(pod, "apps/v1", "StatefulSet");
 }
 
 /**
- * The name of the pod's Deployment. Undefined if it has none. The ReplicaSet's name is that of the Deployment
- * plus the template's hash.
+ * The name of the pod's Deployment. Undefined: it has none. The name of the ReplicaSet is the Deployment's name plus
+ * the hash of the template.
  */
 export function deploymentNameOf({ metadata }: Pod): string | undefined {
   const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
@@ -255,7 +265,7 @@ function isOwnedBy(pod: Pod, apiVersion: string, kind: string): boolean {
   );
 }
 
-/** Whether the scheduler tried and found no node. */
+/** Whether kube-scheduler tried to place the pod and found no node. */
 function isUnschedulable(pod: Pod): boolean {
   return (
     pod.status?.conditions?.some(
@@ -264,7 +274,7 @@ function isUnschedulable(pod: Pod): boolean {
   );
 }
 
-/** Whether the scheduler nominated a node, on which it makes room by preemption. */
+/** Whether kube-scheduler nominated a node for the pod, on which it makes room by preemption. */
 export function isPreempting(pod: Pod): boolean {
   return Boolean(pod.status?.nominatedNodeName);
 }

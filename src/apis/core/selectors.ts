@@ -1,13 +1,14 @@
 /**
- * Label selectors and node selector terms with Kubernetes' meaning, and the text form of label selectors for
- * list requests. upstream: apimachinery pkg/labels, component-helpers scheduling/corev1/nodeaffinity
+ * Evaluates label selectors and node selector terms as Kubernetes does, and writes label selectors as text for list
+ * requests.
+ * upstream: apimachinery pkg/labels, component-helpers scheduling/corev1/nodeaffinity
  */
 import type { LabelSelector, LabelSelectorRequirement } from "../meta.ts";
 import type { NodeSelectorRequirement, NodeSelectorTerm } from "./pod.ts";
 
 type Labels = Readonly<Record<string, string>>;
 
-/** An absent selector selects nothing; an empty one selects everything. */
+/** Whether labels match a selector. An absent selector matches nothing; an empty one matches everything. */
 export function matchesLabelSelector(
   selector: LabelSelector | undefined,
   labels: Labels | undefined,
@@ -24,7 +25,7 @@ export function matchesLabels(wanted: Labels | undefined, labels: Labels | undef
   return true;
 }
 
-/** The text of `labelSelector=` queries and `kubectl -l`: `a=b,e in (f,g),h notin (i),j,!k`. */
+/** The selector as text for the query `labelSelector=` and `kubectl -l`, such as `a=b,e in (f,g),h notin (i),j,!k`. */
 export function formatLabelSelector(selector: LabelSelector): string {
   const parts = Object.entries(selector.matchLabels ?? {}).map(([key, value]) => `${key}=${value}`);
   for (const { key, operator, values } of selector.matchExpressions ?? []) {
@@ -36,8 +37,8 @@ export function formatLabelSelector(selector: LabelSelector): string {
 }
 
 /**
- * Whether a node satisfies one term of required node affinity. A term without any expression matches nothing.
- * `fields` has `metadata.name`. The caller combines terms: one must match.
+ * Whether a node satisfies one term of required node affinity. A term without any expression matches nothing. `fields`:
+ * contains `metadata.name`. The caller combines terms: one must match.
  */
 export function matchesNodeSelectorTerm(
   term: NodeSelectorTerm,

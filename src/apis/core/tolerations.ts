@@ -1,4 +1,4 @@
-/** Taints and tolerations with Kubernetes' meaning. upstream: k8s.io/component-helpers scheduling/corev1 */
+/** Evaluates taints and tolerations as Kubernetes does. upstream: k8s.io/component-helpers scheduling/corev1 */
 import type { Taint } from "./node.ts";
 import type { TaintEffect, Toleration } from "./pod.ts";
 
@@ -25,12 +25,15 @@ export function isSameTaint(a: Taint, b: Taint): boolean {
   return a.key === b.key && a.effect === b.effect;
 }
 
-/** `key=value:Effect`, as kubectl writes it. */
+/** The taint as kubectl writes it: `key=value:Effect`. */
 export function formatTaint({ key, value, effect }: Taint): string {
   return value === undefined || value === "" ? `${key}:${effect}` : `${key}=${value}:${effect}`;
 }
 
-/** An empty effect covers all effects; an empty key with Exists covers all keys. */
+/**
+ * Whether the toleration covers the taint. An empty effect covers all effects; an empty key with Exists covers all
+ * keys.
+ */
 function covers(toleration: Toleration, taint: Taint): boolean {
   if (toleration.effect && toleration.effect !== taint.effect) return false;
   if (toleration.key && toleration.key !== taint.key) return false;

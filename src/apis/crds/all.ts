@@ -1,6 +1,6 @@
 /**
- * Every CustomResourceDefinition of the product, in the order they are applied. `npm run generate` writes
- * them to deploy/crds; the sandbox installs them as they are.
+ * Every CustomResourceDefinition of the product, in the order in which they are applied. `npm run generate` writes them
+ * to deploy/crds; the sandbox installs the same objects.
  */
 import { capacityBufferDefinition } from "./capacity-buffers.ts";
 import { machineDefinition, nodeClaimDefinition } from "./claims.ts";
@@ -26,7 +26,7 @@ export function customResourceDefinitions(): readonly CustomResourceDefinition[]
   ];
 }
 
-/** `karpenter.sh_nodepools.yaml` */
+/** The name of the CRD's file, such as `karpenter.sh_nodepools.yaml`. */
 export function fileNameOf(crd: CustomResourceDefinition): string {
   return `${crd.spec.group}_${String(crd.spec.names["plural"])}.yaml`;
 }

@@ -37,7 +37,7 @@ function capacity(priority?: number): PrinterColumn {
   return column("Capacity", ".metadata.labels.karpenter\\.sh/capacity-type", priority);
 }
 
-/** NodeClaim, in v1 (stored) and v1beta1. */
+/** The CRD of NodeClaim, in v1 (stored) and v1beta1. */
 export function nodeClaimDefinition(): CustomResourceDefinition {
   const wide = [
     column("NodePool", ".metadata.labels.karpenter\\.sh/nodepool", 1),
@@ -74,7 +74,7 @@ export function nodeClaimDefinition(): CustomResourceDefinition {
   ]);
 }
 
-/** Machine of v1alpha5. */
+/** The CRD of Machine, in v1alpha5. */
 export function machineDefinition(): CustomResourceDefinition {
   const spec = object("What is wanted.", {
     kubelet: kubeletSchema("webhook"),

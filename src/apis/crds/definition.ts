@@ -7,22 +7,22 @@ export interface PrinterColumn {
   readonly name: string;
   readonly type: "string" | "integer" | "date";
   readonly jsonPath: string;
-  /** 1 means: shown only by `-o wide`. */
+  /** 1: the column is shown only by `-o wide`. Absent: always. */
   readonly priority?: number;
 }
 
-/** One served version. Exactly one version of a kind has `storage: true`. */
+/** One served version of a kind. Exactly one version of a kind has `storage: true`. */
 export interface CrdVersion {
   readonly name: string;
   readonly storage: boolean;
   readonly schema: JsonSchema;
   readonly columns: readonly PrinterColumn[];
   readonly scale?: { readonly specReplicasPath: string; readonly statusReplicasPath: string };
-  /** Shown to clients that use this version. */
+  /** A warning for clients that use this version. Absent: it is not deprecated. */
   readonly deprecated?: string;
 }
 
-/** A CustomResourceDefinition, with the fields that are used here. */
+/** A CustomResourceDefinition, with the fields that this project uses. */
 export interface CustomResourceDefinition extends KubeObject {
   readonly spec: {
     readonly group: string;
@@ -42,12 +42,12 @@ export interface CustomResourceDefinition extends KubeObject {
 /** The operator's Service, which serves all webhooks. */
 export const WEBHOOK_SERVICE = { name: "karpenter", namespace: "karpenter", port: 8443 } as const;
 
-/** Options that the kind itself does not have. */
+/** What a definition needs besides the kind itself. */
 export interface DefinitionOptions {
   readonly shortNames?: readonly string[];
-  /** Default: `karpenter`. */
+  /** The category for `kubectl get`. Absent: `karpenter`. */
   readonly category?: string;
-  /** All versions have the same fields, so the API server converts them without a webhook. */
+  /** Whether all versions have the same fields, so that the API server converts them without a webhook. */
   readonly isAlike?: boolean;
 }
 
@@ -104,21 +104,21 @@ function conversion(group: string) {
   };
 }
 
-/** The age. For custom kinds kubectl shows it only if there is such a column. */
+/** A column with the age. For custom kinds kubectl shows it only if there is such a column. */
 export const AGE_COLUMN: PrinterColumn = {
   name: "Age",
   type: "date",
   jsonPath: ".metadata.creationTimestamp",
 };
 
-/** Status of the condition Ready. */
+/** A column with the status of the condition Ready. */
 export const READY_COLUMN: PrinterColumn = {
   name: "Ready",
   type: "string",
   jsonPath: '.status.conditions[?(@.type=="Ready")].status',
 };
 
-/** A column of text. Priority 1 shows it with `-o wide` only. */
+/** A column of text. Priority 1 shows it only with `-o wide`. */
 export function column(name: string, jsonPath: string, priority?: number): PrinterColumn {
   return { name, type: "string", jsonPath, ...(priority === undefined ? {} : { priority }) };
 }

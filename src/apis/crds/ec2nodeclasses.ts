@@ -449,7 +449,7 @@ function reservationsStatus(): JsonSchema {
   );
 }
 
-/** The status with the resources that the selectors found. AWSNodeTemplate has the same. */
+/** The status fields with the resources that the selectors found. AWSNodeTemplate has the same fields. */
 export function resolvedStatus(): Record<string, JsonSchema> {
   const requirement = object(
     "One constraint.",

@@ -1,7 +1,7 @@
-/** Schema of EC2NodeClass options that are copied unchanged to the launch template. */
+/** The schema of EC2NodeClass options that are copied unchanged to the launch template. */
 import { boolean, integer, type JsonSchema, object, rules, text } from "./schema.ts";
 
-/** The schemas by field of `spec`. */
+/** The schemas, by name of the field in `spec`. */
 export function instanceOptions(): Record<string, JsonSchema> {
   return {
     connectionTracking: object(

@@ -1,4 +1,4 @@
-/** The kubelet block of Provisioners, Machines, v1beta1 pools and v1 classes. */
+/** The schema of the kubelet settings in Provisioners, Machines, v1beta1 pools and v1 classes. */
 
 import { EVICTION_SIGNALS, RESERVABLE } from "../karpenter/kubelet.ts";
 import {
@@ -14,12 +14,12 @@ import {
   textMap,
 } from "./schema.ts";
 
-/** An amount or a percentage. The empty text passes, as upstream. */
+/** Pattern of an amount or a percentage. The empty text is valid, as in upstream. */
 const THRESHOLD = `^((\\d{1,2}(\\.\\d{1,2})?|100(\\.0{1,2})?)%|${QUANTITY.slice(1, -1)})?$`;
 
 /**
- * The schema of the block. `cel`: CEL rules check it (v1beta1 and v1); v1alpha5 leaves that to the webhook. `open`:
- * unknown kubelet settings are allowed, for images that read them, and maxPods may be a CEL expression.
+ * The schema of the kubelet settings. `cel`: CEL rules check them (v1beta1 and v1). `webhook`: the webhook does
+ * (v1alpha5). `open`: unknown settings are allowed, for images that read them, and maxPods may be a CEL expression.
  */
 export function kubeletSchema(
   checks: "cel" | "webhook",
@@ -27,8 +27,8 @@ export function kubeletSchema(
 ): JsonSchema {
   const cel = checks === "cel";
   const signals = (name: string) => (cel ? rules(keysRule(name, EVICTION_SIGNALS)) : {});
-  // Where expressions are allowed, the schema cannot check amounts. The conditions of the class report
-  // problems instead.
+  // Where expressions are allowed, the schema cannot check amounts. The conditions of the class report problems
+  // instead.
   const sized = cel && !open;
   const thresholds = (name: string) => ({
     ...signals(name),

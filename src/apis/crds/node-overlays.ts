@@ -20,7 +20,7 @@ import {
   text,
 } from "./schema.ts";
 
-/** NodeOverlay of v1alpha1. upstream: pkg/apis/crds/karpenter.sh_nodeoverlays.yaml. */
+/** The CRD of NodeOverlay, in v1alpha1. upstream: pkg/apis/crds/karpenter.sh_nodeoverlays.yaml. */
 export function nodeOverlayDefinition(): CustomResourceDefinition {
   return definition(
     NODE_OVERLAY,

@@ -21,7 +21,7 @@ import {
 } from "./schema.ts";
 import { DURATION } from "./shared-schema.ts";
 
-/** AWSNodeTemplate of v1alpha1. */
+/** The CRD of AWSNodeTemplate, in v1alpha1. */
 export function awsNodeTemplateDefinition(): CustomResourceDefinition {
   const ebs = object("The volume.", {
     deleteOnTermination: boolean("Whether it goes with the instance."),
@@ -68,7 +68,7 @@ export function awsNodeTemplateDefinition(): CustomResourceDefinition {
   ]);
 }
 
-/** KWOKNodeClass of v1alpha1. upstream: kwok/apis/crds. */
+/** The CRD of KWOKNodeClass, in v1alpha1. upstream: kwok/apis/crds. */
 export function kwokNodeClassDefinition(): CustomResourceDefinition {
   const spec = object("What is wanted.", {
     nodeRegistrationDelay: text("Wait before a fake node shows up.", { pattern: DURATION }),

@@ -35,7 +35,7 @@ const SCHEDULE =
   "^(@(annually|yearly|monthly|weekly|daily|midnight|hourly))|((.+)\\s(.+)\\s(.+)\\s(.+)\\s(.+))$";
 const BUDGET_DURATION = "^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?)$";
 
-/** NodePool, in v1 (stored) and v1beta1. upstream: pkg/apis/crds/karpenter.sh_nodepools.yaml. */
+/** The CRD of NodePool, in v1 (stored) and v1beta1. upstream: pkg/apis/crds/karpenter.sh_nodepools.yaml. */
 export function nodePoolDefinition(): CustomResourceDefinition {
   return definition(NODE_POOL, [
     {

@@ -14,7 +14,7 @@ import {
 } from "./schema.ts";
 import { looseClassRef, looseRequirements, taints } from "./shared-schema.ts";
 
-/** Provisioner of v1alpha5. */
+/** The CRD of Provisioner, in v1alpha5. */
 export function provisionerDefinition(): CustomResourceDefinition {
   const spec = object("What is wanted.", {
     annotations: textMap("Annotations of machines and nodes."),

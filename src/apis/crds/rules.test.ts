@@ -24,7 +24,7 @@ function schemaAt(kind: string, version: string, path: string): JsonSchema {
   return schema;
 }
 
-/** Messages of the rules at `path` that the value `self` breaks. */
+/** The messages of the rules at `path` that the value `self` breaks. */
 function broken(kind: string, version: string, path: string, self: unknown): readonly string[] {
   const rules = schemaAt(kind, version, path)["x-kubernetes-validations"] ?? [];
   return rules
@@ -135,7 +135,7 @@ describe("rules of the schemas", () => {
       "'id' is mutually exclusive, cannot be set with a combination of other fields in securityGroupSelectorTerms",
       "'name' is mutually exclusive, cannot be set with a combination of other fields in securityGroupSelectorTerms",
     ]);
-    // The messages of v1 differ.
+    // v1 has other messages for the same rules.
     expect(broken("EC2NodeClass", "v1", path, terms)).toEqual([
       "'id' is mutually exclusive, cannot be set with a combination of other fields in a security group selector term",
       "'name' is mutually exclusive, cannot be set with a combination of other fields in a security group selector term",

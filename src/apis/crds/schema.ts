@@ -1,5 +1,5 @@
 /**
- * Functions that build structural schemas for the CRDs of this project. They have only the parts of
+ * Functions that build structural schemas for the CRDs of this project. They support only the parts of
  * apiextensions.k8s.io/v1 that these CRDs need.
  */
 
@@ -38,7 +38,7 @@ export interface JsonSchema {
 
 type More = Omit<JsonSchema, "type" | "properties" | "items" | "description">;
 
-/** Pattern of apimachinery's qualified name, which label keys follow. */
+/** Pattern of a qualified name in apimachinery, which label keys must match. */
 export const QUALIFIED_NAME =
   "^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*(\\/))?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$";
 export const LABEL_VALUE = "^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$";
@@ -101,7 +101,7 @@ export function rules(...pairs: readonly (readonly [rule: string, message: strin
   return { "x-kubernetes-validations": pairs.map(([rule, message]) => ({ rule, message })) };
 }
 
-/** The conditions of a status. `strict` is metav1's shape, which requires reason and message. */
+/** The schema of a status's conditions. `strict`: the form of metav1, which requires reason and message. */
 export function conditions(shape: "strict" | "lenient" | "alpha"): JsonSchema {
   const properties = {
     type: text("Name of the condition.", shape === "alpha" ? {} : { maxLength: 316 }),

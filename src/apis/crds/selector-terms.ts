@@ -1,10 +1,10 @@
-/** Rules that all lists of selector terms share: no term is empty, and some fields exclude all others. */
+/** Rules that all lists of selector terms have: no term is empty, and some fields exclude all others. */
 import { type JsonSchema, rules, textMap } from "./schema.ts";
 
 /** A CEL expression, and the message if it is false. */
 export type Rule = readonly [rule: string, message: string];
 
-/** Tags that a resource must have; a value may be `*`. */
+/** The schema of tags that a resource must have. A value may be `*`. */
 export function tags(description: string): JsonSchema {
   return textMap(description, {
     maxProperties: 20,
@@ -15,12 +15,12 @@ export function tags(description: string): JsonSchema {
   });
 }
 
-/** The list must have at least one term. */
+/** The rule that the list has at least one term. */
 export function notEmpty(field: string): Rule {
   return ["self.size() != 0", `${field} cannot be empty`];
 }
 
-/** Each term must have at least one of these fields. */
+/** The rule that each term has at least one of these fields. */
 export function atLeastOne(fields: readonly string[]): Rule {
   const any = fields.map((field) => `has(x.${field})`).join(" || ");
   const quoted = fields.map((field) => `'${field}'`).join(", ");
@@ -28,8 +28,8 @@ export function atLeastOne(fields: readonly string[]): Rule {
 }
 
 /**
- * A term with `field` must have none of the others. `words` is upstream's message for that list and
- * generation. Each term is checked; upstream's rule fails only if all terms violate it.
+ * The rule that a term with `field` has none of the others. `words`: upstream's message for that list and API version.
+ * Here each term is checked; upstream's rule fails only if all terms violate it.
  */
 export function exclusive(field: string, words: string, others: readonly string[]): Rule {
   const any = others.map((other) => `has(x.${other})`).join(" || ");

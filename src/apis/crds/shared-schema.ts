@@ -1,4 +1,4 @@
-/** Schema parts that pools and claims of several generations share: taints, requirements, references. */
+/** Schema parts that pools and claims of several API versions have in common: taints, requirements, references. */
 import {
   integer,
   type JsonSchema,
@@ -60,12 +60,12 @@ const KUBERNETES_KEYS = [
   "topology.kubernetes.io/zone",
 ];
 
-/** Whose restrictions on label keys apply. v1beta1 also forbids Kubernetes' own domains. */
+/** Which API version's restrictions on label keys apply. v1beta1 also forbids Kubernetes' own domains. */
 export type Restrictions = "v1beta1" | "v1";
 
 /**
- * CEL rules for one label key. `x` is its name in the expression: `self` for a key, or a loop variable for
- * the keys of a map.
+ * CEL rules for one label key. `x`: the key's name in the expression. It is `self` for a single key, or a loop variable
+ * for the keys of a map.
  */
 function keyRules(
   x: string,
@@ -104,7 +104,7 @@ function keyRules(
   ];
 }
 
-/** Labels in a pool's template. */
+/** The schema of labels in a pool's template. */
 export function templateLabels(restrictions: Restrictions): JsonSchema {
   const all = keyRules("k", restrictions, "restricted").map(
     ([rule, message]) => [`self.all(k, ${rule})`, message] as const,
@@ -114,13 +114,13 @@ export function templateLabels(restrictions: Restrictions): JsonSchema {
     type: "object",
     additionalProperties: { type: "string", maxLength: 63, pattern: LABEL_VALUE },
     maxProperties: 100,
-    // In v1, server-side apply treats the map as one value, so an applier must send all of it.
+    // In v1, server-side apply treats the map as one value, so a client must send all of it.
     ...(restrictions === "v1" ? { "x-kubernetes-map-type": "atomic" as const } : {}),
     ...rules(...all),
   };
 }
 
-/** Requirements of a v1beta1 or v1 pool or claim. */
+/** The schema of requirements in a v1beta1 or v1 pool or claim. */
 export function requirements(
   restrictions: Restrictions,
   nodePoolKey: "allowed" | "restricted",
@@ -170,7 +170,7 @@ export function requirements(
   });
 }
 
-/** Requirements in v1alpha5. The webhook checks their content. */
+/** The schema of requirements in v1alpha5. The webhook checks their content. */
 export function looseRequirements(): JsonSchema {
   return list(
     "Constraints on the nodes, all of which hold.",
@@ -186,7 +186,7 @@ export function looseRequirements(): JsonSchema {
   );
 }
 
-/** Taints. With `strict` the schema checks the content; in v1alpha5 the webhook does. */
+/** The schema of taints. With `strict` the schema checks the content; in v1alpha5 the webhook does. */
 export function taints(description: string, checks: "strict" | "webhook"): JsonSchema {
   const strict = checks === "strict";
   const item = object(
@@ -205,7 +205,7 @@ export function taints(description: string, checks: "strict" | "webhook"): JsonS
   return list(description, item, strict ? { "x-kubernetes-list-type": "atomic" } : {});
 }
 
-/** v1's reference to a node class. `immutable` is for pools: only the class's name may change. */
+/** The schema of v1's reference to a node class. `immutable`: only the class's name may change, as in pools. */
 export function nodeClassRef(mutability: "immutable" | "free"): JsonSchema {
   const fixed = (field: string) =>
     mutability === "immutable"
@@ -227,7 +227,7 @@ export function nodeClassRef(mutability: "immutable" | "free"): JsonSchema {
   );
 }
 
-/** The reference to a node class in v1beta1 and v1alpha5. */
+/** The schema of the reference to a node class in v1beta1 and v1alpha5. */
 export function looseClassRef(description: string): JsonSchema {
   return object(
     description,

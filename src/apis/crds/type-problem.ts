@@ -1,7 +1,6 @@
 /**
- * Checks that an object has the types of its schema. Code that reads a spec relies on that. But not every
- * object was checked by an API server: files for the command line, and webhook reviews, which anybody can
- * send.
+ * Checks that the fields of an object have the types of its schema. Code that reads a spec relies on that. But not
+ * every object was checked by an API server: files for the command line, and webhook reviews, which anybody can send.
  */
 import { isObject, textOf } from "../../base/json.ts";
 import { customResourceDefinitions } from "./all.ts";
@@ -15,7 +14,7 @@ const METADATA: JsonSchema = object("", {
   finalizers: list("", { type: "string" }),
 });
 
-/** Schemas by `apiVersion kind`. Built once, because that takes about 0.1 s, too long for each review. */
+/** Schemas by `apiVersion kind`. Built only once, because that takes about 0.1 s, too long for each review. */
 let schemas: ReadonlyMap<string, JsonSchema> | undefined;
 
 function schemaOf(apiVersion: unknown, kind: unknown): JsonSchema | undefined {
@@ -31,9 +30,8 @@ function schemaOf(apiVersion: unknown, kind: unknown): JsonSchema | undefined {
 }
 
 /**
- * The first field of a wrong type, in words: `spec.template.spec: wanted an object, got null`. Undefined if
- * there is none, or if the kind is unknown. A null in place of an absent field is accepted, and the status is
- * not checked.
+ * A message about the first field of a wrong type, such as `spec.template.spec: wanted an object, got null`. Undefined:
+ * there is none, or the kind is unknown. A null in place of an absent field is accepted, and the status is not checked.
  */
 export function typeProblem(
   value: object,
@@ -46,8 +44,8 @@ export function typeProblem(
 }
 
 /**
- * The first field of a wrong type in the status, without its conditions. For files: an API server checks a status when
- * it is written.
+ * A message about the first field of a wrong type in the status, without its conditions. Used for objects in files,
+ * because the API server checks only the statuses that it stores.
  */
 export function statusTypeProblem(object: object): string | undefined {
   const { apiVersion, kind, status } = object as Readonly<Record<string, unknown>>;
@@ -58,7 +56,7 @@ export function statusTypeProblem(object: object): string | undefined {
   return wrongType(others, schema, "status");
 }
 
-/** The first part of `value` with a wrong type, or undefined. */
+/** A message about the first part of `value` with a wrong type. Undefined: all types are right. */
 function wrongType(value: unknown, schema: JsonSchema, path: string): string | undefined {
   if (schema["x-kubernetes-int-or-string"] === true)
     return typeof value === "string" || typeof value === "number"

@@ -1,6 +1,6 @@
 /**
- * The fields of a VerticalPodAutoscaler that are read from a file. Its CRD belongs to the autoscaler's own project, so
- * nothing here installs or publishes it. Other fields are kept.
+ * The schema of the fields of a VerticalPodAutoscaler that are read from a file. Other fields are kept unchecked. The
+ * CRD belongs to the autoscaler's own project, so nothing here installs or publishes it.
  */
 import { VERTICAL_POD_AUTOSCALER } from "../autoscaling/vertical-pod-autoscaler.ts";
 import { type CrdVersion, type CustomResourceDefinition, definition } from "./definition.ts";
@@ -8,7 +8,7 @@ import { type JsonSchema, kindSchema, list, object, quantityMap, text } from "./
 
 const OPEN = { "x-kubernetes-preserve-unknown-fields": true } as const;
 
-/** The definition, for readers of files. v1beta2 has the same fields. */
+/** The definition, used to read files. v1beta2 has the same fields as v1. */
 export function verticalPodAutoscalerDefinition(): CustomResourceDefinition {
   return definition(VERTICAL_POD_AUTOSCALER, [version("v1", true), version("v1beta2", false)], {
     shortNames: ["vpa"],

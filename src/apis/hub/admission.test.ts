@@ -16,7 +16,7 @@ function ask(path: string, object: unknown, more: Partial<AdmissionSettings> = {
   return answerWebhook(path, review, { ...settings, ...more })?.response as any;
 }
 
-/** The messages of all webhooks that deny the object, together. Undefined if none denies it. */
+/** The messages of all webhooks that deny the object, together. Undefined: none denies it. */
 function denial(object: unknown, more: Partial<AdmissionSettings> = {}): string | undefined {
   const answers = ["/validate/karpenter.k8s.aws", "/validate/karpenter.sh"].map((path) =>
     ask(path, object, more),

@@ -1,7 +1,7 @@
 /**
- * Admission for v1alpha5's kinds, whose schemas check little: a defaulting webhook for Provisioners, and
- * validating ones for Provisioners, AWSNodeTemplates and the ConfigMap config-logging. The functions take and
- * return an AdmissionReview; the operator serves them. For later kinds the schemas are enough.
+ * Admission webhooks for the kinds of v1alpha5, whose schemas check little. One sets defaults in Provisioners. Others
+ * validate Provisioners, AWSNodeTemplates and the ConfigMap config-logging. The functions take and return an
+ * AdmissionReview; the operator serves them. For later kinds the schemas are enough.
  */
 
 import { base64Encode } from "../../base/base64.ts";
@@ -33,7 +33,7 @@ import { type FieldProblem, problem, problemsText } from "./validation.ts";
 /** Settings on which defaults and validation of objects depend. */
 export interface AdmissionSettings {
   readonly clusterName: string;
-  /** Accept ttlSecondsAfterEmpty: -1 as "never". upstream refuses every negative number. */
+  /** Whether `ttlSecondsAfterEmpty: -1` is accepted as "never". Upstream refuses every negative number. */
   readonly acceptMinusOne: boolean;
   /** The setting aws.defaultInstanceProfile. If it is set, an inline provider need not name a profile. */
   readonly defaultInstanceProfile: string | undefined;
@@ -45,7 +45,7 @@ const VALIDATING_PATH = "/validate/karpenter.sh";
 const VALIDATING_CONFIG_PATH = "/validate/config.karpenter.sh";
 const CONVERSION_PATHS = ["/conversion/karpenter.sh", "/conversion/karpenter.k8s.aws"] as const;
 
-/** Answers a review. Undefined if the path is not that of a webhook. */
+/** Answers a review. Undefined: the path is not that of a webhook. */
 export function answerWebhook(
   path: string,
   review: unknown,
@@ -58,7 +58,7 @@ export function answerWebhook(
   return undefined;
 }
 
-/** Adds v1alpha5's defaults. The answer has a JSON patch. */
+/** Adds the defaults of v1alpha5, as a JSON patch in the answer. */
 function defaultingReview(review: unknown, settings: AdmissionSettings): KubeReview {
   const { uid, object } = requestOf(review);
   // An object with wrong types gets no defaults. The validating webhook refuses it with a message.
@@ -72,7 +72,10 @@ function defaultingReview(review: unknown, settings: AdmissionSettings): KubeRev
   return answer(uid, { allowed: true, patchType: "JSONPatch", patch });
 }
 
-/** Validates the object, with upstream's messages. The webhooks are not registered for DELETE. */
+/**
+ * Validates the object, with upstream's messages. Kubernetes never sends deletions here, because the webhooks are not
+ * registered for DELETE.
+ */
 function validatingReview(review: unknown, settings: AdmissionSettings, path: string): KubeReview {
   const { uid, object } = requestOf(review);
   const wrong = object === undefined ? undefined : alphaTypeProblem(object);
@@ -102,8 +105,8 @@ function problemsOf(
 }
 
 /**
- * Adds the default requirements of v1alpha5 for missing keys. An inline provider, the oldest form, gets capacity
- * type, architecture and two selectors, and labels count as present keys.
+ * Adds the default requirements of v1alpha5 for missing keys. With an inline provider, the oldest form, it adds
+ * capacity type, architecture and two selectors. In that form labels count as present keys.
  */
 export function defaultedProvisioner(
   provisioner: Provisioner,
@@ -145,7 +148,7 @@ export function defaultedProvisioner(
   };
 }
 
-/** Selects the cluster's own subnets and security groups, unless the provider selects others. */
+/** Adds selectors of the cluster's own subnets and security groups, unless the provider has selectors. */
 function withSelectors(
   provider: Readonly<Record<string, unknown>>,
   settings: AdmissionSettings,
@@ -161,8 +164,8 @@ function withSelectors(
 const LEVELS = ["debug", "info", "warn", "error", "dpanic", "panic", "fatal"];
 
 /**
- * Checks the ConfigMap config-logging: invalid JSON and unknown log levels are refused before the controller
- * reads them.
+ * Checks the ConfigMap config-logging: invalid JSON and unknown log levels are refused before the controller reads
+ * them.
  */
 function validateLoggingConfig(object: KubeObject): readonly FieldProblem[] {
   const { data: given } = object as { data?: unknown };
@@ -180,7 +183,7 @@ function validateLoggingConfig(object: KubeObject): readonly FieldProblem[] {
   return problems;
 }
 
-/** True for the text of a JSON object, and for no text. */
+/** Whether the value is the text of a JSON object, or empty text. */
 function isJsonObject(text: unknown): boolean {
   if (typeof text !== "string") return false;
   try {
@@ -206,7 +209,9 @@ function answer(uid: unknown, response: Readonly<Record<string, unknown>>): Kube
   };
 }
 
-/** The webhook configurations for v1alpha5's kinds. `caBundle` is for a Service with TLS. */
+/**
+ * The webhook configurations for the kinds of v1alpha5. `caBundle`: the certificate authority of a Service with TLS.
+ */
 export function webhookConfigurations(
   service: { readonly name: string; readonly namespace: string } = WEBHOOK_SERVICE,
   caBundle?: string,

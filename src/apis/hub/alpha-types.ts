@@ -1,6 +1,6 @@
 /**
- * Checks the types in v1alpha5 objects, including the AWS block of a Provisioner. The kind selects the
- * schema, whatever the apiVersion is.
+ * Checks the types in v1alpha5 objects, including the AWS fields of a Provisioner. The kind selects the schema,
+ * whatever the apiVersion is.
  */
 import { isObject } from "../../base/json.ts";
 import { AWS_NODE_TEMPLATE } from "../aws/awsnodetemplate.ts";
@@ -8,7 +8,7 @@ import { typeProblem } from "../crds/type-problem.ts";
 import { PROVISIONER } from "../karpenter/provisioner.ts";
 import { apiVersionOf, type KubeObject } from "../meta.ts";
 
-/** The first field of a wrong type, in words. Undefined if there is none, and for all other kinds. */
+/** A message about the first field of a wrong type. Undefined: there is none, or the object has another kind. */
 export function alphaTypeProblem(object: KubeObject): string | undefined {
   if (object.kind === AWS_NODE_TEMPLATE.kind)
     return typeProblem(object, apiVersionOf(AWS_NODE_TEMPLATE));
@@ -17,8 +17,8 @@ export function alphaTypeProblem(object: KubeObject): string | undefined {
 }
 
 /**
- * Checks the AWS block of a Provisioner with the schema of AWSNodeTemplate, because the Provisioner's own
- * schema does not describe it.
+ * Checks the AWS fields of a Provisioner with the schema of AWSNodeTemplate, because the Provisioner's own schema does
+ * not describe them.
  */
 function blockProblem({ spec }: KubeObject & { readonly spec?: unknown }): string | undefined {
   const provider = isObject(spec) ? spec["provider"] : undefined;

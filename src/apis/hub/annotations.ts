@@ -1,9 +1,9 @@
-/** Annotations with JSON, and changes of several annotations in one step. */
+/** Reads annotations that contain JSON, and changes several annotations in one step. */
 import { parseBoundedJson } from "../../base/bounded-json.ts";
 import { isObject } from "../../base/json.ts";
 import type { KubeObject } from "../meta.ts";
 
-/** Sets each annotation, or removes it if its value is undefined. Without any annotation, the field is left out. */
+/** Sets each annotation, or removes it if its value is undefined. If no annotation is left, the field is removed. */
 export function annotated<T extends KubeObject>(
   object: T,
   changes: Readonly<Record<string, string | undefined>>,
@@ -19,7 +19,7 @@ export function annotated<T extends KubeObject>(
   return { ...object, metadata: some ? { ...metadata, annotations } : metadata };
 }
 
-/** The JSON object in an annotation; `{}` if it is absent or invalid. */
+/** The JSON object in an annotation. It is `{}` if the annotation is absent or invalid. */
 export function parseObject(object: KubeObject, key: string): Record<string, unknown> {
   const text = object.metadata.annotations?.[key];
   if (text === undefined) return {};

@@ -1,7 +1,7 @@
 /**
- * The hub form of an AWS node class: one shape for EC2NodeClass, AWSNodeTemplate and the provider block of a
- * Provisioner. Selectors are terms, and the defaults of the generation are filled in. Conversion to it never
- * fails; validation reports problems elsewhere.
+ * The common form of AWS node classes: one type for EC2NodeClass, AWSNodeTemplate and the provider block of a
+ * Provisioner. Selectors are terms, and the defaults of the API version are filled in. Conversion to it never fails;
+ * validation reports problems elsewhere.
  */
 import { amiTerms, securityGroupTerms, subnetTerms } from "../aws/alpha-selectors.ts";
 import {
@@ -44,7 +44,7 @@ export type AmiFamily =
   | "Windows2025"
   | "Custom";
 
-/** The family for each name in an alias. */
+/** The image family for each name in an alias. */
 export const ALIAS_FAMILIES: Readonly<Record<string, AmiFamily>> = {
   al2: "AL2",
   al2023: "AL2023",
@@ -54,65 +54,77 @@ export const ALIAS_FAMILIES: Readonly<Record<string, AmiFamily>> = {
   windows2025: "Windows2025",
 };
 
-/** Stands for v1beta1's Ubuntu family, which v1 does not have. Conversion writes it. */
+/** An image id that the conversion to v1 writes for the Ubuntu family of v1beta1, which v1 does not have. */
 export const PLACEHOLDER_AMI_ID = "ami-placeholder";
 
-/** The AWS settings of nodes, read from any generation's object. */
+/** The AWS settings of nodes, read from an object of any API version. */
 export interface AwsClass {
   readonly generation: Generation;
-  /** Unique among all generations: `ec2nodeclass/x`, `awsnodetemplate/x`, `provisioner/x` (inline). */
+  /**
+   * An id that is unique among the classes of all API versions: `ec2nodeclass/x`, `awsnodetemplate/x`, `provisioner/x`
+   * (inline).
+   */
   readonly id: string;
   readonly name: string;
   readonly uid: string;
   readonly observedGeneration: number;
   readonly deleting: boolean;
   readonly ready: boolean;
-  /** Fields of the spec with a wrong type. Such a class is never ready. */
+  /** Fields of the spec with a wrong type. Absent: there are none. A class with such fields is never ready. */
   readonly unreadable?: string;
   readonly amiFamily: AmiFamily;
-  /** The terms are alternatives. An `alias` is the only term. Empty: the newest images of the family. */
+  /**
+   * Terms that select images; they are alternatives. A term with `alias` is the only term. Empty: the newest images of
+   * the family.
+   */
   readonly amiTerms: readonly AmiSelectorTerm[];
-  /** AWSNodeTemplate only: well-known labels among an image's tags limit the instance types for that image. */
+  /**
+   * Whether well-known labels among an image's tags limit the instance types for that image. True only for
+   * AWSNodeTemplate.
+   */
   readonly amiTagRequirements: boolean;
   readonly subnetTerms: readonly SubnetSelectorTerm[];
   readonly securityGroupTerms: readonly SecurityGroupSelectorTerm[];
-  /** If both role and instance profile are missing, the settings' default profile is used (v1alpha5 only). */
+  /**
+   * The IAM role of nodes. If role and instance profile are missing, the settings' default profile is used (v1alpha5
+   * only).
+   */
   readonly role: string | undefined;
   readonly instanceProfile: string | undefined;
-  /** AWSNodeTemplate only: the name of an existing launch template, which is used unchanged. */
+  /** The name of an existing launch template, which is used unchanged. Set only for AWSNodeTemplate. */
   readonly launchTemplateName: string | undefined;
   readonly userData: string | undefined;
   readonly tags: Readonly<Record<string, string>>;
   readonly nameTag: "atLaunch" | "afterRegistration";
-  /** Empty: the family's default devices. */
+  /** Volumes of the instance. Empty: the default devices of the image family. */
   readonly blockDeviceMappings: readonly BlockDeviceMapping[];
   readonly metadataOptions: Required<MetadataOptions>;
   readonly instanceStorePolicy: "RAID0" | undefined;
   readonly detailedMonitoring: boolean;
   readonly associatePublicIpAddress: boolean | undefined;
   readonly context: string | undefined;
-  /** The terms are alternatives. Empty: no reservations are used. */
+  /** Terms that select capacity reservations; they are alternatives. Empty: no reservations are used. */
   readonly reservationTerms: readonly CapacityReservationSelectorTerm[];
   readonly placementGroup: { readonly id?: string; readonly name?: string } | undefined;
-  /** Empty: one interface. */
+  /** Additional network interfaces. Empty: the instance has one interface. */
   readonly networkInterfaces: readonly NetworkInterface[];
   readonly connectionTracking: ConnectionTracking | undefined;
   readonly nestedVirtualization: "enabled" | "disabled" | undefined;
-  /** Number of cores to use, with `threadsPerCore` threads each. Undefined: all that the type has. */
+  /** Number of cores to use, with `threadsPerCore` threads each. Undefined: all that the instance type has. */
   readonly coreCount: number | undefined;
   readonly threadsPerCore: number | undefined;
-  /** Instances can run Nitro Enclaves. */
+  /** Whether instances can run Nitro Enclaves. */
   readonly enclaves: boolean;
   readonly ipPrefixCount: number | undefined;
-  /** How ResourceClaims share GPUs: the value of the annotation. */
+  /** How ResourceClaims share GPUs, as the class's annotation says. */
   readonly gpuSharing: string | undefined;
-  /** v1 only. In older generations the kubelet settings are in the pool. */
+  /** Kubelet settings; v1 only. In older API versions they are in the pool. */
   readonly kubelet: KubeletConfiguration | undefined;
-  /** Hash for static drift. A claim with another hash has drifted. */
+  /** Hash of the fields that cause static drift. A claim with another hash has drifted. */
   readonly hash: string;
 }
 
-/** Converts an EC2NodeClass (v1 shape), an AWSNodeTemplate, or a Provisioner with an inline provider. */
+/** Converts an EC2NodeClass (in v1 form), an AWSNodeTemplate, or a Provisioner with an inline provider. */
 export function toAwsClass(native: EC2NodeClass | AWSNodeTemplate | Provisioner): AwsClass {
   if (native.kind === AWS_NODE_TEMPLATE.kind) return fromTemplate(native as AWSNodeTemplate);
   if (native.kind === PROVISIONER.kind) return fromInline(native as Provisioner);
@@ -126,7 +138,7 @@ export function soundClass(native: EC2NodeClass): Sound<EC2NodeClass> {
   return sound(native, CLASS_SHAPE);
 }
 
-/** The family of the images: Ubuntu with the annotation; else the one in the spec, else the alias's, else Custom. */
+/** The family of the images: Ubuntu if the annotation says so, else that of the spec, else the alias's, else Custom. */
 function amiFamilyOf(native: EC2NodeClass): AmiFamily {
   const { amiFamily, amiSelectorTerms } = native.spec;
   if (native.metadata.annotations?.[ANNOTATION_UBUNTU_COMPATIBILITY] !== undefined) return "Ubuntu";
@@ -229,7 +241,7 @@ function fromBlock(block: AwsProviderBlock) {
   } as const;
 }
 
-/** The metadata options. Missing ones get the defaults of their generation. */
+/** The metadata options. Missing ones get the defaults of their API version. */
 function metadataOptions(
   written: MetadataOptions | undefined,
   hopLimit: number,
@@ -243,8 +255,8 @@ function metadataOptions(
 }
 
 /**
- * Fields without static drift. Selectors drift by the resources that they find, not by their text. apiVersion
- * and kind are not settings.
+ * Fields that do not cause static drift. For selectors, drift compares the resources that they find, not their text.
+ * apiVersion and kind are not settings.
  */
 const NOT_STATIC: readonly string[] = [
   "subnetSelectorTerms",

@@ -1,7 +1,7 @@
 /**
- * Claims in hub shape: a v1 NodeClaim whose apiVersion and kind still say what it really is. NodeClaims stay
- * as they are. Machines are translated without loss, so controllers need only one kind of code, and
- * `fromClaim` restores the native form for the API server.
+ * Claims of all API versions in the v1 form: a v1 NodeClaim whose apiVersion and kind are still those of the stored
+ * object. NodeClaims need no conversion. Machines are converted without loss, so controllers need code for one form
+ * only. `fromClaim` restores the native form for the API server.
  */
 import { parseBoundedJson } from "../../base/bounded-json.ts";
 import { isObject } from "../../base/json.ts";
@@ -23,7 +23,7 @@ import { CLAIM_SHAPE, sound } from "./shape.ts";
 // biome-ignore lint/suspicious/noExplicitAny: the kinds differ in shape, and callers treat both as hub claims
 export const CLAIM_KINDS: readonly Kind<any>[] = [NODE_CLAIM, MACHINE];
 
-/** The Machine condition for each hub condition with another name. */
+/** The name of the Machine condition, for each v1 condition that has another name there. */
 const MACHINE_CONDITIONS: Readonly<Record<string, string>> = {
   Launched: "MachineLaunched",
   Registered: "MachineRegistered",
@@ -37,7 +37,7 @@ const HUB_CONDITIONS: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries(MACHINE_CONDITIONS).map(([hub, machine]) => [machine, hub]),
 );
 
-/** Fields of a hub claim from a Machine that v1 does not have. */
+/** Fields of a converted Machine that v1 does not have. */
 interface MachineExtras {
   readonly kubelet?: KubeletConfiguration;
   readonly machineTemplateRef?: ProviderRef;
@@ -47,7 +47,7 @@ function isMachine(object: KubeObject): boolean {
   return object.kind === MACHINE.kind;
 }
 
-/** Converts a NodeClaim or Machine to hub shape. */
+/** Converts a NodeClaim or Machine to the v1 form. */
 export function toClaim(native: KubeObject): NodeClaim {
   if (!isMachine(native)) return sound(native as NodeClaim, CLAIM_SHAPE).value;
   const machine = native as Machine;
@@ -64,7 +64,7 @@ export function toClaim(native: KubeObject): NodeClaim {
 }
 
 /**
- * The inverse of `toClaim`, for the API server. A Machine has no expireAfter (its Provisioner has it) and no
+ * Converts back to the native form, for the API server. A Machine has no expireAfter (its Provisioner has it) and no
  * terminationGracePeriod, so they are left out.
  */
 export function fromClaim(claim: NodeClaim): KubeObject {
@@ -90,13 +90,13 @@ export function claimKind(claim: KubeObject): Kind<any> {
   return isMachine(claim) ? MACHINE : NODE_CLAIM;
 }
 
-/** The generation of the claim. The planner marks those of v1beta1 pools. */
+/** The API version of the claim. Claims of v1beta1 pools have an annotation, which the planner writes. */
 export function claimGeneration(claim: KubeObject): Generation {
   if (isMachine(claim)) return "alpha";
   return claim.metadata.annotations?.[GENERATION_ANNOTATION_KEY] === "v1beta1" ? "beta" : "v1";
 }
 
-/** The `Pool.id` of the owner in the labels of a claim or node. Undefined if it has no owner. */
+/** The `Pool.id` of the pool that the labels of a claim or node name. Undefined: they name none. */
 export function poolIdOfLabels(
   labels: Readonly<Record<string, string>> | undefined,
 ): string | undefined {
@@ -106,7 +106,7 @@ export function poolIdOfLabels(
   return provisioner === undefined ? undefined : `provisioner/${provisioner}`;
 }
 
-/** The name of that owner, whatever its kind. */
+/** The name of the pool that the labels name, whatever its kind. */
 export function poolNameOfLabels(
   labels: Readonly<Record<string, string>> | undefined,
 ): string | undefined {
@@ -114,7 +114,7 @@ export function poolNameOfLabels(
   return id?.slice(id.indexOf("/") + 1);
 }
 
-/** The id of the NodePool or Provisioner that owns the claim; undefined without an owner label. */
+/** The id of the NodePool or Provisioner that owns the claim. Undefined: the claim has no label with an owner. */
 export function poolIdOfClaim(claim: KubeObject): string | undefined {
   return poolIdOfLabels(claim.metadata.labels);
 }
@@ -126,7 +126,10 @@ export function claimKubelet(claim: NodeClaim): KubeletConfiguration | undefined
   return parseKubelet(claim.metadata.annotations?.[KUBELET_COMPATIBILITY_ANNOTATION_KEY]);
 }
 
-/** Stores a pool's kubelet settings so that `claimKubelet` finds them. The place depends on the claim's kind. */
+/**
+ * Stores a pool's kubelet settings on the claim so that `claimKubelet` finds them. The place depends on the claim's
+ * kind.
+ */
 export function withClaimKubelet(
   claim: NodeClaim,
   kubelet: KubeletConfiguration | undefined,
@@ -140,7 +143,7 @@ export function withClaimKubelet(
   return { ...claim, metadata: { ...claim.metadata, annotations } };
 }
 
-/** The settings in the kubelet annotation. Undefined if it is absent or invalid. */
+/** The settings in the kubelet annotation. Undefined: it is absent or invalid. */
 export function parseKubelet(text: string | undefined): KubeletConfiguration | undefined {
   if (text === undefined) return undefined;
   try {
@@ -151,7 +154,7 @@ export function parseKubelet(text: string | undefined): KubeletConfiguration | u
   }
 }
 
-/** Converts a provider reference to a node class reference. An inline provider has the empty name. */
+/** Converts a provider reference to a node class reference. The name is empty for an inline provider. */
 export function classRefOf(ref: ProviderRef | undefined): NodeClassReference {
   const group = ref?.apiVersion?.includes("/") ? ref.apiVersion.split("/")[0] : undefined;
   return {
@@ -180,7 +183,7 @@ function translateConditions(
   return { status: { ...status, conditions } };
 }
 
-/** apiVersion and kind of a new claim in this generation. */
+/** apiVersion and kind of a new claim in this API version. */
 export function claimHead(generation: Generation): { apiVersion: string; kind: string } {
   const kind = generation === "alpha" ? MACHINE : NODE_CLAIM;
   return { apiVersion: apiVersionOf(kind), kind: kind.kind };

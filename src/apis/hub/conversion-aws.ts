@@ -1,6 +1,6 @@
 /**
- * Conversion of EC2NodeClass between v1beta1 and v1. v1beta1 selects images by family, v1 by alias. The
- * family Ubuntu does not exist in v1; it becomes AL2 with an annotation.
+ * Conversion of EC2NodeClass between v1beta1 and v1. v1beta1 selects images by family, v1 by alias. The family Ubuntu
+ * does not exist in v1; it becomes AL2 with an annotation.
  */
 import type { BlockDeviceMapping, EC2NodeClass, EC2NodeClassV1Beta1 } from "../aws/ec2nodeclass.ts";
 import {
@@ -37,7 +37,10 @@ const UBUNTU_DEVICES: readonly BlockDeviceMapping[] = [
   },
 ];
 
-/** v1beta1 to v1. Values without a field in v1 are kept in annotations, so that nothing is lost on the way back. */
+/**
+ * Converts v1beta1 to v1. Values without a field in v1 are kept in annotations, so that nothing is lost when it is
+ * converted back.
+ */
 export function nodeClassToV1(object: KubeObject): KubeObject {
   const beta = object as EC2NodeClassV1Beta1;
   const annotations = beta.metadata.annotations ?? {};
@@ -83,7 +86,7 @@ function fromUbuntu(beta: EC2NodeClassV1Beta1) {
   };
 }
 
-/** v1 to v1beta1. Values without a field in v1beta1 are kept in an annotation. */
+/** Converts v1 to v1beta1. Values without a field in v1beta1 are kept in an annotation. */
 export function nodeClassToV1Beta1(object: KubeObject): KubeObject {
   const v1 = object as EC2NodeClass;
   const spec: Record<string, unknown> = { ...v1.spec };

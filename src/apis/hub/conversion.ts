@@ -1,7 +1,7 @@
 /**
- * Conversion of NodePool, NodeClaim and EC2NodeClass between v1beta1 and v1, and the conversion webhook.
- * Nothing is lost: values that one version does not have are kept in annotations. These are upstream's where
- * it has one, and `…/v1-only` where upstream drops the value.
+ * Conversion of NodePool, NodeClaim and EC2NodeClass between v1beta1 and v1, and the conversion webhook. Nothing is
+ * lost: values that one version does not have are kept in annotations. Upstream's annotations are used where they
+ * exist, and `…/v1-only` where upstream drops the value.
  */
 import { deepEqual, isObject, textOf } from "../../base/json.ts";
 import { typeProblem } from "../crds/type-problem.ts";
@@ -85,7 +85,7 @@ export function conversionReview(review: unknown): KubeReview {
   }
 }
 
-/** A review with its answer. */
+/** A review with its response. */
 export interface KubeReview {
   readonly apiVersion: string;
   readonly kind: string;
@@ -179,7 +179,7 @@ function poolToV1Beta1(pool: NodePool): KubeObject {
   });
 }
 
-/** v1 annotations that v1beta1 does not need, because it has fields for them. */
+/** v1 annotations that are removed in v1beta1, because it has fields for them. */
 const BETA_HAS_NO = {
   [GENERATION_ANNOTATION_KEY]: undefined,
   [KUBELET_COMPATIBILITY_ANNOTATION_KEY]: undefined,
@@ -199,7 +199,7 @@ function claimToV1(beta: NodeClaimV1Beta1): KubeObject {
   const spec = {
     ...rest,
     nodeClassRef: referenceToV1(nodeClassRef),
-    // v1's default. In v1beta1 the lifetime is in the pool, which is not known here.
+    // The default of v1. In v1beta1 the lifetime is in the pool, which is not known here.
     expireAfter: kept.expireAfter ?? "720h",
     ...defined({ terminationGracePeriod: kept.terminationGracePeriod }),
   };
@@ -252,7 +252,7 @@ function referenceToBeta(object: KubeObject, ref: NodeClassReference): NodeClass
   return { ...(foreign ? { apiVersion: `${ref.group}/v1` } : {}), kind: ref.kind, name: ref.name };
 }
 
-/** Whether the v1beta1 list equals the kept v1 list, except for reasons. */
+/** Whether the v1beta1 list equals the kept v1 list, apart from reasons. */
 function sameWithoutReasons(
   kept: readonly Budget[] | undefined,
   budgets: readonly Budget[] | undefined,

@@ -1,20 +1,20 @@
 /**
- * The three API generations, and their different names for the same things. Decisions use one form, the v1
- * form ("hub"). Writes use the names of the object's own generation.
+ * The three groups of API versions ("generations"), and their different names for the same things. Decisions use one
+ * form, that of v1 (the "hub" form). Writes use the names of the object's own version.
  */
 
 /**
- * `alpha` is Provisioner/Machine (v1alpha5). `beta` and `v1` are NodePool/NodeClaim, by the version that
- * wrote the spec last.
+ * A generation of the API. `alpha`: Provisioner and Machine (v1alpha5). `beta` and `v1`: NodePool and NodeClaim, by the
+ * version that last wrote the spec.
  */
 export type Generation = "alpha" | "beta" | "v1";
 
-/** The names of one generation, as upstream's release of that generation has them. */
+/** The names that one generation uses, taken from upstream's release of that generation. */
 export interface Vocabulary {
   readonly generation: Generation;
-  /** The label on claims and nodes with the name of the owner pool. */
+  /** The label on claims and nodes with the name of their pool. */
   readonly ownerLabel: "karpenter.sh/provisioner-name" | "karpenter.sh/nodepool";
-  /** The annotation with the pool's static hash. */
+  /** The annotation with the hash of the pool's fields that cause static drift. */
   readonly hashAnnotation: "karpenter.sh/provisioner-hash" | "karpenter.sh/nodepool-hash";
   /** How a node is cordoned before it is drained. */
   readonly cordon:
@@ -23,10 +23,10 @@ export interface Vocabulary {
   /** Nouns in log lines and events: `machine` or `nodeclaim`, `provisioner` or `nodepool`. */
   readonly claimNoun: "machine" | "nodeclaim";
   readonly poolNoun: "provisioner" | "nodepool";
-  /** Kinds in events, and field names in v1 logs. */
+  /** Kinds in events, and names of fields in v1's log. */
   readonly claimKind: "Machine" | "NodeClaim";
   readonly poolKind: "Provisioner" | "NodePool";
-  /** First word of disruption event reasons: `DeprovisioningBlocked`, `DisruptionBlocked`. */
+  /** First word of disruption event reasons, as in `DeprovisioningBlocked` and `DisruptionBlocked`. */
   readonly disruptionPrefix: "Deprovisioning" | "Disruption";
 }
 
@@ -60,7 +60,7 @@ const V1: Vocabulary = {
   cordon: { by: "taint", key: "karpenter.sh/disrupted" },
 };
 
-/** Names of kinds, labels, taints and fields in this generation. */
+/** The names that this generation uses for kinds, labels, taints and fields. */
 export function vocabulary(generation: Generation): Vocabulary {
   if (generation === "alpha") return ALPHA;
   return generation === "beta" ? BETA : V1;

@@ -1,10 +1,13 @@
 /**
- * The fields with which the hub form of a pool or class begins: which object it is, and which state of it was
+ * The fields with which the common form of a pool or class begins: which object it is, and which version of it was
  * read.
  */
 import type { KubeObject } from "../meta.ts";
 
-/** `noun` distinguishes kinds of different generations with the same name: `nodepool`, `provisioner`. */
+/**
+ * The identity of an object. `noun`: distinguishes kinds that may have objects of the same name, such as `nodepool` and
+ * `provisioner`.
+ */
 export function identityOf({ metadata }: KubeObject, noun: string) {
   return {
     id: `${noun}/${metadata.name}`,

@@ -1,7 +1,8 @@
 /**
- * Converts Provisioners and AWSNodeTemplates in files to v1beta1 NodePools and EC2NodeClasses, as
- * karpenter-convert does without a cluster. Where v1beta1 cannot express v1alpha5's meaning, there is a remark
- * or an error. upstream: tools/karpenter-convert at v0.32
+ * Converts Provisioners and AWSNodeTemplates in files to v1beta1 NodePools and EC2NodeClasses, as upstream's
+ * karpenter-convert does, without a cluster. Where v1beta1 cannot express the meaning of v1alpha5, there is a remark or
+ * an error.
+ * upstream: tools/karpenter-convert at v0.32
  */
 import { canonicalQuantity } from "../../base/canonical-quantity.ts";
 import { formatDuration, parseDuration } from "../../base/duration.ts";
@@ -13,12 +14,14 @@ import type { KubeObject } from "../meta.ts";
 import { type AdmissionSettings, defaultedProvisioner } from "./admission.ts";
 import { alphaTypeProblem } from "./alpha-types.ts";
 
-/** Placeholder for a person or envsubst to replace: only IAM knows the role of the nodes. */
+/**
+ * A placeholder that a person or envsubst must replace, because the name of the nodes' IAM role is not in the files.
+ */
 const ROLE_PLACEHOLDER = "$KARPENTER_NODE_ROLE";
 
 /**
- * Admission settings of a tool without a cluster. Only the defaults of an inline provider would need a
- * cluster name, and the tool does not add those.
+ * Admission settings for a tool that has no cluster. Only the defaults of an inline provider would need a cluster name,
+ * and the tool does not add those.
  */
 const ADMISSION: AdmissionSettings = {
   clusterName: "",
@@ -31,14 +34,14 @@ export class MigrationError extends Error {
   override readonly name = "MigrationError";
 }
 
-/** The converted objects. */
+/** The converted objects, with remarks. */
 export interface Migrated {
   readonly objects: readonly KubeObject[];
-  /** What a person should check before applying them. */
+  /** What a person should check before applying the objects. */
   readonly remarks: readonly string[];
 }
 
-/** Converts one object. `ignoreDefaults`: do not add v1alpha5's default requirements for missing keys. */
+/** Converts one object. `ignoreDefaults`: whether v1alpha5's default requirements for missing keys are left out. */
 export function migrate(given: KubeObject, { ignoreDefaults = false } = {}): Migrated {
   const object = withoutNulls(given);
   const { kind = "", metadata } = object;
@@ -125,7 +128,7 @@ function fromProvisioner(provisioner: Provisioner, ignoreDefaults: boolean): Mig
 function requirementsOf(provisioner: Provisioner, ignoreDefaults: boolean) {
   if (ignoreDefaults) return provisioner.spec.requirements;
   const { provider: _, ...spec } = provisioner.spec;
-  // The tool knows only the newest defaults, even for an inline provider.
+  // The tool knows only the defaults of the latest v1alpha5, even for an inline provider.
   return defaultedProvisioner({ ...provisioner, spec }, ADMISSION).spec.requirements;
 }
 
@@ -199,15 +202,14 @@ function classRemarks(name: string, spec: ClassSpec): readonly string[] {
 }
 
 /**
- * An EC2NodeClass may have 30 terms. A selector with many more combinations is a mistake and would fill the
- * memory.
+ * The most terms that a selector may become. An EC2NodeClass may have 30. A selector with many more combinations is a
+ * mistake and would fill the memory.
  */
 const MOST_TERMS = 1_000;
 
 /**
- * Converts a selector map to terms. All keys must match, and commas separate alternatives; terms are
- * alternatives, so each combination becomes a term. Owners vary slowest, then ids, names and tags, whose
- * first key varies fastest.
+ * Converts a selector map to terms. All keys must match, and commas separate alternatives. Terms are alternatives, so
+ * each combination becomes a term. Owners vary slowest, then ids, names and tags, whose first key varies fastest.
  */
 function selectorTerms(
   selector: Readonly<Record<string, string>> | null | undefined,

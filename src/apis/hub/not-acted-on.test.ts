@@ -4,7 +4,7 @@ import type { JsonSchema } from "../crds/schema.ts";
 import type { KubeObject } from "../meta.ts";
 import { type FieldNotActedOn, fieldsNotActedOn, NOT_ACTED_ON } from "./not-acted-on.ts";
 
-/** A table for the tests, so that they do not depend on the present rows of NOT_ACTED_ON. */
+/** A list for the tests, so that they do not depend on the present entries of NOT_ACTED_ON. */
 const TABLE: readonly FieldNotActedOn[] = [
   { kind: "NodePool", path: "spec.replicas", note: "any value" },
   { kind: "NodePool", path: "spec.disruption.policy", value: "Balanced", note: "this value" },

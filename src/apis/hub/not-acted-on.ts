@@ -1,6 +1,6 @@
 /**
- * Fields that this project accepts and stores, but that have no effect (yet). A controller logs each one
- * once. docs/reference/fields.md is generated from this list.
+ * Fields that this project accepts and stores, but that have no effect (yet). A controller logs each one once.
+ * docs/reference/fields.md is generated from this list.
  */
 import { isObject } from "../../base/json.ts";
 import { LABEL_NITRO_SANDBOX } from "../aws/labels.ts";
@@ -11,13 +11,13 @@ export interface FieldNotActedOn {
   readonly kind: string;
   /** Path with dots between names, and `[]` for each item of a list. */
   readonly path: string;
-  /** Only this value has no effect. Absent: no value has. */
+  /** The only value that has no effect. Absent: the field never has an effect. */
   readonly value?: string;
-  /** With this feature gate the field has its effect. */
+  /** The feature gate with which the field has its effect. Absent: there is none. */
   readonly unlessGate?: string;
   /** What happens instead. */
   readonly note: string;
-  /** The field still works here, but upstream's current release removed it. */
+  /** Whether the field works here although upstream's current release has removed it. */
   readonly isOutdated?: true;
 }
 
@@ -38,7 +38,7 @@ export const NOT_ACTED_ON: readonly FieldNotActedOn[] = [
   },
 ];
 
-/** The fields of an object that have no effect, for one log line each. */
+/** The fields of an object that have no effect. Each gets one log line. */
 export function fieldsNotActedOn(
   object: KubeObject,
   table: readonly FieldNotActedOn[] = NOT_ACTED_ON,
@@ -61,7 +61,7 @@ function valuesAt(value: unknown, steps: readonly string[]): readonly unknown[] 
   return Array.isArray(items) ? items.flatMap((item) => valuesAt(item, rest)) : [];
 }
 
-/** The reference page as Markdown. */
+/** The reference page of these fields, as Markdown. */
 export function fieldsPage(): string {
   const rows = NOT_ACTED_ON.map(({ kind, path, value, note }) => {
     const what = value === undefined ? `\`${path}\`` : `\`${path}: ${value}\``;

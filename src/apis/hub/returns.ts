@@ -1,26 +1,26 @@
 /**
- * The active return: nodes of a pool are replaced when preferred capacity is available again. An annotation
- * on the pool turns it on. karpenter-ts only.
+ * The return to preferred capacity: nodes of a pool are replaced when preferred capacity is available again. An
+ * annotation on the pool turns it on. karpenter-ts only.
  */
 import { meantName } from "../../base/slips.ts";
 import { RETURN_TO_PREFERRED_ANNOTATION_KEY } from "../karpenter/labels.ts";
 import type { KubeObject } from "../meta.ts";
 
-/** The kinds of return that a pool asks for. */
+/** The kinds of return that a pool's annotation requests. */
 export interface PoolReturns {
-  /** Return to a pool of higher weight. */
+  /** Whether nodes return to a pool of higher weight. */
   readonly nodePool: boolean;
-  /** Return from on-demand to spot, and from both to a reservation, if the pool allows them. */
+  /** Whether nodes return from on-demand to spot, and from both to a reservation, if the pool allows them. */
   readonly capacityType: boolean;
-  /** Even if the preferred capacity is more expensive. */
+  /** Whether nodes return even if the preferred capacity is more expensive. */
   readonly dearer: boolean;
 }
 
 const WORDS: readonly string[] = ["nodepool", "capacity-type", "dearer"];
 
 /**
- * Parses the annotation, which is comma-separated: `nodepool`, `capacity-type`, `dearer`. Undefined if
- * nothing is asked for.
+ * Parses the annotation, a comma-separated list of `nodepool`, `capacity-type` and `dearer`. Undefined: it requests no
+ * return.
  */
 export function returnsOf({ metadata }: KubeObject): PoolReturns | undefined {
   const words = new Set(wordsOf(metadata).map((word) => word.toLowerCase()));
@@ -32,7 +32,10 @@ export function returnsOf({ metadata }: KubeObject): PoolReturns | undefined {
   return returns.nodePool || returns.capacityType ? returns : undefined;
 }
 
-/** Which part of the annotation has no effect, and what to write instead. Undefined if there is no problem. */
+/**
+ * A message for the user: which part of the annotation has no effect, and what to write instead. Undefined: all parts
+ * have an effect.
+ */
 export function returnsProblem({ metadata }: KubeObject): string | undefined {
   const words = wordsOf(metadata);
   const unknown = words.filter((word) => !WORDS.includes(word.toLowerCase()));

@@ -55,7 +55,7 @@ describe("an object that went around its schema", () => {
     const read = toPool(pool(spec));
     expect(read.unreadable).toContain(problem);
     expect(read.ready).toBe(false);
-    // No provider has a class of this kind, so each provider reports the pool.
+    // No provider has a class of this kind, so every provider's Karpenter reports the pool.
     expect(read.classRef.kind).toBe("");
   });
 

@@ -1,7 +1,7 @@
 /**
- * Keeps the parts of an object that have the right types. Schemas normally guarantee types, but a stored
- * object may have bypassed them. Then its sound parts are used and the problems are reported. So deciding
- * code can rely on types, and one broken object does not stop all others.
+ * Keeps the parts of an object that have the right types. Schemas normally guarantee types, but a stored object may
+ * have bypassed them. Then its valid parts are used and the problems are reported. So code that decides can rely on
+ * types, and one invalid object does not stop the work on all others.
  */
 import { isObject } from "../../base/json.ts";
 
@@ -14,25 +14,25 @@ export type Shape =
   | "amount"
   | { readonly listOf: Shape }
   | { readonly mapOf: Shape }
-  /** Other fields are not checked. */
+  /** An object. Fields that are not listed here are not checked. */
   | { readonly fields: Readonly<Record<string, Shape>>; readonly required?: readonly string[] };
 
 /** An object without the fields of a wrong type, and one problem for each such field. */
 export interface Sound<T> {
-  /** The same object if nothing was wrong. */
+  /** The same object if no field had a wrong type. */
   readonly value: T;
-  /** `spec.template.spec.taints: is no list`. */
+  /** Messages such as `spec.template.spec.taints: is no list`. */
   readonly problems: readonly string[];
 }
 
-/** Parts of a wrong type are removed. Required fields that are missing become empty. */
+/** Removes parts of a wrong type. Required fields that are missing become empty. */
 export function sound<T>(value: T, shape: Shape): Sound<T> {
   const problems: string[] = [];
   const result = mend(value, shape, "", problems);
   return { value: (result === undefined ? emptyOf(shape) : result) as T, problems };
 }
 
-/** The value, or the part of it with the right types. Undefined if there is none. */
+/** The value, or the part of it with the right types. Undefined: no part has. */
 function mend(value: unknown, shape: Shape, path: string, problems: string[]): unknown {
   const refuse = (what: string): undefined => {
     problems.push(`${path}: is no ${what}`);
@@ -122,7 +122,7 @@ const REQUIREMENTS: Shape = {
 };
 const CLASS_REF: Shape = { fields: { group: "text", kind: "text", name: "text" } };
 
-/** The shape of a stored NodePool. */
+/** The types of a stored NodePool's fields. */
 export const POOL_SHAPE: Shape = {
   fields: {
     spec: {
@@ -193,7 +193,7 @@ export const PROVISIONER_SHAPE: Shape = {
   },
 };
 
-/** The shape of a stored NodeClaim. Claims that Karpenter creates have all required fields. */
+/** The types of a stored NodeClaim's fields. Claims that Karpenter creates have all required fields. */
 export const CLAIM_SHAPE: Shape = {
   fields: {
     spec: {
@@ -212,7 +212,7 @@ export const CLAIM_SHAPE: Shape = {
   required: ["spec"],
 };
 
-/** The shape of a stored NodeOverlay. */
+/** The types of a stored NodeOverlay's fields. */
 export const OVERLAY_SHAPE: Shape = {
   fields: {
     spec: {
@@ -236,7 +236,7 @@ const TERMS: Shape = {
   },
 };
 
-/** The shape of a stored EC2NodeClass. */
+/** The types of a stored EC2NodeClass's fields. */
 export const CLASS_SHAPE: Shape = {
   fields: {
     spec: {

@@ -80,7 +80,7 @@ describe("a Provisioner as a pool", () => {
       consolidateAfter: 0,
     });
     expect(disruption({ ttlSecondsUntilExpired: 60 }).expireAfter).toBe(60_000);
-    // Longer lifetimes are cut to the longest duration, because no later date can be written.
+    // Longer lifetimes are limited to the longest duration, because no later date can be written.
     expect(disruption({ ttlSecondsUntilExpired: 1e15 }).expireAfter).toBe(9_223_372_036_854);
   });
 

@@ -1,6 +1,6 @@
 /**
- * Converts NodePools and Provisioners to the hub form. Conversion never fails: an invalid value counts as
- * absent, and validation reports it elsewhere.
+ * Converts NodePools and Provisioners to their common form. Conversion never fails: an invalid value counts as absent,
+ * and validation reports it elsewhere.
  */
 import {
   MOST_DURATION_MS,
@@ -33,7 +33,7 @@ export const POOL_KINDS: readonly Kind<any>[] = [NODE_POOL, PROVISIONER];
 /** The default lifetime in v1 and v1beta1. */
 const DEFAULT_EXPIRE_AFTER_MS = 720 * 3_600_000;
 
-/** For a pool without a class reference, which must have bypassed its schema. */
+/** The class reference of a pool without one. Such a pool must have bypassed its schema. */
 const NO_CLASS = { group: "", kind: "", name: "" };
 
 /** The kind of the pool's object, for patches, events and owner references. */
@@ -42,10 +42,10 @@ export function poolKind(pool: Pool): Kind<any> {
   return pool.generation === "alpha" ? PROVISIONER : NODE_POOL;
 }
 
-/** Hub forms by object. Objects do not change, and computing the hash is slow. */
+/** The result of {@link toPool} for each object. Objects are immutable, and computing the hash is slow. */
 const poolOf = new WeakMap<KubeObject, Pool>();
 
-/** A NodePool (v1 shape) or Provisioner as read → hub form. */
+/** Converts a stored NodePool (in v1 form) or Provisioner to the common form. */
 export function toPool(native: NodePool | Provisioner): Pool {
   const known = poolOf.get(native);
   if (known !== undefined) return known;
@@ -54,7 +54,7 @@ export function toPool(native: NodePool | Provisioner): Pool {
   const read = isProvisioner
     ? fromProvisioner(value as Provisioner)
     : fromNodePool(value as NodePool);
-  // If some fields are unreadable, a launch could ignore a requirement. So the pool is not ready.
+  // A launch could ignore a requirement that is in an invalid field. So such a pool is not ready.
   const pool =
     problems.length === 0 ? read : { ...read, ready: false, unreadable: problems.join("; ") };
   poolOf.set(native, pool);
@@ -62,8 +62,8 @@ export function toPool(native: NodePool | Provisioner): Pool {
 }
 
 /**
- * The generation: `beta` if v1beta1 wrote the spec last. Both versions are stored as one object, so the last
- * writer is found in managedFields. If they do not name it, the annotation that conversion wrote decides.
+ * The generation of a NodePool: `beta` if v1beta1 wrote the spec last. Both versions are stored as one object, so the
+ * last writer is found in managedFields. If they do not name it, the annotation written by the conversion decides.
  */
 export function nodePoolGeneration(pool: KubeObject): Generation {
   const writer = lastSpecWriter(pool);
@@ -134,8 +134,8 @@ function fromProvisioner(native: Provisioner): Pool {
 }
 
 /**
- * v1alpha5 has no budgets, so the number of disrupted nodes is not limited. Without consolidation and
- * ttlSecondsAfterEmpty nothing is consolidated.
+ * The disruption settings of a Provisioner. v1alpha5 has no budgets, so the number of disrupted nodes is not limited.
+ * Without consolidation and ttlSecondsAfterEmpty nothing is consolidated.
  */
 function provisionerDisruption(spec: Provisioner["spec"]): PoolDisruption {
   const shared = {
@@ -151,7 +151,7 @@ function provisionerDisruption(spec: Provisioner["spec"]): PoolDisruption {
   return { ...shared, policy: "WhenEmpty", consolidateAfter };
 }
 
-/** Seconds to milliseconds. Absent and -1 mean never. */
+/** Converts seconds to milliseconds. Absent and -1 mean never. */
 function seconds(value: number | undefined): NillableMs {
   return value === undefined || value < 0 ? "Never" : Math.min(value * 1_000, MOST_DURATION_MS);
 }
@@ -165,8 +165,8 @@ function parseOptional(text: string | undefined): number | undefined {
 }
 
 /**
- * apiVersion of the newest managedFields entry with a field of spec. Among entries with equal times, the last
- * one.
+ * The apiVersion of the newest managedFields entry with a field of spec. Among entries with equal times the last one
+ * counts.
  */
 function lastSpecWriter(object: KubeObject): string | undefined {
   let latest: { readonly time: string; readonly apiVersion: string } | undefined;

@@ -1,7 +1,7 @@
 /**
- * Completes v1 objects that were converted in files. There is no webhook later, so values in conversion
- * annotations are moved to v1's fields, and defaults that differ in v1 are written out. Kubelet settings move
- * from the NodePool (v1beta1) to the EC2NodeClass (v1). Every loss gives a remark.
+ * Completes v1 objects that were converted in files. No webhook converts them later, so values in conversion
+ * annotations are moved to v1's fields, and defaults that differ in v1 are written out. Kubelet settings move from the
+ * NodePool (v1beta1) to the EC2NodeClass (v1). Every lost setting gives a remark.
  */
 import { deepEqual, isObject } from "../../base/json.ts";
 import { ANNOTATION_UBUNTU_COMPATIBILITY } from "../aws/labels.ts";
@@ -17,7 +17,7 @@ interface ClassObject extends KubeObject {
   readonly spec: Readonly<Record<string, unknown>>;
 }
 
-/** v1beta1's default metadata options. v1's default differs: one hop. */
+/** The default metadata options of v1beta1. The default of v1 has one hop. */
 const BETA_METADATA_OPTIONS = {
   httpEndpoint: "enabled",
   httpProtocolIPv6: "disabled",
@@ -25,7 +25,7 @@ const BETA_METADATA_OPTIONS = {
   httpTokens: "required",
 };
 
-/** `given` are v1 objects, made by `convertObject` from older ones. */
+/** Completes the objects. `given`: v1 objects that `convertObject` made from older ones. */
 export function completedV1(given: readonly KubeObject[]): {
   readonly objects: readonly KubeObject[];
   readonly remarks: readonly string[];

@@ -1,6 +1,7 @@
 /**
- * The webhook's checks of the AWS block in an AWSNodeTemplate, or inline in a Provisioner. All paths start with
- * `spec.provider`, as in upstream. upstream: provider's v1alpha1 validation at v0.31
+ * The webhook's checks of the AWS fields in an AWSNodeTemplate, or inline in a Provisioner. All paths start with
+ * `spec.provider`, as in upstream.
+ * upstream: provider's v1alpha1 validation at v0.31
  */
 import { isObject } from "../../base/json.ts";
 import { parseNano } from "../../base/quantity.ts";
@@ -24,7 +25,10 @@ const VOLUME_TYPES = ["standard", "io1", "io2", "gp2", "sc1", "st1", "gp3"];
 const ID_KEYS = ["aws-ids", "aws::ids"];
 const GIGABYTE_NANO = 1_000_000_000n * 1_000_000_000n;
 
-/** Tags by which Karpenter finds its instances. The last one is stricter than upstream (acceptance row S0-65). */
+/**
+ * Tags by which Karpenter finds its instances, so users must not set them. The last one is not forbidden in upstream
+ * (acceptance row S0-65).
+ */
 const RESTRICTED_TAGS = [
   /^kubernetes\.io\/cluster\//,
   /^karpenter\.sh\/provisioner-name$/,
@@ -47,8 +51,8 @@ const INLINE_FIELDS: readonly string[] = [
 ];
 
 /**
- * Checks the inline block. Unknown fields are errors, and an instance profile is required unless the settings
- * have one.
+ * Checks the inline provider. Unknown fields are errors. It must name an instance profile, unless the settings have
+ * one.
  */
 export function validateInlineProvider(
   provider: Readonly<Record<string, unknown>> | undefined,
@@ -67,7 +71,7 @@ export function validateInlineProvider(
   ];
 }
 
-/** The schema does not check the inline block, so its types are checked here. */
+/** Checks the types of the inline provider's fields, because the schema does not. */
 function shapeProblems(provider: Readonly<Record<string, unknown>>): readonly FieldProblem[] {
   const problems: FieldProblem[] = [];
   for (const [field, value] of Object.entries(provider)) {
@@ -88,7 +92,7 @@ function shapeProblems(provider: Readonly<Record<string, unknown>>): readonly Fi
   return problems;
 }
 
-/** Problems of a v1alpha1 AWS block. Empty: valid. */
+/** The problems of the AWS fields of v1alpha1. Empty: they are valid. */
 export function validateAwsBlock(
   block: Block,
   where: "template" | "inline",
@@ -110,7 +114,7 @@ export function validateAwsBlock(
   ];
 }
 
-/** Fields that must be empty if `launchTemplate` names an existing launch template. */
+/** Checks that certain fields are empty if `launchTemplate` names an existing launch template. */
 function launchTemplate(block: Block): readonly FieldProblem[] {
   if (block.launchTemplate === undefined) return [];
   const excluded = [

@@ -1,6 +1,7 @@
 /**
- * The webhook's checks of a Provisioner, except for the inline AWS block. Messages equal upstream's where
- * they are known. upstream: v1alpha5/provisioner_validation.go at v0.31
+ * The webhook's checks of a Provisioner, except for the inline provider. Messages equal upstream's where these are
+ * known.
+ * upstream: v1alpha5/provisioner_validation.go at v0.31
  */
 import { parseUnits } from "../../base/quantity.ts";
 import { AWS_WELL_KNOWN_LABELS } from "../aws/labels.ts";
@@ -22,13 +23,16 @@ import type { Provisioner } from "../karpenter/provisioner.ts";
 import { exactlyOne, type FieldProblem, invalidKey, invalidValue, problem } from "./validation.ts";
 
 const CLOSED_DOMAINS = ["kubernetes.io", "k8s.io", "karpenter.sh", "karpenter.k8s.aws"];
-/** v1alpha5 compares a label's domain exactly; later generations compare its suffix. */
+/**
+ * Domains of label keys that users may set. v1alpha5 compares a label's domain exactly; later API versions also allow
+ * subdomains.
+ */
 const OPEN_DOMAINS = ["kops.k8s.io", "node.kubernetes.io", "node-restriction.kubernetes.io"];
 const CLOSED_KEYS = [HOSTNAME_LABEL_KEY, EMPTINESS_TIMESTAMP_ANNOTATION_KEY];
 const OPERATORS = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"];
 const EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute", ""];
 
-/** Problems of a Provisioner, with the text of upstream's webhook (v0.32). Empty: valid. */
+/** The problems of a Provisioner, with the text of upstream's webhook (v0.32). Empty: it is valid. */
 export function validateProvisioner(
   provisioner: Provisioner,
   settings: { readonly acceptMinusOne: boolean },
@@ -66,7 +70,7 @@ function labels(all: Readonly<Record<string, string>>): readonly FieldProblem[] 
   });
 }
 
-/** Why users must not set this label key; undefined if they may. */
+/** Why users must not set this label key. Undefined: they may. */
 function keyProblem(key: string): string | undefined {
   const why = qualifiedNameProblem(key);
   if (why !== undefined) return why;
@@ -182,7 +186,7 @@ function kubelet(config: KubeletConfiguration | undefined): readonly FieldProble
   return problems;
 }
 
-/** True for a quantity, or a percentage from 0 to 100 %. */
+/** Whether the text is a quantity, or a percentage from 0 to 100 %. */
 function isThreshold(value: string): boolean {
   if (!value.endsWith("%")) return (parseUnits(value) ?? -1) >= 0;
   const share = Number(value.slice(0, -1));

@@ -1,44 +1,50 @@
-/** Problems of fields, and their text as v1alpha5's webhooks answer it. */
+/** Problems of fields, and the text in which v1alpha5's webhooks report them. */
 import { asText } from "../../base/json.ts";
 
-/** Printed as `message: path, path`, with details on a second line. upstream: knative.dev/pkg/apis FieldError */
+/**
+ * A problem of one or more fields. Printed as `message: path, path`, with details on a second line. upstream:
+ * knative.dev/pkg/apis FieldError
+ */
 export interface FieldProblem {
   readonly message: string;
   readonly paths: readonly string[];
   readonly details: string | undefined;
 }
 
-/** A problem of one field. `path` is dotted, such as `spec.limits`. */
+/** A problem of one field. `path`: names with dots, such as `spec.limits`. */
 export function problem(message: string, path: string, details?: string): FieldProblem {
   return { message, paths: [path], details };
 }
 
-/** Required fields are not set. upstream: apis.ErrMissingField of Knative. */
+/** The problem that required fields are not set. upstream: apis.ErrMissingField of Knative. */
 export function missing(...paths: readonly string[]): FieldProblem {
   return { message: "missing field(s)", paths, details: undefined };
 }
 
-/** The field has a value that is not allowed. upstream: apis.ErrInvalidValue of Knative. */
+/** The problem that a field has a value that is not allowed. upstream: apis.ErrInvalidValue of Knative. */
 export function invalidValue(value: unknown, path: string, details?: string): FieldProblem {
   return problem(`invalid value: ${asText(value)}`, path, details);
 }
 
-/** A map has a key that is not allowed. upstream: apis.ErrInvalidKeyName of Knative. */
+/** The problem that a map has a key that is not allowed. upstream: apis.ErrInvalidKeyName of Knative. */
 export function invalidKey(key: string, path: string, details?: string): FieldProblem {
   return problem(`invalid key name "${key}"`, path, details);
 }
 
-/** Exactly one of these fields must be set. upstream: apis.ErrMultipleOneOf and ErrMissingOneOf of Knative. */
+/**
+ * The problem that not exactly one of these fields is set. upstream: apis.ErrMultipleOneOf and ErrMissingOneOf of
+ * Knative.
+ */
 export function exactlyOne(got: "both" | "neither", ...paths: readonly string[]): FieldProblem {
   return { message: `expected exactly one, got ${got}`, paths, details: undefined };
 }
 
-/** The number is outside of low to high. upstream: apis.ErrOutOfBoundsValue of Knative. */
+/** The problem that a number is not between `low` and `high`. upstream: apis.ErrOutOfBoundsValue of Knative. */
 export function outOfBounds(value: number, low: number, high: number, path: string): FieldProblem {
   return problem(`expected ${low} <= ${value} <= ${high}`, path);
 }
 
-/** One line for each problem, in the given order. Details are on the line below. */
+/** The problems as text, one line for each, in the given order. Details are on the line below. */
 export function problemsText(problems: readonly FieldProblem[]): string {
   return problems
     .map(({ message, paths, details }) => {

@@ -1,13 +1,13 @@
 /**
- * Status conditions: which of them decide `Ready`, when times change, and the order. Objects are never
- * changed: each function returns the same object if nothing differs, otherwise a new one. upstream:
- * operatorpkg/status
+ * Status conditions: which of them decide `Ready`, when their times change, and their order. Functions never modify an
+ * object: each returns the same object if nothing differs, otherwise a new one.
+ * upstream: operatorpkg/status
  */
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { deepEqual } from "../../base/json.ts";
 import type { Condition, KubeObject } from "../meta.ts";
 
-/** The conditions that together decide `Ready`, by kind. Machines are in hub shape here. */
+/** The conditions that together decide `Ready`, by kind. Machines have the condition names of v1 here. */
 const DEPENDENTS: Readonly<Record<string, readonly string[]>> = {
   NodeClaim: ["Launched", "Registered", "Initialized"],
   Machine: ["Launched", "Registered", "Initialized"],
@@ -29,7 +29,7 @@ const READY = "Ready";
 const AWAITING_RECONCILIATION = "AwaitingReconciliation";
 const AWAITING_MESSAGE = "object is awaiting reconciliation";
 
-/** An object with conditions. Other fields of the status are not changed. */
+/** An object with conditions. */
 export interface Conditioned extends KubeObject {
   readonly status?: { readonly conditions?: readonly Condition[] };
 }
@@ -38,7 +38,7 @@ export interface Conditioned extends KubeObject {
 export interface ConditionChange {
   readonly type: string;
   readonly status: "True" | "False" | "Unknown";
-  /** Defaults to the type, because schemas require a reason. */
+  /** Absent: the type is used, because schemas require a reason. */
   readonly reason?: string;
   readonly message?: string;
 }
@@ -47,19 +47,19 @@ function dependentsOf(kind: string | undefined): readonly string[] {
   return DEPENDENTS[kind ?? ""] ?? [];
 }
 
-/** The condition of that type, or undefined. */
+/** The condition of that type. Undefined: the object has none. */
 export function condition(object: KubeObject, type: string): Condition | undefined {
   return (object as Conditioned).status?.conditions?.find((one) => one.type === type);
 }
 
-/** Whether the condition is there with status True. */
+/** Whether the condition exists with status True. */
 export function isTrue(object: KubeObject, type: string): boolean {
   return condition(object, type)?.status === "True";
 }
 
 /**
- * Adds Ready and the conditions that decide it, as Unknown since the object's creation. `dependents` defaults
- * to those of the object's kind.
+ * Adds Ready and the conditions that decide it, as Unknown since the object's creation. `dependents`: these conditions;
+ * absent: those of the object's kind.
  */
 export function initializeConditions<T extends KubeObject>(
   object: T,
@@ -112,7 +112,7 @@ export function withConditionChanges<T extends KubeObject>(
 }
 
 /**
- * The change with the message that the object already has, if the two differ only in numbers (times, request
+ * Replaces the message of a change by the one the object already has, if the two differ only in numbers (times, request
  * ids). A cloud may vary the text of the same failure, and each stored change causes another reconcile.
  */
 export function inSteadyWords(object: KubeObject, change: ConditionChange): ConditionChange {
@@ -127,7 +127,7 @@ function withoutNumbers(text: string): string {
   return text.replaceAll(/\S*\d\S*/g, "");
 }
 
-/** Removes a condition. Conditions that Ready depends on cannot be removed: they stay unchanged. */
+/** Removes a condition. Conditions that Ready depends on are not removed. */
 export function withoutCondition<T extends KubeObject>(object: T, type: string): T {
   if (type === READY || dependentsOf(object.kind).includes(type)) return object;
   if (condition(object, type) === undefined) return object;
@@ -158,7 +158,7 @@ function set<T extends KubeObject>(object: T, change: ConditionChange, nowMs: nu
     observedGeneration: object.metadata.generation ?? 0,
   };
   if (deepEqual(before, after)) return object;
-  // Deletion raised the generation, and no controller will observe the other conditions again.
+  // The deletion raised `metadata.generation`, and no controller will observe the other conditions again.
   const deleting = object.metadata.deletionTimestamp !== undefined;
   const others = conditionsOf(object)
     .filter((one) => one.type !== change.type)
@@ -168,7 +168,7 @@ function set<T extends KubeObject>(object: T, change: ConditionChange, nowMs: nu
   return withConditions(object, ordered([...others, after]));
 }
 
-/** Sorted by transition time. Equal ones stay in order, and Ready is last. */
+/** Sorts conditions by transition time. Equal ones keep their order, and Ready is last. */
 function ordered(conditions: readonly Condition[]): readonly Condition[] {
   return conditions.toSorted((a, b) => {
     if (a.type === READY || b.type === READY) return a.type === READY ? 1 : -1;

@@ -17,37 +17,37 @@ export function isForFacts({ metadata }: Pick<ConfigMap, "metadata">): boolean {
   return metadata.name === FACTS || metadata.labels?.[FACTS_LABEL.key] === FACTS_LABEL.value;
 }
 
-/** A quota of the account, in vCPUs. */
+/** A quota of the cloud account, in vCPUs, and how much of it is used. */
 export interface VcpuQuotaUse {
-  /** Quota code without spaces. */
+  /** The code of the quota, without spaces. */
   readonly code: string;
   readonly name: string;
   readonly allowed: number;
   readonly used: number;
 }
 
-/** Prices an hour, in micro-dollars. */
+/** Prices per hour, in micro-dollars. */
 export interface PriceList {
   readonly region: string;
   /**
-   * When the cloud last answered, in epoch milliseconds. Undefined: never; the prices are those built into
-   * the program.
+   * When the cloud last answered, in milliseconds since 1970. Undefined: never, so these are the prices built into the
+   * program.
    */
   readonly readAtMs: number | undefined;
   readonly onDemand: ReadonlyMap<string, number>;
-  /** Spot prices by `type/zone`. Empty: not known yet, and on-demand prices are used. */
+  /** Spot prices by `type/zone`. Empty: they are not known yet, and on-demand prices are used. */
   readonly spot: ReadonlyMap<string, number>;
-  /** Number of free instances in each capacity reservation, by id. Undefined: not known. */
+  /** Number of free instances in each capacity reservation, by id. Undefined: it is not known. */
   readonly reserved?: ReadonlyMap<string, number> | undefined;
-  /** Quotas. Undefined: the controller does not read them. */
+  /** The account's quotas. Undefined: the controller does not read them. */
   readonly quotas?: readonly VcpuQuotaUse[] | undefined;
 }
 
 /** What the controller writes to the ConfigMap. */
 export interface Facts {
-  /** Settings that were set, by flag name, as text. */
+  /** Flags that were set and their values, as text. */
   readonly settings: Readonly<Record<string, string>>;
-  /** Absent: the provider has fixed prices. */
+  /** The prices. Absent: the provider has fixed prices. */
   readonly prices?: PriceList | undefined;
 }
 
@@ -65,8 +65,8 @@ const KEYS = [
 type FactsData = Readonly<Partial<Record<(typeof KEYS)[number], string>>>;
 
 /**
- * The ConfigMap's data. Each type has a line `m5.large on-demand=96000 us-west-2a=30100`, each reservation
- * `cr-1=3`, each quota `L-1 30/32 its name`.
+ * The data of the ConfigMap. Each instance type has a line such as `m5.large on-demand=96000 us-west-2a=30100`. Each
+ * reservation has `cr-1=3`, each quota `L-1 30/32 its name`.
  */
 export function factsData({ settings, prices }: Facts): FactsData {
   const data = { settings: JSON.stringify(settings) };
@@ -105,8 +105,8 @@ export function factsData({ settings, prices }: Facts): FactsData {
 }
 
 /**
- * The merge patch that changes the known data to `wanted`. null removes a key. Undefined: nothing changes. If
- * the present data is unknown, the patch has every key.
+ * The merge patch that changes the stored data to `wanted`. null removes a key. Undefined: nothing differs. If the
+ * stored data is unknown, the patch has every key.
  */
 export function factsChanges(
   stored: ConfigMap | undefined,
@@ -121,7 +121,7 @@ function sorted(prices: ReadonlyMap<string, number>): readonly (readonly [string
   return [...prices].sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-/** Reads the ConfigMap; undefined if it has no readable facts. */
+/** Reads the ConfigMap. Undefined: it contains no valid facts. */
 export function factsOf({ data }: ConfigMap): Facts | undefined {
   const settings = settingsIn(data?.["settings"]);
   if (settings === undefined) return undefined;

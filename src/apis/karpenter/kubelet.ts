@@ -1,17 +1,20 @@
-/** Kubelet settings of all generations. Only v1alpha5 has containerRuntime. */
+/** Kubelet settings of all API versions. */
 import type { ResourceAmounts } from "../meta.ts";
 
-/** Settings of the kubelet, of all generations. Amounts are quantities; periods are Go durations. */
+/** Settings of the kubelet, of all API versions. Amounts are quantities; periods are Go durations. */
 export interface KubeletConfiguration {
   readonly clusterDNS?: readonly string[];
-  /** v1alpha5 only: `dockerd` or `containerd`. */
+  /** The runtime, `dockerd` or `containerd`; v1alpha5 only. */
   readonly containerRuntime?: string;
-  /** Text is a CEL expression over the instance type (v1 classes, with the gate NodeClassCEL). */
+  /**
+   * A number, or a CEL expression over the instance type. The latter is for v1 classes, with the feature gate
+   * NodeClassCEL.
+   */
   readonly maxPods?: number | string;
   readonly podsPerCore?: number;
   readonly systemReserved?: ResourceAmounts;
   readonly kubeReserved?: ResourceAmounts;
-  /** Eviction thresholds: signal → quantity or percentage. */
+  /** Eviction thresholds, by signal: a quantity or a percentage. */
   readonly evictionHard?: Readonly<Record<string, string>>;
   readonly evictionSoft?: Readonly<Record<string, string>>;
   readonly evictionSoftGracePeriod?: Readonly<Record<string, string>>;
@@ -35,5 +38,5 @@ export const EVICTION_SIGNALS: readonly string[] = [
 /** Resources that may be reserved for the kubelet or the system. */
 export const RESERVABLE: readonly string[] = ["cpu", "memory", "ephemeral-storage", "pid"];
 
-/** Settings for one instance type, with all expressions evaluated. */
+/** Kubelet settings for one instance type, with all expressions evaluated. */
 export type ResolvedKubelet = KubeletConfiguration & { readonly maxPods?: number };

@@ -1,9 +1,9 @@
-/** The syntax of label keys and values, with the reason why a text is invalid. */
+/** The syntax of label keys and values, and why a text is invalid. */
 
 const NAME = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/;
 const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
-/** Why a text is not a label key (`domain/name`). Undefined if it is one. */
+/** Why a text is not a label key (`domain/name`). Undefined: it is one. */
 export function qualifiedNameProblem(key: string): string | undefined {
   const parts = key.split("/");
   const name = parts.at(-1) as string;
@@ -16,7 +16,7 @@ export function qualifiedNameProblem(key: string): string | undefined {
   return undefined;
 }
 
-/** Why a text is not a label value. Undefined if it is one. */
+/** Why a text is not a label value. Undefined: it is one. */
 export function labelValueProblem(value: string): string | undefined {
   if (value === "" || (value.length <= 63 && NAME.test(value))) return undefined;
   return "a label value is empty or at most 63 letters, digits, '-', '_' or '.', with a letter or digit at both ends";

@@ -1,11 +1,14 @@
-/** Machine, karpenter.sh/v1alpha5: the NodeClaim of its time. upstream: pkg/apis/v1alpha5/machine.go at v0.31 */
+/**
+ * The kind Machine of karpenter.sh/v1alpha5, the predecessor of NodeClaim. upstream: pkg/apis/v1alpha5/machine.go at
+ * v0.31
+ */
 import type { Taint } from "../core/node.ts";
 import type { Condition, Kind, KubeObject, ResourceAmounts } from "../meta.ts";
 import type { KubeletConfiguration } from "./kubelet.ts";
 import type { RequirementSpec } from "./nodepool.ts";
 import type { ProviderRef } from "./provisioner.ts";
 
-/** karpenter.sh/v1alpha5: one requested node. */
+/** A Machine of karpenter.sh/v1alpha5: one requested node. */
 export interface Machine extends KubeObject {
   readonly spec: {
     readonly taints?: readonly Taint[];
@@ -13,13 +16,13 @@ export interface Machine extends KubeObject {
     readonly requirements?: readonly RequirementSpec[];
     readonly resources?: { readonly requests?: ResourceAmounts };
     readonly kubelet?: KubeletConfiguration;
-    /** Absent if the Provisioner has an inline provider. */
+    /** The node template. Absent: the Provisioner has an inline provider. */
     readonly machineTemplateRef?: ProviderRef;
   };
   readonly status?: {
     readonly nodeName?: string;
     readonly providerID?: string;
-    /** karpenter-ts only, so that drift and emptiness work as for NodeClaims. */
+    /** These two fields are karpenter-ts only. With them drift and emptiness work as for NodeClaims. */
     readonly imageID?: string;
     readonly lastPodEventTime?: string;
     readonly capacity?: ResourceAmounts;

@@ -1,4 +1,4 @@
-/** NodeClaim, karpenter.sh/v1: one requested node and its status. upstream: pkg/apis/v1/nodeclaim.go */
+/** The kind NodeClaim of karpenter.sh/v1: one requested node and its status. upstream: pkg/apis/v1/nodeclaim.go */
 
 import { parseDuration } from "../../base/duration.ts";
 import type { Taint } from "../core/node.ts";
@@ -6,7 +6,7 @@ import type { Condition, Kind, KubeObject, ResourceAmounts } from "../meta.ts";
 import { isTrue } from "./conditions.ts";
 import type { NodeClassReference, RequirementSpec } from "./nodepool.ts";
 
-/** karpenter.sh/v1: one requested node. upstream: pkg/apis/v1/nodeclaim.go. */
+/** A NodeClaim of karpenter.sh/v1: one requested node. upstream: pkg/apis/v1/nodeclaim.go. */
 export interface NodeClaim extends KubeObject {
   readonly spec: {
     readonly taints?: readonly Taint[];
@@ -36,7 +36,7 @@ export const NODE_CLAIM: Kind<NodeClaim> = {
   namespaced: false,
 };
 
-/** The condition of a claim whose node is rebooted by node repair. */
+/** The condition of a claim whose node is being rebooted by node repair. */
 export const REBOOTING = "Rebooting";
 
 /** Whether node repair requested a reboot and the node is not back yet. */
@@ -45,8 +45,8 @@ export function isRebooting(claim: KubeObject): boolean {
 }
 
 /**
- * How a claim of any generation ends: `graceful` without a grace period, `forceful` if no grace time is left,
- * otherwise `eventual`.
+ * How the node of a claim is drained: `graceful` without a grace period, `forceful` if the period is zero, otherwise
+ * `eventual`.
  */
 export function terminationMode(claim: KubeObject): "graceful" | "forceful" | "eventual" {
   const text = (claim as Partial<NodeClaim>).spec?.terminationGracePeriod;

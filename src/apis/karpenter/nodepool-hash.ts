@@ -1,7 +1,8 @@
 /**
- * The hash of a pool's template. A claim that was made with another hash has drifted. It is computed as upstream
- * does: FNV-1 over typed fields, lists as sets, without zero values; for pools of all generations. Requirements and
- * fields outside the template are left out. upstream: pkg/apis/v1/nodepool.go (Hash)
+ * The hash of a pool's template. A claim that was created with another hash has drifted. It is computed as upstream
+ * does, for pools of all API versions: FNV-1 over typed fields, with lists as sets, without zero values. Requirements
+ * and fields outside the template are left out.
+ * upstream: pkg/apis/v1/nodepool.go (Hash)
  */
 import { parseDuration } from "../../base/duration.ts";
 import { fnv64Integers, fnv64Text } from "../../base/fnv.ts";
@@ -11,25 +12,25 @@ import type { NodePool } from "./nodepool.ts";
 import type { Provisioner } from "./provisioner.ts";
 
 /**
- * Written beside the hash on pools and claims. If a new release computes the hash in another way, claims with an
- * older version get the new hash and do not drift.
+ * The version of the hash, which is written next to it on pools and claims. If a new release computes the hash in
+ * another way, claims with an older version get the new hash and do not drift.
  */
 export const NODEPOOL_HASH_VERSION = "v3";
 
-/** The hash of a value. Undefined: a zero value, which is left out of the hash of its object. */
+/** The hash of a value. Undefined: the value is zero or empty, and is left out of the hash of its object. */
 type Hash = bigint | undefined;
 
-/** The fields of a template that its hash is computed from. */
+/** The fields of a template from which its hash is computed. */
 interface HashedTemplate extends Pick<NodePool["spec"]["template"], "metadata"> {
   readonly spec: Omit<NodePool["spec"]["template"]["spec"], "requirements">;
 }
 
-/** The 64-bit hash as a decimal number. */
+/** The 64-bit hash of the pool's template, as a decimal number. */
 export function nodePoolHash(pool: NodePool): string {
   return templateHash(pool.spec.template);
 }
 
-/** Like {@link nodePoolHash}, for a template alone. */
+/** Like {@link nodePoolHash}, but for a template alone. */
 export function templateHash({ metadata, spec }: HashedTemplate): string {
   const meta = struct("ObjectMeta", {
     Labels: map(metadata?.labels),
@@ -50,7 +51,7 @@ export function templateHash({ metadata, spec }: HashedTemplate): string {
 }
 
 /**
- * The hash of a Provisioner: fields that shape the node, without requirements. upstream: Provisioner.Hash()
+ * The hash of the fields of a Provisioner that determine the node, without requirements. upstream: Provisioner.Hash()
  * v0.31
  */
 export function provisionerHash(provisioner: Provisioner): string {
@@ -67,7 +68,10 @@ export function provisionerHash(provisioner: Provisioner): string {
   return String(hash ?? 0n);
 }
 
-/** The hash of JSON. The order of keys does not matter, and absent fields are left out. Node classes use it too. */
+/**
+ * The hash of a value's JSON. The order of keys does not matter, and absent fields are left out. Also used for node
+ * classes.
+ */
 export function contentHash(value: unknown): string {
   return String(fnv64Text(canonicalJson(value)));
 }

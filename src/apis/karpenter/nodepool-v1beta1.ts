@@ -1,17 +1,20 @@
-/** NodePool as karpenter.sh/v1beta1 writes it. It is stored and used in decisions as v1 (hub/conversion.ts). */
+/** The form of a NodePool in karpenter.sh/v1beta1. It is stored and used in decisions as v1 (hub/conversion.ts). */
 import type { Taint } from "../core/node.ts";
 import type { Condition, KubeObject, ResourceAmounts } from "../meta.ts";
 import type { KubeletConfiguration } from "./kubelet.ts";
 import type { Budget, RequirementSpec } from "./nodepool.ts";
 
-/** kind and apiVersion have no effect in v1beta1. */
+/** The reference to a node class. kind and apiVersion have no effect in v1beta1. */
 export interface NodeClassReferenceV1Beta1 {
   readonly apiVersion?: string;
   readonly kind?: string;
   readonly name: string;
 }
 
-/** karpenter.sh/v1beta1. Unlike in v1, `expireAfter` and the kubelet's settings are fields of the NodePool. */
+/**
+ * A NodePool of karpenter.sh/v1beta1. Unlike in v1, `expireAfter` and the kubelet's settings are fields of the
+ * NodePool.
+ */
 export interface NodePoolV1Beta1 extends KubeObject {
   readonly spec: {
     readonly template: {

@@ -1,6 +1,7 @@
 /**
- * Checks of a NodePool that its schema cannot do. The controller `nodepool.validation` writes the result to
- * the condition ValidationSucceeded. upstream: pkg/apis/v1/nodepool_validation.go
+ * Checks of a NodePool that its schema cannot express. The controller `nodepool.validation` writes the result to the
+ * condition ValidationSucceeded.
+ * upstream: pkg/apis/v1/nodepool_validation.go
  */
 import { parseDuration, parseNillableDuration } from "../../base/duration.ts";
 import { parseNano } from "../../base/quantity.ts";
@@ -10,12 +11,12 @@ import { isRestrictedLabel, NODEPOOL_LABEL_KEY } from "./labels.ts";
 import type { NodePool } from "./nodepool.ts";
 import { requirementProblem } from "./requirement-validation.ts";
 
-/** Reason of ValidationSucceeded=False. */
+/** The reason of ValidationSucceeded if it is False. */
 export const NODE_POOL_VALIDATION_FAILED = "NodePoolValidationFailed";
 
 const EFFECTS: readonly string[] = ["NoSchedule", "PreferNoSchedule", "NoExecute", ""];
 
-/** All problems of the pool, each as `path: reason`. Empty if it is valid. */
+/** All problems of the pool, each as `path: reason`. Empty: it is valid. */
 export function nodePoolProblems(
   pool: NodePool,
   alsoKnown: readonly string[] = [],
@@ -71,7 +72,9 @@ function taintProblems(
   return [...taints.flatMap(check("taints")), ...startupTaints.flatMap(check("startupTaints"))];
 }
 
-/** Problems of texts that are parsed as amounts and durations. Without this check a typo would count as zero. */
+/**
+ * Problems of texts that are parsed as amounts and durations. Without this check a typing error would count as zero.
+ */
 function amountProblems({ spec }: NodePool): readonly string[] {
   const problems: string[] = [];
   for (const [name, amount] of Object.entries(spec.limits ?? {})) {

@@ -1,12 +1,12 @@
 /**
- * NodePool (karpenter.sh/v1). Decisions use this shape for pools of all generations. upstream:
- * pkg/apis/v1/nodepool.go
+ * The kind NodePool of karpenter.sh/v1. The types of its fields are also used for pools of other API versions.
+ * upstream: pkg/apis/v1/nodepool.go
  */
 
 import type { Taint } from "../core/node.ts";
 import type { Condition, Kind, KubeObject, ResourceAmounts } from "../meta.ts";
 
-/** `Gte` and `Lte` are not in Kubernetes' own node affinity. */
+/** The operators of requirements. `Gte` and `Lte` do not exist in Kubernetes' own node affinity. */
 export type RequirementOperator =
   | "In"
   | "NotIn"
@@ -17,7 +17,7 @@ export type RequirementOperator =
   | "Gte"
   | "Lte";
 
-/** A requirement for one label key. `minValues` is the number of values that must stay possible. */
+/** A requirement for one label key. `minValues`: the least number of values that must remain possible. */
 export interface RequirementSpec {
   readonly key: string;
   readonly operator: RequirementOperator;
@@ -25,7 +25,7 @@ export interface RequirementSpec {
   readonly minValues?: number;
 }
 
-/** Names the node class of a v1 object. `group` has no version: `karpenter.k8s.aws`. */
+/** The reference to a node class in v1. `group` has no version, as in `karpenter.k8s.aws`. */
 export interface NodeClassReference {
   readonly group: string;
   readonly kind: string;
@@ -40,17 +40,17 @@ export interface Budget {
   /** A number of nodes (`"5"`), or a percentage of the pool's nodes (`"10%"`, rounded up). */
   readonly nodes: string;
   readonly reasons?: readonly DisruptionReason[];
-  /** Cron expression for the start; absent: always active. Needs `duration`. */
+  /** When the budget becomes active, as a cron expression. Absent: it is always active. Needs `duration`. */
   readonly schedule?: string;
-  /** IANA name of the time zone for {@link schedule}; absent: UTC. karpenter-ts only. */
+  /** The IANA name of the time zone for {@link schedule}. Absent: UTC. karpenter-ts only. */
   readonly timeZone?: string;
   readonly duration?: string;
 }
 
-/** Which nodes consolidation may remove. Balanced weighs savings against disruption. */
+/** Which nodes consolidation may remove. Balanced compares savings with the cost of disruption. */
 export type ConsolidationPolicy = "WhenEmpty" | "WhenEmptyOrUnderutilized" | "Balanced";
 
-/** karpenter.sh/v1. upstream: pkg/apis/v1/nodepool.go. */
+/** A NodePool of karpenter.sh/v1. upstream: pkg/apis/v1/nodepool.go. */
 export interface NodePool extends KubeObject {
   readonly spec: {
     readonly template: {

@@ -1,17 +1,20 @@
-/** Provisioner, karpenter.sh/v1alpha5: the NodePool of its time. upstream: pkg/apis/v1alpha5/provisioner.go at v0.31 */
+/**
+ * The kind Provisioner of karpenter.sh/v1alpha5, the predecessor of NodePool. upstream:
+ * pkg/apis/v1alpha5/provisioner.go at v0.31
+ */
 import type { Taint } from "../core/node.ts";
 import type { Condition, Kind, KubeObject, ResourceAmounts } from "../meta.ts";
 import type { KubeletConfiguration } from "./kubelet.ts";
 import type { RequirementSpec } from "./nodepool.ts";
 
-/** Names an AWSNodeTemplate. kind and apiVersion have no effect. */
+/** The reference to an AWSNodeTemplate. kind and apiVersion have no effect. */
 export interface ProviderRef {
   readonly apiVersion?: string;
   readonly kind?: string;
   readonly name: string;
 }
 
-/** karpenter.sh/v1alpha5: the predecessor of the NodePool. */
+/** A Provisioner of karpenter.sh/v1alpha5. */
 export interface Provisioner extends KubeObject {
   readonly spec: {
     readonly annotations?: Readonly<Record<string, string>>;
@@ -20,7 +23,7 @@ export interface Provisioner extends KubeObject {
     readonly startupTaints?: readonly Taint[];
     readonly requirements?: readonly RequirementSpec[];
     readonly kubeletConfiguration?: KubeletConfiguration;
-    /** The older inline AWS block. Either this or providerRef must be set. */
+    /** The AWS settings in the older, inline form. Either this or providerRef must be set. */
     readonly provider?: Readonly<Record<string, unknown>>;
     readonly providerRef?: ProviderRef;
     readonly ttlSecondsAfterEmpty?: number;

@@ -1,6 +1,7 @@
 /**
- * Whether one requirement is valid, checked at run time: for pools, because the schema does not know the
- * provider's labels, and for pods' selectors. upstream: pkg/apis/v1/nodeclaim_validation.go
+ * Checks at run time whether a requirement is valid. It is used for pools, because their schema does not know the
+ * provider's labels, and for the selectors of pods.
+ * upstream: pkg/apis/v1/nodeclaim_validation.go
  */
 import { labelValueProblem, qualifiedNameProblem } from "./label-syntax.ts";
 import {
@@ -27,7 +28,7 @@ interface RequirementLike {
   readonly minValues?: number;
 }
 
-/** Why the requirement is invalid; undefined if it is valid. `alsoKnown` are the provider's well-known labels. */
+/** Why the requirement is invalid. Undefined: it is valid. `alsoKnown`: the provider's well-known labels. */
 export function requirementProblem(
   requirement: RequirementLike,
   alsoKnown: readonly string[] = [],
@@ -54,7 +55,7 @@ export function requirementProblem(
   return boundProblem(key, operator, values);
 }
 
-/** Why no label can have one of the values. */
+/** Why one of the values cannot be the value of a label. Undefined: all can. */
 export function valuesProblem(key: string, values: readonly string[]): string | undefined {
   for (const value of values) {
     const why = labelValueProblem(value);
@@ -64,8 +65,8 @@ export function valuesProblem(key: string, values: readonly string[]): string | 
 }
 
 /**
- * Why the value of `Gt`, `Lt`, `Gte` or `Lte` is invalid; undefined for other operators and for valid values.
- * Values that a JavaScript number cannot hold are invalid. Upstream allows 64 bits, which no label needs.
+ * Why the value of `Gt`, `Lt`, `Gte` or `Lte` is invalid. Undefined: it is valid, or the operator is another one.
+ * Values that a JavaScript number cannot represent are invalid. Upstream allows 64 bits, which no label needs.
  */
 export function boundProblem(
   key: string,

@@ -1,10 +1,10 @@
-/** KWOKNodeClass, karpenter.kwok.sh/v1alpha1: the class of fake nodes. upstream: kwok/apis/v1alpha1 */
+/** The kind KWOKNodeClass of karpenter.kwok.sh/v1alpha1: the class of fake nodes. upstream: kwok/apis/v1alpha1 */
 import type { Condition, Kind, KubeObject } from "../meta.ts";
 
-/** karpenter.kwok.sh/v1alpha1: the node class of nodes that exist only in the API. upstream: kwok/apis/v1alpha1. */
+/** A KWOKNodeClass: the node class of nodes that exist only in the API. upstream: kwok/apis/v1alpha1. */
 export interface KWOKNodeClass extends KubeObject {
   readonly spec?: {
-    /** A Go duration: how long the Node waits before it shows up. */
+    /** How long it takes until the Node appears, as a Go duration. */
     readonly nodeRegistrationDelay?: string;
   };
   readonly status?: { readonly conditions?: readonly Condition[] };
@@ -18,11 +18,11 @@ export const KWOK_NODE_CLASS: Kind<KWOKNodeClass> = {
   namespaced: false,
 };
 
-/** Such as `4x`. */
+/** The label with the size of the instance type, such as `4x`. */
 export const KWOK_INSTANCE_SIZE_LABEL_KEY = "karpenter.kwok.sh/instance-size";
-/** `c`, `s` or `m`: by the ratio of memory to CPU. */
+/** The label with the family of the instance type: `c`, `s` or `m`, by the ratio of memory to CPU. */
 export const KWOK_INSTANCE_FAMILY_LABEL_KEY = "karpenter.kwok.sh/instance-family";
-/** Memory of the type. */
+/** The label with the memory of the instance type. */
 export const KWOK_INSTANCE_MEMORY_LABEL_KEY = "karpenter.kwok.sh/instance-memory";
-/** Number of CPUs. */
+/** The label with the number of CPUs of the instance type. */
 export const KWOK_INSTANCE_CPU_LABEL_KEY = "karpenter.kwok.sh/instance-cpu";

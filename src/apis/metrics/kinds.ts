@@ -1,10 +1,10 @@
-/** The metrics API: usage of nodes and of containers. Kinds of metrics.k8s.io/v1beta1. */
+/** The kinds of metrics.k8s.io/v1beta1: the measured usage of nodes and of containers. */
 import type { Kind, KubeObject, ResourceAmounts } from "../meta.ts";
 
 interface Sampled extends KubeObject {
   /** End of the interval that was measured. */
   readonly timestamp: string;
-  /** Length of that interval: `15s`. */
+  /** Length of that interval, such as `15s`. */
   readonly window: string;
 }
 

@@ -1,13 +1,13 @@
 /**
- * RuntimeClass: the runtime of a pod's containers, its overhead, and the nodes that have it. Admission writes
- * this into pods. Code that predicts a pod before it exists must do the same. upstream: kubernetes
- * plugin/pkg/admission/runtimeclass, pkg/util/tolerations
+ * The RuntimeClass kind: the runtime of a pod's containers, its overhead, and the nodes that have it. Admission writes
+ * this into pods. So code that predicts a pod before it exists must do the same.
+ * upstream: kubernetes plugin/pkg/admission/runtimeclass, pkg/util/tolerations
  */
 import { parseNano } from "../../base/quantity.ts";
 import type { PodSpec, Toleration } from "../core/pod.ts";
 import type { Kind, KubeObject, ResourceAmounts } from "../meta.ts";
 
-/** The overhead and the scheduling rules for pods that name this RuntimeClass. */
+/** The overhead and the scheduling rules for pods that reference this RuntimeClass. */
 export interface RuntimeClass extends KubeObject {
   readonly handler: string;
   readonly overhead?: { readonly podFixed?: ResourceAmounts };
@@ -30,7 +30,7 @@ export type RuntimeClassOutcome =
   | { readonly spec: PodSpec; readonly problem?: undefined }
   | { readonly problem: string };
 
-/** Applies a RuntimeClass. `runtimeClass` is the one that the spec names; undefined if it names none. */
+/** Applies a RuntimeClass to a spec. `runtimeClass`: the one that the spec names. Undefined: it names none. */
 export function withRuntimeClass(
   spec: PodSpec,
   runtimeClass: RuntimeClass | undefined,
@@ -73,7 +73,7 @@ export function withRuntimeClass(
 
 const OTHER_OVERHEAD = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
 
-/** Why the pod's overhead differs from that of its class, in kube-apiserver's words. Undefined if it does not. */
+/** Why the pod's overhead differs from that of its class, in kube-apiserver's words. Undefined: it does not differ. */
 export function overheadProblem(
   { overhead }: PodSpec,
   runtimeClass: RuntimeClass | undefined,
@@ -94,7 +94,7 @@ function areEqual(a: ResourceAmounts = {}, b: ResourceAmounts = {}): boolean {
   );
 }
 
-/** Removes each toleration that another one covers. Of equal tolerations the first stays. */
+/** Removes each toleration that another one covers. Of equal tolerations the first is kept. */
 function mergedTolerations(all: readonly Toleration[]): readonly Toleration[] {
   const merged: Toleration[] = [];
   all.forEach((one, index) => {

@@ -1,7 +1,9 @@
-/** PodDisruptionBudget, PriorityClass and Lease. */
+/** The kinds PodDisruptionBudget, PriorityClass and Lease. */
 import type { Condition, Kind, KubeObject, LabelSelector } from "../meta.ts";
 
-/** Limits evictions of matching pods. Each eviction reduces `status.disruptionsAllowed`. */
+/**
+ * A PodDisruptionBudget, which limits evictions of matching pods. Each eviction reduces `status.disruptionsAllowed`.
+ */
 export interface PodDisruptionBudget extends KubeObject {
   readonly spec: {
     readonly selector?: LabelSelector;
@@ -20,7 +22,10 @@ export interface PodDisruptionBudget extends KubeObject {
   };
 }
 
-/** A pod's priority is `value`; higher values are planned first when there is not room for all. */
+/**
+ * A PriorityClass. `value`: the priority of its pods. If not all pods can be placed, those with a higher value are
+ * planned first.
+ */
 export interface PriorityClass extends KubeObject {
   readonly value: number;
   readonly globalDefault?: boolean;
@@ -28,7 +33,10 @@ export interface PriorityClass extends KubeObject {
   readonly description?: string;
 }
 
-/** Held by `holderIdentity` until `renewTime` plus `leaseDurationSeconds`. Nodes and leaders use it. */
+/**
+ * A Lease. `holderIdentity` holds it until `renewTime` plus `leaseDurationSeconds`. Kubelets and leader election use
+ * it.
+ */
 export interface Lease extends KubeObject {
   readonly spec: {
     readonly holderIdentity?: string;

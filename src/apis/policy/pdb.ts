@@ -1,6 +1,7 @@
 /**
- * Which PodDisruptionBudgets select a pod, and whether they forbid an eviction now. The API server refuses to
- * evict a pod with two budgets. upstream: pkg/utils/pdb/pdb.go
+ * Which PodDisruptionBudgets select a pod, and whether they forbid an eviction now. The API server refuses to evict a
+ * pod that several budgets select.
+ * upstream: pkg/utils/pdb/pdb.go
  */
 
 import { isTerminating, type Pod } from "../core/pod.ts";
@@ -34,8 +35,8 @@ export function budgetsOf(
 }
 
 /**
- * Earlier answers for each list of budgets, by namespace and labels. Lists and labels never change, and pods
- * of one template share their labels object.
+ * Cached results for each list of budgets, by namespace and labels. Lists and labels are immutable, and pods of one
+ * template share their labels object.
  */
 const byLabels = new WeakMap<
   readonly PodDisruptionBudget[],
@@ -59,18 +60,18 @@ export type PdbBlock =
   | { readonly reason: "multiple"; readonly pdbs: readonly string[] }
   | { readonly reason: "noDisruptionsAllowed"; readonly pdbs: readonly string[] };
 
-/** Why the pod cannot be evicted now (budgets as `namespace/name`). Undefined if it can. */
+/** Why the pod cannot be evicted now, with the budgets as `namespace/name`. Undefined: it can. */
 export function pdbBlock(pod: Pod, pdbs: readonly PodDisruptionBudget[]): PdbBlock | undefined {
   const guards = budgetsOf(pod, pdbs);
   if (guards.length > 1) return { reason: "multiple", pdbs: guards.map(keyOf) };
   const guard = guards[0];
   if (guard === undefined || passesUnhealthy(pod, guard)) return undefined;
-  // A budget without status allows nothing, as in the eviction API.
+  // A budget without status allows no eviction, as in the eviction API.
   if ((guard.status?.disruptionsAllowed ?? 0) > 0) return undefined;
   return { reason: "noDisruptionsAllowed", pdbs: [keyOf(guard)] };
 }
 
-/** The budgets that apply to an eviction of the pod. A budget may allow to evict unready pods freely. */
+/** The budgets that limit an eviction of the pod. Some budgets do not apply to unready pods. */
 export function holdingBudgets(
   pod: Pod,
   pdbs: readonly PodDisruptionBudget[],
@@ -79,9 +80,9 @@ export function holdingBudgets(
 }
 
 /**
- * Whether the pod will need another node when its own is removed, and may be moved there now. A pod that is
- * already being deleted always counts, whatever its budgets say. upstream: IsCurrentlyReschedulable, which
- * never counts pods with blocking budgets
+ * Whether the pod will need another node when its own is removed, and may be evicted now. A pod that is already being
+ * deleted always counts, whatever its budgets say.
+ * upstream: IsCurrentlyReschedulable, which never counts pods with blocking budgets
  */
 export function isCurrentlyReschedulable(
   pod: Pod,
@@ -92,7 +93,7 @@ export function isCurrentlyReschedulable(
   return isTerminating(pod) || (!hasDoNotDisrupt(pod, nowMs) && !isFullyBlocked(pod, pdbs));
 }
 
-/** Whether the pod can never be evicted: one budget allows no disruption, or the pod has several budgets. */
+/** Whether the pod can never be evicted: one budget allows no disruption, or several budgets select the pod. */
 function isFullyBlocked(pod: Pod, pdbs: readonly PodDisruptionBudget[]): boolean {
   return budgetsOf(pod, pdbs).length > 1 || holdingBudgets(pod, pdbs).some(allowsNothing);
 }

@@ -1,7 +1,7 @@
 /** Roles of rbac.authorization.k8s.io/v1. */
 import type { Kind, KubeObject, LabelSelector } from "../meta.ts";
 
-/** Grants the verbs on the resources. Without `resourceNames` it covers all objects. */
+/** A rule that grants the verbs on the resources. Without `resourceNames` it applies to all objects. */
 export interface PolicyRule {
   readonly verbs: readonly string[];
   readonly apiGroups?: readonly string[];
@@ -10,11 +10,11 @@ export interface PolicyRule {
   readonly nonResourceURLs?: readonly string[];
 }
 
-/** Also the shape of a Role, which has no aggregationRule. */
+/** A ClusterRole. Also used for a Role, which has no aggregationRule. */
 export interface ClusterRole extends KubeObject {
-  /** Go writes null for an empty list. */
+  /** Rules. Programs written in Go write null for an empty list. */
   readonly rules?: readonly PolicyRule[] | null;
-  /** The rules are copied from the roles that any of these selectors matches. */
+  /** If set, the rules are copied from the roles that any of these selectors matches. */
   readonly aggregationRule?: { readonly clusterRoleSelectors?: readonly LabelSelector[] };
 }
 

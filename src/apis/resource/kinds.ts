@@ -3,10 +3,10 @@ import type { Kind, KubeObject } from "../meta.ts";
 
 const GROUP = "resource.k8s.io";
 
-/** Name of an attribute or capacity: `domain/name`. Without a domain it is the driver's own. */
+/** The name of an attribute or capacity, as `domain/name`. A name without a domain belongs to the driver. */
 export type QualifiedName = string;
 
-/** A quantity as the API has it: `40Gi`. */
+/** A quantity as text, such as `40Gi`. */
 export type WireQuantity = string;
 
 /** An attribute of a device. Exactly one member is set. */
@@ -17,7 +17,7 @@ export interface DeviceAttribute {
   readonly version?: string;
 }
 
-/** How much of a capacity one claim may take from a shared device. */
+/** How much of a capacity one claim may use of a shared device. */
 export interface CapacityRequestPolicy {
   readonly default?: WireQuantity;
   readonly validValues?: readonly WireQuantity[];
@@ -33,7 +33,7 @@ export interface DeviceCapacity {
   readonly requestPolicy?: CapacityRequestPolicy;
 }
 
-/** Amounts that a device takes from a counter set of its pool, as a partition of a GPU does. */
+/** Amounts that a device uses of a counter set of its pool, as a partition of a GPU does. */
 export interface CounterConsumption {
   readonly counterSet: string;
   readonly counters: Readonly<Record<string, { readonly value: WireQuantity }>>;
@@ -77,10 +77,13 @@ export interface Device {
   readonly attributes?: Readonly<Record<QualifiedName, DeviceAttribute>>;
   readonly capacity?: Readonly<Record<QualifiedName, DeviceCapacity>>;
   readonly consumesCounters?: readonly CounterConsumption[];
-  /** Several claims may share the device. Each takes a part of its capacity. */
+  /** Whether several claims may share the device. If so, each uses a part of its capacity. */
   readonly allowMultipleAllocations?: boolean;
   readonly taints?: readonly DeviceTaint[];
-  /** This field and the next two are used only if the slice has `perDeviceNodeSelection`. */
+  /**
+   * The nodes that have the device. This field and the next two are used only if the slice has
+   * `perDeviceNodeSelection`.
+   */
   readonly nodeName?: string;
   readonly nodeSelector?: NodeSelector;
   readonly allNodes?: boolean;
@@ -89,7 +92,7 @@ export interface Device {
   readonly bindingFailureConditions?: readonly string[];
 }
 
-/** Devices of one driver that belong to one pool. The slices of a pool's highest generation count. */
+/** Devices of one driver that belong to one pool. Only the slices with the pool's highest generation count. */
 export interface ResourceSlice extends KubeObject {
   readonly spec: {
     readonly driver: string;
@@ -111,7 +114,7 @@ export interface DeviceSelector {
   readonly cel?: { readonly expression: string };
 }
 
-/** What one request asks for. `count` is only for ExactCount, and defaults to 1. */
+/** A request for devices. `count` is only for ExactCount, and defaults to 1. */
 export interface ExactDeviceRequest {
   readonly deviceClassName: string;
   readonly selectors?: readonly DeviceSelector[];
@@ -122,7 +125,10 @@ export interface ExactDeviceRequest {
   readonly capacity?: { readonly requests?: Readonly<Record<QualifiedName, WireQuantity>> };
 }
 
-/** Either `exactly` or `firstAvailable` is set. Of the latter, the first alternative that is available is taken. */
+/**
+ * A request of a claim. Either `exactly` or `firstAvailable` is set. Of the latter, the first alternative that is
+ * available is used.
+ */
 export interface DeviceRequest {
   readonly name: string;
   readonly exactly?: ExactDeviceRequest;
@@ -130,8 +136,8 @@ export interface DeviceRequest {
 }
 
 /**
- * The devices of these requests must have an equal attribute, or different ones. Without `requests` it
- * applies to all.
+ * A constraint on the devices of these requests: they must have the same value of an attribute, or different values.
+ * Without `requests` it applies to all.
  */
 export interface DeviceConstraint {
   readonly requests?: readonly string[];
@@ -146,14 +152,14 @@ export interface DeviceClaim {
 }
 
 export interface DeviceAllocationResult {
-  /** `request` or `request/subrequest`. */
+  /** The request that the device was allocated for, as `request` or `request/subrequest`. */
   readonly request: string;
   readonly driver: string;
   readonly pool: string;
   readonly device: string;
   readonly adminAccess?: boolean;
   readonly tolerations?: readonly DeviceToleration[];
-  /** Distinguishes the shares of one device. */
+  /** Distinguishes the parts of one shared device. */
   readonly shareID?: string;
   readonly consumedCapacity?: Readonly<Record<QualifiedName, WireQuantity>>;
 }
@@ -191,7 +197,7 @@ export interface DeviceClass extends KubeObject {
   readonly spec: {
     readonly selectors?: readonly DeviceSelector[];
     readonly config?: readonly unknown[];
-    /** Pods may ask for this extended resource instead of a claim (KEP-5004). */
+    /** An extended resource that pods may request instead of using a claim (KEP-5004). */
     readonly extendedResourceName?: string;
   };
 }

@@ -1,12 +1,12 @@
-/** The ResourceClaims that a pod names. */
+/** The ResourceClaims that a pod references. */
 import type { Pod } from "../core/pod.ts";
 
-/** One entry of `spec.resourceClaims`. */
+/** One entry of a pod's `spec.resourceClaims`. */
 export interface PodClaimEntry {
   readonly name: string;
   /** Name of the claim. Null: no claim is needed. Undefined: it does not exist yet. */
   readonly claimName: string | null | undefined;
-  /** Name of the template from which the claim is created. */
+  /** Name of the template from which the claim is created. Undefined: the pod names the claim itself. */
   readonly templateName: string | undefined;
 }
 

@@ -1,7 +1,7 @@
 /** Kinds of storage.k8s.io/v1 that connect volumes with zones and nodes. */
 import type { Kind, KubeObject } from "../meta.ts";
 
-/** With WaitForFirstConsumer a volume is created in the zone of its first pod. */
+/** A StorageClass. With WaitForFirstConsumer a volume is created in the zone of the first pod that uses it. */
 export interface StorageClass extends KubeObject {
   readonly provisioner: string;
   readonly volumeBindingMode?: "Immediate" | "WaitForFirstConsumer";
@@ -14,7 +14,7 @@ export interface StorageClass extends KubeObject {
   readonly parameters?: Readonly<Record<string, string>>;
 }
 
-/** `allocatable.count` of a driver is the number of volumes that the node can attach. */
+/** A CSINode. `allocatable.count` of a driver is the number of volumes that the node can attach. */
 export interface CSINode extends KubeObject {
   readonly spec: {
     readonly drivers: readonly {
@@ -25,7 +25,7 @@ export interface CSINode extends KubeObject {
   };
 }
 
-/** A volume that is attached to a node. The node's instance is not terminated before it is detached. */
+/** A volume that is attached to a node. The node's instance is not terminated before the volume is detached. */
 export interface VolumeAttachment extends KubeObject {
   readonly spec: {
     readonly attacher: string;
