@@ -1,5 +1,5 @@
 /**
- * The machine's clock may be set back while the controller runs. Nothing must then wait until the old time is
+ * The computer's clock may be set back while the controller runs. After that nothing may wait until the old time is
  * reached again.
  */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -151,7 +151,7 @@ describe("once a machine's clock is set back by an hour, on a clock that is told
     expect(opened).toEqual([0, 75_000, 200_000, 275_000]);
     const silence = JSON.stringify({ kind: "Node", quietMs: 75_000 });
     expect(heard).toEqual([silence, silence, silence]);
-    // A watch that the server ends at once is opened again only after a wait.
+    // A watch that the server ends at once is opened again only after a delay.
     hangUp();
     await clock.advance(100);
     expect(opened).toHaveLength(4);

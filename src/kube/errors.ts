@@ -1,12 +1,12 @@
 /** Errors of requests to Kubernetes. Callers use the functions below and never compare messages. */
 
-/** `metav1.Status`, with the fields that errors need. */
+/** The fields of `metav1.Status` that errors need. */
 export interface StatusBody {
   readonly code?: number;
   readonly reason?: string;
   readonly message?: string;
   readonly details?: {
-    /** The object that the answer is about. */
+    /** The name of the object that the answer is about. */
     readonly name?: string;
     readonly causes?: readonly {
       readonly reason?: string;
@@ -18,7 +18,10 @@ export interface StatusBody {
   };
 }
 
-/** The API server refused. `status` is the HTTP code, `reason` the Status reason (`NotFound`, …). */
+/**
+ * The error that the API server refused the request. `status`: the HTTP code. `reason`: the reason in the Status, such
+ * as `NotFound`.
+ */
 export class KubeError extends Error {
   override readonly name = "KubeError";
   readonly status: number;
@@ -33,22 +36,22 @@ export class KubeError extends Error {
   }
 }
 
-/** No answer: the connection was refused, reset or timed out. A retry may help. */
+/** The error that no answer came: the connection was refused, reset or timed out. A retry may help. */
 export class ConnectionError extends Error {
   override readonly name = "ConnectionError";
 }
 
-/** A frame of a watch cannot be decoded in the requested encoding. */
+/** The error that a frame of a watch cannot be decoded in the requested encoding. */
 export class UnreadableFrame extends Error {
   override readonly name = "UnreadableFrame";
 }
 
-/** The reconcile failed and is not retried until something changes. The failure is logged and counted. */
+/** The error that a reconcile failed and is not retried until something changes. It is logged and counted. */
 export class TerminalError extends Error {
   override readonly name = "TerminalError";
 }
 
-/** Errors of several steps of one task. */
+/** Errors of several steps of one task, in one error. */
 export class SeveralErrors extends Error {
   override readonly name = "SeveralErrors";
   readonly errors: readonly unknown[];
@@ -59,9 +62,7 @@ export class SeveralErrors extends Error {
   }
 }
 
-/**
- * Joins errors: a single one is returned as it is, several become SeveralErrors. The list must not be empty.
- */
+/** Combines errors: a single one is returned unchanged, several become SeveralErrors. The list must not be empty. */
 export function joined(errors: readonly unknown[]): unknown {
   return errors.length === 1 ? errors[0] : new SeveralErrors(errors.flatMap(eachOf));
 }
@@ -72,45 +73,48 @@ export function eachOf(error: unknown): readonly unknown[] {
 }
 
 /**
- * 404 for an object: the API server serves the kind, but has no object of this name. A 404 without an
- * object's name proves nothing about objects: the kind may not be served now, or a proxy answered. See {@link
+ * Whether it is a 404 for an object: the API server serves the kind, but has no object of this name. A 404 without an
+ * object's name proves nothing about objects. The kind may not be served now, or a proxy answered; see {@link
  * isNotServed}.
  */
 export function isNotFound(error: unknown): boolean {
   return error instanceof KubeError && error.status === 404 && namesObject(error);
 }
 
-/** 404 without an object's name: the path, with its kind and version, is not served now. */
+/** Whether it is a 404 without an object's name: the path, with its kind and version, is not served now. */
 export function isNotServed(error: unknown): boolean {
   return error instanceof KubeError && error.status === 404 && !namesObject(error);
 }
 
-/** apimachinery's NewNotFound fills in details.name; a path that is not served has no object to name. */
+/**
+ * Whether a 404 names an object. apimachinery's NewNotFound fills in details.name; for a path that is not served there
+ * is no object to name.
+ */
 function namesObject({ reason, body }: KubeError): boolean {
   return reason === "NotFound" && (body?.details?.name ?? "") !== "";
 }
 
-/** 403: the account lacks a right. The message names verb, resource and account. */
+/** Whether it is a 403: the account lacks a right. The message names verb, resource and account. */
 export function isForbidden(error: unknown): boolean {
   return error instanceof KubeError && error.status === 403;
 }
 
-/** 409 for a stale resourceVersion or a lost race; not for AlreadyExists. */
+/** Whether it is a 409 because the object has changed since its resourceVersion. False for AlreadyExists. */
 export function isConflict(error: unknown): boolean {
   return error instanceof KubeError && error.status === 409 && error.reason !== "AlreadyExists";
 }
 
-/** 409 with the reason AlreadyExists; a lost race has the reason Conflict. */
+/** Whether it is a 409 with the reason AlreadyExists. A changed object has the reason Conflict. */
 export function isAlreadyExists(error: unknown): boolean {
   return error instanceof KubeError && error.status === 409 && error.reason === "AlreadyExists";
 }
 
-/** 410: the requested version is no longer kept, so list again. */
+/** Whether it is a 410: the requested version is no longer kept, so list again. */
 export function isTooOldResourceVersion(error: unknown): boolean {
   return error instanceof KubeError && error.status === 410;
 }
 
-/** 429: throttled, or an eviction that a PodDisruptionBudget forbids now. */
+/** Whether it is a 429: the server is overloaded, or a PodDisruptionBudget forbids an eviction now. */
 export function isTooManyRequests(error: unknown): boolean {
   return error instanceof KubeError && error.status === 429;
 }

@@ -40,7 +40,7 @@ function hanging(kube: KubeClient): { client: KubeClient; hang(): void } {
   };
 }
 
-/** Refuses an update of an older version, as an API server does. */
+/** A client that refuses an update of an older version, as an API server does. */
 function versioned(kube: FakeKube): KubeClient {
   return {
     ...kube,

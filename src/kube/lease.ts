@@ -1,8 +1,8 @@
 /**
- * Leader election with a Lease, and client-go's timings. The leader renews every 2 s and gives up after 10 s
- * without success. Another replica takes over 15 s after the last renewal, or at once if the leader released
- * the Lease. If the API server refuses a replica's requests, the replica logs that at once and then every
- * minute. Otherwise it would look like a standby that can take over.
+ * Leader election with a Lease, and client-go's timings. The leader renews the Lease every 2 s and resigns after 10 s
+ * without success. Another replica takes over 15 s after the last renewal, or at once if the leader released the Lease.
+ * If the API server refuses a replica's requests, the replica logs that at once and then every minute. Otherwise it
+ * would look like a standby that can take over.
  */
 
 import { LEASE, type Lease } from "../apis/policy/kinds.ts";
@@ -27,24 +27,24 @@ const RETRY_PERIOD_MS = 2_000;
 /** A request that takes longer is ignored, so that the next attempt is in time. */
 const TRY_LIMIT_MS = 5_000;
 
-/** The Lease, and who competes for it. */
+/** The Lease, and the replica that competes for it. */
 export interface LeaderElectionDeps {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly log: Logger;
   readonly name: string;
   readonly namespace: string;
-  /** Unique per replica. */
+  /** The name of the replica, which no other replica has. */
   readonly identity: string;
 }
 
-/** One candidacy for the Lease. It ends with `lost` or with `release`. */
+/** The attempt of one replica to lead. It ends with `lost` or with `release`. */
 export interface Leadership {
   /** Resolves when this replica leads. */
   readonly acquired: Promise<void>;
-  /** Resolves when this replica was the leader and no longer is. The process must stop deciding at once. */
+  /** Resolves when this replica was the leader and no longer is. The process must make no more decisions. */
   readonly lost: Promise<void>;
-  /** Whether it leads now. */
+  /** Whether this replica leads now. */
   readonly leading: boolean;
   /** Why this replica cannot lead, by the last answer of the API server. Undefined: it can. */
   readonly trouble: string | undefined;
@@ -52,14 +52,14 @@ export interface Leadership {
   release(): Promise<void>;
 }
 
-/** Competes for the Lease until it leads or is stopped. Errors are logged and retried. */
+/** Competes for the Lease until this replica leads or is stopped. Errors are logged and retried. */
 export function electLeader(deps: LeaderElectionDeps): Leadership {
   const election = new Election(deps);
   mustNotFail(election.run(), "leader election");
   return election;
 }
 
-/** What the API server refused, and what to do. Undefined for problems that pass without action. */
+/** What the API server refused, and what to do about it. Undefined: the problem will go away by itself. */
 function refusalOf(
   error: unknown,
   namespace: string,
@@ -94,11 +94,11 @@ class Election implements Leadership {
   #stopped = false;
   #renewedAtMs = 0;
   /**
-   * The last Lease of another holder, and when this replica first saw it. Expiry is measured with this
-   * machine's clock.
+   * The last Lease of another holder, and when this replica first saw it. Expiry is measured by this replica's own
+   * clock.
    */
   #seen: { version: string; atMs: number } | undefined;
-  /** The Lease as this replica wrote it last, so that a renewal needs no read. */
+  /** The Lease as this replica last wrote it, so that a renewal needs no read. */
   #own: Lease | undefined;
 
   constructor(deps: LeaderElectionDeps) {
@@ -130,8 +130,7 @@ class Election implements Leadership {
       });
       if (this.#stopped) return;
       if (held !== undefined) this.#trouble = undefined;
-      // Counts from the time of the request. Other replicas count from the moment they see the renewal, which
-      // is later.
+      // Counts from the time of the request. Other replicas count from the moment they see the renewal, which is later.
       if (held === true) this.#renewedAtMs = askedMs;
       if (held === true && !this.#leading) {
         this.#leading = true;
@@ -143,7 +142,7 @@ class Election implements Leadership {
     }
   }
 
-  /** Logs what the API server refused. The transport already logs that the server is unreachable. */
+  /** Logs what the API server refused. That the server cannot be reached is already logged by the transport. */
   #say(error: unknown): void {
     const { log, name, namespace } = this.#deps;
     const fields = { lease: `${namespace}/${name}`, error: String(error) };
@@ -162,7 +161,7 @@ class Election implements Leadership {
     });
   }
 
-  /** A timer that ends the leadership, even if a renewal hangs while another replica takes over. */
+  /** Starts a timer that ends the leadership, even if a renewal hangs while another replica takes over. */
   #guard(): void {
     const { clock } = this.#deps;
     if (this.#stopped) return;
@@ -201,7 +200,8 @@ class Election implements Leadership {
       else if (this.#mayTake(lease, clock.elapsedMs()))
         this.#own = await client.update(LEASE, this.#next(lease));
       else {
-        // Somebody wrote another holder into the Lease. Two leaders would act until the deadline.
+        // Somebody wrote another holder into the Lease. If this replica went on, there could be two leaders until the
+        // deadline.
         if (this.#leading && !this.#stopped) this.#lose({ holder: lease.spec.holderIdentity });
         return false;
       }
@@ -213,7 +213,7 @@ class Election implements Leadership {
   }
 
   /**
-   * Renews with one request, as long as no other replica wrote the Lease.
+   * Renews the Lease with one request, as long as no other replica wrote it.
    * upstream: client-go tools/leaderelection, the fast path
    */
   async #renew(): Promise<boolean> {

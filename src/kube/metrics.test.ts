@@ -10,7 +10,7 @@ import { createManager } from "./manager/manager.ts";
 import { LiveMirrors } from "./mirror/mirrors.ts";
 import { meteredTransport, targetOf } from "./transport/metered-transport.ts";
 
-/** Keeps the sums of counters by `name{values}`. `now` reads the values that are computed. */
+/** Keeps the sums of counters by `name{values}`. `now`: reads the values that are computed. */
 function recorder() {
   const told = new Map<string, number>();
   const readers = new Map<string, () => Iterable<Sample>>();

@@ -1,11 +1,11 @@
 /**
- * Metrics of the manager, its queues, the leader election and requests. The names are those of
- * controller-runtime and client-go, so dashboards for other controllers work.
+ * Metrics of the manager, its queues, the leader election and requests. The names are those of controller-runtime and
+ * client-go, so dashboards for other controllers work.
  */
 import { DURATION_BUCKETS, type MetricSpec } from "../base/metrics.ts";
 
 const MINUTE_BUCKETS = DURATION_BUCKETS.filter((bound) => bound <= 60);
-/** From 10 ns to 1,000 s, in powers of ten. */
+/** Bounds from 10 ns to 1,000 s, in powers of ten. */
 const QUEUE_BUCKETS = Array.from({ length: 12 }, (_, index) => Number(`1e${index - 8}`));
 
 function spec(
@@ -22,7 +22,10 @@ function spec(
 const CONTROLLER = ["controller"];
 const QUEUE = ["controller", "name"];
 
-/** The names are those of controller-runtime and client-go, so that existing dashboards work. */
+/**
+ * The declarations of these metrics. Their names are those of controller-runtime and client-go, so that existing
+ * dashboards work.
+ */
 export const KUBE_METRICS: readonly MetricSpec[] = [
   spec(
     "controller_runtime_reconcile_total",

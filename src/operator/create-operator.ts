@@ -1,7 +1,6 @@
 /**
  * Builds the program from its parts (transport, clock, cloud, controllers) as one value that can be started and
- * stopped. A real cluster and the sandbox run exactly this code; only the transport, the clock and the AWS API
- * differ.
+ * stopped. A real cluster and the sandbox run exactly this code; only the transport, the clock and the AWS API differ.
  */
 import { CAPACITY_BUFFER } from "../apis/autoscaling/capacity-buffer.ts";
 import { NODE_CLAIM } from "../apis/karpenter/nodeclaim.ts";
@@ -63,7 +62,7 @@ import { schedulerConfig } from "./settings/scheduler-config.ts";
 import { surgeNamespaces } from "./settings/surge-namespaces.ts";
 import { type GatedKind, type StartUp, watchStartUp } from "./start-up/start-up.ts";
 
-/** What a provider is made from. */
+/** What a provider is created with. */
 export interface ProviderDoors {
   readonly kube: KubeClient;
   readonly mirrors: Mirrors;
@@ -78,7 +77,7 @@ export interface ProviderDoors {
 /** A cloud provider with its controllers and metrics. */
 export interface Provider {
   readonly cloud: CloudProvider;
-  /** The controllers of its node class. */
+  /** The controllers of the provider's node class. */
   readonly controllers: readonly Controller[];
   /** Metrics that the provider itself records. */
   readonly metrics?: readonly MetricSpec[];
@@ -88,13 +87,14 @@ export interface Provider {
   readonly stop?: () => void;
 }
 
-/** What a controller process is made from. */
+/** What a controller process is created with. */
 export interface OperatorDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly transport: Transport;
   /**
-   * A separate transport for the Lease, so that renewals do not wait behind other requests. Default: `transport`.
+   * A separate transport for the Lease, so that renewals do not wait behind other requests. Absent: `transport` is
+   * used.
    */
   readonly leaseTransport?: Transport;
   readonly log: RootLogger;
@@ -102,18 +102,18 @@ export interface OperatorDeps {
   readonly createProvider: (doors: ProviderDoors) => Provider;
   readonly version: string;
   readonly commit: string;
-  /** Where the controller runs: its Lease lives there. */
+  /** The namespace in which the controller runs and in which its Lease is. */
   readonly namespace: string;
-  /** Unique per replica. */
+  /** The name of this replica, which no other replica has. */
   readonly identity: string;
-  /** Where traces go. Absent: none are made. */
+  /** Where traces are exported to. Absent: there are no traces. */
   readonly spans?: SpanSink | undefined;
 }
 
 /** All controllers of Karpenter, ready to run. */
 export interface Operator {
   readonly metrics: MetricsRegistry;
-  /** True if nothing is missing: this replica leads, or could lead at once. */
+  /** Whether nothing is missing: this replica leads, or could lead at once. */
   readonly ready: boolean;
   /** What is missing for readiness, as short phrases. */
   waitsFor(): readonly string[];
@@ -124,7 +124,7 @@ export interface Operator {
   readonly lost: Promise<void>;
 }
 
-/** Controllers that only report: metrics, and events about conditions. */
+/** Names of controllers that only report: metrics, and events about conditions. */
 const OBSERVER = /^(metrics|operatorpkg)\./;
 
 /** Builds the operator without starting anything. */
@@ -206,7 +206,7 @@ function checkRepairPolicies({ gates }: Settings, { repairPolicies }: CloudProvi
   if (problem !== undefined) throw new Error(`cannot repair nodes: ${problem}`);
 }
 
-/** Feature gates that need a kind of their own. */
+/** The feature gates that use a kind of their own. */
 const GATED: readonly GatedKind[] = [
   { gate: "CapacityBuffer", kind: CAPACITY_BUFFER as Kind },
   { gate: "NodeOverlay", kind: NODE_OVERLAY as Kind },
@@ -254,8 +254,8 @@ function doorsOf(
 }
 
 /**
- * The function by which a provider ends an impaired node. It gets the world only when it is called, because the
- * world is created after the provider.
+ * The function with which a provider deletes the claim of an impaired node. It reads the world only when it is called,
+ * because the world is created after the provider.
  */
 function endImpairedIn(world: () => World): EndImpaired {
   return async (claim, prepare) =>
@@ -369,14 +369,14 @@ function forSpotOf(options: Options): Settings["forSpot"] {
   return options.consolidationSpotToOnDemand ? "onDemand" : "nothing";
 }
 
-/** Without the cost planner there is no repack either. */
+/** The settings of repack. Undefined without the cost planner, which repack needs. */
 function repackOf(options: Options, planner: PlannerOptions): Settings["repack"] {
   if (!options.consolidationRepack || planner.policy === "greedy") return undefined;
   return { planner, minSavingsPercent: options.consolidationMinSavings };
 }
 
 /**
- * Logs once each given setting that has no effect. Settings with their default value are not logged, because a chart
+ * Logs each given setting that has no effect, once. Settings with their default value are not logged, because a chart
  * may set all of them.
  */
 function warnOfSettings(options: Options, log: Logger): void {

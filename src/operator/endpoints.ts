@@ -1,5 +1,5 @@
 /**
- * The endpoints for probes and Prometheus: `/metrics` on one port, `/healthz` and `/readyz` on another, as upstream.
+ * The endpoints for probes and Prometheus: `/metrics` on one port, `/healthz` and `/readyz` on another, as in upstream.
  * Metrics are written part by part, as fast as the client reads them, so that other work can run in between.
  */
 import type { Clock } from "../base/clock.ts";
@@ -11,27 +11,27 @@ import { type Listener, PortError, startListener } from "../listen/listener.ts";
 import { PROFILES_PATH } from "./profiling/profiling.ts";
 import { ConfigError } from "./settings/parse-options.ts";
 
-/** Ports for metrics and health. */
+/** What the endpoints need, with their ports. */
 export interface EndpointsOptions {
-  /** 0: no endpoint, as upstream. `any`: a free port. */
+  /** The port of the metrics. 0: there is no endpoint, as in upstream. `any`: a free port. */
   readonly metricsPort: number | "any";
   readonly healthProbePort: number | "any";
-  /** The address to listen on. Default: all interfaces, which a pod needs. */
+  /** The address to listen on. Absent: all interfaces, which a pod needs. */
   readonly host?: string;
   readonly metrics: () => { readonly contentType: string; readonly parts: AsyncIterable<string> };
   readonly clock: Pick<Clock, "turnMs" | "sleep">;
-  /** Whether caches are synced and all kinds are served. */
+  /** Whether mirrors are synced and all kinds are served. */
   readonly ready: () => boolean;
-  /** What the process waits for, a few words each. `/readyz` answers with it. */
+  /** What the process waits for, in a few words each. It is the answer of `/readyz`. */
   readonly waitsFor?: () => readonly string[];
-  /** Whether the process could not start, or ends because of a bug. Default: never. */
+  /** Whether the process could not start, or exits because of a bug. Absent: never. */
   readonly failed?: () => boolean;
-  /** Answers requests below `/debug/pprof/` of the metrics port. Default: there are no profiles. */
+  /** Answers requests below `/debug/pprof/` of the metrics port. Absent: there are no profiles. */
   readonly profiles?: (exchange: Exchange) => Promise<void>;
   readonly log?: Logger;
 }
 
-/** The open ports. Undefined: the endpoint is switched off. */
+/** The open endpoints. An undefined URL: the endpoint is switched off. */
 export interface Endpoints {
   readonly metricsUrl: string | undefined;
   readonly healthUrl: string | undefined;

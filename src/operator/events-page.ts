@@ -1,6 +1,6 @@
 /**
- * The reference page of events. It calls the functions that create events, with placeholders for variable parts. So
- * a changed text in the code also changes on the page.
+ * The reference page of events. It calls the functions that create events, with placeholders for variable parts. So a
+ * changed text in the code also changes on the page.
  */
 import type { Deployment } from "../apis/apps/kinds.ts";
 import type { Pod } from "../apis/core/pod.ts";
@@ -26,12 +26,12 @@ import type { EventToPublish } from "../kube/events/events.ts";
 import * as aws from "../providers/aws/events.ts";
 import * as interruption from "../providers/aws/interruption/reactions.ts";
 
-/** Times on this day appear as `<time>` on the page. */
+/** A time on this day appears as `<time>` on the page. */
 const SOME_TIME_MS = Date.UTC(2001, 1, 3, 4, 5, 6);
 const SOME_SECONDS = /\b77\b/g;
 const SOME_TIMES = /2001-02-03[T ][0-9:]{8}(?:Z| \+0000 UTC)/g;
 
-/** Markdown of `docs/reference/events.md`. */
+/** The page `docs/reference/events.md` as Markdown. */
 export function eventsPage(): string {
   const rows = sampleEvents().map(({ object, type, reason, message }) => {
     const text = message
@@ -57,8 +57,8 @@ export function eventsPage(): string {
 const QUOTA_USE = '<used> of <allowed> vCPUs of EC2\'s quota "<quota>" (<code>) are used';
 
 /**
- * Budgets that block a disruption. Only a budget of a pool can be unreadable (`broken`): with an unreadable
- * budget for the cluster, the program does not start.
+ * Budgets that block a disruption. Only a budget of a pool can be invalid (`broken`): with an invalid budget for the
+ * cluster, the program does not start.
  */
 const BUDGETS = [
   { reason: "<reason>", next: { when: "broken" }, whose: "pool" } as const,
@@ -69,7 +69,7 @@ const BUDGETS = [
   ),
 ];
 
-/** Messages of core/nodeclaim/consistent.ts, with example numbers and names. */
+/** The messages of core/nodeclaim/consistent.ts, with example numbers and names. */
 const CONSISTENCY = [
   "expected <amount> of resource <resource>, but found <amount> (<percent>% of expected)",
   'can\'t drain node, PDB "<namespace>/<name>" is blocking evictions',
@@ -84,7 +84,7 @@ const AILMENT = {
   dueMs: SOME_TIME_MS,
 } as const;
 
-/** One example of each event. A test fails if a builder of events is missing here. */
+/** One example of each event. A test fails if a function that creates events is missing here. */
 export function sampleEvents(): readonly EventToPublish[] {
   const v1: Generation = "v1";
   const both = [object("Node"), object("NodeClaim")];
@@ -186,7 +186,7 @@ function deployment(): Deployment {
   return { ...object("Deployment"), spec };
 }
 
-/** A consolidation command, with the fields that events use. */
+/** A consolidation command with the fields that events use. */
 function command(): Command {
   return {
     reason: "Underutilized",
@@ -205,7 +205,7 @@ function candidate(): Candidate {
   return { node, claim: claim(), generation: "v1", priceMicroUsd: 0 } as unknown as Candidate;
 }
 
-/** A pod with a do-not-disrupt duration, which began ten minutes ago. */
+/** A pod with a do-not-disrupt duration, which began ten minutes before {@link SOME_TIME_MS}. */
 function guarded(grace: string): Pod {
   const began = new Date(SOME_TIME_MS - 600_000).toISOString().replace(".000Z", "Z");
   return {

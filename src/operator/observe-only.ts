@@ -1,14 +1,14 @@
 /**
- * `--observe-only`: the controller decides, reports its decisions by events and metrics, and changes nothing. Three
- * checks ensure that. Only listed controllers run. The cloud provider launches and ends nothing. A request that
- * would write anything but an Event is refused in the process. It takes no Lease, so it can run beside a working
- * Karpenter.
+ * Implements `--observe-only`: the controller decides, reports its decisions by events and metrics, and changes
+ * nothing. Three checks ensure that. Only listed controllers run. The cloud provider launches and terminates nothing. A
+ * request that would write anything but an Event is refused within the process. It uses no Lease, so it can run next to
+ * a working Karpenter.
  */
 import type { CloudProvider } from "../core/cloudprovider/cloud-provider.ts";
 import type { EventRecorder } from "../kube/events/events.ts";
 import type { KubeRequest, KubeResponse, Transport } from "../kube/transport/transport.ts";
 
-/** Stands at the beginning of each event's message. */
+/** The text at the beginning of each event's message. */
 const OBSERVED = "Observe only: ";
 /** The source of its events, which distinguishes them from events of the working Karpenter. */
 export const OBSERVER_COMPONENT = "karpenter-observe-only";
@@ -47,7 +47,7 @@ function refused({ method, path }: KubeRequest): KubeResponse {
   };
 }
 
-/** The cloud provider with `create`, `takeOver`, `delete` and `reboot` replaced: each of them throws. */
+/** The cloud provider with `create`, `takeOver`, `delete` and `reboot` replaced by functions that throw. */
 export function observedCloud(cloud: CloudProvider): CloudProvider {
   const no = async (): Promise<never> => {
     throw new Error("the cloud is not asked: the controller runs with --observe-only");

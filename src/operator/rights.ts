@@ -20,12 +20,12 @@ export type RightsGate = "PodDeletionCostManagement";
 
 /** One rule of a role. */
 export interface Right {
-  /** `""` for the core group. */
+  /** The API group. It is `""` for the core group. */
   readonly group: string;
-  /** With their subresources: `pods/eviction`. */
+  /** The resources, also subresources such as `pods/eviction`. */
   readonly resources: readonly string[];
   readonly verbs: readonly RequestVerb[];
-  /** Only objects of these names. */
+  /** The only names to which the rule applies. Absent: all. */
   readonly names?: readonly string[];
   /**
    * The scope of the rule: the cluster, the controller's own namespace, kube-system, or the namespaces of
@@ -34,11 +34,11 @@ export interface Right {
   readonly where: "cluster" | "own namespace" | "kube-system" | "surge namespaces";
   /** The namespaces of `--surge-namespaces`, once they are known. */
   readonly namespaces?: readonly string[];
-  /** Only this provider needs it. */
+  /** The only provider that needs the right. Absent: all do. */
   readonly provider?: ProviderName;
-  /** Only with `--surge-timeout` above 0. */
+  /** Whether only `--surge-timeout` above 0 needs the right. */
   readonly surges?: boolean;
-  /** Only with this feature gate. */
+  /** The only feature gate that needs the right. Absent: it is always needed. */
   readonly gate?: RightsGate;
   readonly why: string;
 }
@@ -246,10 +246,10 @@ export const RIGHTS: readonly Right[] = [
   }),
 ];
 
-/** Moves without downtime: `--surge-timeout` above 0, and the namespaces of `--surge-namespaces`. */
+/** Moves without downtime: whether `--surge-timeout` is above 0, and the namespaces of `--surge-namespaces`. */
 export interface SurgeRights {
   readonly isOn: boolean;
-  /** `*` means all namespaces. */
+  /** Namespaces. `*` means all. */
   readonly namespaces: readonly string[];
 }
 
@@ -272,12 +272,12 @@ export function rightsOf(
     });
 }
 
-/** What profiles need beyond the controllers' rights, with `--enable-profiling`. */
+/** The rights that profiles need besides those of the controllers, with `--enable-profiling`. */
 export function profilingRights(): readonly Right[] {
   return reviewRights("a profile", "/debug/pprof");
 }
 
-/** Rights to ask who a caller is. */
+/** The rights to check who a caller is. */
 function reviewRights(what: string, path: string): readonly Right[] {
   return [
     {
@@ -297,7 +297,7 @@ function reviewRights(what: string, path: string): readonly Right[] {
   ];
 }
 
-/** What the console needs beyond the controllers' rights, with `--console-port` above 0. */
+/** The rights that the console needs besides those of the controllers, with `--console-port` above 0. */
 export function consoleRights(): readonly Right[] {
   return [
     ...reviewRights("the console", "/console"),
@@ -314,9 +314,9 @@ export function consoleRights(): readonly Right[] {
 const CONFIGURATIONS = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
 
 /**
- * What webhooks need beyond the controllers' rights, if they are served. The verb `create` is optional: without it,
- * webhooks fill in the objects that a chart has installed. `service`: the value of `--karpenter-service`, from
- * which the name of the Secret follows.
+ * The rights that webhooks need besides those of the controllers, if they are served. The verb `create` is optional:
+ * without it, webhooks fill in the objects that a chart has installed. `service`: the value of `--karpenter-service`,
+ * from which the name of the Secret follows.
  * upstream: charts/karpenter/templates/clusterrole-core.yaml at v1.0
  */
 export function webhookRights(service = "karpenter"): readonly Right[] {
@@ -382,9 +382,9 @@ export function webhookRights(service = "karpenter"): readonly Right[] {
 export interface Access {
   readonly verb: RequestVerb;
   readonly group: string;
-  /** With the subresource: `pods/eviction`. */
+  /** The resource with its subresource, as in `pods/eviction`. */
   readonly resource: string;
-  /** Absent: cluster-wide. */
+  /** Absent: the request is cluster-wide. */
   readonly namespace: string | undefined;
   readonly name: string | undefined;
 }
@@ -409,7 +409,7 @@ export function accessOf({
   const scoped = rest[0] === "namespaces" && rest.length > 2;
   const [resource = "", name, subresource] = scoped ? rest.slice(2) : rest;
   const parameters = new URLSearchParams(query);
-  // A collection narrowed to one name counts as that object.
+  // A list with a field selector for one name counts as a request for that object.
   const narrowed = /^metadata\.name=([^,]+)$/.exec(parameters.get("fieldSelector") ?? "")?.[1];
   return {
     verb: requestVerb(method, name !== undefined, /^(1|true)$/.test(parameters.get("watch") ?? "")),
@@ -420,7 +420,7 @@ export function accessOf({
   };
 }
 
-/** The first right that allows the request. `own` is the controller's namespace. Exported for tests. */
+/** The first right that allows the request. `own`: the controller's namespace. Exported for tests. */
 export function coveredBy(
   access: Access,
   rights: readonly Right[],
@@ -443,7 +443,7 @@ function isWithin(namespace: string | undefined, { where, namespaces }: Right, o
   return namespace === (where === "own namespace" ? own : "kube-system");
 }
 
-/** A transport on which everything beyond the rights is refused, in kube-apiserver's words. */
+/** A transport that refuses everything beyond the rights, in kube-apiserver's words. */
 export function underRights(
   transport: Transport,
   rights: readonly Right[],

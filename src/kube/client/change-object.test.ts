@@ -1,5 +1,4 @@
-// If others wrote meanwhile, the change is repeated on their version, but never on another object
-// of the same name.
+// If others wrote meanwhile, the change is repeated on their version, but never on another object of the same name.
 import { describe, expect, it } from "vitest";
 import { NODE, type Node } from "../../apis/core/node.ts";
 import { VirtualClock } from "../../base/virtual-clock.ts";

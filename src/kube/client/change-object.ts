@@ -1,6 +1,6 @@
 /**
- * Changes an object that others also write, such as a Node's status or a pool. If another write came first,
- * the change is computed again for the newest object.
+ * Changes an object that others also write, such as a Node's status or a pool. If another write came first, the change
+ * is computed again for the newest object.
  */
 import type { Kind, KubeObject } from "../../apis/meta.ts";
 import { isConflict, isNotFound } from "../errors.ts";
@@ -10,8 +10,8 @@ import { patchObject } from "./patch-object.ts";
 const ATTEMPTS = 3;
 
 /**
- * Resolves `undefined` if the object is gone, or if another object has its name now. Rejects after three
- * conflicts.
+ * Changes the object. Resolves to `undefined` if the object is gone, or if another object has its name now. Rejects
+ * after three conflicts.
  */
 export function changeObject<T extends KubeObject>(
   client: KubeClient,
@@ -26,10 +26,7 @@ export function changeObject<T extends KubeObject>(
   );
 }
 
-/**
- * Like {@link changeObject}, for an object that `write` and `read` convert from and to another shape than the
- * API's.
- */
+/** Like {@link changeObject}, for an object in another form than the API's. `write` and `read` convert it. */
 export async function changeNewest<T extends KubeObject>(
   object: T,
   write: (latest: T) => Promise<T | undefined>,

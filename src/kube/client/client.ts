@@ -1,38 +1,37 @@
 /**
- * The client for Kubernetes: typed requests over any transport. Returned objects are frozen. Requests reject
- * with `KubeError` (an error answer) or `ConnectionError` (no answer).
+ * The client for Kubernetes: typed requests over any transport. Returned objects are frozen. Requests reject with
+ * `KubeError` (an error answer) or `ConnectionError` (no answer).
  */
 import type { Kind, KubeObject } from "../../apis/meta.ts";
 import type { KubeRequest, KubeResponse } from "../transport/transport.ts";
 
-/** Names one object. `namespace` is required for namespaced kinds. */
+/** The name of one object. `namespace` is required for namespaced kinds. */
 export interface ObjectRef {
   readonly name: string;
   readonly namespace?: string | undefined;
 }
 
-/** Selectors have the syntax of the API. Without a namespace, all namespaces are listed. */
+/** What is listed. Selectors have the syntax of the API. Without a namespace, all namespaces are listed. */
 export interface ListOptions {
   readonly namespace?: string;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
-  /** Page size; lists are read in pages and joined. Default 500. */
+  /** Page size. Lists are read in pages and joined. Absent: 500. */
   readonly limit?: number;
   readonly resourceVersion?: string;
 }
 
-/** A watch must begin at `resourceVersion`, so that it misses nothing. */
+/** A list of objects. A watch must begin at its `resourceVersion`, so that no change is missed. */
 export interface KubeList<T> {
   readonly items: readonly T[];
   readonly resourceVersion: string;
-  /** The items were already reduced by `keep`, and are frozen. */
+  /** Set if `keep` has already been applied to the items. They are frozen. */
   readonly kept?: true;
 }
 
 /**
- * `keep` reduces each item and freezes it, so that a page's memory is freed before the next page. `readPage`
- * makes the request ask for protobuf, if the server and the transport support it. Its items are already
- * reduced.
+ * `keep`: reduces each item and freezes it, so that a page's memory is freed before the next page. `readPage`: makes
+ * the request ask for protobuf, if the server and the transport support it, and returns reduced items.
  */
 export interface KeepOptions<T extends KubeObject> {
   readonly keep?: ((item: T) => T) | undefined;
@@ -45,7 +44,7 @@ export interface ListPage<T> {
   readonly metadata: {
     readonly resourceVersion?: string;
     readonly continue?: string;
-    /** Number of objects on later pages. Absent: not known, or none. */
+    /** Number of objects on later pages. Absent: it is not known, or there are none. */
     readonly remainingItemCount?: number;
   };
 }
@@ -53,14 +52,16 @@ export interface ListPage<T> {
 /** Decodes a page of a list in protobuf. Throws for invalid bytes. */
 export type ReadPage<T extends KubeObject = KubeObject> = (page: Uint8Array) => ListPage<T>;
 
-/** BOOKMARK carries only a resourceVersion; ERROR carries a Status instead of an object. */
+/**
+ * The types of watch events. BOOKMARK contains only a resourceVersion; ERROR contains a Status instead of an object.
+ */
 export type WatchEventType = "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR";
 
 /** One event of a watch. */
 export interface WatchEvent<T extends KubeObject = KubeObject> {
   readonly type: WatchEventType;
   readonly object: T;
-  /** The object is already reduced to the fields that a mirror keeps, and frozen. */
+  /** Set if the object is already reduced to the fields that a mirror keeps, and frozen. */
   readonly projected?: true;
 }
 
@@ -72,7 +73,7 @@ export interface Watch<T extends KubeObject> extends AsyncIterable<WatchEvent<T>
   close(): void;
 }
 
-/** The watch sends changes after `resourceVersion`. The server ends it after the timeout. */
+/** What is watched. The server sends changes after `resourceVersion`, and ends the watch after the timeout. */
 export interface WatchOptions {
   readonly namespace?: string;
   readonly labelSelector?: string;
@@ -86,7 +87,7 @@ export interface ReadOptions<T extends KubeObject> {
   readonly readFrame?: ReadFrame<T> | undefined;
 }
 
-/** The patch types of the API server; `apply` is server-side apply and needs a field manager. */
+/** The patch types of the API server. `apply` is server-side apply and needs a field manager. */
 export type Patch =
   | { readonly type: "merge"; readonly body: unknown }
   | { readonly type: "json"; readonly body: readonly unknown[] }
@@ -98,7 +99,7 @@ export type Patch =
       readonly force?: boolean;
     };
 
-/** With preconditions, the server answers 409 if another object has this name now. */
+/** Options of a deletion. With preconditions, the server answers 409 if another object has this name now. */
 export interface DeleteOptions {
   readonly gracePeriodSeconds?: number;
   readonly propagationPolicy?: "Background" | "Foreground" | "Orphan";
@@ -106,8 +107,8 @@ export interface DeleteOptions {
 }
 
 /**
- * Typed calls to the API server. Each rejects with KubeError for an HTTP error, and with the transport's error if
- * no answer came.
+ * Typed calls to the API server. Each rejects with KubeError for an HTTP error, and with the transport's error if no
+ * answer came.
  */
 export interface KubeClient {
   get<T extends KubeObject>(kind: Kind<T>, ref: ObjectRef): Promise<T>;
@@ -115,13 +116,13 @@ export interface KubeClient {
     kind: Kind<T>,
     options?: ListOptions & KeepOptions<T>,
   ): Promise<KubeList<T>>;
-  /** Iteration throws `UnreadableFrame` if `readFrame` throws. */
+  /** Opens a watch. Iteration throws `UnreadableFrame` if `readFrame` throws. */
   watch<T extends KubeObject>(
     kind: Kind<T>,
     options: WatchOptions & ReadOptions<T>,
   ): Promise<Watch<T>>;
   create<T extends KubeObject>(kind: Kind<T>, object: T): Promise<T>;
-  /** PUT of the whole object, with its resourceVersion. */
+  /** Replaces the whole object by a PUT with its resourceVersion. */
   update<T extends KubeObject>(kind: Kind<T>, object: T): Promise<T>;
   updateStatus<T extends KubeObject>(kind: Kind<T>, object: T): Promise<T>;
   patch<T extends KubeObject>(
@@ -139,14 +140,14 @@ export interface KubeClient {
   evict(pod: ObjectRef, options?: DeleteOptions): Promise<void>;
   /** Binds a pod to a node. Only the sandbox's scheduler uses it. */
   bind(pod: ObjectRef & { readonly uid?: string | undefined }, nodeName: string): Promise<void>;
-  /** Any other request. Rejects with KubeError for a status of 400 or above. */
+  /** Sends any other request. Rejects with KubeError for a status of 400 or above. */
   raw(request: KubeRequest): Promise<KubeResponse>;
 }
 
 /**
- * Sends the difference between `before` and `after` as a merge patch: metadata and spec first, then status
- * through its subresource. Equal objects send nothing. Merge patches replace whole lists, so a patch with a
- * list carries the resourceVersion (optimistic lock). Resolves `undefined` if the object is gone.
+ * Sends the difference between `before` and `after` as a merge patch: metadata and spec first, then status through its
+ * subresource. Nothing is sent for equal objects. Merge patches replace whole lists, so a patch with a list contains
+ * the resourceVersion (optimistic lock). Resolves to `undefined` if the object is gone.
  */
 export type PatchObject = <T extends KubeObject>(
   client: KubeClient,

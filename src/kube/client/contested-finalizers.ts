@@ -1,6 +1,6 @@
 /**
- * Finalizers that another program takes off as often as they are put on. Each side would answer the other's write at
- * once, without end. So each further time waits twice as long.
+ * Finalizers that another program removes each time they are added. Each program would react to the other's write at
+ * once, without end. So the wait before the next write doubles each time.
  */
 
 import type { KubeObject } from "../../apis/meta.ts";
@@ -8,19 +8,19 @@ import type { Clock } from "../../base/clock.ts";
 
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 5 * 60_000;
-/** A finalizer that stays for so long is not contested any more. */
+/** A finalizer that was not removed for so long is not contested any more. */
 const FORGOTTEN_MS = 60 * 60_000;
 
-/** How often a finalizer was put on an object, and when the last time was, in elapsed time. */
+/** How often a finalizer was added to an object, and when it was last added, by the monotonic clock. */
 interface Contest {
   readonly times: number;
   readonly atMs: number;
 }
 
-/** Says when a finalizer may be put on an object once more. For one finalizer. */
+/** Decides when a finalizer may be added to an object once more. Each instance is for one finalizer. */
 export class ContestedFinalizers {
   readonly #clock: Pick<Clock, "elapsedMs">;
-  /** By UID, the oldest first. */
+  /** Contests by UID of the object, the oldest first. */
   readonly #contests = new Map<string, Contest>();
 
   constructor(clock: Pick<Clock, "elapsedMs">) {
@@ -28,8 +28,8 @@ export class ContestedFinalizers {
   }
 
   /**
-   * Call for an object without the finalizer. `waitMs` 0: put it on now, which counts as the `times`th time. Else ask
-   * again after that.
+   * Call it for an object without the finalizer. If `waitMs` is 0, add it now, which counts as the `times`th time. Else
+   * call again after that time.
    */
   next({ metadata }: KubeObject): { readonly waitMs: number; readonly times: number } {
     const uid = metadata.uid ?? metadata.name;

@@ -3,7 +3,7 @@ import type { Kind, KubeObject } from "../../apis/meta.ts";
 import { isNotFound } from "../errors.ts";
 import type { DeleteOptions, KubeClient } from "./client.ts";
 
-/** Returns whether the object existed. Rejects as the client does, except for NotFound. */
+/** Deletes the object and returns whether it existed. Rejects as the client does, except for NotFound. */
 export async function deleteIfThere<T extends KubeObject>(
   client: Pick<KubeClient, "delete">,
   kind: Kind<T>,

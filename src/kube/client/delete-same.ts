@@ -1,11 +1,11 @@
-/** Deletes exactly the object that was read. Another object of the same name stays. */
+/** Deletes exactly the object that was read, not another object of the same name. */
 import type { Kind, KubeObject } from "../../apis/meta.ts";
 import { isConflict, isNotFound } from "../errors.ts";
 import type { KubeClient } from "./client.ts";
 
 /**
- * Returns true if this call began the deletion, false if the object is gone or another object has its name.
- * Rejects for other errors. The object must have a UID.
+ * Deletes the object by its UID, which it must have. Returns whether this call began the deletion. False: the object is
+ * gone or another object has its name. Rejects for other errors.
  */
 export async function deleteSame<T extends KubeObject>(
   client: Pick<KubeClient, "delete">,

@@ -1,14 +1,14 @@
-/** Adding and removing a finalizer, each as one patch that fails if the list has changed since. */
+/** Adds and removes a finalizer, each as one patch that fails if the list of finalizers has changed since. */
 import type { Kind, KubeObject } from "../../apis/meta.ts";
 import type { KubeClient } from "./client.ts";
 import { patchObject } from "./patch-object.ts";
 
-/** True while the finalizer keeps the object from being removed. */
+/** Whether the object has the finalizer, which keeps it from being removed. */
 export function hasFinalizer(object: KubeObject, finalizer: string): boolean {
   return object.metadata.finalizers?.includes(finalizer) ?? false;
 }
 
-/** Resolves the object with the finalizer, or `undefined` if it is gone. Rejects on a conflict. */
+/** Resolves to the object with the finalizer, or to `undefined` if it is gone. Rejects on a conflict. */
 export function addFinalizer<T extends KubeObject>(
   client: KubeClient,
   kind: Kind<T>,

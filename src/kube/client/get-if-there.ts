@@ -3,7 +3,7 @@ import type { Kind, KubeObject } from "../../apis/meta.ts";
 import { isNotFound } from "../errors.ts";
 import type { KubeClient, ObjectRef } from "./client.ts";
 
-/** The object now. Undefined: there is none. Rejects as the client does, except for NotFound. */
+/** The current object. Undefined: there is none. Rejects as the client does, except for NotFound. */
 export async function getIfThere<T extends KubeObject>(
   client: Pick<KubeClient, "get">,
   kind: Kind<T>,

@@ -1,7 +1,7 @@
 /**
- * The client: typed requests over a transport. It turns error answers into `KubeError` and joins the pages of
- * lists. It adds the kind to list items, which the API leaves out. All returned objects except watch events
- * are frozen.
+ * The client: typed requests over a transport. It turns error answers into `KubeError` and joins the pages of lists. It
+ * adds the kind to list items, because the API leaves it out. All returned objects except those of watch events are
+ * frozen.
  */
 
 import { apiVersionOf, type Kind, type KubeObject } from "../../apis/meta.ts";
@@ -36,7 +36,7 @@ interface ListBody {
   readonly items?: readonly KubeObject[] | null;
 }
 
-/** A client over any transport: HTTPS, or the sandbox's API server in process. */
+/** Creates a client over any transport: HTTPS, or the sandbox's API server in the same process. */
 export function createKubeClient(transport: Transport): KubeClient {
   async function raw(request: KubeRequest): Promise<KubeResponse> {
     const response = await transport.send(request);
@@ -50,7 +50,10 @@ export function createKubeClient(transport: Transport): KubeClient {
     );
   }
 
-  /** `name`: the object's. Absent: the server chooses it. */
+  /**
+   * Sends the request and returns the object in the answer. `name`: the name the object must have. Absent: the server
+   * chooses it.
+   */
   async function object<T extends KubeObject>(request: KubeRequest, name?: string): Promise<T> {
     const { body } = await raw(request);
     checkObject(request, body, name);
@@ -68,7 +71,7 @@ export function createKubeClient(transport: Transport): KubeClient {
       const page = await pageOf(raw, listRequest(kind, options, token), { kind, keep, readPage });
       checkWhole(kind, page.metadata);
       for (const item of page.items) items.push(item);
-      // All pages have the version of the first page: the list shows one moment.
+      // All pages have the version of the first page, so the list shows one point in time.
       resourceVersion = page.metadata.resourceVersion ?? resourceVersion;
       token = page.metadata.continue || undefined;
     } while (token !== undefined);
@@ -115,7 +118,7 @@ async function pageOf<T extends KubeObject>(
     try {
       return readPage(body);
     } catch {
-      // If protobuf cannot be decoded, the request is repeated for JSON.
+      // If the protobuf answer cannot be decoded, the request is repeated for JSON.
       body = (await raw(request)).body;
     }
   }
@@ -123,16 +126,19 @@ async function pageOf<T extends KubeObject>(
   return { items: items.map((item) => keep(stamp(kind, item as T))), metadata };
 }
 
-/** A proxy may answer anything with 200. Such a body must not count as an empty list. */
+/** The list in an answer. A proxy may answer anything with 200. Such an answer must not count as an empty list. */
 function listOf({ plural }: Kind, body: unknown): Pick<ListPage<KubeObject>, "items" | "metadata"> {
   const { items, metadata } = (body ?? {}) as ListBody;
-  // Go writes a list without objects as null.
+  // Programs written in Go write an empty list as null.
   if (items !== null && !Array.isArray(items))
     throw new KubeError(502, { message: "the answer is not a list" }, `listing ${plural}`);
   return { items: items ?? [], metadata: metadata ?? {} };
 }
 
-/** A proxy may answer with nothing or with another object. Neither may count as an object that is gone. */
+/**
+ * Throws if the answer is not the wanted object. A proxy may answer with nothing or with another object. Neither may
+ * count as an object that is gone.
+ */
 function checkObject({ method, path }: KubeRequest, body: unknown, name?: string): void {
   const answered = (body as KubeObject | null | undefined)?.metadata?.name;
   if (typeof answered === "string" && (name === undefined || answered === name)) return;
@@ -140,7 +146,7 @@ function checkObject({ method, path }: KubeRequest, body: unknown, name?: string
   throw new KubeError(502, { message }, `${method.toLowerCase()} ${path.split("?")[0]}`);
 }
 
-/** If a page says that objects remain but has no continue token, the list is incomplete. */
+/** Throws if a page says that objects remain but has no continue token. Such a list is incomplete. */
 function checkWhole({ plural }: Kind, metadata: ListPage<KubeObject>["metadata"]): void {
   const { continue: token, remainingItemCount = 0 } = metadata;
   if (token || remainingItemCount === 0) return;
@@ -159,7 +165,7 @@ function watchOf<T extends KubeObject>(
 ): Watch<T> {
   return {
     close: () => stream.close(),
-    // No generator: it would cost several promises for each of a thousand events a second.
+    // This is no generator function, which would need several promises for each of a thousand events a second.
     [Symbol.asyncIterator]: () => {
       const frames = stream[Symbol.asyncIterator]();
       const eventOf = (result: IteratorResult<unknown>): IteratorResult<WatchEvent<T>> => {
@@ -181,9 +187,7 @@ function watchOf<T extends KubeObject>(
   };
 }
 
-/**
- * The event in a frame. The event's object is not frozen, because the informer removes unused fields first.
- */
+/** The event in a frame. The event's object is not frozen, because the informer removes unused fields first. */
 function eventIn<T extends KubeObject>(
   result: IteratorResult<unknown>,
   readFrame: ReadFrame<T> | undefined,

@@ -8,7 +8,7 @@ import { patchObject } from "./patch-object.ts";
 
 const condition = (type: string) => ({ type, status: "True" as const });
 
-/** A Node as this process read it. After that, another program stored a condition. */
+/** A Node as this process read it. After the read, another program stored a condition. */
 async function staleNode() {
   const api = fakeKube(new VirtualClock());
   const node = { metadata: { name: "a" }, status: { conditions: [condition("Ready")] } };

@@ -1,6 +1,6 @@
 /**
- * How a controller changes an object that it has read. It sends only differences, locks if a list changes,
- * and accepts that the object is gone.
+ * How a controller changes an object that it has read. It sends only the differences, locks if a list changes, and
+ * accepts that the object is gone.
  */
 
 import type { KubeObject } from "../../apis/meta.ts";
@@ -8,7 +8,7 @@ import { createMergePatch, isObject } from "../../base/json.ts";
 import { isNotFound } from "../errors.ts";
 import type { PatchObject } from "./client.ts";
 
-/** See {@link PatchObject}. Rejects with a conflict when a list changed and the object was stale. */
+/** Implements {@link PatchObject}. Rejects with a conflict if a list changed and the object was outdated. */
 export const patchObject: PatchObject = async (client, kind, before, after) => {
   const ref = { name: before.metadata.name, namespace: before.metadata.namespace };
   const { status: statusBefore, ...mainBefore } = before as KubeObject & { status?: unknown };
@@ -42,7 +42,10 @@ function lock(patch: unknown, object: KubeObject): unknown {
   return { ...patch, metadata: { ...metadata, resourceVersion: version } };
 }
 
-/** A merge patch replaces whole lists, so a list from an old read would undo the changes of others. */
+/**
+ * Whether the value contains a list. A merge patch replaces whole lists, so a list from an old read would undo the
+ * changes of others.
+ */
 function holdsList(value: unknown): boolean {
   if (Array.isArray(value)) return true;
   return isObject(value) && Object.values(value).some(holdsList);

@@ -13,8 +13,8 @@ export type RequestVerb =
   | "deletecollection";
 
 /**
- * `named` means that the request is about one object, not a collection. upstream: apiserver
- * pkg/endpoints/request/requestinfo.go
+ * The RBAC verb of a request. `named`: whether the request is about one object, not a collection.
+ * upstream: apiserver pkg/endpoints/request/requestinfo.go
  */
 export function requestVerb(
   method: KubeRequest["method"],

@@ -1,6 +1,6 @@
 /**
- * Builds requests: path, verb, headers and body for each typed call. It does no I/O, so a real cluster, the
- * sandbox and tests share it.
+ * Builds requests: path, verb, headers and body for each typed call. It does no I/O, so it is used for a real cluster,
+ * for the sandbox and for tests.
  */
 import { POD } from "../../apis/core/pod.ts";
 import type { Kind, KubeObject } from "../../apis/meta.ts";
@@ -22,20 +22,26 @@ const PATCH_CONTENT_TYPES = {
   apply: "application/apply-patch+yaml",
 } as const;
 
-/** `/apis/apps/v1/namespaces/x/deployments`; without a namespace, of all namespaces. */
+/**
+ * The path of a collection, such as `/apis/apps/v1/namespaces/x/deployments`. Without a namespace, it is the collection
+ * of all namespaces.
+ */
 function collectionPath(kind: Kind, namespace?: string): string {
   const root = kind.group === "" ? `/api/${kind.version}` : `/apis/${kind.group}/${kind.version}`;
   const scope = kind.namespaced && namespace !== undefined ? `/namespaces/${namespace}` : "";
   return `${root}${scope}/${kind.plural}`;
 }
 
-/** `/apis/GROUP/VERSION/namespaces/NS/PLURAL/NAME`; the core group begins with `/api/VERSION`. */
+/**
+ * The path of an object: `/apis/GROUP/VERSION/namespaces/NS/PLURAL/NAME`. In the core group it begins with
+ * `/api/VERSION`.
+ */
 export function objectPath(kind: Kind, ref: ObjectRef, subresource?: string): string {
   const tail = subresource === undefined ? "" : `/${subresource}`;
   return `${collectionPath(kind, ref.namespace)}/${encodeURIComponent(ref.name)}${tail}`;
 }
 
-/** One page. `continueToken` comes from the page before it. */
+/** The request for one page of a list. `continueToken`: from the previous page. */
 export function listRequest(kind: Kind, options: ListOptions, continueToken?: string): KubeRequest {
   const query = {
     limit: String(options.limit ?? 500),
@@ -47,7 +53,10 @@ export function listRequest(kind: Kind, options: ListOptions, continueToken?: st
   return { method: "GET", path: collectionPath(kind, options.namespace) + queryText(query) };
 }
 
-/** Bookmarks are requested, so that a quiet stream can be distinguished from a dead one. */
+/**
+ * The request for a watch. It asks for bookmarks, so that a watch without changes can be distinguished from a broken
+ * one.
+ */
 export function watchRequest(kind: Kind, options: WatchOptions): KubeRequest {
   const query = {
     watch: "true",
@@ -61,17 +70,20 @@ export function watchRequest(kind: Kind, options: WatchOptions): KubeRequest {
   return { method: "GET", path: collectionPath(kind, options.namespace) + queryText(query) };
 }
 
-/** POST to the collection. */
+/** The request that creates an object: a POST to the collection. */
 export function createRequest(kind: Kind, object: KubeObject): KubeRequest {
   return { method: "POST", path: collectionPath(kind, object.metadata.namespace), body: object };
 }
 
-/** PUT; the object's resourceVersion makes the server refuse a lost race with 409. */
+/**
+ * The request that replaces an object: a PUT. If the object has changed since its resourceVersion, the server answers
+ * 409.
+ */
 export function updateRequest(kind: Kind, object: KubeObject, subresource?: string): KubeRequest {
   return { method: "PUT", path: objectPath(kind, object.metadata, subresource), body: object };
 }
 
-/** PATCH, with the content type of the patch. */
+/** The request for a patch, with the content type of its type. */
 export function patchRequest(
   kind: Kind,
   ref: ObjectRef,
@@ -90,7 +102,7 @@ export function patchRequest(
   };
 }
 
-/** DELETE; the options are in the body. */
+/** The request for a deletion. The options are in the body. */
 export function deleteRequest(kind: Kind, ref: ObjectRef, options: DeleteOptions): KubeRequest {
   return {
     method: "DELETE",
@@ -107,7 +119,7 @@ function queryText(values: Readonly<Record<string, string | undefined>>): string
   return pairs.length === 0 ? "" : `?${pairs.join("&")}`;
 }
 
-/** The subresource `eviction`: the server answers 429 while a PodDisruptionBudget forbids it. */
+/** The request to the subresource `eviction`. The server answers 429 while a PodDisruptionBudget forbids it. */
 export function evictRequest({ name, namespace }: ObjectRef, options: DeleteOptions): KubeRequest {
   return {
     method: "POST",
@@ -121,7 +133,7 @@ export function evictRequest({ name, namespace }: ObjectRef, options: DeleteOpti
   };
 }
 
-/** The subresource `binding`, which only a scheduler uses. */
+/** The request to the subresource `binding`, which only a scheduler uses. */
 export function bindRequest(pod: Parameters<KubeClient["bind"]>[0], node: string): KubeRequest {
   const { name, namespace, uid } = pod;
   return {

@@ -1,17 +1,20 @@
-/** Kubernetes Events as values, and the recorder that publishes them without repeating itself. */
+/** The types of Kubernetes Events to publish, and of the recorder that publishes each of them only once. */
 import type { KubeObject } from "../../apis/meta.ts";
 
-/** An event for `kubectl describe`. Pure functions create it; `apply` functions publish it. */
+/** An event for `kubectl describe`. Functions without side effects create it; `apply` functions publish it. */
 export interface EventToPublish {
   readonly object: Pick<KubeObject, "apiVersion" | "kind" | "metadata">;
   readonly type: "Normal" | "Warning";
   readonly reason: string;
   readonly message: string;
-  /** Events of one object with equal reason and values count as one within the window. Default: the message. */
+  /**
+   * Events of one object with equal reason and equal values count as the same within the window. Absent: the message is
+   * the value.
+   */
   readonly dedupeValues?: readonly string[];
-  /** The window in milliseconds. Default 2 minutes. */
+  /** The length of the window in milliseconds. Absent: 2 minutes. */
   readonly dedupeMs?: number;
-  /** Limit for all events with the same reason. Events above it are dropped. */
+  /** A rate limit for all events with the same reason. Events above it are dropped. */
   readonly rate?: EventRate;
 }
 

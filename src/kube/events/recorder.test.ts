@@ -102,8 +102,7 @@ describe("recorder", () => {
     await clock.settle();
     expect(stored()).toHaveLength(1 + 10 + 10);
     const [first] = stored().filter(({ involvedObject }) => involvedObject.name === "a");
-    // The timestamp follows the wall clock, which was set back by an hour and then ran for two
-    // minutes.
+    // The timestamp follows the wall clock, which was set back by an hour and then ran for two minutes.
     const lastTimestamp = toRfc3339(wallMs - 58 * MINUTE);
     expect(first).toMatchObject({ count: 2, lastTimestamp });
   });

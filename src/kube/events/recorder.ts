@@ -1,7 +1,6 @@
 /**
- * Publishes Kubernetes Events, each once within its window. A repetition after the window raises the count of
- * the same Event, so that `kubectl describe` shows `x3 over 5m`. It never waits and never throws; events may
- * be lost.
+ * Publishes Kubernetes Events, each once within its window. A repetition after the window raises the count of the same
+ * Event, so that `kubectl describe` shows `x3 over 5m`. It never waits and never throws; events may be lost.
  */
 
 import { EVENT, type Event } from "../../apis/core/kinds.ts";
@@ -12,40 +11,40 @@ import type { Random } from "../../base/random.ts";
 import type { KubeClient } from "../client/client.ts";
 import type { EventRecorder, EventToPublish } from "./events.ts";
 
-/** Default window. upstream: pkg/events/recorder.go */
+/** The default window in milliseconds. upstream: pkg/events/recorder.go */
 const DEFAULT_DEDUPE_MS = 120_000;
 /** Number of events that are remembered after their window, so that repetitions raise their count. */
 const MEMORY = 4_096;
-/** Number of events that are remembered in all, even within their window. */
+/** The most events that are remembered in all, even within their window. */
 const MEMORY_LIMIT = 65_536;
-/** Concurrent writes. The others wait, so that thousands of events do not delay other requests. */
+/** The most writes at the same time. Other writes wait, so that thousands of events do not delay other requests. */
 const WRITES_AT_ONCE = 8;
-/** The most events that wait for a slow server. Beyond that, the newest are dropped. */
+/** The most events that wait for a slow server. If there are more, the newest are dropped. */
 const WAITING_LIMIT = 8_192;
 
-/** The recorder's dependencies. Dropped events are logged. */
+/** What the recorder needs. Dropped events are logged. */
 export interface RecorderDeps {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
-  /** Such as `karpenter`, `kubelet` or `default-scheduler`. */
+  /** The name of the program in Events, such as `karpenter`, `kubelet` or `default-scheduler`. */
   readonly component: string;
-  /** Called once for each published event. The sandbox's trace uses it. */
+  /** Called once for each published event. Used by the trace of the sandbox. */
   readonly onPublish?: (event: EventToPublish) => void;
 }
 
 interface Remembered {
-  /** End of the window, by elapsed time and not by the wall clock. */
+  /** End of the window, by the monotonic clock. */
   untilMs: number;
-  /** The Event's text. Another text needs another Event, even if both count as equal within the window. */
+  /** The Event's text. A different text needs another Event, even if both count as the same within the window. */
   message: string;
   count: number;
-  /** Namespace and name of the stored Event. Undefined if it was not stored. */
+  /** Namespace and name of the stored Event. Undefined: it was not stored. */
   stored: Promise<{ namespace: string; name: string } | undefined>;
 }
 
-/** A recorder that remembers what it published, so that repetitions become a higher count. */
+/** Creates a recorder. It remembers what it published, so that a repetition raises the count. */
 export function createRecorder(deps: RecorderDeps): EventRecorder {
   const memory = new Map<string, Remembered>();
   const rates = new Map<string, RateLimit>();
@@ -53,14 +52,14 @@ export function createRecorder(deps: RecorderDeps): EventRecorder {
   let published = 0;
   let sweepAt = MEMORY;
 
-  /** Forgets events whose window is over. */
+  /** Drops events whose window is over. */
   function forget(nowMs: number): void {
     if (memory.size <= sweepAt) return;
     for (const [key, { untilMs }] of memory) if (untilMs <= nowMs) memory.delete(key);
     const full = memory.size > MEMORY_LIMIT;
     while (full && memory.size > (MEMORY_LIMIT * 3) / 4)
       memory.delete(memory.keys().next().value as string);
-    // Rarely enough that the sweep's cost for each event is constant.
+    // The next cleanup is so late that its cost for each event is constant.
     sweepAt = Math.min(Math.max(MEMORY, 2 * memory.size), MEMORY_LIMIT);
   }
 
@@ -109,13 +108,13 @@ export function createRecorder(deps: RecorderDeps): EventRecorder {
   };
 }
 
-/** A token bucket. */
+/** A rate limit as a token bucket. */
 interface RateLimit {
   tokens: number;
   atMs: number;
 }
 
-/** Runs a write when a slot is free. Rejects if too many writes wait. */
+/** Runs a write when fewer than the allowed number run. Rejects if too many writes wait. */
 type WriteQueue = <T>(write: () => Promise<T>) => Promise<T>;
 type Writer = RecorderDeps & { readonly inTurn: WriteQueue };
 
@@ -189,15 +188,15 @@ async function countUp(deps: Writer, known: Remembered, event: EventToPublish): 
     await deps.inTurn(() => deps.client.patch(EVENT, stored, { type: "merge", body }));
     return stored;
   } catch {
-    // A real server removes Events after an hour. Then a new one begins.
+    // A real server removes Events after an hour. Then a new one is created.
     return create(deps, event, 0);
   }
 }
 
 /**
- * The end of an Event's name: nanoseconds in hexadecimal, as in client-go. So a list by name is a list by
- * time, the order in which `kubectl describe` shows it. The clock counts milliseconds; the digits below come
- * from the order of publishing, and differ between components.
+ * The end of an Event's name: nanoseconds in hexadecimal, as in client-go. So a list sorted by name is also sorted by
+ * time, as `kubectl describe` shows it. The clock counts milliseconds. The digits below are given by the order of
+ * publishing, and differ between programs.
  */
 function nameTail({ clock, random }: Writer, sequence: number): string {
   const belowMs = (sequence % 1_000) * 1_000 + random.int(1_000);

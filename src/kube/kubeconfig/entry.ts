@@ -1,11 +1,12 @@
 /**
  * Entries of a kubeconfig: text fields, and fields that name files. Relative paths start at the folder of the
- * kubeconfig. upstream: client-go tools/clientcmd, ResolvePaths
+ * kubeconfig.
+ * upstream: client-go tools/clientcmd, ResolvePaths
  */
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 
-/** The kubeconfig is unusable. `message` names the file, the entry and the remedy. */
+/** The error that the kubeconfig is unusable. `message` names the file, the entry and the remedy. */
 export class KubeconfigError extends Error {
   override readonly name = "KubeconfigError";
 }
@@ -13,17 +14,17 @@ export class KubeconfigError extends Error {
 /** One cluster, user or context, and the file that contains it. */
 export interface Entry {
   readonly name: string;
-  /** Path of the kubeconfig. */
+  /** Path of the kubeconfig file. */
   readonly path: string;
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** An error about an entry; `what` is `cluster` or `user`. */
+/** An error about an entry. `what`: `cluster` or `user`. */
 export function refused({ path, name }: Entry, what: string, why: string): KubeconfigError {
   return new KubeconfigError(`${path}: ${what} ${name} ${why}`);
 }
 
-/** A text field. Undefined if it is absent, empty or not text. */
+/** A text field. Undefined: it is absent, empty or not text. */
 export function textOf({ fields }: Entry, field: string): string | undefined {
   const value = fields[field];
   return typeof value === "string" && value !== "" ? value : undefined;
@@ -36,8 +37,8 @@ export function fileOf(entry: Entry, field: string): string | undefined {
 }
 
 /**
- * The content of `<field>-data` (base64) or of the file that `<field>` names. Throws KubeconfigError if the
- * file cannot be read.
+ * The content of `<field>-data` (base64) or of the file that `<field>` names. Throws KubeconfigError if the file cannot
+ * be read.
  */
 export function pemOf(entry: Entry, field: string): string | undefined {
   const data = textOf(entry, `${field}-data`);

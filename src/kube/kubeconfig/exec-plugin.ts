@@ -1,6 +1,6 @@
 /**
- * Credential plugins of a kubeconfig: programs such as `aws eks get-token` that print an ExecCredential. A
- * plugin runs when a credential is needed. The result is kept until it expires or the server refuses it.
+ * Credential plugins of a kubeconfig: programs such as `aws eks get-token` that print an ExecCredential. A plugin runs
+ * when a credential is needed. The credential is kept until it expires or the server refuses it.
  * upstream: client-go plugin/pkg/client/auth/exec
  */
 import { spawn } from "node:child_process";
@@ -24,7 +24,7 @@ export interface ExecConfig {
   readonly interactiveMode?: "Never" | "IfAvailable" | "Always";
 }
 
-/** The cluster's data, for plugins with provideClusterInfo. */
+/** The data of the cluster, for plugins with provideClusterInfo. */
 export interface ExecCluster {
   readonly server: string;
   readonly caPem?: string | undefined;
@@ -32,14 +32,14 @@ export interface ExecCluster {
   readonly insecure?: boolean | undefined;
   readonly proxyUrl?: string | undefined;
   readonly disableCompression?: boolean;
-  /** The cluster's extension for plugins. */
+  /** The extension for plugins in the cluster's entry. */
   readonly config?: unknown;
 }
 
 const VERSIONS = ["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"];
 const TIMEOUT_MS = 60_000;
 
-/** What is wrong with the entry. Undefined if it can be used. Runs nothing. */
+/** What is wrong with the entry. Undefined: it can be used. The plugin is not run. */
 export function execProblem(
   { command, apiVersion, interactiveMode = "IfAvailable" }: ExecConfig,
   hasTerminal: boolean,
@@ -54,7 +54,7 @@ export function execProblem(
   return undefined;
 }
 
-/** Runs the plugin once. `folder` is the kubeconfig's; relative commands start there. */
+/** Runs the plugin once. `folder`: the folder of the kubeconfig, where relative commands start. */
 export async function runExecPlugin(
   config: ExecConfig,
   cluster: ExecCluster,
@@ -107,12 +107,12 @@ function outputOf(
   interactive: boolean,
 ): Promise<string> {
   return new Promise((done, fail) => {
-    // The plugin's standard error is for the user, so it goes to the standard error of this process.
+    // The plugin's standard error is for the user, so it is passed to the standard error of this process.
     const child = spawn(path, args, {
       env,
       stdio: [interactive ? "inherit" : "ignore", "pipe", "inherit"],
-      // The option `timeout` is not used. If the program cannot start, the timer of that option
-      // keeps this process running.
+      // The option `timeout` is not used. If the program cannot start, the timer of that option keeps this process
+      // running.
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
     let text = "";

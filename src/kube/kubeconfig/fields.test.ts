@@ -1,6 +1,6 @@
 /**
- * Each kubeconfig field that client-go supports, tested by the requests that arrive: the test's own servers answer
- * with what they received.
+ * Tests each kubeconfig field that client-go supports by the requests that arrive. The test's own servers answer with
+ * what they received.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -304,7 +304,7 @@ async function execInfo(
   return JSON.parse(Buffer.from(token, "base64").toString()).spec;
 }
 
-/** A proxy that answers CONNECT. `asked` collects the targets. */
+/** A proxy that answers CONNECT. `asked`: gets the target of each request. */
 function connectProxy(asked: string[]): Server {
   const server = createServer();
   server.on("connect", (request, client) => {
@@ -319,7 +319,7 @@ function connectProxy(asked: string[]): Server {
   return server;
 }
 
-/** SOCKS 5 without a login, for IPv4 and names (RFC 1928). */
+/** A SOCKS 5 proxy without a login, for IPv4 and names (RFC 1928). `asked`: gets the target of each request. */
 function socksProxy(asked: string[]): Server {
   return createTcp((client) => {
     client.once("data", () => {

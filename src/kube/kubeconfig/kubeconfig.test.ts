@@ -27,7 +27,7 @@ function kubeconfig(cluster: object, user: object = { token: "t" }, name = "conf
   return path;
 }
 
-/** A plugin that counts its runs: `token-1`, `token-2`, … */
+/** A plugin that counts its runs and returns `token-1`, `token-2`, …. */
 function plugin(status: string, apiVersion = "client.authentication.k8s.io/v1") {
   const runs = join(folder, `runs-${Math.trunc(clock.now())}-${status.length}`);
   writeFileSync(runs, "");
@@ -257,7 +257,7 @@ describe("a credential plugin", () => {
     const entry = { apiVersion: "client.authentication.k8s.io/v1", ...exec };
     const { credentials } = open(kubeconfig({ server: "https://x" }, { exec: entry }));
     await expect(credentials.current()).rejects.toThrow(words);
-    // A second call at once gets the same error.
+    // A second call right after the first gets the same error.
     const again = credentials.current();
     await expect(again).rejects.toThrow(words);
   });

@@ -1,6 +1,6 @@
 /**
- * Finds the API server and credentials: in kubeconfig files, or in a pod's service account. It supports every
- * field that client-go supports, and refuses logins that client-go has removed, with a remedy.
+ * Finds the API server and credentials: in kubeconfig files, or in a pod's service account. It supports every field
+ * that client-go supports. It refuses logins that client-go has removed, and names a remedy.
  * upstream: client-go tools/clientcmd, rest.InClusterConfig
  */
 import { existsSync, readFileSync } from "node:fs";
@@ -14,29 +14,29 @@ import type { Credentials } from "../transport/credentials.ts";
 import { type Entry, KubeconfigError, pemOf, refused, textOf } from "./entry.ts";
 import { credentialsOf, fileCredentials, impersonation, type PluginHost } from "./user.ts";
 
-/** How to reach one API server. */
+/** How to connect to one API server. */
 export interface ClusterAccess {
   /** URL of the server. It may have a path, if the server is behind a gateway. */
   readonly server: string;
   readonly caPem?: string;
   /** Name in the server's certificate, if it differs from the host in `server`. */
   readonly tlsServerName?: string;
-  /** The server's certificate is not checked. */
+  /** Set if the server's certificate is not checked. */
   readonly insecure?: true;
-  /** `http`, `https` or `socks5` URL. It may contain a password. */
+  /** URL of the proxy, with the scheme `http`, `https` or `socks5`. It may contain a password. */
   readonly proxyUrl?: string;
   readonly credentials: Credentials;
   /** Headers for impersonation (`Impersonate-…`). */
   readonly headers?: Readonly<Record<string, string | string[]>>;
-  /** Warnings for a person, one sentence each. Absent: none. */
+  /** Warnings for a person, one sentence each. Absent: there are none. */
   readonly warnings?: readonly string[];
 }
 
-/** Facts about the machine on which the login depends. Tests replace them. */
+/** Facts about the computer that the login depends on. Tests replace them. */
 export interface Machine {
   /** Folder of the pod's service account, as the kubelet mounts it. */
   readonly serviceAccount?: string;
-  /** Whether a credential plugin may ask the user. Default: standard input is a terminal. */
+  /** Whether a credential plugin may ask the user. Absent: yes if standard input is a terminal. */
   readonly hasTerminal?: boolean;
 }
 
@@ -62,9 +62,9 @@ interface LoadedConfig {
 }
 
 /**
- * Reads the access data. `paths` is as in KUBECONFIG: a list of files, of which the first that defines a name
- * wins. Missing files are ignored. Without `paths`: the pod's service account, or outside a pod
- * `~/.kube/config`. Throws KubeconfigError.
+ * Reads the access data. `paths`: as in KUBECONFIG, a list of files, of which the first that defines a name is used.
+ * Missing files are ignored. Undefined: the pod's service account, or outside a pod `~/.kube/config`. Throws
+ * KubeconfigError.
  */
 export function clusterAccess(
   paths: string | undefined,
@@ -88,7 +88,7 @@ function inCluster(host: string, port: string, folder: string, clock: Clock): Cl
   return {
     server: `https://${host.includes(":") ? `[${host}]` : host}:${port}`,
     caPem: readFileSync(join(folder, "ca.crt"), "utf8"),
-    // The kubelet writes a new token long before this one expires.
+    // The kubelet writes a new token long before the old one expires.
     credentials: fileCredentials({ tokenFile: join(folder, "token") }, clock),
   };
 }
@@ -127,8 +127,8 @@ function fromFiles(paths: readonly string[], host: PluginHost, clock: Clock): Cl
 type Reach = Pick<ClusterAccess, "server" | "caPem" | "tlsServerName" | "insecure" | "proxyUrl">;
 
 /**
- * The address, TLS and proxy of a cluster entry. `disable-compression` is ignored, because this client never
- * asks for compression.
+ * The address, TLS and proxy of a cluster entry. `disable-compression` is ignored, because this client never asks for
+ * compression.
  */
 function reachOf(cluster: Entry): Reach {
   const server = textOf(cluster, "server");
@@ -159,8 +159,8 @@ function reachOf(cluster: Entry): Reach {
 }
 
 /**
- * Adds the scheme if it is missing: HTTPS if the entry has TLS fields. upstream: client-go rest/url_utils.go,
- * DefaultServerURL
+ * Adds the scheme if it is missing: HTTPS if the entry has TLS fields.
+ * upstream: client-go rest/url_utils.go, DefaultServerURL
  */
 function serverUrl(cluster: Entry, server: string, isTls: boolean): string {
   const url = server.includes("://") ? server : `${isTls ? "https" : "http"}://${server}`;
@@ -188,7 +188,7 @@ function extension({ fields }: Entry, name: string): unknown {
   return listed(fields["extensions"]).find((one) => one.name === name)?.["extension"];
 }
 
-/** The content of a kubeconfig file as JSON; `{}` for an empty file. Throws KubeconfigError. */
+/** The content of a kubeconfig file as JSON. It is `{}` for an empty file. Throws KubeconfigError. */
 export function loadKubeconfig(path: string): Readonly<Record<string, unknown>> {
   let content: string;
   try {
@@ -217,7 +217,9 @@ function parsed(path: string, content: string): unknown {
   }
 }
 
-/** The first file that defines the name wins. upstream: client-go tools/clientcmd/loader.go */
+/**
+ * Finds an entry by name. The first file that defines the name is used. upstream: client-go tools/clientcmd/loader.go
+ */
 function find(
   loaded: readonly LoadedConfig[],
   list: "contexts" | "clusters" | "users",

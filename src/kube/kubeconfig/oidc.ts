@@ -1,7 +1,7 @@
 /**
- * OpenID Connect logins of a kubeconfig (`auth-provider: oidc`). The id token is used until it expires. Then
- * the issuer gives a new one for the refresh token. New tokens stay in memory and are not written to the
- * file. upstream: client-go plugin/pkg/client/auth/oidc
+ * OpenID Connect logins of a kubeconfig (`auth-provider: oidc`). The id token is used until it expires. Then the
+ * refresh token is used to get a new one from the issuer. New tokens are kept in memory and not written to the file.
+ * upstream: client-go plugin/pkg/client/auth/oidc
  */
 import { Agent, request } from "undici";
 import { CredentialsError, type TimedCredential } from "../transport/credentials.ts";
@@ -16,12 +16,11 @@ export interface OidcConfig {
   readonly [field: string]: string | undefined;
 }
 
-/** A token is not used in the last milliseconds before its expiry. upstream: the same package, expiryDelta */
+/** Milliseconds before its expiry in which a token is no longer used. upstream: the same package, expiryDelta */
 const EARLY_MS = 10_000;
 
 /**
- * Returns a valid token on each call. `caPem` is the authority of the issuer's certificate, if it is not the
- * system's.
+ * Returns a valid token on each call. `caPem`: the authority of the issuer's certificate, if it is not the system's.
  */
 export function oidcTokens(
   config: OidcConfig,
@@ -34,8 +33,7 @@ export function oidcTokens(
   return async () => {
     const untilMs = idToken === undefined ? 0 : expiryMs(idToken) - EARLY_MS;
     if (idToken !== undefined && now() < untilMs) {
-      // Used only once. A further call means that the token has expired or that the server refused
-      // it.
+      // Used only once. A second call means that the token has expired or that the server refused it.
       const token = idToken;
       idToken = undefined;
       return { credential: { token }, untilMs };
@@ -101,7 +99,10 @@ async function ask(url: string, agent: Agent, form?: string): Promise<Record<str
   }
 }
 
-/** Expiry (`exp`) of a JWT in milliseconds; 0 if it has none. The server checks the signature. */
+/**
+ * When a JWT expires (`exp`), in milliseconds since 1970. It is 0 if it has no such time. The server checks the
+ * signature.
+ */
 function expiryMs(token: string): number {
   try {
     const payload = Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8");

@@ -1,7 +1,7 @@
 /**
- * Credentials of a kubeconfig's user: a token, a certificate, a password, a credential plugin or OIDC. Files
- * are read again from time to time. Also the headers for impersonation. upstream: client-go
- * tools/clientcmd/validation.go, transport/round_trippers.go
+ * Credentials of a kubeconfig's user: a token, a certificate, a password, a credential plugin or OIDC. Files are read
+ * again from time to time. Also the headers for impersonation.
+ * upstream: client-go tools/clientcmd/validation.go, transport/round_trippers.go
  */
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
@@ -18,7 +18,7 @@ import { type Entry, fileOf, pemOf, refused, textOf } from "./entry.ts";
 import { type ExecCluster, type ExecConfig, execProblem, runExecPlugin } from "./exec-plugin.ts";
 import { type OidcConfig, oidcTokens } from "./oidc.ts";
 
-/** Files with tokens and certificates are read again after this time. upstream: client-go transport */
+/** Milliseconds after which files with tokens and certificates are read again. upstream: client-go transport */
 const FILE_LIFETIME_MS = 60_000;
 
 /** Auth providers that client-go had until Kubernetes 1.26, and what replaces them. */
@@ -27,7 +27,7 @@ const REMOVED_PROVIDERS: Readonly<Record<string, string>> = {
   azure: "install kubelogin and run kubelogin convert-kubeconfig",
 };
 
-/** What the machine offers to credential plugins. */
+/** What credential plugins need to know about the computer. */
 export interface PluginHost {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Whether a user can answer a plugin's questions. */
@@ -35,8 +35,8 @@ export interface PluginHost {
 }
 
 /**
- * The credentials of a user. `cluster` is the cluster's data for plugins. Throws KubeconfigError with a
- * remedy for invalid entries.
+ * The credentials of a user. `cluster`: the data of the cluster for plugins. Throws KubeconfigError with a remedy for
+ * invalid entries.
  */
 export function credentialsOf(
   user: Entry,
@@ -57,7 +57,9 @@ export function credentialsOf(
   return ownCredentials(user, clock);
 }
 
-/** Why the entry cannot be used: fields that exclude each other, or a certificate without its key. */
+/**
+ * Why the entry cannot be used: fields that exclude each other, or a certificate without its key. Undefined: it can.
+ */
 function userProblem(user: Entry): string | undefined {
   const has = (...fields: readonly string[]) =>
     fields.some((field) => textOf(user, field) !== undefined);
@@ -122,9 +124,8 @@ export interface CredentialFiles {
 }
 
 /**
- * Credentials from files, which are read again from time to time. If a file cannot be read, the last
- * credential stays. `given` has the credentials that are not in files, and the token until its file can be
- * read.
+ * Credentials from files, which are read again from time to time. If a file cannot be read, the previous credential is
+ * kept. `given`: the credentials that are not in files, and the token until its file can be read.
  */
 export function fileCredentials(
   { tokenFile, certFile, keyFile }: CredentialFiles,
@@ -156,7 +157,7 @@ export function fileCredentials(
         keyFile === undefined ? given.clientCertificate?.keyPem : read(keyFile),
       ),
     };
-    // Unchanged credentials keep their object, so connections stay open.
+    // Unchanged credentials keep the same object, so that connections are not closed.
     if (JSON.stringify(next) !== JSON.stringify(last)) last = next;
     return { credential: last, forMs: FILE_LIFETIME_MS };
   };
@@ -206,8 +207,8 @@ function headerText(user: Entry, field: string, value: string): string {
 }
 
 /**
- * Escapes characters that a header's name must not contain, as in URLs. upstream: the same file,
- * headerKeyEscape
+ * Escapes characters that a header's name must not contain, as in URLs.
+ * upstream: the same file, headerKeyEscape
  */
 function escapedKey(key: string): string {
   return [...Buffer.from(key, "utf8")]

@@ -49,7 +49,7 @@ describe("asking for very many", () => {
     const { asker, asked, next, isAtRest } = slowly();
     asker.ask("a", named("a", 1_000));
     expect(asked).toHaveLength(128);
-    // A list that is being queued starts again. A list that still waits is replaced.
+    // A list that is being queued is started again. A list that still waits is replaced.
     asker.ask("a", named("a", 4));
     asker.ask("b", named("dropped", 4));
     asker.ask("b", named("b", 4));

@@ -1,7 +1,7 @@
 /**
- * Queues very many requests for one event, such as all claims of a pool. Each step queues some, so that other
- * work runs in between. If the same object changes meanwhile, its list starts again. An error in one list does
- * not stop the others, and is reported instead of thrown.
+ * Queues very many requests for one event, such as those for all claims of a pool. Each step queues some, so that other
+ * work runs in between. If the same object changes meanwhile, its list is started again. An error in one list does not
+ * stop the others, and is reported instead of thrown.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -9,12 +9,12 @@ import { mustNotFail } from "../../base/must-not-fail.ts";
 import { besideOthers, type Steps } from "../../base/steps.ts";
 import type { Request } from "./controller.ts";
 
-/** Requests in one step. Each takes a few microseconds. */
+/** Number of requests in one step. Each takes a few microseconds. */
 const PER_STEP = 256;
 
 /**
- * The requests of one event, computed lazily. Undefined means that an object was visited and needs no request. If
- * the iterator throws, it is asked for the next request; a generator has ended then.
+ * The requests of one event, computed only when needed. Undefined: an object was visited that needs no request. If the
+ * iterator throws, its next item is read; a generator has ended then.
  */
 type Many = Iterable<Request | undefined>;
 
@@ -42,8 +42,7 @@ export class Asker {
   }
 
   /**
-   * Adds a list. `about` identifies the event's object: a list for the same object that still waits is
-   * replaced.
+   * Adds a list. `about`: identifies the object of the event. A list for the same object that still waits is replaced.
    */
   ask(about: string, many: Many): void {
     this.#waiting.set(about, many);
@@ -53,7 +52,7 @@ export class Asker {
     if (rest !== undefined) mustNotFail(rest, "asking controllers");
   }
 
-  /** Queues nothing more. */
+  /** Stops the queueing of requests. */
   stop(): void {
     this.#waiting.clear();
     this.#isStopped = true;

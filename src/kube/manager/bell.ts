@@ -1,17 +1,17 @@
 /**
- * Lets code outside of the watches ask a controller for a reconcile. A request before the controller starts
- * or after it stops is lost.
+ * Lets code outside of the watches request a reconcile of a controller. A request before the controller starts or after
+ * it stops is lost.
  */
 import type { Controller, Request } from "./controller.ts";
 
-/** Lets other code ask a controller for a reconcile. */
+/** Passes requests from other code to a controller. */
 export interface Bell {
   ring(request: Request): void;
-  /** For the controller that receives the requests. */
+  /** The function through which a controller receives the requests. */
   readonly listen: NonNullable<Controller["listen"]>;
 }
 
-/** A bell that does nothing until a controller listens. */
+/** Creates a bell. Its requests are lost until a controller listens. */
 export function createBell(): Bell {
   let hear: ((request: Request) => void) | undefined;
   return {

@@ -2,27 +2,27 @@
 import type { Kind, KubeObject } from "../../apis/meta.ts";
 import type { MirrorEvent } from "../mirror/mirror.ts";
 
-/** The object to reconcile. Requests with equal kind and key wait in the queue only once. */
+/** A request to reconcile an object. Requests with equal kind and key wait in the queue only once. */
 export interface Request {
   readonly kind: string;
   readonly namespace?: string | undefined;
   readonly name: string;
 }
 
-/** The request for this object. `kind` is passed because objects in lists may lack it. */
+/** The request for this object. `kind`: passed because objects in lists may lack it. */
 export function requestFor(kind: string, { metadata }: Pick<KubeObject, "metadata">): Request {
   return { kind, namespace: metadata.namespace, name: metadata.name };
 }
 
-/** No reconcile is needed until a watched object changes. */
+/** The outcome that no reconcile is needed until a watched object changes. */
 export const AWAIT_CHANGE = Object.freeze({ requeueAfterMs: undefined });
 
-/** `requeueAfterMs`: reconcile again then, or earlier if something changes. */
+/** The outcome of a reconcile. `requeueAfterMs`: when to reconcile again, unless something changes earlier. */
 export interface Outcome {
   readonly requeueAfterMs: number | undefined;
 }
 
-/** Reconcile again in `ms` milliseconds, unless a change comes first. */
+/** The outcome that the object is reconciled again in `ms` milliseconds, unless it changes earlier. */
 export function requeueAfter(ms: number): Outcome {
   return { requeueAfterMs: ms };
 }
@@ -37,7 +37,7 @@ export function soonest(...outcomes: readonly Outcome[]): Outcome {
   return { requeueAfterMs: result };
 }
 
-/** One source of requests. Without `toRequests`, an object requests itself. */
+/** A watched kind whose changes cause requests. Without `toRequests`, a change requests the object itself. */
 export interface Source<T extends KubeObject = KubeObject> {
   readonly kind: Kind<T>;
   readonly toRequests?: (
@@ -46,8 +46,8 @@ export interface Source<T extends KubeObject = KubeObject> {
     before: T | undefined,
   ) => readonly Request[];
   /**
-   * Used instead of `toRequests` if one object may request very many. They are queued later, in steps. An
-   * undefined item means no request for that object; an undefined result means no requests at all.
+   * Used instead of `toRequests` if one object may cause very many requests. They are queued later, in steps. An
+   * undefined item means no request for that object. An undefined result means no requests at all.
    */
   readonly toMany?: (
     object: T,
@@ -72,23 +72,23 @@ export function sourceOfMany<T extends KubeObject>(
   return { kind, toMany } as unknown as Source;
 }
 
-/** One reconcile loop, as data: the manager runs it. */
+/** One reconcile loop, as data that the manager runs. */
 export interface Controller {
-  /** The name in logs, metrics and docs, as upstream's: `nodeclaim.lifecycle`. */
+  /** The name in logs, metrics and docs. It is upstream's, such as `nodeclaim.lifecycle`. */
   readonly name: string;
   readonly watches: readonly Source[];
-  /** Concurrent reconciles. 1 for singletons. */
+  /** The most reconciles at the same time. It is 1 for a controller with a single request. */
   readonly concurrency: number;
-  /** Requests at the start. A singleton requests itself here. */
+  /** Requests at the start. A controller that needs no object requests itself here. */
   readonly initialRequests?: readonly Request[];
-  /** Wait after a failed reconcile, doubled with each failure. Default: 1 s up to 60 s. */
+  /** The wait after a failed reconcile, doubled with each failure. Absent: 1 s up to 60 s. */
   readonly backoffMs?: { readonly base: number; readonly max: number };
   /**
-   * For requests that do not come from a watch, such as a queue in memory. It gets `ask` at the start, and
-   * returns a function that stops it.
+   * For requests that do not come from a watch, such as those of a queue in memory. It is called with `ask` at the
+   * start, and returns a function that stops it.
    */
   readonly listen?: (ask: (request: Request) => void) => () => void;
-  /** Resolves when done. If it throws, it is retried after a wait, except for TerminalError. */
+  /** Reconciles one object. If it rejects, it is retried after a wait, except for TerminalError. */
   reconcile(request: Request): Promise<Outcome>;
 }
 
@@ -96,6 +96,6 @@ export interface Controller {
 export interface Manager {
   add(controller: Controller): void;
   start(): Promise<void>;
-  /** Takes no more requests, waits for running reconciles, and stops listening to the mirrors. */
+  /** Accepts no more requests, waits for running reconciles, and stops listening to the mirrors. */
   stop(): Promise<void>;
 }

@@ -1,7 +1,7 @@
 /**
- * Runs controllers. Each has a work queue that mirrors fill. No reconcile starts before every mirror has its
- * first list, because decisions need the whole cluster. No reconcile starts while a vital mirror is behind
- * the server, because decisions need the present state.
+ * Runs controllers. Each has a work queue that mirrors fill. No reconcile starts before every mirror has its first
+ * list, because decisions need the whole cluster. No reconcile starts while a vital mirror is outdated, because
+ * decisions need the present state.
  */
 import { keyOf } from "../../apis/meta.ts";
 import { AssertionError } from "../../base/assert.ts";
@@ -22,9 +22,11 @@ import {
 } from "./controller.ts";
 import { WorkQueue } from "./work-queue.ts";
 
-/** Milliseconds until an out-of-date copy is checked again. */
+/** Milliseconds until an outdated mirror is checked again. */
 const STALE_RETRY_MS = 250;
-/** A reopened watch is behind for a moment. After this many milliseconds the log says so. */
+/**
+ * Milliseconds after which an outdated mirror is logged. A reopened watch is outdated for a moment, which is normal.
+ */
 const STALE_TOLD_MS = 5_000;
 const DEFAULT_BACKOFF_MS = { base: 1_000, max: 60_000 } as const;
 
@@ -41,18 +43,18 @@ const NO_SCOPE: ReconcileScope = {
   after: (_request, work) => work(),
 };
 
-/** The manager's dependencies. */
+/** What the manager needs. */
 export interface ManagerDeps {
   readonly mirrors: LiveMirrors;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
-  /** Gets the metrics of controllers and queues in `KUBE_METRICS`. */
+  /** Receives the metrics of controllers and queues that `KUBE_METRICS` declares. */
   readonly metrics?: Metrics;
   readonly scope?: ReconcileScope;
 }
 
-/** Runs controllers over shared mirrors. None reconciles before all mirrors have their first list. */
+/** Creates a manager that runs controllers over shared mirrors. */
 export function createManager(deps: ManagerDeps): Manager {
   const controllers: Controller[] = [];
   const queues: WorkQueue<Request>[] = [];
@@ -93,7 +95,7 @@ export function createManager(deps: ManagerDeps): Manager {
   return {
     add: (controller) => {
       controllers.push(controller);
-      // Opened now, so that `start` waits for all mirrors.
+      // The mirror is opened now, so that `start` waits for all mirrors.
       for (const { kind } of controller.watches) deps.mirrors.of(kind);
     },
     start: async () => {
@@ -101,7 +103,7 @@ export function createManager(deps: ManagerDeps): Manager {
       const rest = besideOthers(deps.clock, feed());
       if (rest !== undefined) await rest;
       if (stopped) return;
-      // Queues open only after all objects have been passed on, so that no decision uses half of the cluster.
+      // Queues start only after all objects have been passed on, so that no decision is made with half of the cluster.
       for (const queue of queues) queue.open();
       if (deps.metrics !== undefined)
         stops.push(...showQueues(deps.metrics, deps.clock, controllers, byName));
@@ -132,8 +134,8 @@ function askerFor(
 }
 
 /**
- * Returns whether all vital copies are current. Logs if one has been out of date for long, and when it is
- * current again.
+ * Returns a function that says whether all vital mirrors are current. It logs if one has been outdated for long, and
+ * when it is current again.
  */
 function createGate({ mirrors, clock, log }: ManagerDeps): () => boolean {
   let sinceMs: number | undefined;
@@ -189,14 +191,13 @@ function queueOf(
     onError: (request, error) => {
       const all = eachOf(error);
       const fields = { ...request, error: describe(error) };
-      // Conflicts are a normal way to learn of a change. They are retried with little logging, and are no
-      // errors.
+      // A conflict only means that the object has changed. It is retried with little logging, and counts as no error.
       if (all.every(isConflict)) {
         metrics?.count("controller_runtime_reconcile_total", { ...own, result: "requeue" });
         scope.after(request, () => log.debug("reconcile lost a race, trying again", fields));
         return "soon";
       }
-      // The request waits for a change only if all its errors are terminal.
+      // The request is retried, unless all its errors are terminal. Then it waits for a change.
       const terminal = all.every((one) => one instanceof TerminalError);
       metrics?.count("controller_runtime_reconcile_total", { ...own, result: "error" });
       metrics?.count("controller_runtime_reconcile_errors_total", own);
@@ -213,7 +214,7 @@ function queueOf(
   });
 }
 
-/** Gauges of the queues, computed at each scrape. Returns functions that stop them. */
+/** Registers gauges of the queues, computed at each scrape. Returns functions that remove them. */
 function showQueues(
   metrics: Metrics,
   clock: Clock,
@@ -262,14 +263,14 @@ function showQueues(
   ];
 }
 
-/** Whether the error has a class of its own, so that its message is enough. Others need a stack trace. */
+/** Whether the error has a class of its own, so that its message is enough. Other errors need a stack trace. */
 function isKnown(error: Error): boolean {
   return error.name !== "Error" && error.name !== "TypeError" && error.name !== "AssertionError";
 }
 
 /**
- * The messages of an error and its causes. Unknown errors also show their place in the code. A cause's
- * message is not repeated.
+ * The messages of an error and its causes. Unknown errors also show their place in the code. A cause's message is not
+ * repeated.
  */
 export function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);

@@ -30,7 +30,7 @@ function queue(
   return { clock, log, queue: queued };
 }
 
-/** A clock that stands still during a turn of the event loop. `sleeps` has the functions that start the next turn. */
+/** A clock that stands still during a turn of the event loop. `sleeps`: the functions that start the next turn. */
 function clockOfTurns(turnMs: () => number) {
   const clock = new VirtualClock(0);
   const sleeps: (() => void)[] = [];
@@ -119,7 +119,7 @@ describe("work queue", () => {
     const last = log.slice(-50).map((line) => Number(line.split(" ")[0]));
     expect(log).toHaveLength(450);
     expect(new Set(last).size).toBeGreaterThan(40);
-    // Between half of the usual wait and all of it.
+    // The wait is between half of the usual wait and all of it.
     expect(Math.min(...last)).toBeGreaterThanOrEqual(5_500 / 2);
   });
 
@@ -196,7 +196,7 @@ describe("work queue", () => {
     }
     await clock.settle();
     expect(begun).toEqual(Array.from({ length: 100 }, (_, item) => item));
-    // Items start during ten milliseconds. After that, the ones that have started may still finish.
+    // Items start during ten milliseconds. After that, those that have started may still finish.
     expect(Math.max(...perTurn.values())).toBeLessThanOrEqual(25);
     expect(q.depth).toBe(0);
   });

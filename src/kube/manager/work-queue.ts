@@ -1,6 +1,6 @@
 /**
- * A queue of items to process. An item waits at most once and is processed by one worker at a time. If it is
- * added during processing, it is processed again. Failed items return after a growing delay.
+ * A queue of items to process. An item waits at most once and is processed by one worker at a time. If it is added
+ * during processing, it is processed again. Failed items are added again after a growing delay.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -10,32 +10,35 @@ import { turnIsOver } from "../../base/steps.ts";
 import type { Outcome } from "./controller.ts";
 
 /**
- * `later`: retry after the backoff. `soon`: retry after a conflict, which does not count as a failure.
- * `never`: wait until the item is added again.
+ * How an item is retried after an error. `later`: after the backoff. `soon`: after a conflict, which does not count as
+ * a failure. `never`: not until the item is added again.
  */
 export type Retry = "later" | "soon" | "never";
 
-/** First wait after a conflict. It doubles with each one, up to the first wait after a failure. */
+/** The first wait after a conflict. It doubles with each one, up to the first wait after a failure. */
 const SOON_MS = 100;
 
-/** Items with equal keys are never processed at the same time. At most `concurrency` items are. */
+/**
+ * Items with equal keys are never processed at the same time. At most `concurrency` items are processed at the same
+ * time.
+ */
 export interface WorkQueueOptions<T> {
   readonly clock: Clock;
   readonly concurrency: number;
   readonly keyOf: (item: T) => string;
-  /** Processes an item. Resolves with the time of the next processing; a rejection is retried. */
+  /** Processes an item. Resolves to the time of the next processing; a rejection is retried. */
   readonly work: (item: T) => Promise<Outcome>;
   /** Decides how an error is retried. */
   readonly onError: (item: T, error: unknown) => Retry;
   readonly backoffMs: { readonly base: number; readonly max: number };
   /**
-   * Random number in [0, 1). A wait after a conflict is between half of its length and its length, by this
-   * number. Absent: its length.
+   * Returns a random number from 0 to below 1. It sets a wait after a conflict between half of its length and its full
+   * length. Absent: the full length.
    */
   readonly jitter?: () => number;
   /** Called with the waiting time of an item and the time of its processing. */
   readonly onDone?: (waitedMs: number, workedMs: number) => void;
-  /** Adds items, but processes none before `open` is called. */
+  /** Whether the queue processes no items before `open` is called. */
   readonly held?: boolean;
 }
 
@@ -45,13 +48,16 @@ interface Entry<T> {
   failures: number;
   /** Number of conflicts in a row. */
   races: number;
-  /** Due time of the delayed retry. An earlier one replaces it. */
+  /** When the item is due for its delayed retry. If it is added earlier, that replaces the retry. */
   dueMs: number | undefined;
   /** Since when the item waits or is processed. */
   sinceMs: number;
 }
 
-/** Keys to process, each once however often it was added. A failed item returns after a growing backoff. */
+/**
+ * A queue that processes each key once, however often it was added. A failed item is added again after a growing
+ * backoff.
+ */
 export class WorkQueue<T> {
   readonly #options: WorkQueueOptions<T>;
   readonly #entries = new Map<string, Entry<T>>();
@@ -68,7 +74,7 @@ export class WorkQueue<T> {
   #armedForMs: number | undefined;
   #stopped = false;
   #idle: (() => void)[] = [];
-  /** True until `open` is called. */
+  /** Whether `open` has still to be called. */
   #held: boolean;
   /** Number of items that wait for another turn of the event loop. */
   #queueing = 0;
@@ -79,7 +85,7 @@ export class WorkQueue<T> {
     this.#held = options.held === true;
   }
 
-  /** Starts processing, if the queue was created as held. */
+  /** Starts processing, if the queue was created with `held`. */
   open(): void {
     this.#held = false;
     this.#pump();
@@ -90,7 +96,7 @@ export class WorkQueue<T> {
     return this.#ready.length - this.#readyAt;
   }
 
-  /** Number of added items so far. An item that waits already is not counted again. */
+  /** Number of added items so far. An item that already waits is not counted again. */
   get adds(): number {
     return this.#adds;
   }
@@ -136,7 +142,7 @@ export class WorkQueue<T> {
     this.#arm();
   }
 
-  /** Takes no more items. Resolves when the running ones have ended. */
+  /** Accepts no more items. Resolves when the running ones have finished. */
   stop(): Promise<void> {
     this.#stopped = true;
     if (this.#running === 0) return Promise.resolve();
@@ -194,7 +200,7 @@ export class WorkQueue<T> {
     this.#leave();
   }
 
-  /** Frees a slot for the next item. */
+  /** Makes room for the next item. */
   #leave(): void {
     this.#running--;
     this.#pump();
@@ -202,8 +208,9 @@ export class WorkQueue<T> {
   }
 
   /**
-   * Work that waits for no I/O stays in one turn of the event loop. With 100,000 such items other work would
-   * not run. So items start one after the other, as many as fit into a turn.
+   * Waits for another turn of the event loop if this one is over. Work that waits for no I/O would otherwise run in one
+   * turn, and with 100,000 items other work would not run. So items start one after the other, as many as fit into a
+   * turn.
    */
   #anotherTurn(): Promise<void> {
     this.#queueing++;
@@ -224,14 +231,14 @@ export class WorkQueue<T> {
     if (entry.state === "idle" && entry.dueMs === undefined && isFine) this.#entries.delete(key);
   }
 
-  /** The wait before a retry. Undefined: no retry. */
+  /** The wait before a retry in milliseconds. Undefined: no retry. */
   #retryMs(entry: Entry<T>, retry: Retry): number | undefined {
     if (retry === "never") return undefined;
     this.#retries++;
     const { backoffMs, jitter } = this.#options;
     const { base, max } = backoffMs;
     if (retry === "later") return Math.min(max, doubled(base, entry.failures++));
-    // A random wait, so that the losers of one conflict do not meet again.
+    // A random wait, so that two writers of one object do not conflict again.
     const waitMs = Math.min(base, doubled(SOON_MS, entry.races++));
     return jitter === undefined ? waitMs : Math.round((waitMs * (1 + jitter())) / 2);
   }

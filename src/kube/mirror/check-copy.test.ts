@@ -22,7 +22,7 @@ function world(first: readonly Node[], listed?: readonly Node[]) {
   const server = {
     nodes: first,
     version: 10,
-    /** The answer to a list of the whole kind. Default: the existing nodes. */
+    /** The answer to a list of the whole kind. Undefined: the existing nodes. */
     listed: listed as readonly Node[] | Error | undefined,
     listMs: 0,
     lists: [] as string[],
@@ -49,7 +49,7 @@ function world(first: readonly Node[], listed?: readonly Node[]) {
         close: () => undefined,
         async *[Symbol.asyncIterator]() {
           yield* events;
-          // The bookmark prevents that the watch counts as silent.
+          // The bookmark prevents the watch from counting as silent.
           yield { type: "BOOKMARK", object: { metadata: { name: "", resourceVersion } } };
           await clock.sleep(WATCH_MS);
         },

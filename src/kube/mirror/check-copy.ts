@@ -1,7 +1,7 @@
 /**
- * Compares a mirror's copy with the server. A list may have lacked an object, or a watch event may be lost,
- * and no later event would reveal it. For a missed pod, another node would be launched. karpenter-ts only:
- * client-go does not list again while its watch works.
+ * Compares a mirror with the server. A list may have lacked an object, or a watch event may be lost, and no later event
+ * would reveal it. Then, for example, another node would be launched for a pod that the mirror lacks. karpenter-ts
+ * only: client-go does not list again while its watch works.
  */
 import { type Kind, type KubeObject, keyOf } from "../../apis/meta.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -9,13 +9,13 @@ import type { Logger } from "../../base/log.ts";
 import { inTurns, type Steps, TURN_MS } from "../../base/steps.ts";
 import type { KubeClient, ListOptions, ListPage, ReadPage } from "../client/client.ts";
 
-/** The mirror's copy at the version of its watch. */
+/** The objects of a mirror, at the version of its watch. */
 export interface Copy<T extends KubeObject> {
-  /** The fields of an object that the copy keeps. */
+  /** Reduces an object to the fields that the mirror keeps. */
   keep(object: T): T;
-  /** Whether the copy lacks this object or has an older version of it. */
+  /** Whether the mirror lacks this object or has an older version of it. */
   lacks(object: T): boolean;
-  /** Objects up to this version whose keys are not in `listed`, by key. */
+  /** Objects up to the version `upTo` whose keys are not in `listed`. */
   notIn(listed: ReadonlySet<string>, upTo: number): Steps<readonly T[]>;
   /** Adds missed objects, and removes those that are gone. */
   heal(difference: Difference<T>): void;
@@ -33,18 +33,18 @@ interface CheckOptions<T extends KubeObject> {
   readonly kind: Kind<T>;
   readonly selection: Pick<ListOptions, "fieldSelector" | "labelSelector" | "namespace">;
   readonly copy: Copy<T>;
-  /** Decodes protobuf, which costs the server and this process less than JSON. Absent: JSON. */
+  /** Decodes protobuf, which takes the server and this process less work than JSON. Absent: JSON is used. */
   readonly readPage?: ReadPage<T> | undefined;
 }
 
 /** Milliseconds between two checks of one kind. */
 const REST_MS = 60 * 60_000;
-/** The pause is at least this many times as long as the check, during which the watch stands still. */
+/** The pause before the next check, as a multiple of the check's length. During a check the watch delivers nothing. */
 const REST_TIMES = 500;
-/** Most objects that one check reads by name, with one request each. The others wait for the next check. */
+/** The most objects that one check reads by name, with one request each. The others wait for the next check. */
 const MOST_ASKED = 100;
 
-/** The checks of one copy. They need only the right to list. */
+/** Runs the checks of one mirror. They need only the right to list. */
 export class CopyCheck<T extends KubeObject> {
   readonly #options: CheckOptions<T>;
   #dueMs = 0;
@@ -53,13 +53,13 @@ export class CopyCheck<T extends KubeObject> {
     this.#options = options;
   }
 
-  /** Call when the kind was listed. The next check waits. */
+  /** Records that the kind was just listed, so the next check is due only after the pause. */
   rest(): void {
     this.#dueMs = this.#options.clock.elapsedMs() + REST_MS;
   }
 
   /**
-   * Runs a check if it is due. The watch must have reached the version `upTo`. Never rejects, because the watch
+   * Runs a check if it is due. The watch must have reached the version `upTo`. It never rejects, because the watch
    * continues after it.
    */
   async run(upTo: number, isWanted: () => boolean): Promise<void> {
@@ -86,12 +86,12 @@ export class CopyCheck<T extends KubeObject> {
     );
   }
 
-  /** An object that the list lacks is read by name before it counts as gone. */
+  /** Finds the differences. An object that the list lacks is read by name before it counts as gone. */
   async #compare(upTo: number): Promise<Difference<T>> {
     const { client, clock, kind, selection, copy, readPage } = this.#options;
     const missed: T[] = [];
-    // Only names are kept, because there may be a million objects. The watch will still deliver an object whose
-    // version is newer than `upTo`, so it is not missed.
+    // Only names are kept, because there may be a million objects. The watch will still deliver an object whose version
+    // is newer than `upTo`, so it is not missed.
     const nameOf = (item: T, reduce: (item: T) => T): T => {
       if (versionOf(item.metadata) <= upTo && copy.lacks(item)) missed.push(reduce(item));
       const { name, namespace } = item.metadata;
@@ -123,7 +123,7 @@ export class CopyCheck<T extends KubeObject> {
   }
 }
 
-/** The items of a page that were reduced when they were decoded. */
+/** Reduces the items of a page, which the decoder has already reduced once, to their names. */
 function namesOf<T extends KubeObject>(
   page: ListPage<T>,
   nameOf: (item: T, reduce: (item: T) => T) => T,
@@ -131,13 +131,12 @@ function namesOf<T extends KubeObject>(
   return { ...page, items: page.items.map((item) => nameOf(item, (one) => one)) };
 }
 
-/** Selects no object, so the list costs the server little. */
+/** Selects no object, so the list takes the server little work. */
 const NO_OBJECT = "metadata.name=none";
 
 /**
- * The present version of the server's store. After etcd was restored from a backup it is lower than before,
- * and a watch from a higher version gets no events until it is reached. Undefined if the server does not
- * tell.
+ * The present version of the server's store. After etcd was restored from a backup it is lower than before. A watch
+ * from a higher version then gets no events until the version is reached. Undefined: the server does not say.
  */
 export async function storeVersion<T extends KubeObject>(
   client: Pick<KubeClient, "list">,

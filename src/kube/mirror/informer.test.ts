@@ -82,8 +82,7 @@ describe("informer", () => {
     const told = seen.length;
     expect(told).toBeGreaterThan(0);
     expect(told).toBeLessThanOrEqual(64);
-    // Changes of objects that the handler has received (n0000), of some that it has not received
-    // yet, and of a new one.
+    // Changes of objects that the handler has received (n0000), of some that it has not received yet, and of a new one.
     mirror.take({ type: "MODIFIED", object: node("n0000", 2) });
     mirror.take({ type: "MODIFIED", object: node("n0999", 3) });
     mirror.take({ type: "DELETED", object: node("n0998", 4) });
@@ -138,7 +137,7 @@ describe("informer", () => {
     seen.length = 0;
     mirror.replace({ items: [node("a", 1)], resourceVersion: "20" });
     expect(seen).toEqual(["removed old@2"]);
-    // The watch begins at the version of the list, so it sends this process's own write again.
+    // The watch begins at the version of the list, so it delivers this process's own write again.
     mirror.take({ type: "ADDED", object: node("ours", 25) });
     expect(seen).toEqual(["removed old@2"]);
     mirror.take({ type: "DELETED", object: node("ours", 30) });
@@ -153,8 +152,8 @@ describe("informer", () => {
     seen.length = 0;
     const steps = mirror.replaceInSteps({ items: [], resourceVersion: "20" });
     while (seen.length === 0) steps.next();
-    // This object was in the mirror before the list. This process creates it again before the step
-    // that would remove it.
+    // This object was in the mirror before the list. This process creates it again before the step that would remove
+    // it.
     mirror.observe(node("n1199", 26, "another"));
     while (steps.next().done !== true);
     expect(mirror.list().map(({ metadata }) => metadata.name)).toEqual(["n0999", "n1199"]);

@@ -1,7 +1,7 @@
 /**
- * The mirror of one kind. It takes lists, watch events and answers to this process's own writes, and tells
- * its handlers what was added, updated and removed. The newer resourceVersion wins. An object that the watch
- * removed is not restored by a late answer.
+ * The mirror of one kind. It receives lists, watch events and the answers to this process's own writes. Its handlers
+ * are called for each object that was added, updated or removed. The newer resourceVersion wins. An object that the
+ * watch removed is not restored by a late answer.
  */
 import type { Kind, KubeObject } from "../../apis/meta.ts";
 import { keyOf } from "../../apis/meta.ts";
@@ -12,9 +12,9 @@ import type { Copy } from "./check-copy.ts";
 import type { Feed, Mirror, MirrorHandler, MirrorOptions } from "./mirror.ts";
 import { placeOf, SortedKeys } from "./sorted-keys.ts";
 
-/** Objects in one step. Storing one, or passing it to a handler, takes some microseconds. */
+/** Number of objects in one step. Storing one, or passing it to a handler, takes some microseconds. */
 const OBJECTS_PER_STEP = 64;
-/** Keys in one step of work that only looks them up. */
+/** Number of keys in one step of work that only looks them up. */
 const KEYS_PER_STEP = 4_096;
 
 /** The mirror that a watch fills. */
@@ -28,11 +28,11 @@ export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
   readonly #onFailure: (error: unknown) => void;
   #synced = false;
   #newestSeen = 0;
-  /** The keys in order. They stay sorted while objects change but are neither added nor removed. */
+  /** The keys in order. They need no new sorting while objects change but are neither added nor removed. */
   readonly #keys = new SortedKeys();
   #list: readonly T[] | undefined;
 
-  /** `onFailure` is called when a handler throws. The other handlers still receive the change. */
+  /** `onFailure`: called when a handler throws. The other handlers still receive the change. */
   constructor(
     kind: Kind<T>,
     options: MirrorOptions<T>,
@@ -89,8 +89,8 @@ export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
       yield* this.#keys.ready();
       const keys = this.#keys.all();
       let fed = -1;
-      // Objects that the handler has not received yet will be passed in their latest state, so their changes
-      // are skipped.
+      // Objects that the handler has not received yet will be passed in their latest state, so their changes are
+      // skipped.
       const isToCome = (object: T) => fed < keys.length && placeOf(keys, keyOf(object)) > fed;
       const unlessToCome: MirrorHandler<T> = (event, object, before) => {
         if (!isToCome(object)) handler(event, object, before);
@@ -113,8 +113,8 @@ export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
   }
 
   /**
-   * Replaces the content by a list. Objects that the list lacks are gone, except for own writes after the
-   * list's version.
+   * Replaces the content by a list. Objects that the list lacks are removed, except for own writes after the list's
+   * version.
    */
   replace(list: KubeList<T>): void {
     atOnce(this.replaceInSteps(list));
@@ -129,8 +129,8 @@ export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
   }
 
   /**
-   * The version up to which the list has every object; own writes may be newer. A list without a version, or
-   * older than what was seen before (the server's store was set back), counts as complete.
+   * The version up to which the list has every object; own writes may be newer. A list without a version counts as
+   * complete. So does one that is older than earlier data, because then the server's store was set back.
    */
   #coveredBy(resourceVersion: string): number {
     const version = Number(resourceVersion) || 0;
@@ -138,8 +138,8 @@ export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
   }
 
   *#removeOthers(items: readonly T[], upTo: number): Steps<void> {
-    // Only objects known now are compared with the list. Objects that own writes add between two
-    // steps are newer than the list.
+    // Only objects known now are compared with the list. Objects that own writes add between two steps are newer than
+    // the list.
     const known = [...this.#objects.keys()];
     if (known.length === 0) return;
     const listed = new Set<string>();
@@ -149,13 +149,13 @@ export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
     const gone = yield* filterInSteps(known, KEYS_PER_STEP, (key) => !listed.has(key));
     yield* eachInSteps(gone.sort(), OBJECTS_PER_STEP, (key) => {
       const object = this.#objects.get(key);
-      // An object of an own write after the list stays. The watch will tell if it is deleted.
+      // An object of an own write after the list is kept. If it is deleted, the watch will deliver that.
       if (object !== undefined && versionOf(object) <= upTo) this.#remove(key);
     });
     yield;
   }
 
-  /** The fields of an object that are kept. */
+  /** Reduces an object to the fields that are kept. */
   keep(object: T): T {
     return deepFreeze(this.#project(object));
   }
@@ -185,7 +185,7 @@ export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
     else this.#put(event.object, event.projected);
   }
 
-  /** Takes the answer to an own write, before the watch brings it. */
+  /** Stores the object in the answer to an own write, before the watch delivers it. */
   observe(object: T): void {
     if (!this.#synced || this.#partial) return;
     const known = this.#objects.has(keyOf(object));
@@ -271,7 +271,7 @@ function versionOf(object: KubeObject): number {
   return Number(object.metadata.resourceVersion) || 0;
 }
 
-/** managedFields are a third of many objects, and no decision reads them. */
+/** The object without managedFields, which are a third of many objects. No decision reads them. */
 function dropManagedFields<T extends KubeObject>(object: T): T {
   if (object.metadata.managedFields === undefined) return object;
   const { managedFields: _, ...metadata } = object.metadata;

@@ -1,6 +1,6 @@
 /**
- * All mirrors of one process, and a client that puts the answers to own writes into them. So a reconcile sees
- * the writes of an earlier one without waiting for the watch.
+ * All mirrors of one process, and a client that puts the answers to own writes into them. So a reconcile sees the
+ * writes of an earlier one without waiting for the watch.
  */
 
 import type { Kind, KubeObject } from "../../apis/meta.ts";
@@ -13,7 +13,7 @@ import { Informer } from "./informer.ts";
 import type { Freshness, Mirror, MirrorOptions, Mirrors } from "./mirror.ts";
 import { type Reflection, reflect, type ViewState } from "./watch.ts";
 
-/** Dependencies of the watches. */
+/** What the watches need. */
 export interface MirrorsDeps {
   readonly client: KubeClient;
   readonly clock: Clock;
@@ -27,14 +27,11 @@ export class LiveMirrors implements Mirrors, Freshness {
   readonly #informers = new Map<string, Informer<KubeObject>>();
   readonly #loops: Reflection[] = [];
   #waiting: { readonly isSynced: () => boolean; readonly resolve: () => void }[] = [];
-  /** State of each mirror, by id. Absent: behind. */
+  /** State of each mirror, by id. Absent: `behind`. */
   readonly #views = new Map<string, ViewState>();
-  /** Kinds of the vital mirrors that are behind, by id. */
+  /** Kinds of the vital mirrors that are outdated, by id. */
   readonly #behind = new Map<string, string>();
-  /**
-   * The group of each kind that the server serves, by the id of the kind. `#unserved` has the ids of the other
-   * kinds.
-   */
+  /** The group of each kind that the server serves, by the id of the kind. `#unserved`: the ids of the other kinds. */
   readonly #served = new Map<string, string>();
   readonly #unserved = new Set<string>();
   /** A client that puts the server's answers into the mirrors. */
@@ -72,8 +69,7 @@ export class LiveMirrors implements Mirrors, Freshness {
       copy: informer,
       onList: (list) => {
         this.#notice(id, kind, list.resourceVersion !== "");
-        // There may be a million objects, so they are added in steps. Otherwise the lease would not be
-        // renewed in time.
+        // There may be a million objects, so they are added in steps. Otherwise the lease would not be renewed in time.
         const rest = besideOthers(this.#deps.clock, informer.replaceInSteps(list));
         if (rest !== undefined) return rest.then(() => this.#wake());
         this.#wake();
@@ -119,7 +115,10 @@ export class LiveMirrors implements Mirrors, Freshness {
     for (const loop of this.#loops.splice(0)) loop.close();
   }
 
-  /** Kinds of one group are usually installed together. If one appears, the missing ones are looked for again. */
+  /**
+   * Records whether a kind is served. Kinds of one group are usually installed together, so if one appears, the missing
+   * ones are tried again.
+   */
   #notice(id: string, { group }: Kind, isServed: boolean): void {
     if (!isServed) {
       this.#served.delete(id);

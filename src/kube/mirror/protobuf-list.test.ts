@@ -26,8 +26,8 @@ const PODS = ["a", "b", "c"].map((name) => ({
 }));
 
 /**
- * A server with pages of two pods. They are protobuf if the client accepts bytes and `isBroken` is false. Its
- * watches stay silent.
+ * A server with pages of two pods. They are protobuf if the client accepts bytes and `isBroken` is false. Its watches
+ * deliver nothing.
  */
 function serving(isBroken = false) {
   const asked: string[] = [];

@@ -1,20 +1,20 @@
 /**
- * The sorted keys of a mirror, of which there may be a million. Only keys that changed since the last call
- * are sorted. The first sort can run in steps before the first call.
+ * The sorted keys of a mirror, of which there may be a million. Only keys that changed since the last call are sorted.
+ * The first sort can run in steps before the first call.
  */
 import { mergeInSteps, type Steps, sortInSteps } from "../../base/steps.ts";
 
 /** Number of new keys that are sorted in one step. */
 const AT_ONCE = 4_096;
 
-/** Sorted keys that sort only the changes since the last call. */
+/** A sorted list of keys. A call sorts only the keys that were added since the last call. */
 export class SortedKeys {
-  /** All keys in order, as of the last call of `all`. */
+  /** All keys in order, at the last call of `all`. */
   #sorted: readonly string[] = [];
   /** Keys that were added and removed since that call. */
   #fresh = new Set<string>();
   #lost = new Set<string>();
-  /** New keys that are being sorted in steps. */
+  /** New keys that are being sorted in steps. Undefined: no steps are running. */
   #ordering: ReadonlySet<string> | undefined;
 
   add(key: string): void {
@@ -25,7 +25,7 @@ export class SortedKeys {
     if (!this.#fresh.delete(key)) this.#lost.add(key);
   }
 
-  /** All keys in order. The same array until a key is added or removed. */
+  /** All keys in order. The same array is returned until a key is added or removed. */
   all(): readonly string[] {
     if (this.#ordering !== undefined) {
       // `all` was called before the steps ended, so the keys are sorted now.
@@ -44,7 +44,7 @@ export class SortedKeys {
     return this.#sorted;
   }
 
-  /** Sorts in steps, so that `all` has to add only later changes. */
+  /** Sorts in steps, so that `all` has to sort only later changes. */
   *ready(): Steps<void> {
     if (this.#fresh.size <= AT_ONCE || this.#ordering !== undefined) return;
     const own = this.#fresh;
@@ -74,7 +74,7 @@ function ascending(a: string, b: string): number {
   return a < b ? -1 : 1;
 }
 
-/** The index of a key among sorted keys; -1 if it is missing. */
+/** The index of a key among sorted keys. It is -1 if the key is missing. */
 export function placeOf(sorted: readonly string[], key: string): number {
   let [low, high] = [0, sorted.length];
   while (low < high) {

@@ -56,7 +56,7 @@ function play(script: Script | undefined): Watch<Node> {
         if (step instanceof Error) throw step;
         yield step;
       }
-      // A watch beyond the script stays open and silent.
+      // A watch that is not in the script is not ended and delivers nothing.
       if (script === undefined) await closed;
     },
   };
@@ -251,7 +251,7 @@ describe("list and watch", () => {
     const gone = new KubeError(404, noObject, "getting");
     const CUSTOM = { ...NODE, group: "example.com", kind: "Widget", plural: "widgets" };
 
-    /** Follows a custom kind. `definition` is the answer to reading its CustomResourceDefinition. */
+    /** Watches a custom kind. `definition`: the answer to reading its CustomResourceDefinition. */
     function followCustom(
       lists: Parameters<typeof scripted>[0],
       watches: Parameters<typeof scripted>[1],

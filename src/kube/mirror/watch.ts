@@ -39,8 +39,8 @@ const BACKOFF_MAX_MS = 30_000;
 /** How often a kind that is not installed is tried again. */
 const UNSERVED_RETRY_MS = 30_000;
 /**
- * Longest pause between these attempts while other kinds of the group are served. The missing kind is then
- * probably one that newer or older releases have, so it will not appear soon.
+ * The longest pause between these attempts while other kinds of the group are served. The missing kind is then probably
+ * one that only newer or older releases have, so it will not appear soon.
  */
 const UNSERVED_RETRY_MAX_MS = 300_000;
 /** How often the log reports a kind that is installed but not served. */
@@ -51,19 +51,18 @@ const FORBIDDEN_RETRY_MS = 300_000;
 const SHORT_WATCH_MS = 1_000;
 /** The server ends a watch after 5 to 10 minutes, as client-go requests it. */
 const WATCH_TIMEOUT_SECONDS = 300;
-/** A server sends a bookmark each minute. A stream that is quiet for longer may be dead, even on an open connection. */
+/** A server sends a bookmark each minute. A stream that is silent for longer may be broken, even on an open socket. */
 const QUIET_LIMIT_MS = 75_000;
 /** The limit if no decision depends on the kind. kube-apiserver sends no bookmarks for kinds without writes. */
 const RELAXED_QUIET_LIMIT_MS = 300_000;
 
 /**
- * How far a copy can be trusted.
- *
- * - `current`: its watch is open, or the kind is proven not to be installed.
- * - `behind`: the watch broke, or the kind is not served now. The copy is that of the last list or event.
- * - `unproven`: the copy is empty, because the kind may not be read or is not served, although it may be
- *   installed. Or the last list had an older version than the one before. Such a copy is good enough for
- *   planning, but does not prove that an object is gone.
+ * How far a mirror can be trusted.
+ * - `current`: its watch is open, or it is certain that the kind is not installed.
+ * - `behind`: the watch broke, or the kind is not served now. The objects are those of the last list or event.
+ * - `unproven`: the mirror is empty, because the kind may not be read or is not served, although it may be installed.
+ *   Or the last list had an older version than the one before. Such a mirror is good enough for planning, but does not
+ *   prove that an object is gone.
  */
 export type ViewState = "current" | "behind" | "unproven";
 
@@ -77,21 +76,21 @@ export interface ReflectOptions<T extends KubeObject> {
   readonly fieldSelector?: string | undefined;
   readonly labelSelector?: string | undefined;
   readonly namespace?: string | undefined;
-  /** If reading the kind is forbidden, it counts as empty. Default: wait until it is allowed. */
+  /** Whether the kind counts as empty if reading it is forbidden. Absent: wait until it is allowed. */
   readonly optional?: boolean | undefined;
-  /** The stream may be silent for some minutes before it counts as dead. Default: a little more than one minute. */
+  /** Whether the stream may be silent for some minutes until it counts as broken. Absent: little more than one. */
   readonly relaxed?: boolean | undefined;
   readonly readFrame?: ReadFrame<T> | undefined;
   readonly readPage?: ReadPage<T> | undefined;
-  /** Whether other kinds of the group are served. If so, a missing kind is looked for less and less often. */
+  /** Whether other kinds of the group are served. If so, a missing kind is tried less and less often. */
   readonly groupIsServed?: () => boolean;
   /** Reduces an object to the fields that are kept. Absent: all are kept. */
   readonly keep?: ((object: T) => T) | undefined;
-  /** The copy to compare with the server from time to time. Absent: no comparison. */
+  /** The mirror to compare with the server from time to time. Absent: it is not compared. */
   readonly copy?: Copy<T>;
   /**
-   * Called after each list. A kind that is not served gives an empty list without version. The watch begins after
-   * this returns, or after the returned promise resolves.
+   * Called after each list. A kind that is not served gives an empty list without version. The watch begins after this
+   * returns, or after the returned promise resolves.
    */
   readonly onList: (list: KubeList<T>) => unknown;
   readonly onEvent: (event: WatchEvent<T>) => void;
@@ -102,18 +101,18 @@ export interface ReflectOptions<T extends KubeObject> {
 /** A running watch of one kind. */
 export interface Reflection {
   close(): void;
-  /** Call when another request reached the server. Ends the backoff and connects now. */
+  /** Ends the backoff and connects now. Call it when another request reached the server. */
   retryNow(): void;
-  /** Call when another kind was installed. The kind of this watch may be installed now, too. */
+  /** Call it when another kind was installed. The kind of this watch may be installed now, too. */
   lookAgain(): void;
 }
 
-/** The server's data was valid, but the receiving code failed. */
+/** The error that the server's data was valid, but the receiving code failed. */
 class HandlerError extends Error {
   override readonly name = "HandlerError";
 }
 
-/** Starts the loop. */
+/** Starts the loop of one kind. */
 export function reflect<T extends KubeObject>(options: ReflectOptions<T>): Reflection {
   const loop = new ReflectLoop(options);
   mustNotFail(loop.run(), `the watch of ${options.kind.plural}`);
@@ -132,16 +131,16 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
   /** How often in a row the version to resume from was gone. */
   #expired = 0;
   #state: ViewState = "behind";
-  /** True while the loop waits because the server gave no answer or an error of its own (5xx). */
+  /** Whether the loop waits because the server gave no answer or an error of its own (5xx). */
   #away = false;
-  /** The last failure was a fault of the server: unreachable, starting or overloaded. */
+  /** Whether the last failure was a fault of the server: unreachable, starting or overloaded. */
   #troubled = false;
   #heardMs = 0;
   /** The newest version in any list or event so far. */
   #newest = 0;
-  /** The last list is older than earlier data: the server lags behind, or its store was set back. */
+  /** Whether the last list is older than earlier data: the server lags behind, or its store was set back. */
   #isSetBack = false;
-  /** The kind was listed before. Its objects count until the kind's definition is gone. */
+  /** Whether the kind was listed before. Its objects count until the kind's definition is gone. */
   #listed = false;
   /** How often in a row the kind was not installed. */
   #absent = 0;
@@ -193,7 +192,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     }
   }
 
-  /** Handles any error. The loop must go on, because otherwise the copy would stay out of date. */
+  /** Handles any error. The loop must go on, because otherwise the mirror would become outdated. */
   async #survive(error: unknown): Promise<void> {
     try {
       await this.#recover(error);
@@ -232,13 +231,13 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     if (this.#isSetBack) this.#saySetBack(version);
     await this.#handOver(list);
     this.#check?.rest();
-    // A watch may begin at this version only when the whole list was taken.
+    // A watch may begin at this version only after the whole list was handed over.
     this.#resourceVersion = list.resourceVersion;
     this.#failures = 0;
     this.#tellOpen(version);
   }
 
-  /** The stream is open at this version. */
+  /** Records that the stream is open at this version. */
   #tellOpen(version: number): void {
     if (version >= this.#newest) {
       this.#newest = version;
@@ -253,7 +252,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     this.#tell(state);
   }
 
-  /** Resolves when the server ended the watch, with whether it brought events or lasted long enough. */
+  /** Resolves when the server ended the watch. True: it delivered events or lasted long enough. */
   async #follow(): Promise<boolean> {
     const { client, clock, kind, random } = this.#options;
     const startMs = clock.elapsedMs();
@@ -289,7 +288,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     return brought || clock.elapsedMs() - startMs >= SHORT_WATCH_MS;
   }
 
-  /** After a store was set back, a watch may get no events for hours. So the kind is listed again. */
+  /** Lists again if the server's store was set back, because a watch may then get no events for hours. */
   async #listAnewIfSetBack(): Promise<void> {
     if (this.#closed) return;
     const { client, kind } = this.#options;
@@ -297,7 +296,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     if (version !== undefined && version < this.#newest) this.#resourceVersion = undefined;
   }
 
-  /** One timer for each watch, restarted when it fires too early: a timer for each event would be too slow. */
+  /** Ends a silent watch. One timer is restarted when it fires too early: a timer for each event would be too slow. */
   #endWhenQuiet(watch: Watch<T>, ended: () => void): { cancel(): void } {
     const { clock, kind, log, relaxed } = this.#options;
     const limitMs = relaxed === true ? RELAXED_QUIET_LIMIT_MS : QUIET_LIMIT_MS;
@@ -355,8 +354,8 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     if (error instanceof HandlerError) throw error;
     if (isTooOldResourceVersion(error)) {
       this.#resourceVersion = undefined;
-      // The first list after a 410 needs no wait, because the server is reachable and the copy is out of date.
-      // Further ones wait.
+      // The first list after a 410 needs no wait, because the server is reachable and the mirror is outdated. Further
+      // ones wait.
       if (this.#expired++ === 0) return;
       this.#failures = Math.max(this.#failures, this.#expired - 2);
     }
@@ -397,7 +396,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     return this.#sleep(this.#backoffMs());
   }
 
-  /** Whether the kind's CustomResourceDefinition exists, by a request. Built-in kinds have none. */
+  /** Whether the kind's CustomResourceDefinition exists, found by a request. Built-in kinds have none. */
   async #definition(): Promise<"there" | "gone" | "unknown"> {
     const { client, kind } = this.#options;
     // A built-in kind that was listed before still exists. One that was never listed does not exist in this
@@ -482,7 +481,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     return mayGrow ? Math.min(waitMs, UNSERVED_RETRY_MAX_MS) : UNSERVED_RETRY_MS;
   }
 
-  /** Doubled with each failure in a row. A random part prevents that all replicas retry together. */
+  /** The wait, doubled with each failure in a row. A random part prevents all replicas from retrying together. */
   #backoffMs(): number {
     const backoffMs = Math.min(BACKOFF_MAX_MS, BACKOFF_BASE_MS * 2 ** Math.min(this.#failures, 6));
     this.#failures++;
@@ -490,7 +489,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
   }
 
   #sleep(ms: number): Promise<void> {
-    // Closed during an await. Nothing else would end this wait.
+    // Closed during an await. No other code would end this wait.
     if (this.#closed) return Promise.resolve();
     return new Promise((wake) => {
       this.#pause = { timer: this.#options.clock.after(ms, wake), wake };

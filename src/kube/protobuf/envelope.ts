@@ -1,15 +1,16 @@
 /**
- * The wrapper of each object in Kubernetes' protobuf encoding: a magic number, and the kind of the message.
- * Errors have the same wrapper. upstream: k8s.io/apimachinery/pkg/runtime/generated.proto, Unknown
+ * The wrapper of each object in Kubernetes' protobuf encoding: a magic number, and the kind of the message. Errors have
+ * the same wrapper.
+ * upstream: k8s.io/apimachinery/pkg/runtime/generated.proto, Unknown
  */
 import type { StatusBody } from "../errors.ts";
 import { Fields } from "./fields.ts";
 import { readMessage } from "./messages.ts";
 
-/** The content type. Custom kinds do not support it. */
+/** The content type of this encoding. Custom kinds do not support it. */
 export const PROTOBUF = "application/vnd.kubernetes.protobuf";
 
-/** Every object begins with `k8s` and a zero byte. */
+/** The magic number: every object begins with `k8s` and a zero byte. */
 const MAGIC = Buffer.from("k8s\0", "latin1");
 
 /** The kind and the message in a wrapper. Throws if the bytes are not such a wrapper. */
@@ -32,7 +33,7 @@ function kindOf(type: Fields): string {
   return "";
 }
 
-/** The Status in a body; undefined if it is something else. */
+/** The Status in a body. Undefined: the body is something else. */
 export function readStatusBody(body: Uint8Array): StatusBody | undefined {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   const { kind, message } = unwrap(new Fields(bytes));

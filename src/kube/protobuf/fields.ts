@@ -1,21 +1,20 @@
 /**
- * Reads the fields of a message and of nested messages with one `BinaryReader`. It gives the position of each
- * field, and the caller decides what to decode. Nothing is copied.
- * https://protobuf.dev/programming-guides/encoding
+ * Reads the fields of a message and of nested messages with one `BinaryReader`. It gives the position of each field,
+ * and the caller decides what to decode. Nothing is copied. https://protobuf.dev/programming-guides/encoding
  */
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 
-/** A cursor over protobuf fields. It reads without copying, and throws on a truncated message. */
+/** A cursor over the fields of a protobuf message. It reads without copying, and throws on a truncated message. */
 export class Fields {
   readonly bytes: Buffer;
   readonly end: number;
   /** Position of the next field. */
   at: number;
-  /** Number of the present field, which `next` reached. */
+  /** Number of the current field, which `next` reached. */
   number = 0;
-  /** Position of the present field, at the bytes of its number. */
+  /** Position where the current field begins, with its number. */
   begin = 0;
-  /** Content of the present field without its length: `bytes[from..to)`. The next field begins at `to`. */
+  /** Content of the current field without its length: `bytes[from..to)`. The next field begins at `to`. */
   from = 0;
   to = 0;
   readonly #reader: BinaryReader;
@@ -27,13 +26,13 @@ export class Fields {
     this.#reader = reader;
   }
 
-  /** Moves to the next field. False at the end. Throws for invalid bytes. */
+  /** Moves to the next field. Returns false at the end. Throws for invalid bytes. */
   next(): boolean {
     if (this.at >= this.end) return false;
     const reader = this.#reader;
     this.begin = this.at;
     reader.pos = this.at;
-    // `reader.tag()` makes an array of the two, and a busy watch brings 100,000 fields a second.
+    // `reader.tag()` creates an array of the two, and a busy watch delivers 100,000 fields a second.
     const tag = reader.uint32();
     const number = tag >>> 3;
     const wireType: WireType = tag & 7;
@@ -57,13 +56,13 @@ export class Fields {
     return this.bytes.toString("utf8", this.from, this.to);
   }
 
-  /** Value of a varint as a signed number. Beyond 2^53 it is not exact. */
+  /** Value of a varint as a signed number. It is not exact beyond 2^53. */
   value(): number {
     this.#reader.pos = this.from;
     return Number(this.#reader.int64());
   }
 
-  /** The message that this field holds. */
+  /** The message that this field contains. */
   inner(): Fields {
     return this.part(this.from, this.to);
   }

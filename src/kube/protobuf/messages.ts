@@ -1,14 +1,14 @@
 /**
- * The fields of a pod that decisions read, as Kubernetes' protobuf messages: numbers, names and types, and a
- * reader that returns the same values as JSON. Other fields are skipped. upstream:
- * k8s.io/api/core/v1/generated.proto, k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto
+ * The fields of a pod that decisions read, as Kubernetes' protobuf messages: numbers, names and types, and a reader
+ * that returns the same values as JSON. Other fields are skipped.
+ * upstream: k8s.io/api/core/v1/generated.proto, k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto
  */
 import { toRfc3339 } from "../../base/clock.ts";
 import type { Fields } from "./fields.ts";
 
 /**
- * Lines of `number name type`. `[]` is a list, `{}` a map with text keys. With `!`, the message's fields
- * belong to the surrounding object. Exported for tests.
+ * The fields of each message, written as `number name type`. `[]` is a list, `{}` a map with text keys. With `!`, the
+ * message's fields belong to the surrounding object. Exported for tests.
  */
 export const MESSAGES = {
   Pod: "1 metadata ObjectMeta, 2 spec PodSpec, 3 status PodStatus",
@@ -101,7 +101,7 @@ const NOTHING_IS_ABSENT: ReadonlySet<string> = new Set([
   "readOnly",
 ]);
 
-/** The listed fields as JSON values. */
+/** The fields in {@link MESSAGES} as JSON values. */
 export function readMessage(name: MessageName, fields: Fields): Record<string, unknown> {
   return readFields(messageNamed(name), fields);
 }
@@ -151,13 +151,13 @@ function readValue(type: string, fields: Fields): unknown {
   }
 }
 
-/** The time as text from seconds since 1970. Undefined without seconds. */
+/** The time as text, from seconds since 1970. Undefined: there are no seconds. */
 export function readTime(fields: Fields): string | undefined {
   while (fields.next()) if (fields.number === 1) return timeText(fields.value());
   return undefined;
 }
 
-/** Many pods share the same second, so the text of a time is made once and shared. */
+/** The text of each time. It is created once, because many pods have times in the same second. */
 const timeTexts = new Map<number, string>();
 const TIMES_LIMIT = 4_096;
 

@@ -8,7 +8,7 @@ import { readStatusBody } from "./envelope.ts";
 import { MESSAGES } from "./messages.ts";
 import { createPodFrameReader, createPodPageReader } from "./pod-frames.ts";
 
-/** A frame as kube-apiserver sends it, encoded by code of the sandbox that shares nothing with the reader. */
+/** A frame as kube-apiserver sends it. It is encoded by the sandbox, which has no code in common with the reader. */
 function frame(type: string, object: KubeObject): Uint8Array {
   return encodeWatchFrame(type, encodeProtobuf(object as never)).subarray(4);
 }

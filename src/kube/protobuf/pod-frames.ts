@@ -1,8 +1,8 @@
 /**
- * Decodes watch frames and list pages of pods from protobuf, directly to the fields that a mirror keeps. Pods
- * of one Deployment have nearly the same bytes. Parts that come from the template are recognized by their
- * bytes and decoded once. Only name, version and node are decoded for each pod. A new part is decoded as JSON
- * and then reduced by `project`, so the projection alone decides what is kept.
+ * Decodes watch frames and list pages of pods from protobuf, directly to the fields that a mirror keeps. Pods of one
+ * Deployment have nearly the same bytes. Parts that come from the template are recognized by their bytes and decoded
+ * once. Only name, version and node are decoded for each pod. A new part is decoded as JSON and then reduced by
+ * `project`, so the projection alone decides what is kept.
  */
 import type { Pod, PodSpec, PodStatus, Volume } from "../../apis/core/pod.ts";
 import { deepFreeze } from "../../base/json.ts";
@@ -11,23 +11,23 @@ import { unwrap } from "./envelope.ts";
 import { Fields } from "./fields.ts";
 import { readMessage, readTime } from "./messages.ts";
 
-/** Number of different parts of one sort that are remembered. Beyond it, all are forgotten. */
+/** The most different parts of one sort that are remembered. If there are more, all are dropped. */
 const PARTS_LIMIT = 4_096;
 /**
- * Network plug-ins write each pod's address into annotations. Such parts are not worth remembering, so the
- * limit is low.
+ * The most different annotations that are remembered. The limit is low, because network plug-ins write each pod's
+ * address into annotations, so they rarely repeat.
  */
 const ANNOTATIONS_LIMIT = 256;
 const ANNOTATIONS = 12;
 const MANAGED_FIELDS = 17;
 
 /**
- * Reads frames without their length. `project` reduces and freezes a pod. A deleted pod has only its
- * metadata, because the mirror knows the rest.
+ * Reads frames without their length. `project`: reduces and freezes a pod. A deleted pod has only its metadata, because
+ * the mirror knows the rest.
  */
 export function createPodFrameReader(project: (pod: Pod) => Pod): ReadFrame<Pod> {
   const readPod = createPodReader(project);
-  // Frames that arrived together are in one buffer and share one cursor.
+  // Frames that arrived together are in one buffer and use one cursor.
   let all = new Fields(Buffer.alloc(0));
   return (frame) => {
     const { buffer, byteOffset, byteLength } = frame;
@@ -53,7 +53,7 @@ export function createPodFrameReader(project: (pod: Pod) => Pod): ReadFrame<Pod>
   };
 }
 
-/** A reader of one page of pods in protobuf. `project` drops the fields that are not read. */
+/** A reader of one page of pods in protobuf. `project`: drops the fields that are not read. */
 export function createPodPageReader(project: (pod: Pod) => Pod): ReadPage<Pod> {
   const readPod = createPodReader(project);
   return (page) => {
@@ -104,7 +104,7 @@ function createPodReader(project: (pod: Pod) => Pod): (message: Fields, isGone: 
       else if (message.number === 3) status = message.inner();
     }
     let projected: Pod | undefined;
-    // Only called if a part is new.
+    // Called only if a part is new.
     const whole = (): Pod => {
       projected ??= project(readWhole(message.part(at, end)));
       return projected;
@@ -192,7 +192,7 @@ function setUnless(own: Metadata, name: string, value: unknown, nothing: unknown
   if (value !== nothing) own[name] = value;
 }
 
-/** The metadata that all pods of one template share. */
+/** The metadata that all pods of one template have in common. */
 function sharedOf(metadata: Pod["metadata"]): Metadata {
   const { generateName, namespace, labels, ownerReferences, finalizers } = metadata;
   const all = { generateName, namespace, labels, ownerReferences, finalizers };
@@ -208,7 +208,8 @@ function readSpec(fields: Fields | undefined, specs: Parts<PodSpec>, whole: () =
     if (fields.number === 10) {
       nodeName = fields.text() || undefined;
     } else if (fields.number === 1) {
-      // Volumes without a claim do not affect scheduling, and names of token volumes differ between pods. They are left out.
+      // Volumes without a claim do not affect scheduling, and names of token volumes differ between pods. They are left
+      // out.
       if (isClaim(fields.inner())) volumes.push(readMessage("Volume", fields.inner()) as never);
     } else if (fields.number === 2 || fields.number === 20) key.addSome(fields, isReadOfContainer);
     else key.add(fields, fields.begin);
@@ -222,7 +223,7 @@ function readSpec(fields: Fields | undefined, specs: Parts<PodSpec>, whole: () =
   });
 }
 
-/** The fields of a container that are read: name, ports, resources, restartPolicy. */
+/** Whether the field of a container is read: name, ports, resources, restartPolicy. */
 function isReadOfContainer(number: number): boolean {
   return number === 1 || number === 6 || number === 8 || number === 24;
 }
@@ -253,24 +254,24 @@ function readStatus(fields: Fields, statuses: Parts<PodStatus>, whole: () => Pod
   return startTime === undefined ? shared : Object.freeze({ ...shared, startTime });
 }
 
-/** The fields of a condition that are read: all except its times. */
+/** Whether the field of a condition is read: all except its times. */
 function isReadOfCondition(number: number): boolean {
   return number === 1 || number === 2 || number === 5 || number === 6;
 }
 
-/** The fields of a container's status that are read: name, ready and the resources during a resize. */
+/** Whether the field of a container's status is read: name, ready and the resources during a resize. */
 function isReadOfContainerStatus(number: number): boolean {
   return number === 1 || number === 4 || number === 10 || number === 11;
 }
 
-/** The bytes of the read fields, as a text for a map's key. Adjacent fields are added together. */
+/** The bytes of the read fields as text, used as key of a map. Adjacent fields are added together. */
 class Key {
   #text = "";
   #bytes: Buffer | undefined;
   #from = 0;
   #to = 0;
 
-  /** Adds the present field of `fields`, starting at `from`. */
+  /** Adds the current field of `fields`, starting at `from`. */
   add({ bytes, to }: Fields, from: number): void {
     if (from !== this.#to || this.#bytes !== bytes) {
       this.#flush();
@@ -280,11 +281,11 @@ class Key {
     this.#to = to;
   }
 
-  /** Adds the wanted fields of the present message. */
+  /** Adds the wanted fields of the current message. */
   addSome(fields: Fields, isWanted: (number: number) => boolean): void {
     this.#flush();
-    // The field's number and the length of the wanted parts are in the key, so that two different messages
-    // never have equal keys.
+    // The field's number and the length of the wanted parts are in the key, so that two different messages never have
+    // equal keys.
     const before = this.#text.length;
     const inner = fields.inner();
     while (inner.next()) if (isWanted(inner.number)) this.add(inner, inner.begin);

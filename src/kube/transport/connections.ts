@@ -1,36 +1,36 @@
 /**
- * Connections to one API server: direct or through a proxy, with or without a check of its certificate. A
- * connection belongs to one client certificate. So another certificate needs new connections.
+ * Connections to one API server: direct or through a proxy, with or without a check of its certificate. A connection
+ * belongs to one client certificate. So another certificate needs new connections.
  */
 import { createSecureContext, type SecureContextOptions } from "node:tls";
 import { Agent, type Dispatcher, ProxyAgent } from "undici";
 import type { Credential } from "./credentials.ts";
 
 /**
- * Most connections. Watches use about twenty. Calls beyond the limit wait, because a new connection costs
- * both sides milliseconds.
+ * The most connections. Watches use about twenty. Calls beyond the limit wait, because a new connection takes both
+ * sides milliseconds.
  */
 const MOST_CONNECTIONS = 64;
 /**
- * Milliseconds until an idle connection is closed. kube-apiserver closes it after 90 s, and a call must not
- * meet a closed one.
+ * Milliseconds until an idle connection is closed. kube-apiserver closes it after 90 s, and a call must not use a
+ * closed one.
  */
 const KEEP_ALIVE_MS = 45_000;
 
 /** TLS and timeouts of the connections to one server. */
 export interface ConnectionOptions {
-  /** PEM of the authority of the server's certificate. Absent: those of the system. */
+  /** The authority of the server's certificate, as PEM. Absent: those of the system. */
   readonly caPem?: string;
   readonly tlsServerName?: string;
-  /** The server's certificate is not checked. */
+  /** Whether the server's certificate is not checked. */
   readonly insecure?: boolean;
-  /** `http`, `https` or `socks5`. */
+  /** URL of the proxy, with the scheme `http`, `https` or `socks5`. */
   readonly proxyUrl?: string;
-  /** Longest wait for the headers of an answer. */
+  /** The longest wait for the headers of an answer, in milliseconds. */
   readonly timeoutMs: number;
 }
 
-/** One connection pool for each client certificate; a renewed certificate gets a new pool. */
+/** One connection pool for each client certificate. A renewed certificate gets a new pool. */
 export class ConnectionsByCertificate {
   readonly #options: ConnectionOptions;
   #dispatcher: Dispatcher | undefined;
@@ -43,7 +43,7 @@ export class ConnectionsByCertificate {
   of({ clientCertificate }: Credential): Dispatcher {
     if (this.#dispatcher !== undefined && this.#certPem === clientCertificate?.certPem)
       return this.#dispatcher;
-    // Running requests may finish on the old connections.
+    // Requests in progress may finish on the old connections.
     this.#dispatcher?.close().catch(alreadyClosed);
     this.#certPem = clientCertificate?.certPem;
     this.#dispatcher = dispatcherOf(this.#options, {
@@ -60,7 +60,7 @@ export class ConnectionsByCertificate {
   }
 }
 
-/** It is no error to close twice. */
+/** Ignores the error that the connections are already closed. */
 function alreadyClosed(): void {}
 
 function dispatcherOf(options: ConnectionOptions, secrets: SecureContextOptions): Dispatcher {
@@ -70,13 +70,13 @@ function dispatcherOf(options: ConnectionOptions, secrets: SecureContextOptions)
     pipelining: 1,
     keepAliveTimeout: KEEP_ALIVE_MS,
     headersTimeout: timeoutMs,
-    // No limit, because a watch may be quiet. The server's timeoutSeconds ends it.
+    // No limit, because a watch may be silent for long. The server's timeoutSeconds ends it.
     bodyTimeout: 0,
   };
   const tls = {
     ...(tlsServerName === undefined ? {} : { servername: tlsServerName }),
     ...(insecure === true ? { rejectUnauthorized: false } : {}),
-    // Created once, because parsing certificates is half of the cost of a new connection.
+    // Created once, because parsing certificates is half of the work for a new connection.
     secureContext: createSecureContext(secrets),
   };
   return proxyUrl === undefined

@@ -1,6 +1,6 @@
 /**
- * The credentials for the API server. Tokens and certificates change over time, so each request asks for the
- * present ones. The source caches them for as long as they are valid.
+ * The credentials for the API server. Tokens and certificates change over time, so each request gets the current ones.
+ * The source keeps them as long as they are valid.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -13,15 +13,15 @@ export interface Credential {
   readonly clientCertificate?: { readonly certPem: string; readonly keyPem: string };
 }
 
-/** A source of credentials. Each request asks it. */
+/** A source of credentials, called for each request. */
 export interface Credentials {
-  /** Rejects with CredentialsError if no credential can be read. */
+  /** The current credential. Rejects with CredentialsError if none can be read. */
   current(): Promise<Credential>;
-  /** Call when the server answered 401 to this credential. The next one is fetched again. */
+  /** Call it when the server answered 401 to this credential. Then a new one is fetched for the next request. */
   refused(used: Credential): void;
 }
 
-/** No credential is available. `message` names the source and the remedy. */
+/** The error that no credential is available. `message` names the source and the remedy. */
 export class CredentialsError extends Error {
   override readonly name = "CredentialsError";
 }
@@ -33,18 +33,18 @@ export function fixedCredentials(credential: Credential): Credentials {
 
 const RETRY_MS = 1_000;
 
-/** A credential with its expiry. */
+/** A credential, and how long it is valid. */
 export interface TimedCredential {
   readonly credential: Credential;
-  /** Expiry in epoch milliseconds. Absent: valid until the server refuses it. */
+  /** When it expires, in milliseconds since 1970. Absent: it is valid until the server refuses it. */
   readonly untilMs?: number | undefined;
-  /** Milliseconds of validity, by elapsed time. Absent: `untilMs` applies. */
+  /** For how many milliseconds it is valid, by the monotonic clock. Absent: `untilMs` applies. */
   readonly forMs?: number;
 }
 
 /**
- * Caches a fetched credential until it expires or the server refuses it. Concurrent callers share one fetch.
- * With `keepOnFailure`, an expired credential is used if fetching a new one fails.
+ * Keeps a fetched credential until it expires or the server refuses it. Concurrent callers wait for the same fetch.
+ * With `keepOnFailure`, an expired credential is used if no new one can be fetched.
  */
 export function cachedCredentials(
   fetch: () => Promise<TimedCredential>,
@@ -52,7 +52,7 @@ export function cachedCredentials(
   keepOnFailure: boolean,
 ): Credentials {
   let held: TimedCredential | undefined;
-  /** Time of renewal, by elapsed time, which never goes back. */
+  /** When a new credential is fetched, by the monotonic clock. */
   let renewAtMs = Number.POSITIVE_INFINITY;
   let stale = false;
   let fetching: Promise<Credential> | undefined;
@@ -79,14 +79,14 @@ export function cachedCredentials(
         clock.elapsedMs() >= renewAtMs ||
         clock.now() >= (held?.untilMs ?? Number.POSITIVE_INFINITY);
       if (held !== undefined && !stale && !isOver) return Promise.resolve(held.credential);
-      // Many requests ask at the same time. A source that just failed is not run for each of them.
+      // Many requests come at the same time. A source that just failed is not run for each of them.
       if (failed !== undefined && !keepOnFailure && clock.elapsedMs() - failed.atMs < RETRY_MS)
         return Promise.reject(failed.error);
       fetching ??= fetchOnce();
       return fetching;
     },
     refused: (used) => {
-      // If an older credential was refused, the present one may still be good.
+      // If an older credential was refused, the current one may still be valid.
       if (used === held?.credential) stale = true;
     },
   };

@@ -1,19 +1,20 @@
 /**
- * Frames of a long answer, as its bytes arrive: JSON by lines, text by lines, protobuf by the length before each frame.
- * A busy cluster sends a thousand a second, so a frame that is here costs one promise. Nested generators cost ten.
+ * Splits a long answer into frames as its bytes arrive: JSON by lines, text by lines, protobuf by the length before
+ * each frame. A busy cluster sends a thousand frames a second, so a frame that has arrived takes only one promise.
+ * Nested generators would take ten.
  */
 
-/** Takes bytes, and gives the frames that are whole. */
+/** Receives bytes, and returns the frames that are complete. */
 interface Splitter<T> {
   take(chunk: Uint8Array): readonly T[];
-  /** The frames that are left when the answer ends. */
+  /** The frames that remain when the answer ends. */
   end(): readonly T[];
 }
 
-/** Bytes of the length before each protobuf frame. */
+/** Number of bytes of the length before each protobuf frame. */
 const LENGTH_BYTES = 4;
 
-/** Lines of text, without empty ones. */
+/** Splits text into lines, without empty ones. */
 export function linesIn(): Splitter<string> {
   const decoder = new TextDecoder();
   let rest = "";
@@ -27,7 +28,7 @@ export function linesIn(): Splitter<string> {
   };
 }
 
-/** Protobuf frames, without their length. */
+/** Splits bytes into protobuf frames, and removes their lengths. */
 export function lengthDelimited(): Splitter<Uint8Array> {
   let rest: Buffer = Buffer.alloc(0);
   return {
@@ -51,9 +52,7 @@ export function lengthDelimited(): Splitter<Uint8Array> {
 /** How the bytes of an answer become frames, and how errors are reported. */
 export interface FrameOptions<T> {
   readonly splitter: Splitter<T>;
-  /**
-   * Decodes a frame when the reader asks for it, so that the frames before an unreadable one still arrive.
-   */
+  /** Decodes a frame when it is needed, so that the frames before an invalid one are still delivered. */
   readonly read: (frame: T) => unknown;
   /** The error to throw for an error while reading. Undefined: the error counts as the end. */
   readonly failed: (cause: unknown) => Error | undefined;

@@ -1,6 +1,6 @@
 /**
- * Requests over HTTPS with undici. Short calls share connections; each watch has its own. Frames of a watch
- * are split as they arrive: JSON by lines, protobuf by the length before each frame.
+ * Requests over HTTPS with undici. Short calls share connections; each watch has its own. Frames of a watch are split
+ * as they arrive: JSON by lines, protobuf by the length before each frame.
  */
 import type { Dispatcher } from "undici";
 import { ConnectionError } from "../errors.ts";
@@ -10,28 +10,30 @@ import { type Credential, type Credentials, fixedCredentials } from "./credentia
 import { FrameIterator, lengthDelimited, linesIn } from "./frames.ts";
 import type { KubeRequest, KubeResponse, KubeStream, Transport } from "./transport.ts";
 
-/** Longest wait for the headers of an answer, and for the body of a short one. */
+/** The longest wait for the headers of an answer, and for the body of a short one, in milliseconds. */
 const TIMEOUT_MS = 60_000;
 
 /** The server's address, its authority and the credentials. */
 export interface HttpTransportOptions extends Omit<ConnectionOptions, "timeoutMs"> {
   /**
-   * Such as `https://127.0.0.1:6443`. A path in it, as behind a gateway, is put before the path of each
-   * request.
+   * URL of the server, such as `https://127.0.0.1:6443`. If it has a path, as behind a gateway, that is put before the
+   * path of each request.
    */
   readonly server: string;
   readonly token?: string;
-  /** Credentials that may change. Default: `token`. */
+  /** Credentials that may change. Absent: `token` is used. */
   readonly credentials?: Credentials;
   /** Headers of every request. A header with several values is sent several times. */
   readonly headers?: Readonly<Record<string, string | string[]>>;
-  /** Such as `karpenter/1.2.3`. */
+  /** Name and version of the program, such as `karpenter/1.2.3`. */
   readonly userAgent: string;
-  /** Longest wait for the headers of an answer, and for more of the body of a short one. Default 60 s. */
+  /** The longest wait for the headers of an answer, and for more of the body of a short one. Absent: 60 s. */
   readonly timeoutMs?: number;
 }
 
-/** Requests over HTTPS with keep-alive. A 401 makes it ask for fresh credentials once. */
+/**
+ * Creates a transport over HTTPS with keep-alive. After a 401 it fetches new credentials and repeats the request once.
+ */
 export function createHttpTransport(options: HttpTransportOptions): Transport {
   const timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
   const connections = new ConnectionsByCertificate({ ...options, timeoutMs });
@@ -69,7 +71,7 @@ export function createHttpTransport(options: HttpTransportOptions): Transport {
         headers: headersOf(request, options, credential),
         body: bodyOf(request),
         signal: abort.signal,
-        // A watch may be quiet, and its reader decides how long. A short answer must arrive in time.
+        // A watch may be silent, and its reader decides for how long. A short answer must arrive in time.
         bodyTimeout: isStream(request) ? 0 : timeoutMs,
         headersTimeout: timeoutMs,
       });

@@ -1,12 +1,13 @@
 /**
- * A transport that counts requests and measures their time. A request without an answer has the code
- * `<error>`, as in client-go. upstream: operatorpkg, metrics of client-go
+ * A transport that counts requests and measures their time. A request without an answer has the code `<error>`, as in
+ * client-go.
+ * upstream: operatorpkg, metrics of client-go
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Metrics } from "../../base/metrics.ts";
 import type { KubeRequest, KubeResponse, Transport } from "./transport.ts";
 
-/** What a request is about, from its path. Parts that the path lacks are empty. */
+/** What a request is about, read from its path. Parts that the path lacks are empty. */
 export interface RequestTarget {
   readonly group: string;
   readonly version: string;
@@ -15,7 +16,7 @@ export interface RequestTarget {
   readonly subresource: string;
 }
 
-/** Counts requests and their duration into the client_go metrics. */
+/** Counts requests and measures their time in the client_go metrics. */
 export function meteredTransport(
   transport: Transport,
   clock: Clock,
@@ -39,7 +40,7 @@ export function meteredTransport(
 }
 
 /**
- * The target of paths such as `/api/v1/namespaces/a/pods/b/eviction`, `/apis/apps/v1/deployments?limit=1` or
+ * The target of a path such as `/api/v1/namespaces/a/pods/b/eviction`, `/apis/apps/v1/deployments?limit=1` or
  * `/version`. Exported for tests.
  */
 export function targetOf(path: string): RequestTarget {

@@ -29,7 +29,7 @@ describe("a limited transport", () => {
       ["d", 100],
       ["e", 200],
     ]);
-    // The bucket is full again, and holds no more than the burst.
+    // The bucket is full again, and has no more tokens than the burst.
     const later = Promise.all(["f", "g", "h", "i"].map(ask));
     await clock.advance(1_000);
     await later;

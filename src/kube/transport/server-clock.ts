@@ -1,25 +1,25 @@
 /**
- * The difference between this machine's clock and the API server's, from the `Date` header of answers. Code
- * that ends a node because of the time of day checks it first, because either clock may be wrong.
+ * The difference between this process's clock and the API server's, read from the `Date` header of answers. Code that
+ * terminates a node because of the time checks the difference first, because either clock may be wrong.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Transport } from "./transport.ts";
 
-/** Learns the difference between the server's clock and this machine's. */
+/** Measures the difference between the server's clock and this process's. */
 export interface ServerClock {
-  /** Replaces the given transport. */
+  /** The transport to use instead of the given one. */
   readonly transport: Transport;
   /**
-   * This machine's clock now minus the server's, in milliseconds, exact to about a second. Between two answers the
-   * server's time advances by elapsed time, so a jump of this machine's clock shows at once. Undefined before the first
-   * answer.
+   * This process's current time minus the server's, in milliseconds, exact to about a second. Between two answers the
+   * server's time advances with the monotonic clock, so a jump of this process's clock shows at once. Undefined: no
+   * answer has come yet.
    */
   skewMs(): number | undefined;
 }
 
-/** Reads the header Date of every answer. The skew is undefined before the first answer. */
+/** Reads the header Date of every answer. */
 export function withServerClock(transport: Transport, clock: Clock): ServerClock {
-  /** The server's clock minus elapsed time. */
+  /** The server's time minus that of the monotonic clock. */
   let serverStartMs: number | undefined;
   return {
     skewMs: () =>

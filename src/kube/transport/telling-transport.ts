@@ -1,7 +1,7 @@
 /**
- * A transport that logs if the API server is unusable: no answer, an invalid certificate, a failed login, or
- * a list that ends in a server error. Callers retry with few log lines. This transport logs each problem at
- * once, then every minute with a remedy, and once when it is over.
+ * A transport that logs if the API server is unusable: no answer, an invalid certificate, a failed login, or a list
+ * that ends in a server error. Callers retry with few log lines. This transport logs each problem at once, then every
+ * minute with a remedy, and once when it is over.
  */
 import type { Clock } from "../../base/clock.ts";
 import { errorText } from "../../base/error-text.ts";
@@ -30,7 +30,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
     "read the error; where it names a conversion webhook, let the API server reach port 8443 of that Service",
 };
 
-/** `server` is the URL in the kubeconfig, for the log. */
+/** Wraps a transport. `server`: the URL in the kubeconfig, for the log. */
 export function tellingTransport(
   transport: Transport,
   { clock, log, server }: { readonly clock: Clock; readonly log: Logger; readonly server: string },
@@ -73,7 +73,7 @@ export function tellingTransport(
   return { send, close: () => transport.close() };
 }
 
-/** The problem that kept an answer from coming, and the text of the error. */
+/** The problem because of which no answer came, and the text of the error. */
 function trouble(error: unknown): { readonly message: string; readonly told: string } {
   const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
   const told = errorText(cause);

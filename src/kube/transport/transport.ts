@@ -1,19 +1,19 @@
 /**
- * How a request reaches an API server. Requests and answers are plain values. The HTTP transport encodes
- * them. The in-process transport passes them to the sandbox's API server unchanged, without a socket and
- * without serialization.
+ * How a request is sent to an API server. Requests and answers are plain values. The HTTP transport encodes them. The
+ * transport within one process passes them to the sandbox's API server unchanged, without a socket and without
+ * serialization.
  */
 
 /** A request to the API server, without its address and credentials. */
 export interface KubeRequest {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** Path with query: `/api/v1/pods?limit=500`. */
+  /** Path with query, such as `/api/v1/pods?limit=500`. */
   readonly path: string;
   /** Header names are in lower case. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** A JSON value, or bytes over HTTP. Absent: no body. */
+  /** A JSON value, or bytes over HTTP. Absent: there is no body. */
   readonly body?: unknown;
-  /** The caller can decode protobuf, so watch frames or the body may be bytes. */
+  /** Whether the caller can decode protobuf, so that watch frames or the body may be bytes. */
   readonly takesBytes?: boolean;
 }
 
@@ -22,11 +22,11 @@ export interface KubeResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   /**
-   * The parsed JSON, or bytes if they were requested, or text for logs. Absent if `stream` is set. Do not
-   * change it.
+   * The parsed JSON, or bytes if they were requested, or text for logs. Absent if `stream` is set. It must not be
+   * changed.
    */
   readonly body?: unknown;
-  /** For watches and followed logs: the frames, until the server or `close()` ends the stream. */
+  /** The frames of a watch or of a followed log, until the server or `close()` ends the stream. */
   readonly stream?: KubeStream;
 }
 
@@ -37,8 +37,8 @@ export interface KubeStream extends AsyncIterable<unknown> {
 
 /** Sends requests to an API server. Tests and the sandbox can replace it. */
 export interface Transport {
-  /** Rejects only if no answer came (refused, reset, timeout). An HTTP error is an answer. */
+  /** Sends a request. Rejects only if no answer came (refused, reset, timeout). An HTTP error is an answer. */
   send(request: KubeRequest): Promise<KubeResponse>;
-  /** Frees sockets and timers. */
+  /** Closes connections and stops timers. */
   close(): void;
 }

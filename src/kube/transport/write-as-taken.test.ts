@@ -7,7 +7,7 @@ import { writeAsTaken } from "./write-as-taken.ts";
 class Reader extends EventEmitter {
   destroyed = false;
   hasRoom = true;
-  /** If true, the reader disconnects at the first write. */
+  /** Whether the reader disconnects at the first write. */
   breaks = false;
 
   write(): boolean {

@@ -13,7 +13,7 @@ const REQUEST = { kind: "Singleton", name: "facts" };
 const REF = { name: FACTS, namespace: "karpenter" };
 const OPTIONS = parseOptions({ "surge-timeout": "90s", "feature-gates": "NodeRepair=true" }, {});
 
-/** An API server with the object as the chart makes it. */
+/** An API server with the empty ConfigMap that the chart creates. */
 async function withFacts() {
   const kube = fakeKube(new VirtualClock());
   await kube.create(CONFIG_MAP, { metadata: REF });

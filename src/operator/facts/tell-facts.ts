@@ -15,18 +15,18 @@ import { type Controller, requeueAfter } from "../../kube/manager/controller.ts"
 import { OPTIONS } from "../settings/options.ts";
 import type { Options } from "../settings/parse-options.ts";
 
-/** How soon a new price, or a ConfigMap that someone changed, is written again. */
+/** Milliseconds between two checks. A new price, or a ConfigMap that someone changed, is written at the next one. */
 const CHECK_MS = 30_000;
 /** Milliseconds until a failed write is tried again. */
 const RETRY_MS = 10 * 60_000;
 
-/** The present prices. `version` differs after each change. */
+/** The current prices. `version` differs after each change. */
 export interface TellablePrices {
   readonly version: string;
   list(): PriceList;
 }
 
-/** The facts, and the client that writes them. */
+/** What the controller needs to write the facts. */
 export interface TellFactsDeps {
   readonly kube: Pick<KubeClient, "get" | "patch">;
   readonly log: Logger;
@@ -71,7 +71,7 @@ export function tellFacts({ kube, log, namespace, options, prices }: TellFactsDe
   };
 }
 
-/** The stored ConfigMap. Undefined if the controller may not read it: older charts grant only the verb patch. */
+/** The stored ConfigMap. Undefined: the controller may not read it, because older charts grant only the verb patch. */
 async function readIfAllowed(
   kube: Pick<KubeClient, "get">,
   ref: ObjectRef,
@@ -84,7 +84,7 @@ async function readIfAllowed(
   }
 }
 
-/** The given settings as texts, as flags take them. */
+/** The given settings as texts, in the form of flag values. */
 function settingTexts(options: Options): Readonly<Record<string, string>> {
   const texts = options.changed.map((name): [string, string] => {
     const { flag, type } = OPTIONS[name];

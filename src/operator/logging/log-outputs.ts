@@ -1,6 +1,6 @@
 /**
- * The outputs of the log: standard output, standard error and files, as a list with commas, as in zap. If an output
- * cannot be written, that is reported once to the output for errors.
+ * The outputs of the log: standard output, standard error and files, as a comma-separated list, as in zap. If an output
+ * cannot be written, that is reported once on the output for errors.
  */
 
 import { openSync, writeSync } from "node:fs";
@@ -9,7 +9,10 @@ import { ConfigError } from "../settings/parse-options.ts";
 
 const STREAMS: Readonly<Record<string, number>> = { stdout: 1, stderr: 2 };
 
-/** `paths` and `errorPaths` as in LOG_OUTPUT_PATHS. Throws ConfigError for a file that cannot be opened. */
+/**
+ * Returns a function that writes log lines. `paths`, `errorPaths`: as in LOG_OUTPUT_PATHS. Throws ConfigError for a
+ * file that cannot be opened.
+ */
 export function logWriter(
   paths: string,
   errorPaths: string,

@@ -1,6 +1,6 @@
 /**
  * The implementation of the log. JSON lines have upstream's keys in its order: level, time, logger, message, commit,
- * keys of the reconcile, fields. The v1alpha5 generation has tab-separated lines. The time is that of the injected
+ * keys of the reconcile, fields. Installations of v1alpha5 have tab-separated lines. The time is that of the given
  * clock, so a simulation logs simulated time.
  */
 import { pino } from "pino";
@@ -12,20 +12,20 @@ import { JSON_FORM, type LogForm } from "./zap-config.ts";
 
 const RANK: Readonly<Record<LogLevel, number>> = { debug: 20, info: 30, warn: 40, error: 50 };
 
-/** Level and form of log lines. An empty level means info. */
+/** The options of the log. An empty level means info. */
 export interface LoggerOptions {
   readonly clock: Clock;
   readonly write: (line: string) => void;
   readonly level: "" | "debug" | "info" | "error";
   readonly encoding: "json" | "console";
-  /** Seven hexadecimal digits of the build, as upstream prints it. */
+  /** Seven hexadecimal digits of the build's commit, as upstream prints it. */
   readonly commit: string;
 }
 
-/** The logger of the process. All others are its children. `level` applies to all of them and can be changed. */
+/** The logger of the process, from which all others are derived. `level`: applies to all of them and can be changed. */
 export interface RootLogger extends Logger {
   level: LogLevel;
-  /** The level of the component `webhook`; undefined: `level`. */
+  /** The level of the component `webhook`. Undefined: `level` applies. */
   webhookLevel: LogLevel | undefined;
   /** The logger of the component `webhook`. */
   readonly webhook: Logger;
@@ -33,7 +33,7 @@ export interface RootLogger extends Logger {
   form: LogForm;
 }
 
-/** Log lines in the form of zap, as upstream writes them. */
+/** Creates the logger. Its lines have the form of zap, as in upstream. */
 export function createLogger(options: LoggerOptions): RootLogger {
   const held: { level: LogLevel; webhookLevel: LogLevel | undefined; form: LogForm } = {
     level: options.level === "" ? "info" : options.level,
@@ -85,8 +85,7 @@ function emitter(options: LoggerOptions, form: LogForm): Emit {
 }
 
 /**
- * Writes the first `initial` of equal lines in one second, and then every `thereafter`-th. upstream: zapcore's
- * sampler
+ * Writes the first `initial` of equal lines in one second, and then every `thereafter`-th. upstream: zapcore's sampler
  */
 function sampled(
   emit: Emit,
@@ -107,7 +106,7 @@ function sampled(
   };
 }
 
-/** Whether the first shows less than the second. */
+/** Whether the level `level` shows fewer lines than the level `than`. */
 export function isStricter(level: LogLevel, than: LogLevel): boolean {
   return RANK[level] > RANK[than];
 }
@@ -141,7 +140,7 @@ function jsonEmitter({ clock, write, commit }: LoggerOptions, form: LogForm): Em
         }),
       },
     },
-    // JSON does not escape all control characters. Escaped, the text still means the same.
+    // JSON does not escape all control characters. After escaping, the text still means the same.
     { write: (line: string) => write(printable(line.trimEnd())) },
   );
   return (level, logger, message, fields) =>
@@ -169,7 +168,10 @@ function timeOf(clock: Clock, { time }: LogForm): string {
   return String(time === "millis" ? clock.now() : clock.now() / 1_000);
 }
 
-/** Console format. The generations that had it put the controller's name into the logger's name, not into a field. */
+/**
+ * Writes lines in the console format. The API versions that had it put the controller's name into the logger's name,
+ * not into a field.
+ */
 function consoleEmitter({ clock, write, commit }: LoggerOptions): Emit {
   return (level, logger, message, { controller, ...fields }) => {
     const name = typeof controller === "string" ? `${logger}.${controller}` : logger;
@@ -179,7 +181,7 @@ function consoleEmitter({ clock, write, commit }: LoggerOptions): Emit {
   };
 }
 
-/** zap's console fields: a blank after each colon and comma of the outermost object, none inside. */
+/** The fields in zap's console format: a space after each colon and comma of the outermost object, none inside. */
 function consoleJson(fields: LogFields): string {
   const parts = Object.entries(fields)
     .filter(([, value]) => value !== undefined)

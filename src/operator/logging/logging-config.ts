@@ -28,7 +28,7 @@ const LEVELS: Readonly<Record<string, LogLevel>> = {
   fatal: "error",
 };
 
-/** The document's other keys: the form of lines, which zap-config.ts has read at the start. */
+/** The other keys of `zap-logger-config`: the form of lines, which zap-config.ts has read at the start. */
 const AT_START: ReadonlySet<string> = new Set([
   "development",
   "disableStacktrace",
@@ -38,7 +38,7 @@ const AT_START: ReadonlySet<string> = new Set([
   "encoderConfig",
 ]);
 
-/** Where the logging settings of older generations are read from. */
+/** What the controller needs to follow the ConfigMap. */
 export interface LoggingConfigDeps {
   readonly mirrors: Mirrors;
   readonly log: RootLogger;
@@ -80,7 +80,7 @@ export function loggingConfig({ mirrors, log, namespace, name }: LoggingConfigDe
     return started;
   }
 
-  /** The level of the webhooks. Without one they have the controller's level. */
+  /** Sets the level of the webhooks. Undefined: they have the controller's level. */
   function followWebhook(text: string | undefined): void {
     const level = text === undefined ? undefined : fieldOf(LEVELS, text);
     if (level === log.webhookLevel) return;
@@ -101,7 +101,7 @@ export function loggingConfig({ mirrors, log, namespace, name }: LoggingConfigDe
       const before = log.level;
       if (level === before) return AWAIT_CHANGE;
       const message = `Updating logging level for ${COMPONENT} from ${before} to ${level}.`;
-      // The line is logged before the level becomes stricter, or after it becomes looser, so that it is visible.
+      // The line is logged before the level becomes stricter, or after it becomes less strict, so that it is visible.
       if (isStricter(level, before)) log.info(message);
       log.level = level;
       if (!isStricter(level, before)) log.info(message);

@@ -1,6 +1,6 @@
 /**
- * Adds the reconcile to log lines: its object and an id, as in controller-runtime. Code in a reconcile gets these
- * fields without a logger that is passed to it.
+ * Adds the current reconcile to log lines: its object and an id, as in controller-runtime. Code in a reconcile gets
+ * these fields without receiving a special logger.
  * upstream: sigs.k8s.io/controller-runtime/pkg/internal/controller
  */
 import { AsyncLocalStorage } from "node:async_hooks";
@@ -13,12 +13,12 @@ type Context = LogFields & { readonly controller: string };
 
 const contexts = new AsyncLocalStorage<Context>();
 
-/** Fields of the reconcile that runs now; undefined outside of one. */
+/** Fields of the reconcile that runs now. Undefined: the call is outside of a reconcile. */
 export function reconcileContext(): Context | undefined {
   return contexts.getStore();
 }
 
-/** Gives each reconcile its fields. */
+/** Creates the scope that gives each reconcile its fields. */
 export function createReconcileScope(random: Random): ReconcileScope {
   const last = new WeakMap<object, Context>();
   return {

@@ -1,12 +1,13 @@
 /**
- * `zap-logger-config` of ConfigMap config-logging: the form of log lines in v0.16 to v0.32. It is read at the
- * start; later only levels change (logging-config.ts). A document that cannot be read gives production's
- * form, with a warning. upstream: knative.dev/pkg/logging, go.uber.org/zap Config
+ * Reads `zap-logger-config` of ConfigMap config-logging: the form of log lines in v0.16 to v0.32. It is read at the
+ * start; later only levels change (logging-config.ts). For an invalid document the default form is used, with a
+ * warning.
+ * upstream: knative.dev/pkg/logging, go.uber.org/zap Config
  */
 import { parseBoundedJson } from "../../base/bounded-json.ts";
 import { asText, isObject } from "../../base/json.ts";
 
-/** What a line looks like. Keys that are left empty have their usual names. */
+/** The form of log lines. Keys that are left empty have their usual names. */
 export interface LogForm {
   readonly encoding: "json" | "console";
   readonly keys: {
@@ -17,7 +18,9 @@ export interface LogForm {
   };
   readonly levelCase: "upper" | "lower";
   readonly time: "iso8601" | "millis" | "epoch";
-  /** Of equal lines in one second, the first `initial` are written, then every `thereafter`-th. */
+  /**
+   * Of equal lines in one second, the first `initial` are written, then every `thereafter`-th. Absent: all are written.
+   */
   readonly sampling?: { readonly initial: number; readonly thereafter: number };
 }
 
@@ -29,7 +32,7 @@ export const JSON_FORM: LogForm = {
   time: "iso8601",
 };
 
-/** The form that the document describes; undefined if it is not a zap configuration. */
+/** The form that the document describes. Undefined: it is not a zap configuration. */
 export function readZapConfig(text: string): LogForm | undefined {
   let config: unknown;
   try {

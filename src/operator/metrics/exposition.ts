@@ -1,20 +1,21 @@
 /**
- * Prometheus' text format of one metric whose series are computed when it is read. There may be a million lines with
- * a dozen labels each. So the text of shared labels is made once, nothing else is kept, and the text comes in parts.
+ * Writes one metric in Prometheus' text format. Its series are computed when it is read. There may be a million lines
+ * with a dozen labels each. So the text of shared labels is created once, nothing else is kept, and the text is
+ * returned in parts.
  */
 import { assert } from "../../base/assert.ts";
 import type { MetricSpec, Sample, Series } from "../../base/metrics.ts";
 
 type Labels = Readonly<Record<string, string>>;
 
-/** The text of labels that samples share. It is kept as long as the labels object exists. */
+/** The text of labels that several samples have in common. It is kept as long as the labels object exists. */
 const texts = new WeakMap<Labels, { readonly text: string; readonly count: number }>();
 
-/** Most lines in one part. Making them takes about a millisecond. */
+/** The most lines in one part. Creating them takes about a millisecond. */
 const LINES_PER_PART = 256;
 
 /**
- * The lines of a metric in parts; no part if the metric has no series. A part may be empty, so that other work
+ * The lines of a metric in parts. There is no part if the metric has no series. A part may be empty, so that other work
  * can run. Throws if a sample has other labels than the metric.
  */
 export function* exposition(name: string, spec: MetricSpec, series: Series): Iterable<string> {
@@ -26,15 +27,14 @@ export function* exposition(name: string, spec: MetricSpec, series: Series): Ite
       checked = true;
       if (lines.length < LINES_PER_PART) continue;
     }
-    // The heading is kept until there is a first line, because a metric without series has no
-    // heading.
+    // The heading is kept until there is a first line, because a metric without series has no heading.
     yield checked ? lines.join("") : "";
     if (checked) lines = [];
   }
   if (checked && lines.length > 0) yield lines.join("");
 }
 
-/** `checked`: an earlier sample had the right labels. */
+/** The line of one sample. `checked`: whether an earlier sample had the right labels. */
 function lineOf(
   name: string,
   declared: readonly string[],
@@ -63,7 +63,7 @@ function sharedText(shared: Labels): { readonly text: string; readonly count: nu
   return known;
 }
 
-/** Checks the labels of one sample. All samples of a metric are made by one function, so one is enough. */
+/** Checks the labels of one sample. All samples of a metric come from one function, so checking one is enough. */
 function checkLabels(name: string, declared: readonly string[], sample: Sample): void {
   const given = [...Object.keys(sample.shared ?? {}), ...Object.keys(sample.labels)];
   const missing = declared.filter((label) => !given.includes(label));

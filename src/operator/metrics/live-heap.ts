@@ -1,6 +1,6 @@
 /**
- * Memory of live objects, as Go reports it: what was left after the last full garbage collection. The heap in
- * use is much larger, because it also has garbage, and V8 collects rarely while memory is free.
+ * Memory of live objects, as Go reports it: what remained after the last full garbage collection. The heap in use is
+ * much larger, because it also has garbage, and V8 collects rarely while memory is free.
  */
 import { constants, PerformanceObserver } from "node:perf_hooks";
 
@@ -10,7 +10,7 @@ const FULL = constants.NODE_PERFORMANCE_GC_MAJOR;
 let afterCollection: number | undefined;
 let isObserved = false;
 
-/** Bytes of live objects; until the first full collection, all of the heap in use. */
+/** Bytes of live objects. Until the first full collection, it is all of the heap in use. */
 export function liveHeapBytes(): number {
   if (!isObserved) observe();
   isObserved = true;
@@ -20,8 +20,7 @@ export function liveHeapBytes(): number {
 function observe(): void {
   const observer = new PerformanceObserver((list) => {
     const isFull = list.getEntries().some((entry) => kindOf(entry) === FULL);
-    // The observer is called some moments after the collection. Objects that were allocated since
-    // then are counted too.
+    // The observer is called some moments after the collection. Objects that were allocated since then are counted too.
     if (isFull) afterCollection = process.memoryUsage().heapUsed;
   });
   observer.observe({ entryTypes: ["gc"] });

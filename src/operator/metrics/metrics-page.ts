@@ -1,5 +1,5 @@
 /**
- * The reference page of metrics, made from their declarations. Metrics whose labels depend on the provider are
+ * The reference page of metrics, generated from their declarations. Metrics whose labels depend on the provider are
  * shown with the labels of AWS.
  */
 import { EC2_NODE_CLASS } from "../../apis/aws/ec2nodeclass.ts";
@@ -17,7 +17,7 @@ const AWS = {
   wellKnownLabels: AWS_WELL_KNOWN_LABELS,
 };
 
-/** Markdown of `docs/reference/metrics.md`. */
+/** The page `docs/reference/metrics.md` as Markdown. */
 export function metricsPage(): string {
   const own = [BUILD_INFO, ...controllerMetrics(AWS)];
   return [

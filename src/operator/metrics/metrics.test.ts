@@ -12,7 +12,7 @@ import { BUILD_INFO, createMetrics, fullName } from "./metrics.ts";
 const OBSERVED = new Map<string, Observed>(
   [...fixture("upstream-metrics.json")].map(([name, one]) => [`karpenter_${name}`, one]),
 );
-/** Names of upstream's reference pages: core's and the AWS provider's, with the prefix. */
+/** Names of metrics in upstream's reference pages: core's and the AWS provider's, with the prefix. */
 const DOCUMENTED = fixture("upstream-metrics-documented.json");
 
 function fixture(file: string): ReadonlyMap<string, Observed> {

@@ -1,7 +1,7 @@
 /**
  * The implementation of metrics, in Prometheus' text format. Names get upstream's prefix unless they are unprefixed.
  * prom-client keeps counters and histograms. Metrics that are computed when they are read are not kept. A metric
- * without series is not shown, as in Go's client. To change an undeclared metric, or to use other labels, is a bug.
+ * without series is not shown, as in Go's client. Changing an undeclared metric, or using other labels, is a bug.
  */
 import { Counter, Gauge, Histogram, Registry, Summary } from "prom-client";
 import { assert } from "../../base/assert.ts";
@@ -10,10 +10,10 @@ import { exposition } from "./exposition.ts";
 import { PROCESS_METRICS } from "./process-metrics.ts";
 
 const METRICS_PREFIX = "karpenter_";
-/** upstream: pkg/metrics/constants.go SummaryObjectives */
+/** The quantiles of summaries. upstream: pkg/metrics/constants.go SummaryObjectives */
 const QUANTILES = [0, 0.5, 0.9, 0.99, 1];
 
-/** The metric build_info: its value is 1, and its labels have the version. */
+/** The metric build_info: its value is 1, and its labels contain the version. */
 export const BUILD_INFO: MetricSpec = {
   name: "build_info",
   type: "gauge",
@@ -33,31 +33,31 @@ interface Declared {
 
 /** All metrics of the process, and their text for a scrape. */
 export interface MetricsRegistry extends Metrics {
-  /** Declares more metrics, such as a provider's. If a name is already declared, the first declaration stays. */
+  /** Declares more metrics, such as a provider's. If a name is already declared, the first declaration is kept. */
   declare(specs: readonly MetricSpec[]): void;
-  /** Prometheus' text exposition format. */
+  /** All metrics in Prometheus' text format. */
   render(): Promise<string>;
   /** The same text in small parts, some of them empty, because a large cluster has hundreds of megabytes. */
   parts(): AsyncIterable<string>;
   readonly contentType: string;
-  /** The present values of one metric. A histogram has sums, counts and buckets. Empty if it has no series. */
+  /** The current values of one metric. A histogram has sums, counts and buckets. Empty: it has no series. */
   valuesOf(name: string): Promise<readonly MetricValue[]>;
 }
 
 /** One value of a metric. */
 export interface MetricValue {
-  /** The name as on `/metrics`. A histogram's ends in `_sum`, `_count` or `_bucket`. */
+  /** The name as on `/metrics`. The names of a histogram end in `_sum`, `_count` or `_bucket`. */
   readonly name: string;
   readonly labels: Readonly<Record<string, string | number | undefined>>;
   readonly value: number;
 }
 
-/** The name on `/metrics`. */
+/** The name of the metric on `/metrics`. */
 export function fullName({ name, unprefixed }: MetricSpec): string {
   return unprefixed === true ? name : METRICS_PREFIX + name;
 }
 
-/** A registry with these metrics. If a name is declared twice, the first declaration counts. */
+/** Creates a registry with these metrics. If a name is declared twice, the first declaration is kept. */
 export function createMetrics(
   specs: readonly MetricSpec[],
   version: string,
@@ -190,7 +190,7 @@ function keptOf(spec: MetricSpec, registry: Registry): Kept {
       return new Counter(common);
     case "gauge": {
       const gauge = new Gauge(common);
-      // prom-client shows 0 for an unset gauge without labels, which would be a false statement.
+      // prom-client shows 0 for a gauge without labels that was not set, which would be wrong.
       if (spec.labels.length === 0) gauge.remove();
       return gauge;
     }

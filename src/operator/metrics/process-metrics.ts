@@ -1,6 +1,4 @@
-/**
- * Metrics of the process itself, with the usual names of Prometheus clients, so that existing dashboards show them.
- */
+/** Metrics of the process itself, with the usual names of Prometheus clients, so that existing dashboards show them. */
 import type { MetricSpec } from "../../base/metrics.ts";
 import { liveHeapBytes } from "./live-heap.ts";
 

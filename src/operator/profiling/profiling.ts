@@ -1,8 +1,8 @@
 /**
- * Profiles on request, at the paths of Karpenter in Go: `/debug/pprof/profile` (CPU), `/debug/pprof/heap`
- * (allocations by function) and `/debug/pprof/memory` (numbers). They contain names of functions and sizes, and no
- * data. Only requests from the pod's loopback are answered, such as those of kubectl port-forward. The API server
- * must allow the caller's token to get the path.
+ * Profiles on request, at the paths of Karpenter in Go: `/debug/pprof/profile` (CPU), `/debug/pprof/heap` (allocations
+ * by function) and `/debug/pprof/memory` (numbers). They contain names of functions and sizes, and no data. Only
+ * requests from the pod's loopback are answered, such as those of kubectl port-forward. The API server must allow the
+ * caller's token to get the path.
  */
 import { Session } from "node:inspector/promises";
 import { getHeapSpaceStatistics, getHeapStatistics } from "node:v8";
@@ -11,7 +11,7 @@ import { firstLineOf } from "../../base/error-text.ts";
 import { type Exchange, Refusal } from "../../listen/exchange.ts";
 
 export interface ProfilingOptions {
-  /** Asks by TokenReview and SubjectAccessReview whether the bearer of the token may get the path. */
+  /** Whether the owner of the token may get the path, checked by TokenReview and SubjectAccessReview. */
   readonly review: (token: string, path: string) => Promise<boolean>;
   readonly clock: Pick<Clock, "sleep">;
 }
@@ -20,10 +20,10 @@ export const PROFILES_PATH = "/debug/pprof/";
 
 const DEFAULT_S = 30;
 const MOST_S = 120;
-/** Allocated bytes between two samples of the heap profile. A smaller step would slow down a busy controller. */
+/** Allocated bytes between two samples of the heap profile. A smaller number would slow down a busy controller. */
 const SAMPLED_EVERY_BYTES = 512 * 1_024;
 
-/** Answers requests below {@link PROFILES_PATH}; throws Refusal. */
+/** Creates the function that answers requests below {@link PROFILES_PATH}. It throws Refusal. */
 export function createProfiling({
   review,
   clock,

@@ -1,5 +1,5 @@
 /**
- * The setting DISRUPTION_BUDGETS: budgets for the whole cluster, in the form of a NodePool's budgets. YAML or JSON.
+ * The setting DISRUPTION_BUDGETS: budgets for the whole cluster, as YAML or JSON in the form of a NodePool's budgets.
  */
 import type { Budget } from "../../apis/karpenter/nodepool.ts";
 import { isObject } from "../../base/json.ts";
@@ -11,7 +11,7 @@ import { readYamlValue } from "../../readers/yaml.ts";
 const REASONS = ["Underutilized", "Empty", "Drifted", "Unhealthy"];
 const FIELDS = ["nodes", "reasons", "schedule", "timeZone", "duration"];
 
-/** The problem of the text, with its field. Undefined if the text is valid. */
+/** What is wrong with the text, and in which field. Undefined: it is valid. */
 export function disruptionBudgetsProblem(text: string): string | undefined {
   let given: unknown;
   try {
@@ -37,7 +37,7 @@ function read(text: string): unknown {
     limits: LIMITS.setting,
     repeatedKeys: "refused",
   });
-  // A count may be written as a number.
+  // A number of nodes may also be written as a JSON number.
   if (!Array.isArray(given)) return given;
   return given.map((one: unknown) =>
     isObject(one) && typeof one["nodes"] === "number"

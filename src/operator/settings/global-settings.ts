@@ -1,7 +1,6 @@
 /**
- * The ConfigMap karpenter-global-settings, with the settings of v0.24 to v0.32. It is read once at the start. Its
- * values win over defaults; flags and environment variables win over them. Entries without effect are logged once.
- * Without the ConfigMap only flags count.
+ * Reads the ConfigMap karpenter-global-settings, with the settings of v0.24 to v0.32. It is read once at the start. Its
+ * values replace defaults; flags and environment variables replace its values. Entries without effect are logged once.
  * upstream: pkg/apis/settings of the core and of the AWS provider at v0.31
  */
 
@@ -37,12 +36,12 @@ const KEYS: Readonly<Record<string, OptionName>> = {
 
 const RETRY_MS = 2_000;
 /**
- * Attempts to read the ConfigMap, while the API server does not answer or fails. After them the settings are
+ * Number of attempts to read the ConfigMap while the API server does not answer or fails. After them its settings are
  * ignored.
  */
 const ATTEMPTS = 15;
 
-/** Where ConfigMap `karpenter-global-settings` of older generations is read from. */
+/** What is needed to read the ConfigMap. */
 export interface GlobalSettingsDeps {
   readonly client: KubeClient;
   readonly clock: Clock;
@@ -50,7 +49,7 @@ export interface GlobalSettingsDeps {
   readonly namespace: string;
 }
 
-/** Settings by flag name, as text. Empty if the ConfigMap does not exist or cannot be read. */
+/** Settings by flag name, as text. Empty: the ConfigMap does not exist or cannot be read. */
 export async function readGlobalSettings(
   deps: GlobalSettingsDeps,
 ): Promise<Readonly<Record<string, string>>> {
@@ -70,7 +69,7 @@ export async function readGlobalSettings(
         });
         return {};
       }
-      // The transport logs that the API server cannot be reached.
+      // The transport already logs that the API server cannot be reached.
       await clock.sleep(RETRY_MS);
     }
   }

@@ -1,35 +1,33 @@
-/**
- * What a setting of the controller is, and how one is written in the table (options.ts).
- */
+/** What a setting of the controller is, and functions that define one in the table (options.ts). */
 
-/** One setting. */
+/** The definition of one setting. */
 export interface OptionDefinition {
   readonly flag: string;
   readonly env: string;
-  /** `bytes`: a number of bytes, or a quantity such as 512Mi. */
+  /** The type of the value. `bytes`: a number of bytes, or a quantity such as 512Mi. */
   readonly type: "string" | "boolean" | "integer" | "number" | "duration" | "bytes";
   /** The text that is parsed if the setting is not given. */
   readonly default: string;
   readonly help: string;
-  /** Whose setting it is: Karpenter's core, its AWS provider, or karpenter-ts only. */
+  /** Where the setting comes from: Karpenter's core, its AWS provider, or karpenter-ts only. */
   readonly scope: "core" | "aws" | "ours";
   readonly values?: readonly string[];
   /**
-   * Smallest legal value: a number, or milliseconds for durations. For bytes, zero and less are legal too and
-   * mean no limit.
+   * The smallest valid value: a number, or milliseconds for durations. For bytes, zero and less are valid too and mean
+   * no limit.
    */
   readonly min?: number;
   /** Upstream's message for a value below `min`. Absent: the usual message. */
   readonly belowMin?: string;
-  /** Largest legal value of a number. */
+  /** The largest valid value of a number. */
   readonly max?: number;
-  /** Why the setting has no effect. It is logged if the setting is changed. Absent: it has an effect. */
+  /** Why the setting has no effect, which is logged if the setting is changed. Absent: it has an effect. */
   readonly notActedOn?: string;
 }
 
 type Extra = Partial<Pick<OptionDefinition, "values" | "min" | "belowMin" | "max" | "notActedOn">>;
 
-/** A setting of Karpenter's core. Its environment variable is named after the flag. */
+/** Defines a setting of Karpenter's core. Its environment variable is named after the flag. */
 export function core<T extends OptionDefinition["type"]>(
   flag: string,
   type: T,
@@ -48,7 +46,7 @@ export function core<T extends OptionDefinition["type"]>(
   };
 }
 
-/** A setting of Karpenter's AWS provider. */
+/** Defines a setting of Karpenter's AWS provider. */
 export function aws<T extends OptionDefinition["type"]>(
   flag: string,
   type: T,
@@ -59,7 +57,7 @@ export function aws<T extends OptionDefinition["type"]>(
   return { flag, env: toEnv(flag), type, default: fallback, help, scope: "aws" as const, ...extra };
 }
 
-/** A setting of karpenter-ts only. */
+/** Defines a setting that only karpenter-ts has. */
 export function ours<T extends OptionDefinition["type"]>(
   flag: string,
   env: string,

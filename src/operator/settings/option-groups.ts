@@ -1,7 +1,7 @@
 /** The group of each setting in `controller --help`, by the prefix of its flag. Settings without effect are last. */
 import type { OptionDefinition } from "./option-definition.ts";
 
-/** The first matching pattern decides. */
+/** Groups and the flags in them. The first matching pattern decides. */
 const BY_FLAG: readonly (readonly [group: string, flags: RegExp])[] = [
   [
     "Cluster and AWS account",
@@ -29,17 +29,17 @@ const BY_FLAG: readonly (readonly [group: string, flags: RegExp])[] = [
 
 /** The last group. Exported for tests. */
 export const NOT_ACTED_ON_GROUP = "Accepted, but not acted on";
-/** For a flag that no pattern fits; a test keeps it empty. Exported for tests. */
+/** The group of flags that match no pattern; a test checks that there are none. Exported for tests. */
 export const OTHER_GROUP = "Other";
 
-/** Titles in the order in which help shows them. */
+/** The groups in the order in which help shows them. */
 export const OPTION_GROUPS: readonly string[] = [
   ...BY_FLAG.map(([group]) => group),
   OTHER_GROUP,
   NOT_ACTED_ON_GROUP,
 ];
 
-/** The title of the setting's group. A setting with a partial effect is in the group of its topic. */
+/** The group of the setting. A setting of which only a part has an effect is in the group of its topic. */
 export function optionGroup({ flag, notActedOn }: OptionDefinition): string {
   if (notActedOn !== undefined && !flag.endsWith("feature-gates")) return NOT_ACTED_ON_GROUP;
   return BY_FLAG.find(([, flags]) => flags.test(flag))?.[0] ?? OTHER_GROUP;

@@ -7,7 +7,7 @@ import { aws, core, type OptionDefinition, ours } from "./option-definition.ts";
 
 const LAST_PORT = 65_535;
 
-/** Every flag: name, type, default, meaning. The settings page and the parser are made from it. */
+/** Every flag: name, type, default, meaning. The settings page and the parser are generated from it. */
 export const OPTIONS = {
   karpenterService: core(
     "karpenter-service",

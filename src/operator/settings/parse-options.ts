@@ -13,7 +13,7 @@ import { presetValue } from "./presets.ts";
 import { schedulerConfigProblem } from "./scheduler-config.ts";
 import { surgeNamespacesProblem } from "./surge-namespaces.ts";
 
-/** Most problems of one setting that its error lists, and most characters of a text that the error shows. */
+/** The most problems of one setting that its error lists, and the most characters of a text that the error shows. */
 const MOST_TOLD = 20;
 const LONGEST_TOLD = 1_000;
 
@@ -28,17 +28,20 @@ type Parsed = {
       : number;
 };
 
-/** Durations are milliseconds. `changed` names the settings that were given. Frozen. */
+/** The parsed settings, frozen. Durations are milliseconds. `changed`: the settings that were given. */
 export type Options = Parsed & { readonly changed: readonly OptionName[] };
 
 /**
- * The settings are invalid, and the process does not start. The message has each bad setting and its legal values.
+ * The error that settings are invalid, so the process does not start. The message has each invalid setting and its
+ * valid values.
  */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
 }
 
-/** Validators of settings that are whole documents, by flag. A problem names its place. */
+/**
+ * Functions that validate settings with a whole document as value, by flag. A problem names its place in the document.
+ */
 const DOCUMENTS: Readonly<Record<string, (text: string) => string | undefined>> = {
   "scheduler-config": schedulerConfigProblem,
   "disruption-budgets": disruptionBudgetsProblem,
@@ -47,8 +50,8 @@ const DOCUMENTS: Readonly<Record<string, (text: string) => string | undefined>> 
 };
 
 /**
- * Parses all settings. `flags` are by flag name without dashes, `env` is the environment, `settings` come from the
- * ConfigMap karpenter-global-settings by flag name. Throws ConfigError.
+ * Parses all settings. `flags`: by flag name without dashes. `env`: the environment. `settings`: those of the ConfigMap
+ * karpenter-global-settings, by flag name. Throws ConfigError.
  */
 export function parseOptions(
   flags: Readonly<Record<string, string | undefined>>,
@@ -106,7 +109,7 @@ function sourceOf(
     : `${definition.flag} of karpenter-global-settings`;
 }
 
-/** The gate's value as set, or its default. */
+/** Whether the feature gate is on: its value as set, or its default. */
 export function isGateOn(options: Pick<Options, "featureGates">, name: string): boolean {
   return isOn(options.featureGates, OPTIONS.featureGates.default, name);
 }
@@ -116,7 +119,7 @@ export function isAwsGateOn(options: Pick<Options, "awsFeatureGates">, name: str
   return isOn(options.awsFeatureGates, OPTIONS.awsFeatureGates.default, name);
 }
 
-/** One sentence for each gate that is set and not known: it has no effect. upstream ignores such gates, too. */
+/** A sentence for each gate that is set but not known, so that it has no effect. Upstream ignores such gates, too. */
 export function unknownGates(
   options: Pick<Options, "featureGates" | "awsFeatureGates">,
 ): readonly string[] {
@@ -195,8 +198,8 @@ function parseOne(
 }
 
 /**
- * Parses bytes; zero and less mean no limit. A user who writes 512 does not mean 512 bytes, so a number below
- * `min` is an error that asks for a unit.
+ * Parses bytes; zero and less mean no limit. A user who writes 512 does not mean 512 bytes, so a number below `min` is
+ * an error that asks for a unit.
  */
 function parseBytes(text: string, min: number): { value: number } | { error: string } {
   const bytes = parseUnits(text);
@@ -208,7 +211,7 @@ function parseBytes(text: string, min: number): { value: number } | { error: str
   };
 }
 
-/** `aws … --output json` prints the endpoint in double quotes, and shells pass them on (S1-25). */
+/** Removes double quotes. `aws … --output json` prints the endpoint in quotes, and shells pass them on (S1-25). */
 function unquote(text: string): string {
   return text.length > 1 && text.startsWith('"') && text.endsWith('"') ? text.slice(1, -1) : text;
 }
@@ -222,7 +225,7 @@ function checkEndpoint(endpoint: unknown, errors: string[]): void {
   }
 }
 
-/** Checks the URL of webhooks. Kubernetes calls webhooks over TLS only, and the paths are fixed. */
+/** Checks the URL of webhooks. Kubernetes calls webhooks only over TLS, and the paths are fixed. */
 function checkWebhookUrl(url: unknown, errors: string[]): void {
   if (typeof url !== "string" || url === "") return;
   if (!/^https:\/\/[^/\s?#]+\/?$/.test(url))

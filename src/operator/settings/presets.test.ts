@@ -1,4 +1,4 @@
-/** A preset changes defaults and nothing else, and each value of the table is one that its setting takes. */
+/** A preset changes defaults and nothing else, and each value of the table is valid for its setting. */
 import { describe, expect, it } from "vitest";
 import { settingsOf } from "../create-operator.ts";
 import type { OptionDefinition } from "./option-definition.ts";
@@ -43,8 +43,8 @@ describe("presets", () => {
     (flag, { setting, upstreamCompatible, frugal }) => {
       const { default: own, env }: OptionDefinition = OPTIONS[setting];
       const other = [own, upstreamCompatible, frugal].find((one) => one !== upstreamCompatible);
-      // Prefers a value that differs from the preset's. If there is none, the default is given, and
-      // must win over the preset too.
+      // Prefers a value other than the preset's. If there is none, the default is given, which must also replace the
+      // preset's value.
       const given = other ?? own;
       const wanted = parseOptions({ [flag]: given }, {})[setting];
       const preset = "upstream-compatible";

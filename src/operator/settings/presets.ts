@@ -1,21 +1,21 @@
 /**
- * `--preset`: the values that each preset gives to settings that upstream does not have. `balanced` is the default
- * of each setting; this table has the other two presets. `docs/reference/presets.md` is generated from it.
+ * The values that each `--preset` gives to settings that upstream does not have. `balanced` is the default of each
+ * setting; this table has the other two presets. `docs/reference/presets.md` is generated from it.
  */
 import type { OPTIONS } from "./options.ts";
 
-/** One setting that upstream lacks, and its value in each preset. Values are texts, as flags take them. */
+/** One setting that upstream lacks, and its value in each preset. Values are texts, as flags have them. */
 export interface PresetRow {
   readonly setting: keyof typeof OPTIONS;
   readonly does: string;
   readonly saves: string;
   readonly risk: string;
   readonly upstreamCompatible: string;
-  /** Absent: the same as balanced. */
+  /** The value in the preset `frugal`. Absent: the same as in `balanced`. */
   readonly frugal?: string;
 }
 
-/** Every setting that a preset sets. */
+/** All settings for which a preset has a value. */
 export const PRESET_ROWS: readonly PresetRow[] = [
   {
     setting: "plannerPolicy",
@@ -146,7 +146,7 @@ export const PRESET_ROWS: readonly PresetRow[] = [
   },
 ];
 
-/** What the preset sets this setting to; undefined: the setting's own default. */
+/** The value that the preset has for this setting. Undefined: the setting's own default applies. */
 export function presetValue(preset: string, setting: string): string | undefined {
   if (preset !== "upstream-compatible" && preset !== "frugal") return undefined;
   const row = PRESET_ROWS.find((one) => one.setting === setting);

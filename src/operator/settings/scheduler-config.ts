@@ -1,4 +1,4 @@
-/** The setting SCHEDULER_CONFIG: the topology spread for pods without one. YAML or JSON. */
+/** The setting SCHEDULER_CONFIG: the topology spread of pods that have none, as YAML or JSON. */
 import type { TopologySpreadConstraint } from "../../apis/core/pod.ts";
 import {
   defaultConstraints,
@@ -8,7 +8,7 @@ import { LIMITS } from "../../readers/limits.ts";
 import { ReadError } from "../../readers/read-error.ts";
 import { readYamlValue } from "../../readers/yaml.ts";
 
-/** The problem of the text, with its field. Undefined if the text is valid. */
+/** What is wrong with the text, and in which field. Undefined: it is valid. */
 export function schedulerConfigProblem(text: string): string | undefined {
   try {
     return text.trim() === "" ? undefined : defaultSpreadProblems(read(text))[0];

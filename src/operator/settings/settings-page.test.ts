@@ -1,4 +1,4 @@
-/** The page and the help say all that the table has, and no text of it breaks the page's tables. */
+/** The page and the help contain everything that the table has, and no text of it breaks the page's tables. */
 import { describe, expect, it } from "vitest";
 import { controllerCommand } from "../../cli/commands/controller.ts";
 import type { OptionDefinition } from "./option-definition.ts";

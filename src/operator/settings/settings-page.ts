@@ -8,7 +8,7 @@ const SCOPES = [
   ["ours", "karpenter-ts only"],
 ] as const;
 
-/** Markdown of `docs/reference/settings.md`. */
+/** The page `docs/reference/settings.md` as Markdown. */
 export function settingsPage(): string {
   const parts = [
     "# Settings",
@@ -44,7 +44,7 @@ function rowOf(option: OptionDefinition): string {
   return `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
 }
 
-/** What a setting means, its legal values, and what has no effect. `code` and `stress` add markup to words. */
+/** What a setting means, its valid values, and what has no effect. `code` and `stress` add markup to words. */
 export function meaningOf(
   { help, values, notActedOn }: OptionDefinition,
   code = (word: string) => word,

@@ -1,11 +1,11 @@
 /**
- * The setting SURGE_NAMESPACES: namespaces whose Deployments may be rolled out for a move without downtime.
- * Comma-separated; `*` means all.
+ * The setting SURGE_NAMESPACES: namespaces whose Deployments may be rolled out to move pods without downtime. A
+ * comma-separated list; `*` means all.
  */
 
 const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** The problem of the text; undefined: the text is valid. */
+/** What is wrong with the text. Undefined: it is valid. */
 export function surgeNamespacesProblem(text: string): string | undefined {
   const wrong = surgeNamespaces(text).find((name) => name !== "*" && !LABEL.test(name));
   return wrong === undefined

@@ -1,5 +1,5 @@
 /**
- * Opens the export of traces over OTLP, if OpenTelemetry's environment variables ask for it. Otherwise nothing is
+ * Opens the export of traces over OTLP, if OpenTelemetry's environment variables enable it. Otherwise nothing is
  * loaded. A failure is logged and never stops the controller.
  */
 import type { Clock } from "../../base/clock.ts";
@@ -17,7 +17,7 @@ export interface SpanDoors {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The export's packages are optional and may not be installed. */
+/** What to do if the packages for the export, which are optional, are not installed. */
 const REMEDY = "; install the program again without --omit=optional";
 
 /** Opens the export of traces. Undefined: traces are off, or cannot be exported. */

@@ -1,6 +1,6 @@
 /**
- * The official SDK, which reads OpenTelemetry's environment variables itself: endpoint, headers, sampler, batches,
- * resource. Its queue is bounded: what does not fit is dropped. Only `open-spans.ts` loads this file.
+ * Exports spans with OpenTelemetry's SDK, which reads the environment variables itself: endpoint, headers, sampler,
+ * batches, resource. If its queue is full, further spans are dropped. Only `open-spans.ts` loads this file.
  */
 import {
   type Context,
@@ -35,7 +35,7 @@ interface OtlpOptions {
   readonly limiter: LogLimiter;
 }
 
-/** Longest wait for a collector at the program's end, in milliseconds. */
+/** The longest wait for a collector when the program ends, in milliseconds. */
 const CLOSE_WITHIN_MS = 3_000;
 
 /** Creates the export. It opens no connection before the first span. */
@@ -68,7 +68,7 @@ export function otlpExport({ protocol, version, clock, limiter }: OtlpOptions): 
     sampled.set(span.spanId, made.spanContext().traceFlags);
   }
 
-  /** The sampler decides for the first span of a trace; its child spans follow. */
+  /** What the sampler decided for the first span of each trace. Its child spans get the same decision. */
   const sampled = new Map<string, TraceFlags>();
 
   function contexts({ traceId, parentId }: TraceSpan): Context {
@@ -96,7 +96,7 @@ function rootOf(traceId: string) {
   return { traceId, spanId: spanIdOf(traceId, ""), traceFlags: TraceFlags.SAMPLED };
 }
 
-/** Logs a failing collector at most once a minute. */
+/** Wraps an exporter so that a failing collector is logged at most once a minute. */
 function telling(exporter: SpanExporter, limiter: LogLimiter): SpanExporter {
   return {
     export: (spans, done) =>
@@ -106,7 +106,7 @@ function telling(exporter: SpanExporter, limiter: LogLimiter): SpanExporter {
             error: result.error.message,
             spans: spans.length,
           });
-        // The failure is logged already, so the processor must not log it again.
+        // The failure is already logged, so the processor must not log it again.
         done(result.error === undefined ? result : { code: 0 });
       }),
     shutdown: () => exporter.shutdown(),

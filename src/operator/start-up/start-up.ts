@@ -1,7 +1,7 @@
 /**
- * Watches what the operator needs to start: the kinds that it works on, and a first list of every kind that it
- * reads. While something is missing it is logged at once and every minute, and the operator is not ready. Missing
- * kinds of feature gates are logged, too, but the start does not wait for them.
+ * Watches what the operator needs to start: the kinds that it works on, and a first list of every kind that it reads.
+ * As long as something is missing it is logged at once and every minute, and the operator is not ready. Missing kinds
+ * of feature gates are logged, too, but the start does not wait for them.
  */
 import { apiVersionOf, type Kind } from "../../apis/meta.ts";
 import type { Clock, Timer } from "../../base/clock.ts";
@@ -11,17 +11,20 @@ import { Reminders } from "../../base/reminders.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { isNotServed } from "../../kube/errors.ts";
 
-/** How soon kinds that are missing are looked for again. */
+/** Milliseconds until missing kinds are looked for again. */
 const LOOK_AGAIN_MS = 10_000;
-/** Milliseconds. Lists of a large cluster take long; only a longer wait is logged. */
+/**
+ * Milliseconds to wait for the first lists without a log line. Lists of a large cluster take long, so only a longer
+ * wait is logged.
+ */
 const FIRST_LISTS_MS = 15_000;
 
-/** What start-up checks, and where it reports. */
+/** What the checks at the start need. */
 export interface StartUpDeps {
   readonly client: Pick<KubeClient, "raw">;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Groups of the kinds that the operator works on: `karpenter.sh`. */
+  /** Groups of the kinds that the operator works on, such as `karpenter.sh`. */
   readonly groups: readonly string[];
   /** The kinds of the feature gates that are on. */
   readonly gated?: readonly GatedKind[];
@@ -31,20 +34,20 @@ export interface StartUpDeps {
   readonly listed: Promise<void>;
 }
 
-/** A kind that only a feature gate needs. */
+/** A kind that is used only with a feature gate. */
 export interface GatedKind {
   readonly gate: string;
   readonly kind: Kind;
 }
 
-/** What keeps the controller from becoming ready. */
+/** What prevents the controller from becoming ready. */
 export interface StartUp {
   /** What is missing, as short phrases. */
   waitsFor(): readonly string[];
   stop(): void;
 }
 
-/** Begins at once, in the background. */
+/** Starts the checks at once, in the background. */
 export function watchStartUp(deps: StartUpDeps): StartUp {
   const { clock, log, unlisted } = deps;
   const reminders = new Reminders(clock);
@@ -114,8 +117,8 @@ export function watchStartUp(deps: StartUpDeps): StartUp {
 }
 
 /**
- * `path` is that of a group or version. Every authenticated user may read `/apis`. An unclear answer counts as
- * installed, because the kinds' watches report problems.
+ * Whether a group or version is installed. `path`: its path. Every authenticated user may read `/apis`. An unclear
+ * answer counts as installed, because the watches of its kinds report problems.
  */
 async function isInstalled(client: Pick<KubeClient, "raw">, path: string): Promise<boolean> {
   try {

@@ -1,7 +1,7 @@
 /**
- * The Secret in which replicas share their certificate. The first replica fills it. The write of another one fails
- * by the resourceVersion, and that replica uses the existing certificate. A chart may create it empty. Its keys are
- * knative's.
+ * The Secret through which replicas share their certificate. The first replica fills it. The write of another one fails
+ * because of the resourceVersion, and that replica uses the existing certificate. A chart may create the Secret empty.
+ * Its keys are knative's.
  */
 
 import { SECRET, type Secret } from "../../apis/core/kinds.ts";
@@ -20,7 +20,7 @@ const KEYS = {
 
 const ATTEMPTS = 5;
 
-/** The Secret that all replicas share for the webhooks' certificate. */
+/** What is needed to read and write the Secret. */
 export interface CertificateSecretDeps {
   readonly client: KubeClient;
   readonly clock: Clock;
@@ -32,8 +32,8 @@ export interface CertificateSecretDeps {
 }
 
 /**
- * The certificate in the Secret. It is created or renewed if needed. `inUse` is the one that this replica uses; it
- * is restored if the Secret was lost. Rejects with KubeError if the Secret cannot be read or written.
+ * The certificate in the Secret. It is created or renewed if needed. `inUse`: the one that this replica uses; it is
+ * restored if the Secret was lost. Rejects with KubeError if the Secret cannot be read or written.
  */
 export async function keepCertificate(
   deps: CertificateSecretDeps,

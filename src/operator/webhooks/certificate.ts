@@ -1,7 +1,7 @@
 /**
- * The certificate of Karpenter's webhooks: an authority that signs once, and a certificate for the names by which
- * the API server calls. It is short-lived and renewed in time, as in knative. During a renewal both authorities are
- * trusted, so that replicas can change their certificates one after the other.
+ * The certificate of Karpenter's webhooks: an authority that signs once, and a certificate for the host names that the
+ * API server calls. It is valid for a few days and renewed in time, as in knative. During a renewal both authorities
+ * are trusted, so that replicas can change their certificates one after the other.
  * upstream: knative.dev/pkg/webhook/certificates
  */
 import { X509Certificate } from "node:crypto";
@@ -18,17 +18,20 @@ export interface ServingCertificate {
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const LIFETIME_MS = 7 * DAY_MS;
 const RENEW_BEFORE_MS = DAY_MS;
-/** Milliseconds by which the certificate is valid earlier, because the API server's clock may be slow. */
+/** Milliseconds between the start of the validity and the creation, because the API server's clock may be behind. */
 const BACKDATED_MS = 10 * 60 * 1_000;
 
-/** `hosts`: DNS names and addresses. Authorities of `previous` that are still valid stay trusted. */
+/**
+ * Creates a certificate. `hosts`: DNS names and addresses. `previous`: its authorities are still trusted as long as
+ * they are valid.
+ */
 export async function makeCertificate(
   hosts: readonly string[],
   nowMs: number,
   previous?: ServingCertificate,
 ): Promise<ServingCertificate> {
-  // The package is loaded only here, because most starts find a certificate in the Secret. It is a
-  // CommonJS package, of which the bundle has only the export `default`.
+  // The package is loaded only here, because most starts find a certificate in the Secret. It is a CommonJS package, of
+  // which the bundle has only the export `default`.
   const { generate } = (await import("selfsigned")).default;
   const common = {
     keyType: "ec",
@@ -36,7 +39,7 @@ export async function makeCertificate(
     notBeforeDate: new Date(nowMs - BACKDATED_MS),
     notAfterDate: new Date(nowMs + LIFETIME_MS),
   } as const;
-  // Each authority has a different name, because a bundle may hold several.
+  // Each authority has a different name, because a bundle may contain several.
   const name = `karpenter webhooks ${new Date(nowMs).toISOString()}`;
   const authority = await generate([{ name: "commonName", value: name }], {
     ...common,
@@ -68,7 +71,7 @@ export async function makeCertificate(
   };
 }
 
-/** Why the certificate must be replaced. Undefined if it is valid for `hosts` for long enough. */
+/** Why the certificate must be replaced. Undefined: it is valid for `hosts` for long enough. */
 export function whyRenew(
   { certPem, keyPem, caPem }: ServingCertificate,
   hosts: readonly string[],
@@ -92,7 +95,7 @@ export function whyRenew(
   }
 }
 
-/** When a certificate expires. An unreadable one counts as expired. */
+/** When a certificate expires. An invalid one counts as expired. */
 export function validUntilMs(pem: string): number {
   try {
     return Date.parse(new X509Certificate(pem).validTo);

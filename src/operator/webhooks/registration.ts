@@ -1,7 +1,7 @@
 /**
- * Makes the API server call Karpenter's webhooks: sets `clientConfig`, with the CA of their certificate, in the CRDs
- * that have a conversion and in the configurations of admission webhooks. Pure functions: they return the objects to
- * write. A CRD without a webhook is not changed.
+ * Makes the API server call Karpenter's webhooks. It sets `clientConfig`, with the CA of their certificate, in the CRDs
+ * that have a conversion and in the configurations of admission webhooks. The functions have no side effects: they
+ * return the objects to write. A CRD without a webhook is not changed.
  */
 import type { ClientConfig, Crd } from "../../apis/core/custom-resource-definition.ts";
 import { webhookConfigurations } from "../../apis/hub/admission.ts";
@@ -9,7 +9,7 @@ import type { Kind, KubeObject } from "../../apis/meta.ts";
 import { base64Encode } from "../../base/base64.ts";
 import { deepEqual } from "../../base/json.ts";
 
-/** Where the API server reaches the webhooks. */
+/** The address at which the API server calls the webhooks. */
 export type WebhookAddress =
   | {
       readonly service: {
@@ -22,8 +22,7 @@ export type WebhookAddress =
   | { readonly url: string };
 
 /**
- * Whether objects may be stored in an older version. Then the controller's own watches need the conversion
- * webhook.
+ * Whether objects may be stored in an older version. If so, the controller's own watches need the conversion webhook.
  */
 export function isStoredOlder({ status }: Crd): boolean {
   return (status?.storedVersions ?? []).length > 1;
@@ -36,7 +35,7 @@ export interface Webhook {
   readonly rules?: readonly unknown[];
 }
 
-/** A Mutating- or ValidatingWebhookConfiguration. */
+/** A MutatingWebhookConfiguration or ValidatingWebhookConfiguration. */
 export interface WebhookConfiguration extends KubeObject {
   readonly webhooks?: readonly Webhook[];
 }
@@ -56,16 +55,16 @@ export const ADMITTED = [
   "awsnodetemplates.karpenter.k8s.aws",
 ] as const;
 
-/** How the CRDs convert between versions. `missing`: a kind serves two versions but configures no conversion. */
+/** How a CRD converts between versions. `missing`: it serves two versions but configures no conversion. */
 export type ConversionWish = "webhook" | "none" | "missing";
 
-/** The conversion in the CRD. `missing`: it serves two versions without a conversion. */
+/** How the CRD converts between versions. */
 export function conversionWish({ spec }: Crd): ConversionWish {
   if (spec.conversion?.strategy === "Webhook") return "webhook";
   return spec.versions.filter(({ served }) => served).length > 1 ? "missing" : "none";
 }
 
-/** The changed CRD. Undefined if nothing must change, or if it uses no webhook. */
+/** The changed CRD. Undefined: nothing must change, or it uses no webhook. */
 export function withConversion(crd: Crd, address: WebhookAddress, caPem: string): Crd | undefined {
   const { conversion, group } = crd.spec;
   if (conversion?.strategy !== "Webhook") return undefined;
@@ -119,8 +118,8 @@ export function wantedConfigurations(
 }
 
 /**
- * The configuration of the cluster with the address of this webhook. Selectors and policies stay as they were
- * installed. Undefined: nothing has to change.
+ * The configuration of the cluster with the address of this webhook. Its selectors and policies are not changed.
+ * Undefined: nothing has to change.
  */
 export function withAddress(
   held: WebhookConfiguration,

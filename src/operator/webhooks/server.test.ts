@@ -1,4 +1,6 @@
-/** The webhooks' port as strangers meet it: hostile reviews, large reviews, callers without a certificate. */
+/**
+ * Tests the webhooks' port against untrusted callers: invalid reviews, large reviews, callers without a certificate.
+ */
 import { type RequestOptions, request } from "node:https";
 import { connect } from "node:tls";
 import selfsigned from "selfsigned";
@@ -109,8 +111,8 @@ describe("the webhooks' port", () => {
       socket.on("error", () => undefined);
       return socket;
     });
-    // All 12 connections wait for the last byte of their bodies. One address may hold 32 MiB of
-    // bodies, which is five of 6 MiB.
+    // All 12 connections wait for the last byte of their bodies. One address may have 32 MiB of unfinished bodies,
+    // which is five of 6 MiB.
     await expect.poll(() => refused.length).toBeGreaterThanOrEqual(7);
     expect(new Set(refused)).toEqual(new Set(["429"]));
     for (const socket of sockets) socket.destroy();
@@ -134,8 +136,8 @@ describe("the webhooks' port", () => {
     expect(await post(path, REVIEW, await clientOf())).toMatch(/^403 /);
     const known = await clientOf({ key: authority.private, cert: authority.cert });
     expect(await post(path, REVIEW, known)).toMatch(/^200 /);
-    // The request has no client certificate, because kube-apiserver has no setting to show one to a
-    // conversion webhook.
+    // The request has no client certificate, because kube-apiserver cannot be configured to send one to a conversion
+    // webhook.
     const conversion = '{"request":{"uid":"u","desiredAPIVersion":"karpenter.sh/v1","objects":[]}}';
     expect(await post("/conversion/karpenter.sh", conversion)).toMatch(/^200 /);
     listener.use({ ...certificate, clientCaPem: authority.cert });

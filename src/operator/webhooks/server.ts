@@ -10,13 +10,13 @@ import { type Listener, startListener, type TlsIdentity } from "../../listen/lis
 
 const MIB = 1_024 * 1_024;
 /**
- * An admission review holds an object and its older state. kube-apiserver takes requests of at most 3 MiB, and etcd
- * stores objects of at most 1.5 MiB.
+ * The most bytes of an admission review. It contains an object and its older state. kube-apiserver accepts requests of
+ * at most 3 MiB, and etcd stores objects of at most 1.5 MiB.
  */
 const ADMISSION_BYTES = 7 * MIB;
 /**
- * A conversion review holds all objects of a list together: kube-apiserver does not split them. 10,000 NodeClaims of
- * 3 kB are 30 MB.
+ * The most bytes of a conversion review. It contains all objects of a list, because kube-apiserver does not split them.
+ * 10,000 NodeClaims of 3 kB are 30 MB.
  */
 export const CONVERSION_BYTES = 32 * MIB;
 /** Limits of the webhooks' listener. Bodies may be larger than requests to kube-apiserver itself. */
@@ -27,18 +27,21 @@ export const WEBHOOK_LIMITS: Partial<Limits> = {
   // kube-apiserver waits for a webhook for at most 30 seconds.
   requestMs: 30_000,
 };
-/** upstream: the webhooks' GracePeriod */
+/** Milliseconds in which requests may finish when the server stops. upstream: the webhooks' GracePeriod */
 const GRACE_MS = 5_000;
 
 /** Port, address and client authority of the webhooks. */
 export interface WebhookServerOptions {
-  /** 0 means any free port. */
+  /** The port. 0: any free port. */
   readonly port: number;
-  /** Default: all interfaces, as a pod needs it. */
+  /** The address to listen on. Absent: all interfaces, which a pod needs. */
   readonly host?: string | undefined;
-  /** With `clientCaPem`, admission reviews are taken only from callers with a certificate of that authority. */
+  /**
+   * The server's certificate. With `clientCaPem`, admission reviews are accepted only from callers with a certificate
+   * of that authority.
+   */
   readonly identity: TlsIdentity;
-  /** The answered review; undefined for an unknown path. */
+  /** Returns the review with its answer. Undefined: the path is unknown. */
   readonly answer: (path: string, review: unknown) => unknown;
   readonly log: Logger;
 }
@@ -65,7 +68,7 @@ async function answerReview(
   const { method, path, response } = exchange;
   if (method !== "POST") throw new Refusal(405, "reviews are posted");
   const isConversion = path.startsWith("/conversion/");
-  // kube-apiserver shows no certificate to conversion webhooks: there is no setting for one.
+  // kube-apiserver sends no certificate to conversion webhooks: there is no setting for it.
   if (identity.clientCaPem !== undefined && !isConversion && !exchange.isClientKnown)
     throw new Refusal(403, "a client certificate of the API server is needed");
   const body = await exchange.readBody(isConversion ? CONVERSION_BYTES : ADMISSION_BYTES);

@@ -60,8 +60,8 @@ afterEach(async () => {
 });
 
 /**
- * A cluster whose API server calls webhooks over real connections, with real certificates that are valid at the
- * present time.
+ * A cluster whose API server calls webhooks over real connections, with real certificates that are valid at the present
+ * time.
  */
 async function open(crds: readonly KubeObject[] = customResourceDefinitions()) {
   const clock = new VirtualClock(Date.now());
@@ -237,8 +237,7 @@ describe("webhooks", () => {
     await until(() => webhooks.settled);
     await clock.advance(300_000);
     const errors = lines.filter((line) => line.startsWith("error"));
-    // One error at the start, and one in each of the five minutes, although the attempt is repeated
-    // more often.
+    // One error at the start, and one in each of the five minutes, although the attempt is repeated more often.
     expect(errors).toHaveLength(6);
     expect(new Set(errors).size).toBe(1);
     expect(errors[0]).toContain("a right is missing");

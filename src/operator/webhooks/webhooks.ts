@@ -1,8 +1,8 @@
 /**
- * Runs the webhooks on a real cluster, in every replica. If an installed CRD needs conversion, or a v1alpha5
- * kind needs admission, it gets a certificate, serves, and writes its address into the configuration. With
- * upstream's v1-only CRDs it does nothing. A failure is logged at once and then every minute, with the missing
- * right, and retried. It never stops the controllers.
+ * Runs the webhooks on a real cluster, in every replica. They run if an installed CRD needs conversion, or a v1alpha5
+ * kind needs admission. Then this file gets a certificate, serves the webhooks, and writes their address into the
+ * configuration. With upstream's CRDs, which have only v1, it does nothing. A failure is logged at once and then every
+ * minute, with the missing right, and retried. It never stops the controllers.
  */
 
 import {
@@ -35,11 +35,11 @@ import {
 } from "./registration.ts";
 import { serveWebhooks } from "./server.ts";
 
-/** Milliseconds between two checks. A Secret that another replica renewed is noticed after this time, too. */
+/** Milliseconds between two checks. A Secret that another replica renewed is noticed at the next check, too. */
 const LOOK_AGAIN_MS = 60_000;
 const RETRY_BASE_MS = 2_000;
 
-/** What serving webhooks needs. */
+/** What is needed to serve the webhooks. */
 export interface WebhooksDeps {
   readonly client: KubeClient;
   readonly clock: Clock;
@@ -48,9 +48,9 @@ export interface WebhooksDeps {
   /** The port to listen on. 0: any free port. */
   readonly port: number;
   readonly host?: string;
-  /** Authority of the API server's client certificate; absent: no certificate is asked for. */
+  /** Authority of the API server's client certificate. Absent: no certificate is required. */
   readonly clientCaPem?: string | undefined;
-  /** The address by which the API server calls. */
+  /** The address at which the API server calls the webhooks. */
   readonly address: WebhookAddress;
   /** Name and namespace of the certificate's Secret. */
   readonly secret: { readonly name: string; readonly namespace: string };
@@ -59,19 +59,19 @@ export interface WebhooksDeps {
 
 /** The running webhooks. */
 export interface Webhooks {
-  /** True if nothing is worth waiting for: the webhooks are served, not needed, or cannot be served. */
+  /** Whether there is nothing to wait for: the webhooks are served, not needed, or cannot be served. */
   readonly settled: boolean;
   /**
-   * Whether caches wait for conversion by this or another replica. A replica that serves conversion must be ready
-   * before its caches are full, or the Service would have no endpoint.
+   * Whether mirrors wait for conversion by this or another replica. A replica that serves conversion must be ready
+   * before its mirrors are filled, because otherwise the Service would have no endpoint.
    */
   readonly isWaitedFor: boolean;
-  /** The port that is served; undefined while none is. */
+  /** The port on which webhooks are served. Undefined: they are not served. */
   readonly port: number | undefined;
   stop(): Promise<void>;
 }
 
-/** Starts immediately, in the background. */
+/** Starts the webhooks at once, in the background. */
 export function startWebhooks(deps: WebhooksDeps): Webhooks {
   const loop = new WebhookLoop(deps);
   loop.start();
@@ -113,7 +113,7 @@ class WebhookLoop implements Webhooks {
 
   start(): void {
     for (const name of [...CONVERTED, ...ADMITTED]) {
-      // A CRD that is installed or replaced later is seen at once.
+      // A CRD that is installed or replaced later is noticed at once.
       const loop = reflect({
         ...this.#deps,
         kind: CUSTOM_RESOURCE_DEFINITION,
@@ -215,8 +215,7 @@ class WebhookLoop implements Webhooks {
       await this.#deps.client.get(SERVICE, ref);
       return true;
     } catch (error) {
-      // If this replica may not read the Service, it assumes that the Service exists and serves the
-      // webhooks.
+      // If this replica may not read the Service, it assumes that the Service exists and serves the webhooks.
       if (error instanceof KubeError && error.status === 403) return true;
       if (isNotFound(error)) return false;
       throw error;
@@ -225,8 +224,8 @@ class WebhookLoop implements Webhooks {
 
   async #listen(certificate: ServingCertificate): Promise<void> {
     if (this.#server !== undefined) {
-      // A new certificate is used at once only if the old one has expired. Otherwise callers must
-      // trust its authority first.
+      // A new certificate is used at once only if the old one has expired. Otherwise callers must trust its authority
+      // first.
       const inUse = this.#certificate;
       if (inUse === undefined || validUntilMs(inUse.certPem) <= this.#deps.clock.now())
         this.#use(certificate);
@@ -296,7 +295,7 @@ async function registerAll(
   if (failures.length > 0) throw failures[0];
 }
 
-/** The host names by which the API server calls the webhooks. */
+/** The host names at which the API server calls the webhooks. */
 function hostsOf(address: WebhookAddress): readonly string[] {
   if ("url" in address) return [new URL(address.url).hostname.replace(/^\[|\]$/g, "")];
   const { name, namespace } = address.service;
